@@ -1,0 +1,128 @@
+package dragoman
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrIncompleteStream says that a stream ended without its terminal
+	// marker. What had arrived was delivered; a retry may succeed.
+	ErrIncompleteStream = errors.New("dragoman: stream ended before its terminal event")
+	// ErrUnsettledCalls says that a conversation holds calls without a result.
+	ErrUnsettledCalls = errors.New("dragoman: conversation has calls without a result")
+	// ErrTooLarge says that input exceeds a bound.
+	ErrTooLarge = errors.New("dragoman: input exceeds a size limit")
+	// ErrUnsupported says that the target has no way to express something that
+	// must not be dropped.
+	ErrUnsupported = errors.New("dragoman: not supported by the target")
+	// ErrVersion says that stored JSON was written by a newer version.
+	ErrVersion = errors.New("dragoman: stored by a newer version")
+)
+
+// DecodeError says where wire input is wrong.
+type DecodeError struct {
+	Dialect Dialect
+	// What was being decoded: "request", "response", "stream", "error".
+	What string
+	// Pointer is the JSON pointer of the place, Offset its byte; Offset is -1
+	// when unknown.
+	Pointer string
+	Offset  int64
+	Err     error
+}
+
+func (e *DecodeError) Error() string {
+	s := fmt.Sprintf("%s %s: ", e.Dialect, e.What)
+	if e.Pointer != "" {
+		s += "at " + e.Pointer + ": "
+	}
+	s += e.Err.Error()
+	if e.Offset >= 0 {
+		s += fmt.Sprintf(" (byte %d)", e.Offset)
+	}
+	return s
+}
+
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// UnsettledError names the calls that have no result.
+type UnsettledError struct {
+	CallIDs []string
+}
+
+func (e *UnsettledError) Error() string {
+	return fmt.Sprintf("%v: %q; add a result for each, or remove the calls", ErrUnsettledCalls, e.CallIDs)
+}
+
+// Is reports ErrUnsettledCalls.
+func (e *UnsettledError) Is(target error) bool { return target == ErrUnsettledCalls }
+
+// ErrorClass says what kind of failure an API error is, in our words.
+type ErrorClass string
+
+// The classes of error.
+const (
+	ErrorBadRequest    ErrorClass = "bad_request"
+	ErrorAuth          ErrorClass = "authentication"
+	ErrorPermission    ErrorClass = "permission"
+	ErrorNotFound      ErrorClass = "not_found"
+	ErrorTooLarge      ErrorClass = "too_large"
+	ErrorContextLength ErrorClass = "context_length"
+	ErrorRateLimit     ErrorClass = "rate_limit"
+	ErrorQuota         ErrorClass = "quota"
+	ErrorOverloaded    ErrorClass = "overloaded"
+	ErrorTimeout       ErrorClass = "timeout"
+	ErrorConflict      ErrorClass = "conflict"
+	ErrorServer        ErrorClass = "server"
+	ErrorPolicy        ErrorClass = "policy"
+	ErrorUnknown       ErrorClass = "unknown"
+)
+
+// APIError is an error that a model API reported, or that we report in its
+// dialect.
+type APIError struct {
+	Class ErrorClass
+	// Status is the HTTP status; 0 inside a stream.
+	Status  int
+	Message string
+	// Type, Code and Param are the provider's own words.
+	Type  string
+	Code  string
+	Param string
+	// RequestID is the provider's id of the request.
+	RequestID string
+	// RetryAfter is the wait the provider asked for; zero means none.
+	RetryAfter time.Duration
+	// Native is the error object as it came.
+	Native *Native
+	// Err is the cause on our side, if any.
+	Err error
+}
+
+func (e *APIError) Error() string {
+	s := e.Message
+	if s == "" {
+		s = string(e.Class)
+	}
+	if e.Type != "" {
+		s = e.Type + ": " + s
+	}
+	if e.Status != 0 {
+		s = fmt.Sprintf("%d %s", e.Status, s)
+	}
+	return s
+}
+
+func (e *APIError) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same request may succeed later.
+func (e *APIError) Retryable() bool {
+	switch e.Class {
+	case ErrorRateLimit, ErrorOverloaded, ErrorTimeout, ErrorConflict, ErrorServer:
+		return true
+	default:
+		return errors.Is(e.Err, ErrIncompleteStream)
+	}
+}

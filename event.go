@@ -1,0 +1,113 @@
+package dragoman
+
+// Event is one step of a streamed response. The set is sealed:
+// [ResponseStart], [PartStart], [PartDelta], [PartEnd], [ResponseEnd],
+// [StreamError] and [Chunk].
+//
+// A decoder promises: one ResponseStart first; for every part one PartStart,
+// any number of PartDelta and one PartEnd, in this order; parts of a choice may
+// overlap in time, but their indexes grow in order of their start; one
+// ResponseEnd or StreamError last. A part that was open when a stream broke
+// still gets its PartEnd, with what had arrived.
+type Event interface {
+	// Type is the stable name of the event in stored JSON.
+	Type() EventType
+	sealedEvent()
+}
+
+// EventType names a kind of event.
+type EventType string
+
+// The types of event.
+const (
+	EventResponseStart EventType = "response_start"
+	EventPartStart     EventType = "part_start"
+	EventPartDelta     EventType = "part_delta"
+	EventPartEnd       EventType = "part_end"
+	EventResponseEnd   EventType = "response_end"
+	EventStreamError   EventType = "stream_error"
+	EventChunk         EventType = "chunk"
+)
+
+// ResponseStart opens a stream with what is known of the response so far:
+// id, model, time, first usage. Response.Output is empty.
+type ResponseStart struct {
+	Response Response
+}
+
+// PartStart opens a part. Part is a skeleton of the final one: its kind, and
+// for a call its id and name.
+type PartStart struct {
+	Choice int
+	// Index is the position of the part in the choice, over all its messages.
+	Index int
+	// Message is the position in the output of the message the part belongs to.
+	Message int
+	Part    Part
+	// Header is the message's role, name, phase and extras, on the first part
+	// of each message; nil on others.
+	Header *Message
+}
+
+// PartDelta carries a fragment for display. A fragment of a call's arguments
+// is never executable; wait for its PartEnd.
+type PartDelta struct {
+	Choice int
+	Index  int
+	// Text is appended to what the part's kind grows: text, thinking, refusal,
+	// arguments.
+	Text string
+	// Summary is the position of the reasoning summary that Text belongs to,
+	// counted from 1; 0 means the thinking itself.
+	Summary int
+}
+
+// PartEnd closes a part with its final value. It is the only event that
+// carries a call to run, and it comes once.
+type PartEnd struct {
+	Choice int
+	Index  int
+	Part   Part
+}
+
+// ResponseEnd closes a stream that reached its terminal marker.
+type ResponseEnd struct {
+	// Stop of choice 0; Stops holds those of the others.
+	Stop  Stop
+	Stops []Stop
+	Usage Usage
+	// Response holds what the terminal event said of the whole (extras, tier,
+	// model); its Output is empty.
+	Response Response
+}
+
+// StreamError closes a stream that broke or reported an error.
+type StreamError struct {
+	Err *APIError
+}
+
+// Chunk is the native form of the events that follow it, up to the next
+// Chunk. An encoder of the same dialect writes Raw and only takes note of the
+// events. Who changes one of those events removes the Chunk before it.
+// Raw is valid until the decoder is fed again.
+type Chunk struct {
+	Dialect Dialect
+	Raw     []byte
+}
+
+// Type implements [Event].
+func (*ResponseStart) Type() EventType { return EventResponseStart }
+func (*PartStart) Type() EventType     { return EventPartStart }   // Type implements [Event].
+func (*PartDelta) Type() EventType     { return EventPartDelta }   // Type implements [Event].
+func (*PartEnd) Type() EventType       { return EventPartEnd }     // Type implements [Event].
+func (*ResponseEnd) Type() EventType   { return EventResponseEnd } // Type implements [Event].
+func (*StreamError) Type() EventType   { return EventStreamError } // Type implements [Event].
+func (*Chunk) Type() EventType         { return EventChunk }       // Type implements [Event].
+
+func (*ResponseStart) sealedEvent() {}
+func (*PartStart) sealedEvent()     {}
+func (*PartDelta) sealedEvent()     {}
+func (*PartEnd) sealedEvent()       {}
+func (*ResponseEnd) sealedEvent()   {}
+func (*StreamError) sealedEvent()   {}
+func (*Chunk) sealedEvent()         {}

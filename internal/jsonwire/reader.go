@@ -1,0 +1,369 @@
+// Package jsonwire reads and writes JSON as it stands on a wire: in order, in
+// one pass, keeping the text of what it does not interpret.
+//
+// A [Reader] walks a document with plain loops:
+//
+//	r := jsonwire.NewReader(body)
+//	for key := range r.Object() {
+//		switch string(key) {
+//		case "model":
+//			model = r.String()
+//		default:
+//			extra = append(extra, field{string(key), r.Raw()})
+//		}
+//	}
+//	if err := r.Err(); err != nil { ... }
+//
+// Errors stick: after the first one every loop ends and every read returns a
+// zero value, so a decoder checks once. Null reads as the zero value of
+// whatever is asked for, because real servers write null for everything.
+package jsonwire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error says where a document is not what the reader expected.
+type Error struct {
+	Pointer string
+	Offset  int64
+	Err     error
+}
+
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return fmt.Sprintf("%v (byte %d)", e.Err, e.Offset)
+	}
+	return fmt.Sprintf("at %s: %v (byte %d)", e.Pointer, e.Err, e.Offset)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrTrailing says that bytes follow the end of the document.
+var ErrTrailing = errors.New("unexpected data after the JSON value")
+
+// Reader walks one JSON document. Envelopes are read leniently: a repeated
+// name is allowed (the last one wins, as every loop sees both), and text that
+// is not UTF-8 is replaced by U+FFFD (quirk C17).
+type Reader struct {
+	data []byte
+	buf  bytes.Buffer
+	dec  jsontext.Decoder
+	err  error
+	key  []byte
+}
+
+// NewReader returns a reader of data, which must not change while the reader
+// or any slice it returned is in use.
+func NewReader(data []byte) *Reader {
+	r := new(Reader)
+	r.Reset(data)
+	return r
+}
+
+// Reset makes the reader start over with data.
+func (r *Reader) Reset(data []byte) {
+	r.data, r.err = data, nil
+	r.buf = *bytes.NewBuffer(data)
+	r.dec.Reset(&r.buf, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// Err returns the first error.
+func (r *Reader) Err() error { return r.err }
+
+// Fail makes err, placed at the value just read, the reader's error unless it
+// has one.
+func (r *Reader) Fail(err error) {
+	if r.err == nil {
+		r.err = &Error{Pointer: string(r.dec.StackPointer()), Offset: r.dec.InputOffset(), Err: err}
+	}
+}
+
+func (r *Reader) fail(err error) {
+	if r.err != nil {
+		return
+	}
+	var syn *jsontext.SyntacticError
+	if errors.As(err, &syn) {
+		r.err = &Error{Pointer: string(syn.JSONPointer), Offset: syn.ByteOffset, Err: syn.Err}
+		return
+	}
+	r.Fail(err)
+}
+
+// End checks that nothing but white space follows the document.
+func (r *Reader) End() error {
+	if r.err == nil && len(bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n")) > 0 {
+		r.Fail(ErrTrailing)
+	}
+	return r.err
+}
+
+// Pointer returns the JSON pointer of the value just read or being read.
+func (r *Reader) Pointer() string { return string(r.dec.StackPointer()) }
+
+// Kind returns the kind of the next value: one of n t f " 0 { [ — or 0 after
+// an error.
+func (r *Reader) Kind() jsontext.Kind {
+	if r.err != nil {
+		return 0
+	}
+	k := r.dec.PeekKind()
+	if k == 0 {
+		// Reading reports why there is no next value.
+		_, err := r.dec.ReadToken()
+		r.fail(err)
+	}
+	return k
+}
+
+// Null consumes a null and reports whether there was one.
+func (r *Reader) Null() bool {
+	if r.Kind() != 'n' {
+		return false
+	}
+	r.Skip()
+	return r.err == nil
+}
+
+// Mistyped fails with what was expected and what was found.
+func (r *Reader) mistyped(want string) {
+	k := r.Kind()
+	if r.err != nil {
+		return
+	}
+	v, err := r.dec.ReadValue() // so that the pointer names the value
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	e := &Error{
+		Pointer: string(r.dec.StackPointer()),
+		Offset:  r.dec.InputOffset() - int64(len(v)),
+		Err:     fmt.Errorf("want %s, have %s", want, kindName(k)),
+	}
+	r.err = e
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	default:
+		return "the end"
+	}
+}
+
+// Object loops over the members of the next value, which must be an object or
+// null. The body must consume each member's value, with Skip if need be. A key
+// is valid until the next read.
+func (r *Reader) Object() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		switch r.Kind() {
+		case '{':
+		case 'n':
+			r.Skip()
+			return
+		default:
+			r.mistyped("an object")
+			return
+		}
+		if _, err := r.dec.ReadToken(); err != nil {
+			r.fail(err)
+			return
+		}
+		for r.err == nil {
+			if r.dec.PeekKind() == '}' {
+				_, err := r.dec.ReadToken()
+				if err != nil {
+					r.fail(err)
+				}
+				return
+			}
+			name, err := r.dec.ReadValue()
+			if err != nil {
+				r.fail(err)
+				return
+			}
+			if !yield(r.unquoteKey(name)) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader) unquoteKey(name []byte) []byte {
+	inner := name[1 : len(name)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return inner
+	}
+	r.key, _ = jsontext.AppendUnquote(r.key[:0], name)
+	return r.key
+}
+
+// Array loops over the elements of the next value, which must be an array or
+// null. The body must consume each element.
+func (r *Reader) Array() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		switch r.Kind() {
+		case '[':
+		case 'n':
+			r.Skip()
+			return
+		default:
+			r.mistyped("an array")
+			return
+		}
+		if _, err := r.dec.ReadToken(); err != nil {
+			r.fail(err)
+			return
+		}
+		for i := 0; r.err == nil; i++ {
+			if r.dec.PeekKind() == ']' {
+				if _, err := r.dec.ReadToken(); err != nil {
+					r.fail(err)
+				}
+				return
+			}
+			if r.Kind() == 0 || !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// Skip consumes the next value.
+func (r *Reader) Skip() {
+	if r.err == nil {
+		if err := r.dec.SkipValue(); err != nil {
+			r.fail(err)
+		}
+	}
+}
+
+// Raw consumes the next value and returns its text, a slice of the document.
+func (r *Reader) Raw() []byte {
+	if r.err != nil {
+		return nil
+	}
+	v, err := r.dec.ReadValue()
+	if err != nil {
+		r.fail(err)
+		return nil
+	}
+	end := r.dec.InputOffset()
+	start := end - int64(len(v))
+	return r.data[start:end:end]
+}
+
+// quoted consumes a string and returns its text with quotes; nil for null.
+func (r *Reader) quoted(want string) []byte {
+	switch r.Kind() {
+	case '"':
+		return r.Raw()
+	case 'n':
+		r.Skip()
+	default:
+		r.mistyped(want)
+	}
+	return nil
+}
+
+// String consumes a string.
+func (r *Reader) String() string {
+	q := r.quoted("a string")
+	if len(q) <= 2 {
+		return ""
+	}
+	return string(r.unquote(q))
+}
+
+// AppendString consumes a string and appends it to dst.
+func (r *Reader) AppendString(dst []byte) []byte {
+	q := r.quoted("a string")
+	if len(q) <= 2 {
+		return dst
+	}
+	return append(dst, r.unquote(q)...)
+}
+
+// unquote returns the content of a quoted string, valid until the next read.
+func (r *Reader) unquote(q []byte) []byte { return r.unquoteKey(q) }
+
+// Bool consumes a boolean.
+func (r *Reader) Bool() bool {
+	switch r.Kind() {
+	case 't':
+		r.Skip()
+		return r.err == nil
+	case 'f', 'n':
+		r.Skip()
+	default:
+		r.mistyped("a boolean")
+	}
+	return false
+}
+
+// Number consumes a number and returns its text; empty for null. A number in
+// a string is taken too: some servers write int64 so.
+func (r *Reader) Number() string {
+	switch r.Kind() {
+	case '0':
+		return string(r.Raw())
+	case '"':
+		mark := r.dec.InputOffset()
+		s := r.String()
+		if _, err := strconv.ParseFloat(s, 64); err != nil || s == "" {
+			if r.err == nil {
+				r.err = &Error{Pointer: r.Pointer(), Offset: mark, Err: fmt.Errorf("want a number, have the string %.40q", s)}
+			}
+			return ""
+		}
+		return s
+	case 'n':
+		r.Skip()
+	default:
+		r.mistyped("a number")
+	}
+	return ""
+}
+
+// Int consumes an integer. A number with a fraction is cut, one out of range
+// saturates: counters of real servers are not always clean, and none of them
+// is worth a lost response.
+func (r *Reader) Int() int64 {
+	s := r.Number()
+	if s == "" {
+		return 0
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(s, 64)
+	switch {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return int64(f)
+	}
+}

@@ -1,0 +1,179 @@
+package jsonwire
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Writer appends JSON to Buf, which holds JSON and nothing else. It places commas by itself and never escapes
+// for HTML (quirk B33). The zero value is ready; calls must nest properly.
+type Writer struct {
+	Buf []byte
+}
+
+// sep writes a comma where one belongs. The last byte tells: no value ends in
+// an opening bracket, a colon or a comma.
+func (w *Writer) sep() {
+	if n := len(w.Buf); n > 0 {
+		switch w.Buf[n-1] {
+		case '{', '[', ':', ',':
+		default:
+			w.Buf = append(w.Buf, ',')
+		}
+	}
+}
+
+// BeginObject opens an object.
+func (w *Writer) BeginObject() { w.sep(); w.Buf = append(w.Buf, '{') }
+
+// EndObject closes an object.
+func (w *Writer) EndObject() { w.Buf = append(w.Buf, '}') }
+
+// BeginArray opens an array.
+func (w *Writer) BeginArray() { w.sep(); w.Buf = append(w.Buf, '[') }
+
+// EndArray closes an array.
+func (w *Writer) EndArray() { w.Buf = append(w.Buf, ']') }
+
+// Key writes a member's name. Names are ours: plain ASCII without escapes.
+func (w *Writer) Key(name string) {
+	w.sep()
+	w.Buf = append(w.Buf, '"')
+	w.Buf = append(w.Buf, name...)
+	w.Buf = append(w.Buf, '"', ':')
+}
+
+// QuotedKey writes a member's name that is not ours.
+func (w *Writer) QuotedKey(name string) {
+	w.String(name)
+	w.Buf = append(w.Buf, ':')
+}
+
+// String writes a string; what is not UTF-8 becomes U+FFFD (quirk C17).
+func (w *Writer) String(s string) {
+	w.sep()
+	w.Buf, _ = jsontext.AppendQuote(w.Buf, s)
+}
+
+// Raw writes a JSON value as it is; the caller vouches that it is one.
+func (w *Writer) Raw(v []byte) {
+	w.sep()
+	w.Buf = append(w.Buf, v...)
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) {
+	w.sep()
+	w.Buf = strconv.AppendInt(w.Buf, n, 10)
+}
+
+// Bool writes a boolean.
+func (w *Writer) Bool(v bool) {
+	w.sep()
+	w.Buf = strconv.AppendBool(w.Buf, v)
+}
+
+// Null writes null.
+func (w *Writer) Null() { w.Raw([]byte("null")) }
+
+// StringField, IntField, BoolField, RawField and NullField write one member.
+func (w *Writer) StringField(name, v string)     { w.Key(name); w.String(v) }
+func (w *Writer) IntField(name string, v int64)  { w.Key(name); w.Int(v) }  // IntField writes one member.
+func (w *Writer) BoolField(name string, v bool)  { w.Key(name); w.Bool(v) } // BoolField writes one member.
+func (w *Writer) RawField(name string, v []byte) { w.Key(name); w.Raw(v) }  // RawField writes one member.
+func (w *Writer) NullField(name string)          { w.Key(name); w.Null() }  // NullField writes one member.
+
+// StringFieldIf writes a member unless its value is empty.
+func (w *Writer) StringFieldIf(name, v string) {
+	if v != "" {
+		w.StringField(name, v)
+	}
+}
+
+// Edit replaces one span of a document.
+type Edit struct {
+	Start, End int64
+	New        []byte
+}
+
+// Splice returns data with the edits applied; all other bytes stay as they
+// are. Edits must not overlap.
+func Splice(data []byte, edits ...Edit) []byte {
+	slices.SortFunc(edits, func(a, b Edit) int { return int(a.Start - b.Start) })
+	size := len(data)
+	for _, e := range edits {
+		size += len(e.New) - int(e.End-e.Start)
+	}
+	out := make([]byte, 0, size)
+	var at int64
+	for _, e := range edits {
+		out = append(out, data[at:e.Start]...)
+		out = append(out, e.New...)
+		at = e.End
+	}
+	return append(out, data[at:]...)
+}
+
+// ReplaceString returns doc with the string values at the given paths of
+// object members replaced by value. A path that is absent, or does not hold a
+// string, is left alone. Of a repeated member the last one counts, as for a
+// reader.
+func ReplaceString(doc []byte, value string, paths ...[]string) ([]byte, error) {
+	r := NewReader(doc)
+	quoted, _ := jsontext.AppendQuote(nil, value)
+	var edits []Edit
+	r.findStrings(paths, func(start, end int64) { edits = append(edits, Edit{start, end, quoted}) })
+	if r.err != nil {
+		return nil, r.err
+	}
+	return Splice(doc, edits...), nil
+}
+
+func (r *Reader) findStrings(paths [][]string, found func(start, end int64)) {
+	for key := range r.Object() {
+		var below [][]string
+		here := false
+		for _, p := range paths {
+			if len(p) == 0 || p[0] != string(key) {
+				continue
+			}
+			if len(p) == 1 {
+				here = true
+			} else {
+				below = append(below, p[1:])
+			}
+		}
+		switch k := r.Kind(); {
+		case here && k == '"':
+			v := r.Raw()
+			if r.err == nil {
+				end := r.dec.InputOffset()
+				found(end-int64(len(v)), end)
+			}
+		case len(below) > 0 && k == '{':
+			r.findStrings(below, found)
+		default:
+			r.Skip()
+		}
+	}
+}
+
+// Check says whether text is exactly one JSON value that every reader
+// understands alike: valid syntax, valid UTF-8, no repeated object key.
+func Check(text []byte) error {
+	v := jsontext.Value(text)
+	if v.IsValid() {
+		return nil
+	}
+	// Slow path: find out why.
+	r := NewReader(text)
+	dec := jsontext.NewDecoder(&r.buf)
+	_, err := dec.ReadValue()
+	if err == nil {
+		return &Error{Offset: dec.InputOffset(), Err: ErrTrailing}
+	}
+	r.fail(err)
+	return r.err
+}

@@ -1,0 +1,185 @@
+// Package sse frames server-sent events, both ways, without I/O.
+//
+// A [Parser] takes bytes as they come, in pieces of any size, and calls back
+// once per event. It follows the WHATWG rules (comments, CR, LF and CRLF line
+// ends, one optional space after the colon, several data lines, a BOM) and
+// departs from them in one point that real servers need: an event that the end
+// of the stream leaves without its blank line is delivered (quirk C18).
+package sse
+
+import (
+	"bytes"
+	"errors"
+)
+
+// DefaultMaxEvent bounds one event: real ones hold base64 images and whole
+// response snapshots in a single line (quirk C18).
+const DefaultMaxEvent = 64 << 20
+
+// ErrTooLong says that an event exceeds the bound.
+var ErrTooLong = errors.New("sse: event exceeds the size limit")
+
+// Event is one event. Its slices are valid until the callback returns.
+type Event struct {
+	// Name is the event's type; empty where the stream names none.
+	Name []byte
+	// Data is the data, lines joined with LF.
+	Data []byte
+	// HasData is false for a blank line that ended nothing but comments or a
+	// bare name: keep-alives, of interest only to who forwards Raw.
+	HasData bool
+	// Raw is the event as it came: comments before it, its lines, and the
+	// blank line that ended it.
+	Raw []byte
+}
+
+// Parser splits a stream into events. The zero value is ready.
+type Parser struct {
+	// Max bounds the bytes of one event; 0 means DefaultMaxEvent.
+	Max int
+
+	buf     []byte // bytes of the event being read; scanned up to pos
+	pos     int    // start of the line being read
+	scan    int    // where to look for its end
+	name    []byte
+	data    []byte
+	hasData bool
+	started bool
+}
+
+// Feed takes the next bytes and calls emit for every event they complete. It
+// returns the first error of emit, after which the parser must not be used.
+func (p *Parser) Feed(b []byte, emit func(Event) error) error {
+	if !p.started && len(p.buf)+len(b) > 0 {
+		// A BOM may come in pieces.
+		p.buf = append(p.buf, b...)
+		bom := []byte("\xef\xbb\xbf")
+		if len(p.buf) < len(bom) && bytes.HasPrefix(bom, p.buf) {
+			return nil
+		}
+		p.started = true
+		if bytes.HasPrefix(p.buf, bom) {
+			p.pos, p.scan = len(bom), len(bom)
+		}
+	} else {
+		p.buf = append(p.buf, b...)
+	}
+	return p.lines(emit, false)
+}
+
+// Close delivers what the end of the stream left unfinished.
+func (p *Parser) Close(emit func(Event) error) error {
+	p.started = true
+	if err := p.lines(emit, true); err != nil {
+		return err
+	}
+	if p.pos < len(p.buf) {
+		p.line(p.buf[p.pos:])
+		p.pos = len(p.buf)
+	}
+	if p.hasData {
+		return p.dispatch(len(p.buf), emit)
+	}
+	return nil
+}
+
+func (p *Parser) lines(emit func(Event) error, closing bool) error {
+	start := 0 // of the event being read, within buf
+	for {
+		i := indexEOL(p.buf[p.scan:])
+		if i < 0 {
+			p.scan = len(p.buf)
+			break
+		}
+		end := p.scan + i
+		next := end + 1
+		if p.buf[end] == '\r' {
+			if next == len(p.buf) && !closing {
+				// An LF may follow in the next piece and belongs to this line.
+				p.scan = end
+				break
+			}
+			if next < len(p.buf) && p.buf[next] == '\n' {
+				next++
+			}
+		}
+		line := p.buf[p.pos:end]
+		p.pos, p.scan = next, next
+		if len(line) > 0 {
+			p.line(line)
+			continue
+		}
+		if err := p.dispatchFrom(start, next, emit); err != nil {
+			return err
+		}
+		start = next
+	}
+	// Keep only what belongs to the unfinished event.
+	if start > 0 {
+		n := copy(p.buf, p.buf[start:])
+		p.buf, p.pos, p.scan = p.buf[:n], p.pos-start, p.scan-start
+	}
+	limit := p.Max
+	if limit == 0 {
+		limit = DefaultMaxEvent
+	}
+	if len(p.buf) > limit {
+		return ErrTooLong
+	}
+	return nil
+}
+
+func indexEOL(b []byte) int {
+	i := bytes.IndexByte(b, '\n')
+	window := b
+	if i >= 0 {
+		window = b[:i]
+	}
+	if j := bytes.IndexByte(window, '\r'); j >= 0 {
+		return j
+	}
+	return i
+}
+
+func (p *Parser) line(line []byte) {
+	field, value, found := bytes.Cut(line, []byte{':'})
+	if found && len(field) == 0 {
+		return // a comment (quirk C15)
+	}
+	value = bytes.TrimPrefix(value, []byte{' '})
+	switch string(field) {
+	case "data":
+		if p.hasData {
+			p.data = append(p.data, '\n')
+		}
+		p.data = append(p.data, value...)
+		p.hasData = true
+	case "event":
+		p.name = append(p.name[:0], value...)
+	}
+}
+
+func (p *Parser) dispatch(end int, emit func(Event) error) error {
+	err := p.dispatchFrom(0, end, emit)
+	p.buf, p.pos, p.scan = p.buf[:0], 0, 0
+	return err
+}
+
+func (p *Parser) dispatchFrom(start, end int, emit func(Event) error) error {
+	ev := Event{Name: p.name, Data: p.data, HasData: p.hasData, Raw: p.buf[start:end]}
+	p.name, p.data, p.hasData = p.name[:0], p.data[:0], false
+	return emit(ev)
+}
+
+// Append appends one event to dst. Data must not hold a CR or LF, which JSON
+// never does; an empty name is left out.
+func Append(dst []byte, name string, data []byte) []byte {
+	if name != "" {
+		dst = append(dst, "event: "...)
+		dst = append(dst, name...)
+		dst = append(dst, '\n')
+	}
+	dst = append(dst, "data: "...)
+	dst = append(dst, data...)
+	return append(dst, '\n', '\n')
+}

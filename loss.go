@@ -1,0 +1,132 @@
+package dragoman
+
+import (
+	"fmt"
+	"strings"
+)
+
+// LossKind says what a conversion did to something.
+type LossKind string
+
+// The kinds of loss.
+const (
+	// Lowered: written in a weaker form.
+	Lowered LossKind = "lowered"
+	// Dropped: not written at all.
+	Dropped LossKind = "dropped"
+	// Renamed: written under another name, reversibly.
+	Renamed LossKind = "renamed"
+	// Synthesised: invented, because the target needs it.
+	Synthesised LossKind = "synthesised"
+	// Moved: written in another place.
+	Moved LossKind = "moved"
+)
+
+// Severity says how much a loss matters.
+type Severity int
+
+// The severities, in growing order.
+const (
+	// Info: the meaning is the same; only the form changed.
+	Info Severity = iota
+	// Warn: something weaker than asked for, or advice lost.
+	Warn
+	// Serious: content or a constraint the model would have seen is gone.
+	Serious
+)
+
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Warn:
+		return "warn"
+	case Serious:
+		return "serious"
+	default:
+		return fmt.Sprintf("severity(%d)", int(s))
+	}
+}
+
+// MarshalText writes the severity as its name.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a severity's name.
+func (s *Severity) UnmarshalText(b []byte) error {
+	for _, v := range []Severity{Info, Warn, Serious} {
+		if v.String() == string(b) {
+			*s = v
+			return nil
+		}
+	}
+	return fmt.Errorf("dragoman: unknown severity %q (want info, warn or serious)", b)
+}
+
+// Loss is one line of a conversion report.
+type Loss struct {
+	Kind     LossKind `json:"kind"`
+	Severity Severity `json:"severity"`
+	// Path is a JSON pointer into the source of the conversion.
+	Path string `json:"path"`
+	// Detail says what happened, in a few words.
+	Detail string `json:"detail"`
+}
+
+func (l Loss) String() string {
+	return fmt.Sprintf("%s (%s) %s: %s", l.Kind, l.Severity, l.Path, l.Detail)
+}
+
+// Report lists what a conversion could not keep as it was. The zero value is
+// an empty report: nothing was lost.
+type Report struct {
+	Losses []Loss
+}
+
+// Add appends a loss.
+func (r *Report) Add(kind LossKind, sev Severity, path, detail string) {
+	r.Losses = append(r.Losses, Loss{Kind: kind, Severity: sev, Path: path, Detail: detail})
+}
+
+// Addf appends a loss with a formatted detail.
+func (r *Report) Addf(kind LossKind, sev Severity, path, format string, args ...any) {
+	r.Add(kind, sev, path, fmt.Sprintf(format, args...))
+}
+
+// Merge appends the losses of another report, their paths below prefix.
+func (r *Report) Merge(prefix string, o Report) {
+	for _, l := range o.Losses {
+		l.Path = prefix + l.Path
+		r.Losses = append(r.Losses, l)
+	}
+}
+
+// Err returns a [*LossError] when a loss is at least as severe as limit.
+func (r Report) Err(limit Severity) error {
+	var bad []Loss
+	for _, l := range r.Losses {
+		if l.Severity >= limit {
+			bad = append(bad, l)
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return &LossError{Losses: bad}
+}
+
+func (r Report) String() string {
+	lines := make([]string, len(r.Losses))
+	for i, l := range r.Losses {
+		lines[i] = l.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// LossError says that a conversion lost more than its caller allows.
+type LossError struct {
+	Losses []Loss
+}
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("dragoman: conversion lost %d thing(s) that must be kept; first: %s", len(e.Losses), e.Losses[0])
+}

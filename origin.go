@@ -1,0 +1,127 @@
+package dragoman
+
+import "encoding/json"
+
+// Dialect names the wire language of one model API.
+type Dialect string
+
+// The dialects known to this module. A Dialect is a plain string, so that
+// others may add their own.
+const (
+	OpenAIChat      Dialect = "openai.chat_completions"
+	OpenAIResponses Dialect = "openai.responses"
+	Anthropic       Dialect = "anthropic.messages"
+	Gemini          Dialect = "gemini.generate_content"
+	Ollama          Dialect = "ollama.chat"
+	Bedrock         Dialect = "bedrock.converse"
+)
+
+// Origin says what minted a thing: a call id, a signature, a reasoning block.
+// An empty field is unknown, and unknown matches anything: a history that a
+// client sends carries no more than its dialect.
+type Origin struct {
+	Dialect  Dialect `json:"dialect,omitempty"`
+	Provider string  `json:"provider,omitempty"`
+	// Scope is a keyed hash of endpoint and account; never the account itself.
+	Scope string `json:"scope,omitempty"`
+	Model string `json:"model,omitempty"`
+}
+
+// Match says which fields of an origin must agree before something minted by
+// it may be replayed.
+type Match uint8
+
+// The fields a Match can ask for; combine them with |.
+const (
+	MatchDialect Match = 1 << iota
+	MatchProvider
+	MatchScope
+	MatchModel
+)
+
+// Matches reports whether what o minted may be replayed to target, when the
+// fields in m must agree. A nil origin was authored here and never matches.
+func (o *Origin) Matches(target Origin, m Match) bool {
+	if o == nil {
+		return false
+	}
+	agree := func(bit Match, a, b string) bool { return m&bit == 0 || a == "" || b == "" || a == b }
+	// The dialect is never unknown when it matters: an empty one is no match.
+	if m&MatchDialect != 0 && o.Dialect != target.Dialect {
+		return false
+	}
+	return agree(MatchProvider, o.Provider, target.Provider) &&
+		agree(MatchScope, o.Scope, target.Scope) &&
+		agree(MatchModel, o.Model, target.Model)
+}
+
+// Sidecar is the native JSON of a message, a tool, a request or a response,
+// kept beside its canonical form. It is replayed byte for byte to the dialect
+// it came from while Mirror still equals the fingerprint of the canonical
+// form; a canonical value that was edited (redacted, compacted, corrected) no
+// longer matches and is rebuilt.
+type Sidecar struct {
+	Dialect Dialect
+	Raw     json.RawMessage
+	Mirror  Fingerprint
+}
+
+// Field is one native member that the canonical model has no place for. Path
+// is a JSON pointer relative to the native object that held it.
+type Field struct {
+	Path  string
+	Value json.RawMessage
+}
+
+// Extra holds the native members of an object that are not modelled, in wire
+// order. They go back to their own dialect and are reported as lost toward
+// every other one.
+type Extra struct {
+	Dialect Dialect
+	Fields  []Field
+}
+
+// For returns the fields that may be written in dialect d.
+func (e *Extra) For(d Dialect) []Field {
+	if e == nil || e.Dialect != d {
+		return nil
+	}
+	return e.Fields
+}
+
+// Format names the shape of one tool object on a wire: a schema, a call or a
+// result, such as "anthropic.messages.tool".
+type Format string
+
+// The built-in schema formats.
+const (
+	FormatChatFunction       Format = "openai.chat_completions.function"
+	FormatChatCustom         Format = "openai.chat_completions.custom"
+	FormatResponsesFunction  Format = "openai.responses.function"
+	FormatResponsesCustom    Format = "openai.responses.custom"
+	FormatResponsesNamespace Format = "openai.responses.namespace"
+	FormatAnthropicTool      Format = "anthropic.messages.tool"
+	FormatMCPTool            Format = "mcp.tool"
+)
+
+// The built-in call formats.
+const (
+	FormatChatFunctionCall      Format = "openai.chat_completions.function_call"
+	FormatChatCustomCall        Format = "openai.chat_completions.custom_call"
+	FormatResponsesFunctionCall Format = "openai.responses.function_call"
+	FormatResponsesCustomCall   Format = "openai.responses.custom_tool_call"
+	FormatAnthropicToolUse      Format = "anthropic.messages.tool_use"
+)
+
+// The built-in result formats carry their dialect's name.
+const (
+	FormatChatResult      Format = Format(OpenAIChat)
+	FormatResponsesResult Format = Format(OpenAIResponses)
+	FormatAnthropicResult Format = Format(Anthropic)
+)
+
+// Native is one wire object together with the name of its shape.
+type Native struct {
+	Format Format          `json:"format"`
+	JSON   json.RawMessage `json:"json"`
+}

@@ -1,0 +1,143 @@
+package dragoman
+
+import "encoding/json"
+
+// Part is one piece of a message. The set is sealed: [Text], [Reasoning],
+// [Media], [ToolCall], [ToolResult], [Refusal], [Data] and [Opaque]. What a
+// dialect sends and we do not know is an Opaque part, so a switch over parts
+// needs no more than a default that keeps it.
+type Part interface {
+	// Kind names the part; it is also the "type" of its stored JSON.
+	Kind() PartKind
+	sealedPart()
+}
+
+// PartKind names a kind of part.
+type PartKind string
+
+// The kinds of part.
+const (
+	KindText       PartKind = "text"
+	KindReasoning  PartKind = "reasoning"
+	KindMedia      PartKind = "media"
+	KindToolCall   PartKind = "tool_call"
+	KindToolResult PartKind = "tool_result"
+	KindRefusal    PartKind = "refusal"
+	KindData       PartKind = "data"
+	KindOpaque     PartKind = "opaque"
+)
+
+// Text is plain text.
+type Text struct {
+	Text string
+	// Citations are the native annotations of the text, kept as they came and
+	// replayed to their dialect only.
+	Citations []Native
+	Cache     *CacheHint
+	// Signature is opaque reasoning state bound to this part by its origin.
+	Signature string
+	Extra     *Extra
+}
+
+// Reasoning is a model's thinking. The visible text may be empty while the
+// opaque state is not: such a part is still replayed to its origin.
+type Reasoning struct {
+	// Text is the visible thinking; Summary the visible summaries of a
+	// thinking that stays hidden.
+	Text    string
+	Summary []string
+	// Signature proves to its origin that Text is unchanged.
+	Signature string
+	// Encrypted is thinking only its origin can read.
+	Encrypted string
+	// Redacted says that Encrypted replaces a text withheld for safety.
+	Redacted bool
+	// ID is the native id of the reasoning item, where there is one.
+	ID string
+	// Field is the member that carried the text where servers disagree on its
+	// name ("reasoning_content", "reasoning"); it goes back in the same one.
+	Field string
+	// Details are native reasoning records that go back to their dialect
+	// unchanged and in order.
+	Details []json.RawMessage
+	Status  Status
+	// Origin is what minted the opaque state; nil means that of the message.
+	Origin *Origin
+	Extra  *Extra
+}
+
+// MediaKind says what a media part shows.
+type MediaKind string
+
+// The kinds of media.
+const (
+	MediaImage MediaKind = "image"
+	MediaAudio MediaKind = "audio"
+	MediaVideo MediaKind = "video"
+	MediaFile  MediaKind = "file"
+)
+
+// Media is an image, a sound, a film or a file. Exactly one of Base64, Text,
+// URL and FileID says where the content is.
+type Media struct {
+	Media MediaKind
+	// MIME is the content type; required beside Base64.
+	MIME string
+	// Base64 is the content in standard base64, without a data: prefix.
+	Base64 string
+	// Text is the content of a plain-text document.
+	Text string
+	URL  string
+	// FileID names a file the provider stores.
+	FileID string
+	// Name is the file's name, Title its title for the model.
+	Name  string
+	Title string
+	// Detail is a resolution hint ("low", "high"); empty means the provider's
+	// default.
+	Detail string
+	Cache  *CacheHint
+	Extra  *Extra
+}
+
+// Refusal is the model's refusal to answer, in its words.
+type Refusal struct {
+	Text  string
+	Extra *Extra
+}
+
+// Data is a JSON value, as a tool returned it.
+type Data struct {
+	JSON json.RawMessage
+}
+
+// Opaque is a native block, item or part that the model does not know. It is
+// kept, replayed unchanged to its dialect, and reported as lost elsewhere.
+type Opaque struct {
+	Dialect Dialect
+	// Type is the native type tag.
+	Type string
+	JSON json.RawMessage
+	// CallID links a block of a provider-run tool with its other half, so that
+	// both are kept or dropped together. Empty where there is none.
+	CallID string
+}
+
+// Kind implements [Part].
+func (*Text) Kind() PartKind       { return KindText }
+func (*Reasoning) Kind() PartKind  { return KindReasoning }  // Kind implements [Part].
+func (*Media) Kind() PartKind      { return KindMedia }      // Kind implements [Part].
+func (*ToolCall) Kind() PartKind   { return KindToolCall }   // Kind implements [Part].
+func (*ToolResult) Kind() PartKind { return KindToolResult } // Kind implements [Part].
+func (*Refusal) Kind() PartKind    { return KindRefusal }    // Kind implements [Part].
+func (*Data) Kind() PartKind       { return KindData }       // Kind implements [Part].
+func (*Opaque) Kind() PartKind     { return KindOpaque }     // Kind implements [Part].
+
+func (*Text) sealedPart()       {}
+func (*Reasoning) sealedPart()  {}
+func (*Media) sealedPart()      {}
+func (*ToolCall) sealedPart()   {}
+func (*ToolResult) sealedPart() {}
+func (*Refusal) sealedPart()    {}
+func (*Data) sealedPart()       {}
+func (*Opaque) sealedPart()     {}

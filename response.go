@@ -1,0 +1,97 @@
+package dragoman
+
+import "time"
+
+// Response is what a model answered.
+type Response struct {
+	ID    string
+	Model string
+	// Created is when the provider says it was made; zero means unknown.
+	Created time.Time
+	// Output is what the model added to the conversation: append it to the
+	// history as it is. Dialects that answer in items give several messages.
+	Output []Message
+	Stop   Stop
+	Usage  Usage
+	// Alternatives are further candidates, when more than one was asked for.
+	Alternatives []Candidate
+	ServiceTier  string
+	// Error is set when the provider reports a failed response in a
+	// well-formed answer.
+	Error  *APIError
+	Origin *Origin
+	Native *Sidecar
+	Extra  *Extra
+}
+
+// Candidate is one further answer to a request.
+type Candidate struct {
+	// Index is its position, starting at 1.
+	Index  int
+	Output []Message
+	Stop   Stop
+	Extra  *Extra
+}
+
+// Text joins the text parts of the output.
+func (r *Response) Text() string {
+	var s string
+	for i := range r.Output {
+		s += r.Output[i].Text()
+	}
+	return s
+}
+
+// ToolCalls returns the calls of the output in the model's order.
+func (r *Response) ToolCalls() []*ToolCall {
+	var calls []*ToolCall
+	for i := range r.Output {
+		calls = append(calls, r.Output[i].ToolCalls()...)
+	}
+	return calls
+}
+
+// Usage counts tokens. Input and Output are totals: Input includes what was
+// read from and written to a cache, Output includes reasoning.
+type Usage struct {
+	Input      Count
+	CacheRead  Count
+	CacheWrite Count
+	Output     Count
+	Reasoning  Count
+	// Extra holds native counters that are not modelled.
+	Extra *Extra
+}
+
+// Count is a number that may be unknown. Unknown is not zero.
+type Count struct {
+	N     int64
+	Known bool
+}
+
+// Counted is a known count.
+func Counted(n int64) Count { return Count{N: n, Known: true} }
+
+// Or returns the count, or n when it is unknown.
+func (c Count) Or(n int64) int64 {
+	if c.Known {
+		return c.N
+	}
+	return n
+}
+
+// Merge returns u with every counter replaced that v knows.
+func (u Usage) Merge(v Usage) Usage {
+	pick := func(a, b Count) Count {
+		if b.Known {
+			return b
+		}
+		return a
+	}
+	u.Input, u.CacheRead, u.CacheWrite = pick(u.Input, v.Input), pick(u.CacheRead, v.CacheRead), pick(u.CacheWrite, v.CacheWrite)
+	u.Output, u.Reasoning = pick(u.Output, v.Output), pick(u.Reasoning, v.Reasoning)
+	if v.Extra != nil {
+		u.Extra = v.Extra
+	}
+	return u
+}

@@ -1,0 +1,65 @@
+package dragoman
+
+// StopReason says why a model stopped, in our words.
+type StopReason string
+
+// The stop reasons. The zero value means that no reason was given.
+const (
+	StopNone      StopReason = ""
+	StopEnd       StopReason = "stop"
+	StopToolCalls StopReason = "tool_calls"
+	StopLength    StopReason = "length"
+	// StopSequence: a stop sequence was written; Stop.Sequence holds it.
+	StopSequence      StopReason = "stop_sequence"
+	StopContentFilter StopReason = "content_filter"
+	StopRefusal       StopReason = "refusal"
+	// StopPause: the provider paused its own tools; ask again with the content
+	// unchanged.
+	StopPause         StopReason = "pause"
+	StopMalformedCall StopReason = "malformed_tool_call"
+	StopError         StopReason = "error"
+	// StopCancelled: the response was cancelled.
+	StopCancelled StopReason = "cancelled"
+	// StopCompaction: the response holds nothing but a compacted history.
+	StopCompaction StopReason = "compaction"
+	// StopUnknown: a word in no table. Nothing runs after it.
+	StopUnknown StopReason = "unknown"
+)
+
+// Stop is why a response ended: derived from its content and the provider's
+// word, never trusted from the word alone.
+type Stop struct {
+	Reason StopReason
+	// Native is the provider's word.
+	Native string
+	// Sequence is the stop sequence that was written, for StopSequence.
+	Sequence string
+	// Details is the native record that explains the stop; replayed to its
+	// dialect.
+	Details *Native
+}
+
+// Runs reports whether calls may run after this stop.
+func (r StopReason) Runs() bool { return r == StopEnd || r == StopToolCalls || r == StopPause }
+
+// DeriveStop settles why a response ended, from the dialect's reading of the
+// provider's word and the content. calls is the number of complete client
+// calls, sawTerminal whether the stream (or body) had its terminal marker.
+//
+// With a call, an absent or benign word means tool calls; without one,
+// "tool_calls" means a plain stop. Any other word stands as it is.
+func DeriveStop(word StopReason, calls int, sawTerminal bool) StopReason {
+	switch word {
+	case StopNone, StopEnd, StopToolCalls:
+		switch {
+		case !sawTerminal:
+			return StopError
+		case calls > 0:
+			return StopToolCalls
+		default:
+			return StopEnd
+		}
+	default:
+		return word
+	}
+}

@@ -1,0 +1,142 @@
+package dragoman
+
+// Target is what a request is encoded for: a dialect and what the model and
+// server behind it can do. The zero Capabilities are those of the dialect's
+// own vendor.
+type Target struct {
+	Dialect  Dialect
+	Provider string
+	Scope    string
+	Model    string
+	Caps     Capabilities
+}
+
+// Origin returns the origin of what this target mints.
+func (t Target) Origin() Origin {
+	return Origin{Dialect: t.Dialect, Provider: t.Provider, Scope: t.Scope, Model: t.Model}
+}
+
+// Capabilities are deviations of one model or server from its dialect, as
+// data. The zero value means the dialect's vendor at its current version; each
+// field says what it turns on or off.
+type Capabilities struct {
+	// NoTools: the model cannot call tools.
+	NoTools bool
+	// NoStrict: the server rejects a strict flag; none is sent.
+	NoStrict bool
+	// NoCustomTools: freeform tools are sent as functions.
+	NoCustomTools bool
+	// NoNamespaces: namespaced tools are sent under flat names.
+	NoNamespaces bool
+	// NoDeferred: deferred tools are sent as ordinary ones.
+	NoDeferred bool
+	// NoAllowedTools: a narrowed choice filters the tools instead.
+	NoAllowedTools bool
+	// NoDeveloperRole: developer messages are sent as system messages.
+	NoDeveloperRole bool
+	// NoImages: media is replaced by a placeholder text.
+	NoImages bool
+	// NoParallelFlag: the parallel flag is not sent.
+	NoParallelFlag bool
+	// NoStructuredOutput: no output schema is sent.
+	NoStructuredOutput bool
+	// NoSampling: the model rejects temperature and the like.
+	NoSampling bool
+	// NoStreamOptions: the server rejects stream_options.
+	NoStreamOptions bool
+	// LegacyMaxTokens: max_tokens instead of max_completion_tokens.
+	LegacyMaxTokens bool
+	// ForcedChoice says when the model accepts a forced tool.
+	ForcedChoice ForcedChoice
+	// ReasoningField is the member in which this server takes reasoning back
+	// ("reasoning_content", "reasoning"). Empty means none, except that
+	// reasoning goes back to the server that wrote it in the member it used.
+	ReasoningField string
+	// ReasoningFieldAlways writes the member on every assistant message with
+	// calls, empty where there is no reasoning.
+	ReasoningFieldAlways bool
+	// ToolResultName: tool messages carry the tool's name.
+	ToolResultName bool
+	// CacheBreakpoints: the model takes explicit cache breakpoints where its
+	// dialect makes them optional.
+	CacheBreakpoints bool
+	// MidSystem: the model takes system messages inside the conversation where
+	// its dialect makes that optional.
+	MidSystem bool
+	// ID overrides the dialect's rule for call ids; nil keeps it.
+	ID *IDRule
+	// Name overrides the dialect's rule for tool names; nil keeps it.
+	Name *NameRule
+}
+
+// ForcedChoice says when a model accepts a tool choice that forces a call.
+type ForcedChoice string
+
+// The settings of forced choice. The zero value accepts it always.
+const (
+	ForcedAlways          ForcedChoice = ""
+	ForcedWithoutThinking ForcedChoice = "without_thinking"
+	ForcedNever           ForcedChoice = "never"
+)
+
+// NameRule says which tool names a wire accepts.
+type NameRule struct {
+	// First and Rest list the characters allowed at the start and after it, as
+	// ranges ("a-zA-Z_"). An empty First means the same as Rest; an empty Rest
+	// allows everything.
+	First string
+	Rest  string
+	// Max is the greatest length in bytes; 0 means no limit.
+	Max int
+}
+
+// IDRule says which call ids a wire accepts.
+type IDRule struct {
+	// Chars lists the characters allowed, as ranges; empty allows everything.
+	Chars string
+	// Max is the greatest length in bytes; 0 means no limit.
+	Max int
+	// Exact is the only length allowed; 0 means any up to Max.
+	Exact int
+}
+
+// Limits are a dialect's rules as data that other packages read.
+type Limits struct {
+	Dialect Dialect
+	Name    NameRule
+	ID      IDRule
+	// SchemaFormats are the schema formats the wire takes as they are.
+	SchemaFormats []Format
+	// MaxTools is the greatest number of tools; 0 means unknown.
+	MaxTools int
+	// MaxStopSequences is the greatest number of stop sequences; 0 means none
+	// is known.
+	MaxStopSequences int
+	// MaxCacheBreakpoints is the greatest number of explicit breakpoints; 0
+	// means the wire has none.
+	MaxCacheBreakpoints int
+	// Replay says which fields of an origin must match to send native
+	// messages, item ids and opaque reasoning back.
+	Replay ReplayRules
+	// ResultMedia: tool results may carry media.
+	ResultMedia bool
+	// ErrorFlag: tool results carry an error flag; otherwise errors are
+	// prefixed with "ERROR: ".
+	ErrorFlag bool
+	// ArgumentsAsString: call arguments are JSON in a string, not an object.
+	ArgumentsAsString bool
+	// GroupedResults: all results of a turn stand in one message, first.
+	GroupedResults bool
+	// StrippedOnReplay lists native members that are never sent back.
+	StrippedOnReplay []string
+	// GrowthExceptions lists where appending to a conversation may change an
+	// earlier element of the encoded list, each with its reason.
+	GrowthExceptions []string
+}
+
+// ReplayRules says what must match before native state goes back.
+type ReplayRules struct {
+	Messages  Match
+	ItemIDs   Match
+	Reasoning Match
+}

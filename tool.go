@@ -1,0 +1,266 @@
+package dragoman
+
+import "encoding/json"
+
+// ToolKind says how a tool takes its input and who runs it.
+type ToolKind string
+
+// The kinds of tool. The zero value is a function.
+const (
+	// ToolFunction takes a JSON object.
+	ToolFunction ToolKind = ""
+	// ToolFreeform takes text, optionally in a grammar.
+	ToolFreeform ToolKind = "freeform"
+	// ToolHosted is run by the provider, or defined by it: its definition is
+	// Source and nothing else.
+	ToolHosted ToolKind = "hosted"
+)
+
+// ToolSpec is the definition of a tool as its author wrote it. Encoding never
+// changes it: schemas are lowered into a copy, per target.
+type ToolSpec struct {
+	Kind ToolKind
+	// Name is the public name; the name on a wire may be an alias of it.
+	Name string
+	// Namespace groups tools; empty means none. All members of a namespace
+	// carry the same NamespaceDescription.
+	Namespace            string
+	NamespaceDescription string
+	Description          string
+	// Parameters is the author's JSON Schema for a function's arguments. Nil
+	// means no arguments.
+	Parameters json.RawMessage
+	// Grammar constrains a freeform tool's input; nil means any text.
+	Grammar *Grammar
+	Strict  Strictness
+	// Deferred hides the definition until a tool search finds it.
+	Deferred bool
+	// OutputSchema describes the results where a dialect can say so.
+	OutputSchema json.RawMessage
+	// Examples are example arguments.
+	Examples    []json.RawMessage
+	Annotations Annotations
+	Cache       *CacheHint
+	// Source is the tool as authored, when it came as a wire object. It passes
+	// unchanged to a target that accepts its format, as long as the rest of the
+	// spec still says the same.
+	Source *ToolSource
+	// Extra holds members of Source that are not modelled, NamespaceExtra those
+	// of the namespace object around it.
+	Extra          *Extra
+	NamespaceExtra *Extra
+}
+
+// ToolSource is a tool definition as its author wrote it.
+type ToolSource struct {
+	Format Format
+	JSON   json.RawMessage
+	// Mirror is the fingerprint of the spec that JSON was read into. Zero means
+	// that the spec was built around JSON and never edited.
+	Mirror Fingerprint
+}
+
+// Grammar is the syntax of a freeform tool's input.
+type Grammar struct {
+	// Syntax is "lark" or "regex".
+	Syntax     string
+	Definition string
+}
+
+// Strictness says whether a target's constrained decoding is asked for.
+type Strictness string
+
+// The settings of strictness. The zero value is off: a strict flag changes
+// what optional means, so nobody gets it without asking.
+const (
+	StrictOff Strictness = ""
+	StrictOn  Strictness = "on"
+	// StrictAuto turns the flag on only where the schema satisfies the
+	// target's strict subset as it is written.
+	StrictAuto Strictness = "auto"
+	// StrictUnset keeps a wire's absent flag absent toward its own dialect.
+	StrictUnset Strictness = "unset"
+)
+
+// Annotations are hints about a tool's effects. Nil means unknown; a hint
+// from another party is never proof.
+type Annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    *bool  `json:"read_only,omitempty"`
+	Destructive *bool  `json:"destructive,omitempty"`
+	Idempotent  *bool  `json:"idempotent,omitempty"`
+	OpenWorld   *bool  `json:"open_world,omitempty"`
+}
+
+// QualifiedName is "namespace.name", or the name alone.
+func (s *ToolSpec) QualifiedName() string { return qualified(s.Namespace, s.Name) }
+
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "." + name
+}
+
+// ChoiceMode says how free the model is to call tools.
+type ChoiceMode string
+
+// The modes of choice.
+const (
+	ChoiceAuto     ChoiceMode = "auto"
+	ChoiceNone     ChoiceMode = "none"
+	ChoiceRequired ChoiceMode = "required"
+	// ChoiceTool forces the one tool in ToolChoice.Tools.
+	ChoiceTool ChoiceMode = "tool"
+	// ChoiceOpaque is a choice only its own dialect understands.
+	ChoiceOpaque ChoiceMode = "opaque"
+)
+
+// ToolRef names a tool in a choice.
+type ToolRef struct {
+	Namespace string
+	Name      string
+	Kind      ToolKind
+	// Native is a reference to something we do not model (a hosted tool, an
+	// MCP server), as it came.
+	Native *Native
+}
+
+// ToolChoice says which tools the model may or must call.
+type ToolChoice struct {
+	Mode ChoiceMode
+	// Tools narrows auto and required to these tools; with ChoiceTool it holds
+	// exactly the forced one. Nil means all.
+	Tools  []ToolRef
+	Native *Native
+	Extra  *Extra
+}
+
+// PayloadKind says what a call carries.
+type PayloadKind string
+
+// The kinds of payload. The zero value is an object.
+const (
+	PayloadObject PayloadKind = ""
+	PayloadText   PayloadKind = "text"
+)
+
+// ToolCall is the model's wish to run a tool.
+type ToolCall struct {
+	// ID pairs the call with its result. It is the provider's string, or one we
+	// made when there was none (then Synthetic is set). Never a tool's identity.
+	ID        string
+	Synthetic bool
+	// ItemID is the identity of the native item, where that differs from ID.
+	ItemID    string
+	Name      string
+	Namespace string
+	Payload   PayloadKind
+	// Arguments is the payload exactly as received: JSON text for an object
+	// payload (not necessarily valid), the input itself for a text payload.
+	// Empty means {} for an object.
+	Arguments string
+	// Problem says why the call must not run; nil means it may.
+	Problem *CallProblem
+	// Hosted calls are run by the provider; they are never dispatched.
+	Hosted bool
+	Status Status
+	// Async says that the model does not wait for the result.
+	Async bool
+	// Caller is the native record of what made the call, echoed with its
+	// result; nil means the model itself.
+	Caller json.RawMessage
+	// Signature is opaque reasoning state bound to this call by its origin.
+	Signature string
+	Cache     *CacheHint
+	Extra     *Extra
+}
+
+// QualifiedName is "namespace.name", or the name alone.
+func (c *ToolCall) QualifiedName() string { return qualified(c.Namespace, c.Name) }
+
+// ProblemCode names what is wrong with a call.
+type ProblemCode string
+
+// The problems a call can have.
+const (
+	// ProblemInvalidJSON: the arguments are not JSON.
+	ProblemInvalidJSON ProblemCode = "invalid_json"
+	// ProblemDuplicateKey: an object in the arguments repeats a key, so that
+	// two readers could see two values.
+	ProblemDuplicateKey ProblemCode = "duplicate_key"
+	// ProblemNotObject: the arguments are JSON, but not an object.
+	ProblemNotObject ProblemCode = "not_object"
+	// ProblemTruncated: the output limit or the end of the stream cut the call.
+	ProblemTruncated ProblemCode = "truncated"
+	// ProblemNoName: the call names no tool.
+	ProblemNoName ProblemCode = "no_name"
+	// ProblemStopped: the response ended in a way after which nothing runs.
+	ProblemStopped ProblemCode = "stopped"
+)
+
+// CallProblem says why a call must not run, in words a model can act on.
+type CallProblem struct {
+	Code    ProblemCode
+	Message string
+	// Offset is the byte of Arguments at which the problem shows; -1 when it
+	// has no place.
+	Offset int64
+}
+
+func (p *CallProblem) Error() string { return string(p.Code) + ": " + p.Message }
+
+// Outcome says whether a tool's run failed.
+type Outcome string
+
+// The outcomes. The zero value is unknown: most dialects have no error flag,
+// and unknown is not success.
+const (
+	OutcomeUnknown Outcome = ""
+	OutcomeOK      Outcome = "ok"
+	OutcomeError   Outcome = "error"
+)
+
+// ToolResult answers one call.
+type ToolResult struct {
+	CallID string
+	// Name and Namespace of the tool that answered, where known.
+	Name      string
+	Namespace string
+	// Payload is that of the call being answered.
+	Payload PayloadKind
+	// Content is text, media and data parts; empty is a result without output.
+	Content []Part
+	Outcome Outcome
+	// Display is for humans and never sent to a model.
+	Display string
+	// Envelope is a provider-native result that only a target that knows its
+	// format may use; others get Content.
+	Envelope *Native
+	// Synthetic says that we made the result because there was none.
+	Synthetic bool
+	ItemID    string
+	Status    Status
+	Caller    json.RawMessage
+	Cache     *CacheHint
+	Extra     *Extra
+}
+
+// Text joins the text of the result; data parts are written as JSON.
+func (r *ToolResult) Text() string {
+	if len(r.Content) == 1 {
+		if t, ok := r.Content[0].(*Text); ok {
+			return t.Text
+		}
+	}
+	var b []byte
+	for _, p := range r.Content {
+		switch p := p.(type) {
+		case *Text:
+			b = append(b, p.Text...)
+		case *Data:
+			b = append(b, p.JSON...)
+		}
+	}
+	return string(b)
+}
