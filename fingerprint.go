@@ -103,10 +103,6 @@ func (h *hasher) part(p Part) {
 	switch p := p.(type) {
 	case *Text:
 		h.str(p.Text)
-		h.num(int64(len(p.Citations)))
-		for i := range p.Citations {
-			h.native(&p.Citations[i])
-		}
 		h.cache(p.Cache)
 		h.str(p.Signature)
 		h.extra(p.Extra)

@@ -29,11 +29,8 @@ const (
 
 // Text is plain text.
 type Text struct {
-	Text string
-	// Citations are the native annotations of the text, kept as they came and
-	// replayed to their dialect only.
-	Citations []Native
-	Cache     *CacheHint
+	Text  string
+	Cache *CacheHint
 	// Signature is opaque reasoning state bound to this part by its origin.
 	Signature string
 	Extra     *Extra

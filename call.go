@@ -1,0 +1,83 @@
+package dragoman
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// emptyObject is what every spelling of "no arguments" means (quirk B2).
+var emptyObject = json.RawMessage("{}")
+
+// blankArguments reports whether arguments are one of the spellings of none:
+// nothing, blanks, null, "" in quotes.
+func blankArguments(s string) bool {
+	switch strings.TrimSpace(s) {
+	case "", "null", `""`:
+		return true
+	default:
+		return false
+	}
+}
+
+// CheckArguments says what is wrong with the arguments of an object payload;
+// nil means that they are an object that every reader understands alike, or
+// one of the spellings of an empty one.
+func CheckArguments(arguments string) *CallProblem {
+	if blankArguments(arguments) {
+		return nil
+	}
+	err := jsonwire.Check([]byte(arguments))
+	if err == nil {
+		if strings.TrimLeft(arguments, " \t\r\n")[0] == '{' {
+			return nil
+		}
+		return &CallProblem{Code: ProblemNotObject, Message: "the arguments must be a JSON object", Offset: 0}
+	}
+	p := &CallProblem{Code: ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
+	var at *jsonwire.Error
+	if errors.As(err, &at) {
+		p.Offset = at.Offset
+	}
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		p.Code = ProblemDuplicateKey
+		p.Message = "the arguments repeat an object key, so their meaning is ambiguous: " + err.Error()
+	case errors.Is(err, jsonwire.ErrTrailing):
+		p.Message = "the arguments hold more than one JSON value: " + err.Error()
+	}
+	return p
+}
+
+// Object returns the arguments as a JSON object that any wire accepts, for
+// history: the text itself where it is a sound object; {} where it is empty,
+// not JSON, or ambiguous (quirks B2, B7); {"_raw": value} around JSON that is
+// no object (quirk B5); {"input": text} for a text payload. exact is false when
+// the object is not what was received.
+func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
+	if c.Payload == PayloadText {
+		var w jsonwire.Writer
+		w.BeginObject()
+		w.StringField("input", c.Arguments)
+		w.EndObject()
+		return w.Buf, false
+	}
+	if blankArguments(c.Arguments) {
+		return emptyObject, true
+	}
+	p := c.Problem
+	if p == nil || p.Code == ProblemStopped || p.Code == ProblemTruncated || p.Code == ProblemNoName {
+		p = CheckArguments(c.Arguments)
+	}
+	switch {
+	case p == nil:
+		return json.RawMessage(c.Arguments), true
+	case p.Code == ProblemNotObject:
+		return json.RawMessage(`{"_raw":` + strings.TrimSpace(c.Arguments) + `}`), false
+	default:
+		return emptyObject, false
+	}
+}

@@ -1,0 +1,132 @@
+// Package dialect is the contract of the wire languages: what each package
+// below it can do, and the options they share. The packages below are pure:
+// bytes in, canonical values out, and back; no I/O, no clock, no randomness.
+//
+//	var codec dialect.Codec = anthropic.Codec{}
+//	req, report, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
+//	out, err := openaichat.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+//
+// Every conversion returns a report of what it could not keep. Decoding keeps
+// the native form beside the canonical one, so that encoding in the same
+// dialect gives the same bytes as long as nothing was changed.
+package dialect
+
+import (
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// Codec is one wire language, in both directions: Encode a request and decode
+// its response as a client; decode a request and encode its response as a
+// server. A Codec has no state and is safe for concurrent use.
+type Codec interface {
+	Dialect() dragoman.Dialect
+	// Limits returns the dialect's rules as data.
+	Limits() dragoman.Limits
+
+	EncodeRequest(*dragoman.Request, EncodeOptions) (Encoded, error)
+	DecodeRequest(body []byte, o DecodeOptions) (*dragoman.Request, dragoman.Report, error)
+	EncodeResponse(*dragoman.Response, EncodeOptions) (Encoded, error)
+	DecodeResponse(body []byte, o DecodeOptions) (*dragoman.Response, dragoman.Report, error)
+	NewStreamDecoder(DecodeOptions) StreamDecoder
+	NewStreamEncoder(EncodeOptions) StreamEncoder
+
+	// EncodeError writes an error as the dialect's servers do: status and body.
+	EncodeError(*dragoman.APIError) (status int, body []byte)
+	// DecodeError reads the error of a non-2xx answer. It never fails: a body
+	// it does not understand becomes the message.
+	DecodeError(status int, header http.Header, body []byte) *dragoman.APIError
+}
+
+// Encoded is an encoded body and what encoding it could not keep.
+type Encoded struct {
+	Body   []byte
+	Report dragoman.Report
+	// Registry is the one the body was encoded with. Decode the answer with it,
+	// so that aliases of names and ids are reversed.
+	Registry *interop.Registry
+}
+
+// EncodeOptions say for whom and how to encode. The zero value encodes for the
+// dialect's own vendor.
+type EncodeOptions struct {
+	// Target is the model and server behind the wire. Its Dialect may be left
+	// empty.
+	Target dragoman.Target
+	// Registry is the request's; nil composes one from the request's tools and
+	// contributions.
+	Registry *interop.Registry
+	// Rebuild ignores sidecars: everything is written from the canonical model.
+	Rebuild bool
+	// Seed makes the ids an encoder must invent (a response's id, item ids).
+	// The same seed gives the same ids; an empty seed gives ids that are unique
+	// within one object only.
+	Seed string
+	// Model overrides the model named in a response or stream; empty keeps it.
+	Model string
+	// StreamUsage writes usage into a stream where the dialect's clients must
+	// ask for it.
+	StreamUsage bool
+}
+
+// DecodeOptions say how to decode. The zero value keeps everything.
+type DecodeOptions struct {
+	// Registry is the one the request was encoded with; nil means that no name
+	// was aliased and no tool lowered.
+	Registry *interop.Registry
+	// Origin is what minted the bytes; its Dialect may be left empty.
+	Origin dragoman.Origin
+	// Seed makes the ids of calls that came without one. The same seed gives
+	// the same ids; an empty one gives ids unique within this object only.
+	Seed string
+	// NoNative leaves out sidecars and chunks, for who never sends the same
+	// dialect on.
+	NoNative bool
+	// LiftErrors reads "ERROR: " at the start of a result as its error flag,
+	// where the dialect has no flag. Each lift is reported.
+	LiftErrors bool
+	// MaxBytes bounds a body, and one event of a stream; 0 means 64 MiB.
+	MaxBytes int
+}
+
+// DefaultMaxBytes is the bound used for MaxBytes 0.
+const DefaultMaxBytes = 64 << 20
+
+// Limit returns MaxBytes or its default.
+func (o DecodeOptions) Limit() int {
+	if o.MaxBytes > 0 {
+		return o.MaxBytes
+	}
+	return DefaultMaxBytes
+}
+
+// StreamDecoder turns the bytes of a stream into events. Bytes may be fed in
+// pieces of any size; the events do not depend on where they were cut. It is
+// not safe for concurrent use.
+type StreamDecoder interface {
+	// Feed takes the next bytes. It calls emit for each event in order and
+	// returns emit's error, or a DecodeError for bytes that cannot be part of
+	// such a stream. After an error, only Close may be called.
+	Feed(p []byte, emit func(dragoman.Event) error) error
+	// Close says that the stream ended. It ends open parts and emits a
+	// StreamError when the terminal event was missing; it then also returns an
+	// error that wraps [dragoman.ErrIncompleteStream].
+	Close(emit func(dragoman.Event) error) error
+	// Report returns what decoding could not keep so far.
+	Report() dragoman.Report
+}
+
+// StreamEncoder turns events into the bytes of a stream. It keeps to the order
+// its dialect's strictest clients demand, whatever order the events come in.
+// It is not safe for concurrent use.
+type StreamEncoder interface {
+	// Encode appends the bytes for the next event to dst; there may be none.
+	Encode(dst []byte, ev dragoman.Event) ([]byte, error)
+	// Close appends what the dialect demands at the end. A stream that was
+	// given neither ResponseEnd nor StreamError ends with an error event.
+	Close(dst []byte) ([]byte, error)
+	// Report returns what encoding could not keep so far.
+	Report() dragoman.Report
+}

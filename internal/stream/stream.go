@@ -1,0 +1,130 @@
+// Package stream keeps the promises that every stream decoder makes about its
+// events: parts get growing indexes, every start gets one end, deltas come in
+// between, text is accumulated in linear time.
+package stream
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// MaxParts bounds the parts of one response (quirk C4).
+const MaxParts = 4096
+
+// Parts hands out parts of one choice in order of their start.
+type Parts struct {
+	Choice int
+	emit   func(dragoman.Event) error
+	err    error
+	next   int
+	open   []*Part
+}
+
+// Part is a part that is being streamed.
+type Part struct {
+	// Value is the part itself; its owner fills in all but the streamed text
+	// before End.
+	Value dragoman.Part
+	Index int
+	// Text is what the deltas brought so far.
+	Text []byte
+	// Summary collects reasoning summaries, by position.
+	Summary [][]byte
+	owner   *Parts
+	ended   bool
+}
+
+// Use sets where events go until the next call, as emit functions live for one
+// Feed only. It clears the error.
+func (p *Parts) Use(emit func(dragoman.Event) error) { p.emit, p.err = emit, nil }
+
+// Err returns the first error of emit.
+func (p *Parts) Err() error { return p.err }
+
+func (p *Parts) send(ev dragoman.Event) {
+	if p.err == nil {
+		p.err = p.emit(ev)
+	}
+}
+
+// Start opens a part. skeleton is what consumers see first, value what End
+// will complete and send; they must be different values.
+func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dragoman.Part) *Part {
+	part := &Part{Value: value, Index: p.next, owner: p}
+	p.next++
+	p.open = append(p.open, part)
+	p.send(&dragoman.PartStart{Choice: p.Choice, Index: part.Index, Message: message, Part: skeleton, Header: header})
+	return part
+}
+
+// Count returns how many parts were started.
+func (p *Parts) Count() int { return p.next }
+
+// Whole opens and ends a part at once.
+func (p *Parts) Whole(message int, header *dragoman.Message, part dragoman.Part) {
+	p.Start(message, header, part, part).End()
+}
+
+// Append adds a fragment; an empty one is not an event.
+func (p *Part) Append(text string) {
+	if p == nil || p.ended || text == "" {
+		return
+	}
+	p.Text = append(p.Text, text...)
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text})
+}
+
+// AppendSummary adds a fragment to the n-th summary, counted from 0.
+func (p *Part) AppendSummary(n int, text string) {
+	if p == nil || p.ended || text == "" || n < 0 || n >= MaxParts {
+		return
+	}
+	for len(p.Summary) <= n {
+		p.Summary = append(p.Summary, nil)
+	}
+	p.Summary[n] = append(p.Summary[n], text...)
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text, Summary: n + 1})
+}
+
+// Ended reports whether the part was closed.
+func (p *Part) Ended() bool { return p == nil || p.ended }
+
+// End closes the part with Value; a second call does nothing.
+func (p *Part) End() {
+	if p == nil || p.ended {
+		return
+	}
+	p.ended = true
+	switch v := p.Value.(type) {
+	case *dragoman.Text:
+		if v.Text == "" {
+			v.Text = string(p.Text)
+		}
+	case *dragoman.Refusal:
+		if v.Text == "" {
+			v.Text = string(p.Text)
+		}
+	case *dragoman.Reasoning:
+		if v.Text == "" {
+			v.Text = string(p.Text)
+		}
+		if v.Summary == nil {
+			for _, s := range p.Summary {
+				v.Summary = append(v.Summary, string(s))
+			}
+		}
+	}
+	for i, o := range p.owner.open {
+		if o == p {
+			p.owner.open = append(p.owner.open[:i], p.owner.open[i+1:]...)
+			break
+		}
+	}
+	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value})
+}
+
+// EndAll closes what is open, in order of start (quirk C39).
+func (p *Parts) EndAll() {
+	for len(p.open) > 0 {
+		p.open[0].End()
+	}
+}

@@ -1,0 +1,222 @@
+// Package wirekit holds what every dialect does alike: wrapping errors with
+// their place, replaying sidecars, classifying failures, making ids.
+package wirekit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// DecodeError places err in what was being decoded.
+func DecodeError(d dragoman.Dialect, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &dragoman.DecodeError{Dialect: d, What: what, Offset: -1, Err: err}
+	var at *jsonwire.Error
+	if errors.As(err, &at) {
+		e.Pointer, e.Offset, e.Err = at.Pointer, at.Offset, at.Err
+	}
+	return e
+}
+
+// CheckSize refuses a body beyond the bound.
+func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOptions) error {
+	if len(body) <= o.Limit() {
+		return nil
+	}
+	return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
+}
+
+// EncodeRegistry returns the registry to encode a request with, and the target
+// with its dialect filled in.
+func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
+	if o.Registry != nil {
+		return o.Registry
+	}
+	t := o.Target
+	t.Dialect = limits.Dialect
+	if t.Model == "" && req != nil {
+		t.Model = req.Model
+	}
+	opts := interop.Options{Target: t, Limits: limits}
+	if req != nil {
+		opts.Tools, opts.Contributions = req.Tools, req.Contributions
+	}
+	return interop.New(opts)
+}
+
+// DecodeRegistry returns the registry to decode with.
+func DecodeRegistry(limits dragoman.Limits, o dialect.DecodeOptions) *interop.Registry {
+	if o.Registry != nil {
+		return o.Registry
+	}
+	return interop.New(interop.Options{Target: dragoman.Target{Dialect: limits.Dialect}, Limits: limits})
+}
+
+// Origin returns the origin of decoded bytes.
+func Origin(d dragoman.Dialect, o dialect.DecodeOptions) *dragoman.Origin {
+	origin := o.Origin
+	origin.Dialect = d
+	return &origin
+}
+
+// ReplayRequest returns the native body of a request that was not changed
+// since it was decoded from dialect d, with at most another model in it.
+func ReplayRequest(req *dragoman.Request, d dragoman.Dialect, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || o.Target.Caps != (dragoman.Capabilities{}) || !req.Native.Current(d, req.Fingerprint) {
+		return nil, false
+	}
+	return withModel(req.Native.Raw, req.Model, []string{"model"})
+}
+
+// ReplayResponse is ReplayRequest for a response; paths are where the dialect
+// names the model.
+func ReplayResponse(resp *dragoman.Response, d dragoman.Dialect, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || !resp.Native.Current(d, resp.Fingerprint) {
+		return nil, false
+	}
+	model := resp.Model
+	if o.Model != "" {
+		model = o.Model
+	}
+	return withModel(resp.Native.Raw, model, []string{"model"})
+}
+
+func withModel(raw []byte, model string, path []string) ([]byte, bool) {
+	out, err := jsonwire.ReplaceString(raw, model, path)
+	if err != nil {
+		return nil, false
+	}
+	return out, true
+}
+
+// ReplayMessage returns the native form of a message that was not changed
+// since it came from dialect d, and that the target may see again.
+func ReplayMessage(m *dragoman.Message, limits dragoman.Limits, target dragoman.Target, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
+		return nil, false
+	}
+	if !m.Native.Current(limits.Dialect, m.Fingerprint) {
+		return nil, false
+	}
+	return m.Native.Raw, true
+}
+
+// MayReplayReasoning reports whether opaque reasoning of a message may go to
+// the target.
+func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits dragoman.Limits, target dragoman.Target) bool {
+	origin := m.Origin
+	if r != nil && r.Origin != nil {
+		origin = r.Origin
+	}
+	return origin.Matches(target.Origin(), limits.Replay.Reasoning)
+}
+
+// SyntheticID makes the id of a call that came without one, from the caller's
+// seed and the call's place: the same place gives the same id, so a history
+// that is sent again yields the same ids (quirks B10, B12).
+func SyntheticID(prefix, seed string, place ...int) string {
+	h := sha256.New()
+	h.Write([]byte(seed))
+	for _, n := range place {
+		h.Write([]byte{0})
+		h.Write([]byte(strconv.Itoa(n)))
+	}
+	return prefix + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// ClassOfStatus classifies an HTTP status when the body says no more.
+func ClassOfStatus(status int) dragoman.ErrorClass {
+	switch status {
+	case 400, 422:
+		return dragoman.ErrorBadRequest
+	case 401:
+		return dragoman.ErrorAuth
+	case 402:
+		return dragoman.ErrorQuota
+	case 403:
+		return dragoman.ErrorPermission
+	case 404:
+		return dragoman.ErrorNotFound
+	case 408, 504:
+		return dragoman.ErrorTimeout
+	case 409:
+		return dragoman.ErrorConflict
+	case 413:
+		return dragoman.ErrorTooLarge
+	case 429:
+		return dragoman.ErrorRateLimit
+	case 503, 529:
+		return dragoman.ErrorOverloaded
+	}
+	switch {
+	case status >= 500:
+		return dragoman.ErrorServer
+	case status >= 400:
+		return dragoman.ErrorBadRequest
+	default:
+		return dragoman.ErrorUnknown
+	}
+}
+
+// StatusOfClass is the HTTP status a server answers with for a class.
+func StatusOfClass(c dragoman.ErrorClass) int {
+	switch c {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
+		return 400
+	case dragoman.ErrorAuth:
+		return 401
+	case dragoman.ErrorPermission:
+		return 403
+	case dragoman.ErrorNotFound:
+		return 404
+	case dragoman.ErrorConflict:
+		return 409
+	case dragoman.ErrorTooLarge:
+		return 413
+	case dragoman.ErrorRateLimit, dragoman.ErrorQuota:
+		return 429
+	case dragoman.ErrorOverloaded:
+		return 503
+	case dragoman.ErrorTimeout:
+		return 504
+	default:
+		return 500
+	}
+}
+
+// RetryAfter reads the wait a server asks for: retry-after-ms, then
+// retry-after in seconds. A date is left to who has a clock.
+func RetryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	if s, err := strconv.ParseFloat(h.Get("retry-after"), 64); err == nil && s > 0 {
+		return time.Duration(s * float64(time.Second))
+	}
+	return 0
+}
+
+// PlainMessage is what to say of an error body that is no JSON of ours.
+func PlainMessage(status int, body []byte) string {
+	s := strings.TrimSpace(string(body))
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + "…"
+	}
+	if s == "" {
+		s = http.StatusText(status)
+	}
+	return s
+}

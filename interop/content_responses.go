@@ -1,0 +1,201 @@
+package interop
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// ReadResponsesPart reads one content part of a Responses item. A type it does
+// not know is opaque.
+func ReadResponsesPart(raw json.RawMessage) dragoman.Part {
+	const d = dragoman.OpenAIResponses
+	typ := typeOf(raw)
+	rd := jsonwire.NewReader(raw)
+	var part dragoman.Part
+	switch typ {
+	case "input_text", "output_text", "text":
+		t := &dragoman.Text{}
+		for key := range rd.Object() {
+			switch string(key) {
+			case "type":
+				rd.Skip()
+			case "text":
+				t.Text = rd.String()
+			case "prompt_cache_breakpoint":
+				t.Cache = ttl(rd)
+			default:
+				extra.Add(&t.Extra, d, "", key, rd.Raw())
+			}
+		}
+		if typ == "text" { // not the type this place calls for; keep the spelling
+			extra.Add(&t.Extra, d, "", []byte("type"), []byte(`"text"`))
+		}
+		part = t
+	case "refusal":
+		t := &dragoman.Refusal{}
+		for key := range rd.Object() {
+			switch string(key) {
+			case "type":
+				rd.Skip()
+			case "refusal":
+				t.Text = rd.String()
+			default:
+				extra.Add(&t.Extra, d, "", key, rd.Raw())
+			}
+		}
+		part = t
+	case "input_image", "input_file":
+		m := &dragoman.Media{Media: dragoman.MediaImage}
+		if typ == "input_file" {
+			m.Media = dragoman.MediaFile
+		}
+		for key := range rd.Object() {
+			switch string(key) {
+			case "type":
+				rd.Skip()
+			case "image_url", "file_data", "file_url":
+				if rd.Kind() != '"' {
+					extra.Add(&m.Extra, d, "", key, rd.Raw())
+					continue
+				}
+				splitDataURI(m, rd.String())
+			case "file_id":
+				if rd.Kind() != '"' {
+					extra.Add(&m.Extra, d, "", key, rd.Raw())
+					continue
+				}
+				m.FileID = rd.String()
+			case "filename":
+				m.Name = rd.String()
+			case "detail":
+				m.Detail = rd.String()
+			case "prompt_cache_breakpoint":
+				m.Cache = ttl(rd)
+			default:
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+			}
+		}
+		part = m
+	}
+	if part == nil || rd.End() != nil {
+		return &dragoman.Opaque{Dialect: d, Type: typ, JSON: raw}
+	}
+	return part
+}
+
+// WriteResponsesPart writes a part as content of a Responses message. Text is
+// "output_text" in an assistant's message and "input_text" in any other. It
+// returns false when nothing was written.
+func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, assistant bool, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.OpenAIResponses
+	switch p := part.(type) {
+	case *dragoman.Text, *dragoman.Data:
+		t, ok := p.(*dragoman.Text)
+		if !ok {
+			t = &dragoman.Text{Text: string(p.(*dragoman.Data).JSON)}
+		}
+		w.BeginObject()
+		if !hasMember(t.Extra, d, "/type") {
+			if assistant {
+				w.StringField("type", "output_text")
+			} else {
+				w.StringField("type", "input_text")
+			}
+		}
+		w.StringField("text", t.Text)
+		if assistant {
+			if t.Cache != nil {
+				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: none can follow the assistant's text")
+			}
+		} else {
+			r.writeBreakpoint(w, t.Cache, nil, d, at, rep)
+		}
+		extra.Write(w, t.Extra, d, "")
+		w.EndObject()
+		extra.Report(rep, t.Extra, d, at)
+	case *dragoman.Refusal:
+		w.BeginObject()
+		w.StringField("type", "refusal")
+		w.StringField("refusal", p.Text)
+		extra.Write(w, p.Extra, d, "")
+		w.EndObject()
+		extra.Report(rep, p.Extra, d, at)
+	case *dragoman.Media:
+		if assistant {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in an assistant's message has no place in Responses", p.Media)
+			return false
+		}
+		if r.target.Caps.NoImages {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", p.Media)
+			w.BeginObject()
+			w.StringField("type", "input_text")
+			w.StringField("text", placeholder(p))
+			w.EndObject()
+			return true
+		}
+		WriteResponsesMedia(w, p, at, rep)
+	case *dragoman.Opaque:
+		if p.Dialect != d {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a Responses message", p.Type, p.Dialect)
+			return false
+		}
+		w.Raw(p.JSON)
+	default:
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in this Responses message", part.Kind())
+		return false
+	}
+	return true
+}
+
+// WriteResponsesMedia writes an image or a file as an input part.
+func WriteResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.OpenAIResponses
+	w.BeginObject()
+	switch {
+	case m.Text != "":
+		w.StringField("type", "input_text")
+		w.StringField("text", m.Text)
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
+	case m.Media == dragoman.MediaImage:
+		w.StringField("type", "input_image")
+		if m.FileID != "" {
+			w.StringField("file_id", m.FileID)
+		}
+		if uri := dataURI(m); uri != "" {
+			w.StringField("image_url", uri)
+		}
+		detail := m.Detail
+		if detail == "" {
+			detail = "auto"
+		}
+		w.StringField("detail", detail)
+	case m.Media == dragoman.MediaFile:
+		w.StringField("type", "input_file")
+		w.StringFieldIf("file_id", m.FileID)
+		w.StringFieldIf("filename", m.Name)
+		switch {
+		case m.Base64 != "":
+			if m.Name == "" {
+				w.StringField("filename", "file")
+				rep.Add(dragoman.Synthesised, dragoman.Info, at.String(), `file name "file"`)
+			}
+			w.StringField("file_data", dataURI(m))
+		case m.URL != "":
+			w.StringField("file_url", m.URL)
+		}
+		w.StringFieldIf("detail", m.Detail)
+	default:
+		w.StringField("type", "input_text")
+		w.StringField("text", placeholder(m))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses takes no %s; a note stands in for it", m.Media)
+	}
+	if m.Title != "" {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")
+	}
+	extra.Write(w, m.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, m.Extra, d, at)
+}

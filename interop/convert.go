@@ -1,0 +1,185 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// InspectSchema gives the canonical view of a tool definition: one tool, or
+// the members of a namespace.
+func (r *Registry) InspectSchema(obj dragoman.Native) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	var rep dragoman.Report
+	specs, err := r.readToolAs(obj.Format, obj.JSON, extra.At(""), &rep)
+	return specs, rep, err
+}
+
+// InspectCall gives the canonical view of a call.
+func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoman.Report, error) {
+	var rep dragoman.Report
+	c, err := r.readCallAs(obj.Format, obj.JSON, extra.At(""), &rep)
+	return c, rep, err
+}
+
+// InspectResult gives the canonical view of a result. An error told only in
+// the text is not lifted: without a flag the outcome is unknown.
+func (r *Registry) InspectResult(obj dragoman.Native) (*dragoman.ToolResult, dragoman.Report, error) {
+	var rep dragoman.Report
+	res, err := r.readResultAs(obj.Format, obj.JSON, false, extra.At(""), &rep)
+	return res, rep, err
+}
+
+// ConvertSchemas writes tool definitions in the format to, in order. A
+// definition already in that format passes byte for byte; a definition that
+// cannot be converted is dropped and reported.
+func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
+	var rep dragoman.Report
+	var out []dragoman.Native
+	for i, obj := range objs {
+		at := extra.Elem("", i)
+		if done, err := r.convertDirectly(dragoman.SchemaObject, obj, to, &out, at, &rep); err != nil {
+			return out, rep, err
+		} else if done {
+			continue
+		}
+		specs, err := r.readToolAs(obj.Format, obj.JSON, at, &rep)
+		if err != nil {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%v", err)
+			continue
+		}
+		for j := range specs {
+			var w jsonwire.Writer
+			ok := false
+			switch {
+			case specs[j].Kind == dragoman.ToolHosted:
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider and has no form as %s", specs[j].Name, obj.Format, to)
+			case to == dragoman.FormatResponsesNamespace:
+				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", dragoman.FormatResponsesFunction)
+			default:
+				if ok, err = r.writeToolAs(&w, to, &specs[j], at, &rep); err != nil {
+					return out, rep, err
+				}
+			}
+			if ok {
+				out = append(out, dragoman.Native{Format: to, JSON: w.Buf})
+			}
+		}
+	}
+	return out, rep, nil
+}
+
+// ConvertCalls writes calls in the format to, in order.
+func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
+	return r.convert(dragoman.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
+		c, err := r.readCallAs(obj.Format, obj.JSON, at, rep)
+		if err != nil {
+			return err
+		}
+		return r.writeCallAs(w, to, c, at, rep)
+	})
+}
+
+// ConvertResults writes results in the format to, in order. Media that the
+// format cannot carry is reported as dropped.
+func (r *Registry) ConvertResults(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
+	return r.convert(dragoman.ResultObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
+		res, err := r.readResultAs(obj.Format, obj.JSON, false, at, rep)
+		if err != nil {
+			return err
+		}
+		spill, err := r.writeResultAs(w, to, res, at, rep)
+		for _, p := range spill {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in a result has no place as %s", p.Kind(), to)
+		}
+		return err
+	})
+}
+
+func (r *Registry) convert(kind dragoman.ObjectKind, objs []dragoman.Native, to dragoman.Format,
+	one func(*jsonwire.Writer, dragoman.Native, extra.Path, *dragoman.Report) error,
+) ([]dragoman.Native, dragoman.Report, error) {
+	var rep dragoman.Report
+	out := make([]dragoman.Native, 0, len(objs))
+	for i, obj := range objs {
+		at := extra.Elem("", i)
+		if done, err := r.convertDirectly(kind, obj, to, &out, at, &rep); err != nil {
+			return out, rep, err
+		} else if done {
+			continue
+		}
+		var w jsonwire.Writer
+		if err := one(&w, obj, at, &rep); err != nil {
+			return out, rep, fmt.Errorf("element %d: %w", i, err)
+		}
+		out = append(out, dragoman.Native{Format: to, JSON: w.Buf})
+	}
+	return out, rep, nil
+}
+
+// convertDirectly takes the two short ways: an object in the format already,
+// and a contributed adapter that leads there.
+func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
+	if obj.Format == to {
+		*out = append(*out, obj)
+		return true, nil
+	}
+	raw, done, err := r.adaptDirectly(kind, obj.Format, []dragoman.Format{to}, obj.JSON, at, rep)
+	if done && err == nil {
+		*out = append(*out, dragoman.Native{Format: to, JSON: raw})
+	}
+	return done, err
+}
+
+func (r *Registry) adaptDirectly(kind dragoman.ObjectKind, from dragoman.Format, to []dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (json.RawMessage, bool, error) {
+	for _, t := range to {
+		if a, ok := r.adapters[adapterKey{kind, from, t}]; ok {
+			raw, sub, err := a.Adapt(dragoman.AdapterInput{Native: obj})
+			rep.Merge(at.String(), sub)
+			return raw, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// SanitizeCall returns a copy of a call that is safe to keep in a history:
+// arguments that are not JSON, or that are ambiguous, become {}; anything else,
+// and any shape that is not recognised, stays as it is. The input is never
+// changed.
+func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.Report) {
+	out := dragoman.Native{Format: obj.Format, JSON: slices.Clone(obj.JSON)}
+	var rep, ignored dragoman.Report
+	c, err := r.readCallAs(obj.Format, obj.JSON, extra.At(""), &ignored)
+	if err != nil || c.Payload == dragoman.PayloadText {
+		return out, rep
+	}
+	p := dragoman.CheckArguments(c.Arguments)
+	if p == nil || p.Code == dragoman.ProblemNotObject {
+		return out, rep
+	}
+	path := [][]string{{"arguments"}}
+	if obj.Format == dragoman.FormatChatFunctionCall {
+		path = [][]string{{"function", "arguments"}}
+	}
+	clean, err := jsonwire.ReplaceString(obj.JSON, "{}", path...)
+	if err != nil {
+		return out, rep
+	}
+	rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+joinPath(path[0]), "arguments written as {}: %s", p.Message)
+	out.JSON = clean
+	return out, rep
+}
+
+func joinPath(segments []string) string {
+	s := ""
+	for i, seg := range segments {
+		if i > 0 {
+			s += "/"
+		}
+		s += extra.Escape(seg)
+	}
+	return s
+}

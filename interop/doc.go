@@ -1,0 +1,12 @@
+// Package interop converts single tool objects between wire formats: schemas,
+// calls and results. It owns the only copy of each format's codec; dialects
+// use it through a [Registry] that belongs to one request.
+//
+//	reg := interop.New(interop.Options{Target: target, Limits: limits, Tools: req.Tools})
+//	objs, report, err := reg.ConvertSchemas(tools, dragoman.FormatAnthropicTool)
+//
+// The way from one format to another, first that fits: the object is already
+// in an accepted format and passes unchanged, byte for byte; a contributed
+// adapter leads there directly; the canonical view, which every format can be
+// read into and written from. Each conversion returns a report of its losses.
+package interop

@@ -1,0 +1,196 @@
+package interop
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// toolID is the identity of a tool: never its wire name.
+type toolID struct{ namespace, name string }
+
+// names holds the wire names of one request, both ways. A wire name is the
+// public name where the target allows it, else a sanitised form with a hash of
+// the identity: legal, distinct, and independent of the order of tools
+// (quirks A34, A35).
+type names struct {
+	rule    dragoman.NameRule
+	flatten bool // namespaces have no place on this wire
+	wire    map[toolID]string
+	tools   map[string]*dragoman.ToolSpec // by wire name; of declared tools only
+	ids     map[string]toolID             // by wire name; of every name written
+}
+
+func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {
+	n := &names{
+		rule: rule, flatten: flatten,
+		wire:  make(map[toolID]string, len(tools)),
+		tools: make(map[string]*dragoman.ToolSpec, len(tools)),
+		ids:   make(map[string]toolID, len(tools)),
+	}
+	// How many identities want each natural name: those that share one are all
+	// hashed, except a bare name, which is its author's own.
+	wanted := make(map[string]int, len(tools))
+	bare := make(map[string]bool, len(tools))
+	for i := range tools {
+		id := toolID{tools[i].Namespace, tools[i].Name}
+		if _, dup := n.wire[id]; dup {
+			continue
+		}
+		n.wire[id] = ""
+		natural := n.natural(id)
+		wanted[natural]++
+		if !n.isFlattened(id) {
+			bare[natural] = true
+		}
+	}
+	clear(n.wire)
+	for i := range tools {
+		id := toolID{tools[i].Namespace, tools[i].Name}
+		if _, dup := n.wire[id]; dup {
+			continue // the first declaration wins (quirk A36)
+		}
+		natural := n.natural(id)
+		w := natural
+		if !Legal(natural, n.rule) || (n.isFlattened(id) && (bare[natural] || wanted[natural] > 1)) {
+			w = n.hashed(id)
+		}
+		n.wire[id] = w
+		key := n.key(id.namespace, w)
+		n.ids[key] = id
+		n.tools[key] = &tools[i]
+	}
+	return n
+}
+
+func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }
+
+// natural is the name a tool would like on this wire.
+func (n *names) natural(id toolID) string {
+	if n.isFlattened(id) {
+		return id.namespace + "__" + id.name
+	}
+	return id.name
+}
+
+// key makes wire names unique where the wire keeps namespaces.
+func (n *names) key(namespace, wire string) string {
+	if n.flatten || namespace == "" {
+		return wire
+	}
+	return namespace + "\x00" + wire
+}
+
+func (n *names) hashed(id toolID) string {
+	sum := sha256.Sum256([]byte(id.namespace + "\x00" + id.name))
+	for size := 8; ; size += 8 {
+		w := sanitise(n.natural(id), n.rule, "_"+hex.EncodeToString(sum[:])[:size])
+		if taken, ok := n.ids[n.key(id.namespace, w)]; !ok || taken == id || size >= 32 {
+			return w
+		}
+	}
+}
+
+// wireName returns the name to write for a tool, declared or not.
+func (n *names) wireName(namespace, name string) string {
+	id := toolID{namespace, name}
+	if w, ok := n.wire[id]; ok {
+		return w
+	}
+	w := n.natural(id)
+	if other, taken := n.ids[n.key(namespace, w)]; !Legal(w, n.rule) || (taken && other != id) {
+		w = n.hashed(id)
+	}
+	n.wire[id] = w
+	n.ids[n.key(namespace, w)] = id
+	return w
+}
+
+// resolve returns the identity behind a wire name; a name that was never
+// written is its own.
+func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
+	if id, ok := n.ids[n.key(namespace, wire)]; ok {
+		return id, n.tools[n.key(namespace, wire)]
+	}
+	return toolID{namespace, wire}, nil
+}
+
+// Legal reports whether a wire accepts a tool name as it is.
+func Legal(name string, rule dragoman.NameRule) bool {
+	if name == "" || (rule.Max > 0 && len(name) > rule.Max) {
+		return false
+	}
+	first := rule.First
+	if first == "" {
+		first = rule.Rest
+	}
+	for i := 0; i < len(name); i++ {
+		set := rule.Rest
+		if i == 0 {
+			set = first
+		}
+		if !allowed(name[i], set) {
+			return false
+		}
+	}
+	return true
+}
+
+// sanitise replaces what a rule forbids and ends the name with suffix, within
+// the rule's length.
+func sanitise(name string, rule dragoman.NameRule, suffix string) string {
+	first := rule.First
+	if first == "" {
+		first = rule.Rest
+	}
+	var b strings.Builder
+	for i := 0; i < len(name) && (rule.Max == 0 || b.Len() < rule.Max-len(suffix)); i++ {
+		c := name[i]
+		switch {
+		case i == 0 && !allowed(c, first):
+			if allowed('_', first) {
+				b.WriteByte('_')
+			} else {
+				b.WriteByte('t')
+			}
+			if allowed(c, rule.Rest) {
+				b.WriteByte(c)
+			}
+		case !allowed(c, rule.Rest):
+			b.WriteByte('_')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("tool")
+	}
+	s := b.String()
+	if rule.Max > 0 && len(s) > rule.Max-len(suffix) {
+		s = s[:rule.Max-len(suffix)]
+	}
+	return s + suffix
+}
+
+// allowed reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An
+// empty set allows everything; a "-" at the end stands for itself.
+func allowed(c byte, set string) bool {
+	if set == "" {
+		return true
+	}
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' {
+			if set[i] <= c && c <= set[i+2] {
+				return true
+			}
+			i += 2
+			continue
+		}
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}

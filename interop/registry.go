@@ -1,0 +1,169 @@
+package interop
+
+import (
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Options compose a registry for one request.
+type Options struct {
+	// Target is what the request is encoded for; its Dialect selects the
+	// formats.
+	Target dragoman.Target
+	// Limits are the target dialect's; overrides in Target.Caps beat them.
+	Limits dragoman.Limits
+	// Tools are the request's; their names are made legal and distinct.
+	Tools []dragoman.ToolSpec
+	// Contributions in order of precedence: config, provider, extensions,
+	// tools. The built-in formats come last.
+	Contributions []dragoman.Contribution
+}
+
+// Registry reads and writes the tool objects of one request. It remembers the
+// aliases it made, so it belongs to that request and is not safe for
+// concurrent use.
+type Registry struct {
+	target dragoman.Target
+	limits dragoman.Limits
+	names  *names
+	ids    ids
+
+	accepts  []dragoman.Format
+	schemas  map[dragoman.Format]dragoman.SchemaAccessor
+	calls    map[dragoman.Format]dragoman.CallAccessor
+	results  map[dragoman.Format]dragoman.ResultAccessor
+	adapters map[adapterKey]dragoman.Adapter
+	listing  []Entry
+}
+
+type adapterKey struct {
+	kind     dragoman.ObjectKind
+	from, to dragoman.Format
+}
+
+// Entry is one line of a registry's listing.
+type Entry struct {
+	Source string
+	// What is "schema", "call" or "result" for an accessor, and
+	// "schema adapter" and so on for an adapter.
+	What     string
+	From, To dragoman.Format
+	// Shadowed names the contributor that wins over this entry; empty when the
+	// entry is in use.
+	Shadowed string
+}
+
+func (e Entry) String() string {
+	s := fmt.Sprintf("%s: %s %s", e.Source, e.What, e.From)
+	if e.To != "" {
+		s += " to " + string(e.To)
+	}
+	if e.Shadowed != "" {
+		s += " (shadowed by " + e.Shadowed + ")"
+	}
+	return s
+}
+
+// BuiltIn is the source name of the built-in formats in a listing.
+const BuiltIn = "built-in"
+
+// New composes a registry. Contributing is additive; where two contributors
+// serve the same format the earlier wins, and the listing shows it.
+func New(o Options) *Registry {
+	rule := o.Limits.Name
+	if o.Target.Caps.Name != nil {
+		rule = *o.Target.Caps.Name
+	}
+	idRule := o.Limits.ID
+	if o.Target.Caps.ID != nil {
+		idRule = *o.Target.Caps.ID
+	}
+	flatten := o.Target.Dialect != dragoman.OpenAIResponses || o.Target.Caps.NoNamespaces
+	r := &Registry{
+		target: o.Target, limits: o.Limits,
+		names:   newNames(rule, flatten, o.Tools),
+		ids:     ids{rule: idRule},
+		accepts: slices.Clone(o.Limits.SchemaFormats),
+	}
+	owner := map[string]string{}
+	claim := func(e Entry) bool {
+		key := fmt.Sprint(e.What, e.From, e.To)
+		if first, taken := owner[key]; taken {
+			e.Shadowed = first
+			r.listing = append(r.listing, e)
+			return false
+		}
+		owner[key] = e.Source
+		r.listing = append(r.listing, e)
+		return true
+	}
+	for _, c := range o.Contributions {
+		r.accepts = append(r.accepts, c.Accepts...)
+		for _, a := range c.Schemas {
+			if claim(Entry{Source: c.Source, What: "schema", From: a.Format()}) {
+				put(&r.schemas, a.Format(), a)
+			}
+		}
+		for _, a := range c.Calls {
+			if claim(Entry{Source: c.Source, What: "call", From: a.Format()}) {
+				put(&r.calls, a.Format(), a)
+			}
+		}
+		for _, a := range c.Results {
+			if claim(Entry{Source: c.Source, What: "result", From: a.Format()}) {
+				put(&r.results, a.Format(), a)
+			}
+		}
+		for _, a := range c.Adapters {
+			if claim(Entry{Source: c.Source, What: string(a.Kind()) + " adapter", From: a.From(), To: a.To()}) {
+				put(&r.adapters, adapterKey{a.Kind(), a.From(), a.To()}, a)
+			}
+		}
+	}
+	for _, b := range builtIns() {
+		b.Source = BuiltIn
+		claim(b)
+	}
+	return r
+}
+
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[k] = v
+}
+
+// Default returns a registry without a request, for utilities: no aliases are
+// known and nothing is contributed.
+func Default() *Registry { return New(Options{}) }
+
+// Target returns what the registry was composed for.
+func (r *Registry) Target() dragoman.Target { return r.target }
+
+// Accepts returns the schema formats that pass to the target unchanged.
+func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) }
+
+// Listing shows every accessor and adapter in order of precedence, those that
+// an earlier one shadows included.
+func (r *Registry) Listing() []Entry { return slices.Clone(r.listing) }
+
+// WireName returns the name to write for a tool.
+func (r *Registry) WireName(namespace, name string) string {
+	return r.names.wireName(namespace, name)
+}
+
+// PublicName returns the identity behind a name on the wire, and the tool's
+// spec when the request declared it.
+func (r *Registry) PublicName(namespace, wire string) (ns, name string, spec *dragoman.ToolSpec) {
+	id, spec := r.names.resolve(namespace, wire)
+	return id.namespace, id.name, spec
+}
+
+// WireID returns the call id to write.
+func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
+
+// PublicID returns the call id behind an id on the wire.
+func (r *Registry) PublicID(wire string) string { return r.ids.restore(wire) }

@@ -1,0 +1,458 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// ErrorPrefix marks a failed result on wires that have no error flag.
+const ErrorPrefix = "ERROR: "
+
+// EnvelopeType is the type of an explicit provider-native result.
+const EnvelopeType = "provider_native_tool_result"
+
+// WriteResult writes a result in the target's format. Media that the target
+// cannot carry in a result is replaced by a note and returned, for the dialect
+// to place elsewhere (quirk D13).
+func (r *Registry) WriteResult(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part, err error) {
+	f, err := wireOf(r.target.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	return r.writeResultAs(w, f.result, res, at, rep)
+}
+
+func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part, err error) {
+	if a, ok := r.adapters[adapterKey{dragoman.ResultObject, "", format}]; ok {
+		obj, sub, err := a.Adapt(dragoman.AdapterInput{Result: res})
+		rep.Merge(at.String(), sub)
+		if err == nil {
+			w.Raw(obj)
+		}
+		return nil, err
+	}
+	id := r.ids.alias(res.CallID)
+	if res.Envelope != nil && res.Envelope.Format != format {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)
+	}
+	switch format {
+	case dragoman.FormatChatResult:
+		spill = r.writeChatResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.OpenAIChat, at)
+	case dragoman.FormatResponsesResult:
+		r.writeResponsesResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.OpenAIResponses, at)
+	case dragoman.FormatAnthropicResult:
+		r.writeAnthropicResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.Anthropic, at)
+	default:
+		return nil, fmt.Errorf("interop: no adapter writes results as %s; contribute one", format)
+	}
+	return spill, nil
+}
+
+// nativeContent returns the content of an envelope the format may use.
+func nativeContent(res *dragoman.ToolResult, format dragoman.Format) json.RawMessage {
+	if res.Envelope != nil && res.Envelope.Format == format {
+		return res.Envelope.JSON
+	}
+	return nil
+}
+
+// textParts returns the content of a result as texts, marking an error in the
+// first one where the wire has no flag, and what is no text.
+func textParts(res *dragoman.ToolResult) (texts []string, media []dragoman.Part) {
+	for _, p := range res.Content {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			texts = append(texts, p.Text)
+		case *dragoman.Data:
+			texts = append(texts, string(p.JSON))
+		default:
+			media = append(media, p)
+		}
+	}
+	if res.Outcome == dragoman.OutcomeError {
+		if len(texts) == 0 {
+			texts = []string{""}
+		}
+		if !strings.HasPrefix(texts[0], ErrorPrefix) {
+			texts[0] = ErrorPrefix + texts[0]
+		}
+	}
+	return texts, media
+}
+
+func (r *Registry) writeChatResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	w.BeginObject()
+	w.StringField("role", "tool")
+	if r.target.Caps.ToolResultName && res.Name != "" {
+		w.StringField("name", r.names.wireName(res.Namespace, res.Name))
+	}
+	w.StringField("tool_call_id", id)
+	w.Key("content")
+	if native := nativeContent(res, dragoman.FormatChatResult); native != nil {
+		w.Raw(native)
+	} else {
+		texts, media := textParts(res)
+		for _, m := range media {
+			switch m := m.(type) {
+			case *dragoman.Media:
+				spill = append(spill, m)
+			case *dragoman.Opaque:
+				if m.Dialect != dragoman.OpenAIChat {
+					rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block has no place in a tool message", m.Type)
+				}
+			default:
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool message", m.Kind())
+			}
+		}
+		if len(spill) > 0 {
+			texts = append(texts, "(see the attached "+mediaWord(spill)+" below)")
+		}
+		opaque := chatOpaque(media)
+		switch {
+		case len(texts) <= 1 && len(opaque) == 0:
+			w.String(strings.Join(texts, ""))
+		default:
+			w.BeginArray()
+			for _, t := range texts {
+				w.BeginObject()
+				w.StringField("type", "text")
+				w.StringField("text", t)
+				w.EndObject()
+			}
+			for _, o := range opaque {
+				w.Raw(o.JSON)
+			}
+			w.EndArray()
+		}
+	}
+	extra.Write(w, res.Extra, dragoman.OpenAIChat, "")
+	w.EndObject()
+	return spill
+}
+
+func chatOpaque(parts []dragoman.Part) (out []*dragoman.Opaque) {
+	for _, p := range parts {
+		if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == dragoman.OpenAIChat {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func mediaWord(parts []dragoman.Part) string {
+	kind := dragoman.MediaKind("")
+	for _, p := range parts {
+		m, ok := p.(*dragoman.Media)
+		if !ok || (kind != "" && m.Media != kind) {
+			return "content"
+		}
+		kind = m.Media
+	}
+	return string(kind)
+}
+
+func (r *Registry) writeResponsesResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) {
+	w.BeginObject()
+	if res.Payload == dragoman.PayloadText && !r.target.Caps.NoCustomTools {
+		w.StringField("type", "custom_tool_call_output")
+	} else {
+		w.StringField("type", "function_call_output")
+	}
+	w.StringFieldIf("id", res.ItemID)
+	if id != "" || res.CallID != "" {
+		w.StringField("call_id", id)
+	}
+	w.Key("output")
+	if native := nativeContent(res, dragoman.FormatResponsesResult); native != nil {
+		w.Raw(native)
+	} else {
+		r.writeResponsesOutput(w, res, at, rep)
+	}
+	extra.Write(w, res.Extra, dragoman.OpenAIResponses, "")
+	if res.Caller != nil && !hasMember(res.Extra, dragoman.OpenAIResponses, "/caller") {
+		w.RawField("caller", res.Caller)
+	}
+	w.EndObject()
+}
+
+func hasMember(e *dragoman.Extra, d dragoman.Dialect, path string) bool {
+	_, ok := extra.Get(e, d, path)
+	return ok
+}
+
+func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+	texts, media := textParts(res)
+	if len(media) == 0 && len(texts) <= 1 {
+		w.String(strings.Join(texts, ""))
+		return
+	}
+	w.BeginArray()
+	text := 0
+	for _, p := range res.Content {
+		switch p := p.(type) {
+		case *dragoman.Text, *dragoman.Data:
+			w.BeginObject()
+			w.StringField("type", "input_text")
+			w.StringField("text", texts[text])
+			if t, ok := p.(*dragoman.Text); ok {
+				extra.Write(w, t.Extra, dragoman.OpenAIResponses, "")
+			}
+			w.EndObject()
+			text++
+		case *dragoman.Media:
+			WriteResponsesMedia(w, p, at, rep)
+		case *dragoman.Opaque:
+			if p.Dialect == dragoman.OpenAIResponses {
+				w.Raw(p.JSON)
+				continue
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in an output", p.Type, p.Dialect)
+		default:
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in an output", p.Kind())
+		}
+	}
+	// An error with nothing to say but media still says that it is one.
+	for ; text < len(texts); text++ {
+		w.BeginObject()
+		w.StringField("type", "input_text")
+		w.StringField("text", texts[text])
+		w.EndObject()
+	}
+	w.EndArray()
+}
+
+func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) {
+	w.BeginObject()
+	w.StringField("type", "tool_result")
+	w.StringField("tool_use_id", id)
+	if native := nativeContent(res, dragoman.FormatAnthropicResult); native != nil {
+		w.RawField("content", native)
+	} else if parts := res.Content; hasContent(parts) {
+		w.Key("content")
+		w.BeginArray()
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if !blank(p) {
+					WriteAnthropicText(w, p, at, rep)
+				}
+			case *dragoman.Data:
+				WriteAnthropicText(w, &dragoman.Text{Text: string(p.JSON)}, at, rep)
+			case *dragoman.Media:
+				WriteAnthropicMedia(w, p, at, rep)
+			case *dragoman.Opaque:
+				if p.Dialect == dragoman.Anthropic {
+					w.Raw(p.JSON)
+					continue
+				}
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a tool_result", p.Type, p.Dialect)
+			default:
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool_result", p.Kind())
+			}
+		}
+		w.EndArray()
+	}
+	if res.Outcome == dragoman.OutcomeError {
+		w.BoolField("is_error", true)
+	}
+	extra.Write(w, res.Extra, dragoman.Anthropic, "")
+	if res.Cache != nil {
+		WriteCacheControl(w, res.Cache, at, rep)
+	}
+	w.EndObject()
+}
+
+// blank reports whether a text block would be rejected for saying nothing
+// (quirk D22).
+func blank(t *dragoman.Text) bool { return strings.TrimSpace(t.Text) == "" }
+
+// hasContent reports whether a result says anything: one without content is
+// written without a content member (quirk D11).
+func hasContent(parts []dragoman.Part) bool {
+	for _, p := range parts {
+		if t, ok := p.(*dragoman.Text); !ok || !blank(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadResult reads a result object of the target's dialect. lift reads the
+// error prefix as the flag, where the dialect has none.
+func (r *Registry) ReadResult(obj json.RawMessage, lift bool, at extra.Path, rep *dragoman.Report) (*dragoman.ToolResult, error) {
+	f, err := wireOf(r.target.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	return r.readResultAs(f.result, obj, lift, at, rep)
+}
+
+func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lift bool, at extra.Path, rep *dragoman.Report) (*dragoman.ToolResult, error) {
+	if a, ok := r.results[format]; ok {
+		res, sub, err := a.InspectResult(obj)
+		rep.Merge(at.String(), sub)
+		return res, err
+	}
+	res := &dragoman.ToolResult{}
+	rd := jsonwire.NewReader(obj)
+	switch format {
+	case dragoman.FormatChatResult:
+		readChatResult(rd, res)
+	case dragoman.FormatResponsesResult:
+		readResponsesResult(rd, res)
+	case dragoman.FormatAnthropicResult:
+		readAnthropicResult(rd, res)
+		lift = false
+	default:
+		return nil, fmt.Errorf("interop: no accessor reads results of format %s; contribute one", format)
+	}
+	if err := rd.End(); err != nil {
+		return nil, fail(format, err)
+	}
+	res.CallID = r.ids.restore(res.CallID)
+	if res.Name != "" {
+		res.Namespace, res.Name, _ = r.PublicName(res.Namespace, res.Name)
+	}
+	if lift {
+		liftError(res, at, rep)
+	}
+	return res, nil
+}
+
+func liftError(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+	if len(res.Content) == 0 {
+		return
+	}
+	t, ok := res.Content[0].(*dragoman.Text)
+	if !ok {
+		return
+	}
+	if rest, ok := strings.CutPrefix(t.Text, ErrorPrefix); ok {
+		t.Text, res.Outcome = rest, dragoman.OutcomeError
+		rep.Add(dragoman.Moved, dragoman.Info, at.String(), `"ERROR: " at the start of the text read as the error flag`)
+	}
+}
+
+func readChatResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	for key := range rd.Object() {
+		switch string(key) {
+		case "role":
+			rd.Skip()
+		case "tool_call_id":
+			res.CallID = readID(rd)
+		case "name":
+			res.Name = rd.String()
+			extra.Add(&res.Extra, dragoman.OpenAIChat, "", []byte("name"), quoteJSON(res.Name))
+		case "content":
+			res.Content = readChatTexts(rd)
+		default:
+			extra.Add(&res.Extra, dragoman.OpenAIChat, "", key, rd.Raw())
+		}
+	}
+}
+
+func quoteJSON(s string) []byte {
+	var w jsonwire.Writer
+	w.String(s)
+	return w.Buf
+}
+
+// readChatTexts reads the content of a tool message: a string, text parts, or
+// what some server made of it.
+func readChatTexts(rd *jsonwire.Reader) []dragoman.Part {
+	switch rd.Kind() {
+	case '"':
+		return []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+	case 'n':
+		rd.Skip()
+		return nil
+	case '[':
+		var parts []dragoman.Part
+		for range rd.Array() {
+			parts = append(parts, ReadChatPart(rd.Raw()))
+		}
+		return parts
+	default:
+		return []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+	}
+}
+
+func readResponsesResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			if rd.String() == "custom_tool_call_output" {
+				res.Payload = dragoman.PayloadText
+			}
+		case "id":
+			res.ItemID = readID(rd)
+		case "call_id":
+			res.CallID = readID(rd)
+		case "output":
+			switch rd.Kind() {
+			case '"':
+				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+			case '[':
+				for range rd.Array() {
+					res.Content = append(res.Content, ReadResponsesPart(rd.Raw()))
+				}
+			case 'n':
+				rd.Skip()
+			default:
+				res.Content = []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+			}
+		case "caller":
+			res.Caller = rd.Raw()
+			extra.Add(&res.Extra, dragoman.OpenAIResponses, "", []byte("caller"), res.Caller)
+		default:
+			extra.Add(&res.Extra, dragoman.OpenAIResponses, "", key, rd.Raw())
+		}
+	}
+}
+
+func readAnthropicResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	res.Outcome = dragoman.OutcomeOK // what an absent is_error means
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "tool_use_id":
+			res.CallID = readID(rd)
+		case "is_error":
+			if rd.Kind() == 'n' {
+				rd.Skip()
+				continue
+			}
+			if rd.Bool() {
+				res.Outcome = dragoman.OutcomeError
+			} else {
+				extra.Add(&res.Extra, dragoman.Anthropic, "", []byte("is_error"), []byte("false"))
+			}
+		case "content":
+			switch rd.Kind() {
+			case '"':
+				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+			case '[':
+				for range rd.Array() {
+					res.Content = append(res.Content, ReadAnthropicPart(rd.Raw()))
+				}
+			case 'n':
+				rd.Skip()
+			default:
+				res.Content = []dragoman.Part{&dragoman.Data{JSON: rd.Raw()}}
+			}
+		case "cache_control":
+			res.Cache = ttl(rd)
+		default:
+			extra.Add(&res.Extra, dragoman.Anthropic, "", key, rd.Raw())
+		}
+	}
+}

@@ -1,0 +1,469 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// WriteTools writes the definitions as elements of the array that w is
+// writing. A tool already in an accepted format passes byte for byte. A tool
+// that the target would reject is dropped and reported; it never takes the
+// others down (quirk A45). It returns how many elements were written.
+func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep *dragoman.Report) (int, error) {
+	f, err := wireOf(r.target.Dialect)
+	if err != nil {
+		return 0, err
+	}
+	written := 0
+	seen := make(map[toolID]*dragoman.ToolSpec, len(tools))
+	for i := 0; i < len(tools); i++ {
+		s := &tools[i]
+		at := extra.Elem("/tools", i)
+		if s.Kind != dragoman.ToolHosted {
+			id := toolID{s.Namespace, s.Name}
+			if first, dup := seen[id]; dup {
+				if first.Fingerprint() != s.Fingerprint() {
+					rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "tool %q is declared twice; the first declaration stands", s.QualifiedName())
+				}
+				continue
+			}
+			seen[id] = s
+		}
+		if s.Namespace != "" && f.namespace != "" && !r.names.flatten {
+			n := namespaceRun(tools[i:])
+			if r.writeNamespace(w, tools[i:i+n], i, seen, rep) {
+				written++
+			}
+			i += n - 1
+			continue
+		}
+		ok, err := r.writeTool(w, f, s, at, rep)
+		if err != nil {
+			return written, err
+		}
+		if ok {
+			written++
+		}
+	}
+	return written, nil
+}
+
+// namespaceRun counts the leading tools of one namespace object.
+func namespaceRun(tools []dragoman.ToolSpec) int {
+	n := 1
+	for n < len(tools) && tools[n].Namespace == tools[0].Namespace &&
+		tools[n].NamespaceDescription == tools[0].NamespaceDescription && tools[n].NamespaceExtra == tools[0].NamespaceExtra {
+		n++
+	}
+	return n
+}
+
+func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec, first int, seen map[toolID]*dragoman.ToolSpec, rep *dragoman.Report) bool {
+	start := len(w.Buf)
+	w.BeginObject()
+	w.StringField("type", "namespace")
+	w.StringField("name", tools[0].Namespace)
+	description := tools[0].NamespaceDescription
+	if description == "" {
+		description = tools[0].Namespace // the wire demands one
+	}
+	w.StringField("description", description)
+	w.Key("tools")
+	w.BeginArray()
+	members := 0
+	for i := range tools {
+		s := &tools[i]
+		id := toolID{s.Namespace, s.Name}
+		if other, dup := seen[id]; dup && other != s {
+			rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tools", first+i).String(), "tool %q is declared twice; the first declaration stands", s.QualifiedName())
+			continue
+		}
+		seen[id] = s
+		f, _ := wireOf(r.target.Dialect)
+		if ok, err := r.writeTool(w, f, s, extra.Elem("/tools", first+i), rep); err == nil && ok {
+			members++
+		}
+	}
+	w.EndArray()
+	extra.Write(w, tools[0].NamespaceExtra, r.target.Dialect, "")
+	w.EndObject()
+	if members == 0 {
+		w.Buf = w.Buf[:start]
+		return false
+	}
+	return true
+}
+
+func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
+	if src := s.Source; src != nil {
+		unedited := src.Mirror == dragoman.Fingerprint{} || src.Mirror == s.Fingerprint()
+		if slices.Contains(r.accepts, src.Format) && unedited && (s.Kind == dragoman.ToolHosted || r.passes(src, s)) {
+			w.Raw(src.JSON)
+			return true, nil
+		}
+		if obj, done, err := r.adaptDirectly(dragoman.SchemaObject, src.Format, r.accepts, src.JSON, at, rep); done || err != nil {
+			if err != nil {
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
+				return false, nil
+			}
+			w.Raw(obj)
+			return true, nil
+		}
+		if s.Kind == dragoman.ToolHosted {
+			if hostedBy(src.Format, r.target.Dialect) {
+				w.Raw(src.JSON)
+				return true, nil
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider; %s has no such tool", s.Name, src.Format, r.target.Dialect)
+			return false, nil
+		}
+		if a, ok := r.schemas[src.Format]; ok && s.Name == "" {
+			specs, sub, err := a.InspectSchema(src.JSON)
+			rep.Merge(at.String(), sub)
+			if err != nil || len(specs) == 0 {
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", src.Format, err)
+				return false, nil
+			}
+			s = &specs[0]
+		}
+	}
+	format := f.function
+	if s.Kind == dragoman.ToolFreeform && f.freeform != "" && !r.target.Caps.NoCustomTools {
+		format = f.freeform
+	}
+	return r.writeToolAs(w, format, s, at, rep)
+}
+
+// hostedBy reports whether a provider's tool belongs to dialect d.
+func hostedBy(f dragoman.Format, d dragoman.Dialect) bool {
+	return len(f) > len(d) && string(f[:len(d)]) == string(d) && f[len(d)] == '.'
+}
+
+// passes reports whether an authored tool can go to the target as it is: under
+// its own name, with the flags the target takes.
+func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
+	c := r.target.Caps
+	return r.names.wireName(s.Namespace, s.Name) == s.Name &&
+		!(c.NoStrict && s.Strict == dragoman.StrictOn) &&
+		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
+		!(c.NoDeferred && s.Deferred) &&
+		// Responses reads an absent flag as a wish for strictness.
+		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
+}
+
+func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
+	if a, ok := r.adapters[adapterKey{dragoman.SchemaObject, "", format}]; ok {
+		obj, sub, err := a.Adapt(dragoman.AdapterInput{Schema: s})
+		rep.Merge(at.String(), sub)
+		if err != nil {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
+			return false, nil
+		}
+		w.Raw(obj)
+		return true, nil
+	}
+	if s.Name == "" {
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a tool without a name")
+		return false, nil
+	}
+	name := r.names.wireName(s.Namespace, s.Name)
+	if name != s.Name {
+		rep.Addf(dragoman.Renamed, dragoman.Info, at.String(), "tool %.80q written as %q", s.QualifiedName(), name)
+	}
+	if s.Namespace != "" && r.names.flatten && s.NamespaceDescription != "" {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "description of namespace %q", s.Namespace)
+	}
+	switch format {
+	case dragoman.FormatChatFunction:
+		return r.writeChatFunction(w, s, name, at, rep), nil
+	case dragoman.FormatChatCustom:
+		r.writeChatCustom(w, s, name, at, rep)
+	case dragoman.FormatResponsesFunction:
+		return r.writeResponsesFunction(w, s, name, at, rep), nil
+	case dragoman.FormatResponsesCustom:
+		r.writeResponsesCustom(w, s, name, at, rep)
+	case dragoman.FormatAnthropicTool:
+		return r.writeAnthropicTool(w, s, name, at, rep), nil
+	case dragoman.FormatMCPTool:
+		return writeMCPTool(w, s, at, rep), nil
+	default:
+		return false, fmt.Errorf("interop: no adapter writes tools as %s; contribute one", format)
+	}
+	return true, nil
+}
+
+// lowered is a function's parameters for one target.
+type lowered struct {
+	parameters json.RawMessage
+	strict     bool
+}
+
+// lower makes the parameters legal for the target. Strictness is asked for
+// only where the author did, and given up with a report where the schema
+// cannot be made to fit.
+func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profile, at extra.Path, rep *dragoman.Report) (lowered, bool) {
+	src := s.Parameters
+	if s.Kind == dragoman.ToolFreeform {
+		src = freeformSchema(s)
+		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
+	}
+	wantStrict := s.Strict == dragoman.StrictOn || (s.Strict == dragoman.StrictAuto && schema.StrictFits(src, strict()))
+	if wantStrict && r.target.Caps.NoStrict {
+		wantStrict = false
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the target rejects a strict flag")
+	}
+	if wantStrict {
+		out, sub, err := schema.Lower(src, strict())
+		if err == nil {
+			rep.Merge(at.String()+"/parameters", sub)
+			return lowered{out, true}, true
+		}
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/strict", "not strict: %v", err)
+	}
+	out, sub, err := schema.Lower(src, loose())
+	rep.Merge(at.String()+"/parameters", sub)
+	if err != nil {
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
+		return lowered{}, false
+	}
+	return lowered{out, false}, true
+}
+
+func freeformLoss(s *dragoman.ToolSpec) string {
+	if s.Grammar == nil {
+		return `freeform tool written as a function with one string argument "input"`
+	}
+	return `freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced`
+}
+
+// freeformSchema is the function that stands in for a freeform tool (quirk
+// A43).
+func freeformSchema(s *dragoman.ToolSpec) json.RawMessage {
+	description := "The whole input of the tool, as plain text."
+	if s.Grammar != nil {
+		description += " It must match this " + s.Grammar.Syntax + " grammar:\n" + s.Grammar.Definition
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("type", "object")
+	w.Key("properties")
+	w.BeginObject()
+	w.Key("input")
+	w.BeginObject()
+	w.StringField("type", "string")
+	w.StringField("description", description)
+	w.EndObject()
+	w.EndObject()
+	w.Key("required")
+	w.BeginArray()
+	w.String("input")
+	w.EndArray()
+	w.BoolField("additionalProperties", false)
+	w.EndObject()
+	return w.Buf
+}
+
+// unsaid reports the parts of a spec that a format has no member for.
+func unsaid(s *dragoman.ToolSpec, format dragoman.Format, at extra.Path, rep *dragoman.Report) {
+	if s.Deferred && (format == dragoman.FormatChatFunction || format == dragoman.FormatChatCustom || format == dragoman.FormatMCPTool) {
+		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "deferred tool sent from the start")
+	}
+	if len(s.Examples) > 0 && format != dragoman.FormatAnthropicTool {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "input examples")
+	}
+	if s.OutputSchema != nil && format != dragoman.FormatResponsesFunction && format != dragoman.FormatMCPTool {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "output schema")
+	}
+	if s.Cache != nil && format != dragoman.FormatAnthropicTool {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a tool: the target caches by itself")
+	}
+}
+
+func (r *Registry) writeChatFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.OpenAIChat
+	low, ok := r.lower(s, schema.OpenAITool, schema.OpenAIStrict, at, rep)
+	if !ok {
+		return false
+	}
+	unsaid(s, dragoman.FormatChatFunction, at, rep)
+	w.BeginObject()
+	w.StringField("type", "function")
+	w.Key("function")
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || s.Source == nil {
+		w.RawField("parameters", low.parameters)
+	}
+	if low.strict {
+		w.BoolField("strict", true)
+	}
+	extra.Write(w, s.Extra, d, "/function")
+	w.EndObject()
+	extra.Write(w, s.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, s.Extra, d, at)
+	return true
+}
+
+func (r *Registry) writeChatCustom(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.OpenAIChat
+	unsaid(s, dragoman.FormatChatCustom, at, rep)
+	w.BeginObject()
+	w.StringField("type", "custom")
+	w.Key("custom")
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	if s.Grammar != nil {
+		w.Key("format")
+		w.BeginObject()
+		w.StringField("type", "grammar")
+		w.Key("grammar")
+		w.BeginObject()
+		w.StringField("syntax", s.Grammar.Syntax)
+		w.StringField("definition", s.Grammar.Definition)
+		w.EndObject()
+		w.EndObject()
+	}
+	extra.Write(w, s.Extra, d, "/custom")
+	w.EndObject()
+	extra.Write(w, s.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, s.Extra, d, at)
+}
+
+func (r *Registry) writeResponsesFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.OpenAIResponses
+	low, ok := r.lower(s, schema.OpenAITool, schema.OpenAIStrict, at, rep)
+	if !ok {
+		return false
+	}
+	unsaid(s, dragoman.FormatResponsesFunction, at, rep)
+	w.BeginObject()
+	w.StringField("type", "function")
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	w.RawField("parameters", low.parameters)
+	if s.Strict != dragoman.StrictUnset && !r.target.Caps.NoStrict {
+		// Explicit, because this wire's default is not false.
+		w.BoolField("strict", low.strict)
+	}
+	r.writeDeferred(w, s, at, rep)
+	if s.OutputSchema != nil {
+		w.RawField("output_schema", s.OutputSchema)
+	}
+	extra.Write(w, s.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, s.Extra, d, at)
+	return true
+}
+
+func (r *Registry) writeDeferred(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
+	switch {
+	case !s.Deferred:
+	case r.target.Caps.NoDeferred:
+		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "deferred tool sent from the start")
+	default:
+		w.BoolField("defer_loading", true)
+	}
+}
+
+func (r *Registry) writeResponsesCustom(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.OpenAIResponses
+	unsaid(s, dragoman.FormatResponsesCustom, at, rep)
+	w.BeginObject()
+	w.StringField("type", "custom")
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	if s.Grammar != nil {
+		w.Key("format")
+		w.BeginObject()
+		w.StringField("type", "grammar")
+		w.StringField("syntax", s.Grammar.Syntax)
+		w.StringField("definition", s.Grammar.Definition)
+		w.EndObject()
+	}
+	r.writeDeferred(w, s, at, rep)
+	extra.Write(w, s.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, s.Extra, d, at)
+}
+
+func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.Anthropic
+	low, ok := r.lower(s, schema.AnthropicTool, schema.AnthropicStrict, at, rep)
+	if !ok {
+		return false
+	}
+	unsaid(s, dragoman.FormatAnthropicTool, at, rep)
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringFieldIf("description", s.Description)
+	w.RawField("input_schema", low.parameters)
+	if low.strict {
+		w.BoolField("strict", true)
+	}
+	r.writeDeferred(w, s, at, rep)
+	if len(s.Examples) > 0 {
+		w.Key("input_examples")
+		w.BeginArray()
+		for _, e := range s.Examples {
+			w.Raw(e)
+		}
+		w.EndArray()
+	}
+	if s.Cache != nil {
+		if s.Deferred {
+			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint on a deferred tool") // quirk D31
+		} else {
+			WriteCacheControl(w, s.Cache, at, rep)
+		}
+	}
+	extra.Write(w, s.Extra, d, "")
+	w.EndObject()
+	extra.Report(rep, s.Extra, d, at)
+	return true
+}
+
+func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) bool {
+	params := s.Parameters
+	if s.Kind == dragoman.ToolFreeform {
+		params = freeformSchema(s)
+		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
+	}
+	if params == nil {
+		params = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	unsaid(s, dragoman.FormatMCPTool, at, rep)
+	w.BeginObject()
+	w.StringField("name", s.Name)
+	w.StringFieldIf("description", s.Description)
+	w.RawField("inputSchema", params)
+	if s.OutputSchema != nil {
+		w.RawField("outputSchema", s.OutputSchema)
+	}
+	if a := s.Annotations; a != (dragoman.Annotations{}) {
+		w.Key("annotations")
+		w.BeginObject()
+		w.StringFieldIf("title", a.Title)
+		for _, h := range []struct {
+			name string
+			v    *bool
+		}{{"readOnlyHint", a.ReadOnly}, {"destructiveHint", a.Destructive}, {"idempotentHint", a.Idempotent}, {"openWorldHint", a.OpenWorld}} {
+			if h.v != nil {
+				w.BoolField(h.name, *h.v)
+			}
+		}
+		w.EndObject()
+	}
+	w.EndObject()
+	extra.Report(rep, s.Extra, "", at)
+	return true
+}

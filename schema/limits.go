@@ -1,0 +1,43 @@
+package schema
+
+import "time"
+
+// Bounds on what this package reads. Beyond them there is a clean error that
+// is dragoman.ErrTooLarge, never a slow or failing process.
+const (
+	// MaxSchemaBytes bounds the text of a schema.
+	MaxSchemaBytes = 1 << 20
+	// MaxSchemaDepth bounds the JSON nesting of a schema.
+	MaxSchemaDepth = 256
+	// MaxSchemaNodes bounds the subschemas of a schema that is lowered,
+	// including those that expanding references adds.
+	MaxSchemaNodes = 20_000
+	// MaxCompileNodes bounds the subschemas of a schema that is compiled.
+	MaxCompileNodes = 10_000
+	// MaxRefs bounds the references of a schema that is compiled.
+	MaxRefs = 2_000
+	// MaxArgumentBytes and MaxArgumentDepth bound what Validate reads.
+	MaxArgumentBytes = 8 << 20
+	MaxArgumentDepth = 128
+)
+
+const (
+	// maxLosses bounds a report; a last entry says that there were more.
+	maxLosses = 1_000
+	// maxInPlace bounds how many subschemas one value can be held against at
+	// one place. Sixteen nested two-way allOf are 2^16 and refused.
+	maxInPlace = 4_096
+	// maxClosure bounds the memory of the analysis of recursive schemas.
+	maxClosure = 200_000
+	// maxWork bounds how many (value, subschema) pairs one Validate evaluates.
+	maxWork = 1_000_000
+	// maxNumberText and maxExponent bound a number: comparing it exactly costs
+	// as much memory as it has digits.
+	maxNumberText = 1_000
+	maxExponent   = 1_000
+	// One match, and all matches of one Validate, end after these.
+	matchTimeout = 100 * time.Millisecond
+	regexpBudget = 250 * time.Millisecond
+	// maxNote bounds one value that is told in a description.
+	maxNote = 200
+)

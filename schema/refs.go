@@ -1,0 +1,224 @@
+package schema
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// resolver finds what references mean, within one document and nowhere else.
+type resolver struct {
+	root *node
+	// ids maps absolute $id URLs, anchors maps URL#anchor, to their schemas.
+	ids     map[string]*node
+	anchors map[string]*node
+	// bases lists the schemas that have an $id, with their absolute URL.
+	bases map[*node]string
+}
+
+// A base that no author uses, so that a relative $id has something to stand on.
+const rootBase = "dragoman://schema/root"
+
+func newResolver(root *node) *resolver {
+	r := &resolver{root: root, ids: map[string]*node{}, anchors: map[string]*node{}, bases: map[*node]string{}}
+	r.index(root, rootBase)
+	if _, ok := r.bases[root]; !ok {
+		r.bases[root] = rootBase
+	}
+	r.ids[rootBase] = root
+	return r
+}
+
+func (r *resolver) index(n *node, base string) {
+	if id, ok := n.get(kwID).str(); ok && n.kind == isSchema && !strings.HasPrefix(id, "#") {
+		if abs, _, ok := join(base, id); ok {
+			base = abs
+			r.bases[n] = abs
+			if _, taken := r.ids[abs]; !taken {
+				r.ids[abs] = n
+			}
+		}
+	}
+	if n.kind == isSchema {
+		for _, k := range [...]keyword{kwAnchor, kwDynamicAnchor} {
+			if a, ok := n.get(k).str(); ok {
+				if _, taken := r.anchors[base+"#"+a]; !taken {
+					r.anchors[base+"#"+a] = n
+				}
+			}
+		}
+		if id, ok := n.get(kwID).str(); ok && strings.HasPrefix(id, "#") && len(id) > 1 {
+			r.anchors[base+id] = n // draft-07 spells an anchor so
+		}
+	}
+	n.children(func(c *node) { r.index(c, base) })
+}
+
+// join resolves ref against base and splits off the fragment.
+func join(base, ref string) (abs, fragment string, ok bool) {
+	if strings.HasPrefix(ref, "#") {
+		f, err := url.PathUnescape(ref[1:])
+		return base, f, err == nil
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return "", "", false
+	}
+	u, err := b.Parse(ref)
+	if err != nil {
+		return "", "", false
+	}
+	fragment = u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	return u.String(), fragment, true
+}
+
+// base returns the URL that references in n are relative to.
+func (r *resolver) base(n *node) string {
+	for at := n; at != nil; at = at.parent {
+		if b, ok := r.bases[at]; ok {
+			return b
+		}
+	}
+	return rootBase
+}
+
+// resolve returns the schema that ref, standing in n, means; nil when it lies
+// outside the document or does not exist.
+func (r *resolver) resolve(n *node, ref string) *node {
+	abs, frag, ok := join(r.base(n), ref)
+	if !ok {
+		return nil
+	}
+	doc := r.ids[abs]
+	if doc == nil {
+		return nil
+	}
+	switch {
+	case frag == "":
+		return doc
+	case frag[0] != '/':
+		return r.anchors[abs+"#"+frag]
+	}
+	for token := range strings.SplitSeq(frag[1:], "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		if doc = doc.step(token); doc == nil {
+			return nil
+		}
+	}
+	if doc.kind != isSchema && doc.kind != isBool {
+		return nil
+	}
+	return doc
+}
+
+// step goes one token down. A place that is no schema position (such as
+// "components") is read as one when a reference leads there.
+func (n *node) step(token string) *node {
+	switch n.kind {
+	case isSchema, isMap:
+		for i := range n.members {
+			m := &n.members[i]
+			if m.key != token {
+				continue
+			}
+			if m.val.kind == isData && len(m.val.raw) > 0 && m.val.raw[0] == '{' {
+				if n.kind == isSchema && m.kw != kwOther {
+					return nil // the author's data, never a schema (quirk A24)
+				}
+				sub, _, err := parse(m.val.raw, MaxSchemaNodes)
+				if err != nil {
+					return nil
+				}
+				sub.parent, sub.token = m.val.parent, m.val.token
+				m.val = sub
+			}
+			return m.val
+		}
+	case isList:
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(n.list) {
+			return n.list[i]
+		}
+	}
+	return nil
+}
+
+// inPlace calls f for each schema that is held against the same value as n.
+func (n *node) inPlace(f func(*node)) {
+	if n.ref != nil {
+		f(n.ref)
+	}
+	for _, m := range n.members {
+		switch m.kw {
+		case kwAllOf, kwAnyOf, kwOneOf, kwDependentSchemas, kwDependencies:
+			if m.val.kind == isList || m.val.kind == isMap {
+				m.val.entries(f)
+			}
+		case kwNot, kwIf, kwThen, kwElse:
+			if m.val.kind == isSchema {
+				f(m.val)
+			}
+		}
+	}
+}
+
+// loops returns the schemas whose $ref leads back to themselves without going
+// one step into the value: they mean nothing, and some validators never
+// return from them.
+func loops(root *node) []*node {
+	const (
+		open = 1
+		done = 2
+	)
+	state := map[*node]int{}
+	var bad []*node
+	var visit func(n *node)
+	visit = func(n *node) {
+		state[n] = open
+		n.inPlace(func(c *node) {
+			switch state[c] {
+			case 0:
+				visit(c)
+			case open:
+				// Some reference closes the loop: an in-place child is never its
+				// own ancestor otherwise.
+				bad = append(bad, n)
+			}
+		})
+		state[n] = done
+	}
+	root.walk(func(n *node) {
+		if state[n] == 0 {
+			visit(n)
+		}
+	})
+	return bad
+}
+
+// recursive returns a schema that contains itself through references, or nil.
+func recursive(root *node) *node {
+	state := map[*node]int{}
+	var found *node
+	var visit func(n *node)
+	visit = func(n *node) {
+		state[n] = 1
+		next := func(c *node) {
+			if found != nil {
+				return
+			}
+			switch state[c] {
+			case 0:
+				visit(c)
+			case 1:
+				found = n
+			}
+		}
+		if n.ref != nil {
+			next(n.ref)
+		}
+		n.children(next)
+		state[n] = 2
+	}
+	visit(root)
+	return found
+}

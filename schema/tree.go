@@ -1,0 +1,354 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+type nodeKind uint8
+
+const (
+	// isData holds JSON text that is not walked.
+	isData nodeKind = iota
+	// isBool is the schema true or false.
+	isBool
+	// isSchema is an object of keywords.
+	isSchema
+	// isMap maps names to schemas (properties, $defs).
+	isMap
+	// isList lists schemas (anyOf, prefixItems).
+	isList
+)
+
+// node is a piece of a schema, in order. Nodes are changed in place, so that
+// a reference keeps pointing at what it meant.
+type node struct {
+	kind    nodeKind
+	raw     []byte // isData, isBool
+	members []member
+	list    []*node
+	// ref is what $ref means, where it can be resolved.
+	ref *node
+	// parent and token place the node in the source; copies and wrappers keep
+	// the place of what they were made from.
+	parent *node
+	token  string
+}
+
+type member struct {
+	key string
+	kw  keyword
+	val *node
+}
+
+func data(text string) *node      { return &node{raw: []byte(text)} }
+func dataString(s string) *node   { return &node{raw: quoted(s)} }
+func quoted(s string) []byte      { b, _ := jsontext.AppendQuote(nil, s); return b }
+func (n *node) isTrue() bool      { return n.kind == isBool && n.raw[0] == 't' }
+func (n *node) isFalse() bool     { return n.kind == isBool && n.raw[0] == 'f' }
+func (n *node) empty() bool       { return n.kind == isSchema && len(n.members) == 0 }
+func (n *node) anything() bool    { return n.isTrue() || n.empty() }
+func (n *node) has(k keyword) bool { return n.get(k) != nil }
+
+// at gives a made node the place of the one it stands for.
+func (n *node) at(src *node) *node {
+	n.parent, n.token = src.parent, src.token
+	return n
+}
+
+func (n *node) get(k keyword) *node {
+	for i := range n.members {
+		if n.members[i].kw == k {
+			return n.members[i].val
+		}
+	}
+	return nil
+}
+
+// set replaces a keyword's value, or appends it.
+func (n *node) set(k keyword, v *node) {
+	if v.parent == nil {
+		v.parent, v.token = n, keywords[k].name
+	}
+	for i := range n.members {
+		if n.members[i].kw == k {
+			n.members[i].val = v
+			return
+		}
+	}
+	n.members = append(n.members, member{keywords[k].name, k, v})
+}
+
+func (n *node) setFirst(k keyword, v *node) {
+	if n.has(k) {
+		n.set(k, v)
+		return
+	}
+	if v.parent == nil {
+		v.parent, v.token = n, keywords[k].name
+	}
+	n.members = slices.Insert(n.members, 0, member{keywords[k].name, k, v})
+}
+
+func (n *node) del(k keyword) {
+	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw == k })
+}
+
+// name finds an entry of a map of schemas.
+func (n *node) name(key string) *node {
+	for i := range n.members {
+		if n.members[i].key == key {
+			return n.members[i].val
+		}
+	}
+	return nil
+}
+
+// str returns the text of a JSON string.
+func (n *node) str() (string, bool) {
+	if n == nil || n.kind != isData || len(n.raw) < 2 || n.raw[0] != '"' {
+		return "", false
+	}
+	b, err := jsontext.AppendUnquote(nil, n.raw)
+	if err != nil && b == nil {
+		return "", false
+	}
+	return string(b), true
+}
+
+// pointer is the JSON pointer of the node in the source.
+func (n *node) pointer() string {
+	var tokens []string
+	for at := n; at != nil && at.parent != nil && len(tokens) <= 2*MaxSchemaDepth; at = at.parent {
+		tokens = append(tokens, at.token)
+	}
+	slices.Reverse(tokens)
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteByte('/')
+		b.WriteString(escapeToken(t))
+	}
+	return b.String()
+}
+
+func escapeToken(t string) string {
+	if !strings.ContainsAny(t, "~/") {
+		return t
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(t, "~", "~0"), "/", "~1")
+}
+
+// parser reads a schema into nodes.
+type parser struct {
+	max   int
+	nodes int
+	// repeated lists members that stood more than once; the last one counts.
+	repeated []*node
+}
+
+var errTooDeep = errors.New("nested too deeply")
+
+// parse reads src. The error is an [*Error].
+func parse(src []byte, maxNodes int) (*node, *parser, error) {
+	if len(src) > MaxSchemaBytes {
+		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(MaxSchemaBytes), Err: dragoman.ErrTooLarge}
+	}
+	p := &parser{max: maxNodes}
+	r := jsonwire.NewReader(src)
+	n := p.schema(r, nil, "", 0)
+	err := r.End()
+	if err == nil {
+		return n, p, nil
+	}
+	e := &Error{Reason: err.Error(), Err: ErrInvalid}
+	var we *jsonwire.Error
+	if errors.As(err, &we) {
+		e.Pointer, e.Reason = we.Pointer, we.Err.Error()+" (byte "+strconv.FormatInt(we.Offset, 10)+")"
+	}
+	if errors.Is(err, errTooDeep) || errors.Is(err, dragoman.ErrTooLarge) {
+		e.Reason, e.Err = "the schema has too many or too deeply nested parts", dragoman.ErrTooLarge
+	}
+	return nil, nil, e
+}
+
+func (p *parser) node(kind nodeKind, parent *node, token string) *node {
+	p.nodes++
+	return &node{kind: kind, parent: parent, token: token}
+}
+
+func (p *parser) bounded(r *jsonwire.Reader, depth int) bool {
+	switch {
+	case depth > MaxSchemaDepth:
+		r.Fail(errTooDeep)
+		return false
+	case p.nodes > p.max:
+		r.Fail(dragoman.ErrTooLarge)
+		return false
+	}
+	return true
+}
+
+func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
+	return &node{raw: r.Raw(), parent: parent, token: token}
+}
+
+func (p *parser) schema(r *jsonwire.Reader, parent *node, token string, depth int) *node {
+	if !p.bounded(r, depth) {
+		return &node{}
+	}
+	switch r.Kind() {
+	case 't', 'f':
+		n := p.node(isBool, parent, token)
+		n.raw = r.Raw()
+		return n
+	case '{':
+	default:
+		return p.raw(r, parent, token)
+	}
+	n := p.node(isSchema, parent, token)
+	var seen map[string]int
+	for key := range r.Object() {
+		kw, name := lookup(key), string(key)
+		p.add(n, &seen, member{name, kw, p.value(r, kw, n, name, depth+1)})
+	}
+	return n
+}
+
+// value reads the value of a keyword in the shape that the keyword has; what
+// has another shape is kept as data for the repair to judge.
+func (p *parser) value(r *jsonwire.Reader, kw keyword, parent *node, token string, depth int) *node {
+	k := r.Kind()
+	switch sh := keywords[kw].shape; {
+	case sh == shapeSchema, sh == shapeItems && k != '[':
+		return p.schema(r, parent, token, depth)
+	case k == '[' && (sh == shapeList || sh == shapeItems):
+		n := p.node(isList, parent, token)
+		if !p.bounded(r, depth) {
+			return n
+		}
+		for i := range r.Array() {
+			n.list = append(n.list, p.schema(r, n, strconv.Itoa(i), depth+1))
+		}
+		return n
+	case k == '{' && (sh == shapeMap || sh == shapeDeps):
+		n := p.node(isMap, parent, token)
+		if !p.bounded(r, depth) {
+			return n
+		}
+		var seen map[string]int
+		for key := range r.Object() {
+			name := string(key)
+			p.add(n, &seen, member{name, kwOther, p.schema(r, n, name, depth+1)})
+		}
+		return n
+	default:
+		return p.raw(r, parent, token)
+	}
+}
+
+// add appends a member; of a repeated one the last counts, as every provider
+// that does not refuse it reads it.
+func (p *parser) add(n *node, seen *map[string]int, m member) {
+	at := -1
+	if len(n.members) < 16 {
+		at = slices.IndexFunc(n.members, func(o member) bool { return o.key == m.key })
+	} else {
+		if *seen == nil {
+			*seen = make(map[string]int, 64)
+			for i, o := range n.members {
+				(*seen)[o.key] = i
+			}
+		}
+		if i, ok := (*seen)[m.key]; ok {
+			at = i
+		}
+		(*seen)[m.key] = len(n.members)
+	}
+	if at < 0 {
+		n.members = append(n.members, m)
+		return
+	}
+	if *seen != nil {
+		(*seen)[m.key] = at
+	}
+	n.members[at] = m
+	p.repeated = append(p.repeated, m.val)
+}
+
+// write appends the schema, compact, with the author's data as it stood.
+func (n *node) write(w *jsonwire.Writer) {
+	switch n.kind {
+	case isData, isBool:
+		w.Raw(n.raw)
+	case isList:
+		w.BeginArray()
+		for _, e := range n.list {
+			e.write(w)
+		}
+		w.EndArray()
+	default:
+		w.BeginObject()
+		for _, m := range n.members {
+			w.QuotedKey(m.key)
+			m.val.write(w)
+		}
+		w.EndObject()
+	}
+}
+
+func (n *node) text() []byte {
+	var w jsonwire.Writer
+	n.write(&w)
+	return w.Buf
+}
+
+func sameText(a, b *node) bool { return bytes.Equal(a.text(), b.text()) }
+
+// children calls f for each schema directly below n that is itself a schema
+// position, in order.
+func (n *node) children(f func(*node)) {
+	for _, m := range n.members {
+		switch m.val.kind {
+		case isSchema, isBool:
+			if n.kind == isMap || schemaShaped(m.kw) {
+				f(m.val)
+			}
+		case isMap, isList:
+			m.val.entries(f)
+		}
+	}
+}
+
+func schemaShaped(k keyword) bool {
+	sh := keywords[k].shape
+	return sh == shapeSchema || sh == shapeItems
+}
+
+// entries calls f for each schema of a map or list.
+func (n *node) entries(f func(*node)) {
+	for _, m := range n.members {
+		if m.val.kind == isSchema || m.val.kind == isBool {
+			f(m.val)
+		}
+	}
+	for _, e := range n.list {
+		if e.kind == isSchema || e.kind == isBool {
+			f(e)
+		}
+	}
+}
+
+// walk calls f for n and every schema below it, parents first. References
+// are not followed.
+func (n *node) walk(f func(*node)) {
+	f(n)
+	n.children(func(c *node) { c.walk(f) })
+}
