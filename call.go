@@ -69,7 +69,9 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 		return emptyObject, true
 	}
 	p := c.Problem
-	if p == nil || p.Code == ProblemStopped || p.Code == ProblemTruncated || p.Code == ProblemNoName {
+	// A verdict that the text is bad is believed; any other is no proof that
+	// the text is sound, as the call may have been edited since.
+	if p == nil || p.Code != ProblemInvalidJSON && p.Code != ProblemDuplicateKey {
 		p = CheckArguments(c.Arguments)
 	}
 	switch {

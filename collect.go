@@ -1,23 +1,27 @@
 package dragoman
 
+import "slices"
+
 // Collector folds the events of a stream into a response. The zero value is
 // ready. It is not safe for concurrent use.
 type Collector struct {
 	resp    Response
 	choices []collected
+	slots   int // part slots taken, over all choices
 	err     *APIError
 	done    bool
 }
 
 type collected struct {
-	parts  []Part // by index; nil while open
-	starts []*PartStart
+	parts  []Part       // by index; nil while open
+	starts []*PartStart // by index; nil where an index was skipped
+	finals []*Message   // by index; the headers that ends brought
 	stop   Stop
 }
 
-// maxCollected bounds parts and choices: an index from a hostile stream must
-// not decide how much memory we take. Decoders hand out indexes in order, so
-// no honest stream comes near it.
+// maxCollected bounds choices, and parts over all of them: an index from a
+// hostile stream must not decide how much memory we take (quirk C4). Decoders
+// hand out indexes in order, so no honest stream comes near it.
 const maxCollected = 1 << 16
 
 // Add takes the next event.
@@ -27,20 +31,26 @@ func (c *Collector) Add(ev Event) {
 		c.resp = ev.Response
 		c.resp.Output = nil
 	case *PartStart:
-		if ch := c.choice(ev.Choice); ch != nil && ev.Index >= 0 && ev.Index < maxCollected {
+		if ch := c.choice(ev.Choice); ch != nil && ev.Index >= 0 && ev.Index-len(ch.parts) < maxCollected-c.slots {
 			for len(ch.parts) <= ev.Index {
-				ch.parts, ch.starts = append(ch.parts, nil), append(ch.starts, nil)
+				ch.parts, ch.starts, ch.finals = append(ch.parts, nil), append(ch.starts, nil), append(ch.finals, nil)
+				c.slots++
 			}
 			ch.starts[ev.Index] = ev
 		}
 	case *PartEnd:
-		if ch := c.choice(ev.Choice); ch != nil && ev.Index >= 0 && ev.Index < len(ch.parts) {
-			ch.parts[ev.Index] = ev.Part
+		if ev.Choice < 0 || ev.Choice >= len(c.choices) {
+			return
+		}
+		// An end without its start closes nothing.
+		if ch := &c.choices[ev.Choice]; ev.Index >= 0 && ev.Index < len(ch.parts) && ch.starts[ev.Index] != nil {
+			ch.parts[ev.Index], ch.finals[ev.Index] = ev.Part, ev.Header
 		}
 	case *ResponseEnd:
 		c.end(ev)
 	case *StreamError:
-		c.err, c.done = ev.Err, true
+		// Without an error to tell, the stream is one that broke off.
+		c.err, c.done = ev.Err, ev.Err != nil
 		c.resp.Error = ev.Err
 	}
 }
@@ -114,22 +124,35 @@ func (c *Collector) Response() (*Response, error) {
 
 func (ch *collected) messages(origin *Origin) []Message {
 	var out []Message
-	current := -1
+	var places []int      // the position each message of out has in the output
+	var opened *PartStart // the last start with a header whose part never ended
 	for i, p := range ch.parts {
+		start := ch.starts[i]
 		if p == nil {
+			if start != nil && start.Header != nil {
+				opened = start
+			}
 			continue
 		}
-		start := ch.starts[i]
-		if start.Message != current || out == nil {
+		// Parts of two messages may overlap in time.
+		at, found := slices.BinarySearch(places, start.Message)
+		if !found {
+			header := start.Header
+			if header == nil && opened != nil && opened.Message == start.Message {
+				header = opened.Header
+			}
 			m := Message{Role: RoleAssistant, Origin: origin}
-			if start.Header != nil {
-				m = *start.Header
+			if header != nil {
+				m = *header
 				m.Parts = nil
 			}
-			out, current = append(out, m), start.Message
+			out, places = slices.Insert(out, at, m), slices.Insert(places, at, start.Message)
 		}
-		m := &out[len(out)-1]
-		m.Parts = append(m.Parts, p)
+		parts := append(out[at].Parts, p)
+		if ch.finals[i] != nil {
+			out[at] = *ch.finals[i]
+		}
+		out[at].Parts = parts
 	}
 	return out
 }

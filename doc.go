@@ -14,4 +14,28 @@
 //
 // The package does no I/O, starts nothing, and holds no global state. Values
 // are plain data: safe to copy, safe for concurrent reading.
+//
+// # Stored JSON
+//
+// Sessions and logs keep canonical values as JSON. Every data type of this package implements
+// json.Marshaler and json.Unmarshaler; [MarshalPart], [UnmarshalPart], [MarshalEvent] and
+// [UnmarshalEvent] serve the two interfaces. The rules, which hold for every
+// type and every version:
+//
+//   - A value that is stored by itself (a message, a request, a response, a
+//     tool, an event) carries "v", the version it was written in. A higher one
+//     is refused with [ErrVersion], a missing one is an error. Values inside
+//     others have no version of their own.
+//   - Members stand in a fixed order, named in snake_case. Zero members are
+//     left out; a list that is empty but not nil is written, because for a
+//     tool choice the one means none and the other all.
+//   - Native JSON (arguments, sidecars, extras, schemas) stands in a string:
+//     encoding/json would compact and escape it otherwise, and its bytes must
+//     survive. Native bytes that are not UTF-8 stand in {"base64": "…"}, and
+//     survive too. Go strings are text: what is not UTF-8 in one becomes
+//     U+FFFD (quirk C17).
+//   - Reading ignores members it does not know, so that a newer writer of the
+//     same version may add some, and refuses a type of part or event it does
+//     not know, by name. Reading replaces the whole value, or leaves it
+//     unchanged when it fails.
 package dragoman

@@ -68,6 +68,9 @@ type PartEnd struct {
 	Choice int
 	Index  int
 	Part   Part
+	// Header replaces that of the message's start, where the end of a message
+	// knows more: its status, its sidecar. Nil keeps the one of the start.
+	Header *Message
 }
 
 // ResponseEnd closes a stream that reached its terminal marker.

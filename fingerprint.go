@@ -213,6 +213,7 @@ func (h *hasher) tool(s *ToolSpec) {
 	h.extra(s.NamespaceExtra)
 	// A hosted tool is its source and nothing else.
 	if h.present(s.Kind == ToolHosted && s.Source != nil) {
+		h.str(string(s.Source.Format))
 		h.bytes(s.Source.JSON)
 	}
 }
@@ -222,6 +223,7 @@ func (h *hasher) choice(c *ToolChoice) {
 		return
 	}
 	h.str(string(c.Mode))
+	h.bool(c.Tools != nil) // no list means all tools, an empty one none
 	h.num(int64(len(c.Tools)))
 	for i := range c.Tools {
 		h.str(c.Tools[i].Namespace)
@@ -243,6 +245,7 @@ func (h *hasher) settings(r *Request) {
 		h.str(r.Output.Description)
 		h.bytes(r.Output.Schema)
 		h.str(string(r.Output.Strict))
+		h.str(string(r.Output.Dialect))
 		h.extra(r.Output.Extra)
 	}
 	if h.present(r.Reasoning != nil) {
@@ -344,6 +347,7 @@ func (r *Response) Fingerprint() Fingerprint {
 			h.str(r.Error.Type)
 			h.str(r.Error.Code)
 			h.str(r.Error.Param)
+			h.native(r.Error.Native)
 		}
 		h.extra(r.Extra)
 	})

@@ -48,8 +48,14 @@ func (s Severity) String() string {
 	}
 }
 
-// MarshalText writes the severity as its name.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText writes the severity as its name. A severity without a name is
+// an error, because nobody could read it back.
+func (s Severity) MarshalText() ([]byte, error) {
+	if s < Info || s > Serious {
+		return nil, fmt.Errorf("dragoman: %v has no name (want info, warn or serious)", s)
+	}
+	return []byte(s.String()), nil
+}
 
 // UnmarshalText reads a severity's name.
 func (s *Severity) UnmarshalText(b []byte) error {
@@ -79,7 +85,7 @@ func (l Loss) String() string {
 // Report lists what a conversion could not keep as it was. The zero value is
 // an empty report: nothing was lost.
 type Report struct {
-	Losses []Loss
+	Losses []Loss `json:"losses,omitzero"`
 }
 
 // Add appends a loss.
@@ -124,7 +130,7 @@ func (r Report) String() string {
 
 // LossError says that a conversion lost more than its caller allows.
 type LossError struct {
-	Losses []Loss
+	Losses []Loss `json:"losses,omitzero"`
 }
 
 func (e *LossError) Error() string {

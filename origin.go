@@ -20,11 +20,11 @@ const (
 // An empty field is unknown, and unknown matches anything: a history that a
 // client sends carries no more than its dialect.
 type Origin struct {
-	Dialect  Dialect `json:"dialect,omitempty"`
-	Provider string  `json:"provider,omitempty"`
+	Dialect  Dialect
+	Provider string
 	// Scope is a keyed hash of endpoint and account; never the account itself.
-	Scope string `json:"scope,omitempty"`
-	Model string `json:"model,omitempty"`
+	Scope string
+	Model string
 }
 
 // Match says which fields of an origin must agree before something minted by
@@ -122,6 +122,6 @@ const (
 
 // Native is one wire object together with the name of its shape.
 type Native struct {
-	Format Format          `json:"format"`
-	JSON   json.RawMessage `json:"json"`
+	Format Format
+	JSON   json.RawMessage
 }

@@ -75,7 +75,10 @@ type OutputFormat struct {
 	Description string
 	Schema      json.RawMessage
 	Strict      Strictness
-	Extra       *Extra
+	// Dialect is the one whose wire the schema came from, and to which it goes
+	// back unchanged; empty means that it was authored here.
+	Dialect Dialect
+	Extra   *Extra
 }
 
 // ReasoningMode says whether the model may think before it answers.

@@ -47,13 +47,15 @@ func (r StopReason) Runs() bool { return r == StopEnd || r == StopToolCalls || r
 // calls, sawTerminal whether the stream (or body) had its terminal marker.
 //
 // With a call, an absent or benign word means tool calls; without one,
-// "tool_calls" means a plain stop. Any other word stands as it is.
+// "tool_calls" means a plain stop. Any other word stands as it is, but none
+// after which calls may run stands without the terminal marker.
 func DeriveStop(word StopReason, calls int, sawTerminal bool) StopReason {
+	if !sawTerminal && (word == StopNone || word.Runs()) {
+		return StopError
+	}
 	switch word {
 	case StopNone, StopEnd, StopToolCalls:
 		switch {
-		case !sawTerminal:
-			return StopError
 		case calls > 0:
 			return StopToolCalls
 		default:

@@ -85,11 +85,11 @@ const (
 // Annotations are hints about a tool's effects. Nil means unknown; a hint
 // from another party is never proof.
 type Annotations struct {
-	Title       string `json:"title,omitempty"`
-	ReadOnly    *bool  `json:"read_only,omitempty"`
-	Destructive *bool  `json:"destructive,omitempty"`
-	Idempotent  *bool  `json:"idempotent,omitempty"`
-	OpenWorld   *bool  `json:"open_world,omitempty"`
+	Title       string
+	ReadOnly    *bool
+	Destructive *bool
+	Idempotent  *bool
+	OpenWorld   *bool
 }
 
 // QualifiedName is "namespace.name", or the name alone.

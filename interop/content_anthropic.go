@@ -106,9 +106,14 @@ func WriteAnthropicText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep
 }
 
 // WriteAnthropicMedia writes an image or document block, or a note where
-// Anthropic has no block for the media.
-func WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+// Anthropic has no block for the media or the model takes none (quirk D14).
+func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Anthropic
+	if r.target.Caps.NoImages && m.Text == "" {
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+		WriteAnthropicText(w, &dragoman.Text{Text: Placeholder(m), Cache: m.Cache}, at, rep)
+		return
+	}
 	typ := "image"
 	switch m.Media {
 	case dragoman.MediaImage:
@@ -116,7 +121,7 @@ func WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, r
 		typ = "document"
 	default:
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Anthropic takes no %s; a note stands in for it", m.Media)
-		WriteAnthropicText(w, &dragoman.Text{Text: placeholder(m)}, at, rep)
+		WriteAnthropicText(w, &dragoman.Text{Text: Placeholder(m)}, at, rep)
 		return
 	}
 	w.BeginObject()
@@ -158,3 +163,6 @@ func WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, r
 	w.EndObject()
 	extra.Report(rep, m.Extra, d, at)
 }
+
+// Placeholder is the text that stands for media that cannot be sent.
+func Placeholder(m *dragoman.Media) string { return placeholder(m) }

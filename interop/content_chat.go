@@ -76,8 +76,12 @@ func readChatMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 		case "type":
 			rd.Skip()
 		case typ:
-			if rd.Kind() == '"' { // Mistral writes the URL itself
-				splitDataURI(m, rd.String())
+			if rd.Kind() == '"' { // Mistral writes the URL, or the sound, itself
+				if s := rd.String(); typ == "input_audio" {
+					m.Base64 = s
+				} else {
+					splitDataURI(m, s)
+				}
 				extra.Add(&m.Extra, d, inner, []byte("bare"), []byte("null"))
 				continue
 			}
@@ -244,7 +248,11 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	}
 	w.StringField("type", typ)
 	if hasMember(m.Extra, d, "/"+typ+"/bare") {
-		w.StringField(typ, dataURI(m))
+		if typ == "input_audio" {
+			w.StringField(typ, m.Base64)
+		} else {
+			w.StringField(typ, dataURI(m))
+		}
 	} else {
 		w.Key(typ)
 		w.BeginObject()

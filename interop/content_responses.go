@@ -61,7 +61,11 @@ func ReadResponsesPart(raw json.RawMessage) dragoman.Part {
 					extra.Add(&m.Extra, d, "", key, rd.Raw())
 					continue
 				}
+				bare := string(key) == "file_data"
 				splitDataURI(m, rd.String())
+				if bare && m.URL != "" { // base64 without the data: around it
+					m.Base64, m.URL = m.URL, ""
+				}
 			case "file_id":
 				if rd.Kind() != '"' {
 					extra.Add(&m.Extra, d, "", key, rd.Raw())
@@ -136,7 +140,7 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 			w.EndObject()
 			return true
 		}
-		WriteResponsesMedia(w, p, at, rep)
+		r.writeResponsesMedia(w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a Responses message", p.Type, p.Dialect)
@@ -150,8 +154,8 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 	return true
 }
 
-// WriteResponsesMedia writes an image or a file as an input part.
-func WriteResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
+// writeResponsesMedia writes an image or a file as an input part.
+func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.OpenAIResponses
 	w.BeginObject()
 	switch {
@@ -182,7 +186,11 @@ func WriteResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, r
 				w.StringField("filename", "file")
 				rep.Add(dragoman.Synthesised, dragoman.Info, at.String(), `file name "file"`)
 			}
-			w.StringField("file_data", dataURI(m))
+			if m.MIME == "" { // as it came; a type is not ours to guess
+				w.StringField("file_data", m.Base64)
+			} else {
+				w.StringField("file_data", dataURI(m))
+			}
 		case m.URL != "":
 			w.StringField("file_url", m.URL)
 		}
@@ -195,6 +203,7 @@ func WriteResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, r
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")
 	}
+	r.writeBreakpoint(w, m.Cache, nil, d, at, rep)
 	extra.Write(w, m.Extra, d, "")
 	w.EndObject()
 	extra.Report(rep, m.Extra, d, at)

@@ -13,11 +13,12 @@ import (
 type ids struct {
 	rule    dragoman.IDRule
 	origins map[string]string // alias to id
+	kept    map[string]bool   // minted by the target itself
 }
 
 func (s *ids) alias(id string) string {
-	if LegalID(id, s.rule) {
-		return id
+	if id == "" || s.kept[id] || LegalID(id, s.rule) {
+		return id // no id is none: whoever needs one has made it before
 	}
 	a := aliasID(id, s.rule)
 	if s.origins == nil {

@@ -165,5 +165,9 @@ func (r *Registry) PublicName(namespace, wire string) (ns, name string, spec *dr
 // WireID returns the call id to write.
 func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 
+// KeepID says that the target minted a call id itself: it goes back as it is,
+// whatever the rule says (quirk B14).
+func (r *Registry) KeepID(id string) { put(&r.ids.kept, id, true) }
+
 // PublicID returns the call id behind an id on the wire.
 func (r *Registry) PublicID(wire string) string { return r.ids.restore(wire) }

@@ -189,9 +189,17 @@ func hasMember(e *dragoman.Extra, d dragoman.Dialect, path string) bool {
 }
 
 func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+	if res.Cache != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+	}
 	texts, media := textParts(res)
-	if len(media) == 0 && len(texts) <= 1 {
+	if len(media) == 0 && len(texts) <= 1 && !r.needsPart(res.Content) {
 		w.String(strings.Join(texts, ""))
+		if len(res.Content) == 1 {
+			if t, ok := res.Content[0].(*dragoman.Text); ok {
+				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at)
+			}
+		}
 		return
 	}
 	w.BeginArray()
@@ -203,12 +211,14 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 			w.StringField("type", "input_text")
 			w.StringField("text", texts[text])
 			if t, ok := p.(*dragoman.Text); ok {
+				r.writeBreakpoint(w, t.Cache, nil, dragoman.OpenAIResponses, at, rep)
 				extra.Write(w, t.Extra, dragoman.OpenAIResponses, "")
+				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at)
 			}
 			w.EndObject()
 			text++
 		case *dragoman.Media:
-			WriteResponsesMedia(w, p, at, rep)
+			r.writeResponsesMedia(w, p, at, rep)
 		case *dragoman.Opaque:
 			if p.Dialect == dragoman.OpenAIResponses {
 				w.Raw(p.JSON)
@@ -229,6 +239,15 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 	w.EndArray()
 }
 
+// needsPart reports whether the text of a result says more than a string can.
+func (r *Registry) needsPart(content []dragoman.Part) bool {
+	if len(content) != 1 {
+		return false
+	}
+	t, ok := content[0].(*dragoman.Text)
+	return ok && (t.Extra.For(dragoman.OpenAIResponses) != nil || t.Cache != nil)
+}
+
 func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) {
 	w.BeginObject()
 	w.StringField("type", "tool_result")
@@ -247,7 +266,7 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 			case *dragoman.Data:
 				WriteAnthropicText(w, &dragoman.Text{Text: string(p.JSON)}, at, rep)
 			case *dragoman.Media:
-				WriteAnthropicMedia(w, p, at, rep)
+				r.WriteAnthropicMedia(w, p, at, rep)
 			case *dragoman.Opaque:
 				if p.Dialect == dragoman.Anthropic {
 					w.Raw(p.JSON)

@@ -4,6 +4,7 @@
 package extra
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,20 +56,45 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 		*e = &dragoman.Extra{Dialect: d}
 	}
 	path := prefix + "/" + Escape(string(name))
-	// Of a repeated name the last value counts, in the place of the first.
-	for i := range (*e).Fields {
-		if (*e).Fields[i].Path == path {
-			(*e).Fields[i].Value = raw
-			return
+	// Of a repeated name the last value counts, in the place of the first. In
+	// a long list that is settled by settled, or a hostile object with a
+	// million members would cost the square of it.
+	if len((*e).Fields) < short {
+		for i := range (*e).Fields {
+			if (*e).Fields[i].Path == path {
+				(*e).Fields[i].Value = raw
+				return
+			}
 		}
 	}
 	(*e).Fields = append((*e).Fields, dragoman.Field{Path: path, Value: raw})
 }
 
+// short is how many fields Add searches for a repeated name.
+const short = 64
+
+// settled returns the fields with each path once.
+func settled(fields []dragoman.Field) []dragoman.Field {
+	if len(fields) <= short {
+		return fields
+	}
+	at := make(map[string]int, len(fields))
+	out := make([]dragoman.Field, 0, len(fields))
+	for _, f := range fields {
+		if i, ok := at[f.Path]; ok {
+			out[i].Value = f.Value
+			continue
+		}
+		at[f.Path] = len(out)
+		out = append(out, f)
+	}
+	return out
+}
+
 // Write writes the members kept directly below prefix into the object that w
 // is writing, if they are of dialect d.
 func Write(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string) {
-	for _, f := range e.For(d) {
+	for _, f := range settled(e.For(d)) {
 		rest, ok := strings.CutPrefix(f.Path, prefix+"/")
 		if ok && !strings.Contains(rest, "/") {
 			w.QuotedKey(unescape(rest))
@@ -89,7 +115,7 @@ func Has(e *dragoman.Extra, d dragoman.Dialect, prefix string) bool {
 
 // Get returns the value kept at path for dialect d.
 func Get(e *dragoman.Extra, d dragoman.Dialect, path string) ([]byte, bool) {
-	for _, f := range e.For(d) {
+	for _, f := range slices.Backward(e.For(d)) {
 		if f.Path == path {
 			return f.Value, true
 		}
@@ -113,7 +139,7 @@ func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 	if e == nil || e.Dialect == d {
 		return
 	}
-	for _, f := range e.Fields {
+	for _, f := range settled(e.Fields) {
 		if empty(f.Value) {
 			continue
 		}

@@ -17,6 +17,7 @@ type Parts struct {
 	err    error
 	next   int
 	open   []*Part
+	sums   int // summaries, over all parts
 }
 
 // Part is a part that is being streamed.
@@ -29,8 +30,10 @@ type Part struct {
 	Text []byte
 	// Summary collects reasoning summaries, by position.
 	Summary [][]byte
-	owner   *Parts
-	ended   bool
+	// Header, when set before End, replaces that of the message's start.
+	Header *dragoman.Message
+	owner  *Parts
+	ended  bool
 }
 
 // Use sets where events go until the next call, as emit functions live for one
@@ -73,13 +76,24 @@ func (p *Part) Append(text string) {
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text})
 }
 
-// AppendSummary adds a fragment to the n-th summary, counted from 0.
+// Hold adds a fragment without an event, for text that means something else on
+// the wire than in the canonical part. What the deltas leave out comes with
+// the end.
+func (p *Part) Hold(text string) {
+	if p != nil && !p.ended {
+		p.Text = append(p.Text, text...)
+	}
+}
+
+// AppendSummary adds a fragment to the n-th summary, counted from 0. MaxParts
+// bounds the summaries of all parts together; what goes beyond is ignored.
 func (p *Part) AppendSummary(n int, text string) {
-	if p == nil || p.ended || text == "" || n < 0 || n >= MaxParts {
+	if p == nil || p.ended || text == "" || n < 0 || n-len(p.Summary) >= MaxParts-p.owner.sums {
 		return
 	}
 	for len(p.Summary) <= n {
 		p.Summary = append(p.Summary, nil)
+		p.owner.sums++
 	}
 	p.Summary[n] = append(p.Summary[n], text...)
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text, Summary: n + 1})
@@ -119,7 +133,7 @@ func (p *Part) End() {
 			break
 		}
 	}
-	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value})
+	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: p.Header})
 }
 
 // EndAll closes what is open, in order of start (quirk C39).

@@ -39,12 +39,31 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 	return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
 }
 
-// EncodeRegistry returns the registry to encode a request with, and the target
-// with its dialect filled in.
+// EncodeRegistry returns the registry to encode a request with. Its target has
+// the dialect filled in, and ids that the target minted itself are kept.
 func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
-	if o.Registry != nil {
-		return o.Registry
+	reg := o.Registry
+	if reg == nil {
+		reg = newRegistry(req, limits, o)
 	}
+	if req != nil {
+		target := reg.Target().Origin()
+		for i := range req.Messages {
+			m := &req.Messages[i]
+			if !m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider) {
+				continue
+			}
+			for _, p := range m.Parts {
+				if c, ok := p.(*dragoman.ToolCall); ok && !c.Synthetic {
+					reg.KeepID(c.ID)
+				}
+			}
+		}
+	}
+	return reg
+}
+
+func newRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
 	t := o.Target
 	t.Dialect = limits.Dialect
 	if t.Model == "" && req != nil {

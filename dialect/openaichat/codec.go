@@ -1,0 +1,48 @@
+// Package openaichat is the wire language of OpenAI Chat Completions and of the
+// many servers that speak it with an accent.
+//
+//	codec := openaichat.Codec{}
+//	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+//	// send enc.Body, then
+//	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
+//
+// What one server needs and another rejects is never guessed from names: it is
+// data in [dragoman.Capabilities].
+package openaichat
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+const name = dragoman.OpenAIChat
+
+// Codec reads and writes Chat Completions. The zero value is ready.
+type Codec struct{}
+
+var _ dialect.Codec = Codec{}
+
+// Dialect implements [dialect.Codec].
+func (Codec) Dialect() dragoman.Dialect { return name }
+
+// Limits implements [dialect.Codec].
+func (Codec) Limits() dragoman.Limits {
+	return dragoman.Limits{
+		Dialect:             name,
+		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
+		ID:                  dragoman.IDRule{Max: 40},
+		SchemaFormats:       []dragoman.Format{dragoman.FormatChatFunction, dragoman.FormatChatCustom},
+		MaxTools:            128,
+		MaxStopSequences:    4,
+		MaxCacheBreakpoints: 4,
+		Replay: dragoman.ReplayRules{
+			Messages:  dragoman.MatchDialect,
+			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider,
+		},
+		ArgumentsAsString: true,
+		GrowthExceptions: []string{
+			"an assistant message that ends the list gains text and calls when another assistant message is appended",
+			"a user message with the media of tool results moves behind results that are appended to the same batch",
+		},
+	}
+}

@@ -1,0 +1,283 @@
+package openaichat
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// messageDecoder reads messages, one wire element to one message.
+type messageDecoder struct {
+	reg    *interop.Registry
+	o      dialect.DecodeOptions
+	origin *dragoman.Origin
+	rep    *dragoman.Report
+	// legacy holds the synthetic ids of function_call messages that no
+	// function message has answered yet.
+	legacy []legacyCall
+}
+
+type legacyCall struct{ name, id string }
+
+// message reads the element at position pos of the list at path.
+func (d *messageDecoder) message(raw []byte, path string, pos int) (dragoman.Message, error) {
+	at := extra.Elem(path, pos)
+	m := dragoman.Message{Origin: d.origin}
+	var err error
+	switch role := roleOf(raw); role {
+	case "tool":
+		m.Role = dragoman.RoleTool
+		err = d.toolMessage(raw, &m, at)
+	case "function":
+		m.Role = dragoman.RoleTool
+		err = d.functionMessage(raw, &m, pos)
+	default:
+		m.Role = dragoman.Role(role)
+		if role == "" {
+			m.Role = dragoman.RoleAssistant // some servers leave it out or blank
+		}
+		err = d.plainMessage(raw, &m, at, pos)
+	}
+	if err != nil {
+		return m, err
+	}
+	if !d.o.NoNative {
+		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+	}
+	return m, nil
+}
+
+func roleOf(raw []byte) string {
+	r := jsonwire.NewReader(raw)
+	role := ""
+	for key := range r.Object() {
+		if string(key) == "role" && r.Kind() == '"' {
+			role = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return role
+}
+
+func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.Path) error {
+	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
+	if err != nil {
+		return err
+	}
+	m.Parts = []dragoman.Part{res}
+	return nil
+}
+
+// functionMessage reads the result of a legacy function call. It has no id, so
+// it answers the oldest open call of its name.
+func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, pos int) error {
+	res := &dragoman.ToolResult{}
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		switch string(key) {
+		case "role":
+			r.Skip()
+		case "name":
+			res.Name = r.String()
+		case "content":
+			if r.Kind() == '"' {
+				res.Content = []dragoman.Part{&dragoman.Text{Text: r.String()}}
+			} else {
+				r.Skip()
+			}
+		default:
+			extra.Add(&res.Extra, name, "", key, r.Raw())
+		}
+	}
+	for i, c := range d.legacy {
+		if c.name == res.Name {
+			res.CallID = c.id
+			d.legacy = append(d.legacy[:i], d.legacy[i+1:]...)
+			break
+		}
+	}
+	if res.CallID == "" {
+		res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
+	}
+	res.Namespace, res.Name, _ = d.reg.PublicName("", res.Name)
+	m.Parts = []dragoman.Part{res}
+	return r.End()
+}
+
+// plainMessage reads a message of any other role.
+func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.Path, pos int) error {
+	var (
+		content   []dragoman.Part
+		refusal   *dragoman.Refusal
+		calls     []dragoman.Part
+		reasoning reasoningFields
+	)
+	assistant := m.Role == dragoman.RoleAssistant
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		switch string(key) {
+		case "role":
+			r.Skip()
+		case "name":
+			if r.Kind() == 'n' {
+				extra.Add(&m.Extra, name, "", key, r.Raw())
+				continue
+			}
+			m.Name = r.String()
+		case "content":
+			switch r.Kind() {
+			case '"':
+				text := r.String()
+				if text == "" && assistant {
+					// The same as none, in a spelling some servers want back.
+					extra.Add(&m.Extra, name, "", []byte("content"), []byte(`""`))
+					continue
+				}
+				content = []dragoman.Part{&dragoman.Text{Text: text}}
+			case '[':
+				content = readContent(r)
+			case 'n':
+				r.Skip()
+			default:
+				content = []dragoman.Part{&dragoman.Opaque{Dialect: name, Type: "content", JSON: r.Raw()}}
+			}
+		case "refusal":
+			if r.Kind() == '"' {
+				refusal = &dragoman.Refusal{Text: r.String()}
+			} else {
+				extra.Add(&m.Extra, name, "", key, r.Raw())
+			}
+		case "tool_calls":
+			if r.Kind() == 'n' {
+				extra.Add(&m.Extra, name, "", key, r.Raw())
+				continue
+			}
+			n := 0
+			for i := range r.Array() {
+				obj := r.Raw()
+				n++
+				if part := d.call(obj, at.Elem("tool_calls", i), pos, i); part != nil {
+					calls = append(calls, part)
+				}
+			}
+			if n == 0 { // an empty list means no calls (quirk B34)
+				extra.Add(&m.Extra, name, "", []byte("tool_calls"), []byte("[]"))
+			}
+		case "function_call":
+			if r.Kind() == 'n' {
+				extra.Add(&m.Extra, name, "", key, r.Raw())
+				continue
+			}
+			calls = append(calls, d.legacyFunctionCall(r, at, pos))
+		case "reasoning_content", "reasoning", "reasoning_text", "reasoning_details":
+			reasoning.member(r, string(key), &m.Extra)
+		default:
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	if p := reasoning.part(); p != nil {
+		m.Parts = append(m.Parts, p)
+	}
+	m.Parts = append(m.Parts, content...)
+	if refusal != nil {
+		m.Parts = append(m.Parts, refusal)
+	}
+	m.Parts = append(m.Parts, calls...)
+	m.Parts = settleDuplicates(m.Parts, d.o.Seed, pos, at, d.rep)
+	return nil
+}
+
+func readContent(r *jsonwire.Reader) []dragoman.Part {
+	var parts []dragoman.Part
+	for range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil {
+			break
+		}
+		p := interop.ReadChatPart(raw)
+		if o, ok := p.(*dragoman.Opaque); ok && o.Type == "thinking" {
+			p = thinkingPart(o)
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// call reads one tool call. One that cannot be read at all is kept as opaque:
+// a strange call must not cost the message.
+func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dragoman.Part {
+	r := jsonwire.NewReader(obj)
+	if r.Kind() == 'n' {
+		return nil
+	}
+	c, err := d.reg.ReadCall(obj, at, d.rep)
+	if err != nil {
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
+		return &dragoman.Opaque{Dialect: name, Type: "tool_call", JSON: obj}
+	}
+	if c.ID == "" {
+		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
+		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+	}
+	return c
+}
+
+func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, pos int) dragoman.Part {
+	c := &dragoman.ToolCall{ID: wirekit.SyntheticID("call_", d.o.Seed, pos, 0), Synthetic: true}
+	for key := range r.Object() {
+		switch string(key) {
+		case "name":
+			c.Name = r.String()
+		case "arguments":
+			if r.Kind() == '"' {
+				c.Arguments = r.String()
+			} else {
+				c.Arguments = string(r.Raw())
+			}
+		default:
+			extra.Add(&c.Extra, name, "/function", key, r.Raw())
+		}
+	}
+	d.legacy = append(d.legacy, legacyCall{c.Name, c.ID})
+	d.reg.Settle(c, at, d.rep)
+	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
+	return c
+}
+
+// settleDuplicates settles calls that share an id within one message: an exact
+// repeat is one call, another call gets an id of its own (quirk B11).
+func settleDuplicates(parts []dragoman.Part, seed string, pos int, at extra.Path, rep *dragoman.Report) []dragoman.Part {
+	var seen map[string]*dragoman.ToolCall
+	kept := parts[:0]
+	for i, p := range parts {
+		c, ok := p.(*dragoman.ToolCall)
+		if !ok {
+			kept = append(kept, p)
+			continue
+		}
+		if first, dup := seen[c.ID]; dup {
+			if first.Name == c.Name && first.Arguments == c.Arguments {
+				rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
+				continue
+			}
+			old := c.ID
+			c.ID, c.Synthetic = wirekit.SyntheticID("call_", seed+old, pos, i), true
+			rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", old, c.ID)
+		}
+		if seen == nil {
+			seen = make(map[string]*dragoman.ToolCall)
+		}
+		seen[c.ID] = c
+		kept = append(kept, p)
+	}
+	return kept
+}

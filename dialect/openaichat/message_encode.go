@@ -1,0 +1,462 @@
+package openaichat
+
+import (
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// messageEncoder writes a conversation as Chat messages.
+type messageEncoder struct {
+	w      jsonwire.Writer
+	reg    *interop.Registry
+	limits dragoman.Limits
+	target dragoman.Target
+	o      dialect.EncodeOptions
+	rep    *dragoman.Report
+}
+
+func (e *messageEncoder) instructions(parts []dragoman.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	m := dragoman.Message{Role: dragoman.RoleSystem, Parts: parts}
+	e.plain(&m, "/instructions", -1)
+}
+
+// messages writes the list. A run of assistant messages that did not come from
+// this dialect is one turn and becomes one message (quirk D20); a run of tool
+// messages is one batch, and the media of its results follows it in one user
+// message (quirk D13).
+func (e *messageEncoder) messages(ms []dragoman.Message) error {
+	for i := 0; i < len(ms); {
+		m := &ms[i]
+		switch {
+		case e.replay(m):
+			i++
+		case m.Role == dragoman.RoleAssistant:
+			n := 1
+			for !ownElement(m) && i+n < len(ms) && ms[i+n].Role == dragoman.RoleAssistant && !ownElement(&ms[i+n]) {
+				n++
+			}
+			if err := e.assistant(ms[i:i+n], i); err != nil {
+				return err
+			}
+			i += n
+		case hasResults(m):
+			n := 1
+			for i+n < len(ms) && hasResults(&ms[i+n]) {
+				n++
+			}
+			if err := e.results(ms[i:i+n], i); err != nil {
+				return err
+			}
+			i += n
+		default:
+			e.plain(m, "/messages", i)
+			i++
+		}
+	}
+	return nil
+}
+
+// ownElement reports whether a message was an element of a Chat list already.
+func ownElement(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
+
+func hasResults(m *dragoman.Message) bool {
+	for _, p := range m.Parts {
+		if p.Kind() == dragoman.KindToolResult {
+			return true
+		}
+	}
+	return m.Role == dragoman.RoleTool
+}
+
+func (e *messageEncoder) replayable(m *dragoman.Message) bool {
+	_, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	return ok && e.suits(m)
+}
+
+// suits reports whether the target's deviations leave a native message alone.
+func (e *messageEncoder) suits(m *dragoman.Message) bool {
+	c := e.target.Caps
+	if c.NoDeveloperRole && m.Role == dragoman.RoleDeveloper || c.ToolResultName && m.Role == dragoman.RoleTool || c.ReasoningFieldAlways {
+		return false
+	}
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case *dragoman.Media:
+			if c.NoImages {
+				return false
+			}
+		case *dragoman.Reasoning:
+			if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+				return false
+			}
+		case *dragoman.ToolCall:
+			if c.NoCustomTools && p.Payload == dragoman.PayloadText || e.reg.WireID(p.ID) != p.ID {
+				return false
+			}
+		case *dragoman.ToolResult:
+			if e.reg.WireID(p.CallID) != p.CallID {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e *messageEncoder) replay(m *dragoman.Message) bool {
+	raw, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	if !ok || !e.suits(m) {
+		return false
+	}
+	e.w.Raw(raw)
+	return true
+}
+
+// plain writes a system, developer or user message.
+func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
+	at := extra.At(path)
+	if pos >= 0 {
+		at = extra.Elem(path, pos)
+	}
+	role := string(m.Role)
+	if m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole {
+		role = "system"
+	}
+	start := len(e.w.Buf)
+	e.w.BeginObject()
+	e.w.StringField("role", role)
+	e.w.StringFieldIf("name", m.Name)
+	e.w.Key("content")
+	if !e.content(m.Parts, at) {
+		e.w.Buf = e.w.Buf[:start]
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
+		return
+	}
+	extra.Write(&e.w, m.Extra, name, "")
+	e.w.EndObject()
+	e.unsaid(m, at)
+}
+
+// unsaid reports what a message says that Chat has no member for.
+func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+	extra.Report(e.rep, m.Extra, name, at)
+	if m.Phase != "" {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
+	}
+	if m.Cache != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: the target caches by itself")
+	}
+}
+
+// content writes the content of a message: a string for one plain text, as
+// compatible servers want it (quirk D34), else a list of parts.
+func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path) bool {
+	if len(parts) == 1 {
+		if t, ok := parts[0].(*dragoman.Text); ok && t.Extra.For(name) == nil && t.Cache == nil {
+			e.w.String(t.Text)
+			extra.Report(e.rep, t.Extra, name, at)
+			return true
+		}
+	}
+	e.w.BeginArray()
+	n := 0
+	for i, p := range parts {
+		if e.reg.WriteChatPart(&e.w, p, at.Elem("parts", i), e.rep) {
+			n++
+		}
+	}
+	e.w.EndArray()
+	return n > 0
+}
+
+// results writes one tool message per result, then what else the messages
+// held, then the media that tool messages cannot carry.
+func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
+	type spilled struct {
+		res   *dragoman.ToolResult
+		parts []dragoman.Part
+	}
+	var spills []spilled
+	for i := range ms {
+		m := &ms[i]
+		if e.replay(m) {
+			continue
+		}
+		at := extra.Elem("/messages", first+i)
+		for j, p := range m.Parts {
+			res, ok := p.(*dragoman.ToolResult)
+			if !ok {
+				continue
+			}
+			spill, err := e.reg.WriteResult(&e.w, res, at.Elem("parts", j), e.rep)
+			if err != nil {
+				return fmt.Errorf("openaichat: %s: %w", at, err)
+			}
+			if len(spill) > 0 {
+				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result moved to a user message after the batch", len(spill))
+				spills = append(spills, spilled{res, spill})
+			}
+		}
+		extra.Report(e.rep, m.Extra, name, at)
+	}
+	if len(spills) > 0 {
+		var parts []dragoman.Part
+		for _, s := range spills {
+			parts = append(parts, &dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(s.res.CallID) + ":"})
+			parts = append(parts, s.parts...)
+		}
+		m := dragoman.Message{Role: dragoman.RoleUser, Parts: parts}
+		e.plain(&m, "/messages", first+len(ms)-1)
+	}
+	for i := range ms {
+		var rest []dragoman.Part
+		for _, p := range ms[i].Parts {
+			if p.Kind() != dragoman.KindToolResult {
+				rest = append(rest, p)
+			}
+		}
+		if len(rest) > 0 && !e.replayable(&ms[i]) {
+			m := ms[i]
+			m.Role, m.Parts = dragoman.RoleUser, rest
+			e.plain(&m, "/messages", first+i)
+		}
+	}
+	return nil
+}
+
+// assistant writes a run of assistant messages as one.
+func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
+	start := len(e.w.Buf)
+	e.w.BeginObject()
+	e.w.StringField("role", "assistant")
+	e.w.StringFieldIf("name", ms[0].Name)
+	said, err := e.assistantBody(ms, first)
+	if err != nil {
+		return err
+	}
+	if !said {
+		e.w.Buf = e.w.Buf[:start]
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/messages", first).String(), "an assistant message with neither content nor calls")
+		return nil
+	}
+	e.w.EndObject()
+	return nil
+}
+
+// assistantBody writes the members of an assistant message but its role, and
+// reports whether they say anything.
+func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said bool, err error) {
+	var t turn
+	for i := range ms {
+		t.add(e, &ms[i], extra.Elem("/messages", first+i), i)
+	}
+	if len(ms) > 1 && len(t.texts) > 1 {
+		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem("/messages", first).String(), "%d assistant messages written as one", len(ms))
+	}
+	w := &e.w
+	spelled := len(ms) == 1 && len(t.content) == 0 && hasContentSpelling(&ms[0])
+	if !spelled {
+		w.Key("content")
+		if !t.write(e) {
+			w.Null() // default spelling of no content (quirk B36)
+		} else {
+			said = true
+		}
+	}
+	if t.refusal != nil && !t.refusalInContent {
+		w.StringField("refusal", t.refusal.Text)
+		said = true
+	}
+	said = e.reasoning(&t) || said
+	if len(t.calls) > 0 {
+		said = true
+		w.Key("tool_calls")
+		w.BeginArray()
+		for _, c := range t.calls {
+			if o, ok := c.part.(*dragoman.Opaque); ok {
+				w.Raw(o.JSON)
+				continue
+			}
+			if err := e.reg.WriteCall(w, c.part.(*dragoman.ToolCall), c.at, e.rep); err != nil {
+				return said, fmt.Errorf("openaichat: %s: %w", c.at, err)
+			}
+		}
+		w.EndArray()
+	}
+	for i := range ms {
+		extra.Write(w, ms[i].Extra, name, "")
+		said = said || extra.Has(ms[i].Extra, name, "")
+		e.unsaid(&ms[i], extra.Elem("/messages", first+i))
+	}
+	return said, nil
+}
+
+func hasContentSpelling(m *dragoman.Message) bool {
+	_, ok := extra.Get(m.Extra, name, "/content")
+	return ok
+}
+
+// turn is a run of assistant messages, sorted by where Chat wants things.
+type turn struct {
+	content          []placed
+	texts            []int // message of each text in content
+	refusal          *dragoman.Refusal
+	refusalInContent bool
+	reasoning        []*dragoman.Reasoning
+	calls            []placed
+	messages         int
+}
+
+type placed struct {
+	part    dragoman.Part
+	message int
+	at      extra.Path
+}
+
+func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int) {
+	t.messages = n + 1
+	for i, p := range m.Parts {
+		here := placed{p, n, at.Elem("parts", i)}
+		switch p := p.(type) {
+		case *dragoman.ToolCall:
+			if p.Hosted {
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "call of %q was run by its provider", p.Name)
+				continue
+			}
+			t.calls = append(t.calls, here)
+		case *dragoman.Opaque:
+			switch {
+			case p.Dialect == name && p.Type == "tool_call":
+				t.calls = append(t.calls, here)
+			case p.Dialect == name:
+				t.content = append(t.content, here)
+			default:
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "a %s block of %s has no place in Chat", p.Type, p.Dialect)
+			}
+		case *dragoman.Refusal:
+			t.refusal = p
+		case *dragoman.Reasoning:
+			t.addReasoning(e, m, p, here)
+		case *dragoman.Text:
+			t.texts = append(t.texts, n)
+			t.content = append(t.content, here)
+		default:
+			t.content = append(t.content, here)
+		}
+	}
+}
+
+// addReasoning keeps reasoning that the target may see: what it wrote itself,
+// or the visible text where it says in which member it takes some.
+func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.Reasoning, here placed) {
+	own := wirekit.MayReplayReasoning(m, p, e.limits, e.target)
+	switch {
+	case own && p.Field == fieldThinking:
+		t.content = append(t.content, here)
+	case own && (p.Field != "" || p.Details != nil):
+		t.reasoning = append(t.reasoning, p)
+	case e.target.Caps.ReasoningField != "" && visible(p) != "":
+		t.reasoning = append(t.reasoning, &dragoman.Reasoning{Text: visible(p), Field: e.target.Caps.ReasoningField})
+		if p.Signature != "" || p.Encrypted != "" {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "opaque reasoning belongs to its own provider")
+		}
+	default:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "reasoning has no place in Chat")
+	}
+}
+
+func visible(p *dragoman.Reasoning) string {
+	if p.Text != "" {
+		return p.Text
+	}
+	return strings.Join(p.Summary, "\n\n")
+}
+
+// write writes the content of the turn and reports whether there was any. Text
+// alone is one string: parts of one message run on, messages are set apart.
+func (t *turn) write(e *messageEncoder) bool {
+	if len(t.content) == 0 {
+		return false
+	}
+	plain := true
+	for _, c := range t.content {
+		text, ok := c.part.(*dragoman.Text)
+		plain = plain && ok && text.Extra.For(name) == nil
+	}
+	if plain {
+		var b strings.Builder
+		for i, c := range t.content {
+			if i > 0 && t.content[i-1].message != c.message && b.Len() > 0 {
+				b.WriteString("\n\n")
+			}
+			text := c.part.(*dragoman.Text)
+			b.WriteString(text.Text)
+			extra.Report(e.rep, text.Extra, name, c.at)
+			if text.Cache != nil {
+				e.rep.Add(dragoman.Dropped, dragoman.Info, c.at.String(), "cache breakpoint: the target caches by itself")
+			}
+		}
+		e.w.String(b.String())
+		return true
+	}
+	e.w.BeginArray()
+	n := 0
+	for _, c := range t.content {
+		if r, ok := c.part.(*dragoman.Reasoning); ok {
+			e.w.Raw(r.Details[0])
+			n++
+			continue
+		}
+		if e.reg.WriteChatPart(&e.w, c.part, c.at, e.rep) {
+			n++
+		}
+	}
+	e.w.EndArray()
+	if n == 0 {
+		e.w.Buf = e.w.Buf[:len(e.w.Buf)-2]
+	}
+	return n > 0
+}
+
+// reasoning writes the reasoning members, each in the member it came in
+// (quirk G2).
+func (e *messageEncoder) reasoning(t *turn) bool {
+	var fields []string
+	texts := map[string]string{}
+	var details [][]byte
+	for _, r := range t.reasoning {
+		if r.Field != "" {
+			if _, ok := texts[r.Field]; !ok {
+				fields = append(fields, r.Field)
+			}
+			texts[r.Field] += r.Text
+		}
+		for _, d := range r.Details {
+			details = append(details, d)
+		}
+	}
+	if f := e.target.Caps.ReasoningField; f != "" && e.target.Caps.ReasoningFieldAlways && len(t.calls) > 0 && texts[f] == "" {
+		fields = append(fields, f) // present even when empty (quirk G3)
+	}
+	for _, f := range fields {
+		e.w.StringField(f, texts[f])
+	}
+	if len(details) > 0 {
+		e.w.Key("reasoning_details")
+		e.w.BeginArray()
+		for _, d := range details {
+			e.w.Raw(d)
+		}
+		e.w.EndArray()
+	}
+	return len(fields) > 0 || len(details) > 0
+}

@@ -1,0 +1,244 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// reasoningFields gathers the reasoning of one message from the members that
+// servers use for it. Two members with text duplicate each other: the first
+// non-empty one counts (quirk G1).
+type reasoningFields struct {
+	text    string
+	field   string
+	details []json.RawMessage
+}
+
+func (f *reasoningFields) member(r *jsonwire.Reader, key string, e **dragoman.Extra) {
+	if key == "reasoning_details" && r.Kind() == '[' {
+		n := 0
+		for range r.Array() {
+			f.details = append(f.details, clone(r.Raw()))
+			n++
+		}
+		if n == 0 {
+			extra.Add(e, name, "", []byte(key), []byte("[]"))
+		}
+		return
+	}
+	raw := r.Raw()
+	text, plain := looseText(raw)
+	if !plain || f.field != "" || text == "" {
+		// null, empty, a duplicate, or a shape to give back as it came.
+		extra.Add(e, name, "", []byte(key), clone(raw))
+	}
+	if f.field == "" && text != "" {
+		f.text, f.field = text, key
+	}
+}
+
+// looseText reads reasoning that may be a string, an object with text or
+// content, or a list of those (quirk G6). plain says that it was a string.
+func looseText(raw []byte) (text string, plain bool) {
+	r := jsonwire.NewReader(raw)
+	text = looseTextFrom(r)
+	return text, len(raw) > 0 && raw[0] == '"'
+}
+
+func looseTextFrom(r *jsonwire.Reader) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case '{':
+		var text string
+		for key := range r.Object() {
+			switch string(key) {
+			case "text", "content", "thinking", "summary":
+				text += looseTextFrom(r)
+			default:
+				r.Skip()
+			}
+		}
+		return text
+	case '[':
+		var b strings.Builder
+		for range r.Array() {
+			b.WriteString(looseTextFrom(r))
+		}
+		return b.String()
+	default:
+		r.Skip()
+		return ""
+	}
+}
+
+func (f *reasoningFields) part() dragoman.Part {
+	if f.field == "" && f.details == nil {
+		return nil
+	}
+	p := &dragoman.Reasoning{Text: f.text, Field: f.field, Details: f.details}
+	if p.Text == "" {
+		p.Text = detailsText(f.details)
+	}
+	return p
+}
+
+// detailsText is the visible text of reasoning records.
+func detailsText(details []json.RawMessage) string {
+	var b strings.Builder
+	for _, d := range details {
+		r := jsonwire.NewReader(d)
+		for key := range r.Object() {
+			switch string(key) {
+			case "text", "summary":
+				if r.Kind() == '"' {
+					b.WriteString(r.String())
+					continue
+				}
+			}
+			r.Skip()
+		}
+	}
+	return b.String()
+}
+
+// fieldThinking marks reasoning that came as a content part (Mistral).
+const fieldThinking = "content.thinking"
+
+func thinkingPart(o *dragoman.Opaque) dragoman.Part {
+	text := ""
+	r := jsonwire.NewReader(o.JSON)
+	for key := range r.Object() {
+		if string(key) == "thinking" {
+			text = looseTextFrom(r)
+		} else {
+			r.Skip()
+		}
+	}
+	return &dragoman.Reasoning{Text: text, Field: fieldThinking, Details: []json.RawMessage{o.JSON}}
+}
+
+// detailMerger folds streamed reasoning_details: fragments of one record share
+// its index, or its id, or its type; text, summary and data are appended, other
+// members replaced, null never overwrites (quirk G5).
+type detailMerger struct {
+	records []*detail
+}
+
+type detail struct {
+	index, id, typ string
+	members        []detailMember
+}
+
+type detailMember struct {
+	key    string
+	text   []byte // grows, for the members that are appended
+	raw    []byte
+	append bool
+}
+
+// add takes one fragment and returns its visible text.
+func (m *detailMerger) add(raw []byte) (text string) {
+	var frag detail
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		k := string(key)
+		switch {
+		case (k == "text" || k == "summary" || k == "data") && r.Kind() == '"':
+			s := r.String()
+			frag.members = append(frag.members, detailMember{key: k, text: []byte(s), append: true})
+			if k != "data" {
+				text += s
+			}
+		default:
+			v := clone(r.Raw())
+			switch k {
+			case "index":
+				frag.index = string(v)
+			case "id":
+				frag.id = string(v)
+			case "type":
+				frag.typ = string(v)
+			}
+			frag.members = append(frag.members, detailMember{key: k, raw: v})
+		}
+	}
+	if r.Err() != nil {
+		return ""
+	}
+	rec := m.find(&frag)
+	if rec == nil {
+		if len(m.records) < maxCalls {
+			m.records = append(m.records, &frag)
+		}
+		return text
+	}
+	for _, f := range frag.members {
+		rec.set(f)
+	}
+	return text
+}
+
+func known(s string) bool { return s != "" && s != "null" && s != `""` }
+
+func (m *detailMerger) find(f *detail) *detail {
+	for _, r := range m.records {
+		if r.typ != f.typ && known(r.typ) && known(f.typ) {
+			continue
+		}
+		switch {
+		case known(f.index) && known(r.index):
+			if f.index == r.index {
+				return r
+			}
+		case known(f.id) && known(r.id):
+			if f.id == r.id {
+				return r
+			}
+		case !known(f.index) && !known(f.id) && r == m.records[len(m.records)-1]:
+			return r
+		}
+	}
+	return nil
+}
+
+func (d *detail) set(f detailMember) {
+	for i := range d.members {
+		if d.members[i].key != f.key {
+			continue
+		}
+		switch have := &d.members[i]; {
+		case f.append && have.append:
+			have.text = append(have.text, f.text...)
+		case f.append:
+			*have = f
+		case string(f.raw) != "null" && !have.append:
+			have.raw = f.raw
+		}
+		return
+	}
+	d.members = append(d.members, f)
+}
+
+func (m *detailMerger) details() []json.RawMessage {
+	var out []json.RawMessage
+	for _, rec := range m.records {
+		var w jsonwire.Writer
+		w.BeginObject()
+		for _, f := range rec.members {
+			w.QuotedKey(f.key)
+			if f.append {
+				w.String(string(f.text))
+			} else {
+				w.Raw(f.raw)
+			}
+		}
+		w.EndObject()
+		out = append(out, w.Buf)
+	}
+	return out
+}

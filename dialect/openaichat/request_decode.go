@@ -1,0 +1,406 @@
+package openaichat
+
+import (
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
+// which must not change afterwards.
+func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	d := requestDecoder{
+		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)},
+		r:              jsonwire.NewReader(body),
+		req:            new(dragoman.Request),
+	}
+	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+		return d.req, *d.rep, err
+	}
+	if d.r.Kind() != '{' && d.r.Err() == nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
+	}
+	for key := range d.r.Object() {
+		d.member(string(key))
+	}
+	err := d.r.End()
+	if err == nil {
+		err = d.err
+	}
+	if err != nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	}
+	if !o.NoNative {
+		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
+	}
+	return d.req, *d.rep, nil
+}
+
+var errNotObject = errors.New("want a JSON object")
+
+type requestDecoder struct {
+	messageDecoder
+	r   *jsonwire.Reader
+	req *dragoman.Request
+	err error
+}
+
+func (d *requestDecoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// keep puts a member that is not modelled, or not in this spelling, aside.
+func (d *requestDecoder) keep(key string) {
+	extra.Add(&d.req.Extra, name, "", []byte(key), d.r.Raw())
+}
+
+// note remembers which of two spellings a member had, so that it goes back in
+// the same one.
+func (d *requestDecoder) note(key string) {
+	extra.Add(&d.req.Extra, name, "", []byte(key), []byte("null"))
+}
+
+func (d *requestDecoder) member(key string) {
+	r, req := d.r, d.req
+	if r.Kind() == 'n' && key != "messages" {
+		d.keep(key)
+		return
+	}
+	switch key {
+	case "model":
+		req.Model = r.String()
+	case "messages":
+		for i := range r.Array() {
+			raw := r.Raw()
+			if r.Err() != nil {
+				return
+			}
+			m, err := d.message(raw, "/messages", i)
+			if err != nil {
+				d.fail(placeAt("/messages", i, err))
+				return
+			}
+			req.Messages = append(req.Messages, m)
+		}
+	case "tools":
+		d.tools()
+	case "functions":
+		d.legacyFunctions()
+	case "tool_choice", "function_call":
+		req.ToolChoice = d.choice()
+	case "parallel_tool_calls":
+		req.ParallelToolCalls = ptr(r.Bool())
+	case "response_format":
+		req.Output = d.output()
+	case "max_completion_tokens":
+		req.MaxOutputTokens = ptr(r.Int())
+	case "max_tokens":
+		if n := r.Int(); req.MaxOutputTokens == nil {
+			req.MaxOutputTokens = &n
+			d.note("max_tokens")
+		}
+	case "reasoning_effort":
+		d.reasoning().Effort = r.String()
+	case "verbosity":
+		req.Verbosity = r.String()
+	case "stream":
+		req.Stream = r.Bool()
+		if !req.Stream {
+			extra.Add(&req.Extra, name, "", []byte(key), []byte("false"))
+		}
+	case "stream_options":
+		for key := range r.Object() {
+			if string(key) == "include_usage" && r.Kind() == 't' {
+				req.StreamUsage = r.Bool()
+			} else {
+				extra.Add(&req.Extra, name, "/stream_options", key, r.Raw())
+			}
+		}
+	case "temperature":
+		req.Sampling.Temperature = d.number()
+	case "top_p":
+		req.Sampling.TopP = d.number()
+	case "frequency_penalty":
+		req.Sampling.FrequencyPenalty = d.number()
+	case "presence_penalty":
+		req.Sampling.PresencePenalty = d.number()
+	case "top_k":
+		req.Sampling.TopK = ptr(r.Int())
+	case "seed":
+		req.Sampling.Seed = ptr(r.Int())
+	case "n":
+		req.Sampling.Candidates = ptr(r.Int())
+	case "stop":
+		if r.Kind() == '"' {
+			req.Sampling.Stop = []string{r.String()}
+			return
+		}
+		for range r.Array() {
+			req.Sampling.Stop = append(req.Sampling.Stop, r.String())
+		}
+	case "store":
+		req.Store = ptr(r.Bool())
+	case "metadata":
+		if !d.metadata() {
+			d.keep(key)
+		}
+	case "service_tier":
+		req.ServiceTier = r.String()
+	case "prompt_cache_key":
+		req.CacheKey = r.String()
+	case "safety_identifier":
+		req.User = r.String()
+	case "user":
+		if req.User != "" {
+			d.keep(key)
+			return
+		}
+		req.User = r.String()
+		d.note("user")
+	default:
+		d.keep(key)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (d *requestDecoder) number() *dragoman.Number {
+	return ptr(dragoman.Number(d.r.Number()))
+}
+
+func (d *requestDecoder) reasoning() *dragoman.ReasoningSettings {
+	if d.req.Reasoning == nil {
+		d.req.Reasoning = new(dragoman.ReasoningSettings)
+	}
+	return d.req.Reasoning
+}
+
+// metadata reads an object of strings; anything else stays as it is.
+func (d *requestDecoder) metadata() bool {
+	raw := d.r.Raw()
+	r := jsonwire.NewReader(raw)
+	var kvs []dragoman.KeyValue
+	if r.Kind() == '{' {
+		for key := range r.Object() {
+			k := string(key)
+			if r.Kind() != '"' {
+				kvs = nil
+				break
+			}
+			kvs = append(kvs, dragoman.KeyValue{Key: k, Value: r.String()})
+		}
+	}
+	if kvs == nil {
+		extra.Add(&d.req.Extra, name, "", []byte("metadata"), raw)
+	}
+	d.req.Metadata = kvs
+	return true
+}
+
+func (d *requestDecoder) tools() {
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		n++
+		specs, err := d.reg.ReadTool(raw, extra.Elem("/tools", i), d.rep)
+		if err != nil {
+			d.fail(placeAt("/tools", i, err))
+			return
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	if n == 0 {
+		extra.Add(&d.req.Extra, name, "", []byte("tools"), []byte("[]"))
+	}
+}
+
+// legacyFunctions reads the older list of functions as tools.
+func (d *requestDecoder) legacyFunctions() {
+	for i := range d.r.Array() {
+		var w jsonwire.Writer
+		w.BeginObject()
+		w.StringField("type", "function")
+		w.RawField("function", d.r.Raw())
+		w.EndObject()
+		if d.r.Err() != nil {
+			return
+		}
+		specs, err := d.reg.ReadTool(w.Buf, extra.Elem("/functions", i), d.rep)
+		if err != nil {
+			d.fail(placeAt("/functions", i, err))
+			return
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions read as tools")
+}
+
+func (d *requestDecoder) choice() *dragoman.ToolChoice {
+	r := d.r
+	if r.Kind() == '"' {
+		switch s := r.String(); s {
+		case "auto":
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}
+		case "none":
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+		case "required":
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+		case "any": // Mistral's word
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Native: nativeChoice([]byte(`"any"`))}
+		default:
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(quote(s))}
+		}
+	}
+	raw := r.Raw()
+	in := jsonwire.NewReader(raw)
+	c := &dragoman.ToolChoice{}
+	typ := ""
+	for key := range in.Object() {
+		switch string(key) {
+		case "type":
+			typ = in.String()
+		case "function", "custom":
+			ref := dragoman.ToolRef{}
+			if string(key) == "custom" {
+				ref.Kind = dragoman.ToolFreeform
+			}
+			ref.Name = memberName(in)
+			ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
+			c.Tools = append(c.Tools, ref)
+		case "name": // legacy function_call, and some flat senders
+			c.Tools = append(c.Tools, dragoman.ToolRef{Name: in.String()})
+			if typ == "" {
+				typ = "function"
+			}
+		case "allowed_tools":
+			for key := range in.Object() {
+				switch string(key) {
+				case "mode":
+					c.Mode = dragoman.ChoiceMode(in.String())
+				case "tools":
+					for range in.Array() {
+						c.Tools = append(c.Tools, d.toolRef(in.Raw()))
+					}
+				default:
+					extra.Add(&c.Extra, name, "/allowed_tools", key, in.Raw())
+				}
+			}
+		default:
+			extra.Add(&c.Extra, name, "", key, in.Raw())
+		}
+	}
+	switch {
+	case in.Err() != nil:
+		d.fail(in.Err())
+	case typ == "allowed_tools":
+		if c.Mode == "" {
+			c.Mode = dragoman.ChoiceAuto
+		}
+	case (typ == "function" || typ == "custom") && len(c.Tools) == 1:
+		c.Mode = dragoman.ChoiceTool
+	default:
+		return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
+	}
+	return c
+}
+
+func nativeChoice(raw []byte) *dragoman.Native {
+	return &dragoman.Native{Format: dragoman.Format(name), JSON: raw}
+}
+
+func quote(s string) []byte {
+	var w jsonwire.Writer
+	w.String(s)
+	return w.Buf
+}
+
+func memberName(r *jsonwire.Reader) string {
+	n := ""
+	for key := range r.Object() {
+		if string(key) == "name" {
+			n = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return n
+}
+
+func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
+	r := jsonwire.NewReader(raw)
+	ref := dragoman.ToolRef{}
+	for key := range r.Object() {
+		switch string(key) {
+		case "function":
+			ref.Name = memberName(r)
+		case "custom":
+			ref.Kind, ref.Name = dragoman.ToolFreeform, memberName(r)
+		default:
+			r.Skip()
+		}
+	}
+	if ref.Name == "" {
+		ref.Native = nativeChoice(raw)
+		return ref
+	}
+	ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
+	return ref
+}
+
+func (d *requestDecoder) output() *dragoman.OutputFormat {
+	f := &dragoman.OutputFormat{Dialect: name}
+	for key := range d.r.Object() {
+		switch string(key) {
+		case "type":
+			switch t := d.r.String(); t {
+			case "json_object":
+				f.Kind = dragoman.OutputJSON
+			default:
+				f.Kind = dragoman.OutputKind(t)
+			}
+		case "json_schema":
+			for key := range d.r.Object() {
+				switch string(key) {
+				case "name":
+					f.Name = d.r.String()
+				case "description":
+					f.Description = d.r.String()
+				case "schema":
+					f.Schema = d.r.Raw()
+				case "strict":
+					switch d.r.Kind() {
+					case 't':
+						f.Strict = dragoman.StrictOn
+						d.r.Skip()
+					default:
+						extra.Add(&f.Extra, name, "/json_schema", key, d.r.Raw())
+					}
+				default:
+					extra.Add(&f.Extra, name, "/json_schema", key, d.r.Raw())
+				}
+			}
+		default:
+			extra.Add(&f.Extra, name, "", key, d.r.Raw())
+		}
+	}
+	return f
+}
+
+// placeAt puts an error of an element below its place in the document.
+func placeAt(path string, i int, err error) error {
+	place := extra.Elem(path, i).String()
+	var at *jsonwire.Error
+	if errors.As(err, &at) {
+		return &jsonwire.Error{Pointer: place + at.Pointer, Offset: at.Offset, Err: at.Err}
+	}
+	return &jsonwire.Error{Pointer: place, Offset: -1, Err: err}
+}

@@ -1,0 +1,449 @@
+package openaichat
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. A request that came from this
+// dialect and was not changed is written byte for byte, with at most another
+// model; so is every message and tool that was not changed.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	reg := wirekit.EncodeRegistry(req, limits, o)
+	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	e := requestEncoder{
+		messageEncoder: messageEncoder{reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)},
+		req:            req,
+	}
+	e.w.Buf = make([]byte, 0, 4096)
+	err := e.encode()
+	return dialect.Encoded{Body: e.w.Buf, Report: *e.rep, Registry: reg}, err
+}
+
+type requestEncoder struct {
+	messageEncoder
+	req *dragoman.Request
+}
+
+func (e *requestEncoder) encode() error {
+	w, req, caps := &e.w, e.req, e.target.Caps
+	w.BeginObject()
+	w.StringField("model", req.Model)
+	w.Key("messages")
+	w.BeginArray()
+	e.instructions(req.Instructions)
+	if err := e.messages(req.Messages); err != nil {
+		return err
+	}
+	w.EndArray()
+	tools, err := e.tools()
+	if err != nil {
+		return err
+	}
+	if err := e.choice(tools); err != nil {
+		return err
+	}
+	if req.Output != nil {
+		e.output(req.Output)
+	}
+	if n := req.MaxOutputTokens; n != nil {
+		if caps.LegacyMaxTokens || e.spelled("/max_tokens") {
+			w.IntField("max_tokens", *n)
+		} else {
+			w.IntField("max_completion_tokens", *n)
+		}
+	}
+	e.reasoningSettings()
+	w.StringFieldIf("verbosity", req.Verbosity)
+	if req.Stream {
+		w.BoolField("stream", true)
+	}
+	if req.StreamUsage && caps.NoStreamOptions {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stream_usage", "the target rejects stream_options")
+	} else if req.StreamUsage && req.Stream || extra.Has(req.Extra, name, "/stream_options") {
+		w.Key("stream_options")
+		w.BeginObject()
+		if req.StreamUsage {
+			w.BoolField("include_usage", true)
+		}
+		extra.Write(w, req.Extra, name, "/stream_options")
+		w.EndObject()
+	}
+	e.sampling()
+	if req.Store != nil {
+		w.BoolField("store", *req.Store)
+	}
+	if len(req.Metadata) > 0 {
+		w.Key("metadata")
+		w.BeginObject()
+		for _, kv := range req.Metadata {
+			w.QuotedKey(kv.Key)
+			w.String(kv.Value)
+		}
+		w.EndObject()
+	}
+	w.StringFieldIf("service_tier", req.ServiceTier)
+	w.StringFieldIf("prompt_cache_key", req.CacheKey)
+	if req.User != "" {
+		if e.spelled("/user") {
+			w.StringField("user", req.User)
+		} else {
+			w.StringField("safety_identifier", req.User)
+		}
+	}
+	if req.Cache != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: the target caches by itself")
+	}
+	if req.PreviousResponseID != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/previous_response_id", "Chat keeps no responses; send the whole conversation")
+	}
+	e.extras()
+	w.EndObject()
+	return nil
+}
+
+// spelled reports whether the request came from this dialect with a member in
+// the other of two spellings.
+func (e *requestEncoder) spelled(path string) bool {
+	v, ok := extra.Get(e.req.Extra, name, path)
+	return ok && string(v) == "null"
+}
+
+// extras writes the members that are not modelled; a note of a spelling is not
+// one of them.
+func (e *requestEncoder) extras() {
+	for _, f := range e.req.Extra.For(name) {
+		switch f.Path {
+		case "/max_tokens":
+			if e.req.MaxOutputTokens != nil {
+				continue
+			}
+		case "/user":
+			if string(f.Value) == "null" && e.req.User != "" {
+				continue
+			}
+		case "/stream":
+			if e.req.Stream {
+				continue
+			}
+		case "/tools":
+			if len(e.req.Tools) > 0 {
+				continue
+			}
+		}
+		one := dragoman.Extra{Dialect: name, Fields: []dragoman.Field{f}}
+		extra.Write(&e.w, &one, name, "")
+	}
+	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+}
+
+// tools writes the definitions and returns how many there are. Where the
+// target cannot narrow a choice, the tools are narrowed instead (quirk E9).
+func (e *requestEncoder) tools() (int, error) {
+	tools := e.req.Tools
+	if len(tools) == 0 {
+		return 0, nil
+	}
+	if e.target.Caps.NoTools {
+		return 0, fmt.Errorf("openaichat: the model cannot call tools, but the request has %d: %w", len(tools), dragoman.ErrUnsupported)
+	}
+	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
+		tools = narrow(tools, c.Tools)
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
+	}
+	start := len(e.w.Buf)
+	e.w.Key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	e.w.EndArray()
+	if n == 0 {
+		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
+	}
+	if n > e.limits.MaxTools {
+		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/tools", "%d tools; the API takes %d", n, e.limits.MaxTools)
+	}
+	return n, err
+}
+
+func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolSpec {
+	var out []dragoman.ToolSpec
+	for i := range tools {
+		for _, ref := range refs {
+			if ref.Name == tools[i].Name && ref.Namespace == tools[i].Namespace {
+				out = append(out, tools[i])
+				break
+			}
+		}
+	}
+	return out
+}
+
+// choice writes the tool choice and the parallel flag, both only beside tools
+// (quirk E3).
+func (e *requestEncoder) choice(tools int) error {
+	w, c := &e.w, e.req.ToolChoice
+	if tools == 0 {
+		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+		}
+		if e.req.ParallelToolCalls != nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+		}
+		return nil
+	}
+	if c != nil {
+		if err := e.writeChoice(c); err != nil {
+			return err
+		}
+	}
+	if p := e.req.ParallelToolCalls; p != nil {
+		if e.target.Caps.NoParallelFlag {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
+		} else {
+			w.BoolField("parallel_tool_calls", *p)
+		}
+	}
+	return nil
+}
+
+func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
+	w := &e.w
+	forced := c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool
+	thinking := e.req.Reasoning != nil && e.req.Reasoning.Effort != "none" && e.req.Reasoning.Mode != dragoman.ReasoningOff
+	if forced && (e.target.Caps.ForcedChoice == dragoman.ForcedNever || e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking && thinking) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
+		w.StringField("tool_choice", "auto")
+		return nil
+	}
+	switch {
+	case c.Native != nil && c.Native.Format == dragoman.Format(name):
+		w.RawField("tool_choice", c.Native.JSON)
+	case c.Mode == dragoman.ChoiceOpaque:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+	case c.Mode == dragoman.ChoiceTool:
+		if len(c.Tools) != 1 {
+			return fmt.Errorf("openaichat: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		if !e.declared(c.Tools[0]) {
+			return fmt.Errorf("openaichat: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
+		}
+		w.Key("tool_choice")
+		e.toolRef(c.Tools[0])
+	case c.Tools != nil && !e.target.Caps.NoAllowedTools:
+		w.Key("tool_choice")
+		w.BeginObject()
+		w.StringField("type", "allowed_tools")
+		w.Key("allowed_tools")
+		w.BeginObject()
+		w.StringField("mode", string(c.Mode))
+		w.Key("tools")
+		w.BeginArray()
+		for _, ref := range c.Tools {
+			if ref.Native != nil {
+				e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a reference to a provider's own tool")
+				continue
+			}
+			e.toolRef(ref)
+		}
+		w.EndArray()
+		extra.Write(w, c.Extra, name, "/allowed_tools")
+		w.EndObject()
+		extra.Write(w, c.Extra, name, "")
+		w.EndObject()
+	default:
+		w.StringField("tool_choice", string(c.Mode))
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	return nil
+}
+
+// declared reports whether a chosen tool is among those sent.
+func (e *requestEncoder) declared(ref dragoman.ToolRef) bool {
+	for i := range e.req.Tools {
+		if t := &e.req.Tools[i]; t.Name == ref.Name && t.Namespace == ref.Namespace {
+			return t.Kind != dragoman.ToolHosted
+		}
+	}
+	return false
+}
+
+func (e *requestEncoder) toolRef(ref dragoman.ToolRef) {
+	w := &e.w
+	key := "function"
+	_, _, spec := e.reg.PublicName("", e.reg.WireName(ref.Namespace, ref.Name))
+	freeform := ref.Kind == dragoman.ToolFreeform || spec != nil && spec.Kind == dragoman.ToolFreeform
+	if freeform && !e.target.Caps.NoCustomTools {
+		key = "custom"
+	}
+	w.BeginObject()
+	w.StringField("type", key)
+	w.Key(key)
+	w.BeginObject()
+	w.StringField("name", e.reg.WireName(ref.Namespace, ref.Name))
+	w.EndObject()
+	w.EndObject()
+}
+
+func (e *requestEncoder) output(f *dragoman.OutputFormat) {
+	w := &e.w
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return
+	}
+	w.Key("response_format")
+	w.BeginObject()
+	switch f.Kind {
+	case dragoman.OutputJSON:
+		w.StringField("type", "json_object")
+	case dragoman.OutputSchema:
+		strict := f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && schema.StrictFits(f.Schema, schema.OpenAIStrict())
+		profile := schema.OpenAIOutput()
+		if strict {
+			profile = schema.OpenAIStrict()
+		}
+		out := []byte(f.Schema)
+		if f.Dialect != name {
+			lowered, sub, err := schema.Lower(f.Schema, profile)
+			e.rep.Merge("/output/schema", sub)
+			if err != nil && strict {
+				strict = false
+				e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
+				lowered, sub, err = schema.Lower(f.Schema, schema.OpenAIOutput())
+				e.rep.Merge("/output/schema", sub)
+			}
+			if err == nil {
+				out = lowered
+			} else {
+				e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+			}
+		}
+		w.StringField("type", "json_schema")
+		w.Key("json_schema")
+		w.BeginObject()
+		w.StringField("name", schemaName(f.Name, e.rep))
+		w.StringFieldIf("description", f.Description)
+		w.RawField("schema", out)
+		if strict {
+			w.BoolField("strict", true)
+		}
+		extra.Write(w, f.Extra, name, "/json_schema")
+		w.EndObject()
+	default:
+		w.StringField("type", string(f.Kind))
+	}
+	extra.Write(w, f.Extra, name, "")
+	w.EndObject()
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+}
+
+// schemaName is the name of an output schema: required, and of few characters
+// (quirk F5).
+func schemaName(n string, rep *dragoman.Report) string {
+	if n == "" {
+		return "response"
+	}
+	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
+	if interop.Legal(n, rule) {
+		return n
+	}
+	b := []byte(n)
+	if len(b) > rule.Max {
+		b = b[:rule.Max]
+	}
+	for i, c := range b {
+		if !interop.Legal(string(c), rule) {
+			b[i] = '_'
+		}
+	}
+	rep.Addf(dragoman.Renamed, dragoman.Info, "/output/name", "schema name %q written as %q", n, b)
+	return string(b)
+}
+
+func (e *requestEncoder) reasoningSettings() {
+	s := e.req.Reasoning
+	if s == nil {
+		return
+	}
+	effort := s.Effort
+	switch {
+	case effort != "":
+	case s.Mode == dragoman.ReasoningOff:
+		effort = "none"
+	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens != nil:
+		effort = effortOf(*s.BudgetTokens)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *s.BudgetTokens, effort)
+	}
+	e.w.StringFieldIf("reasoning_effort", effort)
+	if s.Summary != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Chat shows no reasoning")
+	}
+	if s.Encrypted != nil && *s.Encrypted {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Chat returns no reasoning to replay")
+	}
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+}
+
+// effortOf is the rung nearest to a thinking budget.
+func effortOf(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 16384:
+		return "medium"
+	default:
+		return "high"
+	}
+}
+
+func (e *requestEncoder) sampling() {
+	s, w := e.req.Sampling, &e.w
+	number := func(key string, n *dragoman.Number) {
+		switch {
+		case n == nil:
+		case e.target.Caps.NoSampling:
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
+		default:
+			w.RawField(key, []byte(*n))
+		}
+	}
+	number("temperature", s.Temperature)
+	number("top_p", s.TopP)
+	number("frequency_penalty", s.FrequencyPenalty)
+	number("presence_penalty", s.PresencePenalty)
+	if s.TopK != nil {
+		// Not OpenAI's, but known to most compatible servers; sent to those it
+		// came for.
+		if e.req.Native != nil && e.req.Native.Dialect == name || e.target.Provider != "" && e.target.Provider != "openai" {
+			w.IntField("top_k", *s.TopK)
+		} else {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/top_k", "Chat has no top_k")
+		}
+	}
+	if s.Candidates != nil {
+		w.IntField("n", *s.Candidates)
+	}
+	if s.Seed != nil {
+		w.IntField("seed", *s.Seed)
+	}
+	if stop := s.Stop; len(stop) > 0 {
+		if len(stop) > e.limits.MaxStopSequences {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences beyond the first %d", e.limits.MaxStopSequences)
+			stop = stop[:e.limits.MaxStopSequences]
+		}
+		w.Key("stop")
+		w.BeginArray()
+		for _, v := range stop {
+			w.String(v)
+		}
+		w.EndArray()
+	}
+}

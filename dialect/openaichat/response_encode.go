@@ -1,0 +1,105 @@
+package openaichat
+
+import (
+	"strconv"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// EncodeResponse implements [dialect.Codec].
+func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	reg := wirekit.EncodeRegistry(nil, limits, o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	e := messageEncoder{reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
+	w := &e.w
+	if resp.Error != nil && len(resp.Output) == 0 {
+		_, w.Buf = c.EncodeError(resp.Error)
+		return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+	}
+	w.BeginObject()
+	e.head(resp, "chat.completion")
+	w.Key("choices")
+	w.BeginArray()
+	if err := e.candidate(0, resp.Output, resp.Stop, resp.Extra, resp.Origin); err != nil {
+		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
+	}
+	for _, a := range resp.Alternatives {
+		if err := e.candidate(a.Index, a.Output, a.Stop, a.Extra, resp.Origin); err != nil {
+			return dialect.Encoded{Report: *e.rep, Registry: reg}, err
+		}
+	}
+	w.EndArray()
+	if resp.Usage.Input.Known || resp.Usage.Output.Known || resp.Usage.Extra != nil {
+		w.Key("usage")
+		writeUsage(w, resp.Usage, e.rep)
+	}
+	w.StringFieldIf("service_tier", resp.ServiceTier)
+	extra.Write(w, resp.Extra, name, "")
+	w.EndObject()
+	extra.Report(e.rep, resp.Extra, name, extra.At(""))
+	return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+}
+
+// head writes the members that every response and chunk begins with.
+func (e *messageEncoder) head(resp *dragoman.Response, object string) {
+	id, model := resp.ID, resp.Model
+	if id == "" {
+		id = wirekit.SyntheticID("chatcmpl-", e.o.Seed)
+	}
+	if e.o.Model != "" {
+		model = e.o.Model
+	}
+	var created int64
+	if !resp.Created.IsZero() {
+		created = resp.Created.Unix()
+	}
+	e.w.StringField("id", id)
+	e.w.StringField("object", object)
+	e.w.IntField("created", created)
+	e.w.StringField("model", model)
+}
+
+func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop dragoman.Stop, ex *dragoman.Extra, origin *dragoman.Origin) error {
+	w := &e.w
+	place := "/choices/" + strconv.Itoa(index)
+	w.BeginObject()
+	w.IntField("index", int64(index))
+	w.Key("message")
+	if len(out) == 1 && e.replayResponse(&out[0]) {
+		// written as it came
+	} else {
+		w.BeginObject()
+		w.StringField("role", "assistant")
+		if _, err := e.assistantBody(out, 0); err != nil {
+			return err
+		}
+		w.EndObject()
+	}
+	if _, own := extra.Get(ex, name, place+"/finish_reason"); !own {
+		own := origin != nil && origin.Dialect == name
+		word, exact := wordOf(stop, own)
+		if !exact {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
+		}
+		w.StringField("finish_reason", word)
+	}
+	extra.Write(w, ex, name, place)
+	w.EndObject()
+	return nil
+}
+
+// replayResponse writes a message as this dialect's own server sent it: a
+// client gets back what is its own, whoever minted it.
+func (e *messageEncoder) replayResponse(m *dragoman.Message) bool {
+	if e.o.Rebuild || !m.Native.Current(name, m.Fingerprint) {
+		return false
+	}
+	e.w.Raw(m.Native.Raw)
+	return true
+}

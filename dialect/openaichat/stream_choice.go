@@ -1,0 +1,522 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// choice is one candidate being streamed.
+type choice struct {
+	d      *streamDecoder
+	index  int
+	parts  stream.Parts
+	finish string
+	routed string
+
+	text      *stream.Part
+	refusal   *stream.Part
+	reasoning *stream.Part
+	details   detailMerger
+	calls     []*call // in order of arrival
+	byIndex   map[int64]*call
+	byID      map[string]*call
+}
+
+// call is a tool call being streamed. It starts as a part when its name is
+// complete, which its first argument fragment shows.
+type call struct {
+	id       string
+	name     []byte
+	payload  dragoman.PayloadKind
+	held     []byte // fragments that came before a name
+	part     *stream.Part
+	extra    *dragoman.Extra
+	position int
+	// wrapped: a freeform tool's input inside a function's arguments, which is
+	// no fragment of the input (quirk B30).
+	wrapped bool
+}
+
+// grow adds a fragment of the arguments.
+func (k *call) grow(args string) {
+	if k.wrapped {
+		k.part.Hold(args)
+	} else {
+		k.part.Append(args)
+	}
+}
+
+// delta takes one delta of the choice. Text comes before calls of the same
+// delta (quirk C38).
+func (c *choice) delta() {
+	r := &c.d.reader
+	if r.Null() {
+		return
+	}
+	reasoned := false
+	for key := range r.Object() {
+		switch string(key) {
+		case "content":
+			c.content()
+		case "tool_calls":
+			for i := range r.Array() {
+				c.toolCall(i)
+			}
+		case "reasoning_content", "reasoning", "reasoning_text":
+			field := string(key)
+			text := looseTextFrom(r)
+			if text != "" && !reasoned { // two members duplicate each other (quirk G1)
+				reasoned = true
+				c.reason(field, text)
+			}
+		case "reasoning_details":
+			if r.Kind() != '[' {
+				r.Skip()
+				continue
+			}
+			for range r.Array() {
+				text := c.details.add(clone(r.Raw()))
+				if !reasoned && text != "" {
+					c.reason("", text)
+				}
+			}
+			reasoned = true
+		case "refusal":
+			if s := looseTextFrom(r); s != "" {
+				c.closeText()
+				c.closeReasoning()
+				if c.refusal.Ended() {
+					c.refusal = c.open(&dragoman.Refusal{}, &dragoman.Refusal{})
+				}
+				c.refusal.Append(s)
+			}
+		case "function_call":
+			c.legacyCall()
+		case "role":
+			r.Skip()
+		default:
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			k := string(key)
+			c.d.lose("delta."+k, "member "+k+" of a streamed delta is not collected")
+			r.Skip()
+		}
+	}
+}
+
+func (c *choice) open(skeleton, value dragoman.Part) *stream.Part {
+	var header *dragoman.Message
+	if c.parts.Count() == 0 {
+		header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: c.d.resp.Origin}
+	}
+	return c.parts.Start(0, header, skeleton, value)
+}
+
+// content takes a fragment of the answer: a string, or parts on servers that
+// write those.
+func (c *choice) content() {
+	r := &c.d.reader
+	switch r.Kind() {
+	case '"':
+		c.appendText(r.String())
+	case '[':
+		for range r.Array() {
+			c.contentPart(r.Raw())
+		}
+	default:
+		r.Skip()
+	}
+}
+
+func (c *choice) contentPart(raw []byte) {
+	typ, text := "", ""
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		switch string(key) {
+		case "type":
+			typ = looseTextFrom(r)
+		case "text", "thinking":
+			text += looseTextFrom(r)
+		default:
+			r.Skip()
+		}
+	}
+	switch {
+	case r.Err() != nil:
+	case typ == "thinking":
+		c.reason(fieldThinking, text)
+	case typ == "text" || typ == "":
+		c.appendText(text)
+	default:
+		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
+	}
+}
+
+func (c *choice) appendText(s string) {
+	if s == "" {
+		return
+	}
+	c.closeReasoning()
+	if c.text.Ended() {
+		c.text = c.open(&dragoman.Text{}, &dragoman.Text{})
+	}
+	c.text.Append(s)
+}
+
+func (c *choice) reason(field, text string) {
+	if text == "" {
+		return
+	}
+	c.closeText()
+	if c.reasoning.Ended() {
+		c.reasoning = c.open(&dragoman.Reasoning{Field: field}, &dragoman.Reasoning{Field: field})
+	}
+	c.reasoning.Append(text)
+}
+
+func (c *choice) closeText() { c.text.End() }
+
+// closeReasoning ends the reasoning with the records merged so far: nothing
+// after it belongs to it. Records that had no visible text become a part of
+// their own.
+func (c *choice) closeReasoning() {
+	if c.reasoning.Ended() {
+		if len(c.details.records) == 0 {
+			return
+		}
+		c.reasoning = c.open(&dragoman.Reasoning{}, &dragoman.Reasoning{})
+	}
+	v := c.reasoning.Value.(*dragoman.Reasoning)
+	if v.Field == fieldThinking {
+		v.Details = []json.RawMessage{thinkingRecord(string(c.reasoning.Text))}
+	}
+	if len(c.details.records) > 0 {
+		v.Details = c.details.details()
+		c.details.records = nil
+	}
+	c.reasoning.End()
+}
+
+// thinkingRecord is the content part that a server which thinks in content
+// parts wants back.
+func thinkingRecord(text string) json.RawMessage {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("type", "thinking")
+	w.Key("thinking")
+	w.BeginArray()
+	w.BeginObject()
+	w.StringField("type", "text")
+	w.StringField("text", text)
+	w.EndObject()
+	w.EndArray()
+	w.EndObject()
+	return w.Buf
+}
+
+// toolCall takes one element of tool_calls.
+func (c *choice) toolCall(pos int) {
+	r := &c.d.reader
+	if r.Null() {
+		return
+	}
+	var f fragment
+	f.index = -1
+	for key := range r.Object() {
+		switch string(key) {
+		case "index":
+			if r.Kind() == '0' {
+				f.index = r.Int()
+				f.indexed = f.index >= 0
+			} else {
+				r.Skip()
+			}
+		case "id":
+			if r.Kind() == '"' { // never made from anything else
+				f.id = r.String()
+			} else {
+				r.Skip()
+			}
+		case "type":
+			if r.Kind() == '"' {
+				f.custom = r.String() == "custom"
+			} else {
+				r.Skip()
+			}
+		case "function", "custom":
+			if string(key) == "custom" && r.Kind() == '{' {
+				f.custom = true
+			}
+			for key := range r.Object() {
+				switch string(key) {
+				case "name":
+					f.name = r.String()
+				case "arguments", "input":
+					switch r.Kind() {
+					case '"':
+						f.args = r.String()
+					case 'n':
+						r.Skip()
+					default: // whole objects (quirks B4, C7)
+						f.args = string(r.Raw())
+					}
+				default:
+					extra.Add(&f.extra, name, "/function", key, clone(r.Raw()))
+				}
+			}
+		default:
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			extra.Add(&f.extra, name, "", key, clone(r.Raw()))
+		}
+	}
+	if r.Err() == nil {
+		c.fragment(f)
+	}
+}
+
+// fragment is one delta of a call.
+type fragment struct {
+	index   int64
+	indexed bool
+	id      string
+	name    string
+	args    string
+	custom  bool
+	extra   *dragoman.Extra
+}
+
+// fragment adds a delta to the call it belongs to.
+func (c *choice) fragment(f fragment) {
+	k := c.correlate(f)
+	if k == nil {
+		return
+	}
+	if f.id != "" && k.id == "" {
+		k.id = f.id
+		c.remember(k)
+	}
+	if f.custom {
+		k.payload = dragoman.PayloadText
+	}
+	if f.extra != nil {
+		for _, field := range f.extra.Fields {
+			setField(&k.extra, field)
+		}
+	}
+	c.rename(k, f.name)
+	if f.args == "" {
+		return
+	}
+	if len(k.name) == 0 { // nothing opens without a name (quirk B24)
+		k.held = append(k.held, f.args...)
+		return
+	}
+	c.start(k)
+	k.grow(f.args)
+}
+
+func setField(e **dragoman.Extra, f dragoman.Field) {
+	if *e != nil {
+		for i := range (*e).Fields {
+			if (*e).Fields[i].Path == f.Path {
+				(*e).Fields[i] = f
+				return
+			}
+		}
+	}
+	addField(e, f)
+}
+
+// rename applies a name fragment: empty never overwrites, a repetition is
+// ignored, a fragment before any argument is appended, else it replaces
+// (quirk C5).
+func (c *choice) rename(k *call, frag string) {
+	switch {
+	case frag == "" || string(k.name) == frag:
+	case k.part == nil:
+		k.name = append(k.name, frag...)
+	default:
+		k.name = []byte(frag)
+	}
+}
+
+// correlate finds the call a delta belongs to: by id, then by index, then the
+// latest. A new id opens a new call even on an occupied index, if it comes with
+// a name; a delta without a name never opens a second call (quirks C1, C2, C3).
+func (c *choice) correlate(f fragment) *call {
+	if f.id != "" {
+		if k := c.byID[f.id]; k != nil {
+			return k
+		}
+	}
+	var at *call
+	if f.indexed {
+		at = c.byIndex[f.index]
+	} else if n := len(c.calls); n > 0 {
+		at = c.calls[n-1]
+	}
+	switch {
+	case at == nil && f.indexed && f.id == "" && f.name == "" && len(c.calls) > 0:
+		return c.calls[len(c.calls)-1]
+	case at == nil:
+		return c.add(f)
+	case f.id != "" && at.id == "":
+		return at
+	case f.id != "" && f.name != "":
+		return c.add(f)
+	case f.id == "" && f.name != "" && at.part != nil && dragoman.CheckArguments(string(at.part.Text)) == nil && len(at.part.Text) > 0:
+		// A second name after complete arguments, and no id to tell by.
+		return c.add(f)
+	default:
+		return at
+	}
+}
+
+func (c *choice) add(f fragment) *call {
+	if len(c.calls) >= maxCalls {
+		c.d.reader.Fail(fmt.Errorf("more than %d tool calls in one response", maxCalls))
+		return nil
+	}
+	k := &call{id: f.id, position: len(c.calls)}
+	// A call that waited for more of its name starts before its successor.
+	for _, other := range c.calls {
+		if len(other.name) > 0 {
+			c.start(other)
+		}
+	}
+	c.calls = append(c.calls, k)
+	if f.indexed {
+		if c.byIndex == nil {
+			c.byIndex = map[int64]*call{}
+		}
+		c.byIndex[f.index] = k
+	}
+	c.remember(k)
+	return k
+}
+
+func (c *choice) remember(k *call) {
+	if k.id == "" {
+		return
+	}
+	if c.byID == nil {
+		c.byID = map[string]*call{}
+	}
+	c.byID[k.id] = k
+}
+
+// start opens the part of a call whose name is known.
+func (c *choice) start(k *call) {
+	if k.part != nil {
+		return
+	}
+	c.closeText()
+	c.closeReasoning()
+	value := &dragoman.ToolCall{ID: k.id, Name: string(k.name), Payload: k.payload}
+	if value.ID == "" {
+		value.ID, value.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed, c.index, k.position), true
+		c.d.rep.Addf(dragoman.Synthesised, dragoman.Info, c.place(k), "call id %q", value.ID)
+	}
+	skeleton := *value
+	skeleton.ID = c.d.reg.PublicID(value.ID)
+	ns, public, spec := c.d.reg.PublicName("", value.Name)
+	skeleton.Namespace, skeleton.Name = ns, public
+	if spec != nil && spec.Kind == dragoman.ToolFreeform {
+		k.wrapped = k.payload == dragoman.PayloadObject
+		skeleton.Payload = dragoman.PayloadText
+	}
+	k.part = c.open(&skeleton, value)
+	if len(k.held) > 0 {
+		k.grow(string(k.held))
+		k.held = nil
+	}
+}
+
+func (c *choice) place(k *call) string {
+	return fmt.Sprintf("/choices/%d/message/tool_calls/%d", c.index, k.position)
+}
+
+// legacyCall takes a delta of the older function_call, of which a response has
+// at most one.
+func (c *choice) legacyCall() {
+	r := &c.d.reader
+	f := fragment{index: -2}
+	for key := range r.Object() {
+		switch string(key) {
+		case "name":
+			f.name = r.String()
+		case "arguments":
+			if r.Kind() == '"' {
+				f.args = r.String()
+			} else {
+				r.Skip()
+			}
+		default:
+			r.Skip()
+		}
+	}
+	if f.name == "" && f.args == "" {
+		return
+	}
+	if len(c.calls) > 0 && f.name == string(c.calls[0].name) {
+		f.name = ""
+	}
+	c.fragment(f)
+}
+
+// end closes the choice and derives its stop.
+func (c *choice) end(terminal bool) dragoman.Stop {
+	c.closeReasoning()
+	c.text.End()
+	c.refusal.End()
+	for _, k := range c.calls {
+		if len(k.name) == 0 {
+			if k.id == "" && len(k.held) == 0 {
+				continue // an empty shell (quirk B24)
+			}
+			k.name = fmt.Appendf(nil, "tool_%d", k.position)
+			c.start(k)
+			k.part.Value.(*dragoman.ToolCall).Problem = &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call names no tool", Offset: -1}
+			continue
+		}
+		c.start(k)
+	}
+	var calls []*dragoman.ToolCall
+	var done []*stream.Part
+	seen := map[string]*dragoman.ToolCall{}
+	for _, k := range c.calls {
+		if k.part == nil {
+			continue
+		}
+		v := k.part.Value.(*dragoman.ToolCall)
+		v.Name, v.Arguments, v.Extra = string(k.name), string(k.part.Text), k.extra
+		if _, dup := seen[v.ID]; dup {
+			old := v.ID
+			v.ID, v.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed+old, c.index, k.position), true
+			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call is %q", old, v.ID)
+		}
+		seen[v.ID] = v
+		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
+		if !terminal && v.Problem == nil {
+			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
+		}
+		calls, done = append(calls, v), append(done, k.part)
+	}
+	stop := settleStop(c.finish, c.routed, terminal, calls)
+	for _, p := range done {
+		p.End()
+	}
+	c.parts.EndAll()
+	return stop
+}

@@ -1,0 +1,377 @@
+package openaichat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// maxCalls bounds the calls of one choice (quirk C4).
+const maxCalls = 1024
+
+// NewStreamDecoder implements [dialect.Codec].
+func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
+	d.parser.Max = o.Limit()
+	d.resp.Origin = wirekit.Origin(name, o)
+	return d
+}
+
+// streamDecoder folds chunks into events. Calls are complete only at the end
+// of the stream, because deltas may still follow a finish reason, and because
+// a buffer that parses is no proof of an end (quirks C10, C12).
+type streamDecoder struct {
+	o      dialect.DecodeOptions
+	reg    *interop.Registry
+	parser sse.Parser
+	reader jsonwire.Reader
+	rep    dragoman.Report
+
+	resp    dragoman.Response // id, model, … as far as known
+	started bool
+	choices []*choice // by index; nil where none was seen
+	usage   dragoman.Usage
+	lost    map[string]bool // members reported as not collected
+	ended   bool            // ResponseEnd or StreamError was sent
+	emit    func(dragoman.Event) error
+	err     error
+}
+
+// Report implements [dialect.StreamDecoder].
+func (d *streamDecoder) Report() dragoman.Report { return d.rep }
+
+// Feed implements [dialect.StreamDecoder].
+func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
+	d.use(emit)
+	err := d.parser.Feed(p, d.event)
+	return d.wrap(err)
+}
+
+func (d *streamDecoder) use(emit func(dragoman.Event) error) {
+	d.emit = emit
+	for _, c := range d.choices {
+		if c != nil {
+			c.parts.Use(emit)
+		}
+	}
+}
+
+func (d *streamDecoder) wrap(err error) error {
+	var at *jsonwire.Error
+	switch {
+	case errors.As(err, &at), errors.Is(err, sse.ErrTooLong):
+		if errors.Is(err, sse.ErrTooLong) {
+			err = fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err)
+		}
+		return wirekit.DecodeError(name, "stream", err)
+	default:
+		return err
+	}
+}
+
+// Close implements [dialect.StreamDecoder].
+func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
+	d.use(emit)
+	if err := d.parser.Close(d.event); err != nil {
+		return d.wrap(err)
+	}
+	if d.ended {
+		return nil
+	}
+	if d.finished() {
+		return d.end()
+	}
+	cut := &dragoman.APIError{
+		Class: dragoman.ErrorServer, Message: "the stream ended before its finish reason",
+		Err: dragoman.ErrIncompleteStream,
+	}
+	if err := d.breakOff(cut); err != nil {
+		return err
+	}
+	return cut
+}
+
+// finished reports whether every choice that began has its finish reason.
+func (d *streamDecoder) finished() bool {
+	seen := false
+	for _, c := range d.choices {
+		if c == nil {
+			continue
+		}
+		if c.finish == "" {
+			return false
+		}
+		seen = true
+	}
+	return seen
+}
+
+func (d *streamDecoder) send(ev dragoman.Event) error { return d.emit(ev) }
+
+// event takes one SSE event.
+func (d *streamDecoder) event(ev sse.Event) error {
+	if !d.o.NoNative {
+		if err := d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
+			return err
+		}
+	}
+	if !ev.HasData || d.ended { // keep-alives; and nothing counts after the end (quirk C12)
+		return nil
+	}
+	data := bytes.TrimSpace(ev.Data)
+	switch {
+	case len(data) == 0:
+		return nil
+	case string(data) == "[DONE]":
+		return d.end()
+	}
+	return d.chunk(data)
+}
+
+func (d *streamDecoder) chunk(data []byte) error {
+	r := &d.reader
+	r.Reset(data)
+	if r.Kind() != '{' && r.Err() == nil {
+		return &jsonwire.Error{Err: errNotObject}
+	}
+	var failure *dragoman.APIError
+	for key := range r.Object() {
+		switch string(key) {
+		case "choices":
+			for i := range r.Array() {
+				d.choice(i)
+			}
+		case "id":
+			if s := r.String(); s != "" {
+				d.resp.ID = s
+			}
+		case "model":
+			if s := r.String(); s != "" {
+				d.resp.Model = s
+			}
+		case "created":
+			if n := r.Int(); n != 0 && d.resp.Created.IsZero() {
+				d.resp.Created = unix(n)
+			}
+		case "object", "obfuscation":
+			r.Skip()
+		case "service_tier":
+			if r.Kind() == '"' {
+				d.resp.ServiceTier = r.String()
+			} else {
+				r.Skip()
+			}
+		case "usage":
+			d.addUsage(readUsage(r))
+		case "x_groq":
+			raw := clone(r.Raw())
+			d.addUsage(groqUsage(raw))
+			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
+		case "error":
+			if r.Kind() == 'n' { // some servers write it always
+				r.Skip()
+				continue
+			}
+			failure = &dragoman.APIError{}
+			readErrorObject(r, failure)
+		default:
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			extra.Add(&d.resp.Extra, name, "", key, clone(r.Raw()))
+		}
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	if d.err != nil {
+		return d.err
+	}
+	if failure != nil { // an error inside a 200 (quirk C14)
+		failure.Class = classOf(failure)
+		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: clone(data)}
+		return d.breakOff(failure)
+	}
+	for _, c := range d.choices {
+		if c != nil && c.parts.Err() != nil {
+			return c.parts.Err()
+		}
+	}
+	return nil
+}
+
+// addUsage takes usage wherever a server puts it. Zero placeholders do not
+// overwrite (quirk C9).
+func (d *streamDecoder) addUsage(u dragoman.Usage) {
+	if hasUsage(u) || !hasUsage(d.usage) && u.Input.Known {
+		d.usage = u
+	}
+}
+
+// start announces the response when its first choice shows.
+func (d *streamDecoder) start() {
+	if d.started {
+		return
+	}
+	d.started = true
+	head := d.resp
+	if err := d.send(&dragoman.ResponseStart{Response: head}); err != nil && d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *streamDecoder) choice(pos int) {
+	r := &d.reader
+	if r.Null() {
+		return
+	}
+	// The index comes first on every known server, but nothing says it must:
+	// what stands before it is folded into the choice at this position.
+	index := -1
+	var c *choice
+	at := func() *choice {
+		if c == nil {
+			if index < 0 {
+				index = pos
+			}
+			c = d.choiceAt(index)
+		}
+		return c
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "index":
+			n := r.Int()
+			switch {
+			case n < -1 || n >= maxChoices:
+				r.Fail(fmt.Errorf("choice index %d is out of range", n))
+				return
+			case n >= 0:
+				index = int(n)
+			}
+		case "delta", "message":
+			if c := at(); c != nil {
+				c.delta()
+			} else {
+				r.Skip()
+			}
+		case "finish_reason":
+			word := ""
+			if r.Kind() == '"' {
+				word = r.String()
+			} else {
+				r.Skip()
+			}
+			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
+				c.finish = word
+			}
+		case "native_finish_reason":
+			word := ""
+			if r.Kind() == '"' {
+				word = r.String()
+			} else {
+				r.Skip()
+			}
+			if c := at(); c != nil && word != "" {
+				c.routed = word
+			}
+		case "usage": // Moonshot
+			d.addUsage(readUsage(r))
+		case "logprobs":
+			if !r.Null() {
+				d.lose("logprobs", "logprobs of a stream are not collected")
+				r.Skip()
+			}
+		default:
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			k := string(key)
+			d.lose("choices."+k, "member "+k+" of a streamed choice is not collected")
+			r.Skip()
+		}
+	}
+}
+
+// lose reports a member that only the chunks themselves keep, once.
+func (d *streamDecoder) lose(key, detail string) {
+	if d.lost[key] || len(d.lost) > 64 {
+		return
+	}
+	if d.lost == nil {
+		d.lost = map[string]bool{}
+	}
+	d.lost[key] = true
+	d.rep.Add(dragoman.Dropped, dragoman.Info, "/choices", detail)
+}
+
+func (d *streamDecoder) choiceAt(index int) *choice {
+	for len(d.choices) <= index {
+		d.choices = append(d.choices, nil)
+	}
+	if d.choices[index] == nil {
+		d.start()
+		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index}}
+		c.parts.Use(d.emit)
+		d.choices[index] = c
+	}
+	return d.choices[index]
+}
+
+// end closes a stream that had its terminal marker.
+func (d *streamDecoder) end() error {
+	if d.ended {
+		return nil
+	}
+	d.ended = true
+	d.start()
+	var stops []dragoman.Stop
+	for _, c := range d.choices {
+		stop := dragoman.Stop{Reason: dragoman.StopEnd}
+		if c != nil {
+			stop = c.end(true)
+			if err := c.parts.Err(); err != nil {
+				return err
+			}
+		}
+		stops = append(stops, stop)
+	}
+	ev := &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Usage: d.usage, Response: d.resp}
+	if len(stops) > 0 {
+		ev.Stop = stops[0]
+	}
+	if len(stops) > 1 {
+		ev.Stops = stops[1:]
+	}
+	if d.err != nil {
+		return d.err
+	}
+	return d.send(ev)
+}
+
+// breakOff closes a stream that failed: open parts end with what arrived, and
+// no call of it may run.
+func (d *streamDecoder) breakOff(failure *dragoman.APIError) error {
+	d.ended = true
+	for _, c := range d.choices {
+		if c == nil {
+			continue
+		}
+		c.end(false)
+		if err := c.parts.Err(); err != nil {
+			return err
+		}
+	}
+	return d.send(&dragoman.StreamError{Err: failure})
+}

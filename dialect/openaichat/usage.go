@@ -1,0 +1,125 @@
+package openaichat
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+func count(r *jsonwire.Reader) dragoman.Count {
+	if r.Null() {
+		return dragoman.Count{}
+	}
+	return dragoman.Counted(r.Int())
+}
+
+// readUsage reads usage in the spellings of OpenAI and its kin. Input and
+// output are totals; a server that leaves reasoning out of its completion
+// tokens shows it by a total that only adds up with reasoning.
+func readUsage(r *jsonwire.Reader) dragoman.Usage {
+	var u dragoman.Usage
+	var total dragoman.Count
+	detailed, spelled := false, false
+	for key := range r.Object() {
+		switch string(key) {
+		case "prompt_tokens":
+			u.Input = count(r)
+		case "completion_tokens":
+			u.Output = count(r)
+		case "total_tokens":
+			total = count(r)
+		case "prompt_tokens_details":
+			for key := range r.Object() {
+				switch string(key) {
+				case "cached_tokens":
+					u.CacheRead = count(r)
+					detailed = true
+				case "cache_write_tokens":
+					u.CacheWrite = count(r)
+				default:
+					extra.Add(&u.Extra, name, "/prompt_tokens_details", key, clone(r.Raw()))
+				}
+			}
+		case "completion_tokens_details":
+			for key := range r.Object() {
+				if string(key) == "reasoning_tokens" {
+					u.Reasoning = count(r)
+				} else {
+					extra.Add(&u.Extra, name, "/completion_tokens_details", key, clone(r.Raw()))
+				}
+			}
+		case "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens":
+			raw := clone(r.Raw())
+			if n := count(jsonwire.NewReader(raw)); n.Known && !u.CacheRead.Known {
+				u.CacheRead = n
+			}
+			extra.Add(&u.Extra, name, "", key, raw)
+			spelled = true
+		default:
+			extra.Add(&u.Extra, name, "", key, clone(r.Raw()))
+		}
+	}
+	if detailed && spelled { // both spellings go back
+		extra.Add(&u.Extra, name, "/prompt_tokens_details", []byte("cached_tokens"), number(u.CacheRead.N))
+	}
+	if total.Known && u.Input.Known && u.Output.Known && u.Reasoning.N > 0 && total.N == u.Input.N+u.Output.N+u.Reasoning.N {
+		u.Output.N += u.Reasoning.N
+		extra.Add(&u.Extra, name, "", []byte("completion_tokens"), number(u.Output.N-u.Reasoning.N))
+	}
+	if total.Known && total.N != u.Input.N+u.Output.N {
+		extra.Add(&u.Extra, name, "", []byte("total_tokens"), number(total.N))
+	}
+	return u
+}
+
+func number(n int64) []byte {
+	var w jsonwire.Writer
+	w.Int(n)
+	return w.Buf
+}
+
+func clone(b []byte) []byte { return append([]byte(nil), b...) }
+
+func hasUsage(u dragoman.Usage) bool {
+	return u.Input.N > 0 || u.Output.N > 0 || u.CacheRead.N > 0 || u.Reasoning.N > 0
+}
+
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	w.BeginObject()
+	w.IntField("prompt_tokens", u.Input.N)
+	if _, own := extra.Get(u.Extra, name, "/completion_tokens"); !own {
+		w.IntField("completion_tokens", u.Output.N)
+	}
+	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {
+		w.IntField("total_tokens", u.Input.N+u.Output.N)
+	}
+	spelled := false
+	for _, k := range []string{"/prompt_cache_hit_tokens", "/cached_tokens", "/num_cached_tokens"} {
+		_, own := extra.Get(u.Extra, name, k)
+		spelled = spelled || own
+	}
+	if u.CacheRead.Known && !spelled || u.CacheWrite.Known || extra.Has(u.Extra, name, "/prompt_tokens_details") {
+		w.Key("prompt_tokens_details")
+		w.BeginObject()
+		if u.CacheRead.Known && !spelled {
+			w.IntField("cached_tokens", u.CacheRead.N)
+		}
+		if u.CacheWrite.Known {
+			w.IntField("cache_write_tokens", u.CacheWrite.N)
+		}
+		extra.Write(w, u.Extra, name, "/prompt_tokens_details")
+		w.EndObject()
+	}
+	if u.Reasoning.Known || extra.Has(u.Extra, name, "/completion_tokens_details") {
+		w.Key("completion_tokens_details")
+		w.BeginObject()
+		if u.Reasoning.Known {
+			w.IntField("reasoning_tokens", u.Reasoning.N)
+		}
+		extra.Write(w, u.Extra, name, "/completion_tokens_details")
+		w.EndObject()
+	}
+	extra.Write(w, u.Extra, name, "")
+	w.EndObject()
+	extra.Report(rep, u.Extra, name, extra.At("/usage"))
+}
