@@ -9,8 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// emptyObject is what every spelling of "no arguments" means (quirk B2).
-var emptyObject = json.RawMessage("{}")
+// emptyObject is what every spelling of "no arguments" means (quirk B2): a new
+// one each time, as its reader may write into it.
+func emptyObject() json.RawMessage { return json.RawMessage("{}") }
 
 // blankArguments reports whether arguments are one of the spellings of none:
 // nothing, blanks, null, "" in quotes.
@@ -66,7 +67,7 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 		return w.Buf, false
 	}
 	if blankArguments(c.Arguments) {
-		return emptyObject, true
+		return emptyObject(), true
 	}
 	p := c.Problem
 	// A verdict that the text is bad is believed; any other is no proof that
@@ -80,6 +81,6 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 	case p.Code == ProblemNotObject:
 		return json.RawMessage(`{"_raw":` + strings.TrimSpace(c.Arguments) + `}`), false
 	default:
-		return emptyObject, false
+		return emptyObject(), false
 	}
 }

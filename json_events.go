@@ -50,6 +50,7 @@ func storeEvent(ev Event, out *storer) {
 		out.num("choice", int64(ev.Choice))
 		out.num("index", int64(ev.Index))
 		out.part(ev.Part)
+		storeOpt(out, "header", ev.Header, (*Message).store)
 	case *ResponseEnd:
 		if ev.Stop != (Stop{}) {
 			out.w.Key("stop")
@@ -114,7 +115,7 @@ func loadEvent(r *jsonwire.Reader) Event {
 	case EventPartDelta:
 		return &PartDelta{Choice: a.choice, Index: a.index, Text: a.text, Summary: a.summary}
 	case EventPartEnd:
-		return &PartEnd{Choice: a.choice, Index: a.index, Part: a.part}
+		return &PartEnd{Choice: a.choice, Index: a.index, Part: a.part, Header: a.header}
 	case EventResponseEnd:
 		return &ResponseEnd{Stop: a.stop, Stops: a.stops, Usage: a.usage, Response: a.response}
 	case EventStreamError:

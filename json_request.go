@@ -143,6 +143,7 @@ func (f *OutputFormat) store(out *storer) {
 	out.str("description", f.Description)
 	out.bytes("schema", f.Schema)
 	out.str("strict", string(f.Strict))
+	out.str("dialect", string(f.Dialect))
 	storeOpt(out, "extra", f.Extra, (*Extra).store)
 	out.w.EndObject()
 }
@@ -160,6 +161,8 @@ func loadOutputFormat(r *jsonwire.Reader) (f OutputFormat) {
 			f.Schema = loadNative[json.RawMessage](r)
 		case "strict":
 			f.Strict = loadWord[Strictness](r)
+		case "dialect":
+			f.Dialect = loadWord[Dialect](r)
 		case "extra":
 			f.Extra = loadOpt(r, loadExtra)
 		default:

@@ -58,6 +58,9 @@ type EncodeOptions struct {
 	// Registry is the request's; nil composes one from the request's tools and
 	// contributions.
 	Registry *interop.Registry
+	// Schemas remembers lowered tool schemas from one request to the next, for
+	// a registry that is composed here; nil lowers them each time.
+	Schemas *interop.SchemaCache
 	// Rebuild ignores sidecars: everything is written from the canonical model.
 	Rebuild bool
 	// Seed makes the ids an encoder must invent (a response's id, item ids).

@@ -36,6 +36,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		w.Raw(obj)
 		return nil
 	}
+	unsaidOfCall(c, format, at, rep)
 	if c.Payload == dragoman.PayloadText && (format == dragoman.FormatChatFunctionCall ||
 		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse) {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
@@ -113,6 +114,19 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	return nil
 }
 
+// unsaidOfCall reports what a call says that a format has no member for.
+func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, rep *dragoman.Report) {
+	if c.Cache != nil && format != dragoman.FormatAnthropicToolUse {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
+	}
+	if c.Async && format != dragoman.FormatResponsesFunctionCall && format != dragoman.FormatResponsesCustomCall {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
+	}
+	if c.Signature != "" {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+	}
+}
+
 func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.Report) (wireID, wireName string) {
 	wireID = r.ids.alias(id)
 	if wireID != id {
@@ -132,13 +146,20 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 		obj, _ := c.Object()
 		return string(obj)
 	}
-	obj, exact := c.Object()
-	if exact {
-		return string(obj)
-	}
-	p := dragoman.CheckArguments(c.Arguments)
-	if p != nil && p.Code == dragoman.ProblemNotObject {
+	if r.answer && (c.Problem != nil || c.Arguments != "") {
 		return c.Arguments
+	}
+	p := c.Problem
+	// As Object does, a verdict that the text is bad is believed.
+	if p == nil || p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemDuplicateKey {
+		p = dragoman.CheckArguments(c.Arguments)
+	}
+	switch {
+	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == dragoman.ProblemNotObject:
+		return c.Arguments
+	case p == nil: // blanks around it, or a spelling of no arguments
+		obj, _ := c.Object()
+		return string(obj)
 	}
 	rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as {}: %s", p.Message)
 	return "{}"
@@ -166,8 +187,28 @@ func (r *Registry) readCallAs(format dragoman.Format, obj json.RawMessage, at ex
 	if a, ok := r.calls[format]; ok {
 		c, sub, err := a.InspectCall(obj)
 		rep.Merge(at.String(), sub)
-		return c, err
+		if err != nil {
+			return c, err
+		}
+		if c == nil {
+			return nil, fail(format, errNothing)
+		}
+		r.Settle(c, at, rep)
+		return c, nil
 	}
+	c, err := readCall(format, obj)
+	if err != nil {
+		return nil, err
+	}
+	r.Settle(c, at, rep)
+	return c, nil
+}
+
+// errNothing says that an accessor returned neither a view nor an error.
+var errNothing = errors.New("the accessor found nothing")
+
+// readCall reads a call of a built-in format as it stands on the wire.
+func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, error) {
 	c := &dragoman.ToolCall{}
 	rd := jsonwire.NewReader(obj)
 	switch format {
@@ -183,7 +224,6 @@ func (r *Registry) readCallAs(format dragoman.Format, obj json.RawMessage, at ex
 	if err := rd.End(); err != nil {
 		return nil, fail(format, err)
 	}
-	r.Settle(c, at, rep)
 	return c, nil
 }
 
@@ -324,7 +364,7 @@ func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 		return
 	}
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
-		r.unwrapFreeform(c, at, rep)
+		r.unwrapFreeform(c, spec, at, rep)
 		return
 	}
 	if c.Problem == nil {
@@ -353,65 +393,109 @@ func unwrapDoubleEncoded(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Repo
 // unwrapFreeform takes the text out of the function call that stood in for a
 // freeform one: the argument "input", or what models write instead of it
 // (quirk B30).
-func (r *Registry) unwrapFreeform(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
-	text, how, err := freeformText(c.Arguments)
-	if err != nil {
+func (r *Registry) unwrapFreeform(c *dragoman.ToolCall, spec *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
+	text, how, problem := freeformText(c.Arguments)
+	if problem != nil {
 		if c.Problem == nil {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: `the call must carry its text in the argument "input": ` + err.Error(), Offset: -1}
+			c.Problem = problem
 		}
 		return
 	}
 	if how != "" {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/arguments", "freeform input taken from "+how)
 	}
+	if inner, ok := unfence(text); ok && spec.Grammar != nil && !strings.Contains(spec.Grammar.Definition, fence) {
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/arguments", "a code fence around freeform input was removed")
+		text = inner
+	}
 	c.Payload, c.Arguments = dragoman.PayloadText, text
 }
 
-var errNoInput = errors.New("no such argument")
+const fence = "```"
 
-func freeformText(arguments string) (text, how string, err error) {
+// unfence takes the text out of a code fence that holds all of it.
+func unfence(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	if !strings.HasPrefix(s, fence) {
+		return "", false
+	}
+	_, body, ok := strings.Cut(s, "\n")
+	if !ok {
+		return "", false
+	}
+	body, ok = strings.CutSuffix(body, fence)
+	if !ok || strings.Contains(body, fence) {
+		return "", false
+	}
+	return body, true
+}
+
+// problemNoInput: the arguments are sound, but hold no text to take as a
+// freeform tool's input.
+const problemNoInput dragoman.ProblemCode = "no_input"
+
+func freeformText(arguments string) (text, how string, problem *dragoman.CallProblem) {
 	trimmed := strings.TrimSpace(arguments)
-	if trimmed == "" {
+	switch trimmed {
+	case "", "null", "{}":
 		return "", "", nil
 	}
 	rd := jsonwire.NewReader([]byte(arguments))
 	switch trimmed[0] {
 	case '{':
+		// A repeated key could be another input than the model meant (R7).
+		if p := dragoman.CheckArguments(arguments); p != nil {
+			return "", "", p
+		}
 	case '"':
 		s := rd.String()
 		if err := rd.End(); err != nil {
-			return "", "", err
+			return "", "", &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the arguments are not valid JSON: " + err.Error(), Offset: -1}
 		}
 		return s, "a bare JSON string", nil
 	default:
 		// Text that is not JSON at all is the input itself.
 		return arguments, "the bare text of the call", nil
 	}
-	var input, other string
-	var haveInput, haveOther bool
-	strs := 0
+	var input, other, command string
+	var haveInput, haveCommand bool
+	members, strs := 0, 0
 	for key := range rd.Object() {
+		members++
 		switch {
-		case rd.Kind() != '"':
-			rd.Skip()
-		case string(key) == "input":
+		case string(key) == "input" && rd.Kind() == '"':
 			input, haveInput = rd.String(), true
-		default:
-			other, haveOther = rd.String(), true
+		case string(key) == "command" && rd.Kind() == '[':
+			command, haveCommand = lastString(rd.Raw())
+		case rd.Kind() == '"':
+			other = rd.String()
 			strs++
+		default:
+			rd.Skip()
 		}
 	}
-	if err := rd.End(); err != nil {
-		return "", "", err
-	}
 	switch {
-	case haveInput:
+	case haveInput && members == 1:
 		return input, "", nil
-	case haveOther && strs == 1:
+	case haveInput:
+		return input, `"input" alone; the call had other arguments beside it`, nil
+	case strs == 1:
 		return other, "the call's only string argument", nil
-	case trimmed == "{}":
-		return "", "", nil
+	case strs == 0 && haveCommand:
+		return command, `the last word of "command"`, nil
 	default:
-		return "", "", errNoInput
+		return "", "", &dragoman.CallProblem{Code: problemNoInput, Message: `the call must carry its text in the argument "input"`, Offset: -1}
 	}
+}
+
+// lastString is the last of a list of strings.
+func lastString(raw []byte) (s string, ok bool) {
+	rd := jsonwire.NewReader(raw)
+	for range rd.Array() {
+		if ok = rd.Kind() == '"'; !ok {
+			return "", false
+		}
+		s = rd.String()
+	}
+	return s, ok && rd.Err() == nil
 }

@@ -98,7 +98,11 @@ func readChatMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 				case "filename":
 					m.Name = rd.String()
 				case "file_data":
-					splitDataURI(m, rd.String())
+					if s := rd.String(); strings.Contains(s, ":") {
+						splitDataURI(m, s)
+					} else { // base64 without the data: around it
+						m.Base64 = s
+					}
 				case "file_id":
 					m.FileID = rd.String()
 				default:
@@ -137,6 +141,24 @@ func dataURI(m *dragoman.Media) string {
 		return m.URL
 	}
 	return "data:" + m.MIME + ";base64," + m.Base64
+}
+
+// ChatString returns the text of content that one string says as well as a
+// list of parts would, which is what compatible servers want (quirk D34). What
+// the string cannot say and the target would not take is reported.
+func (r *Registry) ChatString(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) (string, bool) {
+	if len(parts) != 1 {
+		return "", false
+	}
+	t, ok := parts[0].(*dragoman.Text)
+	if !ok || t.Extra.For(dragoman.OpenAIChat) != nil || t.Cache != nil && r.target.Caps.CacheBreakpoints {
+		return "", false
+	}
+	if t.Cache != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+	}
+	extra.Report(rep, t.Extra, dragoman.OpenAIChat, at)
+	return t.Text, true
 }
 
 // WriteChatPart writes a part as content of a Chat message. It reports what
@@ -187,6 +209,11 @@ func (r *Registry) writeBreakpoint(w *jsonwire.Writer, h *dragoman.CacheHint, e 
 	}
 	if !r.target.Caps.CacheBreakpoints {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+		return
+	}
+	if r.surplus > 0 {
+		r.surplus--
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API takes %d, and later ones cover more", r.limits.MaxCacheBreakpoints)
 		return
 	}
 	ttl := h.TTL
@@ -267,6 +294,8 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 			w.StringFieldIf("filename", m.Name)
 			if m.FileID != "" {
 				w.StringField("file_id", m.FileID)
+			} else if m.MIME == "" { // as it came; a type is not ours to guess
+				w.StringField("file_data", m.Base64)
 			} else {
 				w.StringField("file_data", dataURI(m))
 			}

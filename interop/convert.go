@@ -1,9 +1,11 @@
 package interop
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -146,40 +148,40 @@ func (r *Registry) adaptDirectly(kind dragoman.ObjectKind, from dragoman.Format,
 }
 
 // SanitizeCall returns a copy of a call that is safe to keep in a history:
-// arguments that are not JSON, or that are ambiguous, become {}; anything else,
-// and any shape that is not recognised, stays as it is. The input is never
-// changed.
+// arguments that are not JSON become {}. Valid JSON of any type stays as it
+// is, and so do arguments that repeat a key, because the copy goes back to
+// where the call came from; so do text payloads and any shape that is not
+// recognised. The input is never changed.
 func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.Report) {
 	out := dragoman.Native{Format: obj.Format, JSON: slices.Clone(obj.JSON)}
-	var rep, ignored dragoman.Report
-	c, err := r.readCallAs(obj.Format, obj.JSON, extra.At(""), &ignored)
+	var rep dragoman.Report
+	var path []string
+	switch obj.Format {
+	case dragoman.FormatChatFunctionCall:
+		path = []string{"function", "arguments"}
+	case dragoman.FormatResponsesFunctionCall:
+		path = []string{"arguments"}
+	default:
+		return out, rep
+	}
+	// The wire is judged, not what the registry would make of it.
+	c, err := readCall(obj.Format, obj.JSON)
 	if err != nil || c.Payload == dragoman.PayloadText {
 		return out, rep
 	}
-	p := dragoman.CheckArguments(c.Arguments)
-	if p == nil || p.Code == dragoman.ProblemNotObject {
+	why := "they are blank"
+	if strings.TrimSpace(c.Arguments) != "" {
+		p := dragoman.CheckArguments(c.Arguments)
+		if p == nil || p.Code != dragoman.ProblemInvalidJSON {
+			return out, rep
+		}
+		why = p.Message
+	}
+	clean, err := jsonwire.ReplaceString(obj.JSON, "{}", path)
+	if err != nil || bytes.Equal(clean, obj.JSON) {
 		return out, rep
 	}
-	path := [][]string{{"arguments"}}
-	if obj.Format == dragoman.FormatChatFunctionCall {
-		path = [][]string{{"function", "arguments"}}
-	}
-	clean, err := jsonwire.ReplaceString(obj.JSON, "{}", path...)
-	if err != nil {
-		return out, rep
-	}
-	rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+joinPath(path[0]), "arguments written as {}: %s", p.Message)
+	rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+strings.Join(path, "/"), "arguments written as {}: %s", why)
 	out.JSON = clean
 	return out, rep
-}
-
-func joinPath(segments []string) string {
-	s := ""
-	for i, seg := range segments {
-		if i > 0 {
-			s += "/"
-		}
-		s += extra.Escape(seg)
-	}
-	return s
 }

@@ -123,7 +123,7 @@ func CallFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 	}
 }
 
-// wrongType fails reading an object that is not of the shape its format says.
+// fail says which format an object was read as.
 func fail(f dragoman.Format, err error) error { return fmt.Errorf("interop: %s: %w", f, err) }
 
 func ttl(r *jsonwire.Reader) *dragoman.CacheHint {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math/big"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -27,6 +28,9 @@ func (s *ids) alias(id string) string {
 	s.origins[a] = id
 	return a
 }
+
+// base62 is the alphabet of ids of a fixed length.
+const base62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func (s *ids) restore(alias string) string {
 	if id, ok := s.origins[alias]; ok {
@@ -53,22 +57,36 @@ const hashedIDPrefix = 15
 func aliasID(id string, rule dragoman.IDRule) string {
 	sum := sha256.Sum256([]byte(id))
 	if rule.Exact > 0 {
-		// Base 62 of the hash: truncating the id itself would collide.
-		s := new(big.Int).SetBytes(sum[:]).Text(62)
-		for len(s) < rule.Exact {
-			s += "0"
+		// The hash in the wire's own letters and digits: truncating the id
+		// itself would collide.
+		alphabet := make([]byte, 0, len(base62))
+		for i := range len(base62) {
+			if allowed(base62[i], rule.Chars) {
+				alphabet = append(alphabet, base62[i])
+			}
 		}
-		return s[:rule.Exact]
+		if len(alphabet) == 0 {
+			alphabet = []byte(base62)
+		}
+		out := make([]byte, rule.Exact)
+		n, base, digit := new(big.Int).SetBytes(sum[:]), big.NewInt(int64(len(alphabet))), new(big.Int)
+		for i := range out {
+			n.QuoRem(n, base, digit)
+			out[i] = alphabet[digit.Int64()]
+		}
+		return string(out)
 	}
 	out := make([]byte, 0, hashedIDPrefix+17)
+	gap := separator(rule.Chars)
 	for i := 0; i < len(id) && len(out) < hashedIDPrefix; i++ {
-		if allowed(id[i], rule.Chars) {
+		// A character cut in two would come back as another one.
+		if allowed(id[i], rule.Chars) && id[i] < utf8.RuneSelf {
 			out = append(out, id[i])
 		} else {
-			out = append(out, '_')
+			out = append(out, gap...)
 		}
 	}
-	out = append(out, '_')
+	out = append(out, gap...)
 	out = hex.AppendEncode(out, sum[:8])
 	if rule.Max > 0 && len(out) > rule.Max {
 		out = out[len(out)-rule.Max:]

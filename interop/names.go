@@ -1,8 +1,10 @@
 package interop
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -36,7 +38,7 @@ func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *
 	bare := make(map[string]bool, len(tools))
 	for i := range tools {
 		id := toolID{tools[i].Namespace, tools[i].Name}
-		if _, dup := n.wire[id]; dup {
+		if _, dup := n.wire[id]; dup || id.name == "" {
 			continue
 		}
 		n.wire[id] = ""
@@ -47,20 +49,35 @@ func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *
 		}
 	}
 	clear(n.wire)
+	claim := func(id toolID, wire string, spec *dragoman.ToolSpec) {
+		n.wire[id] = wire
+		key := n.key(id.namespace, wire)
+		n.ids[key] = id
+		n.tools[key] = spec
+	}
+	// Names that stay come first, so that no hash ever takes one of them,
+	// whatever the order of the tools.
+	var rest []*dragoman.ToolSpec
 	for i := range tools {
 		id := toolID{tools[i].Namespace, tools[i].Name}
-		if _, dup := n.wire[id]; dup {
+		if _, dup := n.wire[id]; dup || id.name == "" {
 			continue // the first declaration wins (quirk A36)
 		}
 		natural := n.natural(id)
-		w := natural
 		if !Legal(natural, n.rule) || (n.isFlattened(id) && (bare[natural] || wanted[natural] > 1)) {
-			w = n.hashed(id)
+			rest = append(rest, &tools[i])
+			continue
 		}
-		n.wire[id] = w
-		key := n.key(id.namespace, w)
-		n.ids[key] = id
-		n.tools[key] = &tools[i]
+		claim(id, natural, &tools[i])
+	}
+	slices.SortStableFunc(rest, func(a, b *dragoman.ToolSpec) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	for _, spec := range rest {
+		id := toolID{spec.Namespace, spec.Name}
+		if _, dup := n.wire[id]; !dup {
+			claim(id, n.hashed(id), spec)
+		}
 	}
 	return n
 }
@@ -86,7 +103,7 @@ func (n *names) key(namespace, wire string) string {
 func (n *names) hashed(id toolID) string {
 	sum := sha256.Sum256([]byte(id.namespace + "\x00" + id.name))
 	for size := 8; ; size += 8 {
-		w := sanitise(n.natural(id), n.rule, "_"+hex.EncodeToString(sum[:])[:size])
+		w := sanitise(n.natural(id), n.rule, hex.EncodeToString(sum[:])[:size])
 		if taken, ok := n.ids[n.key(id.namespace, w)]; !ok || taken == id || size >= 32 {
 			return w
 		}
@@ -138,40 +155,61 @@ func Legal(name string, rule dragoman.NameRule) bool {
 	return true
 }
 
-// sanitise replaces what a rule forbids and ends the name with suffix, within
-// the rule's length.
-func sanitise(name string, rule dragoman.NameRule, suffix string) string {
+// sanitise replaces what a rule forbids and ends the name with hash, within
+// the rule's length. A rule too short for both keeps what it can of the hash.
+func sanitise(name string, rule dragoman.NameRule, hash string) string {
 	first := rule.First
 	if first == "" {
 		first = rule.Rest
 	}
-	var b strings.Builder
-	for i := 0; i < len(name) && (rule.Max == 0 || b.Len() < rule.Max-len(suffix)); i++ {
+	gap := separator(rule.Rest)
+	suffix := gap + hash
+	room := len(name) + 1
+	if rule.Max > 0 {
+		if room = rule.Max - len(suffix); room < 1 {
+			suffix = suffix[max(0, len(suffix)-rule.Max+1):]
+			room = rule.Max - len(suffix)
+		}
+	}
+	b := make([]byte, 0, 64)
+	for i := 0; i < len(name) && len(b) < room; i++ {
 		c := name[i]
 		switch {
 		case i == 0 && !allowed(c, first):
 			if allowed('_', first) {
-				b.WriteByte('_')
+				b = append(b, '_')
 			} else {
-				b.WriteByte('t')
+				b = append(b, 't')
 			}
 			if allowed(c, rule.Rest) {
-				b.WriteByte(c)
+				b = append(b, c)
 			}
 		case !allowed(c, rule.Rest):
-			b.WriteByte('_')
+			b = append(b, gap...)
 		default:
-			b.WriteByte(c)
+			b = append(b, c)
 		}
 	}
-	if b.Len() == 0 {
-		b.WriteString("tool")
+	if len(b) == 0 {
+		b = append(b, "tool"...)
 	}
-	s := b.String()
-	if rule.Max > 0 && len(s) > rule.Max-len(suffix) {
-		s = s[:rule.Max-len(suffix)]
+	if len(b) > room {
+		b = b[:room]
 	}
-	return s + suffix
+	return strings.ToValidUTF8(string(b), "") + suffix
+}
+
+// separator is what stands for a forbidden character and before a hash: empty
+// where a wire takes letters and digits only.
+func separator(set string) string {
+	switch {
+	case allowed('_', set):
+		return "_"
+	case allowed('-', set):
+		return "-"
+	default:
+		return ""
+	}
 }
 
 // allowed reports whether c is in a set of ranges such as "a-zA-Z0-9_-". An

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -19,6 +18,9 @@ type Options struct {
 	// Contributions in order of precedence: config, provider, extensions,
 	// tools. The built-in formats come last.
 	Contributions []dragoman.Contribution
+	// Schemas remembers lowered schemas from one request to the next; nil
+	// lowers them each time.
+	Schemas *SchemaCache
 }
 
 // Registry reads and writes the tool objects of one request. It remembers the
@@ -30,12 +32,18 @@ type Registry struct {
 	names  *names
 	ids    ids
 
+	// surplus is how many cache breakpoints are still to be left out.
+	surplus int
+	// answer: calls are written for a client to run, not as history.
+	answer bool
+
 	accepts  []dragoman.Format
 	schemas  map[dragoman.Format]dragoman.SchemaAccessor
 	calls    map[dragoman.Format]dragoman.CallAccessor
 	results  map[dragoman.Format]dragoman.ResultAccessor
 	adapters map[adapterKey]dragoman.Adapter
 	listing  []Entry
+	lowered  *SchemaCache
 }
 
 type adapterKey struct {
@@ -56,7 +64,10 @@ type Entry struct {
 }
 
 func (e Entry) String() string {
-	s := fmt.Sprintf("%s: %s %s", e.Source, e.What, e.From)
+	s := e.Source + ": " + e.What
+	if e.From != "" {
+		s += " " + string(e.From)
+	}
 	if e.To != "" {
 		s += " to " + string(e.To)
 	}
@@ -83,13 +94,13 @@ func New(o Options) *Registry {
 	flatten := o.Target.Dialect != dragoman.OpenAIResponses || o.Target.Caps.NoNamespaces
 	r := &Registry{
 		target: o.Target, limits: o.Limits,
-		names:   newNames(rule, flatten, o.Tools),
 		ids:     ids{rule: idRule},
 		accepts: slices.Clone(o.Limits.SchemaFormats),
+		lowered: o.Schemas,
 	}
-	owner := map[string]string{}
+	owner := map[Entry]string{}
 	claim := func(e Entry) bool {
-		key := fmt.Sprint(e.What, e.From, e.To)
+		key := Entry{What: e.What, From: e.From, To: e.To}
 		if first, taken := owner[key]; taken {
 			e.Shadowed = first
 			r.listing = append(r.listing, e)
@@ -126,6 +137,8 @@ func New(o Options) *Registry {
 		b.Source = BuiltIn
 		claim(b)
 	}
+	// Writing the tools reports what is wrong with them.
+	r.names = newNames(rule, flatten, r.expand(o.Tools, new(dragoman.Report)))
 	return r
 }
 
@@ -168,6 +181,24 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 // KeepID says that the target minted a call id itself: it goes back as it is,
 // whatever the rule says (quirk B14).
 func (r *Registry) KeepID(id string) { put(&r.ids.kept, id, true) }
+
+// ForAnswer returns the registry to write an answer with. A client runs what
+// it gets and sends the ids back, so ids and arguments pass as the model gave
+// them: an alias could never be reversed, and sound arguments in place of
+// broken ones would make a call run that must not.
+func (r *Registry) ForAnswer() *Registry {
+	a := *r
+	a.ids = ids{}
+	a.answer = true
+	return &a
+}
+
+// LimitBreakpoints says that a request asks for n cache breakpoints. Those
+// beyond the wire's number are left out and reported, the first ones first: a
+// later breakpoint remembers all that stands before it.
+func (r *Registry) LimitBreakpoints(n int) {
+	r.surplus = max(n-r.limits.MaxCacheBreakpoints, 0)
+}
 
 // PublicID returns the call id behind an id on the wire.
 func (r *Registry) PublicID(wire string) string { return r.ids.restore(wire) }

@@ -88,10 +88,17 @@ func textParts(res *dragoman.ToolResult) (texts []string, media []dragoman.Part)
 	return texts, media
 }
 
+// reportFlag says that an error flag became a prefix.
+func reportFlag(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+	if res.Outcome == dragoman.OutcomeError {
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `error flag written as "ERROR: " before the text`)
+	}
+}
+
 func (r *Registry) writeChatResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
 	w.BeginObject()
 	w.StringField("role", "tool")
-	if r.target.Caps.ToolResultName && res.Name != "" {
+	if r.target.Caps.ToolResultName && res.Name != "" && !hasMember(res.Extra, dragoman.OpenAIChat, "/name") {
 		w.StringField("name", r.names.wireName(res.Namespace, res.Name))
 	}
 	w.StringField("tool_call_id", id)
@@ -99,52 +106,72 @@ func (r *Registry) writeChatResult(w *jsonwire.Writer, res *dragoman.ToolResult,
 	if native := nativeContent(res, dragoman.FormatChatResult); native != nil {
 		w.Raw(native)
 	} else {
-		texts, media := textParts(res)
-		for _, m := range media {
-			switch m := m.(type) {
-			case *dragoman.Media:
-				spill = append(spill, m)
-			case *dragoman.Opaque:
-				if m.Dialect != dragoman.OpenAIChat {
-					rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block has no place in a tool message", m.Type)
-				}
-			default:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool message", m.Kind())
-			}
-		}
-		if len(spill) > 0 {
-			texts = append(texts, "(see the attached "+mediaWord(spill)+" below)")
-		}
-		opaque := chatOpaque(media)
-		switch {
-		case len(texts) <= 1 && len(opaque) == 0:
-			w.String(strings.Join(texts, ""))
-		default:
-			w.BeginArray()
-			for _, t := range texts {
-				w.BeginObject()
-				w.StringField("type", "text")
-				w.StringField("text", t)
-				w.EndObject()
-			}
-			for _, o := range opaque {
-				w.Raw(o.JSON)
-			}
-			w.EndArray()
-		}
+		spill = r.writeChatContent(w, res, at, rep)
 	}
 	extra.Write(w, res.Extra, dragoman.OpenAIChat, "")
 	w.EndObject()
 	return spill
 }
 
-func chatOpaque(parts []dragoman.Part) (out []*dragoman.Opaque) {
-	for _, p := range parts {
-		if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == dragoman.OpenAIChat {
-			out = append(out, o)
+// writeChatContent writes the content of a tool message: a string where one
+// says it all (quirk D34), else text parts. It returns the media, of which only
+// a note stays.
+func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	texts, _ := textParts(res)
+	reportFlag(res, at, rep)
+	parts := make([]dragoman.Part, 0, len(res.Content)+1)
+	last := (*dragoman.Text)(nil)
+	add := func(t dragoman.Text) {
+		t.Text, texts = texts[0], texts[1:]
+		last = &t
+		parts = append(parts, last)
+	}
+	for _, p := range res.Content {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			add(*p)
+		case *dragoman.Data:
+			add(dragoman.Text{})
+		case *dragoman.Media:
+			spill = append(spill, p)
+		case *dragoman.Opaque:
+			if p.Dialect == dragoman.OpenAIChat {
+				parts = append(parts, p)
+				continue
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a tool message", p.Type, p.Dialect)
+		default:
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool message", p.Kind())
 		}
 	}
-	return out
+	if len(texts) > 0 { // an error with nothing to say still says that it is one
+		add(dragoman.Text{})
+	}
+	if len(spill) > 0 {
+		last = &dragoman.Text{Text: "(see the attached " + mediaWord(spill) + " below)"}
+		parts = append(parts, last)
+	}
+	if res.Cache != nil {
+		if last != nil && last.Cache == nil && r.target.Caps.CacheBreakpoints {
+			last.Cache = res.Cache
+		} else {
+			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+		}
+	}
+	if len(parts) == 0 {
+		w.String("") // the member is required (quirk D11)
+		return spill
+	}
+	if text, ok := r.ChatString(parts, at, rep); ok {
+		w.String(text)
+		return spill
+	}
+	w.BeginArray()
+	for _, p := range parts {
+		r.WriteChatPart(w, p, at, rep)
+	}
+	w.EndArray()
+	return spill
 }
 
 func mediaWord(parts []dragoman.Part) string {
@@ -193,6 +220,7 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
 	}
 	texts, media := textParts(res)
+	reportFlag(res, at, rep)
 	if len(media) == 0 && len(texts) <= 1 && !r.needsPart(res.Content) {
 		w.String(strings.Join(texts, ""))
 		if len(res.Content) == 1 {
@@ -318,6 +346,9 @@ func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lif
 	if a, ok := r.results[format]; ok {
 		res, sub, err := a.InspectResult(obj)
 		rep.Merge(at.String(), sub)
+		if err == nil && res == nil {
+			err = fail(format, errNothing)
+		}
 		return res, err
 	}
 	res := &dragoman.ToolResult{}

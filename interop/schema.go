@@ -20,12 +20,13 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	if err != nil {
 		return 0, err
 	}
+	tools = r.expand(tools, rep)
 	written := 0
 	seen := make(map[toolID]*dragoman.ToolSpec, len(tools))
 	for i := 0; i < len(tools); i++ {
 		s := &tools[i]
 		at := extra.Elem("/tools", i)
-		if s.Kind != dragoman.ToolHosted {
+		if s.Kind != dragoman.ToolHosted && (s.Name != "" || s.Source == nil) {
 			id := toolID{s.Namespace, s.Name}
 			if first, dup := seen[id]; dup {
 				if first.Fingerprint() != s.Fingerprint() {
@@ -52,6 +53,58 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 		}
 	}
 	return written, nil
+}
+
+// expand reads the tools that are known by their source alone, so that they
+// have names like any other. Those whose source goes to the target as it is,
+// or through an adapter of its own, are left alone.
+func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
+	var out []dragoman.ToolSpec
+	for i := range tools {
+		s := &tools[i]
+		var a dragoman.SchemaAccessor
+		if s.Name == "" && s.Source != nil && s.Kind != dragoman.ToolHosted && !r.direct(s.Source.Format) {
+			a = r.schemas[s.Source.Format]
+		}
+		if a == nil {
+			if out != nil {
+				out = append(out, *s)
+			}
+			continue
+		}
+		if out == nil {
+			out = append(make([]dragoman.ToolSpec, 0, len(tools)), tools[:i]...)
+		}
+		at := extra.Elem("/tools", i)
+		specs, sub, err := a.InspectSchema(s.Source.JSON)
+		rep.Merge(at.String(), sub)
+		if err == nil && len(specs) == 0 {
+			err = errNothing
+		}
+		if err != nil {
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", s.Source.Format, err)
+			continue
+		}
+		out = append(out, specs...)
+	}
+	if out == nil {
+		return tools
+	}
+	return out
+}
+
+// direct reports whether a source of format f reaches the target without the
+// canonical view.
+func (r *Registry) direct(f dragoman.Format) bool {
+	if slices.Contains(r.accepts, f) {
+		return true
+	}
+	for _, to := range r.accepts {
+		if _, ok := r.adapters[adapterKey{dragoman.SchemaObject, f, to}]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // namespaceRun counts the leading tools of one namespace object.
@@ -123,15 +176,10 @@ func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, a
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider; %s has no such tool", s.Name, src.Format, r.target.Dialect)
 			return false, nil
 		}
-		if a, ok := r.schemas[src.Format]; ok && s.Name == "" {
-			specs, sub, err := a.InspectSchema(src.JSON)
-			rep.Merge(at.String(), sub)
-			if err != nil || len(specs) == 0 {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", src.Format, err)
-				return false, nil
-			}
-			s = &specs[0]
-		}
+	}
+	if s.Kind == dragoman.ToolHosted {
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q is run by a provider, but nothing says how that defines it", s.Name)
+		return false, nil
 	}
 	format := f.function
 	if s.Kind == dragoman.ToolFreeform && f.freeform != "" && !r.target.Caps.NoCustomTools {
@@ -149,7 +197,8 @@ func hostedBy(f dragoman.Format, d dragoman.Dialect) bool {
 // its own name, with the flags the target takes.
 func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 	c := r.target.Caps
-	return r.names.wireName(s.Namespace, s.Name) == s.Name &&
+	// Without a name of its own the tool is all in its source.
+	return (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name) &&
 		!(c.NoStrict && s.Strict == dragoman.StrictOn) &&
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
@@ -213,20 +262,23 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 		src = freeformSchema(s)
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
 	}
+	if src == nil {
+		src = noArguments
+	}
 	wantStrict := s.Strict == dragoman.StrictOn || (s.Strict == dragoman.StrictAuto && schema.StrictFits(src, strict()))
 	if wantStrict && r.target.Caps.NoStrict {
 		wantStrict = false
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the target rejects a strict flag")
 	}
 	if wantStrict {
-		out, sub, err := schema.Lower(src, strict())
+		out, sub, err := r.lowered.lower(src, strict())
 		if err == nil {
 			rep.Merge(at.String()+"/parameters", sub)
 			return lowered{out, true}, true
 		}
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/strict", "not strict: %v", err)
 	}
-	out, sub, err := schema.Lower(src, loose())
+	out, sub, err := r.lowered.lower(src, loose())
 	rep.Merge(at.String()+"/parameters", sub)
 	if err != nil {
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
@@ -234,6 +286,10 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 	}
 	return lowered{out, false}, true
 }
+
+// noArguments is the schema of a tool without any: what the absence of one
+// means is not lost by being written out.
+var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
 func freeformLoss(s *dragoman.ToolSpec) string {
 	if s.Grammar == nil {
@@ -276,6 +332,9 @@ func unsaid(s *dragoman.ToolSpec, format dragoman.Format, at extra.Path, rep *dr
 	}
 	if len(s.Examples) > 0 && format != dragoman.FormatAnthropicTool {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "input examples")
+	}
+	if s.Annotations != (dragoman.Annotations{}) && format != dragoman.FormatMCPTool {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "annotations: they are hints for who runs the tool")
 	}
 	if s.OutputSchema != nil && format != dragoman.FormatResponsesFunction && format != dragoman.FormatMCPTool {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "output schema")
@@ -329,7 +388,9 @@ func (r *Registry) writeChatCustom(w *jsonwire.Writer, s *dragoman.ToolSpec, nam
 		w.BeginObject()
 		w.StringField("syntax", s.Grammar.Syntax)
 		w.StringField("definition", s.Grammar.Definition)
+		extra.Write(w, s.Extra, d, "/custom/format/grammar")
 		w.EndObject()
+		extra.Write(w, s.Extra, d, "/custom/format")
 		w.EndObject()
 	}
 	extra.Write(w, s.Extra, d, "/custom")
@@ -388,6 +449,7 @@ func (r *Registry) writeResponsesCustom(w *jsonwire.Writer, s *dragoman.ToolSpec
 		w.StringField("type", "grammar")
 		w.StringField("syntax", s.Grammar.Syntax)
 		w.StringField("definition", s.Grammar.Definition)
+		extra.Write(w, s.Extra, d, "/format")
 		w.EndObject()
 	}
 	r.writeDeferred(w, s, at, rep)
@@ -439,7 +501,7 @@ func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
 	}
 	if params == nil {
-		params = json.RawMessage(`{"type":"object","properties":{}}`)
+		params = noArguments
 	}
 	unsaid(s, dragoman.FormatMCPTool, at, rep)
 	w.BeginObject()

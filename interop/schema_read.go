@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -20,10 +21,10 @@ func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at ex
 	if a, ok := r.schemas[format]; ok {
 		specs, sub, err := a.InspectSchema(obj)
 		rep.Merge(at.String(), sub)
-		for i := range specs {
-			if specs[i].Source == nil {
-				specs[i].Source = &dragoman.ToolSource{Format: format, JSON: obj}
-			}
+		// The source of one tool among several would be all of them.
+		if len(specs) == 1 && specs[0].Source == nil {
+			s := &specs[0]
+			s.Source = &dragoman.ToolSource{Format: format, JSON: obj, Mirror: s.Fingerprint()}
 		}
 		return specs, err
 	}
@@ -141,37 +142,45 @@ func readGrammar(rd *jsonwire.Reader, s *dragoman.ToolSpec, d dragoman.Dialect, 
 	if rd.Null() {
 		return
 	}
-	g := &dragoman.Grammar{}
-	typ := ""
-	read := func() {
-		for key := range rd.Object() {
-			switch string(key) {
-			case "syntax":
-				g.Syntax = rd.String()
-			case "definition":
-				g.Definition = rd.String()
-			default:
-				rd.Skip()
-			}
-		}
+	raw := rd.Raw()
+	if rd.Err() != nil {
+		return
 	}
-	for key := range rd.Object() {
+	switch typ := typeOf(raw); typ {
+	case "grammar":
+	case "", "text":
+		return
+	default: // a kind of format that we do not know goes back as it came
+		at := strings.LastIndexByte(prefix, '/')
+		extra.Add(&s.Extra, d, prefix[:at], []byte(prefix[at+1:]), raw)
+		return
+	}
+	in := jsonwire.NewReader(raw)
+	g := &dragoman.Grammar{}
+	var member func(key []byte, prefix string)
+	member = func(key []byte, prefix string) {
 		switch string(key) {
 		case "type":
-			typ = rd.String()
+			in.Skip()
 		case "grammar":
-			read()
+			for key := range in.Object() {
+				member(key, prefix+"/grammar")
+			}
 		case "syntax":
-			g.Syntax = rd.String()
+			g.Syntax = in.String()
 		case "definition":
-			g.Definition = rd.String()
+			g.Definition = in.String()
 		default:
-			extra.Add(&s.Extra, d, prefix, key, rd.Raw())
+			extra.Add(&s.Extra, d, prefix, key, in.Raw())
 		}
 	}
-	if typ == "grammar" {
-		s.Grammar = g
+	for key := range in.Object() {
+		member(key, prefix)
 	}
+	if err := in.Err(); err != nil {
+		rd.Fail(err)
+	}
+	s.Grammar = g
 }
 
 func readResponsesTool(rd *jsonwire.Reader, s *dragoman.ToolSpec) {

@@ -88,6 +88,8 @@ const (
 	shapeEnum
 	shapeStrings
 	shapeObject
+	shapeValues
+	shapeNames
 	shapeSchema
 	shapeItems
 	shapeList
@@ -163,7 +165,7 @@ var keywords = [kwCount]keywordInfo{
 	kwMaxProperties:         {"maxProperties", shapeCount, lostDescribed},
 	kwMinProperties:         {"minProperties", shapeCount, lostDescribed},
 	kwRequired:              {"required", shapeStrings, lostDescribed},
-	kwDependentRequired:     {"dependentRequired", shapeObject, lostDescribed},
+	kwDependentRequired:     {"dependentRequired", shapeNames, lostDescribed},
 	kwFormat:                {"format", shapeString, lostDescribed},
 	kwContentEncoding:       {"contentEncoding", shapeString, lostDescribed},
 	kwContentMediaType:      {"contentMediaType", shapeString, lostDescribed},
@@ -174,7 +176,7 @@ var keywords = [kwCount]keywordInfo{
 	kwDeprecated:            {"deprecated", shapeBool, lostDescribed},
 	kwReadOnly:              {"readOnly", shapeBool, lostQuietly},
 	kwWriteOnly:             {"writeOnly", shapeBool, lostQuietly},
-	kwExamples:              {"examples", shapeData, lostDescribed},
+	kwExamples:              {"examples", shapeValues, lostDescribed},
 	kwExample:               {"example", shapeData, lostDescribed},
 	kwNullable:              {"nullable", shapeBool, lostQuietly},
 	kwDiscriminator:         {"discriminator", shapeData, lostQuietly},
@@ -330,6 +332,8 @@ func setOf(ks ...keyword) keywordSet {
 }
 
 func (s keywordSet) has(k keyword) bool { return s[k/64]&(1<<(k%64)) != 0 }
+
+func (s *keywordSet) add(k keyword) { s[k/64] |= 1 << (k % 64) }
 
 func (s keywordSet) with(ks ...keyword) keywordSet {
 	o := setOf(ks...)

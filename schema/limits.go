@@ -9,8 +9,7 @@ const (
 	MaxSchemaBytes = 1 << 20
 	// MaxSchemaDepth bounds the JSON nesting of a schema.
 	MaxSchemaDepth = 256
-	// MaxSchemaNodes bounds the subschemas of a schema that is lowered,
-	// including those that expanding references adds.
+	// MaxSchemaNodes bounds the subschemas of a schema that is lowered.
 	MaxSchemaNodes = 20_000
 	// MaxCompileNodes bounds the subschemas of a schema that is compiled.
 	MaxCompileNodes = 10_000
@@ -22,6 +21,9 @@ const (
 )
 
 const (
+	// maxExpansion bounds the subschemas that expanding references may add,
+	// besides twice what the source has.
+	maxExpansion = 6_000
 	// maxLosses bounds a report; a last entry says that there were more.
 	maxLosses = 1_000
 	// maxInPlace bounds how many subschemas one value can be held against at

@@ -14,7 +14,12 @@ type resolver struct {
 	anchors map[string]*node
 	// bases lists the schemas that have an $id, with their absolute URL.
 	bases map[*node]string
+	// read counts places that were read as schemas on the way of a reference.
+	read int
 }
+
+// maxRead bounds resolver.read: each reads a part of the document again.
+const maxRead = 64
 
 // A base that no author uses, so that a relative $id has something to stand on.
 const rootBase = "dragoman://schema/root"
@@ -102,7 +107,7 @@ func (r *resolver) resolve(n *node, ref string) *node {
 	}
 	for token := range strings.SplitSeq(frag[1:], "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		if doc = doc.step(token); doc == nil {
+		if doc = r.step(doc, token); doc == nil {
 			return nil
 		}
 	}
@@ -114,7 +119,7 @@ func (r *resolver) resolve(n *node, ref string) *node {
 
 // step goes one token down. A place that is no schema position (such as
 // "components") is read as one when a reference leads there.
-func (n *node) step(token string) *node {
+func (r *resolver) step(n *node, token string) *node {
 	switch n.kind {
 	case isSchema, isMap:
 		for i := range n.members {
@@ -125,6 +130,9 @@ func (n *node) step(token string) *node {
 			if m.val.kind == isData && len(m.val.raw) > 0 && m.val.raw[0] == '{' {
 				if n.kind == isSchema && m.kw != kwOther {
 					return nil // the author's data, never a schema (quirk A24)
+				}
+				if r.read++; r.read > maxRead {
+					return nil
 				}
 				sub, _, err := parse(m.val.raw, MaxSchemaNodes)
 				if err != nil {
@@ -162,37 +170,63 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// loops returns the schemas whose $ref leads back to themselves without going
-// one step into the value: they mean nothing, and some validators never
-// return from them.
-func loops(root *node) []*node {
-	const (
-		open = 1
-		done = 2
-	)
+// loop returns a schema whose $ref leads back to itself without going one
+// step into the value, or nil. Such a reference means nothing, and some
+// validators never return from it.
+func loop(root *node) *node {
 	state := map[*node]int{}
-	var bad []*node
+	var stack []*node
+	var found *node
 	var visit func(n *node)
 	visit = func(n *node) {
-		state[n] = open
+		state[n] = 1
+		stack = append(stack, n)
 		n.inPlace(func(c *node) {
-			switch state[c] {
-			case 0:
+			switch {
+			case found != nil:
+			case state[c] == 0:
 				visit(c)
-			case open:
-				// Some reference closes the loop: an in-place child is never its
-				// own ancestor otherwise.
-				bad = append(bad, n)
+			case state[c] == 1:
+				// One of the steps of the cycle is a reference: the rest goes
+				// strictly down.
+				next := c
+				for i := len(stack) - 1; i >= 0; i-- {
+					if stack[i].ref == next {
+						found = stack[i]
+						return
+					}
+					next = stack[i]
+				}
 			}
 		})
-		state[n] = done
+		stack = stack[:len(stack)-1]
+		state[n] = 2
 	}
-	root.walk(func(n *node) {
-		if state[n] == 0 {
+	reach(root, func(n *node) {
+		if state[n] == 0 && found == nil {
 			visit(n)
 		}
 	})
-	return bad
+	return found
+}
+
+// reach calls f once for every schema below root and every schema that a
+// reference leads to, also outside of the known keywords. f may bind n.ref.
+func reach(root *node, f func(*node)) {
+	seen := map[*node]bool{}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		f(n)
+		n.children(visit)
+		if n.ref != nil {
+			visit(n.ref)
+		}
+	}
+	visit(root)
 }
 
 // recursive returns a schema that contains itself through references, or nil.

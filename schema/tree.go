@@ -49,13 +49,13 @@ type member struct {
 	val *node
 }
 
-func data(text string) *node      { return &node{raw: []byte(text)} }
-func dataString(s string) *node   { return &node{raw: quoted(s)} }
-func quoted(s string) []byte      { b, _ := jsontext.AppendQuote(nil, s); return b }
-func (n *node) isTrue() bool      { return n.kind == isBool && n.raw[0] == 't' }
-func (n *node) isFalse() bool     { return n.kind == isBool && n.raw[0] == 'f' }
-func (n *node) empty() bool       { return n.kind == isSchema && len(n.members) == 0 }
-func (n *node) anything() bool    { return n.isTrue() || n.empty() }
+func data(text string) *node       { return &node{raw: []byte(text)} }
+func dataString(s string) *node    { return &node{raw: quoted(s)} }
+func quoted(s string) []byte       { b, _ := jsontext.AppendQuote(nil, s); return b }
+func (n *node) isTrue() bool       { return n.kind == isBool && n.raw[0] == 't' }
+func (n *node) isFalse() bool      { return n.kind == isBool && n.raw[0] == 'f' }
+func (n *node) empty() bool        { return n.kind == isSchema && len(n.members) == 0 }
+func (n *node) anything() bool     { return n.isTrue() || n.empty() }
 func (n *node) has(k keyword) bool { return n.get(k) != nil }
 
 // at gives a made node the place of the one it stands for.
@@ -98,8 +98,11 @@ func (n *node) setFirst(k keyword, v *node) {
 	n.members = slices.Insert(n.members, 0, member{keywords[k].name, k, v})
 }
 
+// del leaves the old list of members alone: someone may be ranging over it.
 func (n *node) del(k keyword) {
-	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw == k })
+	if n.has(k) {
+		n.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return m.kw == k })
+	}
 }
 
 // name finds an entry of a map of schemas.
@@ -150,6 +153,8 @@ func escapeToken(t string) string {
 type parser struct {
 	max   int
 	nodes int
+	// repeats says that some name stands twice somewhere.
+	repeats bool
 	// repeated lists members that stood more than once; the last one counts.
 	repeated []*node
 }
@@ -161,7 +166,7 @@ func parse(src []byte, maxNodes int) (*node, *parser, error) {
 	if len(src) > MaxSchemaBytes {
 		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(MaxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
-	p := &parser{max: maxNodes}
+	p := &parser{max: maxNodes, repeats: jsonwire.Check(src) != nil}
 	r := jsonwire.NewReader(src)
 	n := p.schema(r, nil, "", 0)
 	err := r.End()
@@ -197,7 +202,56 @@ func (p *parser) bounded(r *jsonwire.Reader, depth int) bool {
 }
 
 func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
-	return &node{raw: r.Raw(), parent: parent, token: token}
+	n := &node{raw: r.Raw(), parent: parent, token: token}
+	if p.repeats && len(n.raw) > 0 && jsonwire.Check(n.raw) != nil {
+		var w jsonwire.Writer
+		if !once(jsonwire.NewReader(n.raw), &w, 0) {
+			r.Fail(errTooDeep)
+			return n
+		}
+		n.raw = w.Buf
+		p.repeated = append(p.repeated, n)
+	}
+	return n
+}
+
+// once copies a value, of a repeated name only the last member. It gives up
+// on deep values, because it reads each level again.
+func once(r *jsonwire.Reader, w *jsonwire.Writer, depth int) bool {
+	if depth > 64 {
+		return false
+	}
+	ok := true
+	switch r.Kind() {
+	case '{':
+		var names []string
+		values := map[string][]byte{}
+		for key := range r.Object() {
+			name := string(key)
+			if _, ok := values[name]; !ok {
+				names = append(names, name)
+			}
+			values[name] = r.Raw()
+		}
+		w.BeginObject()
+		for _, name := range names {
+			w.QuotedKey(name)
+			ok = ok && once(jsonwire.NewReader(values[name]), w, depth+1)
+		}
+		w.EndObject()
+	case '[':
+		w.BeginArray()
+		for range r.Array() {
+			ok = once(r, w, depth+1) && ok
+			if !ok {
+				return false
+			}
+		}
+		w.EndArray()
+	default:
+		w.Raw(r.Raw())
+	}
+	return ok
 }
 
 func (p *parser) schema(r *jsonwire.Reader, parent *node, token string, depth int) *node {

@@ -14,8 +14,17 @@ import (
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
 	e := &dragoman.APIError{Status: status, RequestID: header.Get("x-request-id"), RetryAfter: wirekit.RetryAfter(header)}
 	r := jsonwire.NewReader(body)
-	if r.Kind() == '{' {
+	switch r.Kind() {
+	case '{':
 		readErrorEnvelope(r, e)
+	case '[': // Gemini's compatible endpoint
+		for i := range r.Array() {
+			if i == 0 && r.Kind() == '{' {
+				readErrorEnvelope(r, e)
+			} else {
+				r.Skip()
+			}
+		}
 	}
 	if r.Err() != nil || e.Message == "" {
 		e.Message = wirekit.PlainMessage(status, body)
@@ -34,6 +43,15 @@ func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
 		}
 		readErrorMember(r, string(key), e)
 	}
+}
+
+// errorEnvelope puts an error object where clients look for it.
+func errorEnvelope(raw []byte) []byte {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.RawField("error", raw)
+	w.EndObject()
+	return w.Buf
 }
 
 // readErrorObject reads the value of an "error" member: an object or a string.
@@ -102,7 +120,15 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorQuota
 	case "authentication_error":
 		return dragoman.ErrorAuth
-	case "server_error":
+	case "permission_error":
+		return dragoman.ErrorPermission
+	case "not_found_error":
+		return dragoman.ErrorNotFound
+	case "rate_limit_error":
+		return dragoman.ErrorRateLimit
+	case "timeout_error":
+		return dragoman.ErrorTimeout
+	case "server_error", "api_error":
 		return dragoman.ErrorServer
 	case "overloaded_error":
 		return dragoman.ErrorOverloaded

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"encoding/json"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -20,22 +21,38 @@ type messageDecoder struct {
 	// legacy holds the synthetic ids of function_call messages that no
 	// function message has answered yet.
 	legacy []legacyCall
+	// turn holds the calls of the latest assistant message that made some: a
+	// result pairs with those and no others (quirk B12).
+	turn []pairing
 }
 
-type legacyCall struct{ name, id string }
+// pairing is a call that waits for its result. wire is the id it came with:
+// empty where it had none, another call's where two shared one (quirk B11).
+type pairing struct {
+	wire     string
+	call     *dragoman.ToolCall
+	answered bool
+}
 
-// message reads the element at position pos of the list at path.
-func (d *messageDecoder) message(raw []byte, path string, pos int) (dragoman.Message, error) {
-	at := extra.Elem(path, pos)
+type legacyCall struct {
+	name, id string
+	payload  dragoman.PayloadKind
+}
+
+// message reads the message at a place; pos is its position, from which ids
+// are made for calls that have none.
+func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin}
 	var err error
+	asItCame := true
 	switch role := roleOf(raw); role {
 	case "tool":
 		m.Role = dragoman.RoleTool
-		err = d.toolMessage(raw, &m, at)
+		asItCame, err = d.toolMessage(raw, &m, at)
 	case "function":
 		m.Role = dragoman.RoleTool
-		err = d.functionMessage(raw, &m, pos)
+		asItCame = false
+		err = d.functionMessage(raw, &m, at, pos)
 	default:
 		m.Role = dragoman.Role(role)
 		if role == "" {
@@ -46,7 +63,9 @@ func (d *messageDecoder) message(raw []byte, path string, pos int) (dragoman.Mes
 	if err != nil {
 		return m, err
 	}
-	if !d.o.NoNative {
+	// A result that answers another id than it says would not fit the call
+	// beside it, should that be rebuilt.
+	if !d.o.NoNative && asItCame {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -65,49 +84,53 @@ func roleOf(raw []byte) string {
 	return role
 }
 
-func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.Path) error {
+// toolMessage reads a result; same reports whether it names the call it
+// answers by the id that call has.
+func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.Path) (same bool, err error) {
 	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 	if err != nil {
-		return err
+		return false, err
 	}
+	id := res.CallID
+	d.pair(res)
 	m.Parts = []dragoman.Part{res}
-	return nil
+	return res.CallID == id, nil
+}
+
+// pair finds the call that a result answers: the first with its id that has no
+// result yet. The call knows what kind of payload it answers.
+func (d *messageDecoder) pair(res *dragoman.ToolResult) {
+	for i := range d.turn {
+		p := &d.turn[i]
+		if p.wire == res.CallID && !p.answered {
+			p.answered = true
+			res.CallID, res.Payload = p.call.ID, p.call.Payload
+			return
+		}
+	}
 }
 
 // functionMessage reads the result of a legacy function call. It has no id, so
 // it answers the oldest open call of its name.
-func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, pos int) error {
-	res := &dragoman.ToolResult{}
-	r := jsonwire.NewReader(raw)
-	for key := range r.Object() {
-		switch string(key) {
-		case "role":
-			r.Skip()
-		case "name":
-			res.Name = r.String()
-		case "content":
-			if r.Kind() == '"' {
-				res.Content = []dragoman.Part{&dragoman.Text{Text: r.String()}}
-			} else {
-				r.Skip()
-			}
-		default:
-			extra.Add(&res.Extra, name, "", key, r.Raw())
-		}
+func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, at extra.Path, pos int) error {
+	res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
+	if err != nil {
+		return err
 	}
+	if res.Extra != nil { // the name is the tool's, and a tool message has none
+		res.Extra.Fields = slices.DeleteFunc(res.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/name" })
+	}
+	m.Parts = []dragoman.Part{res}
 	for i, c := range d.legacy {
 		if c.name == res.Name {
-			res.CallID = c.id
-			d.legacy = append(d.legacy[:i], d.legacy[i+1:]...)
-			break
+			res.CallID, res.Payload = c.id, c.payload
+			d.legacy = slices.Delete(d.legacy, i, i+1)
+			return nil
 		}
 	}
-	if res.CallID == "" {
-		res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
-	}
-	res.Namespace, res.Name, _ = d.reg.PublicName("", res.Name)
-	m.Parts = []dragoman.Part{res}
-	return r.End()
+	res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
+	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for the result of a legacy function call", res.CallID)
+	return nil
 }
 
 // plainMessage reads a message of any other role.
@@ -192,7 +215,10 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		m.Parts = append(m.Parts, refusal)
 	}
 	m.Parts = append(m.Parts, calls...)
-	m.Parts = settleDuplicates(m.Parts, d.o.Seed, pos, at, d.rep)
+	if len(calls) > 0 {
+		d.turn = d.turn[:0]
+		m.Parts = d.settleDuplicates(m.Parts, pos, at)
+	}
 	return nil
 }
 
@@ -247,16 +273,16 @@ func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, p
 			extra.Add(&c.Extra, name, "/function", key, r.Raw())
 		}
 	}
-	d.legacy = append(d.legacy, legacyCall{c.Name, c.ID})
 	d.reg.Settle(c, at, d.rep)
+	d.legacy = append(d.legacy, legacyCall{c.Name, c.ID, c.Payload})
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
 	return c
 }
 
 // settleDuplicates settles calls that share an id within one message: an exact
 // repeat is one call, another call gets an id of its own (quirk B11).
-func settleDuplicates(parts []dragoman.Part, seed string, pos int, at extra.Path, rep *dragoman.Report) []dragoman.Part {
-	var seen map[string]*dragoman.ToolCall
+func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at extra.Path) []dragoman.Part {
+	seen := make(map[string]*dragoman.ToolCall, len(parts))
 	kept := parts[:0]
 	for i, p := range parts {
 		c, ok := p.(*dragoman.ToolCall)
@@ -264,19 +290,20 @@ func settleDuplicates(parts []dragoman.Part, seed string, pos int, at extra.Path
 			kept = append(kept, p)
 			continue
 		}
+		wire := c.ID
+		if c.Synthetic {
+			wire = ""
+		}
 		if first, dup := seen[c.ID]; dup {
-			if first.Name == c.Name && first.Arguments == c.Arguments {
-				rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
+			if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {
+				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
 				continue
 			}
-			old := c.ID
-			c.ID, c.Synthetic = wirekit.SyntheticID("call_", seed+old, pos, i), true
-			rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", old, c.ID)
-		}
-		if seen == nil {
-			seen = make(map[string]*dragoman.ToolCall)
+			c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, pos, i), true
+			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", wire, c.ID)
 		}
 		seen[c.ID] = c
+		d.turn = append(d.turn, pairing{wire: wire, call: c})
 		kept = append(kept, p)
 	}
 	return kept

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -15,6 +16,7 @@ import (
 // messageEncoder writes a conversation as Chat messages.
 type messageEncoder struct {
 	w      jsonwire.Writer
+	list   string // where the messages stand in the canonical source
 	reg    *interop.Registry
 	limits dragoman.Limits
 	target dragoman.Target
@@ -100,7 +102,9 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.ToolCall:
-			if c.NoCustomTools && p.Payload == dragoman.PayloadText || e.reg.WireID(p.ID) != p.ID {
+			// Of an id or a name that we made, the native message knows nothing.
+			if c.NoCustomTools && p.Payload == dragoman.PayloadText || p.Synthetic || e.reg.WireID(p.ID) != p.ID ||
+				e.reg.WireName(p.Namespace, p.Name) != p.Name {
 				return false
 			}
 		case *dragoman.ToolResult:
@@ -136,23 +140,83 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 	e.w.StringField("role", role)
 	e.w.StringFieldIf("name", m.Name)
 	e.w.Key("content")
-	if !e.content(m.Parts, at) {
+	parts := m.Parts
+	marked := false
+	if m.Cache != nil && e.target.Caps.CacheBreakpoints {
+		parts, marked = wirekit.WithCache(parts, m.Cache)
+	}
+	if !e.content(parts, at) {
 		e.w.Buf = e.w.Buf[:start]
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
 	}
-	extra.Write(&e.w, m.Extra, name, "")
+	e.extras(m)
 	e.w.EndObject()
-	e.unsaid(m, at)
+	e.unsaid(m, at, marked)
+}
+
+// extras writes the members of a message that are not modelled. What was kept
+// to say that a member was null or empty is left out once it is not.
+func (e *messageEncoder) extras(m *dragoman.Message) {
+	filled := func(path string) bool {
+		switch path {
+		case "/name":
+			return m.Name != ""
+		case "/content":
+			return slices.ContainsFunc(m.Parts, isContent)
+		case "/refusal":
+			return hasKind(m.Parts, dragoman.KindRefusal)
+		case "/tool_calls":
+			return hasKind(m.Parts, dragoman.KindToolCall)
+		case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
+			return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
+				r, ok := p.(*dragoman.Reasoning)
+				return ok && (r.Field == path[1:] || path == "/reasoning_details" && r.Details != nil)
+			})
+		default:
+			return false
+		}
+	}
+	fields := m.Extra.For(name)
+	for _, f := range fields {
+		if filled(f.Path) {
+			kept := &dragoman.Extra{Dialect: name}
+			for _, f := range fields {
+				if !filled(f.Path) {
+					kept.Fields = append(kept.Fields, f)
+				}
+			}
+			extra.Write(&e.w, kept, name, "")
+			return
+		}
+	}
+	extra.Write(&e.w, m.Extra, name, "")
+}
+
+func hasKind(parts []dragoman.Part, kind dragoman.PartKind) bool {
+	return slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == kind })
+}
+
+func isContent(p dragoman.Part) bool {
+	switch p := p.(type) {
+	case *dragoman.ToolCall, *dragoman.Refusal:
+		return false
+	case *dragoman.Reasoning:
+		return p.Field == fieldThinking
+	case *dragoman.Opaque:
+		return p.Type != "tool_call"
+	default:
+		return true
+	}
 }
 
 // unsaid reports what a message says that Chat has no member for.
-func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path, marked bool) {
 	extra.Report(e.rep, m.Extra, name, at)
 	if m.Phase != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}
-	if m.Cache != nil {
+	if m.Cache != nil && !marked {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a message: the target caches by itself")
 	}
 }
@@ -160,12 +224,9 @@ func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path) {
 // content writes the content of a message: a string for one plain text, as
 // compatible servers want it (quirk D34), else a list of parts.
 func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path) bool {
-	if len(parts) == 1 {
-		if t, ok := parts[0].(*dragoman.Text); ok && t.Extra.For(name) == nil && t.Cache == nil {
-			e.w.String(t.Text)
-			extra.Report(e.rep, t.Extra, name, at)
-			return true
-		}
+	if text, ok := e.reg.ChatString(parts, at, e.rep); ok {
+		e.w.String(text)
+		return true
 	}
 	e.w.BeginArray()
 	n := 0
@@ -191,7 +252,7 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 		if e.replay(m) {
 			continue
 		}
-		at := extra.Elem("/messages", first+i)
+		at := extra.Elem(e.list, first+i)
 		for j, p := range m.Parts {
 			res, ok := p.(*dragoman.ToolResult)
 			if !ok {
@@ -206,7 +267,9 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 				spills = append(spills, spilled{res, spill})
 			}
 		}
-		extra.Report(e.rep, m.Extra, name, at)
+		if !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindToolResult }) {
+			e.unsaid(m, at, false)
+		}
 	}
 	if len(spills) > 0 {
 		var parts []dragoman.Part
@@ -245,7 +308,7 @@ func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 	}
 	if !said {
 		e.w.Buf = e.w.Buf[:start]
-		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/messages", first).String(), "an assistant message with neither content nor calls")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem(e.list, first).String(), "an assistant message with neither content nor calls")
 		return nil
 	}
 	e.w.EndObject()
@@ -257,10 +320,10 @@ func (e *messageEncoder) assistant(ms []dragoman.Message, first int) error {
 func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said bool, err error) {
 	var t turn
 	for i := range ms {
-		t.add(e, &ms[i], extra.Elem("/messages", first+i), i)
+		t.add(e, &ms[i], extra.Elem(e.list, first+i), i)
 	}
 	if len(ms) > 1 && len(t.texts) > 1 {
-		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem("/messages", first).String(), "%d assistant messages written as one", len(ms))
+		e.rep.Addf(dragoman.Moved, dragoman.Info, extra.Elem(e.list, first).String(), "%d assistant messages written as one", len(ms))
 	}
 	w := &e.w
 	spelled := len(ms) == 1 && len(t.content) == 0 && hasContentSpelling(&ms[0])
@@ -272,8 +335,8 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 			said = true
 		}
 	}
-	if t.refusal != nil && !t.refusalInContent {
-		w.StringField("refusal", t.refusal.Text)
+	if len(t.refusals) > 0 {
+		w.StringField("refusal", strings.Join(t.refusals, "\n\n"))
 		said = true
 	}
 	said = e.reasoning(&t) || said
@@ -293,9 +356,9 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 		w.EndArray()
 	}
 	for i := range ms {
-		extra.Write(w, ms[i].Extra, name, "")
+		e.extras(&ms[i])
 		said = said || extra.Has(ms[i].Extra, name, "")
-		e.unsaid(&ms[i], extra.Elem("/messages", first+i))
+		e.unsaid(&ms[i], extra.Elem(e.list, first+i), false)
 	}
 	return said, nil
 }
@@ -307,13 +370,12 @@ func hasContentSpelling(m *dragoman.Message) bool {
 
 // turn is a run of assistant messages, sorted by where Chat wants things.
 type turn struct {
-	content          []placed
-	texts            []int // message of each text in content
-	refusal          *dragoman.Refusal
-	refusalInContent bool
-	reasoning        []*dragoman.Reasoning
-	calls            []placed
-	messages         int
+	content   []placed
+	texts     []int // message of each text in content
+	refusals  []string
+	reasoning []*dragoman.Reasoning
+	calls     []placed
+	messages  int
 }
 
 type placed struct {
@@ -343,7 +405,8 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "a %s block of %s has no place in Chat", p.Type, p.Dialect)
 			}
 		case *dragoman.Refusal:
-			t.refusal = p
+			extra.Report(e.rep, p.Extra, name, here.at)
+			t.refusals = append(t.refusals, p.Text)
 		case *dragoman.Reasoning:
 			t.addReasoning(e, m, p, here)
 		case *dragoman.Text:

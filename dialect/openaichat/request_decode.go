@@ -49,9 +49,10 @@ type requestDecoder struct {
 	err error
 }
 
-func (d *requestDecoder) fail(err error) {
+// fail remembers the first error in a value that was just read.
+func (d *requestDecoder) fail(at extra.Path, raw []byte, err error) {
 	if d.err == nil {
-		d.err = err
+		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
 	}
 }
 
@@ -78,13 +79,14 @@ func (d *requestDecoder) member(key string) {
 	case "messages":
 		for i := range r.Array() {
 			raw := r.Raw()
-			if r.Err() != nil {
-				return
+			if r.Err() != nil || d.err != nil {
+				continue // what follows a bad element is only checked as JSON
 			}
-			m, err := d.message(raw, "/messages", i)
+			at := extra.Elem("/messages", i)
+			m, err := d.message(raw, at, i)
 			if err != nil {
-				d.fail(placeAt("/messages", i, err))
-				return
+				d.fail(at, raw, err)
+				continue
 			}
 			req.Messages = append(req.Messages, m)
 		}
@@ -93,18 +95,23 @@ func (d *requestDecoder) member(key string) {
 	case "functions":
 		d.legacyFunctions()
 	case "tool_choice", "function_call":
-		req.ToolChoice = d.choice()
+		req.ToolChoice = d.choice(key)
 	case "parallel_tool_calls":
 		req.ParallelToolCalls = ptr(r.Bool())
 	case "response_format":
 		req.Output = d.output()
 	case "max_completion_tokens":
+		if req.MaxOutputTokens != nil { // both: the newer counts, the older stays
+			extra.Add(&req.Extra, name, "", []byte("max_tokens"), number(*req.MaxOutputTokens))
+		}
 		req.MaxOutputTokens = ptr(r.Int())
 	case "max_tokens":
-		if n := r.Int(); req.MaxOutputTokens == nil {
-			req.MaxOutputTokens = &n
-			d.note("max_tokens")
+		if req.MaxOutputTokens != nil {
+			d.keep(key)
+			return
 		}
+		req.MaxOutputTokens = ptr(r.Int())
+		d.note(key)
 	case "reasoning_effort":
 		d.reasoning().Effort = r.String()
 	case "verbosity":
@@ -151,7 +158,12 @@ func (d *requestDecoder) member(key string) {
 			d.keep(key)
 		}
 	case "service_tier":
-		req.ServiceTier = r.String()
+		raw := r.Raw()
+		if tier, plain := looseText(raw); plain && wirekit.KnownTier(tier) {
+			req.ServiceTier = tier
+		} else {
+			extra.Add(&req.Extra, name, "", []byte(key), raw)
+		}
 	case "prompt_cache_key":
 		req.CacheKey = r.String()
 	case "safety_identifier":
@@ -207,14 +219,15 @@ func (d *requestDecoder) tools() {
 	n := 0
 	for i := range d.r.Array() {
 		raw := d.r.Raw()
-		if d.r.Err() != nil {
-			return
+		if d.r.Err() != nil || d.err != nil {
+			continue
 		}
 		n++
-		specs, err := d.reg.ReadTool(raw, extra.Elem("/tools", i), d.rep)
+		at := extra.Elem("/tools", i)
+		specs, err := d.reg.ReadTool(raw, at, d.rep)
 		if err != nil {
-			d.fail(placeAt("/tools", i, err))
-			return
+			d.fail(at, raw, err)
+			continue
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
 	}
@@ -226,25 +239,27 @@ func (d *requestDecoder) tools() {
 // legacyFunctions reads the older list of functions as tools.
 func (d *requestDecoder) legacyFunctions() {
 	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil || d.err != nil {
+			continue
+		}
 		var w jsonwire.Writer
 		w.BeginObject()
 		w.StringField("type", "function")
-		w.RawField("function", d.r.Raw())
+		w.RawField("function", raw)
 		w.EndObject()
-		if d.r.Err() != nil {
-			return
-		}
-		specs, err := d.reg.ReadTool(w.Buf, extra.Elem("/functions", i), d.rep)
+		at := extra.Elem("/functions", i)
+		specs, err := d.reg.ReadTool(w.Buf, at, d.rep)
 		if err != nil {
-			d.fail(placeAt("/functions", i, err))
-			return
+			d.fail(at, raw, err)
+			continue
 		}
 		d.req.Tools = append(d.req.Tools, specs...)
 	}
 	d.rep.Add(dragoman.Moved, dragoman.Info, "/functions", "legacy functions read as tools")
 }
 
-func (d *requestDecoder) choice() *dragoman.ToolChoice {
+func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 	r := d.r
 	if r.Kind() == '"' {
 		switch s := r.String(); s {
@@ -300,7 +315,7 @@ func (d *requestDecoder) choice() *dragoman.ToolChoice {
 	}
 	switch {
 	case in.Err() != nil:
-		d.fail(in.Err())
+		d.fail(extra.At("/"+member), raw, in.Err())
 	case typ == "allowed_tools":
 		if c.Mode == "" {
 			c.Mode = dragoman.ChoiceAuto
@@ -395,12 +410,16 @@ func (d *requestDecoder) output() *dragoman.OutputFormat {
 	return f
 }
 
-// placeAt puts an error of an element below its place in the document.
-func placeAt(path string, i int, err error) error {
-	place := extra.Elem(path, i).String()
-	var at *jsonwire.Error
-	if errors.As(err, &at) {
-		return &jsonwire.Error{Pointer: place + at.Pointer, Offset: at.Offset, Err: at.Err}
+// placeAt puts an error of a value below its place in the document; start is
+// the value's first byte, -1 where that is unknown.
+func placeAt(at extra.Path, start int64, err error) error {
+	out := &jsonwire.Error{Pointer: at.String(), Offset: start, Err: err}
+	var in *jsonwire.Error
+	if errors.As(err, &in) {
+		out.Pointer, out.Err = out.Pointer+in.Pointer, in.Err
+		if start >= 0 && in.Offset >= 0 {
+			out.Offset = start + in.Offset
+		}
 	}
-	return &jsonwire.Error{Pointer: place, Offset: -1, Err: err}
+	return out
 }

@@ -1,13 +1,14 @@
 package openaichat
 
 import (
+	"bytes"
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
-	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -21,10 +22,11 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := requestEncoder{
-		messageEncoder: messageEncoder{reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)},
+		messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)},
 		req:            req,
 	}
-	e.w.Buf = make([]byte, 0, 4096)
+	reg.LimitBreakpoints(wirekit.CountCacheHints(req))
+	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
 	return dialect.Encoded{Body: e.w.Buf, Report: *e.rep, Registry: reg}, err
 }
@@ -32,6 +34,9 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 type requestEncoder struct {
 	messageEncoder
 	req *dragoman.Request
+	// sent holds the names of the tools that were written, where a choice
+	// refers to some.
+	sent map[string]bool
 }
 
 func (e *requestEncoder) encode() error {
@@ -67,7 +72,7 @@ func (e *requestEncoder) encode() error {
 	if req.Stream {
 		w.BoolField("stream", true)
 	}
-	if req.StreamUsage && caps.NoStreamOptions {
+	if caps.NoStreamOptions && (req.StreamUsage || extra.Has(req.Extra, name, "/stream_options")) {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stream_usage", "the target rejects stream_options")
 	} else if req.StreamUsage && req.Stream || extra.Has(req.Extra, name, "/stream_options") {
 		w.Key("stream_options")
@@ -91,7 +96,7 @@ func (e *requestEncoder) encode() error {
 		}
 		w.EndObject()
 	}
-	w.StringFieldIf("service_tier", req.ServiceTier)
+	w.StringFieldIf("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))
 	w.StringFieldIf("prompt_cache_key", req.CacheKey)
 	if req.User != "" {
 		if e.spelled("/user") {
@@ -118,32 +123,78 @@ func (e *requestEncoder) spelled(path string) bool {
 	return ok && string(v) == "null"
 }
 
-// extras writes the members that are not modelled; a note of a spelling is not
-// one of them.
+// extras writes the members that are not modelled. A note of a spelling is not
+// one of them, nor is a null where there is a value by now.
 func (e *requestEncoder) extras() {
 	for _, f := range e.req.Extra.For(name) {
-		switch f.Path {
-		case "/max_tokens":
-			if e.req.MaxOutputTokens != nil {
-				continue
-			}
-		case "/user":
-			if string(f.Value) == "null" && e.req.User != "" {
-				continue
-			}
-		case "/stream":
-			if e.req.Stream {
-				continue
-			}
-		case "/tools":
-			if len(e.req.Tools) > 0 {
-				continue
-			}
+		if e.noted(f) {
+			continue
 		}
 		one := dragoman.Extra{Dialect: name, Fields: []dragoman.Field{f}}
 		extra.Write(&e.w, &one, name, "")
 	}
 	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+}
+
+// noted reports whether a member that was put aside is written elsewhere, or
+// must not be written.
+func (e *requestEncoder) noted(f dragoman.Field) bool {
+	req, s := e.req, &e.req.Sampling
+	null := string(f.Value) == "null"
+	switch f.Path {
+	case "/max_tokens":
+		return req.MaxOutputTokens != nil && (null || e.target.Caps.LegacyMaxTokens)
+	case "/user":
+		return null && req.User != ""
+	case "/stream":
+		return req.Stream
+	case "/tools":
+		return len(req.Tools) > 0
+	case "/tool_choice":
+		return req.ToolChoice != nil || len(req.Tools) == 0
+	case "/parallel_tool_calls":
+		return true // null means the default, but not to every server (quirk E7)
+	case "/model":
+		return true
+	case "/max_completion_tokens":
+		return req.MaxOutputTokens != nil
+	case "/response_format":
+		return req.Output != nil
+	case "/reasoning_effort":
+		return req.Reasoning != nil
+	case "/verbosity":
+		return req.Verbosity != ""
+	case "/stream_options":
+		return req.StreamUsage
+	case "/temperature":
+		return s.Temperature != nil
+	case "/top_p":
+		return s.TopP != nil
+	case "/frequency_penalty":
+		return s.FrequencyPenalty != nil
+	case "/presence_penalty":
+		return s.PresencePenalty != nil
+	case "/top_k":
+		return s.TopK != nil
+	case "/seed":
+		return s.Seed != nil
+	case "/n":
+		return s.Candidates != nil
+	case "/stop":
+		return len(s.Stop) > 0
+	case "/store":
+		return req.Store != nil
+	case "/metadata":
+		return len(req.Metadata) > 0
+	case "/service_tier":
+		return req.ServiceTier != ""
+	case "/prompt_cache_key":
+		return req.CacheKey != ""
+	case "/safety_identifier":
+		return req.User != "" && !e.spelled("/user")
+	default:
+		return false
+	}
 }
 
 // tools writes the definitions and returns how many there are. Where the
@@ -165,6 +216,9 @@ func (e *requestEncoder) tools() (int, error) {
 	e.w.BeginArray()
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
 	e.w.EndArray()
+	if c := e.req.ToolChoice; n > 0 && c != nil && c.Tools != nil {
+		e.sent = sentNames(e.w.Buf[start:])
+	}
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
 	}
@@ -239,26 +293,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		w.Key("tool_choice")
 		e.toolRef(c.Tools[0])
 	case c.Tools != nil && !e.target.Caps.NoAllowedTools:
-		w.Key("tool_choice")
-		w.BeginObject()
-		w.StringField("type", "allowed_tools")
-		w.Key("allowed_tools")
-		w.BeginObject()
-		w.StringField("mode", string(c.Mode))
-		w.Key("tools")
-		w.BeginArray()
-		for _, ref := range c.Tools {
-			if ref.Native != nil {
-				e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a reference to a provider's own tool")
-				continue
-			}
-			e.toolRef(ref)
-		}
-		w.EndArray()
-		extra.Write(w, c.Extra, name, "/allowed_tools")
-		w.EndObject()
-		extra.Write(w, c.Extra, name, "")
-		w.EndObject()
+		return e.allowed(c)
 	default:
 		w.StringField("tool_choice", string(c.Mode))
 	}
@@ -266,14 +301,72 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	return nil
 }
 
-// declared reports whether a chosen tool is among those sent.
+// allowed writes a choice that is narrowed to some tools.
+func (e *requestEncoder) allowed(c *dragoman.ToolChoice) error {
+	w := &e.w
+	start := len(w.Buf)
+	w.Key("tool_choice")
+	w.BeginObject()
+	w.StringField("type", "allowed_tools")
+	w.Key("allowed_tools")
+	w.BeginObject()
+	w.StringField("mode", string(c.Mode))
+	w.Key("tools")
+	w.BeginArray()
+	n := 0
+	for _, ref := range c.Tools {
+		switch {
+		case ref.Native != nil && ref.Native.Format == dragoman.Format(name):
+			w.Raw(ref.Native.JSON)
+		case ref.Native != nil:
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a reference to a provider's own tool")
+			continue
+		case !e.declared(ref):
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/tool_choice", "allowed tool %q is not sent", ref.Name)
+			continue
+		default:
+			e.toolRef(ref)
+		}
+		n++
+	}
+	w.EndArray()
+	extra.Write(w, c.Extra, name, "/allowed_tools")
+	w.EndObject()
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	if n > 0 {
+		return nil
+	}
+	// Allowing nothing is not the same as allowing everything.
+	w.Buf = w.Buf[:start]
+	if c.Mode == dragoman.ChoiceRequired {
+		return fmt.Errorf("openaichat: a call is required, but none of the allowed tools is sent: %w", dragoman.ErrUnsupported)
+	}
+	w.StringField("tool_choice", "none")
+	return nil
+}
+
+// declared reports whether a chosen tool is among those sent: a choice must
+// not name one that lowering or narrowing took away (quirk E5).
 func (e *requestEncoder) declared(ref dragoman.ToolRef) bool {
-	for i := range e.req.Tools {
-		if t := &e.req.Tools[i]; t.Name == ref.Name && t.Namespace == ref.Namespace {
-			return t.Kind != dragoman.ToolHosted
+	return ref.Native == nil && e.sent[e.reg.WireName(ref.Namespace, ref.Name)]
+}
+
+// sentNames reads the names out of the tools member that was just written.
+func sentNames(member []byte) map[string]bool {
+	names := map[string]bool{}
+	r := jsonwire.NewReader(member[bytes.IndexByte(member, '['):])
+	for range r.Array() {
+		for key := range r.Object() {
+			if k := string(key); (k == "function" || k == "custom") && r.Kind() == '{' {
+				names[memberName(r)] = true
+			} else {
+				r.Skip()
+			}
 		}
 	}
-	return false
+	return names
 }
 
 func (e *requestEncoder) toolRef(ref dragoman.ToolRef) {
@@ -329,7 +422,7 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 		w.StringField("type", "json_schema")
 		w.Key("json_schema")
 		w.BeginObject()
-		w.StringField("name", schemaName(f.Name, e.rep))
+		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
 		w.StringFieldIf("description", f.Description)
 		w.RawField("schema", out)
 		if strict {
@@ -343,29 +436,6 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 	extra.Write(w, f.Extra, name, "")
 	w.EndObject()
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
-}
-
-// schemaName is the name of an output schema: required, and of few characters
-// (quirk F5).
-func schemaName(n string, rep *dragoman.Report) string {
-	if n == "" {
-		return "response"
-	}
-	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
-	if interop.Legal(n, rule) {
-		return n
-	}
-	b := []byte(n)
-	if len(b) > rule.Max {
-		b = b[:rule.Max]
-	}
-	for i, c := range b {
-		if !interop.Legal(string(c), rule) {
-			b[i] = '_'
-		}
-	}
-	rep.Addf(dragoman.Renamed, dragoman.Info, "/output/name", "schema name %q written as %q", n, b)
-	return string(b)
 }
 
 func (e *requestEncoder) reasoningSettings() {

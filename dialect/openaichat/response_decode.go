@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,9 +53,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			for i := range r.Array() {
 				raw := r.Raw()
 				if r.Err() != nil || failed != nil {
-					break
+					continue // what follows a bad choice is only checked as JSON
 				}
-				failed = d.choice(resp, raw, i)
+				failed = d.choice(resp, raw, i, r.Offset()-int64(len(raw)))
 			}
 		case "error":
 			if r.Kind() == 'n' {
@@ -73,6 +74,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		}
 	}
+	arrange(resp)
 	err := r.End()
 	if err == nil {
 		err = failed
@@ -115,9 +117,8 @@ func groqUsage(raw []byte) (u dragoman.Usage) {
 	return u
 }
 
-// choice reads one candidate. The first is the response's output, the others
-// are alternatives.
-func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int) error {
+// choice reads one candidate and puts it with the alternatives.
+func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, start int64) error {
 	place := "/choices/" + strconv.Itoa(i)
 	r := jsonwire.NewReader(raw)
 	var (
@@ -126,6 +127,9 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int) erro
 		finish, routed string
 		ex             *dragoman.Extra
 		msg            []byte
+		msgStart       int64
+		failure        *dragoman.APIError
+		failureRaw     []byte
 	)
 	for key := range r.Object() {
 		switch string(key) {
@@ -133,49 +137,81 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int) erro
 			index = r.Int()
 		case "message":
 			msg = r.Raw()
+			msgStart = r.Offset() - int64(len(msg))
 		case "finish_reason":
 			if r.Kind() == '"' {
 				finish = r.String()
 			} else {
-				extra.Add(&ex, name, place, key, r.Raw())
+				extra.Add(&ex, name, "", key, r.Raw())
+			}
+		case "error":
+			raw := r.Raw()
+			extra.Add(&ex, name, "", []byte("error"), raw)
+			if len(raw) > 0 && raw[0] != 'n' {
+				failure, failureRaw = &dragoman.APIError{}, raw
+				readErrorObject(jsonwire.NewReader(raw), failure)
 			}
 		case "native_finish_reason":
 			raw := r.Raw()
 			routed, _ = looseText(raw)
-			extra.Add(&ex, name, place, []byte("native_finish_reason"), raw)
+			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
-			extra.Add(&ex, name, place, key, r.Raw())
+			extra.Add(&ex, name, "", key, r.Raw())
 		}
 	}
 	if err := r.End(); err != nil {
-		return placeAt("/choices", i, err)
+		return placeAt(extra.At(place), start, err)
 	}
 	if index < 0 || index >= maxChoices {
-		rep := d.rep
-		rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d read as %d", index, i)
+		d.rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d read as %d", index, i)
+		index = int64(i)
 	}
 	var out []dragoman.Message
 	var calls []*dragoman.ToolCall
+	if failure != nil && resp.Error == nil { // OpenRouter
+		failure.Class = classOf(failure)
+		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: errorEnvelope(failureRaw)}
+		resp.Error = failure
+	}
 	if msg != nil && string(msg) != "null" {
 		var err error
-		if m, err = d.message(msg, place+"/message", i); err != nil {
-			return placeAt(place+"/message", i, err)
+		at := extra.At(place + "/message")
+		if m, err = d.message(msg, at, i); err != nil {
+			return placeAt(at, start+msgStart, err)
 		}
 		calls = m.ToolCalls()
 		out = []dragoman.Message{m}
 	}
 	stop := settleStop(finish, routed, true, calls)
-	if i == 0 {
-		resp.Output, resp.Stop = out, stop
-		if ex != nil {
-			for _, f := range ex.Fields {
+	resp.Alternatives = append(resp.Alternatives, dragoman.Candidate{Index: int(index), Output: out, Stop: stop, Extra: ex})
+	return nil
+}
+
+// arrange puts the candidates in the order of their indexes. The first is the
+// response's output, the others are alternatives.
+func arrange(resp *dragoman.Response) {
+	all := resp.Alternatives
+	resp.Alternatives = nil
+	slices.SortStableFunc(all, func(a, b dragoman.Candidate) int { return a.Index - b.Index })
+	for i, a := range all {
+		if a.Extra != nil {
+			for j := range a.Extra.Fields {
+				f := &a.Extra.Fields[j]
+				f.Path = "/choices/" + strconv.Itoa(i) + f.Path
+			}
+		}
+		if i > 0 {
+			a.Index = i
+			resp.Alternatives = append(resp.Alternatives, a)
+			continue
+		}
+		resp.Output, resp.Stop = a.Output, a.Stop
+		if a.Extra != nil {
+			for _, f := range a.Extra.Fields {
 				addField(&resp.Extra, f)
 			}
 		}
-		return nil
 	}
-	resp.Alternatives = append(resp.Alternatives, dragoman.Candidate{Index: i, Output: out, Stop: stop, Extra: ex})
-	return nil
 }
 
 func addField(e **dragoman.Extra, f dragoman.Field) {

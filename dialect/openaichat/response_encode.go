@@ -16,11 +16,14 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
-	e := messageEncoder{reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
+	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
 	w := &e.w
 	if resp.Error != nil && len(resp.Output) == 0 {
 		_, w.Buf = c.EncodeError(resp.Error)
 		return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+	}
+	if resp.Error != nil && !hasError(resp) {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/error", "beside an answer there is no place for the error: %s", resp.Error.Message)
 	}
 	w.BeginObject()
 	e.head(resp, "chat.completion")
@@ -42,8 +45,14 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	w.StringFieldIf("service_tier", resp.ServiceTier)
 	extra.Write(w, resp.Extra, name, "")
 	w.EndObject()
-	extra.Report(e.rep, resp.Extra, name, extra.At(""))
+	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
 	return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+}
+
+// hasError reports whether the answer itself tells of its error.
+func hasError(resp *dragoman.Response) bool {
+	_, ok := extra.Get(resp.Extra, name, "/choices/0/error")
+	return ok
 }
 
 // head writes the members that every response and chunk begins with.

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -38,9 +39,54 @@ type call struct {
 	part     *stream.Part
 	extra    *dragoman.Extra
 	position int
+	index    int64 // on the wire
+	indexed  bool
 	// wrapped: a freeform tool's input inside a function's arguments, which is
 	// no fragment of the input (quirk B30).
 	wrapped bool
+	end     objectEnd
+}
+
+// objectEnd finds the end of an object in text that grows. It looks at each
+// byte once, because some servers repeat the name of a call with every
+// fragment, and each of them asks whether the arguments are complete.
+type objectEnd struct {
+	at               int // bytes seen
+	depth            int
+	quoted, escaped  bool
+	closed, hopeless bool
+}
+
+// reached reports whether text, which begins with what was seen before, is a
+// sound object or one of the spellings of none.
+func (e *objectEnd) reached(text []byte) bool {
+	if len(text) < 64 {
+		return len(text) > 0 && dragoman.CheckArguments(string(text)) == nil
+	}
+	for ; e.at < len(text) && !e.hopeless; e.at++ {
+		c := text[e.at]
+		switch {
+		case e.escaped:
+			e.escaped = false
+		case e.quoted:
+			e.escaped, e.quoted = c == '\\', c != '"'
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case e.closed || e.depth == 0 && c != '{':
+			e.hopeless = true
+		case c == '"':
+			e.quoted = true
+		case c == '{' || c == '[':
+			e.depth++
+		case c == '}' || c == ']':
+			e.depth--
+			e.closed = e.depth == 0
+		}
+	}
+	if !e.closed || e.hopeless {
+		return false
+	}
+	e.hopeless = dragoman.CheckArguments(string(text)) != nil
+	return !e.hopeless
 }
 
 // grow adds a fragment of the arguments.
@@ -52,22 +98,31 @@ func (k *call) grow(args string) {
 	}
 }
 
-// delta takes one delta of the choice. Text comes before calls of the same
-// delta (quirk C38).
+// delta takes one delta of the choice. Of one delta, reasoning comes before
+// text and text before calls, in whatever order its members stand (quirks C38,
+// C39).
 func (c *choice) delta() {
 	r := &c.d.reader
 	if r.Null() {
 		return
 	}
 	reasoned := false
+	var content, calls []byte // put off until what comes before them was read
 	for key := range r.Object() {
 		switch string(key) {
 		case "content":
-			c.content()
-		case "tool_calls":
-			for i := range r.Array() {
-				c.toolCall(i)
+			if r.Kind() != 'n' && bytes.Contains(r.Ahead(), []byte(`"reasoning`)) {
+				content = r.Raw()
+				continue
 			}
+			c.content(r)
+		case "tool_calls":
+			if ahead := r.Ahead(); content != nil || bytes.Contains(ahead, []byte(`"content"`)) ||
+				bytes.Contains(ahead, []byte(`"reasoning`)) || bytes.Contains(ahead, []byte(`"refusal"`)) {
+				calls = r.Raw()
+				continue
+			}
+			c.toolCalls(r)
 		case "reasoning_content", "reasoning", "reasoning_text":
 			field := string(key)
 			text := looseTextFrom(r)
@@ -82,7 +137,7 @@ func (c *choice) delta() {
 			}
 			for range r.Array() {
 				text := c.details.add(clone(r.Raw()))
-				if !reasoned && text != "" {
+				if !reasoned && text != "" && !c.fielded() {
 					c.reason("", text)
 				}
 			}
@@ -110,6 +165,24 @@ func (c *choice) delta() {
 			r.Skip()
 		}
 	}
+	if r.Err() != nil {
+		return
+	}
+	if content != nil {
+		c.content(jsonwire.NewReader(content))
+	}
+	if calls != nil {
+		c.toolCalls(jsonwire.NewReader(calls))
+	}
+}
+
+func (c *choice) toolCalls(r *jsonwire.Reader) {
+	for i := range r.Array() {
+		c.toolCall(r, i)
+	}
+	if err := r.Err(); err != nil && r != &c.d.reader {
+		c.d.reader.Fail(err)
+	}
 }
 
 func (c *choice) open(skeleton, value dragoman.Part) *stream.Part {
@@ -122,8 +195,7 @@ func (c *choice) open(skeleton, value dragoman.Part) *stream.Part {
 
 // content takes a fragment of the answer: a string, or parts on servers that
 // write those.
-func (c *choice) content() {
-	r := &c.d.reader
+func (c *choice) content(r *jsonwire.Reader) {
 	switch r.Kind() {
 	case '"':
 		c.appendText(r.String())
@@ -139,6 +211,10 @@ func (c *choice) content() {
 func (c *choice) contentPart(raw []byte) {
 	typ, text := "", ""
 	r := jsonwire.NewReader(raw)
+	if r.Kind() == '"' {
+		c.appendText(r.String())
+		return
+	}
 	for key := range r.Object() {
 		switch string(key) {
 		case "type":
@@ -182,6 +258,12 @@ func (c *choice) reason(field, text string) {
 	c.reasoning.Append(text)
 }
 
+// fielded reports whether the open reasoning has its text from a member of its
+// own, which records only repeat (quirk G1).
+func (c *choice) fielded() bool {
+	return !c.reasoning.Ended() && c.reasoning.Value.(*dragoman.Reasoning).Field != ""
+}
+
 func (c *choice) closeText() { c.text.End() }
 
 // closeReasoning ends the reasoning with the records merged so far: nothing
@@ -223,12 +305,11 @@ func thinkingRecord(text string) json.RawMessage {
 }
 
 // toolCall takes one element of tool_calls.
-func (c *choice) toolCall(pos int) {
-	r := &c.d.reader
+func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	if r.Null() {
 		return
 	}
-	var f fragment
+	f := fragment{pos: pos}
 	f.index = -1
 	for key := range r.Object() {
 		switch string(key) {
@@ -252,8 +333,9 @@ func (c *choice) toolCall(pos int) {
 				r.Skip()
 			}
 		case "function", "custom":
+			place := "/function"
 			if string(key) == "custom" && r.Kind() == '{' {
-				f.custom = true
+				f.custom, place = true, "/custom"
 			}
 			for key := range r.Object() {
 				switch string(key) {
@@ -269,7 +351,7 @@ func (c *choice) toolCall(pos int) {
 						f.args = string(r.Raw())
 					}
 				default:
-					extra.Add(&f.extra, name, "/function", key, clone(r.Raw()))
+					extra.Add(&f.extra, name, place, key, clone(r.Raw()))
 				}
 			}
 		default:
@@ -287,6 +369,7 @@ func (c *choice) toolCall(pos int) {
 
 // fragment is one delta of a call.
 type fragment struct {
+	pos     int // among the fragments of its delta
 	index   int64
 	indexed bool
 	id      string
@@ -299,7 +382,7 @@ type fragment struct {
 // fragment adds a delta to the call it belongs to.
 func (c *choice) fragment(f fragment) {
 	k := c.correlate(f)
-	if k == nil {
+	if k == nil || k.resent(f) {
 		return
 	}
 	if f.id != "" && k.id == "" {
@@ -351,12 +434,26 @@ func (c *choice) rename(k *call, frag string) {
 	}
 }
 
+// resent reports whether a fragment is a whole call over again (quirk C10).
+func (k *call) resent(f fragment) bool {
+	return f.id != "" && f.id == k.id && f.name == string(k.name) && len(f.args) > 1 && k.part != nil &&
+		f.args == string(k.part.Text) && k.end.reached(k.part.Text)
+}
+
 // correlate finds the call a delta belongs to: by id, then by index, then the
 // latest. A new id opens a new call even on an occupied index, if it comes with
 // a name; a delta without a name never opens a second call (quirks C1, C2, C3).
+// A known id with a name on another index is another call that shares the id
+// (quirk B11).
 func (c *choice) correlate(f fragment) *call {
 	if f.id != "" {
 		if k := c.byID[f.id]; k != nil {
+			if f.indexed && f.name != "" && k.indexed && k.index != f.index && c.byIndex[f.index] == nil && !k.resent(f) {
+				return c.add(f)
+			}
+			if at := c.byIndex[f.index]; f.indexed && at != nil && at.id == f.id {
+				return at
+			}
 			return k
 		}
 	}
@@ -371,12 +468,13 @@ func (c *choice) correlate(f fragment) *call {
 		return c.calls[len(c.calls)-1]
 	case at == nil:
 		return c.add(f)
-	case f.id != "" && at.id == "":
-		return at
-	case f.id != "" && f.name != "":
+	case f.name != "" && !f.indexed && f.id == "" && f.pos > 0:
+		// No fragment continues its neighbour in the same delta.
 		return c.add(f)
-	case f.id == "" && f.name != "" && at.part != nil && dragoman.CheckArguments(string(at.part.Text)) == nil && len(at.part.Text) > 0:
+	case f.name != "" && at.id == "" && at.part != nil && at.end.reached(at.part.Text):
 		// A second name after complete arguments, and no id to tell by.
+		return c.add(f)
+	case f.id != "" && f.name != "" && at.id != "":
 		return c.add(f)
 	default:
 		return at
@@ -388,7 +486,7 @@ func (c *choice) add(f fragment) *call {
 		c.d.reader.Fail(fmt.Errorf("more than %d tool calls in one response", maxCalls))
 		return nil
 	}
-	k := &call{id: f.id, position: len(c.calls)}
+	k := &call{id: f.id, position: len(c.calls), index: f.index, indexed: f.indexed}
 	// A call that waited for more of its name starts before its successor.
 	for _, other := range c.calls {
 		if len(other.name) > 0 {
@@ -407,7 +505,7 @@ func (c *choice) add(f fragment) *call {
 }
 
 func (c *choice) remember(k *call) {
-	if k.id == "" {
+	if k.id == "" || c.byID[k.id] != nil {
 		return
 	}
 	if c.byID == nil {
@@ -494,19 +592,26 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 	}
 	var calls []*dragoman.ToolCall
 	var done []*stream.Part
-	seen := map[string]*dragoman.ToolCall{}
+	type sent struct{ wire, args string }
+	seen := map[string]sent{}
 	for _, k := range c.calls {
 		if k.part == nil {
 			continue
 		}
 		v := k.part.Value.(*dragoman.ToolCall)
 		v.Name, v.Arguments, v.Extra = string(k.name), string(k.part.Text), k.extra
-		if _, dup := seen[v.ID]; dup {
+		if k.id != "" { // it may have come after the arguments began
+			v.ID, v.Synthetic = k.id, false
+		}
+		if first, dup := seen[v.ID]; dup {
 			old := v.ID
 			v.ID, v.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed+old, c.index, k.position), true
 			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call is %q", old, v.ID)
+			if first.wire == string(k.name) && first.args == v.Arguments && v.Problem == nil {
+				v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the call repeats another one exactly; it runs once", Offset: -1}
+			}
 		}
-		seen[v.ID] = v
+		seen[v.ID] = sent{string(k.name), v.Arguments}
 		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
 		if !terminal && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}

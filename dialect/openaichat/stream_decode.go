@@ -34,14 +34,17 @@ type streamDecoder struct {
 	reg    *interop.Registry
 	parser sse.Parser
 	reader jsonwire.Reader
+	ahead  jsonwire.Reader // looks at members that stand behind others
 	rep    dragoman.Report
 
 	resp    dragoman.Response // id, model, … as far as known
 	started bool
 	choices []*choice // by index; nil where none was seen
 	usage   dragoman.Usage
-	lost    map[string]bool // members reported as not collected
-	ended   bool            // ResponseEnd or StreamError was sent
+	lost    map[string]bool    // members reported as not collected
+	ended   bool               // ResponseEnd or StreamError was sent
+	refused *dragoman.APIError // the error of a choice of this chunk
+	failed  bool               // what was fed is no such stream, or emit refused it
 	emit    func(dragoman.Event) error
 	err     error
 }
@@ -53,6 +56,7 @@ func (d *streamDecoder) Report() dragoman.Report { return d.rep }
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.use(emit)
 	err := d.parser.Feed(p, d.event)
+	d.failed = d.failed || err != nil
 	return d.wrap(err)
 }
 
@@ -81,23 +85,38 @@ func (d *streamDecoder) wrap(err error) error {
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.use(emit)
-	if err := d.parser.Close(d.event); err != nil {
-		return d.wrap(err)
+	// After an error nothing more is read: how much of it had been fed already
+	// must not matter.
+	if !d.failed {
+		if err := d.parser.Close(d.event); err != nil {
+			d.failed = true
+			if !d.ended {
+				if err := d.breakOff(d.cut()); err != nil {
+					return err
+				}
+			}
+			return d.wrap(err)
+		}
 	}
 	if d.ended {
 		return nil
 	}
-	if d.finished() {
+	if d.finished() && !d.failed {
 		return d.end()
 	}
-	cut := &dragoman.APIError{
-		Class: dragoman.ErrorServer, Message: "the stream ended before its finish reason",
-		Err: dragoman.ErrIncompleteStream,
-	}
+	cut := d.cut()
 	if err := d.breakOff(cut); err != nil {
 		return err
 	}
 	return cut
+}
+
+// cut is the error of a stream without an end.
+func (d *streamDecoder) cut() *dragoman.APIError {
+	return &dragoman.APIError{
+		Class: dragoman.ErrorServer, Message: "the stream ended before its finish reason",
+		Err: dragoman.ErrIncompleteStream,
+	}
 }
 
 // finished reports whether every choice that began has its finish reason.
@@ -134,14 +153,19 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	case string(data) == "[DONE]":
 		return d.end()
 	}
-	return d.chunk(data)
+	return d.chunk(data, string(ev.Name) == "error")
 }
 
-func (d *streamDecoder) chunk(data []byte) error {
+// chunk takes the data of one event; flat says that it is an error without the
+// envelope of one.
+func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	r := &d.reader
 	r.Reset(data)
 	if r.Kind() != '{' && r.Err() == nil {
 		return &jsonwire.Error{Err: errNotObject}
+	}
+	if !d.started {
+		d.peekHead(data)
 	}
 	var failure *dragoman.APIError
 	for key := range r.Object() {
@@ -151,22 +175,30 @@ func (d *streamDecoder) chunk(data []byte) error {
 				d.choice(i)
 			}
 		case "id":
-			if s := r.String(); s != "" {
+			// The first one counts: it was announced, and some proxies give
+			// every chunk another.
+			if s := r.Again(d.resp.ID); d.resp.ID == "" {
 				d.resp.ID = s
 			}
 		case "model":
-			if s := r.String(); s != "" {
+			if s := r.Again(d.resp.Model); s != "" {
 				d.resp.Model = s
 			}
 		case "created":
 			if n := r.Int(); n != 0 && d.resp.Created.IsZero() {
 				d.resp.Created = unix(n)
 			}
-		case "object", "obfuscation":
+		case "object":
+			if r.Kind() == '"' {
+				flat = r.Again("chat.completion.chunk") == "error" || flat
+			} else {
+				r.Skip()
+			}
+		case "obfuscation":
 			r.Skip()
 		case "service_tier":
 			if r.Kind() == '"' {
-				d.resp.ServiceTier = r.String()
+				d.resp.ServiceTier = r.Again(d.resp.ServiceTier)
 			} else {
 				r.Skip()
 			}
@@ -188,7 +220,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 				r.Skip()
 				continue
 			}
-			extra.Add(&d.resp.Extra, name, "", key, clone(r.Raw()))
+			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
 		}
 	}
 	if err := r.End(); err != nil {
@@ -196,6 +228,16 @@ func (d *streamDecoder) chunk(data []byte) error {
 	}
 	if d.err != nil {
 		return d.err
+	}
+	if d.refused != nil && failure == nil {
+		failure, d.refused = d.refused, nil
+	}
+	if flat && failure == nil {
+		failure = &dragoman.APIError{}
+		readErrorEnvelope(jsonwire.NewReader(data), failure)
+		if failure.Message == "" {
+			failure.Message = wirekit.PlainMessage(0, data)
+		}
 	}
 	if failure != nil { // an error inside a 200 (quirk C14)
 		failure.Class = classOf(failure)
@@ -235,9 +277,8 @@ func (d *streamDecoder) choice(pos int) {
 	if r.Null() {
 		return
 	}
-	// The index comes first on every known server, but nothing says it must:
-	// what stands before it is folded into the choice at this position.
-	index := -1
+	index, first, incremental := -1, true, false
+	ahead := r.Ahead()
 	var c *choice
 	at := func() *choice {
 		if c == nil {
@@ -249,6 +290,11 @@ func (d *streamDecoder) choice(pos int) {
 		return c
 	}
 	for key := range r.Object() {
+		if first && string(key) != "index" {
+			// Servers that sort their keys put the delta before its index.
+			index, incremental = d.peekChoice(ahead)
+		}
+		first = false
 		switch string(key) {
 		case "index":
 			n := r.Int()
@@ -259,7 +305,17 @@ func (d *streamDecoder) choice(pos int) {
 			case n >= 0:
 				index = int(n)
 			}
-		case "delta", "message":
+		case "message":
+			// The whole so far, on servers that send it beside the delta.
+			if !incremental {
+				_, incremental = d.peekChoice(ahead)
+			}
+			if c := at(); c != nil && !incremental {
+				c.delta()
+			} else {
+				r.Skip()
+			}
+		case "delta":
 			if c := at(); c != nil {
 				c.delta()
 			} else {
@@ -285,6 +341,13 @@ func (d *streamDecoder) choice(pos int) {
 			if c := at(); c != nil && word != "" {
 				c.routed = word
 			}
+		case "error": // OpenRouter
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			d.refused = &dragoman.APIError{}
+			readErrorObject(r, d.refused)
 		case "usage": // Moonshot
 			d.addUsage(readUsage(r))
 		case "logprobs":
@@ -302,6 +365,47 @@ func (d *streamDecoder) choice(pos int) {
 			r.Skip()
 		}
 	}
+}
+
+// peekHead reads what ResponseStart tells from the first chunk: the members
+// may stand behind the choices.
+func (d *streamDecoder) peekHead(data []byte) {
+	r := &d.ahead
+	r.Reset(data)
+	for key := range r.Object() {
+		switch {
+		case string(key) == "id" && r.Kind() == '"':
+			d.resp.ID = r.String()
+		case string(key) == "model" && r.Kind() == '"':
+			d.resp.Model = r.String()
+		case string(key) == "created" && r.Kind() == '0':
+			d.resp.Created = unix(r.Int())
+		default:
+			r.Skip()
+		}
+	}
+}
+
+// peekChoice looks for the index of a choice, -1 if it has none in range, and
+// whether it has a delta.
+func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
+	index = -1
+	r := &d.ahead
+	r.Reset(ahead)
+	for key := range r.Object() {
+		switch {
+		case string(key) == "index" && r.Kind() == '0':
+			if n := r.Int(); n >= 0 && n < maxChoices {
+				index = int(n)
+			}
+		case string(key) == "delta" && r.Kind() == '{':
+			incremental = true
+			r.Skip()
+		default:
+			r.Skip()
+		}
+	}
+	return index, incremental
 }
 
 // lose reports a member that only the chunks themselves keep, once.
@@ -364,6 +468,7 @@ func (d *streamDecoder) end() error {
 // no call of it may run.
 func (d *streamDecoder) breakOff(failure *dragoman.APIError) error {
 	d.ended = true
+	d.start()
 	for _, c := range d.choices {
 		if c == nil {
 			continue

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -15,7 +16,7 @@ import (
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	return &streamEncoder{
-		messageEncoder: messageEncoder{reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
+		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
 		reg:            reg,
 		parts:          map[[2]int]*sentPart{},
 	}
@@ -27,8 +28,8 @@ type streamEncoder struct {
 	messageEncoder
 	reg    *interop.Registry
 	head   dragoman.Response
-	chunk  []byte // scratch
-	native bool   // the events at hand were already written as a chunk
+	tail   *dragoman.Response // what the last chunk tells of the whole
+	native bool               // the events at hand were already written as a chunk
 	parts  map[[2]int]*sentPart
 	calls  map[int]int  // calls begun, by choice
 	spoke  map[int]bool // choices that had their role
@@ -63,9 +64,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if !e.native {
 			return dst, nil
 		}
-		if bytes.Contains(ev.Raw, []byte("[DONE]")) {
-			e.done = true
-		}
+		e.done = e.done || isDone(ev.Raw)
 		return e.spliceModel(dst, ev.Raw), nil
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
@@ -78,29 +77,50 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseEnd:
 		dst = e.responseEnd(dst, ev)
 	case *dragoman.StreamError:
-		dst = e.failure(dst, ev.Err)
+		err := ev.Err
+		if err == nil {
+			err = incomplete()
+		}
+		dst = e.failure(dst, err)
 	}
 	return dst, nil
+}
+
+// dataLine finds the data of a native event that has one line of it.
+func dataLine(raw []byte) (start, end int) {
+	for at := 0; at < len(raw); {
+		line := raw[at:]
+		if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
+			line = line[:i]
+		}
+		if bytes.HasPrefix(line, []byte("data:")) {
+			return at + len("data:"), at + len(line)
+		}
+		at += len(line) + 1
+	}
+	return 0, 0
+}
+
+// isDone reports whether a native event is the terminal marker. A text that
+// holds the same word is not (quirk J4).
+func isDone(raw []byte) bool {
+	start, end := dataLine(raw)
+	return string(bytes.TrimSpace(raw[start:end])) == "[DONE]"
 }
 
 // spliceModel writes a native event with the model that the caller asked for;
 // every other byte stays.
 func (e *streamEncoder) spliceModel(dst, raw []byte) []byte {
-	if e.o.Model == "" {
-		return append(dst, raw...)
+	start, end := dataLine(raw)
+	doc := raw[start:end]
+	if e.o.Model != "" && len(doc) > 0 {
+		if out, err := jsonwire.ReplaceString(doc, e.o.Model, []string{"model"}); err == nil {
+			doc = out
+		}
 	}
-	i := bytes.IndexByte(raw, '{')
-	j := bytes.LastIndexByte(raw, '}')
-	if i < 0 || j < i {
-		return append(dst, raw...)
-	}
-	doc, err := jsonwire.ReplaceString(raw[i:j+1], e.o.Model, []string{"model"})
-	if err != nil {
-		return append(dst, raw...)
-	}
-	dst = append(dst, raw[:i]...)
+	dst = append(dst, raw[:start]...)
 	dst = append(dst, doc...)
-	return append(dst, raw[j+1:]...)
+	return append(dst, raw[end:]...)
 }
 
 func inc(m *map[int]int, k int) int {
@@ -151,6 +171,10 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	}
 	w.EndObject()
 	w.EndArray()
+	if e.tail != nil {
+		w.StringFieldIf("service_tier", orElse(e.tail.ServiceTier, e.head.ServiceTier))
+		extra.Write(w, e.tail.Extra, name, "")
+	}
 	w.EndObject()
 	return sse.Append(dst, "", w.Buf)
 }
@@ -165,12 +189,8 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	case *dragoman.Refusal:
 	case *dragoman.Reasoning:
 		p.field = part.Field
-		if p.field == "" || p.field == fieldThinking {
+		if p.field == "" {
 			p.field = e.target.Caps.ReasoningField
-		}
-		p.mute = p.field == ""
-		if p.mute {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "reasoning has no place in a Chat stream")
 		}
 	case *dragoman.ToolCall:
 		if part.Hosted {
@@ -218,6 +238,9 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	if p == nil || p.mute || p.wrapped || ev.Text == "" {
 		return dst
 	}
+	if p.part.Kind() == dragoman.KindReasoning && p.field == "" {
+		return dst // its end shows whether there is a place for it
+	}
 	text := ev.Text
 	p.sent += len(text)
 	return e.text(dst, ev.Choice, p, text)
@@ -235,7 +258,14 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) [
 		case *dragoman.Refusal:
 			w.StringField("refusal", text)
 		case *dragoman.Reasoning:
-			w.StringField(p.field, text)
+			if p.field != fieldThinking {
+				w.StringField(p.field, text)
+				break
+			}
+			w.Key("content")
+			w.BeginArray()
+			w.Raw(thinkingRecord(text))
+			w.EndArray()
 		case *dragoman.ToolCall:
 			e.callDelta(w, p, part, text, false)
 		}
@@ -255,7 +285,14 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	case *dragoman.Refusal:
 		full = part.Text
 	case *dragoman.Reasoning:
-		full = visible(part)
+		if p.field != "" {
+			full = visible(part)
+		} else if part.Details == nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "reasoning has no place in a Chat stream")
+		}
+		if part.Details != nil && p.field != fieldThinking {
+			dst = e.details(e.rest(dst, ev.Choice, p, full), ev.Choice, part)
+		}
 		if part.Signature != "" || part.Encrypted != "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "opaque reasoning has no place in a Chat stream")
 		}
@@ -264,16 +301,60 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		if p.wrapped {
 			obj, _ := part.Object()
 			full = string(obj)
-		} else if full == "" && part.Payload == dragoman.PayloadObject && p.sent == 0 {
-			full = "{}"
+		} else if part.Payload == dragoman.PayloadObject && p.sent == 0 && part.Problem == nil {
+			obj, _ := part.Object() // none, in the one spelling all clients read (quirk B2)
+			full = string(obj)
+		}
+		extra.Report(e.rep, part.Extra, name, extra.At("/output"))
+		if part.Extra.For(name) != nil {
+			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
 		}
 	}
+	return e.rest(dst, ev.Choice, p, full)
+}
+
+// callExtras writes the members of a call that are not modelled: a signature
+// that must go back, for one.
+func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
+	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
+		w.Key("tool_calls")
+		w.BeginArray()
+		w.BeginObject()
+		w.IntField("index", p.index)
+		for _, kind := range []string{"function", "custom"} {
+			if extra.Has(c.Extra, name, "/"+kind) {
+				w.Key(kind)
+				w.BeginObject()
+				extra.Write(w, c.Extra, name, "/"+kind)
+				w.EndObject()
+			}
+		}
+		extra.Write(w, c.Extra, name, "")
+		w.EndObject()
+		w.EndArray()
+	})
+}
+
+// rest writes what the deltas left out of a part's text.
+func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) []byte {
 	if p.sent >= len(full) {
 		return dst
 	}
 	rest := full[p.sent:]
 	p.sent = len(full)
-	return e.text(dst, ev.Choice, p, rest)
+	return e.text(dst, choice, p, rest)
+}
+
+// details writes the reasoning records that a client must send back.
+func (e *streamEncoder) details(dst []byte, choice int, part *dragoman.Reasoning) []byte {
+	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
+		w.Key("reasoning_details")
+		w.BeginArray()
+		for _, d := range part.Details {
+			w.Raw(d)
+		}
+		w.EndArray()
+	})
 }
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte {
@@ -284,9 +365,14 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 			if !exact {
 				e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
 			}
+			if i == 0 {
+				e.tail = &ev.Response
+			}
 			dst = e.write(dst, i, word, nil)
+			e.tail = nil
 		}
-		if e.o.StreamUsage {
+		extra.ReportEcho(e.rep, ev.Response.Extra, name, extra.At(""))
+		if e.o.StreamUsage && (ev.Usage.Input.Known || ev.Usage.Output.Known) { // unknown is not zero
 			dst = e.usage(dst, ev.Usage)
 		}
 	}
@@ -338,8 +424,12 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 		return dst, nil
 	}
 	e.native = false
-	return e.failure(dst, &dragoman.APIError{
+	return e.failure(dst, incomplete()), nil
+}
+
+func incomplete() *dragoman.APIError {
+	return &dragoman.APIError{
 		Class: dragoman.ErrorServer, Message: "the stream ended before the response was complete",
 		Err: dragoman.ErrIncompleteStream,
-	}), nil
+	}
 }

@@ -4,6 +4,7 @@
 package extra
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,25 +16,36 @@ import (
 // Path is a place in a document: a JSON pointer built only when it is asked
 // for, because most places have nothing to report.
 type Path struct {
-	Prefix string
-	Index  int // -1: Prefix is the whole path
+	prefix string
+	index  int // -1: prefix is the whole path
+	member string
+	sub    int // of member, where there is one
 }
 
 // At is the path of prefix itself.
-func At(prefix string) Path { return Path{Prefix: prefix, Index: -1} }
+func At(prefix string) Path { return Path{prefix: prefix, index: -1} }
 
 // Elem is the path of element i of prefix.
-func Elem(prefix string, i int) Path { return Path{Prefix: prefix, Index: i} }
+func Elem(prefix string, i int) Path { return Path{prefix: prefix, index: i} }
 
 func (p Path) String() string {
-	if p.Index < 0 {
-		return p.Prefix
+	if p.index < 0 {
+		return p.prefix
 	}
-	return p.Prefix + "/" + strconv.Itoa(p.Index)
+	if p.member == "" {
+		return p.prefix + "/" + strconv.Itoa(p.index)
+	}
+	return p.prefix + "/" + strconv.Itoa(p.index) + "/" + p.member + "/" + strconv.Itoa(p.sub)
 }
 
 // Elem is the path of element i of member name of p.
-func (p Path) Elem(name string, i int) Path { return Path{Prefix: p.String() + "/" + name, Index: i} }
+func (p Path) Elem(name string, i int) Path {
+	if p.index < 0 || p.member != "" {
+		return Path{prefix: p.String() + "/" + name, index: i}
+	}
+	p.member, p.sub = name, i
+	return p
+}
 
 // Escape writes a member's name as a segment of a JSON pointer.
 func Escape(name string) string {
@@ -52,25 +64,47 @@ func unescape(segment string) string {
 
 // Add keeps the member name below prefix (a pointer, or empty) in *e.
 func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) {
+	if f := find(*e, prefix, name); f != nil {
+		f.Value = raw
+		return
+	}
 	if *e == nil {
 		*e = &dragoman.Extra{Dialect: d}
 	}
-	path := prefix + "/" + Escape(string(name))
-	// Of a repeated name the last value counts, in the place of the first. In
-	// a long list that is settled by settled, or a hostile object with a
-	// million members would cost the square of it.
-	if len((*e).Fields) < short {
-		for i := range (*e).Fields {
-			if (*e).Fields[i].Path == path {
-				(*e).Fields[i].Value = raw
-				return
-			}
-		}
-	}
-	(*e).Fields = append((*e).Fields, dragoman.Field{Path: path, Value: raw})
+	(*e).Fields = append((*e).Fields, dragoman.Field{Path: prefix + "/" + Escape(string(name)), Value: raw})
 }
 
-// short is how many fields Add searches for a repeated name.
+// AddCopy is Add with a copy of raw, made only when it says something new: the
+// chunks of a stream repeat their members, in memory that is used again.
+func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) {
+	if f := find(*e, prefix, name); f != nil && bytes.Equal(f.Value, raw) {
+		return
+	}
+	Add(e, d, prefix, name, bytes.Clone(raw))
+}
+
+// find returns the field of a member, in a list that is short. Of a repeated
+// name the last value counts, in the place of the first; in a long list that
+// is settled by settled, or a hostile object with a million members would cost
+// the square of it.
+func find(e *dragoman.Extra, prefix string, name []byte) *dragoman.Field {
+	if e == nil || len(e.Fields) >= short {
+		return nil
+	}
+	escaped := bytes.ContainsAny(name, "~/")
+	for i := range e.Fields {
+		path := e.Fields[i].Path
+		if !strings.HasPrefix(path, prefix) || len(path) <= len(prefix) || path[len(prefix)] != '/' {
+			continue
+		}
+		if rest := path[len(prefix)+1:]; rest == string(name) && !escaped || escaped && rest == Escape(string(name)) {
+			return &e.Fields[i]
+		}
+	}
+	return nil
+}
+
+// short is how many fields are searched for a repeated name.
 const short = 64
 
 // settled returns the fields with each path once.
@@ -136,6 +170,16 @@ func empty(v []byte) bool {
 
 // Report reports the members as lost, unless they are of dialect d.
 func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
+	report(rep, e, d, at, dragoman.Warn)
+}
+
+// ReportEcho reports members of a response that are lost. They are what a
+// provider says about itself and the request it got, and no part of the answer.
+func ReportEcho(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
+	report(rep, e, d, at, dragoman.Info)
+}
+
+func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path, severity dragoman.Severity) {
 	if e == nil || e.Dialect == d {
 		return
 	}
@@ -143,6 +187,11 @@ func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		if empty(f.Value) {
 			continue
 		}
-		rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+f.Path, "%s has no such member", d)
+		s := severity
+		switch f.Path {
+		case "/id", "/status": // the wire's own bookkeeping of an item
+			s = dragoman.Info
+		}
+		rep.Addf(dragoman.Dropped, s, at.String()+f.Path, "%s has no such member", d)
 	}
 }

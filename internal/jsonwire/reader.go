@@ -17,15 +17,20 @@
 // Errors stick: after the first one every loop ends and every read returns a
 // zero value, so a decoder checks once. Null reads as the zero value of
 // whatever is asked for, because real servers write null for everything.
+//
+// A loop costs no allocation as long as it is not nested deep within one
+// function: write a function for each level.
 package jsonwire
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,8 +88,19 @@ func (r *Reader) Err() error { return r.err }
 // has one.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
-		r.err = &Error{Pointer: string(r.dec.StackPointer()), Offset: r.dec.InputOffset(), Err: err}
+		r.err = &Error{Pointer: clip(r.dec.StackPointer()), Offset: r.dec.InputOffset(), Err: err}
 	}
+}
+
+// maxPointer bounds the pointer of an error: a hostile document must not
+// decide how long the error is that a person or a model reads.
+const maxPointer = 256
+
+func clip(p jsontext.Pointer) string {
+	if len(p) <= maxPointer {
+		return string(p)
+	}
+	return strings.ToValidUTF8(string(p[:maxPointer]), "") + "…"
 }
 
 func (r *Reader) fail(err error) {
@@ -93,8 +109,11 @@ func (r *Reader) fail(err error) {
 	}
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
-		r.err = &Error{Pointer: string(syn.JSONPointer), Offset: syn.ByteOffset, Err: syn.Err}
+		r.err = &Error{Pointer: clip(syn.JSONPointer), Offset: syn.ByteOffset, Err: syn.Err}
 		return
+	}
+	if err == io.EOF { // an empty document; there is nothing to end well
+		err = io.ErrUnexpectedEOF
 	}
 	r.Fail(err)
 }
@@ -110,19 +129,33 @@ func (r *Reader) End() error {
 // Pointer returns the JSON pointer of the value just read or being read.
 func (r *Reader) Pointer() string { return string(r.dec.StackPointer()) }
 
+// Offset returns the byte after the value or token just read.
+func (r *Reader) Offset() int64 { return r.dec.InputOffset() }
+
+// Ahead returns the document from the next value on, to look at what a loop
+// will come to later.
+func (r *Reader) Ahead() []byte {
+	return bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n,:")
+}
+
 // Kind returns the kind of the next value: one of n t f " 0 { [ — or 0 after
 // an error.
 func (r *Reader) Kind() jsontext.Kind {
 	if r.err != nil {
 		return 0
 	}
-	k := r.dec.PeekKind()
-	if k == 0 {
+	switch k := r.dec.PeekKind(); k {
+	case 0, '}', ']':
 		// Reading reports why there is no next value.
 		_, err := r.dec.ReadToken()
+		if err == nil {
+			err = errors.New("want a value, have the end of the list")
+		}
 		r.fail(err)
+		return 0
+	default:
+		return k
 	}
-	return k
 }
 
 // Null consumes a null and reports whether there was one.
@@ -134,7 +167,7 @@ func (r *Reader) Null() bool {
 	return r.err == nil
 }
 
-// Mistyped fails with what was expected and what was found.
+// mistyped fails with what was expected and what was found.
 func (r *Reader) mistyped(want string) {
 	k := r.Kind()
 	if r.err != nil {
@@ -146,7 +179,7 @@ func (r *Reader) mistyped(want string) {
 		return
 	}
 	e := &Error{
-		Pointer: string(r.dec.StackPointer()),
+		Pointer: clip(r.dec.StackPointer()),
 		Offset:  r.dec.InputOffset() - int64(len(v)),
 		Err:     fmt.Errorf("want %s, have %s", want, kindName(k)),
 	}
@@ -212,11 +245,24 @@ func (r *Reader) Object() iter.Seq[[]byte] {
 
 func (r *Reader) unquoteKey(name []byte) []byte {
 	inner := name[1 : len(name)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+	if plain(inner) {
 		return inner
 	}
 	r.key, _ = jsontext.AppendUnquote(r.key[:0], name)
 	return r.key
+}
+
+// plain reports whether the inside of a quoted string is the string itself.
+func plain(inner []byte) bool {
+	if len(inner) > 32 {
+		return bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner)
+	}
+	for _, c := range inner {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner)
+		}
+	}
+	return true
 }
 
 // Array loops over the elements of the next value, which must be an array or
@@ -243,8 +289,12 @@ func (r *Reader) Array() iter.Seq[int] {
 				}
 				return
 			}
+			mark := r.dec.InputOffset()
 			if r.Kind() == 0 || !yield(i) {
 				return
+			}
+			if r.dec.InputOffset() == mark { // or the loop would never end
+				r.Skip()
 			}
 		}
 	}
@@ -296,6 +346,20 @@ func (r *Reader) String() string {
 	return string(r.unquote(q))
 }
 
+// Again consumes a string that is most likely have once more, as the members
+// that every chunk of a stream repeats. It copies only what differs; null and
+// the empty string are the empty string.
+func (r *Reader) Again(have string) string {
+	q := r.quoted("a string")
+	if len(q) <= 2 {
+		return ""
+	}
+	if s := r.unquote(q); string(s) != have {
+		return string(s)
+	}
+	return have
+}
+
 // AppendString consumes a string and appends it to dst.
 func (r *Reader) AppendString(dst []byte) []byte {
 	q := r.quoted("a string")
@@ -329,11 +393,17 @@ func (r *Reader) Number() string {
 	case '0':
 		return string(r.Raw())
 	case '"':
-		mark := r.dec.InputOffset()
-		s := r.String()
-		if _, err := strconv.ParseFloat(s, 64); err != nil || s == "" {
-			if r.err == nil {
-				r.err = &Error{Pointer: r.Pointer(), Offset: mark, Err: fmt.Errorf("want a number, have the string %.40q", s)}
+		q := r.Raw()
+		if r.err != nil {
+			return ""
+		}
+		s := string(r.unquote(q))
+		// Only JSON's own spelling: "NaN" or "0x1p4" would break the next wire.
+		if v := jsontext.Value(s); v.Kind() != '0' || !v.IsValid() || strings.TrimSpace(s) != s {
+			r.err = &Error{
+				Pointer: clip(r.dec.StackPointer()),
+				Offset:  r.dec.InputOffset() - int64(len(q)),
+				Err:     fmt.Errorf("want a number, have the string %.40q", s),
 			}
 			return ""
 		}
@@ -350,7 +420,16 @@ func (r *Reader) Number() string {
 // saturates: counters of real servers are not always clean, and none of them
 // is worth a lost response.
 func (r *Reader) Int() int64 {
-	s := r.Number()
+	var s string
+	if r.Kind() == '0' {
+		raw := r.Raw()
+		if n, ok := smallInt(raw); ok {
+			return n
+		}
+		s = string(raw)
+	} else {
+		s = r.Number()
+	}
 	if s == "" {
 		return 0
 	}
@@ -366,4 +445,18 @@ func (r *Reader) Int() int64 {
 	default:
 		return int64(f)
 	}
+}
+
+// smallInt reads what a counter usually is: up to 18 digits.
+func smallInt(raw []byte) (n int64, ok bool) {
+	if len(raw) == 0 || len(raw) > 18 {
+		return 0, false
+	}
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }

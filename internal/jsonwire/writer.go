@@ -3,6 +3,7 @@ package jsonwire
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -54,7 +55,45 @@ func (w *Writer) QuotedKey(name string) {
 // String writes a string; what is not UTF-8 becomes U+FFFD (quirk C17).
 func (w *Writer) String(s string) {
 	w.sep()
-	w.Buf, _ = jsontext.AppendQuote(w.Buf, s)
+	w.Buf = appendQuote(w.Buf, s)
+}
+
+// appendQuote is jsontext.AppendQuote, which goes byte by byte, for text of
+// which most is written as it is.
+func appendQuote(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		dst, _ = jsontext.AppendQuote(dst, s)
+		return dst
+	}
+	dst = append(dst, '"')
+	start := 0 // of what was not written yet
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			const hex = "0123456789abcdef"
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
 }
 
 // Raw writes a JSON value as it is; the caller vouches that it is one.
@@ -118,13 +157,18 @@ func Splice(data []byte, edits ...Edit) []byte {
 
 // ReplaceString returns doc with the string values at the given paths of
 // object members replaced by value. A path that is absent, or does not hold a
-// string, is left alone. Of a repeated member the last one counts, as for a
-// reader.
+// string, is left alone, and so is a string that says value already, in
+// whatever spelling ("a\/b"). A repeated member is replaced each time: readers
+// disagree on which one counts.
 func ReplaceString(doc []byte, value string, paths ...[]string) ([]byte, error) {
 	r := NewReader(doc)
 	quoted, _ := jsontext.AppendQuote(nil, value)
 	var edits []Edit
-	r.findStrings(paths, func(start, end int64) { edits = append(edits, Edit{start, end, quoted}) })
+	r.findStrings(paths, func(start, end int64) {
+		if string(r.unquote(doc[start:end])) != value {
+			edits = append(edits, Edit{start, end, quoted})
+		}
+	})
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -42,17 +42,25 @@ type Parser struct {
 	pos     int    // start of the line being read
 	scan    int    // where to look for its end
 	name    []byte
-	data    []byte
+	data    span   // of the only data line, within buf
+	joined  []byte // several data lines, instead
 	hasData bool
 	started bool
 }
 
+// span is a stretch of the buffer.
+type span struct{ start, end int }
+
 // Feed takes the next bytes and calls emit for every event they complete. It
 // returns the first error of emit, after which the parser must not be used.
 func (p *Parser) Feed(b []byte, emit func(Event) error) error {
-	if !p.started && len(p.buf)+len(b) > 0 {
+	if need := len(p.buf) + len(b); need > cap(p.buf) {
+		// Double, where append would grow a long event by a quarter at a time.
+		p.buf = append(make([]byte, 0, max(need, 2*cap(p.buf))), p.buf...)
+	}
+	p.buf = append(p.buf, b...)
+	if !p.started && len(p.buf) > 0 {
 		// A BOM may come in pieces.
-		p.buf = append(p.buf, b...)
 		bom := []byte("\xef\xbb\xbf")
 		if len(p.buf) < len(bom) && bytes.HasPrefix(bom, p.buf) {
 			return nil
@@ -61,8 +69,6 @@ func (p *Parser) Feed(b []byte, emit func(Event) error) error {
 		if bytes.HasPrefix(p.buf, bom) {
 			p.pos, p.scan = len(bom), len(bom)
 		}
-	} else {
-		p.buf = append(p.buf, b...)
 	}
 	return p.lines(emit, false)
 }
@@ -74,7 +80,7 @@ func (p *Parser) Close(emit func(Event) error) error {
 		return err
 	}
 	if p.pos < len(p.buf) {
-		p.line(p.buf[p.pos:])
+		p.line(span{p.pos, len(p.buf)})
 		p.pos = len(p.buf)
 	}
 	if p.hasData {
@@ -84,14 +90,30 @@ func (p *Parser) Close(emit func(Event) error) error {
 }
 
 func (p *Parser) lines(emit func(Event) error, closing bool) error {
+	limit := p.Max
+	if limit == 0 {
+		limit = DefaultMaxEvent
+	}
 	start := 0 // of the event being read, within buf
+	lf := -1   // the next LF, len(buf) if there is none; stale when below scan
 	for {
-		i := indexEOL(p.buf[p.scan:])
-		if i < 0 {
-			p.scan = len(p.buf)
+		// Each LF is looked for once, and a CR only before it: linear whatever
+		// the mix of line ends.
+		if lf < p.scan {
+			if lf = bytes.IndexByte(p.buf[p.scan:], '\n'); lf < 0 {
+				lf = len(p.buf)
+			} else {
+				lf += p.scan
+			}
+		}
+		end := lf
+		if i := bytes.IndexByte(p.buf[p.scan:lf], '\r'); i >= 0 {
+			end = p.scan + i
+		}
+		if end == len(p.buf) {
+			p.scan = end
 			break
 		}
-		end := p.scan + i
 		next := end + 1
 		if p.buf[end] == '\r' {
 			if next == len(p.buf) && !closing {
@@ -103,11 +125,15 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 				next++
 			}
 		}
-		line := p.buf[p.pos:end]
+		line := span{p.pos, end}
 		p.pos, p.scan = next, next
-		if len(line) > 0 {
+		if line.end > line.start {
 			p.line(line)
 			continue
+		}
+		// Whether an event is too long must not depend on where it was cut.
+		if next-start > limit {
+			return ErrTooLong
 		}
 		if err := p.dispatchFrom(start, next, emit); err != nil {
 			return err
@@ -118,10 +144,7 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 	if start > 0 {
 		n := copy(p.buf, p.buf[start:])
 		p.buf, p.pos, p.scan = p.buf[:n], p.pos-start, p.scan-start
-	}
-	limit := p.Max
-	if limit == 0 {
-		limit = DefaultMaxEvent
+		p.data.start, p.data.end = p.data.start-start, p.data.end-start
 	}
 	if len(p.buf) > limit {
 		return ErrTooLong
@@ -129,19 +152,8 @@ func (p *Parser) lines(emit func(Event) error, closing bool) error {
 	return nil
 }
 
-func indexEOL(b []byte) int {
-	i := bytes.IndexByte(b, '\n')
-	window := b
-	if i >= 0 {
-		window = b[:i]
-	}
-	if j := bytes.IndexByte(window, '\r'); j >= 0 {
-		return j
-	}
-	return i
-}
-
-func (p *Parser) line(line []byte) {
+func (p *Parser) line(at span) {
+	line := p.buf[at.start:at.end]
 	field, value, found := bytes.Cut(line, []byte{':'})
 	if found && len(field) == 0 {
 		return // a comment (quirk C15)
@@ -149,10 +161,15 @@ func (p *Parser) line(line []byte) {
 	value = bytes.TrimPrefix(value, []byte{' '})
 	switch string(field) {
 	case "data":
-		if p.hasData {
-			p.data = append(p.data, '\n')
+		switch {
+		case !p.hasData:
+			p.data, p.joined = span{at.end - len(value), at.end}, p.joined[:0]
+		case len(p.joined) == 0:
+			p.joined = append(p.joined, p.buf[p.data.start:p.data.end]...)
+			fallthrough
+		default:
+			p.joined = append(append(p.joined, '\n'), value...)
 		}
-		p.data = append(p.data, value...)
 		p.hasData = true
 	case "event":
 		p.name = append(p.name[:0], value...)
@@ -166,8 +183,14 @@ func (p *Parser) dispatch(end int, emit func(Event) error) error {
 }
 
 func (p *Parser) dispatchFrom(start, end int, emit func(Event) error) error {
-	ev := Event{Name: p.name, Data: p.data, HasData: p.hasData, Raw: p.buf[start:end]}
-	p.name, p.data, p.hasData = p.name[:0], p.data[:0], false
+	ev := Event{Name: p.name, HasData: p.hasData, Raw: p.buf[start:end]}
+	switch {
+	case len(p.joined) > 0:
+		ev.Data = p.joined
+	case p.hasData:
+		ev.Data = p.buf[p.data.start:p.data.end]
+	}
+	p.name, p.joined, p.hasData = p.name[:0], p.joined[:0], false
 	return emit(ev)
 }
 

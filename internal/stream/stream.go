@@ -43,6 +43,9 @@ func (p *Parts) Use(emit func(dragoman.Event) error) { p.emit, p.err = emit, nil
 // Err returns the first error of emit.
 func (p *Parts) Err() error { return p.err }
 
+// Send emits an event of the whole response, after those of its parts so far.
+func (p *Parts) Send(ev dragoman.Event) { p.send(ev) }
+
 func (p *Parts) send(ev dragoman.Event) {
 	if p.err == nil {
 		p.err = p.emit(ev)
@@ -72,7 +75,7 @@ func (p *Part) Append(text string) {
 	if p == nil || p.ended || text == "" {
 		return
 	}
-	p.Text = append(p.Text, text...)
+	p.Text = grow(p.Text, text)
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text})
 }
 
@@ -81,8 +84,17 @@ func (p *Part) Append(text string) {
 // the end.
 func (p *Part) Hold(text string) {
 	if p != nil && !p.ended {
-		p.Text = append(p.Text, text...)
+		p.Text = grow(p.Text, text)
 	}
+}
+
+// grow appends. A buffer that is full is doubled, where append would enlarge a
+// long text by a quarter at a time and copy it over and over.
+func grow(b []byte, text string) []byte {
+	if need := len(b) + len(text); need > cap(b) {
+		b = append(make([]byte, 0, max(need, 2*cap(b), 64)), b...)
+	}
+	return append(b, text...)
 }
 
 // AppendSummary adds a fragment to the n-th summary, counted from 0. MaxParts
@@ -95,7 +107,7 @@ func (p *Part) AppendSummary(n int, text string) {
 		p.Summary = append(p.Summary, nil)
 		p.owner.sums++
 	}
-	p.Summary[n] = append(p.Summary[n], text...)
+	p.Summary[n] = grow(p.Summary[n], text)
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text, Summary: n + 1})
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,24 +40,26 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 	return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
 }
 
-// EncodeRegistry returns the registry to encode a request with. Its target has
-// the dialect filled in, and ids that the target minted itself are kept.
+// EncodeRegistry returns the registry to encode a request with, or an answer
+// where req is nil. Its target has the dialect filled in, and ids that the
+// target minted itself are kept.
 func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
 	reg := o.Registry
 	if reg == nil {
 		reg = newRegistry(req, limits, o)
 	}
-	if req != nil {
-		target := reg.Target().Origin()
-		for i := range req.Messages {
-			m := &req.Messages[i]
-			if !m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider) {
-				continue
-			}
-			for _, p := range m.Parts {
-				if c, ok := p.(*dragoman.ToolCall); ok && !c.Synthetic {
-					reg.KeepID(c.ID)
-				}
+	if req == nil {
+		return reg.ForAnswer()
+	}
+	target := reg.Target().Origin()
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if !m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider) {
+			continue
+		}
+		for _, p := range m.Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok && !c.Synthetic {
+				reg.KeepID(c.ID)
 			}
 		}
 	}
@@ -69,7 +72,7 @@ func newRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Encode
 	if t.Model == "" && req != nil {
 		t.Model = req.Model
 	}
-	opts := interop.Options{Target: t, Limits: limits}
+	opts := interop.Options{Target: t, Limits: limits, Schemas: o.Schemas}
 	if req != nil {
 		opts.Tools, opts.Contributions = req.Tools, req.Contributions
 	}
@@ -141,6 +144,82 @@ func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits drago
 		origin = r.Origin
 	}
 	return origin.Matches(target.Origin(), limits.Replay.Reasoning)
+}
+
+// OutputName is the name of an output schema as OpenAI's wires demand it:
+// present, and of few characters (quirk F5).
+func OutputName(n string, rep *dragoman.Report) string {
+	const fallback = "response"
+	if n == "" {
+		rep.Addf(dragoman.Synthesised, dragoman.Info, "/output/name", "the wire demands a name; %q written", fallback)
+		return fallback
+	}
+	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
+	if interop.Legal(n, rule) {
+		return n
+	}
+	b := []byte(n)
+	if len(b) > rule.Max {
+		b = b[:rule.Max]
+	}
+	for i := range b {
+		if !interop.Legal(string(b[i:i+1]), rule) {
+			b[i] = '_'
+		}
+	}
+	rep.Addf(dragoman.Renamed, dragoman.Info, "/output/name", "schema name %q written as %q", n, b)
+	return string(b)
+}
+
+// WithCache returns the parts of a message with its cache hint on the last part
+// that can carry one, for wires that mark parts and not messages. ok is false
+// when no part can.
+func WithCache(parts []dragoman.Part, hint *dragoman.CacheHint) (out []dragoman.Part, ok bool) {
+	for i := len(parts) - 1; i >= 0; i-- {
+		switch p := parts[i].(type) {
+		case *dragoman.Text:
+			marked := *p
+			marked.Cache = hint
+			out = slices.Clone(parts)
+			out[i] = &marked
+			return out, true
+		case *dragoman.Media:
+			marked := *p
+			marked.Cache = hint
+			out = slices.Clone(parts)
+			out[i] = &marked
+			return out, true
+		}
+	}
+	return parts, false
+}
+
+// CountCacheHints counts the breakpoints a request's messages ask for.
+func CountCacheHints(req *dragoman.Request) int {
+	n := 0
+	count := func(parts []dragoman.Part) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if p.Cache != nil {
+					n++
+				}
+			case *dragoman.Media:
+				if p.Cache != nil {
+					n++
+				}
+			}
+		}
+	}
+	count(req.Instructions)
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Cache != nil {
+			n++
+		}
+		count(m.Parts)
+	}
+	return n
 }
 
 // SyntheticID makes the id of a call that came without one, from the caller's
@@ -238,4 +317,46 @@ func PlainMessage(status int, body []byte) string {
 		s = http.StatusText(status)
 	}
 	return s
+}
+
+// RequestSize is about how many bytes a request takes on a wire, so that a
+// long one is written without growing its buffer.
+func RequestSize(req *dragoman.Request) int {
+	n := 1024 + partsSize(req.Instructions)
+	for i := range req.Messages {
+		n += 64 + partsSize(req.Messages[i].Parts)
+	}
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		size := len(t.Parameters) + len(t.Description) + len(t.OutputSchema)
+		if t.Source != nil {
+			size = max(size, len(t.Source.JSON))
+		}
+		n += 128 + size
+	}
+	return n + n/8 // escapes
+}
+
+func partsSize(parts []dragoman.Part) int {
+	n := 0
+	for _, p := range parts {
+		n += 64
+		switch p := p.(type) {
+		case *dragoman.Text:
+			n += len(p.Text)
+		case *dragoman.Reasoning:
+			n += len(p.Text) + len(p.Encrypted) + len(p.Signature)
+		case *dragoman.Media:
+			n += len(p.Base64) + len(p.Text) + len(p.URL)
+		case *dragoman.ToolCall:
+			n += 64 + len(p.Arguments)
+		case *dragoman.ToolResult:
+			n += 64 + partsSize(p.Content)
+		case *dragoman.Data:
+			n += len(p.JSON)
+		case *dragoman.Opaque:
+			n += len(p.JSON)
+		}
+	}
+	return n
 }

@@ -1,0 +1,82 @@
+# Shared by run and long. Sourced, never run.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+not_run=()
+
+section() { printf '\n=== %s (%ds)\n' "$*" "$SECONDS"; }
+
+# The race detector needs cgo and a C compiler.
+have_race() { [ "$(CGO_ENABLED=1 go env CGO_ENABLED)" = 1 ] && command -v "$(go env CC)" >/dev/null; }
+
+# tools_dir prints the cache directory of the tools pinned in tools/go.mod.
+tools_dir() {
+	local key
+	key=$(cat tools/go.mod tools/go.sum | sha256sum | cut -c1-16)
+	printf '%s/dragoman-tools/%s-%s' "${XDG_CACHE_HOME:-$HOME/.cache}" "$(go env GOVERSION)" "$key"
+}
+
+# tool prints the path of a pinned tool and builds it once. It returns 2 when
+# its modules are not in the cache and there is no network to get them from.
+tool() {
+	local name=$1 package=$2 dir log
+	dir=$(tools_dir)
+	if [ ! -x "$dir/$name" ]; then
+		mkdir -p "$dir"
+		printf 'building %s; the next run finds it in %s\n' "$name" "$dir" >&2
+		if ! log=$(cd tools && CGO_ENABLED=0 go build -o "$dir/$name.$$" "$package" 2>&1); then
+			tail -n 20 <<<"$log" >&2
+			if grep -qE 'dial tcp|no such host|i/o timeout|connection refused|GOPROXY=off' <<<"$log"; then
+				return 2
+			fi
+			return 1
+		fi
+		mv "$dir/$name.$$" "$dir/$name"
+	fi
+	printf '%s/%s' "$dir" "$name"
+}
+
+# nested_modules lists the directories of nested modules that have code.
+nested_modules() {
+	git ls-files --cached --others --exclude-standard -- '*/go.mod' | sed 's,/go\.mod$,,' |
+		grep -v -e '^tools$' -e 'testdata' | sort || true
+}
+
+# fuzz_targets prints "package target" for every fuzz target of the module.
+fuzz_targets() {
+	local list
+	list=$(go test -list '^Fuzz' ./...) || {
+		printf '%s\n' "$list" >&2
+		return 1
+	}
+	awk '/^Fuzz/ { names[n++] = $1 } $1 == "ok" { for (i = 0; i < n; i++) print $2, names[i]; n = 0 }' <<<"$list"
+}
+
+# fuzz runs one target. The fuzzer sometimes reports its own deadline as a
+# failure (golang/go#48591); that, and nothing else, is tried once more.
+fuzz() {
+	local package=$1 target=$2 time=$3 out attempt
+	for attempt in 1 2; do
+		if out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 2s -parallel 2 "$package" 2>&1); then
+			printf '%s %s: %s\n' "${package##*/dragoman/}" "$target" "$(grep -o 'execs: [0-9]*' <<<"$out" | tail -n 1)"
+			return 0
+		fi
+		if [ "$attempt" = 2 ] || ! grep -q 'context deadline exceeded' <<<"$out" || grep -q 'Failing input' <<<"$out"; then
+			break
+		fi
+	done
+	printf '%s\n' "$out"
+	return 1
+}
+
+fuzz_all() {
+	local targets package target
+	targets=$(fuzz_targets)
+	if [ -z "$targets" ]; then
+		echo "no fuzz targets"
+		return 0
+	fi
+	while read -r package target; do
+		fuzz "$package" "$target" "$1" </dev/null
+	done <<<"$targets"
+}

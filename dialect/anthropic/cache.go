@@ -1,0 +1,154 @@
+package anthropic
+
+import (
+	"bytes"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+// cacheBudget keeps a request within the API's number of cache breakpoints.
+// A later breakpoint remembers all that stands before it, so when there are
+// too many the first ones go, in the order the API reads a prompt: tools,
+// system, messages (quirk D31).
+type cacheBudget struct {
+	// surplus is how many hints are still to be left out.
+	surplus int
+}
+
+var markerName = []byte(`"cache_control"`)
+
+// hints counts the hints of a block: its own and those of a result's content.
+func hints(b *block) int {
+	n := 0
+	if b.cache != nil {
+		n++
+	}
+	if res, ok := b.part.(*dragoman.ToolResult); ok {
+		for _, p := range res.Content {
+			if hintOf(p) != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func hintOf(p dragoman.Part) *dragoman.CacheHint {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Cache
+	case *dragoman.Media:
+		return p.Cache
+	default:
+		return nil
+	}
+}
+
+// fixed counts the markers of a block that we never rewrite.
+func fixed(b *block) int {
+	if o, ok := b.part.(*dragoman.Opaque); ok {
+		return bytes.Count(o.JSON, markerName)
+	}
+	return 0
+}
+
+// plan counts what is asked for and settles how much of it is too much.
+func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, conv *conversation) {
+	n := 0
+	for i := range tools {
+		switch t := &tools[i]; {
+		case t.Kind == dragoman.ToolHosted && t.Source != nil:
+			n += bytes.Count(t.Source.JSON, markerName)
+		case t.Cache != nil && !t.Deferred:
+			n++
+		}
+	}
+	count := func(blocks []block) {
+		for i := range blocks {
+			n += hints(&blocks[i]) + fixed(&blocks[i])
+		}
+	}
+	count(conv.system)
+	for i := range conv.turns {
+		count(conv.turns[i].blocks)
+	}
+	if atEnd {
+		n++
+	}
+	c.surplus = max(n-limit, 0)
+}
+
+func (c *cacheBudget) drop(rep *dragoman.Report, at extra.Path) {
+	c.surplus--
+	rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the API takes four, and later ones cover more")
+}
+
+// tools leaves out the hints of tools that are too many.
+func (c *cacheBudget) tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
+	copied := false
+	for i := range tools {
+		if c.surplus == 0 {
+			break
+		}
+		if tools[i].Cache == nil || tools[i].Deferred || tools[i].Kind == dragoman.ToolHosted {
+			continue
+		}
+		if !copied {
+			tools, copied = slices.Clone(tools), true
+		}
+		tools[i].Cache = nil
+		c.drop(rep, extra.Elem("/tools", i))
+	}
+	return tools
+}
+
+// take returns the hint to write on a block.
+func (c *cacheBudget) take(b *block, rep *dragoman.Report) *dragoman.CacheHint {
+	if b.cache != nil && c.surplus > 0 {
+		c.drop(rep, b.at)
+		return nil
+	}
+	return b.cache
+}
+
+// inside returns the content of a result with the hints to write.
+func (c *cacheBudget) inside(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) []dragoman.Part {
+	copied := false
+	for i, p := range parts {
+		if c.surplus == 0 {
+			break
+		}
+		if hintOf(p) == nil {
+			continue
+		}
+		if !copied {
+			parts, copied = slices.Clone(parts), true
+		}
+		switch p := p.(type) {
+		case *dragoman.Text:
+			t := *p
+			t.Cache, parts[i] = nil, &t
+		case *dragoman.Media:
+			m := *p
+			m.Cache, parts[i] = nil, &m
+		}
+		c.drop(rep, at)
+	}
+	return parts
+}
+
+// cuts reports whether a message would lose a hint, so that it cannot be
+// written in its native form.
+func (c *cacheBudget) cuts(blocks []block) bool {
+	if c.surplus == 0 {
+		return false
+	}
+	for i := range blocks {
+		if hints(&blocks[i]) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+// Package anthropic is the wire language of Anthropic Messages, in both API
+// versions (2023-06-01 and 2026-10-21), and of the servers that speak it.
+//
+//	codec := anthropic.Codec{}
+//	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+//	// send enc.Body, then
+//	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
+//
+// The two versions differ in what they reject, not in shape: the newer one
+// takes no sampling parameters, which [dragoman.Capabilities].NoSampling says.
+//
+// A user message that holds nothing but tool results decodes with
+// [dragoman.RoleTool]; one that holds other blocks beside them stays a user
+// message. Both are user messages on the wire.
+package anthropic
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+const name = dragoman.Anthropic
+
+// DefaultMaxTokens is the max_tokens written where the request asks for none:
+// the wire demands a number. Every model since Claude 3 takes it.
+const DefaultMaxTokens = 4096
+
+// MinThinkingBudget is the least thinking budget the API takes.
+const MinThinkingBudget = 1024
+
+// The formats of native records that are no tool objects.
+const (
+	formatChoice  dragoman.Format = "anthropic.messages.tool_choice"
+	formatDetails dragoman.Format = "anthropic.messages.stop_details"
+	formatError   dragoman.Format = "anthropic.messages.error"
+)
+
+// Codec reads and writes Anthropic Messages. The zero value is ready.
+type Codec struct{}
+
+var _ dialect.Codec = Codec{}
+
+// Dialect implements [dialect.Codec].
+func (Codec) Dialect() dragoman.Dialect { return name }
+
+// Limits implements [dialect.Codec].
+func (Codec) Limits() dragoman.Limits {
+	return dragoman.Limits{
+		Dialect:             name,
+		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128},
+		ID:                  dragoman.IDRule{Chars: "a-zA-Z0-9_-"},
+		SchemaFormats:       []dragoman.Format{dragoman.FormatAnthropicTool},
+		MaxCacheBreakpoints: 4,
+		Replay: dragoman.ReplayRules{
+			Messages: dragoman.MatchDialect,
+			ItemIDs:  dragoman.MatchDialect,
+			// A signature proves a text to the model that wrote it.
+			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchModel,
+		},
+		ResultMedia:    true,
+		ErrorFlag:      true,
+		GroupedResults: true,
+		GrowthExceptions: []string{
+			"cache markers: at most four are written, the last ones",
+			"a late duplicate result replaces the earlier one in its place",
+			"a message that came with its content as a string becomes a list of blocks when it is merged with the next",
+			"white space at the end of an assistant message is cut only while that message is the last",
+			"a system message inside the conversation becomes user text when a user message follows it",
+			"blocks of a turn that is still growing move: results before other blocks, calls behind them",
+			"the message that opens a conversation without any gives way to the first that comes",
+		},
+	}
+}

@@ -1,0 +1,202 @@
+package anthropic
+
+import (
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeError implements [dialect.Codec]. Servers that speak this dialect also
+// answer with the envelopes of others, or none.
+func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
+	e := &dragoman.APIError{Status: status, RequestID: header.Get("request-id"), RetryAfter: wirekit.RetryAfter(header)}
+	r := jsonwire.NewReader(body)
+	if len(body) > 0 && r.Kind() == '{' {
+		readError(r, e)
+	}
+	if r.Err() != nil || e.Message == "" {
+		e.Message = wirekit.PlainMessage(status, body)
+	} else {
+		e.Native = &dragoman.Native{Format: formatError, JSON: body}
+	}
+	e.Class = classOf(e)
+	return e
+}
+
+// readError reads {"type":"error","error":{…},"request_id":…}, or what some
+// server made of it.
+func readError(r *jsonwire.Reader, e *dragoman.APIError) {
+	for key := range r.Object() {
+		switch string(key) {
+		case "error":
+			switch r.Kind() {
+			case '"':
+				e.Message = r.String()
+			case '{':
+				readErrorObject(r, e)
+			default:
+				r.Skip()
+			}
+		case "request_id":
+			if id := text(r); id != "" {
+				e.RequestID = id
+			}
+		case "message", "detail":
+			if s := text(r); e.Message == "" {
+				e.Message = s
+			}
+		default:
+			r.Skip()
+		}
+	}
+}
+
+func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
+	for key := range r.Object() {
+		switch string(key) {
+		case "type":
+			e.Type = text(r)
+		case "message":
+			e.Message = text(r)
+		case "code":
+			if s := text(r); e.Code == "" {
+				e.Code = s
+			}
+		case "param":
+			e.Param = text(r)
+		case "details":
+			if r.Kind() != '{' {
+				r.Skip()
+				continue
+			}
+			for key := range r.Object() {
+				if string(key) == "error_code" {
+					e.Code = text(r)
+				} else {
+					r.Skip()
+				}
+			}
+		default:
+			r.Skip()
+		}
+	}
+}
+
+// text reads a string or the text of a number; anything else is none.
+func text(r *jsonwire.Reader) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case '0':
+		return string(r.Raw())
+	default:
+		r.Skip()
+		return ""
+	}
+}
+
+func classOf(e *dragoman.APIError) dragoman.ErrorClass {
+	switch e.Type {
+	case "invalid_request_error":
+		// The API has no code for these two, only its words.
+		switch {
+		case strings.Contains(e.Message, "prompt is too long"), strings.Contains(e.Message, "exceed context limit"):
+			return dragoman.ErrorContextLength
+		case strings.Contains(e.Message, "credit balance is too low"):
+			return dragoman.ErrorQuota
+		case e.Status == http.StatusRequestEntityTooLarge:
+			return dragoman.ErrorTooLarge
+		}
+		return dragoman.ErrorBadRequest
+	case "authentication_error":
+		return dragoman.ErrorAuth
+	case "billing_error":
+		return dragoman.ErrorQuota
+	case "permission_error":
+		return dragoman.ErrorPermission
+	case "not_found_error":
+		return dragoman.ErrorNotFound
+	case "conflict_error":
+		return dragoman.ErrorConflict
+	case "request_too_large":
+		return dragoman.ErrorTooLarge
+	case "rate_limit_error":
+		return dragoman.ErrorRateLimit
+	case "api_error":
+		if e.Status == 0 || e.Status >= 500 {
+			return dragoman.ErrorServer
+		}
+	case "timeout_error":
+		return dragoman.ErrorTimeout
+	case "overloaded_error":
+		return dragoman.ErrorOverloaded
+	}
+	if e.Status != 0 {
+		return wirekit.ClassOfStatus(e.Status)
+	}
+	return dragoman.ErrorUnknown
+}
+
+// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
+// own bytes.
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	typ, status := wordsOf(e)
+	if e.Native != nil && e.Native.Format == formatError {
+		if e.Status >= 400 {
+			status = e.Status
+		}
+		return status, e.Native.JSON
+	}
+	var w jsonwire.Writer
+	writeError(&w, e, typ)
+	return status, w.Buf
+}
+
+// writeError writes the envelope, which is the same in a body and in a stream.
+func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) {
+	message := e.Message
+	if message == "" {
+		message = string(e.Class)
+	}
+	w.BeginObject()
+	w.StringField("type", "error")
+	w.Key("error")
+	w.BeginObject()
+	w.StringField("type", typ)
+	w.StringField("message", message)
+	w.EndObject()
+	w.StringFieldIf("request_id", e.RequestID)
+	w.EndObject()
+}
+
+// wordsOf are the type and status this dialect has for an error. Words of
+// another API never leak (quirk J3).
+func wordsOf(e *dragoman.APIError) (typ string, status int) {
+	switch e.Class {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
+		return "invalid_request_error", 400
+	case dragoman.ErrorAuth:
+		return "authentication_error", 401
+	case dragoman.ErrorQuota:
+		return "billing_error", 402
+	case dragoman.ErrorPermission:
+		return "permission_error", 403
+	case dragoman.ErrorNotFound:
+		return "not_found_error", 404
+	case dragoman.ErrorConflict:
+		return "conflict_error", 409
+	case dragoman.ErrorTooLarge:
+		return "request_too_large", 413
+	case dragoman.ErrorRateLimit:
+		return "rate_limit_error", 429
+	case dragoman.ErrorTimeout:
+		return "timeout_error", 504
+	case dragoman.ErrorOverloaded:
+		return "overloaded_error", 529
+	default:
+		return "api_error", 500
+	}
+}

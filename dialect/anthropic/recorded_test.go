@@ -1,0 +1,271 @@
+package anthropic_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const recordedFile = "../../../shared/recorded/anthropic_messages.jsonl.gz"
+
+type exchange struct {
+	Repo, Path string
+	I, Status  int
+	Req, Resp  *string
+}
+
+// recorded reads real traffic; it skips where that is not present.
+func recorded(t *testing.T) []exchange {
+	t.Helper()
+	f, err := os.Open(recordedFile)
+	if err != nil {
+		t.Skipf("recorded traffic is not present: %v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := bufio.NewScanner(z)
+	sc.Buffer(nil, 64<<20)
+	var out []exchange
+	for sc.Scan() {
+		var x exchange
+		if err := json.Unmarshal(sc.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, x)
+	}
+	if err := sc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (x *exchange) name() string { return x.Repo + "/" + x.Path }
+
+// streamOf gives the bytes of a recorded stream; some recorders keep one JSON
+// value a line instead of SSE.
+func (x *exchange) stream() ([]byte, bool) {
+	s := *x.Resp
+	switch {
+	case strings.HasPrefix(s, "event:"), strings.HasPrefix(s, "data:"), strings.HasPrefix(s, ":"):
+		return []byte(s), true
+	case strings.HasPrefix(s, `{"type":"message_start"`):
+		var b bytes.Buffer
+		for line := range strings.Lines(s) {
+			b.WriteString("data: " + strings.TrimSpace(line) + "\n\n")
+		}
+		return b.Bytes(), true
+	default:
+		return nil, false
+	}
+}
+
+// sorted is a JSON value in a form that can be compared: keys sorted, numbers
+// as text.
+func sorted(t *testing.T, body []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, body)
+	}
+	return v
+}
+
+// expanded writes out the shorthands that a rebuilt request spells in full, and
+// returns how many there were.
+func expanded(v any, why map[string]int) any {
+	req := v.(map[string]any)
+	block := func(s string) []any { return []any{map[string]any{"type": "text", "text": s}} }
+	if s, ok := req["system"].(string); ok {
+		req["system"] = block(s)
+		why["system as a string"]++
+	}
+	if f, ok := req["output_format"]; ok {
+		delete(req, "output_format")
+		req["output_config"] = map[string]any{"format": f}
+		why["output_format"]++
+	}
+	msgs, _ := req["messages"].([]any)
+	var merged []any
+	for _, m := range msgs {
+		m := m.(map[string]any)
+		if s, ok := m["content"].(string); ok {
+			m["content"] = block(s)
+			why["content as a string"]++
+		}
+		for _, b := range m["content"].([]any) {
+			b := b.(map[string]any)
+			if b["type"] == "tool_result" {
+				if s, ok := b["content"].(string); ok {
+					b["content"] = block(s)
+					why["result content as a string"]++
+				}
+			}
+		}
+		m["content"] = callsLast(m["content"].([]any), why)
+		if n := len(merged); n > 0 {
+			if last := merged[n-1].(map[string]any); last["role"] == m["role"] {
+				last["content"] = append(last["content"].([]any), m["content"].([]any)...)
+				why["messages of one role merged"]++
+				continue
+			}
+		}
+		merged = append(merged, m)
+	}
+	req["messages"] = merged
+	return req
+}
+
+func callsLast(blocks []any, why map[string]int) []any {
+	var calls, rest []any
+	for _, b := range blocks {
+		if b.(map[string]any)["type"] == "tool_use" {
+			calls = append(calls, b)
+			continue
+		}
+		if len(calls) > 0 {
+			why["text after a call"]++
+		}
+		rest = append(rest, b)
+	}
+	return append(rest, calls...)
+}
+
+func TestRecordedRequestsRebuildEqual(t *testing.T) {
+	why := map[string]int{}
+	n := 0
+	for _, x := range recorded(t) {
+		if x.Req == nil {
+			continue
+		}
+		n++
+		c := codec
+		req, _, err := c.DecodeRequest([]byte(*x.Req), dialect.DecodeOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", x.name(), err)
+			continue
+		}
+		same, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+		if err != nil || string(same.Body) != *x.Req {
+			t.Errorf("%s: an unchanged request is not byte-identical (%v)", x.name(), err)
+		}
+		built, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Errorf("%s: rebuild: %v", x.name(), err)
+			continue
+		}
+		if diff := cmp.Diff(expanded(sorted(t, []byte(*x.Req)), why), sorted(t, built.Body)); diff != "" {
+			t.Errorf("%s (status %d): %s\n%s", x.name(), x.Status, diff, built.Report)
+		}
+	}
+	t.Logf("%d requests; explained differences: %v", n, why)
+}
+
+var ignoreSidecars = cmp.Options{
+	cmpopts.IgnoreFields(dragoman.Response{}, "Native"),
+	cmpopts.IgnoreFields(dragoman.Message{}, "Native"),
+	cmp.Transformer("text", func(r json.RawMessage) string { return string(r) }),
+}
+
+func TestRecordedResponsesAndStreams(t *testing.T) {
+	whole, streams := 0, 0
+	for _, x := range recorded(t) {
+		if x.Resp == nil || x.Status != 200 {
+			continue
+		}
+		c := codec
+		body, isStream := x.stream()
+		if !isStream {
+			whole++
+			resp, _, err := c.DecodeResponse([]byte(*x.Resp), dialect.DecodeOptions{})
+			if err != nil {
+				t.Errorf("%s: %v", x.name(), err)
+				continue
+			}
+			same, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil || string(same.Body) != *x.Resp {
+				t.Errorf("%s: an unchanged response is not byte-identical (%v)", x.name(), err)
+			}
+			built, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Errorf("%s: rebuild: %v", x.name(), err)
+			}
+			again, _, err := c.DecodeResponse(built.Body, dialect.DecodeOptions{})
+			if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" || err != nil {
+				t.Errorf("%s: rebuilt response means something else (%v): %s", x.name(), err, diff)
+			}
+			continue
+		}
+		streams++
+		evs, err := drain(dialect.DecodeOptions{}, body)
+		if strings.Contains(x.Path, "spliced-message-start") {
+			if err == nil {
+				t.Errorf("%s: two answers in one stream were not refused", x.name())
+			}
+			continue // quirk C37
+		}
+		if err != nil {
+			t.Errorf("%s: %v", x.name(), err)
+			continue
+		}
+		e := c.NewStreamEncoder(dialect.EncodeOptions{})
+		var out []byte
+		for _, ev := range evs {
+			if out, err = e.Encode(out, ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err = e.Close(out); err != nil || !bytes.Equal(out, body) {
+			t.Errorf("%s: an unchanged stream is not byte-identical (%v)", x.name(), err)
+		}
+		var first dragoman.Collector
+		e = c.NewStreamEncoder(dialect.EncodeOptions{})
+		out = nil
+		for _, ev := range evs {
+			first.Add(ev)
+			if ev.Type() != dragoman.EventChunk {
+				if out, err = e.Encode(out, ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		resp, err := first.Response()
+		if err != nil {
+			t.Errorf("%s: %v", x.name(), err)
+		}
+		out, _ = e.Close(out)
+		if err := checkWire(out); err != nil {
+			t.Errorf("%s: what we emit is not valid: %v", x.name(), err)
+		}
+		evs, err = drain(dialect.DecodeOptions{NoNative: true}, out)
+		if err != nil {
+			t.Errorf("%s: rebuilt stream: %v\n%s", x.name(), err, out)
+			continue
+		}
+		var second dragoman.Collector
+		for _, ev := range evs {
+			second.Add(ev)
+		}
+		again, _ := second.Response()
+		if resp.Output == nil {
+			again.Output = nil // an empty answer still gets a block (quirk C20)
+		}
+		if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" {
+			t.Errorf("%s: rebuilt stream means something else: %s", x.name(), diff)
+		}
+	}
+	t.Logf("%d responses, %d streams", whole, streams)
+}

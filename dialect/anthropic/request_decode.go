@@ -1,0 +1,470 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+var errNotObject = errors.New("want a JSON object")
+
+// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
+// which must not change afterwards. What was decoded before an error is
+// returned with it.
+func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), r: jsonwire.NewReader(body), req: new(dragoman.Request)}
+	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+		return d.req, *d.rep, err
+	}
+	if d.r.Kind() != '{' && d.r.Err() == nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
+	}
+	for key := range d.r.Object() {
+		d.member(string(key))
+		if d.err != nil {
+			break
+		}
+	}
+	err := d.err
+	if err == nil {
+		err = d.r.End()
+	}
+	if err != nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	}
+	if !o.NoNative {
+		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
+	}
+	return d.req, *d.rep, nil
+}
+
+type requestDecoder struct {
+	blockDecoder
+	r   *jsonwire.Reader
+	req *dragoman.Request
+	err error
+	// unanswered holds the calls of the last assistant message whose ids we
+	// made: results without an id answer them in order.
+	unanswered []string
+}
+
+func (d *requestDecoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// keep puts a member aside that is not modelled, or not in this spelling.
+func (d *requestDecoder) keep(prefix, key string, raw []byte) {
+	extra.Add(&d.req.Extra, name, prefix, []byte(key), raw)
+}
+
+func (d *requestDecoder) member(key string) {
+	r, req := d.r, d.req
+	if r.Kind() == 'n' {
+		d.keep("", key, r.Raw())
+		return
+	}
+	switch key {
+	case "model":
+		req.Model = r.String()
+	case "max_tokens":
+		n := r.Int()
+		req.MaxOutputTokens = &n
+	case "messages":
+		d.messages()
+	case "system":
+		d.system()
+	case "tools":
+		d.tools()
+	case "tool_choice":
+		d.choice()
+	case "thinking":
+		d.thinking()
+	case "output_config":
+		d.outputConfig()
+	case "output_format": // the beta's name for output_config.format
+		raw := r.Raw()
+		if !d.format(raw) && r.Err() == nil {
+			d.keep("", key, raw)
+		}
+	case "metadata":
+		d.metadata()
+	case "stop_sequences":
+		n := 0
+		for range r.Array() {
+			req.Sampling.Stop = append(req.Sampling.Stop, r.String())
+			n++
+		}
+		if n == 0 {
+			d.keep("", key, []byte("[]"))
+		}
+	case "temperature":
+		req.Sampling.Temperature = d.number()
+	case "top_p":
+		req.Sampling.TopP = d.number()
+	case "top_k":
+		n := r.Int()
+		req.Sampling.TopK = &n
+	case "stream":
+		if req.Stream = r.Bool(); !req.Stream {
+			d.keep("", key, []byte("false"))
+		}
+	case "service_tier":
+		raw := r.Raw()
+		switch tier := unquote(raw); tier {
+		case "auto", "standard_only":
+			req.ServiceTier = tier
+		default:
+			d.keep("", key, raw)
+		}
+	case "cache_control":
+		d.cache(r.Raw())
+	default:
+		d.keep("", key, r.Raw())
+	}
+}
+
+// unquote reads a JSON string; anything else is none.
+func unquote(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return jsonwire.NewReader(raw).String()
+}
+
+func (d *requestDecoder) number() *dragoman.Number {
+	n := dragoman.Number(d.r.Number())
+	return &n
+}
+
+// cache reads the marker for the end of the prompt; one of a kind we do not
+// know is kept as it is.
+func (d *requestDecoder) cache(raw []byte) {
+	hint := &dragoman.CacheHint{}
+	known := true
+	in := jsonwire.NewReader(raw)
+	for key := range in.Object() {
+		switch {
+		case string(key) == "type" && in.Kind() == '"':
+			known = known && in.String() == "ephemeral"
+		case string(key) == "ttl" && in.Kind() == '"':
+			hint.TTL = in.String()
+		default:
+			in.Skip()
+			known = false
+		}
+	}
+	if known && in.Err() == nil {
+		d.req.Cache = hint
+		return
+	}
+	d.keep("", "cache_control", raw)
+}
+
+func (d *requestDecoder) system() {
+	if d.r.Kind() == '"' {
+		if s := d.r.String(); s != "" {
+			d.req.Instructions = []dragoman.Part{&dragoman.Text{Text: s}}
+		} else {
+			d.keep("", "system", []byte(`""`))
+		}
+		return
+	}
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		n++
+		d.req.Instructions = append(d.req.Instructions, d.block(raw, extra.Elem("/instructions", i), -1, i))
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", "system", []byte("[]"))
+	}
+}
+
+func (d *requestDecoder) messages() {
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		m, err := d.message(raw, i)
+		if err != nil {
+			d.fail(placeAt(extra.Elem("/messages", i).String(), d.r.Offset()-int64(len(raw)), err))
+			return
+		}
+		d.req.Messages = append(d.req.Messages, m)
+	}
+}
+
+// message reads one element of the conversation.
+func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
+	m := dragoman.Message{Origin: d.origin}
+	at := extra.Elem("/messages", pos)
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' && r.Err() == nil {
+		return m, errNotObject
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "role":
+			m.Role = dragoman.Role(r.String())
+		case "content":
+			switch r.Kind() {
+			case '"':
+				m.Parts = []dragoman.Part{&dragoman.Text{Text: r.String()}}
+			default:
+				m.Parts = nil
+				for i := range r.Array() {
+					block := r.Raw()
+					if r.Err() != nil {
+						break
+					}
+					m.Parts = append(m.Parts, d.block(block, at.Elem("parts", i), pos, i))
+				}
+			}
+		default:
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return m, err
+	}
+	d.pair(&m, at)
+	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
+		m.Role = dragoman.RoleTool
+	}
+	if !d.o.NoNative {
+		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+	}
+	return m, nil
+}
+
+// pair gives results that came without an id those of the calls without one,
+// in order (quirk B10).
+func (d *requestDecoder) pair(m *dragoman.Message, at extra.Path) {
+	if m.Role == dragoman.RoleAssistant {
+		d.unanswered = d.unanswered[:0]
+		for _, p := range m.Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok && c.Synthetic {
+				d.unanswered = append(d.unanswered, c.ID)
+			}
+		}
+		return
+	}
+	for i, p := range m.Parts {
+		res, ok := p.(*dragoman.ToolResult)
+		if !ok || res.CallID != "" || len(d.unanswered) == 0 {
+			continue
+		}
+		res.CallID, d.unanswered = d.unanswered[0], d.unanswered[1:]
+		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.Elem("parts", i).String(), "a result without an id answers call %q", res.CallID)
+	}
+}
+
+func onlyResults(parts []dragoman.Part) bool {
+	for _, p := range parts {
+		if p.Kind() != dragoman.KindToolResult {
+			return false
+		}
+	}
+	return len(parts) > 0
+}
+
+func (d *requestDecoder) tools() {
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		n++
+		specs, err := d.reg.ReadTool(raw, extra.Elem("/tools", i), d.rep)
+		if err != nil {
+			d.fail(placeAt(extra.Elem("/tools", i).String(), d.r.Offset()-int64(len(raw)), err))
+			return
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", "tools", []byte("[]"))
+	}
+}
+
+func (d *requestDecoder) choice() {
+	r := d.r
+	if r.Kind() != '{' {
+		raw := r.Raw()
+		if r.Err() == nil {
+			d.fail(placeAt("/tool_choice", r.Offset()-int64(len(raw)), errNotObject))
+		}
+		return
+	}
+	raw := r.Raw()
+	if r.Err() != nil {
+		return
+	}
+	c := &dragoman.ToolChoice{}
+	in := jsonwire.NewReader(raw)
+	typ, tool := "", ""
+	var parallel *bool
+	for key := range in.Object() {
+		switch k := string(key); {
+		case k == "type":
+			typ = in.String()
+		case k == "name" && in.Kind() == '"':
+			tool = in.String()
+		case k == "disable_parallel_tool_use" && in.Kind() != 'n':
+			enabled := !in.Bool()
+			parallel = &enabled
+		default:
+			extra.Add(&c.Extra, name, "", key, in.Raw())
+		}
+	}
+	if err := in.End(); err != nil {
+		d.fail(placeAt("/tool_choice", r.Offset()-int64(len(raw)), err))
+		return
+	}
+	switch typ {
+	case "auto":
+		c.Mode = dragoman.ChoiceAuto
+	case "any":
+		c.Mode = dragoman.ChoiceRequired
+	case "none":
+		c.Mode = dragoman.ChoiceNone
+	case "tool":
+		c.Mode = dragoman.ChoiceTool
+		ref := dragoman.ToolRef{}
+		ref.Namespace, ref.Name, _ = d.reg.PublicName("", tool)
+		c.Tools = []dragoman.ToolRef{ref}
+	default:
+		d.req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+		return
+	}
+	d.req.ToolChoice, d.req.ParallelToolCalls = c, parallel
+}
+
+func (d *requestDecoder) reasoning() *dragoman.ReasoningSettings {
+	if d.req.Reasoning == nil {
+		d.req.Reasoning = new(dragoman.ReasoningSettings)
+	}
+	return d.req.Reasoning
+}
+
+// thinking reads the thinking settings; a type we do not know is kept whole.
+func (d *requestDecoder) thinking() {
+	raw := d.r.Raw()
+	if d.r.Err() != nil {
+		return
+	}
+	s := dragoman.ReasoningSettings{}
+	in := jsonwire.NewReader(raw)
+	for key := range in.Object() {
+		switch k := string(key); {
+		case k == "type":
+			switch in.String() {
+			case "adaptive":
+				s.Mode = dragoman.ReasoningAdaptive
+			case "enabled":
+				s.Mode = dragoman.ReasoningBudget
+			case "disabled":
+				s.Mode = dragoman.ReasoningOff
+			}
+		case k == "budget_tokens" && in.Kind() != 'n':
+			n := in.Int()
+			s.BudgetTokens = &n
+		case k == "display" && in.Kind() == '"':
+			switch v := in.Raw(); string(v) {
+			case `"summarized"`:
+				s.Summary = "auto"
+			case `"omitted"`:
+				s.Summary = "omitted"
+			default:
+				extra.Add(&s.Extra, name, "/thinking", key, v)
+			}
+		default:
+			extra.Add(&s.Extra, name, "/thinking", key, in.Raw())
+		}
+	}
+	if err := in.End(); err != nil {
+		d.fail(placeAt("/thinking", d.r.Offset()-int64(len(raw)), err))
+		return
+	}
+	if s.Mode == dragoman.ReasoningDefault {
+		d.keep("", "thinking", raw)
+		return
+	}
+	s.Effort = d.reasoning().Effort
+	d.req.Reasoning = &s
+}
+
+func (d *requestDecoder) outputConfig() {
+	r := d.r
+	n := 0
+	for key := range r.Object() {
+		n++
+		switch k := string(key); {
+		case k == "effort" && r.Kind() == '"':
+			d.reasoning().Effort = r.String()
+		case k == "format" && r.Kind() == '{':
+			raw := r.Raw()
+			if !d.format(raw) {
+				d.keep("/output_config", k, raw)
+			}
+		default:
+			d.keep("/output_config", k, r.Raw())
+		}
+	}
+	if n == 0 && r.Err() == nil {
+		d.keep("", "output_config", []byte("{}"))
+	}
+}
+
+// format reads an output format and reports whether it is one we know.
+func (d *requestDecoder) format(raw []byte) bool {
+	// The API enforces the schema; toward others that means: where it fits.
+	f := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Strict: dragoman.StrictAuto, Dialect: name}
+	in := jsonwire.NewReader(raw)
+	typ := ""
+	for key := range in.Object() {
+		switch k := string(key); {
+		case k == "type" && in.Kind() == '"':
+			typ = in.String()
+		case k == "schema":
+			f.Schema = in.Raw()
+		default:
+			extra.Add(&f.Extra, name, "", key, in.Raw())
+		}
+	}
+	if in.End() != nil || typ != "json_schema" || f.Schema == nil {
+		return false
+	}
+	d.req.Output = f
+	return true
+}
+
+func (d *requestDecoder) metadata() {
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		if string(key) == "user_id" && d.r.Kind() == '"' {
+			if d.req.User = d.r.String(); d.req.User != "" {
+				continue
+			}
+			d.keep("/metadata", "user_id", []byte(`""`))
+			continue
+		}
+		d.keep("/metadata", string(key), d.r.Raw())
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", "metadata", []byte("{}"))
+	}
+}

@@ -1,0 +1,508 @@
+package anthropic
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. A request that came from this
+// dialect and was not changed is written byte for byte, with at most another
+// model; so is every tool that was not changed, and every message that was not
+// changed and need not be merged with its neighbours.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	reg := wirekit.EncodeRegistry(req, limits, o)
+	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	e := requestEncoder{
+		conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+		req:          req,
+	}
+	e.w.Buf = make([]byte, 0, 4096)
+	err := e.encode()
+	return dialect.Encoded{Body: e.w.Buf, Report: *rep, Registry: reg}, err
+}
+
+type requestEncoder struct {
+	conversation
+	w   jsonwire.Writer
+	req *dragoman.Request
+	// written lists the top-level members, which extras must not repeat.
+	written []string
+}
+
+// key writes the name of a top-level member.
+func (e *requestEncoder) key(k string) {
+	e.written = append(e.written, k)
+	e.w.Key(k)
+}
+
+func (e *requestEncoder) encode() error {
+	w, req := &e.w, e.req
+	e.arrange(req)
+	tools, err := e.offered()
+	if err != nil {
+		return err
+	}
+	var cache cacheBudget
+	cache.plan(e.limits.MaxCacheBreakpoints, tools.specs, req.Cache != nil, &e.conversation)
+
+	w.BeginObject()
+	if model := req.Model; model != "" {
+		e.key("model")
+		w.String(model)
+	}
+	e.maxTokens()
+	if err := e.tools(&tools, &cache); err != nil {
+		return err
+	}
+	if err := e.choice(&tools); err != nil {
+		return err
+	}
+	if len(e.system) > 0 {
+		e.key("system")
+		w.BeginArray()
+		for i := range e.system {
+			if err := e.writeBlock(w, &e.system[i], &cache); err != nil {
+				return err
+			}
+		}
+		w.EndArray()
+	}
+	e.key("messages")
+	w.BeginArray()
+	for i := range e.turns {
+		if err := e.write(w, &e.turns[i], &cache); err != nil {
+			return err
+		}
+	}
+	w.EndArray()
+	e.thinking()
+	e.outputConfig()
+	e.sampling()
+	e.identity()
+	if req.Cache != nil {
+		e.written = append(e.written, "cache_control")
+		interop.WriteCacheControl(w, req.Cache, extra.At(""), e.rep)
+	}
+	if req.Stream {
+		e.key("stream")
+		w.Bool(true)
+	}
+	e.unsaidSettings()
+	writeExtras(w, req.Extra, func(path string) bool { return slices.Contains(e.written, path[1:]) })
+	extra.Report(e.rep, req.Extra, name, extra.At(""))
+	w.EndObject()
+	return nil
+}
+
+// maxTokens writes the bound that the wire demands.
+func (e *requestEncoder) maxTokens() {
+	n := int64(DefaultMaxTokens)
+	if e.req.MaxOutputTokens != nil {
+		n = *e.req.MaxOutputTokens
+	} else {
+		if r := e.req.Reasoning; r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
+			n = add(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
+		}
+		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/max_output_tokens", "the wire demands a bound; %d written", n)
+	}
+	e.key("max_tokens")
+	e.w.Int(n)
+}
+
+// toolbox is the tools of the request that are offered to the model.
+type toolbox struct {
+	specs []dragoman.ToolSpec
+	// index of each in the request, where the choice narrowed the list.
+	index []int
+	// written is how many the wire holds, lost the positions of those it
+	// could not hold.
+	written int
+	lost    []int
+}
+
+// offered narrows the tools where the choice allows only some: this wire has
+// no allowed_tools (quirk E9).
+func (e *requestEncoder) offered() (toolbox, error) {
+	t := toolbox{specs: e.req.Tools}
+	if len(t.specs) > 0 && e.target.Caps.NoTools {
+		return t, fmt.Errorf("anthropic: the model cannot call tools, but the request has %d: %w", len(t.specs), dragoman.ErrUnsupported)
+	}
+	c := e.req.ToolChoice
+	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
+		return t, nil
+	}
+	t.specs = nil
+	for i := range e.req.Tools {
+		if refersTo(c.Tools, &e.req.Tools[i]) {
+			t.specs = append(t.specs, e.req.Tools[i])
+			t.index = append(t.index, i)
+		}
+	}
+	e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
+	return t, nil
+}
+
+func refersTo(refs []dragoman.ToolRef, s *dragoman.ToolSpec) bool {
+	return slices.ContainsFunc(refs, func(r dragoman.ToolRef) bool {
+		return r.Native == nil && r.Name == s.Name && r.Namespace == s.Namespace
+	})
+}
+
+// tools writes the definitions and takes note of those that got lost.
+func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
+	if len(t.specs) == 0 {
+		return nil
+	}
+	mark, named := len(e.w.Buf), len(e.written)
+	first := len(e.rep.Losses)
+	specs := cache.tools(t.specs, e.rep)
+	e.key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, specs, e.rep)
+	e.w.EndArray()
+	if err != nil {
+		return fmt.Errorf("anthropic: tools: %w", err)
+	}
+	for i := first; i < len(e.rep.Losses); i++ {
+		l := &e.rep.Losses[i]
+		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
+		at, err := strconv.Atoi(num)
+		if err != nil || at >= len(t.specs) {
+			continue
+		}
+		if rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
+			t.lost = append(t.lost, at)
+		}
+		if t.index != nil { // tell of the place in the request, not in the narrowed list
+			l.Path = strings.TrimSuffix(extra.Elem("/tools", t.index[at]).String()+"/"+rest, "/")
+		}
+	}
+	if t.written = n; n == 0 {
+		e.w.Buf, e.written = e.w.Buf[:mark], e.written[:named]
+	}
+	return nil
+}
+
+// holds reports whether a chosen tool is on the wire.
+func (t *toolbox) holds(ref dragoman.ToolRef) bool {
+	for i := range t.specs {
+		if refersTo([]dragoman.ToolRef{ref}, &t.specs[i]) && !slices.Contains(t.lost, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// choice writes the tool choice with the parallel flag inside it, both only
+// beside tools (quirks E3, E6).
+func (e *requestEncoder) choice(t *toolbox) error {
+	c, parallel := e.req.ToolChoice, e.req.ParallelToolCalls
+	if c != nil && c.Mode == dragoman.ChoiceTool {
+		// A named tool that is not there is an error, never silently auto
+		// (quirk E5).
+		if len(c.Tools) != 1 {
+			return fmt.Errorf("anthropic: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		if !t.holds(c.Tools[0]) {
+			return fmt.Errorf("anthropic: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
+		}
+	}
+	if t.written == 0 {
+		if c != nil && c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
+		}
+		if parallel != nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+		}
+		return nil
+	}
+	if parallel != nil && e.target.Caps.NoParallelFlag {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
+		parallel = nil
+	}
+	if c == nil {
+		if parallel == nil || *parallel {
+			return nil // several calls at once are the API's default
+		}
+		c = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	mode := c.Mode
+	if (mode == dragoman.ChoiceRequired || mode == dragoman.ChoiceTool) && !e.mayForce() {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", mode)
+		mode = dragoman.ChoiceAuto
+	}
+	w := &e.w
+	if mode == dragoman.ChoiceOpaque {
+		if c.Native == nil || c.Native.Format != formatChoice {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+			return nil
+		}
+		e.key("tool_choice")
+		w.Raw(c.Native.JSON)
+		return nil
+	}
+	e.key("tool_choice")
+	w.BeginObject()
+	switch mode {
+	case dragoman.ChoiceRequired:
+		w.StringField("type", "any")
+	case dragoman.ChoiceNone:
+		w.StringField("type", "none")
+	case dragoman.ChoiceTool:
+		w.StringField("type", "tool")
+		w.StringField("name", e.reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
+	default:
+		w.StringField("type", "auto")
+	}
+	switch {
+	case parallel == nil:
+	case mode == dragoman.ChoiceNone:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no call may be made, and the flag is illegal beside none")
+	default:
+		w.BoolField("disable_parallel_tool_use", !*parallel)
+	}
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	return nil
+}
+
+// mayForce reports whether the model takes a forced choice beside the thinking
+// that is asked for (quirk E4). A thinking budget never goes with one.
+func (e *requestEncoder) mayForce() bool {
+	r := e.req.Reasoning
+	switch {
+	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, r != nil && r.Mode == dragoman.ReasoningBudget:
+		return false
+	case e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
+		return r == nil || r.Mode == dragoman.ReasoningOff || r.Mode == dragoman.ReasoningDefault
+	default:
+		return true
+	}
+}
+
+// thinking writes the thinking settings; effort has a place of its own.
+func (e *requestEncoder) thinking() {
+	s := e.req.Reasoning
+	if s == nil {
+		return
+	}
+	typ := ""
+	switch {
+	case s.Mode == dragoman.ReasoningOff:
+		typ = "disabled"
+	case s.Mode == dragoman.ReasoningAdaptive:
+		typ = "adaptive"
+	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+		typ = "adaptive"
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
+	case s.Mode == dragoman.ReasoningBudget:
+		typ = "enabled"
+	case s.Effort == "none":
+		typ = "disabled"
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
+	}
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+	if typ == "" {
+		if s.Summary != "" {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "how thinking is shown cannot be said without saying how to think")
+		}
+		return
+	}
+	w := &e.w
+	e.key("thinking")
+	w.BeginObject()
+	w.StringField("type", typ)
+	if typ == "enabled" {
+		n := *s.BudgetTokens
+		if n < MinThinkingBudget {
+			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "a budget of %d written as %d, the least the API takes", n, MinThinkingBudget)
+			n = MinThinkingBudget
+		}
+		w.IntField("budget_tokens", n)
+	}
+	switch {
+	case s.Summary == "":
+	case typ == "disabled":
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "there is no thinking to show")
+	case s.Summary == "omitted":
+		w.StringField("display", "omitted")
+	default:
+		if s.Summary != "auto" {
+			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/summary", "%q written as summarized", s.Summary)
+		}
+		w.StringField("display", "summarized")
+	}
+	extra.Write(w, s.Extra, name, "/thinking")
+	w.EndObject()
+}
+
+// outputConfig writes effort and the output format.
+func (e *requestEncoder) outputConfig() {
+	effort := ""
+	if s := e.req.Reasoning; s != nil {
+		switch effort = s.Effort; effort {
+		case "none":
+			effort = "" // told as thinking disabled, or by the mode
+		case "minimal":
+			effort = "low"
+			e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort minimal written as low")
+		}
+	}
+	format := e.schema()
+	if effort == "" && format == nil && !extra.Has(e.req.Extra, name, "/output_config") {
+		return
+	}
+	w := &e.w
+	e.key("output_config")
+	w.BeginObject()
+	w.StringFieldIf("effort", effort)
+	if format != nil {
+		w.Key("format")
+		w.BeginObject()
+		w.StringField("type", "json_schema")
+		w.RawField("schema", format)
+		extra.Write(w, e.req.Output.Extra, name, "")
+		w.EndObject()
+	}
+	writeBelow(w, e.req.Extra, "/output_config", func(member string) bool {
+		return member == "/effort" && effort != "" || member == "/format" && format != nil
+	})
+	w.EndObject()
+}
+
+// schema is the output schema for the wire, nil for none.
+func (e *requestEncoder) schema() []byte {
+	f := e.req.Output
+	if f == nil || f.Kind == dragoman.OutputText {
+		return nil
+	}
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return nil
+	}
+	if f.Kind != dragoman.OutputSchema || f.Schema == nil {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
+		return nil
+	}
+	if f.Name != "" || f.Description != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "name and description of the output schema")
+	}
+	if f.Dialect == name || schema.StrictFits(f.Schema, schema.AnthropicStrict()) {
+		return f.Schema
+	}
+	out, sub, err := schema.Lower(f.Schema, schema.AnthropicStrict())
+	if err != nil {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
+		return nil
+	}
+	e.rep.Merge("/output/schema", sub)
+	return out
+}
+
+func (e *requestEncoder) sampling() {
+	s, w := e.req.Sampling, &e.w
+	refused := func(key string) bool {
+		if e.target.Caps.NoSampling {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
+		}
+		return e.target.Caps.NoSampling
+	}
+	if n := s.Temperature; n != nil && !refused("temperature") {
+		v := string(*n)
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", v)
+			v = "1"
+		}
+		e.key("temperature")
+		w.Raw([]byte(v))
+	}
+	if n := s.TopP; n != nil && !refused("top_p") {
+		e.key("top_p")
+		w.Raw([]byte(*n))
+	}
+	if n := s.TopK; n != nil && !refused("top_k") {
+		e.key("top_k")
+		w.Int(*n)
+	}
+	drop := func(key string, set bool) {
+		if set {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the API has no such parameter")
+		}
+	}
+	drop("frequency_penalty", s.FrequencyPenalty != nil)
+	drop("presence_penalty", s.PresencePenalty != nil)
+	drop("seed", s.Seed != nil)
+	drop("candidates", s.Candidates != nil && *s.Candidates != 1)
+	stop := s.Stop
+	if slices.ContainsFunc(stop, blank) {
+		stop = slices.DeleteFunc(slices.Clone(stop), blank)
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "stop sequences of nothing but white space")
+	}
+	if len(stop) > 0 {
+		e.key("stop_sequences")
+		w.BeginArray()
+		for _, v := range stop {
+			w.String(v)
+		}
+		w.EndArray()
+	}
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// identity writes who asks and how urgent it is.
+func (e *requestEncoder) identity() {
+	w, req := &e.w, e.req
+	if req.User != "" || extra.Has(req.Extra, name, "/metadata") {
+		e.key("metadata")
+		w.BeginObject()
+		w.StringFieldIf("user_id", req.User)
+		writeBelow(w, req.Extra, "/metadata", func(member string) bool { return member == "/user_id" && req.User != "" })
+		w.EndObject()
+	}
+	tier := req.ServiceTier
+	switch tier {
+	case "":
+		return
+	case "auto", "standard_only":
+	case "default":
+		tier = "standard_only"
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"default" written as "standard_only"`)
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %q", tier)
+		return
+	}
+	e.key("service_tier")
+	w.String(tier)
+}
+
+// unsaidSettings reports the settings that the wire has no member for.
+func (e *requestEncoder) unsaidSettings() {
+	req := e.req
+	drop := func(set bool, sev dragoman.Severity, path, detail string) {
+		if set {
+			e.rep.Add(dragoman.Dropped, sev, path, detail)
+		}
+	}
+	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "the API caches by breakpoints, not by key")
+	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "the API takes no metadata but the user")
+	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no verbosity")
+	drop(req.Store != nil && *req.Store, dragoman.Info, "/store", "the API stores no responses")
+	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no responses; send the whole conversation")
+}

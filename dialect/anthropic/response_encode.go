@@ -1,0 +1,208 @@
+package anthropic
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// EncodeResponse implements [dialect.Codec]. All messages of the output become
+// the content of one; a response that came from this dialect and was not
+// changed is written byte for byte.
+func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	if resp.Error != nil {
+		_, body := c.EncodeError(resp.Error)
+		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil
+	}
+	e := answerEncoder{reg: reg, o: o, rep: rep}
+	var w jsonwire.Writer
+	w.BeginObject()
+	e.header(&w, resp)
+	w.Key("content")
+	w.BeginArray()
+	calls, refused := false, false
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		at := extra.Elem("/output", i)
+		e.unsaid(m, at)
+		for j, p := range m.Parts {
+			calls = calls || p.Kind() == dragoman.KindToolCall
+			refused = refused || p.Kind() == dragoman.KindRefusal
+			origin := m.Origin
+			if origin == nil {
+				origin = resp.Origin
+			}
+			if err := e.block(&w, origin, p, at.Elem("parts", j)); err != nil {
+				return dialect.Encoded{Report: *rep, Registry: reg}, err
+			}
+		}
+	}
+	w.EndArray()
+	e.stop(&w, resp.Stop, resp.Origin, calls, refused)
+	w.Key("usage")
+	writeUsage(&w, resp.Usage, resp.ServiceTier, rep)
+	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
+	w.EndObject()
+	e.unsaidResponse(resp)
+	return dialect.Encoded{Body: w.Buf, Report: *rep, Registry: reg}, nil
+}
+
+// answerEncoder writes the pieces that a response and a stream share.
+type answerEncoder struct {
+	reg *interop.Registry
+	o   dialect.EncodeOptions
+	rep *dragoman.Report
+}
+
+// header writes the members every message starts with.
+func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
+	id := resp.ID
+	if id == "" {
+		id = wirekit.SyntheticID("msg_", e.o.Seed)
+		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", id)
+	}
+	model := resp.Model
+	if e.o.Model != "" {
+		model = e.o.Model
+	}
+	w.StringField("id", id)
+	w.StringField("type", "message")
+	w.StringField("role", "assistant")
+	w.StringField("model", model)
+}
+
+func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+	extra.Report(e.rep, m.Extra, name, at)
+	if m.Phase != "" {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
+	}
+}
+
+func (e *answerEncoder) unsaidResponse(resp *dragoman.Response) {
+	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
+	if n := len(resp.Alternatives); n > 0 {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API answers with one", n)
+	}
+	if !resp.Created.IsZero() {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "the API tells no time")
+	}
+}
+
+// stop writes why the message ended.
+func (e *answerEncoder) stop(w *jsonwire.Writer, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) {
+	if refused && (s.Reason == dragoman.StopEnd || s.Reason == dragoman.StopNone) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop %s written as refusal, because the answer is one", s.Reason)
+		s = dragoman.Stop{Reason: dragoman.StopRefusal}
+	}
+	own := origin != nil && origin.Dialect == name
+	word, exact := wordOf(s, own, calls)
+	if !exact {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+	}
+	w.StringField("stop_reason", word)
+	w.Key("stop_sequence")
+	if s.Sequence != "" {
+		w.String(s.Sequence)
+	} else {
+		w.Null()
+	}
+	switch {
+	case s.Details == nil:
+	case s.Details.Format == formatDetails:
+		w.RawField("stop_details", s.Details.JSON)
+	default:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/details", "a native record of another API")
+	}
+}
+
+// signature returns the signature of a thinking block as a client may see it:
+// one that another dialect minted would only be rejected when it comes back.
+func (e *answerEncoder) signature(origin *dragoman.Origin, p *dragoman.Reasoning, at extra.Path) string {
+	if p.Origin != nil {
+		origin = p.Origin
+	}
+	foreign := origin != nil && origin.Dialect != name
+	if foreign && (p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0) {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+	}
+	if foreign {
+		return ""
+	}
+	return p.Signature
+}
+
+// shows reports whether a reasoning part makes a block at all.
+func (e *answerEncoder) shows(origin *dragoman.Origin, p *dragoman.Reasoning) bool {
+	if p.Origin != nil {
+		origin = p.Origin
+	}
+	own := origin == nil || origin.Dialect == name
+	if p.Redacted {
+		return own && p.Encrypted != ""
+	}
+	return visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
+}
+
+// block writes one part of an answer; what has no block is reported.
+func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		t := *p
+		t.Cache = nil
+		interop.WriteAnthropicText(w, &t, at, e.rep)
+	case *dragoman.Refusal:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		interop.WriteAnthropicText(w, &dragoman.Text{Text: p.Text}, at, e.rep)
+		extra.Report(e.rep, p.Extra, name, at)
+	case *dragoman.Data:
+		interop.WriteAnthropicText(w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
+	case *dragoman.Reasoning:
+		signature := e.signature(origin, p, at)
+		if e.shows(origin, p) {
+			writeReasoning(w, p, signature)
+		}
+		extra.Report(e.rep, p.Extra, name, at)
+	case *dragoman.ToolCall:
+		if p.Hosted {
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", p.Name)
+			return nil
+		}
+		call := e.identified(p, at)
+		if err := e.reg.WriteCall(w, call, at, e.rep); err != nil {
+			return fmt.Errorf("anthropic: %s: %w", at, err)
+		}
+	case *dragoman.Opaque:
+		if p.Dialect != name {
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place here", p.Type, p.Dialect)
+			return nil
+		}
+		w.Raw(p.JSON)
+	case *dragoman.Media:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an answer takes no %s; a note stands in for it", p.Media)
+		interop.WriteAnthropicText(w, &dragoman.Text{Text: interop.Placeholder(p)}, at, e.rep)
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s has no place in an answer", p.Kind())
+	}
+	return nil
+}
+
+// identified returns a call with an id, which the wire demands.
+func (e *answerEncoder) identified(c *dragoman.ToolCall, at extra.Path) *dragoman.ToolCall {
+	if c.ID != "" {
+		return c
+	}
+	call := *c
+	call.ID = wirekit.SyntheticID(idPrefix, e.o.Seed+at.String())
+	e.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", call.ID)
+	return &call
+}

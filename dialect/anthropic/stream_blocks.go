@@ -1,0 +1,481 @@
+package anthropic
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// streamBlock is a block that is being streamed.
+type streamBlock struct {
+	// part is nil for a call whose id was seen before: whether it is a call of
+	// its own shows only at its end.
+	part *stream.Part
+	at   int
+	// raw is the block as it started: a call or an opaque block is read from
+	// it, with what the deltas brought put in place.
+	raw     []byte
+	call    bool
+	hidden  bool   // the fragments are no arguments to show
+	input   []byte // of a block whose fragments are not shown
+	stopped bool   // the wire said that the block is complete
+	members []member
+	cites   []byte
+}
+
+// member is a member of a block that a delta set or lengthened: text where
+// fragments of a string are joined, raw for any value.
+type member struct {
+	name   string
+	text   []byte
+	isText bool
+	raw    []byte
+}
+
+// maxMembers bounds how many members deltas may add to one block.
+const maxMembers = 64
+
+// startContent takes the blocks of a message_start that brings its content
+// along, as programmatic tool calls do.
+func (d *streamDecoder) startContent(content []byte) error {
+	if len(content) == 0 || content[0] != '[' {
+		return nil
+	}
+	r := jsonwire.NewReader(content)
+	for range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil {
+			break
+		}
+		b, err := d.begin(raw)
+		if err != nil {
+			return err
+		}
+		d.finish(b)
+	}
+	return r.Err()
+}
+
+func (d *streamDecoder) blockStart(index int64, raw []byte) error {
+	d.start()
+	if raw == nil {
+		return nil
+	}
+	if old := d.open[index]; old != nil {
+		d.finish(old) // its end was lost
+	}
+	b, err := d.begin(raw)
+	if err != nil {
+		return err
+	}
+	if d.open == nil {
+		d.open = make(map[int64]*streamBlock)
+	}
+	d.open[index] = b
+	return nil
+}
+
+// begin starts the part of a block. The bound is on blocks, never on what an
+// index says (quirk C4).
+func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
+	if d.blocks >= stream.MaxParts {
+		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
+	}
+	b := &streamBlock{at: d.blocks, raw: bytes.Clone(raw)}
+	d.blocks++
+	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
+	switch p := whole.(type) {
+	case *dragoman.Text:
+		skeleton, value := *p, *p
+		skeleton.Text, value.Text = "", ""
+		b.part = d.parts.Start(0, nil, &skeleton, &value)
+		b.part.Append(p.Text)
+	case *dragoman.Reasoning:
+		skeleton, value := *p, *p
+		skeleton.Text, value.Text = "", ""
+		b.part = d.parts.Start(0, nil, &skeleton, &value)
+		b.part.Append(p.Text)
+	case *dragoman.ToolCall:
+		b.call = true
+		d.calls = append(d.calls, b)
+		b.hidden = p.Payload == dragoman.PayloadText
+		if d.ids[p.ID] {
+			break
+		}
+		if d.ids == nil {
+			d.ids = make(map[string]bool)
+		}
+		d.ids[p.ID] = true
+		skeleton := *p
+		skeleton.Arguments, skeleton.Problem = "", nil
+		b.part = d.parts.Start(0, nil, &skeleton, p)
+	case *dragoman.Opaque:
+		skeleton := *p
+		b.part = d.parts.Start(0, nil, &skeleton, p)
+	default:
+		b.part = d.parts.Start(0, nil, whole, whole)
+	}
+	return b, nil
+}
+
+// blockDelta applies the delta that was read. A delta of a block that never
+// started opens one where its kind tells enough.
+func (d *streamDecoder) blockDelta(index int64) {
+	b := d.open[index]
+	if b == nil {
+		opening := ""
+		switch string(d.kind) {
+		case "text_delta":
+			opening = `{"type":"text","text":""}`
+		case "thinking_delta":
+			opening = `{"type":"thinking","thinking":"","signature":""}`
+		}
+		if opening == "" || d.delta.text == "" || d.blockStart(index, []byte(opening)) != nil {
+			if d.delta.text != "" {
+				d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
+			}
+			return
+		}
+		b = d.open[index]
+	}
+	text := d.delta.text
+	var value dragoman.Part
+	if b.part != nil {
+		value = b.part.Value
+	}
+	if b.call {
+		switch string(d.kind) {
+		case "input_json_delta":
+			if b.part != nil && !b.hidden {
+				b.part.Append(text)
+			} else {
+				b.input = append(b.input, text...)
+			}
+		default:
+			d.setMembers(b)
+		}
+		return
+	}
+	switch p := value.(type) {
+	case *dragoman.Text:
+		switch string(d.kind) {
+		case "text_delta":
+			b.part.Append(text)
+		case "citations_delta":
+			b.cite(d.delta.citation)
+		default:
+			d.setExtras(&p.Extra, b)
+		}
+	case *dragoman.Reasoning:
+		switch string(d.kind) {
+		case "thinking_delta":
+			b.part.Append(text)
+		case "signature_delta":
+			if text != "" { // the last one counts, and nothing erases it (quirk C22)
+				p.Signature = text
+			}
+		default:
+			d.setExtras(&p.Extra, b)
+		}
+	case *dragoman.Opaque:
+		switch string(d.kind) {
+		case "input_json_delta":
+			b.input = append(b.input, text...)
+		case "text_delta":
+			d.set(b, member{name: "text", text: []byte(text), isText: true})
+		case "thinking_delta":
+			d.set(b, member{name: "thinking", text: []byte(text), isText: true})
+		case "signature_delta":
+			d.set(b, member{name: "signature", raw: quote(text)})
+		case "citations_delta":
+			b.cite(d.delta.citation)
+		default:
+			d.setMembers(b)
+		}
+	default:
+		d.mismatch(b)
+	}
+}
+
+// mismatch reports a delta of a known kind that does not fit its block.
+func (d *streamDecoder) mismatch(b *streamBlock) bool {
+	if !knownDelta(d.kind) {
+		return false
+	}
+	if d.delta.text != "" || d.delta.citation != nil {
+		d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %s does not fit the block", d.kind)
+	}
+	return true
+}
+
+// setExtras keeps what a delta of an unknown kind says of a known block.
+func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
+	if d.mismatch(b) {
+		return
+	}
+	*e = clone(*e)
+	for _, m := range d.delta.members {
+		extra.Add(e, name, "", []byte(m.name), m.value())
+	}
+}
+
+func (d *streamDecoder) setMembers(b *streamBlock) {
+	if d.mismatch(b) {
+		return
+	}
+	for _, m := range d.delta.members {
+		d.set(b, m)
+	}
+}
+
+// set lengthens a member that the block started as a string; any other value
+// is replaced by the later one.
+func (d *streamDecoder) set(b *streamBlock, m member) {
+	for i := range b.members {
+		old := &b.members[i]
+		switch {
+		case old.name != m.name:
+		case old.isText && m.isText:
+			old.text = append(old.text, m.text...)
+			return
+		default:
+			old.raw, old.isText = m.value(), false
+			return
+		}
+	}
+	if len(b.members) >= maxMembers {
+		d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "member %.40q: more than %d came in deltas", m.name, maxMembers)
+		return
+	}
+	if start, ok := stringMember(b.raw, m.name); m.isText && ok {
+		m.text = append([]byte(start), m.text...)
+	} else if m.isText {
+		m.raw, m.isText = m.value(), false
+	}
+	b.members = append(b.members, m)
+}
+
+func (b *streamBlock) cite(citation []byte) {
+	if citation == nil {
+		return
+	}
+	if b.cites != nil {
+		b.cites = append(b.cites, ',')
+	}
+	b.cites = append(b.cites, citation...)
+}
+
+func (m *member) value() []byte {
+	if m.isText {
+		return quote(string(m.text))
+	}
+	return m.raw
+}
+
+func quote(s string) []byte {
+	var w jsonwire.Writer
+	w.String(s)
+	return w.Buf
+}
+
+func (d *streamDecoder) blockStop(index int64) {
+	b := d.open[index]
+	if b == nil {
+		return
+	}
+	delete(d.open, index)
+	d.finish(b)
+}
+
+// finish ends a block. A call stays open: nothing runs before the response is
+// known to be whole.
+func (d *streamDecoder) finish(b *streamBlock) {
+	if b.stopped {
+		return
+	}
+	b.stopped = true
+	if b.call {
+		d.showWhole(b)
+		return
+	}
+	switch p := b.part.Value.(type) {
+	case *dragoman.Text:
+		if b.cites != nil {
+			p.Extra = clone(p.Extra)
+			extra.Add(&p.Extra, name, "", []byte("citations"), b.citations(p.Extra))
+		}
+	case *dragoman.Opaque:
+		p.JSON = d.assembled(b)
+	}
+	b.part.End()
+}
+
+// citations is the whole list: what the block started with, then the deltas.
+func (b *streamBlock) citations(e *dragoman.Extra) []byte {
+	out := []byte{'['}
+	if first, ok := extra.Get(e, name, "/citations"); ok && len(first) > 2 && first[0] == '[' {
+		if inner := bytes.TrimSpace(first[1 : len(first)-1]); len(inner) > 0 {
+			out = append(append(out, inner...), ',')
+		}
+	}
+	return append(append(out, b.cites...), ']')
+}
+
+// showWhole shows the arguments of a call that came with its start (quirk C19).
+func (d *streamDecoder) showWhole(b *streamBlock) {
+	if b.part == nil || b.hidden || len(b.part.Text) > 0 {
+		return
+	}
+	if c := b.part.Value.(*dragoman.ToolCall); c.Arguments != "" && c.Arguments != "{}" {
+		b.part.Append(c.Arguments)
+	}
+}
+
+// assembled is the block as the API would have sent it whole.
+func (d *streamDecoder) assembled(b *streamBlock) []byte {
+	input := b.input
+	if b.call && b.part != nil && !b.hidden {
+		input = b.part.Text
+	}
+	raw := b.raw
+	if len(bytes.TrimSpace(input)) > 0 {
+		switch err := jsonwire.Check(input); {
+		case err == nil:
+			raw = withMember(raw, "input", input)
+		case b.call:
+			raw = withMember(raw, "input", quote(string(input))) // read back as the text it is
+		default:
+			d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/content", b.at).String(), "input that is not JSON left out: %v", err)
+		}
+	}
+	for i := range b.members {
+		raw = withMember(raw, b.members[i].name, b.members[i].value())
+	}
+	if b.cites != nil {
+		raw = withMember(raw, "citations", append(append([]byte{'['}, b.cites...), ']'))
+	}
+	return raw
+}
+
+// stringMember returns the string that an object's member holds.
+func stringMember(raw []byte, key string) (s string, ok bool) {
+	r := jsonwire.NewReader(raw)
+	for k := range r.Object() {
+		if string(k) == key && r.Kind() == '"' {
+			s, ok = r.String(), true
+		} else {
+			r.Skip()
+		}
+	}
+	return s, ok
+}
+
+// withMember returns an object with a member set.
+func withMember(raw []byte, key string, value []byte) []byte {
+	r := jsonwire.NewReader(raw)
+	var edits []jsonwire.Edit
+	members := 0
+	for k := range r.Object() {
+		members++
+		here := string(k) == key
+		old := r.Raw()
+		if here && r.Err() == nil {
+			edits = append(edits[:0], jsonwire.Edit{Start: r.Offset() - int64(len(old)), End: r.Offset(), New: value})
+		}
+	}
+	if r.Err() != nil {
+		return raw
+	}
+	if edits == nil {
+		end := r.Offset() - 1
+		var w jsonwire.Writer
+		w.QuotedKey(key)
+		w.Raw(value)
+		if members > 0 {
+			w.Buf = append([]byte{','}, w.Buf...)
+		}
+		edits = []jsonwire.Edit{{Start: end, End: end, New: w.Buf}}
+	}
+	return jsonwire.Splice(raw, edits...)
+}
+
+// settle ends what is open and then the calls, with the verdict of the whole
+// response.
+func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
+	truncated := map[*streamBlock]bool{}
+	for _, b := range d.calls {
+		if !b.stopped && !terminal {
+			truncated[b] = true
+		}
+	}
+	for _, b := range d.openInOrder() {
+		d.finish(b)
+	}
+	d.open = nil
+	var ids callIDs
+	var calls []*dragoman.ToolCall
+	var ending []*stream.Part
+	for _, b := range d.calls {
+		at := extra.Elem("/content", b.at)
+		c := d.wholeCall(b, at)
+		if truncated[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
+			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+		}
+		fresh, _ := ids.settle(&d.blockDecoder, c, b.at)
+		switch {
+		case b.part == nil && !fresh:
+			continue
+		case b.part == nil:
+			skeleton := *c
+			skeleton.Arguments, skeleton.Problem = "", nil
+			b.part = d.parts.Start(0, nil, &skeleton, c)
+			b.part.Append(c.Arguments)
+		case b.hidden:
+			b.part.Append(c.Arguments)
+		}
+		b.part.Value = c
+		calls = append(calls, c)
+		ending = append(ending, b.part)
+	}
+	stop := d.answer.settledStop(terminal, calls)
+	for _, p := range ending {
+		p.End()
+	}
+	d.calls = nil
+	d.parts.EndAll()
+	return stop
+}
+
+// openInOrder lists the open blocks in order of their start.
+func (d *streamDecoder) openInOrder() []*streamBlock {
+	out := make([]*streamBlock, 0, len(d.open))
+	for _, b := range d.open {
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b *streamBlock) int { return a.at - b.at })
+	return out
+}
+
+// wholeCall reads a call from its block as the API would have sent it whole.
+func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
+	c, err := d.reg.ReadCall(d.assembled(b), at, d.rep)
+	if err != nil { // its start could be read, so this is an adapter's fault
+		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: err.Error(), Offset: -1}}
+		if b.part != nil {
+			start := b.part.Value.(*dragoman.ToolCall)
+			c.ID, c.Name, c.Namespace = start.ID, start.Name, start.Namespace
+		}
+	}
+	if c.ID == "" {
+		c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed, b.at), true
+		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+	}
+	return c
+}

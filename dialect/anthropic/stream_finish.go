@@ -1,0 +1,232 @@
+package anthropic
+
+import (
+	"bytes"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// finish writes what is left of a part and closes its block. A part that never
+// ended is closed with what had arrived.
+func (e *streamEncoder) finish(dst []byte, p *outPart) ([]byte, error) {
+	final := p.final
+	if final == nil {
+		final = unfinished(p)
+	}
+	switch part := final.(type) {
+	case *dragoman.Text:
+		return e.finishText(dst, p, part)
+	case *dragoman.Refusal:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "a refusal written as text")
+		extra.Report(e.rep, part.Extra, name, p.at)
+		return e.finishText(dst, p, &dragoman.Text{Text: part.Text})
+	case *dragoman.Data:
+		return e.finishText(dst, p, &dragoman.Text{Text: string(part.JSON)})
+	case *dragoman.Reasoning:
+		return e.finishReasoning(dst, p, part)
+	case *dragoman.ToolCall:
+		return e.finishCall(dst, p, part)
+	case *dragoman.Opaque:
+		return e.finishOpaque(dst, p, part), nil
+	case *dragoman.Media:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "an answer takes no %s; a note stands in for it", part.Media)
+		return e.finishText(dst, p, &dragoman.Text{Text: interop.Placeholder(part)})
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %s has no place in an answer", part.Kind())
+		return dst, nil
+	}
+}
+
+// unfinished is the value of a part whose end never came.
+func unfinished(p *outPart) dragoman.Part {
+	text := string(p.sent) + string(p.waiting)
+	p.waiting = nil
+	switch part := p.skeleton.(type) {
+	case *dragoman.Text:
+		t := *part
+		t.Text = text
+		return &t
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{Text: text, Extra: part.Extra}
+	case *dragoman.Reasoning:
+		r := *part
+		r.Text = text
+		return &r
+	case *dragoman.ToolCall:
+		c := *part
+		c.Arguments = text
+		return &c
+	default:
+		return part
+	}
+}
+
+// remainder is what of a text was not sent yet. A text that does not go on
+// from what was sent cannot be taken back: that is reported.
+func (e *streamEncoder) remainder(p *outPart, whole string) string {
+	if p.noted {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(whole, string(p.sent))
+	if !ok {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "the final value differs from the fragments that were sent")
+		return ""
+	}
+	return rest
+}
+
+// begun opens the block of a part that could not open early.
+func (e *streamEncoder) begun(dst []byte, p *outPart, part dragoman.Part) ([]byte, error) {
+	if p.block >= 0 {
+		return dst, nil
+	}
+	return e.open(dst, p, part)
+}
+
+func (e *streamEncoder) finishText(dst []byte, p *outPart, t *dragoman.Text) ([]byte, error) {
+	rest := e.remainder(p, t.Text)
+	p.waiting = nil
+	dst, err := e.begun(dst, p, t)
+	if err != nil {
+		return dst, err
+	}
+	if rest != "" {
+		dst = e.deltaFrame(dst, p, "text_delta", "text", rest)
+	}
+	extra.Report(e.rep, t.Extra, name, p.at)
+	if list, ok := extra.Get(t.Extra, name, "/citations"); ok && len(list) > 0 && list[0] == '[' && !p.noted {
+		r := jsonwire.NewReader(list)
+		for range r.Array() {
+			citation := r.Raw()
+			if r.Err() != nil {
+				break
+			}
+			w := e.frame("content_block_delta")
+			w.IntField("index", int64(p.block))
+			w.Key("delta")
+			w.BeginObject()
+			w.StringField("type", "citations_delta")
+			w.RawField("citation", citation)
+			w.EndObject()
+			dst = e.flush(dst, "content_block_delta")
+		}
+	}
+	return e.blockStop(dst, p), nil
+}
+
+// finishReasoning closes thinking with its signature; thinking of which nothing
+// can be shown has no block.
+func (e *streamEncoder) finishReasoning(dst []byte, p *outPart, r *dragoman.Reasoning) ([]byte, error) {
+	signature := e.signature(e.first.Origin, r, p.at)
+	extra.Report(e.rep, r.Extra, name, p.at)
+	if p.block < 0 {
+		if !e.shows(e.first.Origin, r) {
+			return dst, nil
+		}
+		if r.Redacted {
+			var w jsonwire.Writer
+			writeReasoning(&w, r, "")
+			return e.whole(dst, p, w.Buf), nil
+		}
+	}
+	rest := e.remainder(p, visible(r))
+	dst, err := e.begun(dst, p, r)
+	if err != nil {
+		return dst, err
+	}
+	if rest != "" {
+		dst = e.deltaFrame(dst, p, "thinking_delta", "thinking", rest)
+	}
+	if signature != "" && !p.noted {
+		dst = e.deltaFrame(dst, p, "signature_delta", "signature", signature)
+	}
+	return e.blockStop(dst, p), nil
+}
+
+// finishCall closes a call. Its arguments go out as they came, also when they
+// are not JSON: the client sees what the model wrote. Nothing is written for
+// an empty object, which the start of the block already says (quirk C19).
+func (e *streamEncoder) finishCall(dst []byte, p *outPart, c *dragoman.ToolCall) ([]byte, error) {
+	if c.Hosted {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", c.Name)
+		return dst, nil
+	}
+	rest := ""
+	switch {
+	case c.Payload == dragoman.PayloadText && len(p.sent) > 0:
+		// What was streamed is the object that stands in for the text.
+	case c.Payload == dragoman.PayloadText:
+		obj, _ := c.Object()
+		rest = string(obj)
+		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), `freeform input written as the argument "input" of a function call`)
+	default:
+		rest = c.Arguments
+		if obj, exact := c.Object(); exact && len(p.sent) == 0 {
+			rest = string(obj)
+		}
+		if len(p.sent) == 0 && rest == "{}" {
+			rest = ""
+		} else {
+			rest = e.remainder(p, rest)
+		}
+	}
+	dst, err := e.begun(dst, p, c)
+	if err != nil {
+		return dst, err
+	}
+	if rest != "" && !p.noted {
+		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
+	}
+	extra.Report(e.rep, c.Extra, name, p.at)
+	return e.blockStop(dst, p), nil
+}
+
+// finishOpaque writes a block as it is. The input of a tool that the provider
+// runs comes in a delta, as clients expect it.
+func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque) []byte {
+	if o.Dialect != name {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %.60s of %s has no place here", o.Type, o.Dialect)
+		return dst
+	}
+	if o.Type == "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "a block without a type cannot be streamed")
+		return dst
+	}
+	if p.block >= 0 { // opened by a native chunk
+		return e.blockStop(dst, p)
+	}
+	raw := oneLine(o.JSON)
+	input := []byte(nil)
+	if strings.HasSuffix(o.Type, "tool_use") {
+		r := jsonwire.NewReader(raw)
+		for key := range r.Object() {
+			if string(key) == "input" && r.Kind() == '{' {
+				input = r.Raw()
+			} else {
+				r.Skip()
+			}
+		}
+		if input != nil {
+			raw = withMember(raw, "input", []byte("{}"))
+		}
+	}
+	w := e.blockFrame(p)
+	w.Raw(raw)
+	dst = e.flush(dst, "content_block_start")
+	if input != nil && string(bytes.TrimSpace(input)) != "{}" {
+		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", string(input))
+	}
+	return e.blockStop(dst, p)
+}
+
+// whole writes a block that comes complete with its start.
+func (e *streamEncoder) whole(dst []byte, p *outPart, raw []byte) []byte {
+	w := e.blockFrame(p)
+	w.Raw(raw)
+	dst = e.flush(dst, "content_block_start")
+	return e.blockStop(dst, p)
+}

@@ -1,0 +1,147 @@
+package anthropic
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// counters are the native numbers of a usage object. Streams send them in
+// pieces; each is the total so far and overwrites the last, null overwrites
+// nothing.
+type counters struct {
+	input, cacheWrite, cacheRead, output, thinking dragoman.Count
+	extra                                          *dragoman.Extra
+	tier                                           string
+}
+
+// read takes a usage object. keep copies what is kept, where the document does
+// not outlive the call.
+func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
+	count := func(n *dragoman.Count, key []byte) {
+		if r.Kind() == 'n' {
+			r.Skip()
+			return
+		}
+		*n = dragoman.Counted(max(r.Int(), 0))
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "input_tokens":
+			count(&c.input, key)
+		case "cache_creation_input_tokens":
+			count(&c.cacheWrite, key)
+		case "cache_read_input_tokens":
+			count(&c.cacheRead, key)
+		case "output_tokens":
+			count(&c.output, key)
+		case "output_tokens_details":
+			if r.Kind() != '{' {
+				extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+				continue
+			}
+			for key := range r.Object() {
+				if string(key) == "thinking_tokens" {
+					count(&c.thinking, key)
+				} else {
+					extra.Add(&c.extra, name, "/output_tokens_details", key, keep(r.Raw()))
+				}
+			}
+		case "service_tier":
+			if r.Kind() == '"' {
+				c.tier = r.String()
+			} else {
+				extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+			}
+		default:
+			extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+		}
+	}
+}
+
+// usage gives the canonical counts: input is everything the model read, here
+// told in three parts (quirk J12).
+func (c *counters) usage() dragoman.Usage {
+	u := dragoman.Usage{
+		CacheRead: c.cacheRead, CacheWrite: c.cacheWrite,
+		Output: c.output, Reasoning: c.thinking, Extra: c.extra,
+	}
+	if c.input.Known {
+		u.Input = dragoman.Counted(add(add(c.input.N, c.cacheWrite.N), c.cacheRead.N))
+	}
+	return u
+}
+
+// add adds counts without wrapping around.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// writeUsage writes the usage object of a whole message; the two totals are
+// demanded by clients, so unknown is written as zero.
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
+	if !u.Input.Known || !u.Output.Known {
+		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+	}
+	u.Input.Known = true
+	writeCounters(w, u, tier)
+	extra.Report(rep, u.Extra, name, extra.At("/usage"))
+}
+
+func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
+	w.BeginObject()
+	if u.Input.Known {
+		w.IntField("input_tokens", max(u.Input.N-u.CacheWrite.N-u.CacheRead.N, 0))
+	}
+	if u.CacheWrite.Known {
+		w.IntField("cache_creation_input_tokens", u.CacheWrite.N)
+	}
+	if u.CacheRead.Known {
+		w.IntField("cache_read_input_tokens", u.CacheRead.N)
+	}
+	w.IntField("output_tokens", u.Output.N)
+	if u.Reasoning.Known || extra.Has(u.Extra, name, "/output_tokens_details") {
+		w.Key("output_tokens_details")
+		w.BeginObject()
+		if u.Reasoning.Known {
+			w.IntField("thinking_tokens", u.Reasoning.N)
+		}
+		extra.Write(w, u.Extra, name, "/output_tokens_details")
+		w.EndObject()
+	}
+	if tier != "" {
+		w.StringField("service_tier", tier)
+	}
+	writeExtras(w, u.Extra, func(path string) bool {
+		return path == "/service_tier" && tier != "" || path == "/output_tokens_details" && u.Reasoning.Known
+	})
+	w.EndObject()
+}
+
+// writeExtras writes the top-level extra members, but those to skip. Nested
+// ones are written by who writes the object they are in.
+func writeExtras(w *jsonwire.Writer, e *dragoman.Extra, skip func(path string) bool) {
+	fields := e.For(name)
+	if slices.ContainsFunc(fields, func(f dragoman.Field) bool { return skip(f.Path) }) {
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f dragoman.Field) bool { return skip(f.Path) })
+	}
+	extra.Write(w, &dragoman.Extra{Dialect: name, Fields: fields}, name, "")
+}
+
+// writeBelow writes the extra members below prefix, but those to skip.
+func writeBelow(w *jsonwire.Writer, e *dragoman.Extra, prefix string, skip func(member string) bool) {
+	var below []dragoman.Field
+	for _, f := range e.For(name) {
+		if member, ok := strings.CutPrefix(f.Path, prefix); ok && !skip(member) {
+			below = append(below, dragoman.Field{Path: member, Value: f.Value})
+		}
+	}
+	extra.Write(w, &dragoman.Extra{Dialect: name, Fields: below}, name, "")
+}

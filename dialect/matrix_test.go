@@ -1,0 +1,419 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/matrix.md")
+
+// codecs are the dialects of the matrix, in the order of its columns.
+var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}}
+
+// The matrix: every dialect in, every dialect out, every feature, whole and
+// stream. A cell is lossless when reading what was written gives the same
+// facts; otherwise the report must name every fact that was lost, and name
+// nothing (of weight) that was not.
+func TestMatrix_EveryCellIsLosslessOrItsReportSaysExactlyWhatWasLost(t *testing.T) {
+	files, err := filepath.Glob("testdata/matrix/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no matrix features: %v", err)
+	}
+	doc := newMatrixDoc()
+	for _, file := range files {
+		ar, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections := map[string][]byte{}
+		for _, f := range ar.Files {
+			sections[f.Name] = bytes.TrimSpace(f.Data)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		for _, kind := range []string{"request", "response", "stream"} {
+			for _, in := range codecs {
+				section := kind
+				if kind == "stream" {
+					section = "response"
+				}
+				src := sections[string(in.Dialect())+"/"+section+".json"]
+				for _, out := range codecs {
+					cell := fmt.Sprintf("%s/%s/%s to %s", name, kind, in.Dialect(), out.Dialect())
+					if src == nil {
+						doc.add(name, kind, in, out, cellResult{absent: true})
+						continue
+					}
+					t.Run(cell, func(t *testing.T) {
+						m := &matrixCell{t: t, in: in, out: out, tools: sections["tools.json"]}
+						var res cellResult
+						switch kind {
+						case "request":
+							res = m.request(src)
+						case "response":
+							res = m.response(src)
+						default:
+							res = m.stream(streamOf(t, in.Dialect(), src))
+						}
+						m.judge(res)
+						doc.add(name, kind, in, out, res)
+					})
+				}
+			}
+		}
+	}
+	table := doc.String()
+	t.Log("\n" + table)
+	path := filepath.Join("..", "docs", "matrix.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(path)
+	if err != nil || string(have) != table {
+		t.Errorf("docs/matrix.md is not what the code does; run: go test ./dialect -run TestMatrix -update (%v)", err)
+	}
+}
+
+type matrixCell struct {
+	t       *testing.T
+	in, out dialect.Codec
+	tools   []byte
+}
+
+type cellResult struct {
+	absent    bool
+	identical bool
+	before    []fact
+	after     []fact
+	report    dragoman.Report
+}
+
+func (m *matrixCell) request(src []byte) cellResult {
+	req, rep, err := m.in.DecodeRequest(src, dialect.DecodeOptions{LiftErrors: true})
+	if err != nil {
+		m.t.Fatalf("decode %s: %v", m.in.Dialect(), err)
+	}
+	_ = rep
+	enc, err := m.out.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		m.t.Fatalf("encode %s: %v", m.out.Dialect(), err)
+	}
+	back, _, err := m.out.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry, LiftErrors: true})
+	if err != nil {
+		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
+	}
+	return cellResult{
+		identical: bytes.Equal(src, enc.Body),
+		before:    requestFacts(req), after: requestFacts(back), report: enc.Report,
+	}
+}
+
+// registry knows the tools of the request that a response answers.
+func (m *matrixCell) registry(c dialect.Codec) *interop.Registry {
+	var specs []dragoman.ToolSpec
+	if m.tools != nil {
+		var raws []json.RawMessage
+		if err := json.Unmarshal(m.tools, &raws); err != nil {
+			m.t.Fatal(err)
+		}
+		reader := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIResponses}})
+		for _, raw := range raws {
+			s, _, err := reader.InspectSchema(dragoman.Native{Format: interop.SchemaFormat(dragoman.OpenAIResponses, raw), JSON: raw})
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			specs = append(specs, s...)
+		}
+	}
+	return interop.New(interop.Options{Target: dragoman.Target{Dialect: c.Dialect()}, Limits: c.Limits(), Tools: specs})
+}
+
+func (m *matrixCell) response(src []byte) cellResult {
+	resp, _, err := m.in.DecodeResponse(src, dialect.DecodeOptions{Registry: m.registry(m.in)})
+	if err != nil {
+		m.t.Fatalf("decode %s: %v", m.in.Dialect(), err)
+	}
+	enc, err := m.out.EncodeResponse(resp, dialect.EncodeOptions{Registry: m.registry(m.out), Seed: "matrix"})
+	if err != nil {
+		m.t.Fatalf("encode %s: %v", m.out.Dialect(), err)
+	}
+	back, _, err := m.out.DecodeResponse(enc.Body, dialect.DecodeOptions{Registry: m.registry(m.out)})
+	if err != nil {
+		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
+	}
+	return cellResult{identical: bytes.Equal(src, enc.Body), before: responseFacts(resp), after: responseFacts(back), report: enc.Report}
+}
+
+func (m *matrixCell) stream(src []byte) cellResult {
+	dec := m.in.NewStreamDecoder(dialect.DecodeOptions{Registry: m.registry(m.in)})
+	enc := m.out.NewStreamEncoder(dialect.EncodeOptions{Registry: m.registry(m.out), Seed: "matrix", StreamUsage: true})
+	var before dragoman.Collector
+	var body []byte
+	feed := func(ev dragoman.Event) error {
+		before.Add(ev)
+		var err error
+		body, err = enc.Encode(body, ev)
+		return err
+	}
+	if err := dec.Feed(src, feed); err != nil {
+		m.t.Fatalf("decode %s: %v", m.in.Dialect(), err)
+	}
+	if err := dec.Close(feed); err != nil {
+		m.t.Fatalf("decode %s: %v\n%s", m.in.Dialect(), err, src)
+	}
+	body, err := enc.Close(body)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	back := collect(m.t, m.out, body, m.registry(m.out))
+	first, err := before.Response()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return cellResult{identical: bytes.Equal(src, body), before: responseFacts(first), after: responseFacts(back), report: enc.Report()}
+}
+
+func collect(t *testing.T, c dialect.Codec, body []byte, reg *interop.Registry) *dragoman.Response {
+	t.Helper()
+	dec := c.NewStreamDecoder(dialect.DecodeOptions{Registry: reg})
+	var col dragoman.Collector
+	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	if err := dec.Feed(body, emit); err != nil {
+		t.Fatalf("decode what we wrote: %v\n%s", err, body)
+	}
+	if err := dec.Close(emit); err != nil {
+		t.Fatalf("decode what we wrote: %v\n%s", err, body)
+	}
+	resp, err := col.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// fact is one thing a request or response says.
+type fact struct {
+	kind  string
+	value string
+}
+
+// coveredBy says which losses can account for a lost fact of a kind.
+var coveredBy = map[string]*regexp.Regexp{
+	"reasoning":             regexp.MustCompile(`(?i)reasoning|thinking`),
+	"reasoning state":       regexp.MustCompile(`(?i)reasoning|thinking|signature|encrypted`),
+	"opaque":                regexp.MustCompile(`(?i)block|item|has no place|run by its`),
+	"hosted tool":           regexp.MustCompile(`(?i)run by its own provider`),
+	"tool kind":             regexp.MustCompile(`(?i)freeform`),
+	"tool grammar":          regexp.MustCompile(`(?i)grammar`),
+	"tool name":             regexp.MustCompile(`(?i)written as`),
+	"tool parameters":       regexp.MustCompile(`(?i)freeform|parameters`),
+	"namespace description": regexp.MustCompile(`(?i)namespace`),
+	"tool deferred":         regexp.MustCompile(`(?i)deferred`),
+	"refusal":               regexp.MustCompile(`(?i)refus`),
+	"text":                  regexp.MustCompile(`(?i)refus|media part`),
+	"result":                regexp.MustCompile(`(?i)media part`),
+	"result media":          regexp.MustCompile(`(?i)media part`),
+	"user media":            regexp.MustCompile(`(?i)media part`),
+	"output name":           regexp.MustCompile(`(?i)/output`),
+	"output strict":         regexp.MustCompile(`(?i)strict`),
+	"stop":                  regexp.MustCompile(`(?i)stop`),
+	"effort":                regexp.MustCompile(`(?i)effort`),
+	"parallel":              regexp.MustCompile(`(?i)parallel`),
+	"store":                 regexp.MustCompile(`(?i)store`),
+	"max tokens":            regexp.MustCompile(`(?i)max_`),
+	"phase":                 regexp.MustCompile(`(?i)phase`),
+}
+
+// judge holds the report against the facts, both ways.
+func (m *matrixCell) judge(res cellResult) {
+	if m.in.Dialect() == m.out.Dialect() && !res.identical {
+		m.t.Errorf("same dialect in and out is not byte-identical")
+	}
+	lost := diffFacts(res.before, res.after)
+	for _, f := range lost {
+		re := coveredBy[f.kind]
+		if re == nil {
+			m.t.Errorf("lost or invented %s %q, a fact that no loss may account for\nreport:\n%s", f.kind, f.value, res.report)
+			continue
+		}
+		if !slices.ContainsFunc(res.report.Losses, func(l dragoman.Loss) bool { return re.MatchString(l.String()) }) {
+			m.t.Errorf("lost or invented %s %q without a word in the report:\n%s", f.kind, f.value, res.report)
+		}
+	}
+	for _, l := range res.report.Losses {
+		if l.Severity < dragoman.Warn {
+			continue
+		}
+		if !slices.ContainsFunc(lost, func(f fact) bool { re := coveredBy[f.kind]; return re != nil && re.MatchString(l.String()) }) {
+			m.t.Errorf("the report claims a loss that no fact shows: %s\nlost facts: %v", l, lost)
+		}
+	}
+}
+
+// diffFacts returns the facts that are on one side only.
+func diffFacts(a, b []fact) []fact {
+	var out []fact
+	count := map[fact]int{}
+	for _, f := range a {
+		count[f]++
+	}
+	for _, f := range b {
+		count[f]--
+	}
+	for _, f := range append(slices.Clone(a), b...) {
+		if count[f] != 0 {
+			out = append(out, f)
+			count[f] = 0
+		}
+	}
+	return out
+}
+
+func requestFacts(req *dragoman.Request) []fact {
+	var fs []fact
+	add := func(kind, format string, args ...any) { fs = append(fs, fact{kind, fmt.Sprintf(format, args...)}) }
+	add("model", "%s", req.Model)
+	system := joinParts(req.Instructions)
+	messages := req.Messages
+	for len(messages) > 0 && (messages[0].Role == dragoman.RoleSystem || messages[0].Role == dragoman.RoleDeveloper) {
+		system += messages[0].Text()
+		messages = messages[1:]
+	}
+	add("system", "%s", system)
+	for i := range req.Tools {
+		s := &req.Tools[i]
+		if s.Kind == dragoman.ToolHosted {
+			add("hosted tool", "%s", s.Source.JSON)
+			continue
+		}
+		add("tool name", "%d %s %s", i, s.Namespace, s.Name)
+		add("tool kind", "%d %s", i, s.Kind)
+		add("tool description", "%d %s", i, s.Description)
+		add("tool parameters", "%d %s", i, sorted(s.Parameters))
+		if s.Grammar != nil {
+			add("tool grammar", "%d %v", i, *s.Grammar)
+		}
+		if s.NamespaceDescription != "" {
+			add("namespace description", "%s", s.NamespaceDescription)
+		}
+		if s.Deferred {
+			add("tool deferred", "%d", i)
+		}
+	}
+	if c := req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceAuto {
+		add("choice", "%s %v", c.Mode, c.Tools)
+	}
+	if p := req.ParallelToolCalls; p != nil && !*p {
+		add("parallel", "%v", *p)
+	}
+	if o := req.Output; o != nil {
+		add("output", "%s %s", o.Kind, sorted(o.Schema))
+		add("output name", "%s", o.Name)
+		add("output strict", "%v", o.Strict == dragoman.StrictOn || o.Strict == dragoman.StrictAuto)
+	}
+	if r := req.Reasoning; r != nil && r.Effort != "" {
+		add("effort", "%s", r.Effort)
+	}
+	fs = append(fs, conversationFacts(messages)...)
+	return fs
+}
+
+// conversationFacts reads a conversation by what is said in which order, not
+// by how it is cut into messages.
+func conversationFacts(ms []dragoman.Message) []fact {
+	var fs []fact
+	n := 0
+	for i := range ms {
+		role := ms[i].Role
+		for _, p := range ms[i].Parts {
+			n++
+			switch p := p.(type) {
+			case *dragoman.Text:
+				fs = append(fs, fact{"text", fmt.Sprintf("%s: %s", role, p.Text)})
+			case *dragoman.Refusal:
+				fs = append(fs, fact{"refusal", p.Text})
+			case *dragoman.ToolCall:
+				obj := sorted([]byte(p.Arguments))
+				if p.Payload == dragoman.PayloadText {
+					obj = p.Arguments
+				}
+				fs = append(fs, fact{"call", fmt.Sprintf("%s %s.%s %s %s hosted=%v", p.ID, p.Namespace, p.Name, p.Payload, obj, p.Hosted)})
+			case *dragoman.ToolResult:
+				outcome := p.Outcome
+				if outcome == dragoman.OutcomeOK {
+					outcome = dragoman.OutcomeUnknown // neither says that it failed
+				}
+				fs = append(fs, fact{"result", fmt.Sprintf("%s %s %q", p.CallID, outcome, p.Text())})
+				for _, c := range p.Content {
+					if m, ok := c.(*dragoman.Media); ok {
+						fs = append(fs, fact{"result media", m.MIME + m.Base64 + m.URL})
+					}
+				}
+			case *dragoman.Media:
+				fs = append(fs, fact{"user media", p.MIME + p.Base64 + p.URL})
+			case *dragoman.Reasoning:
+				if v := p.Text + strings.Join(p.Summary, ""); v != "" {
+					fs = append(fs, fact{"reasoning", v})
+				}
+				if p.Signature+p.Encrypted != "" {
+					fs = append(fs, fact{"reasoning state", p.Signature + p.Encrypted})
+				}
+			case *dragoman.Opaque:
+				fs = append(fs, fact{"opaque", p.Type + sorted(p.JSON)})
+			}
+		}
+		if ms[i].Phase != "" {
+			fs = append(fs, fact{"phase", ms[i].Phase})
+		}
+	}
+	return fs
+}
+
+func responseFacts(r *dragoman.Response) []fact {
+	fs := []fact{
+		{"stop", string(r.Stop.Reason)},
+		{"usage", fmt.Sprintf("%d %d", r.Usage.Input.N, r.Usage.Output.N)},
+		{"model", r.Model},
+	}
+	return append(fs, conversationFacts(r.Output)...)
+}
+
+func joinParts(parts []dragoman.Part) string {
+	m := dragoman.Message{Parts: parts}
+	return m.Text()
+}
+
+// sorted writes JSON with sorted keys and the text of its numbers kept; empty
+// arguments are an empty object.
+func sorted(raw []byte) string {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return "{}"
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return string(raw)
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}

@@ -1,0 +1,261 @@
+package openairesponses
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// choice reads a tool choice in any of its forms (wire reference 4.6). One that
+// is not modelled is opaque.
+func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() == '"' {
+		switch mode := dragoman.ChoiceMode(r.String()); mode {
+		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired:
+			return &dragoman.ToolChoice{Mode: mode}, nil
+		default:
+			return opaqueChoice(raw), nil
+		}
+	}
+	c := &dragoman.ToolChoice{}
+	ref := dragoman.ToolRef{}
+	typ := ""
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "type":
+			typ = r.String()
+		case k == "name" && r.Kind() == '"':
+			ref.Name = r.String()
+		case k == "mode" && r.Kind() == '"':
+			c.Mode = dragoman.ChoiceMode(r.String())
+		case k == "tools" && r.Kind() == '[':
+			c.Tools = []dragoman.ToolRef{}
+			for range r.Array() {
+				c.Tools = append(c.Tools, d.toolRef(r.Raw()))
+			}
+		default:
+			extra.Add(&c.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	switch {
+	case typ == "allowed_tools" && c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
+		return c, nil
+	case (typ == "function" || typ == "custom") && ref.Name != "" && c.Mode == "" && c.Tools == nil:
+		if typ == "custom" {
+			ref.Kind = dragoman.ToolFreeform
+		}
+		ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
+		c.Mode, c.Tools = dragoman.ChoiceTool, []dragoman.ToolRef{ref}
+		return c, nil
+	default:
+		return opaqueChoice(raw), nil
+	}
+}
+
+func nativeChoice(raw []byte) *dragoman.Native {
+	return &dragoman.Native{Format: dragoman.Format(name), JSON: raw}
+}
+
+func opaqueChoice(raw []byte) *dragoman.ToolChoice {
+	return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
+}
+
+// toolRef reads one entry of a list of allowed tools. An entry that is more
+// than a type and a name is kept as it is.
+func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
+	r := jsonwire.NewReader(raw)
+	ref, typ, plain := dragoman.ToolRef{}, "", r.Kind() == '{'
+	if plain {
+		for key := range r.Object() {
+			switch {
+			case string(key) == "type" && r.Kind() == '"':
+				typ = r.String()
+			case string(key) == "name" && r.Kind() == '"':
+				ref.Name = r.String()
+			default:
+				r.Skip()
+				plain = false
+			}
+		}
+	}
+	if !plain || ref.Name == "" || (typ != "function" && typ != "custom") {
+		return dragoman.ToolRef{Name: ref.Name, Kind: dragoman.ToolHosted, Native: nativeChoice(raw)}
+	}
+	if typ == "custom" {
+		ref.Kind = dragoman.ToolFreeform
+	}
+	ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
+	return ref
+}
+
+// choice writes the tool choice and the parallel flag, both only beside tools
+// (quirk E3).
+func (e *requestEncoder) choice(tools int) error {
+	c := e.req.ToolChoice
+	if tools == 0 && !e.toolsElsewhere() {
+		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+		} else if c != nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/tool_choice", "no tools remain to choose from")
+		}
+		if e.req.ParallelToolCalls != nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+		}
+		return nil
+	}
+	if c != nil {
+		if err := e.writeChoice(c); err != nil {
+			return err
+		}
+	}
+	if p := e.req.ParallelToolCalls; p != nil {
+		if e.target.Caps.NoParallelFlag {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the target rejects the flag")
+		} else {
+			e.key("parallel_tool_calls")
+			e.w.Bool(*p)
+		}
+	}
+	return nil
+}
+
+// toolsElsewhere reports whether tools come from outside the list: from an item
+// of the input, or from a stored prompt.
+func (e *requestEncoder) toolsElsewhere() bool {
+	if _, ok := extra.Get(e.req.Extra, name, "/prompt"); ok {
+		return true
+	}
+	for i := range e.req.Messages {
+		for _, p := range e.req.Messages[i].Parts {
+			if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == name && (o.Type == "additional_tools" || o.Type == "tool_search_output") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
+	w := &e.w
+	forced := c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool
+	thinking := e.req.Reasoning != nil && e.req.Reasoning.Effort != "none" && e.req.Reasoning.Mode != dragoman.ReasoningOff
+	if forced && (e.target.Caps.ForcedChoice == dragoman.ForcedNever || e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking && thinking) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
+		e.key("tool_choice")
+		w.String("auto")
+		return nil
+	}
+	switch {
+	case c.Native != nil && c.Native.Format == dragoman.Format(name):
+		e.key("tool_choice")
+		w.Raw(c.Native.JSON)
+	case c.Mode == dragoman.ChoiceOpaque:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+	case c.Mode == dragoman.ChoiceTool:
+		if len(c.Tools) != 1 {
+			return fmt.Errorf("openairesponses: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		return e.forceTool(c)
+	case c.Tools != nil && !e.target.Caps.NoAllowedTools:
+		e.allowTools(c)
+	default:
+		e.key("tool_choice")
+		w.String(string(c.Mode))
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	return nil
+}
+
+func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
+	w, ref := &e.w, c.Tools[0]
+	spec := e.declared(ref)
+	switch {
+	case e.native:
+		// The server knows tools that we do not: loaded ones, stored ones.
+	case spec == nil || spec.Kind == dragoman.ToolHosted:
+		// Never a silent "auto" (quirk E5).
+		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
+	case e.unaddressable(spec):
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "tool %q is namespaced or deferred and cannot be forced by name; any tool is required instead", spec.QualifiedName())
+		e.key("tool_choice")
+		w.String("required")
+		return nil
+	}
+	e.key("tool_choice")
+	w.BeginObject()
+	e.toolRef(ref, spec)
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	return nil
+}
+
+func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
+	w := &e.w
+	start := len(w.Buf)
+	e.key("tool_choice")
+	w.BeginObject()
+	w.StringField("type", "allowed_tools")
+	w.StringField("mode", string(c.Mode))
+	w.Key("tools")
+	w.BeginArray()
+	n := 0
+	for i, ref := range c.Tools {
+		spec := e.declared(ref)
+		switch {
+		case ref.Native != nil && ref.Native.Format == dragoman.Format(name):
+			w.Raw(ref.Native.JSON)
+		case ref.Native != nil:
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "a reference to another provider's own tool")
+			continue
+		case !e.native && spec != nil && e.unaddressable(spec):
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is namespaced or deferred and cannot be listed as allowed", spec.QualifiedName())
+			continue
+		default:
+			w.BeginObject()
+			e.toolRef(ref, spec)
+			w.EndObject()
+		}
+		n++
+	}
+	w.EndArray()
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	if n == 0 && len(c.Tools) > 0 {
+		e.rep.Add(dragoman.Lowered, dragoman.Serious, "/tool_choice", "none of the allowed tools can be listed; all tools are allowed")
+		w.Buf = w.Buf[:start]
+		w.StringField("tool_choice", string(c.Mode))
+	}
+}
+
+// toolRef writes the members that name a tool.
+func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) {
+	typ := "function"
+	freeform := ref.Kind == dragoman.ToolFreeform || spec != nil && spec.Kind == dragoman.ToolFreeform
+	if freeform && !e.target.Caps.NoCustomTools {
+		typ = "custom"
+	}
+	e.w.StringField("type", typ)
+	e.w.StringField("name", e.reg.WireName(ref.Namespace, ref.Name))
+}
+
+func (e *requestEncoder) declared(ref dragoman.ToolRef) *dragoman.ToolSpec {
+	for i := range e.req.Tools {
+		if t := &e.req.Tools[i]; t.Name == ref.Name && t.Namespace == ref.Namespace {
+			return t
+		}
+	}
+	return nil
+}
+
+// unaddressable reports whether a choice cannot name a tool (wire reference
+// 4.5).
+func (e *requestEncoder) unaddressable(s *dragoman.ToolSpec) bool {
+	return s.Namespace != "" && !e.target.Caps.NoNamespaces || s.Deferred && !e.target.Caps.NoDeferred
+}

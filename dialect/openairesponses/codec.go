@@ -1,0 +1,48 @@
+// Package openairesponses is the wire language of OpenAI Responses: a
+// conversation of items, each with an identity of its own, and a stream of
+// fifty kinds of event.
+//
+//	codec := openairesponses.Codec{}
+//	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+//	// send enc.Body, then
+//	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
+//
+// Every item of an input or an output is one [dragoman.Message]. Items that are
+// not modelled (hosted calls, tool search, compaction, whatever comes next)
+// are one opaque part each, and go back to this dialect unchanged.
+package openairesponses
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+const name = dragoman.OpenAIResponses
+
+// Codec reads and writes Responses. The zero value is ready.
+type Codec struct{}
+
+var _ dialect.Codec = Codec{}
+
+// Dialect implements [dialect.Codec].
+func (Codec) Dialect() dragoman.Dialect { return name }
+
+// Limits implements [dialect.Codec].
+func (Codec) Limits() dragoman.Limits {
+	return dragoman.Limits{
+		Dialect:             name,
+		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
+		ID:                  dragoman.IDRule{Max: 64},
+		SchemaFormats:       []dragoman.Format{dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom},
+		MaxCacheBreakpoints: 4,
+		Replay: dragoman.ReplayRules{
+			Messages:  dragoman.MatchDialect | dragoman.MatchProvider,
+			ItemIDs:   dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope,
+			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope,
+		},
+		ResultMedia:       true,
+		ArgumentsAsString: true,
+		// Both come back only where the server stores the items under them.
+		StrippedOnReplay: []string{"id", "status"},
+	}
+}

@@ -1,0 +1,271 @@
+package openairesponses
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeError implements [dialect.Codec]. It takes every envelope that servers
+// of this dialect were seen with: an error object, a bare string beside a
+// code, members without an envelope, a lone "detail".
+func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
+	e := &dragoman.APIError{Status: status, RequestID: header.Get("x-request-id"), RetryAfter: wirekit.RetryAfter(header)}
+	r := jsonwire.NewReader(body)
+	if r.Kind() == '{' {
+		readErrorEnvelope(r, e)
+	}
+	if r.End() != nil || e.Message == "" {
+		e.Message = wirekit.PlainMessage(status, body)
+	} else {
+		e.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: body}
+	}
+	settleError(e)
+	return e
+}
+
+// decodeErrorObject reads the error of a failed response or of an error event.
+func decodeErrorObject(raw []byte) *dragoman.APIError {
+	e := &dragoman.APIError{Native: &dragoman.Native{Format: dragoman.Format(name), JSON: raw}}
+	readErrorObject(jsonwire.NewReader(raw), e)
+	settleError(e)
+	return e
+}
+
+// decodeErrorEvent reads an error event in either of its shapes: members beside
+// the type, or nested under "error" (wire reference 6.4).
+func decodeErrorEvent(raw []byte) *dragoman.APIError {
+	e := &dragoman.APIError{Native: &dragoman.Native{Format: dragoman.Format(name), JSON: raw}}
+	readErrorEnvelope(jsonwire.NewReader(raw), e)
+	if e.Type == "error" { // the event's own type, not the error's
+		e.Type = ""
+	}
+	settleError(e)
+	return e
+}
+
+func settleError(e *dragoman.APIError) {
+	e.Class = classOf(e)
+	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
+		e.RetryAfter = waitIn(e.Message)
+	}
+}
+
+func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
+	nested := false
+	for key := range r.Object() {
+		switch {
+		case string(key) == "error":
+			nested = r.Kind() == '{'
+			readErrorObject(r, e)
+		case nested:
+			r.Skip()
+		default:
+			readErrorMember(r, string(key), e)
+		}
+	}
+}
+
+// readErrorObject reads the value of an "error" member: an object or a string.
+func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
+	switch r.Kind() {
+	case '"':
+		e.Message = r.String()
+	case '{':
+		e.Type = ""
+		for key := range r.Object() {
+			readErrorMember(r, string(key), e)
+		}
+	default:
+		r.Skip()
+	}
+}
+
+func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
+	text := func(old string) string {
+		switch r.Kind() {
+		case '"':
+			return r.String()
+		case '0':
+			return string(r.Raw())
+		default:
+			r.Skip()
+			return old
+		}
+	}
+	switch key {
+	case "message":
+		e.Message = text(e.Message)
+	case "detail":
+		if s := text(""); e.Message == "" {
+			e.Message = s
+		}
+	case "type":
+		e.Type = text(e.Type)
+	case "code":
+		e.Code = text(e.Code)
+	case "param":
+		e.Param = text(e.Param)
+	default:
+		r.Skip()
+	}
+}
+
+// waitIn finds the wait that a rate limit names in its message ("try again in
+// 2.5s"), which is the only place a stream has for it.
+func waitIn(message string) time.Duration {
+	_, rest, ok := strings.Cut(message, "try again in ")
+	if !ok {
+		return 0
+	}
+	n := strings.IndexFunc(rest, func(c rune) bool { return c != '.' && (c < '0' || c > '9') })
+	if n <= 0 {
+		return 0
+	}
+	value, err := strconv.ParseFloat(rest[:n], 64)
+	if err != nil || value > 1e6 {
+		return 0
+	}
+	unit := time.Second
+	switch rest = strings.TrimLeft(rest[n:], " "); {
+	case strings.HasPrefix(rest, "ms"):
+		unit = time.Millisecond
+	case strings.HasPrefix(rest, "m"):
+		unit = time.Minute
+	}
+	return time.Duration(value * float64(unit))
+}
+
+func classOf(e *dragoman.APIError) dragoman.ErrorClass {
+	for _, word := range []string{e.Code, e.Type} {
+		switch word {
+		case "context_length_exceeded", "exceed_context_size_error":
+			return dragoman.ErrorContextLength
+		case "insufficient_quota", "credit_balance_exhausted", "project_spend_limit_exceeded", "organization_spend_limit_exceeded":
+			return dragoman.ErrorQuota
+		case "rate_limit_exceeded", "too_many_requests":
+			return dragoman.ErrorRateLimit
+		case "invalid_api_key", "authentication_error":
+			return dragoman.ErrorAuth
+		case "model_not_found", "previous_response_not_found", "not_found":
+			return dragoman.ErrorNotFound
+		case "server_is_overloaded", "slow_down":
+			return dragoman.ErrorOverloaded
+		case "cyber_policy", "bio_policy", "misalignment_policy_violation", "content_policy_violation":
+			return dragoman.ErrorPolicy
+		case "invalid_prompt", "invalid_request":
+			return dragoman.ErrorBadRequest
+		case "vector_store_timeout":
+			return dragoman.ErrorTimeout
+		case "server_error", "model_error":
+			if e.Status == 0 {
+				return dragoman.ErrorServer
+			}
+		}
+	}
+	if e.Status != 0 {
+		return wirekit.ClassOfStatus(e.Status)
+	}
+	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 && status < 600 { // a router's code inside a stream
+		return wirekit.ClassOfStatus(status)
+	}
+	switch {
+	case e.Type == "invalid_request_error", strings.Contains(e.Code, "image"):
+		return dragoman.ErrorBadRequest
+	default:
+		return dragoman.ErrorUnknown
+	}
+}
+
+// EncodeError implements [dialect.Codec].
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	status := e.Status
+	if status < 400 {
+		status = wirekit.StatusOfClass(e.Class)
+	}
+	typ, code := wordsOf(e)
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.Key("error")
+	w.BeginObject()
+	w.StringField("message", messageOf(e))
+	w.StringField("type", typ)
+	optional(&w, "param", e.Param)
+	optional(&w, "code", code)
+	w.EndObject()
+	w.EndObject()
+	return status, w.Buf
+}
+
+func messageOf(e *dragoman.APIError) string { return orElse(e.Message, string(e.Class)) }
+
+func optional(w *jsonwire.Writer, key, v string) {
+	if v == "" {
+		w.NullField(key)
+	} else {
+		w.StringField(key, v)
+	}
+}
+
+// wordsOf are OpenAI's type and code for an error: its own where it has them,
+// else those of its class. Words of another API never leak (quirk J3).
+func wordsOf(e *dragoman.APIError) (typ, code string) {
+	if ownError(e) {
+		return orElse(e.Type, "invalid_request_error"), e.Code
+	}
+	switch e.Class {
+	case dragoman.ErrorAuth:
+		return "invalid_request_error", "invalid_api_key"
+	case dragoman.ErrorNotFound:
+		return "invalid_request_error", "model_not_found"
+	case dragoman.ErrorContextLength:
+		return "invalid_request_error", "context_length_exceeded"
+	case dragoman.ErrorRateLimit:
+		return "requests", "rate_limit_exceeded"
+	case dragoman.ErrorQuota:
+		return "insufficient_quota", "insufficient_quota"
+	case dragoman.ErrorBadRequest, dragoman.ErrorPermission, dragoman.ErrorTooLarge, dragoman.ErrorConflict, dragoman.ErrorPolicy:
+		return "invalid_request_error", ""
+	case dragoman.ErrorOverloaded:
+		return "server_error", "server_is_overloaded"
+	default:
+		return "server_error", ""
+	}
+}
+
+func ownError(e *dragoman.APIError) bool {
+	return e.Native != nil && (e.Native.Format == dragoman.Format(name) || e.Native.Format == dragoman.Format(dragoman.OpenAIChat))
+}
+
+// failureCode is the code of a failed response or an error event, which have
+// no type beside it.
+func failureCode(e *dragoman.APIError) string {
+	typ, code := wordsOf(e)
+	if code != "" {
+		return code
+	}
+	if typ == "invalid_request_error" {
+		return "invalid_prompt"
+	}
+	return "server_error"
+}
+
+// writeFailure writes the error member of a failed response.
+func writeFailure(w *jsonwire.Writer, e *dragoman.APIError) {
+	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
+		// As it came, while it still says the same.
+		if same := decodeErrorObject(e.Native.JSON); same.Message == e.Message && same.Code == e.Code && e.Native.JSON[0] == '{' {
+			w.Raw(e.Native.JSON)
+			return
+		}
+	}
+	w.BeginObject()
+	w.StringField("code", failureCode(e))
+	w.StringField("message", messageOf(e))
+	w.EndObject()
+}

@@ -1,0 +1,121 @@
+package openairesponses
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+func FuzzDecodeRequest(f *testing.F) {
+	for _, s := range []string{
+		`{"model":"m","input":"x"}`,
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"data:image/png;base64,AA=="}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":[]},{"id":"x"},7]}`,
+		`{"tools":[{"type":"namespace","name":"n","tools":[{"type":"web_search"}]},{"type":"custom","name":"c"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[null]},"include":[1,"reasoning.encrypted_content"],"metadata":{"a":1},"text":{"format":null},"user":"u","safety_identifier":"s"}`,
+		`{"input":[{"type":"message","role":"assistant","content":[{"type":"zzz"},{"type":"refusal","refusal":null}],"status":1}],"instructions":["a"],"stream":false,"store":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		req, _, err := Codec{}.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: 1 << 20})
+		if err != nil {
+			return
+		}
+		enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+		if err != nil || !bytes.Equal(enc.Body, body) {
+			t.Fatalf("unchanged request changed: %v\n%s\n%s", err, body, enc.Body)
+		}
+		re, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			if !errors.Is(err, dragoman.ErrUnsupported) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if _, _, err := (Codec{}).DecodeRequest(re.Body, dialect.DecodeOptions{}); err != nil {
+			t.Fatalf("rebuilt request does not decode: %v\n%s\n%s", err, body, re.Body)
+		}
+	})
+}
+
+func FuzzDecodeResponse(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"resp_1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}],"usage":{"input_tokens":1}}`,
+		`{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"function_call","call_id":"c","name":"f","arguments":{"a":1}},{"type":"function_call","call_id":"c","name":"f","arguments":""}],"created_at":1.5}`,
+		`{"status":"failed","error":"boom","output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"x"}],"model":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		resp, _, err := Codec{}.DecodeResponse(body, dialect.DecodeOptions{MaxBytes: 1 << 20})
+		if err != nil {
+			return
+		}
+		enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil || !bytes.Equal(enc.Body, body) {
+			t.Fatalf("unchanged response changed: %v\n%s\n%s", err, body, enc.Body)
+		}
+		re, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := (Codec{}).DecodeResponse(re.Body, dialect.DecodeOptions{}); err != nil {
+			t.Fatalf("rebuilt response does not decode: %v\n%s\n%s", err, body, re.Body)
+		}
+	})
+}
+
+func FuzzStreamDecoder(f *testing.F) {
+	f.Add(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":`), done(0, callJSON("fc_1", "c1", `{"a":1}`, "completed")), completed), 3)
+	f.Add(events(created, `{"type":"response.output_text.delta","output_index":1000000000,"content_index":-1,"delta":"x"}`, `{"type":"response.content_part.done","part":{"type":"refusal","refusal":"r"}}`,
+		`{"type":"response.reasoning_summary_text.delta","summary_index":2,"delta":"s"}`, `{"type":"response.incomplete","response":{"output":[{"type":"x"},{"type":"message"}]}}`), 1)
+	f.Add(append(events(created, `{"type":"response.custom_tool_call_input.delta","item_id":"a","delta":{"x":1}}`, `{"type":"error","message":"m"}`), ": c\r\n\rdata: [DONE]"...), 7)
+	f.Fuzz(func(t *testing.T, body []byte, n int) {
+		if len(body) > 1<<16 {
+			return
+		}
+		want, _, wantErr := decodeStream(body, len(body), dialect.DecodeOptions{})
+		got, _, gotErr := decodeStream(body, n%64+1, dialect.DecodeOptions{})
+		if (wantErr == nil) != (gotErr == nil) || len(want) != len(got) {
+			t.Fatalf("%d events, %v; in pieces %d events, %v", len(want), wantErr, len(got), gotErr)
+		}
+		var raw []byte
+		e := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
+		var passed, rewritten []byte
+		rewrite := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
+		terminal, openParts := 0, map[int]bool{}
+		for _, ev := range want {
+			passed, _ = e.Encode(passed, ev)
+			switch ev := ev.(type) {
+			case *dragoman.Chunk:
+				raw = append(raw, ev.Raw...)
+				continue
+			case *dragoman.PartStart:
+				openParts[ev.Index] = true
+			case *dragoman.PartEnd:
+				if !openParts[ev.Index] {
+					t.Fatalf("part %d ended without a start", ev.Index)
+				}
+				delete(openParts, ev.Index)
+			case *dragoman.ResponseEnd, *dragoman.StreamError:
+				terminal++
+				if len(openParts) > 0 {
+					t.Fatalf("ended with open parts %v", openParts)
+				}
+			}
+			rewritten, _ = rewrite.Encode(rewritten, ev)
+		}
+		if !bytes.HasPrefix(passed, raw) {
+			t.Fatalf("passed on\n%q\nas\n%q", raw, passed)
+		}
+		if wantErr == nil && terminal != 1 {
+			t.Fatalf("%d terminal events", terminal)
+		}
+		rewritten, _ = rewrite.Close(rewritten)
+		if err := checkOrder(rewritten, false); err != nil && wantErr == nil {
+			t.Fatalf("%v\n%s\n%s", err, body, rewritten)
+		}
+	})
+}

@@ -1,0 +1,376 @@
+package openairesponses
+
+import (
+	"errors"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// itemDecoder reads single items, of an input or of an output.
+type itemDecoder struct {
+	reg    *interop.Registry
+	o      dialect.DecodeOptions
+	origin *dragoman.Origin
+	rep    *dragoman.Report
+	// output says that the items are a model's: all of them are the
+	// assistant's, and a call among them may run.
+	output bool
+	peeked jsonwire.Reader
+}
+
+func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
+	return itemDecoder{
+		reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o),
+		rep: new(dragoman.Report), output: output,
+	}
+}
+
+// itemKind says how an item is modelled.
+type itemKind int
+
+const (
+	opaqueItem itemKind = iota
+	messageItem
+	callItem
+	resultItem
+	reasoningItem
+)
+
+// itemHead is what identifies an item.
+type itemHead struct {
+	typ, role, id, callID string
+	approval, execution   string
+}
+
+func (h *itemHead) kind() itemKind {
+	switch h.typ {
+	case "message":
+		return messageItem
+	case "function_call", "custom_tool_call":
+		return callItem
+	case "function_call_output", "custom_tool_call_output":
+		return resultItem
+	case "reasoning":
+		return reasoningItem
+	case "":
+		// Only messages may leave their type out.
+		if h.role != "" {
+			return messageItem
+		}
+	}
+	return opaqueItem
+}
+
+// head reads what identifies an item; anything that is no object has nothing.
+func (d *itemDecoder) head(raw []byte) (h itemHead) {
+	r := &d.peeked
+	r.Reset(raw)
+	if r.Kind() != '{' {
+		return h
+	}
+	for key := range r.Object() {
+		var into *string
+		switch string(key) {
+		case "type":
+			into = &h.typ
+		case "role":
+			into = &h.role
+		case "id":
+			into = &h.id
+		case "call_id":
+			into = &h.callID
+		case "approval_request_id":
+			into = &h.approval
+		case "execution":
+			into = &h.execution
+		}
+		if into != nil && r.Kind() == '"' {
+			*into = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return h
+}
+
+// item reads one item into one message, without its sidecar. at is the item's
+// place for reports, place the one for ids that must be made.
+func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Message, error) {
+	h := d.head(raw)
+	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	var err error
+	switch h.kind() {
+	case messageItem:
+		err = d.message(raw, &m)
+	case callItem:
+		m.Parts, err = d.call(raw, at, place)
+	case resultItem:
+		m.Role = dragoman.RoleTool
+		var res *dragoman.ToolResult
+		if res, err = d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep); err == nil {
+			m.Parts = []dragoman.Part{res}
+		}
+	case reasoningItem:
+		m.Parts, err = d.reasoning(raw)
+	default:
+		if !d.output {
+			m.Role = roleOf(&h)
+		}
+		m.Parts = []dragoman.Part{opaque(&h, raw)}
+	}
+	return m, err
+}
+
+// withNative attaches the sidecar of a complete message. A message that got an
+// id of our own is not what its native form says, and gets none.
+func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
+	if d.o.NoNative {
+		return
+	}
+	for _, p := range m.Parts {
+		if c, ok := p.(*dragoman.ToolCall); ok && c.Synthetic {
+			return
+		}
+	}
+	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+}
+
+// message reads a message item in any of its three forms (easy, input,
+// output).
+func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
+	r := jsonwire.NewReader(raw)
+	m.Role = ""
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "type":
+			r.Skip()
+		case r.Kind() == 'n':
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		case k == "role":
+			m.Role = dragoman.Role(r.String())
+		case k == "content":
+			m.Parts = nil
+			if r.Kind() == '"' {
+				m.Parts = []dragoman.Part{&dragoman.Text{Text: r.String()}}
+				continue
+			}
+			for range r.Array() {
+				part := r.Raw()
+				if r.Err() != nil {
+					break
+				}
+				m.Parts = append(m.Parts, interop.ReadResponsesPart(part))
+			}
+		case k == "phase":
+			m.Phase = r.String()
+		case k == "status":
+			m.Status = readStatus(r, &m.Extra)
+		default:
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		}
+	}
+	if m.Role == "" {
+		m.Role = dragoman.RoleUser
+		if d.output {
+			m.Role = dragoman.RoleAssistant
+		}
+	}
+	if d.output && len(m.Parts) == 0 {
+		// A stream could not show a message without a part.
+		m.Parts = []dragoman.Part{&dragoman.Text{}}
+	}
+	for _, p := range m.Parts {
+		if o, ok := p.(*dragoman.Opaque); ok && !contentType(o.Type) {
+			// Says that the part is content, not an item of its own.
+			extra.Add(&m.Extra, name, "", []byte("content"), []byte("null"))
+		}
+	}
+	return r.End()
+}
+
+// contentType reports whether an opaque part can only be content of a message.
+func contentType(typ string) bool {
+	return strings.HasPrefix(typ, "input_") || strings.HasPrefix(typ, "output_")
+}
+
+// readStatus reads the status of an item. The word is kept, because it goes
+// back with the item's id.
+func readStatus(r *jsonwire.Reader, e **dragoman.Extra) dragoman.Status {
+	raw := r.Raw()
+	extra.Add(e, name, "", []byte("status"), raw)
+	switch string(raw) {
+	case `"incomplete"`:
+		return dragoman.StatusIncomplete
+	case `"in_progress"`:
+		return dragoman.StatusInProgress
+	default:
+		return dragoman.StatusComplete
+	}
+}
+
+func (d *itemDecoder) call(raw []byte, at extra.Path, place int) ([]dragoman.Part, error) {
+	c, err := d.reg.ReadCall(raw, at, d.rep)
+	if err != nil {
+		return nil, err
+	}
+	if c.ID == "" {
+		d.makeID(c, at, place, "the call came without a call_id")
+	}
+	if d.output {
+		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
+			if _, _, bare := d.reg.PublicName("", c.Name); bare != nil {
+				unqualify(c)
+			}
+		}
+		if c.Status == dragoman.StatusIncomplete && c.Problem == nil {
+			c.Problem = truncated("the model did not finish the call; make it again") // quirk C26
+		}
+	}
+	return []dragoman.Part{c}, nil
+}
+
+// unqualify takes the namespace off a deferred top-level tool, which this API
+// calls by a namespace that equals its own name (wire reference 4.5). The
+// caller knows that such a tool is declared.
+func unqualify(c *dragoman.ToolCall) {
+	if c.Namespace != c.Name || c.Name == "" {
+		return
+	}
+	var w jsonwire.Writer
+	w.String(c.Namespace)
+	extra.Add(&c.Extra, name, "", []byte("namespace"), w.Buf)
+	c.Namespace = ""
+}
+
+func (d *itemDecoder) makeID(c *dragoman.ToolCall, at extra.Path, place int, why string) {
+	c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, place), true
+	d.rep.Addf(dragoman.Synthesised, dragoman.Warn, at.String(), "%s; it is called %s here", why, c.ID)
+}
+
+// reasoning reads a reasoning item. One with content that is not text stays
+// opaque, so that nothing of it is lost.
+func (d *itemDecoder) reasoning(raw []byte) ([]dragoman.Part, error) {
+	p := &dragoman.Reasoning{}
+	odd := false
+	texts := func(r *jsonwire.Reader, typ string) (out []string) {
+		for range r.Array() {
+			text, ok := typedText(r, typ)
+			odd = odd || !ok
+			out = append(out, text)
+		}
+		return out
+	}
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "type":
+			r.Skip()
+		case r.Kind() == 'n':
+			extra.Add(&p.Extra, name, "", key, r.Raw())
+		case k == "id":
+			p.ID = r.String()
+		case k == "summary":
+			p.Summary = texts(r, "summary_text")
+		case k == "content":
+			if parts := texts(r, "reasoning_text"); parts == nil {
+				extra.Add(&p.Extra, name, "", key, []byte("[]"))
+			} else {
+				p.Text = strings.Join(parts, reasoningBreak)
+			}
+		case k == "encrypted_content":
+			p.Encrypted = r.String()
+		case k == "status":
+			p.Status = readStatus(r, &p.Extra)
+		default:
+			extra.Add(&p.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	if odd {
+		h := d.head(raw)
+		return []dragoman.Part{opaque(&h, raw)}, nil
+	}
+	return []dragoman.Part{p}, nil
+}
+
+// reasoningBreak stands between the texts of one reasoning item.
+const reasoningBreak = "\n\n"
+
+// typedText reads a part that is nothing but a type and a text.
+func typedText(r *jsonwire.Reader, typ string) (text string, ok bool) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return "", false
+	}
+	ok = true
+	for key := range r.Object() {
+		switch {
+		case string(key) == "text" && r.Kind() == '"':
+			text = r.String()
+		case string(key) == "type" && r.Kind() == '"':
+			ok = r.String() == typ && ok
+		default:
+			r.Skip()
+			ok = false
+		}
+	}
+	return text, ok
+}
+
+func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
+	o := &dragoman.Opaque{Dialect: name, Type: h.typ, JSON: raw, CallID: h.callID}
+	switch h.typ {
+	case "":
+		if h.id != "" {
+			o.Type = "item_reference"
+		}
+	case "mcp_approval_request":
+		o.CallID = h.id
+	case "mcp_approval_response", "mcp_call":
+		o.CallID = orElse(h.callID, h.approval)
+	}
+	return o
+}
+
+// roleOf is who sends an item that is not modelled, as the type tells it.
+func roleOf(h *itemHead) dragoman.Role {
+	switch h.typ {
+	case "additional_tools", "configuration_update":
+		return dragoman.RoleDeveloper
+	case "mcp_approval_response":
+		return dragoman.RoleTool
+	case "mcp_list_tools", "mcp_approval_request", "compaction", "program", "program_output":
+		return dragoman.RoleAssistant
+	case "tool_search_output":
+		if h.execution == "server" {
+			return dragoman.RoleAssistant
+		}
+		return dragoman.RoleTool
+	}
+	switch {
+	case strings.HasSuffix(h.typ, "_call"):
+		return dragoman.RoleAssistant
+	case strings.HasSuffix(h.typ, "_output"):
+		return dragoman.RoleTool
+	default:
+		return dragoman.RoleUser
+	}
+}
+
+// placed puts an error of a value within the document that held it: path is the
+// value's pointer, start its first byte.
+func placed(err error, path string, start int64) error {
+	var at *jsonwire.Error
+	if errors.As(err, &at) {
+		return &jsonwire.Error{Pointer: path + at.Pointer, Offset: start + at.Offset, Err: at.Err}
+	}
+	return &jsonwire.Error{Pointer: path, Offset: start, Err: err}
+}

@@ -1,0 +1,437 @@
+package openairesponses
+
+import (
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// itemEncoder writes the messages of a conversation as items of an input. Each
+// message is written by itself, so that a conversation that grows leaves the
+// earlier items as they were.
+type itemEncoder struct {
+	w      jsonwire.Writer
+	reg    *interop.Registry
+	limits dragoman.Limits
+	target dragoman.Target
+	o      dialect.EncodeOptions
+	rep    *dragoman.Report
+	tools  []dragoman.ToolSpec
+	// native says that the request came from this dialect: its items are the
+	// client's own words, ids included.
+	native bool
+	// stored says that the server keeps this conversation's items.
+	stored bool
+	called map[string]*dragoman.ToolCall // by id; the latest one counts
+}
+
+func (e *itemEncoder) messages(ms []dragoman.Message) error {
+	e.called = make(map[string]*dragoman.ToolCall)
+	for i := range ms {
+		if err := e.message(&ms[i], extra.Elem("/messages", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verbatim reports whether a message is the client's own: it sent it in this
+// dialect, and nothing says who minted it.
+func (e *itemEncoder) verbatim(m *dragoman.Message) bool {
+	o := m.Origin
+	return e.native && o != nil && o.Dialect == name && o.Provider == "" && o.Scope == ""
+}
+
+// keepsIDs reports whether the item ids of a message may be sent: to the
+// account that stores the items under them, and in the client's own words
+// (quirks B28, D28). Unknown is no match here: an id that the server does not
+// know fails the request.
+func (e *itemEncoder) keepsIDs(m *dragoman.Message) bool {
+	if e.verbatim(m) {
+		return true
+	}
+	o, t := m.Origin, e.target.Origin()
+	return e.stored && o != nil && o.Provider != "" && o.Scope != "" && t.Provider != "" && t.Scope != "" &&
+		o.Matches(t, e.limits.Replay.ItemIDs)
+}
+
+// replay returns the native form of a message that may be sent as it is.
+func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
+	raw, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	if !ok {
+		return nil, false
+	}
+	if e.verbatim(m) {
+		return raw, true
+	}
+	if e.keepsIDs(m) {
+		for _, p := range m.Parts {
+			if r, ok := p.(*dragoman.Reasoning); ok && !e.maySend(m, r) {
+				return nil, false
+			}
+		}
+		return raw, true
+	}
+	// Without the right to its id and status, only an item that has none
+	// passes.
+	if own(m.Extra, "/id") || own(m.Extra, "/status") {
+		return nil, false
+	}
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case *dragoman.ToolCall:
+			if p.ItemID != "" || own(p.Extra, "/status") {
+				return nil, false
+			}
+		case *dragoman.ToolResult:
+			if p.ItemID != "" || own(p.Extra, "/status") {
+				return nil, false
+			}
+		case *dragoman.Reasoning, *dragoman.Opaque:
+			return nil, false
+		}
+	}
+	return raw, true
+}
+
+func own(x *dragoman.Extra, path string) bool {
+	_, ok := extra.Get(x, name, path)
+	return ok
+}
+
+// message writes the items of one message. An assistant message of a dialect
+// that keeps a whole turn in one becomes several items, in its own order.
+func (e *itemEncoder) message(m *dragoman.Message, at extra.Path) error {
+	for _, p := range m.Parts {
+		if c, ok := p.(*dragoman.ToolCall); ok {
+			e.called[c.ID] = c
+		}
+	}
+	if raw, ok := e.replay(m); ok {
+		e.w.Raw(raw)
+		return nil
+	}
+	if m.Name != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/name", "Responses has no names of participants")
+	}
+	extra.Report(e.rep, m.Extra, name, at)
+	if len(m.Parts) == 0 {
+		if m.Role == dragoman.RoleAssistant && (m.Origin == nil || m.Origin.Dialect != name) {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "an assistant message that says nothing") // quirk B36
+			return nil
+		}
+		e.content(m, 0, 0, at)
+		return nil
+	}
+	start := 0
+	for i, p := range m.Parts {
+		if isContent(m, p) {
+			continue
+		}
+		if i > start {
+			e.content(m, start, i, at)
+		}
+		start = i + 1
+		if err := e.item(m, p, at.Elem("parts", i)); err != nil {
+			return err
+		}
+	}
+	if start < len(m.Parts) {
+		e.content(m, start, len(m.Parts), at)
+	} else if m.Cache != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such an item")
+	}
+	return nil
+}
+
+// isContent reports whether a part is content of a message item, not an item
+// of its own.
+func isContent(m *dragoman.Message, p dragoman.Part) bool {
+	switch p := p.(type) {
+	case *dragoman.Reasoning, *dragoman.ToolCall, *dragoman.ToolResult:
+		return false
+	case *dragoman.Opaque:
+		return p.Dialect == name && (contentType(p.Type) || own(m.Extra, "/content"))
+	default:
+		return true
+	}
+}
+
+// content writes parts start to end of a message as one message item.
+func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path) {
+	w := &e.w
+	before := len(w.Buf)
+	w.BeginObject()
+	w.StringField("type", "message")
+	w.StringField("role", e.role(m, at))
+	assistant := m.Role == dragoman.RoleAssistant
+	w.Key("content")
+	w.BeginArray()
+	wrote := start == end
+	for i := start; i < end; i++ {
+		p := m.Parts[i]
+		if i == len(m.Parts)-1 && m.Cache != nil {
+			p = e.withCache(p, m.Cache, assistant, at)
+		}
+		if t, ok := p.(*dragoman.Text); ok && t.Signature != "" {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.Elem("parts", i).String()+"/signature", "state of another provider's reasoning")
+		}
+		if e.reg.WriteResponsesPart(w, p, assistant, at.Elem("parts", i), e.rep) {
+			wrote = true
+		}
+	}
+	w.EndArray()
+	w.StringFieldIf("phase", m.Phase)
+	if start == 0 {
+		e.extras(m.Extra, e.keepsIDs(m), "content")
+	}
+	w.EndObject()
+	if !wrote {
+		w.Buf = w.Buf[:before] // all of it was dropped and reported
+	}
+}
+
+// withCache asks for a breakpoint after the last part of a message.
+func (e *itemEncoder) withCache(p dragoman.Part, hint *dragoman.CacheHint, assistant bool, at extra.Path) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		if p.Cache == nil {
+			q := *p
+			q.Cache = hint
+			return &q
+		}
+		return p
+	case *dragoman.Media:
+		if p.Cache == nil && !assistant {
+			q := *p
+			q.Cache = hint
+			return &q
+		}
+		return p
+	}
+	e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such a part")
+	return p
+}
+
+func (e *itemEncoder) role(m *dragoman.Message, at extra.Path) string {
+	switch {
+	case m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message written as a system message")
+		return string(dragoman.RoleSystem)
+	case m.Role == dragoman.RoleTool:
+		e.rep.Add(dragoman.Moved, dragoman.Warn, at.String()+"/role", "text beside tool results written as a user message")
+		return string(dragoman.RoleUser)
+	case m.Role == "":
+		return string(dragoman.RoleUser)
+	default:
+		return string(m.Role)
+	}
+}
+
+// extras writes the members of an item that are not modelled. Its id and
+// status go only where they may (Limits.StrippedOnReplay); skip names members
+// that were written already.
+func (e *itemEncoder) extras(x *dragoman.Extra, keepIDs bool, skip ...string) {
+	if !keepIDs {
+		skip = append(skip, e.limits.StrippedOnReplay...)
+	}
+	extra.Write(&e.w, without(x, skip...), name, "")
+}
+
+// without returns the extras of this dialect but those named.
+func without(x *dragoman.Extra, names ...string) *dragoman.Extra {
+	fields := x.For(name)
+	if len(fields) == 0 {
+		return nil
+	}
+	out := &dragoman.Extra{Dialect: name}
+	for _, f := range fields {
+		skip := false
+		for _, n := range names {
+			skip = skip || f.Path == "/"+n
+		}
+		if !skip {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	return out
+}
+
+// item writes a part that is an item of its own.
+func (e *itemEncoder) item(m *dragoman.Message, p dragoman.Part, at extra.Path) error {
+	switch p := p.(type) {
+	case *dragoman.ToolCall:
+		return e.call(m, p, at)
+	case *dragoman.ToolResult:
+		return e.result(m, p, at)
+	case *dragoman.Reasoning:
+		e.reasoning(m, p, at)
+	case *dragoman.Opaque:
+		e.opaque(m, p, at)
+	}
+	return nil
+}
+
+func (e *itemEncoder) call(m *dragoman.Message, c *dragoman.ToolCall, at extra.Path) error {
+	if c.Hosted {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q, which another provider ran itself", c.Name)
+		return nil
+	}
+	if c.Signature != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "state of another provider's reasoning")
+	}
+	if c.Cache != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow a call")
+	}
+	if !e.keepsIDs(m) && (c.ItemID != "" || own(c.Extra, "/status")) {
+		bare := *c
+		bare.ItemID, bare.Extra = "", without(c.Extra, e.limits.StrippedOnReplay...)
+		c = &bare
+	}
+	return e.reg.WriteCall(&e.w, c, at, e.rep)
+}
+
+func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at extra.Path) error {
+	out := *res
+	call := e.called[res.CallID]
+	if call != nil && out.Payload == "" {
+		// By the kind of the call, not of the result (wire reference 7.2).
+		out.Payload = call.Payload
+	}
+	if call != nil && out.Caller == nil && own(call.Extra, "/caller") {
+		out.Caller = call.Caller
+	}
+	if !e.keepsIDs(m) && (out.ItemID != "" || own(out.Extra, "/status")) {
+		out.ItemID, out.Extra = "", without(out.Extra, e.limits.StrippedOnReplay...)
+	}
+	if call != nil && out.Envelope == nil && e.declaresOutput(call) {
+		quoteOutput(&out, at, e.rep)
+	}
+	_, err := e.reg.WriteResult(&e.w, &out, at, e.rep)
+	return err
+}
+
+func (e *itemEncoder) declaresOutput(c *dragoman.ToolCall) bool {
+	for i := range e.tools {
+		if t := &e.tools[i]; t.Name == c.Name && t.Namespace == c.Namespace {
+			return t.OutputSchema != nil
+		}
+	}
+	return false
+}
+
+// quoteOutput makes JSON of a text result: a tool that declares the schema of
+// its output must answer with JSON even when it fails (quirk D36).
+func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
+	for _, p := range res.Content {
+		switch p.(type) {
+		case *dragoman.Text, *dragoman.Data:
+		default:
+			return
+		}
+	}
+	text := res.Text()
+	if res.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, interop.ErrorPrefix) {
+		text = interop.ErrorPrefix + text
+	} else if json.Valid([]byte(text)) {
+		return
+	}
+	var w jsonwire.Writer
+	w.String(text)
+	res.Content, res.Outcome = []dragoman.Part{&dragoman.Text{Text: string(w.Buf)}}, dragoman.OutcomeUnknown
+	rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text written as a JSON string, because the tool declares the schema of its output")
+}
+
+// maySend reports whether a reasoning item can be replayed: to its origin
+// only, and with something the server can find or read again (quirk D28).
+func (e *itemEncoder) maySend(m *dragoman.Message, p *dragoman.Reasoning) bool {
+	if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+		return false
+	}
+	return e.verbatim(m) || p.Encrypted != "" || p.ID != "" && e.keepsIDs(m)
+}
+
+// reasoning writes a reasoning item, or reports why not. It keeps its id, which
+// the schema demands; what followed it follows it still, as items are never
+// reordered (quirk D27).
+func (e *itemEncoder) reasoning(m *dragoman.Message, p *dragoman.Reasoning, at extra.Path) {
+	if !e.maySend(m, p) {
+		why := "reasoning of another origin"
+		if wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+			why = "reasoning that the server neither stores nor could read again"
+		}
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), why)
+		return
+	}
+	w := &e.w
+	w.BeginObject()
+	w.StringField("type", "reasoning")
+	w.StringFieldIf("id", p.ID)
+	writeThinking(w, p)
+	w.StringFieldIf("encrypted_content", p.Encrypted)
+	e.extras(p.Extra, e.keepsIDs(m), thinkingMembers(p)...)
+	w.EndObject()
+	extra.Report(e.rep, p.Extra, name, at)
+}
+
+// writeThinking writes the visible members of a reasoning item.
+func writeThinking(w *jsonwire.Writer, p *dragoman.Reasoning) {
+	w.Key("summary")
+	w.BeginArray()
+	for _, s := range p.Summary {
+		writeTyped(w, "summary_text", s)
+	}
+	w.EndArray()
+	if p.Text != "" {
+		w.Key("content")
+		w.BeginArray()
+		writeTyped(w, "reasoning_text", p.Text)
+		w.EndArray()
+	}
+}
+
+// thinkingMembers names the members of a reasoning item that are written, and
+// must not come from its extras again.
+func thinkingMembers(p *dragoman.Reasoning) []string {
+	names := []string{"summary"}
+	if p.ID != "" {
+		names = append(names, "id")
+	}
+	if p.Text != "" {
+		names = append(names, "content")
+	}
+	if p.Encrypted != "" {
+		names = append(names, "encrypted_content")
+	}
+	return names
+}
+
+func writeTyped(w *jsonwire.Writer, typ, text string) {
+	w.BeginObject()
+	w.StringField("type", typ)
+	w.StringField("text", text)
+	w.EndObject()
+}
+
+func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path) {
+	rule := e.limits.Replay.Messages
+	if p.Type == "compaction" || p.Type == "reasoning" { // encrypted for one account
+		rule = e.limits.Replay.Reasoning
+	}
+	switch {
+	case p.Dialect != name:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s", p.Type, p.Dialect)
+	case m.Origin != nil && !m.Origin.Matches(e.target.Origin(), rule):
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s item of another provider", p.Type)
+	case p.Type == "item_reference" && !e.stored && !e.verbatim(m):
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a reference to an item that is not stored")
+	default:
+		e.w.Raw(p.JSON)
+	}
+}

@@ -1,0 +1,369 @@
+package openairesponses
+
+import (
+	"bytes"
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+var errNotObject = errors.New("want a JSON object")
+
+// encryptedReasoning is the value of include that asks for reasoning to replay.
+const encryptedReasoning = "reasoning.encrypted_content"
+
+// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
+// which must not change afterwards.
+func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	d := requestDecoder{
+		itemDecoder: newItemDecoder(c, o, false),
+		r:           jsonwire.NewReader(body),
+		req:         new(dragoman.Request),
+	}
+	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+		return d.req, *d.rep, err
+	}
+	if d.r.Kind() != '{' && d.r.Err() == nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
+	}
+	for key := range d.r.Object() {
+		d.member(string(key))
+		if d.err != nil {
+			break
+		}
+	}
+	err := d.err
+	if err == nil {
+		err = d.r.End()
+	}
+	d.link()
+	if err != nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	}
+	if !o.NoNative {
+		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
+	}
+	return d.req, *d.rep, nil
+}
+
+type requestDecoder struct {
+	itemDecoder
+	r    *jsonwire.Reader
+	req  *dragoman.Request
+	raws [][]byte // of the messages; nil for one that is no item
+	err  error
+}
+
+// keep puts a member that is not modelled, or not in this spelling, aside.
+func (d *requestDecoder) keep(key string, raw []byte) {
+	extra.Add(&d.req.Extra, name, "", []byte(key), raw)
+}
+
+func (d *requestDecoder) member(key string) {
+	r, req := d.r, d.req
+	if r.Kind() == 'n' {
+		d.keep(key, r.Raw())
+		return
+	}
+	switch key {
+	case "model":
+		req.Model = r.String()
+	case "instructions":
+		if r.Kind() != '"' {
+			d.keep(key, r.Raw())
+			return
+		}
+		req.Instructions = []dragoman.Part{&dragoman.Text{Text: r.String()}}
+	case "input":
+		d.input()
+	case "tools":
+		d.tools()
+	case "tool_choice":
+		raw := r.Raw()
+		if r.Err() != nil {
+			return
+		}
+		c, err := d.choice(raw)
+		if err != nil {
+			d.err = placed(err, "/tool_choice", r.Offset()-int64(len(raw)))
+		}
+		req.ToolChoice = c
+	case "parallel_tool_calls":
+		req.ParallelToolCalls = ptr(r.Bool())
+	case "text":
+		d.text()
+	case "reasoning":
+		d.reasoningSettings()
+	case "include":
+		d.include()
+	case "max_output_tokens":
+		req.MaxOutputTokens = ptr(r.Int())
+	case "temperature":
+		req.Sampling.Temperature = ptr(dragoman.Number(r.Number()))
+	case "top_p":
+		req.Sampling.TopP = ptr(dragoman.Number(r.Number()))
+	case "store":
+		req.Store = ptr(r.Bool())
+	case "previous_response_id":
+		req.PreviousResponseID = r.String()
+	case "metadata":
+		d.metadata()
+	case "safety_identifier":
+		if req.User != "" { // the older spelling came first: both are kept
+			var w jsonwire.Writer
+			w.String(req.User)
+			d.keep("user", w.Buf)
+		}
+		req.User = r.String()
+	case "user":
+		if req.User != "" {
+			d.keep(key, r.Raw())
+			return
+		}
+		req.User = r.String()
+		d.keep(key, []byte(spelledUser))
+	case "prompt_cache_key":
+		req.CacheKey = r.String()
+	case "service_tier":
+		raw := r.Raw()
+		if tier := jsonwire.NewReader(raw); tier.Kind() == '"' {
+			req.ServiceTier = tier.String()
+		}
+		if !wirekit.KnownTier(req.ServiceTier) {
+			req.ServiceTier = ""
+			d.keep(key, raw)
+		}
+	case "stream":
+		if req.Stream = r.Bool(); !req.Stream {
+			d.keep(key, []byte("false"))
+		}
+	default:
+		d.keep(key, r.Raw())
+	}
+}
+
+// spelledUser stands for a user that came as "user", the older name of
+// "safety_identifier": it goes back in the same spelling.
+const spelledUser = `""`
+
+func ptr[T any](v T) *T { return &v }
+
+func (d *requestDecoder) input() {
+	r := d.r
+	if r.Kind() == '"' {
+		d.req.Messages = []dragoman.Message{{
+			Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: r.String()}}, Origin: d.origin,
+		}}
+		d.raws = [][]byte{nil}
+		return
+	}
+	n := 0
+	for i := range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil {
+			return
+		}
+		n++
+		at := extra.Elem("/input", i)
+		m, err := d.item(raw, at, i)
+		if err != nil {
+			d.err = placed(err, at.String(), r.Offset()-int64(len(raw)))
+			return
+		}
+		d.req.Messages = append(d.req.Messages, m)
+		d.raws = append(d.raws, raw)
+	}
+	if n == 0 && r.Err() == nil {
+		d.keep("input", []byte("[]"))
+	}
+}
+
+// link tells results which tool they answer, settles what only the list of
+// tools can tell, and attaches the sidecars.
+func (d *requestDecoder) link() {
+	type tool struct{ namespace, name string }
+	declared := make(map[tool]bool, len(d.req.Tools))
+	for i := range d.req.Tools {
+		declared[tool{d.req.Tools[i].Namespace, d.req.Tools[i].Name}] = true
+	}
+	called := map[string]tool{}
+	for i := range d.req.Messages {
+		m := &d.req.Messages[i]
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				if !declared[tool{p.Namespace, p.Name}] && declared[tool{"", p.Name}] {
+					unqualify(p)
+				}
+				called[p.ID] = tool{p.Namespace, p.Name}
+			case *dragoman.ToolResult:
+				if t, ok := called[p.CallID]; ok && p.Name == "" {
+					p.Namespace, p.Name = t.namespace, t.name
+				}
+			}
+		}
+		if d.raws[i] != nil {
+			d.withNative(m, d.raws[i])
+		}
+	}
+}
+
+func (d *requestDecoder) tools() {
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		n++
+		at := extra.Elem("/tools", i)
+		specs, err := d.reg.ReadTool(raw, at, d.rep)
+		format := interop.SchemaFormat(name, raw)
+		if err != nil && format == dragoman.FormatResponsesNamespace {
+			// It holds what we do not know: the provider's own, kept as it is.
+			specs, err = []dragoman.ToolSpec{{
+				Kind: dragoman.ToolHosted, Name: "namespace",
+				Source: &dragoman.ToolSource{Format: format, JSON: raw},
+			}}, nil
+		}
+		if err != nil {
+			d.err = placed(err, at.String(), d.r.Offset()-int64(len(raw)))
+			return
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("tools", []byte("[]"))
+	}
+}
+
+func (d *requestDecoder) text() {
+	r, empty := d.r, true
+	for key := range r.Object() {
+		empty = false
+		switch {
+		case string(key) == "format" && r.Kind() == '{':
+			d.req.Output = readFormat(r)
+		case string(key) == "verbosity" && r.Kind() == '"':
+			d.req.Verbosity = r.String()
+		default:
+			extra.Add(&d.req.Extra, name, "/text", key, r.Raw())
+		}
+	}
+	if empty && r.Err() == nil {
+		d.keep("text", []byte("{}"))
+	}
+}
+
+func readFormat(r *jsonwire.Reader) *dragoman.OutputFormat {
+	f := &dragoman.OutputFormat{}
+	for key := range r.Object() {
+		switch k := string(key); {
+		case r.Kind() == 'n':
+			extra.Add(&f.Extra, name, "", key, r.Raw())
+		case k == "type":
+			if f.Kind = dragoman.OutputKind(r.String()); f.Kind == "json_object" {
+				f.Kind = dragoman.OutputJSON
+			}
+		case k == "name":
+			f.Name = r.String()
+		case k == "description":
+			f.Description = r.String()
+		case k == "schema":
+			f.Schema = r.Raw()
+		case k == "strict" && r.Kind() == 't':
+			f.Strict = dragoman.StrictOn
+			r.Skip()
+		default:
+			extra.Add(&f.Extra, name, "", key, r.Raw())
+		}
+	}
+	return f
+}
+
+func (d *requestDecoder) settings() *dragoman.ReasoningSettings {
+	if d.req.Reasoning == nil {
+		d.req.Reasoning = new(dragoman.ReasoningSettings)
+	}
+	return d.req.Reasoning
+}
+
+func (d *requestDecoder) reasoningSettings() {
+	r, empty := d.r, true
+	for key := range r.Object() {
+		s := d.settings()
+		empty = false
+		switch k := string(key); {
+		case k == "effort" && r.Kind() == '"':
+			s.Effort = r.String()
+		case k == "summary" && r.Kind() == '"':
+			s.Summary = r.String()
+		default:
+			extra.Add(&s.Extra, name, "", key, r.Raw())
+		}
+	}
+	if empty && r.Err() == nil {
+		d.keep("reasoning", []byte("{}"))
+	}
+}
+
+// include reads what the answer shall hold. A list that asks for more than
+// encrypted reasoning is kept whole, for its order.
+func (d *requestDecoder) include() {
+	raw := d.r.Raw()
+	if d.r.Err() != nil {
+		return
+	}
+	r := jsonwire.NewReader(raw)
+	n, encrypted := 0, 0
+	for range r.Array() {
+		n++
+		if r.Kind() != '"' {
+			r.Skip()
+		} else if r.String() == encryptedReasoning {
+			encrypted++
+		}
+	}
+	if r.Err() != nil {
+		d.err = placed(r.Err(), "/include", d.r.Offset()-int64(len(raw)))
+		return
+	}
+	if encrypted > 0 {
+		d.settings().Encrypted = ptr(true)
+	}
+	if n != 1 || encrypted != 1 {
+		d.keep("include", raw)
+	}
+}
+
+// metadata reads an object of strings; anything else stays as it is.
+func (d *requestDecoder) metadata() {
+	raw := d.r.Raw()
+	if d.r.Err() != nil {
+		return
+	}
+	r := jsonwire.NewReader(raw)
+	var kvs []dragoman.KeyValue
+	plain := r.Kind() == '{' && !bytes.Equal(bytes.TrimSpace(raw), []byte("{}"))
+	if plain {
+		for key := range r.Object() {
+			k := string(key)
+			if r.Kind() != '"' {
+				plain = false
+				r.Skip()
+				continue
+			}
+			kvs = append(kvs, dragoman.KeyValue{Key: k, Value: r.String()})
+		}
+	}
+	if !plain || kvs == nil {
+		d.keep("metadata", raw)
+		return
+	}
+	d.req.Metadata = kvs
+}

@@ -1,0 +1,405 @@
+package openairesponses
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. A request that came from this
+// dialect and was not changed is written byte for byte, with at most another
+// model; so is every item and tool that was not changed.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	reg := wirekit.EncodeRegistry(req, limits, o)
+	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	native := req.Native != nil && req.Native.Dialect == name
+	stored := native
+	if req.Store != nil {
+		stored = *req.Store
+	}
+	e := requestEncoder{
+		itemEncoder: itemEncoder{
+			reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report),
+			tools: req.Tools, native: native, stored: stored,
+		},
+		req: req,
+	}
+	e.w.Buf = make([]byte, 0, 4096)
+	err := e.encode()
+	return dialect.Encoded{Body: e.w.Buf, Report: *e.rep, Registry: reg}, err
+}
+
+type requestEncoder struct {
+	itemEncoder
+	req     *dragoman.Request
+	written []string // members, so that no extra repeats one
+}
+
+// key writes the name of a top-level member.
+func (e *requestEncoder) key(k string) {
+	e.w.Key(k)
+	e.written = append(e.written, k)
+}
+
+func (e *requestEncoder) str(k, v string) {
+	if v != "" {
+		e.key(k)
+		e.w.String(v)
+	}
+}
+
+func (e *requestEncoder) encode() error {
+	w, req := &e.w, e.req
+	w.BeginObject()
+	e.str("model", req.Model)
+	e.instructions()
+	if len(req.Messages) > 0 {
+		e.key("input")
+		w.BeginArray()
+		if err := e.messages(req.Messages); err != nil {
+			return err
+		}
+		w.EndArray()
+	}
+	tools, err := e.writeTools()
+	if err != nil {
+		return err
+	}
+	if err := e.choice(tools); err != nil {
+		return err
+	}
+	e.text()
+	e.reasoningSettings()
+	e.include()
+	if n := req.MaxOutputTokens; n != nil {
+		tokens := *n
+		if tokens < minOutputTokens && !e.native {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/max_output_tokens", "%d written as %d, the least that the API takes", tokens, minOutputTokens)
+			tokens = minOutputTokens
+		}
+		e.key("max_output_tokens")
+		w.Int(tokens)
+	}
+	e.sampling()
+	e.store()
+	e.str("previous_response_id", req.PreviousResponseID)
+	if len(req.Metadata) > 0 {
+		e.key("metadata")
+		w.BeginObject()
+		for _, kv := range req.Metadata {
+			w.QuotedKey(kv.Key)
+			w.String(kv.Value)
+		}
+		w.EndObject()
+	}
+	if v, ok := extra.Get(req.Extra, name, "/user"); ok && string(v) == spelledUser {
+		e.str("user", req.User)
+	} else {
+		e.str("safety_identifier", req.User)
+	}
+	e.str("prompt_cache_key", req.CacheKey)
+	e.str("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))
+	if req.Stream {
+		e.key("stream")
+		w.Bool(true)
+	}
+	if req.Cache != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: the target caches by itself")
+	}
+	e.requestExtras()
+	w.EndObject()
+	return nil
+}
+
+// minOutputTokens is the least that the API takes.
+const minOutputTokens = 16
+
+// requestExtras writes the members that are not modelled, except where a
+// modelled one was written since.
+func (e *requestEncoder) requestExtras() {
+	for _, f := range e.req.Extra.For(name) {
+		key := f.Path[1:]
+		switch {
+		case slices.Contains(e.written, key), strings.Contains(key, "/"):
+			continue
+		case key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere():
+			continue // an empty list goes with what was asked of it (quirk E3)
+		}
+		one := dragoman.Extra{Dialect: name, Fields: []dragoman.Field{f}}
+		extra.Write(&e.w, &one, name, "")
+	}
+	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+}
+
+func (e *requestEncoder) instructions() {
+	var texts []string
+	for i, p := range e.req.Instructions {
+		at := extra.Elem("/instructions", i)
+		switch p := p.(type) {
+		case *dragoman.Text:
+			texts = append(texts, p.Text)
+			if p.Cache != nil {
+				e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: instructions have none")
+			}
+			extra.Report(e.rep, p.Extra, "", at)
+		case *dragoman.Data:
+			texts = append(texts, string(p.JSON))
+		default:
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "instructions are text; a %s part has no place in them", p.Kind())
+		}
+	}
+	if len(texts) > 1 {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/instructions", "%d texts joined into one", len(texts))
+	}
+	if texts != nil {
+		e.key("instructions")
+		e.w.String(strings.Join(texts, "\n\n"))
+	}
+}
+
+// writeTools writes the definitions and returns how many there are. Where the
+// target cannot narrow a choice, the tools are narrowed instead (quirk E9).
+func (e *requestEncoder) writeTools() (int, error) {
+	tools := e.req.Tools
+	if len(tools) == 0 {
+		return 0, nil
+	}
+	if e.target.Caps.NoTools {
+		return 0, fmt.Errorf("openairesponses: the model cannot call tools, but the request has %d: %w", len(tools), dragoman.ErrUnsupported)
+	}
+	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
+		tools = nil
+		for i := range e.req.Tools {
+			t := &e.req.Tools[i]
+			if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return ref.Name == t.Name && ref.Namespace == t.Namespace }) {
+				tools = append(tools, *t)
+			}
+		}
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
+	}
+	start := len(e.w.Buf)
+	e.w.Key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	e.w.EndArray()
+	if n == 0 {
+		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
+	} else {
+		e.written = append(e.written, "tools")
+	}
+	return n, err
+}
+
+// text writes the output format and the verbosity, which share a member.
+func (e *requestEncoder) text() {
+	w, f := &e.w, e.req.Output
+	if f != nil && e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		f = nil
+	}
+	if f == nil && e.req.Verbosity == "" && !extra.Has(e.req.Extra, name, "/text") {
+		return
+	}
+	e.key("text")
+	w.BeginObject()
+	skip := e.req.Extra
+	if f != nil {
+		w.Key("format")
+		e.format(f)
+		skip = without(skip, "text/format")
+	}
+	if e.req.Verbosity != "" {
+		w.StringField("verbosity", e.req.Verbosity)
+		skip = without(skip, "text/verbosity")
+	}
+	extra.Write(w, skip, name, "/text")
+	w.EndObject()
+}
+
+func (e *requestEncoder) format(f *dragoman.OutputFormat) {
+	w := &e.w
+	w.BeginObject()
+	switch f.Kind {
+	case dragoman.OutputJSON:
+		w.StringField("type", "json_object")
+	case dragoman.OutputSchema:
+		out, strict := e.outputSchema(f)
+		w.StringField("type", "json_schema")
+		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
+		w.StringFieldIf("description", f.Description)
+		if out != nil {
+			w.RawField("schema", out)
+		}
+		if strict {
+			w.BoolField("strict", true)
+		}
+	default:
+		w.StringFieldIf("type", string(f.Kind))
+	}
+	skip := []string{}
+	if f.Strict == dragoman.StrictOn {
+		skip = append(skip, "strict")
+	}
+	extra.Write(w, without(f.Extra, skip...), name, "")
+	w.EndObject()
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+}
+
+// outputSchema lowers the schema of an output; one that came in this dialect
+// passes as it is.
+func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) (out []byte, strict bool) {
+	strict = f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && schema.StrictFits(f.Schema, schema.OpenAIStrict())
+	if e.native {
+		return f.Schema, strict
+	}
+	if strict {
+		lowered, sub, err := schema.Lower(f.Schema, schema.OpenAIStrict())
+		if err == nil {
+			e.rep.Merge("/output/schema", sub)
+			return lowered, true
+		}
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
+	}
+	lowered, sub, err := schema.Lower(f.Schema, schema.OpenAIOutput())
+	e.rep.Merge("/output/schema", sub)
+	if err != nil {
+		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+		return f.Schema, false
+	}
+	return lowered, false
+}
+
+func (e *requestEncoder) reasoningSettings() {
+	s := e.req.Reasoning
+	if s == nil {
+		return
+	}
+	effort := s.Effort
+	switch {
+	case effort != "":
+	case s.Mode == dragoman.ReasoningOff:
+		effort = "none"
+	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens != nil:
+		effort = effortOf(*s.BudgetTokens)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *s.BudgetTokens, effort)
+	case s.Mode == dragoman.ReasoningAdaptive:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
+	}
+	summary := s.Summary
+	if summary == "omitted" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "no summary is what the target gives unless asked")
+		summary = ""
+	}
+	if effort == "" && summary == "" && s.Extra.For(name) == nil {
+		extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+		return
+	}
+	e.key("reasoning")
+	e.w.BeginObject()
+	var skip []string
+	if effort != "" {
+		e.w.StringField("effort", effort)
+		skip = append(skip, "effort")
+	}
+	if summary != "" {
+		e.w.StringField("summary", summary)
+		skip = append(skip, "summary")
+	}
+	extra.Write(&e.w, without(s.Extra, skip...), name, "")
+	e.w.EndObject()
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+}
+
+// effortOf is the rung nearest to a thinking budget.
+func effortOf(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 16384:
+		return "medium"
+	default:
+		return "high"
+	}
+}
+
+// include asks for encrypted reasoning where the caller does, beside whatever
+// else a native request asked for.
+func (e *requestEncoder) include() {
+	encrypted := e.req.Reasoning != nil && e.req.Reasoning.Encrypted != nil && *e.req.Reasoning.Encrypted
+	list, ok := extra.Get(e.req.Extra, name, "/include")
+	if !ok || string(list) == "null" {
+		if encrypted {
+			e.key("include")
+			e.w.Raw([]byte(`["` + encryptedReasoning + `"]`))
+		}
+		return
+	}
+	e.key("include")
+	e.w.BeginArray()
+	r := jsonwire.NewReader(list)
+	for range r.Array() {
+		v := r.Raw()
+		if string(v) == `"`+encryptedReasoning+`"` {
+			if !encrypted {
+				continue
+			}
+			encrypted = false
+		}
+		e.w.Raw(v)
+	}
+	if encrypted {
+		e.w.String(encryptedReasoning)
+	}
+	e.w.EndArray()
+}
+
+func (e *requestEncoder) sampling() {
+	s := e.req.Sampling
+	number := func(key string, n *dragoman.Number) {
+		switch {
+		case n == nil:
+		case e.target.Caps.NoSampling:
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
+		default:
+			e.key(key)
+			e.w.Raw([]byte(*n))
+		}
+	}
+	number("temperature", s.Temperature)
+	number("top_p", s.TopP)
+	drop := func(have bool, key string) {
+		if have {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "Responses has no such parameter")
+		}
+	}
+	drop(s.TopK != nil, "top_k")
+	drop(s.FrequencyPenalty != nil, "frequency_penalty")
+	drop(s.PresencePenalty != nil, "presence_penalty")
+	drop(s.Seed != nil, "seed")
+	drop(len(s.Stop) > 0, "stop")
+	drop(s.Candidates != nil && *s.Candidates > 1, "candidates")
+}
+
+// store writes whether the server keeps the response. This wire's default is
+// to keep it, that of every other not to: a request from elsewhere says so.
+func (e *requestEncoder) store() {
+	switch {
+	case e.req.Store != nil:
+		e.key("store")
+		e.w.Bool(*e.req.Store)
+	case !e.native && !own(e.req.Extra, "/store"):
+		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/store", "false written out, because the default of Responses is true")
+		e.key("store")
+		e.w.Bool(false)
+	}
+}

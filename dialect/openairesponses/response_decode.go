@@ -1,0 +1,192 @@
+package openairesponses
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeResponse implements [dialect.Codec]. The response keeps slices of
+// body, which must not change afterwards.
+func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
+	d := responseDecoder{itemDecoder: newItemDecoder(c, o, true)}
+	resp := &dragoman.Response{Origin: d.origin}
+	if err := wirekit.CheckSize(name, "response", body, o); err != nil {
+		return resp, *d.rep, err
+	}
+	r := jsonwire.NewReader(body)
+	if r.Kind() != '{' && r.Err() == nil {
+		return resp, *d.rep, wirekit.DecodeError(name, "response", errNotObject)
+	}
+	end := d.members(r, resp)
+	var failed error
+	var calls []*dragoman.ToolCall
+	ids := callIDs{d: &d.itemDecoder}
+	for i, raw := range end.output {
+		at := extra.Elem("/output", i)
+		m, err := d.item(raw, at, i)
+		if err != nil {
+			failed = placed(err, at.String(), end.offsets[i])
+			break
+		}
+		repeated := false
+		for _, p := range m.Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok {
+				if repeated = !ids.settle(c, at, i); !repeated {
+					calls = append(calls, c)
+				}
+			}
+		}
+		if repeated {
+			continue
+		}
+		d.withNative(&m, raw)
+		resp.Output = append(resp.Output, m)
+	}
+	resp.Stop = settleStop(end.status, end.reason, end.details, calls)
+	end.compacted(&resp.Stop)
+	if failed == nil {
+		failed = r.End()
+	}
+	if failed != nil {
+		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
+	}
+	if !o.NoNative {
+		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
+	}
+	return resp, *d.rep, nil
+}
+
+// callIDs settles ids within one response: an exact repeat is one call, the
+// same id with other content is another call (decision 28, quirk B11).
+type callIDs struct {
+	d    *itemDecoder
+	seen map[string]*dragoman.ToolCall
+}
+
+// settle returns false for a call that only repeats an earlier one.
+func (s *callIDs) settle(c *dragoman.ToolCall, at extra.Path, place int) bool {
+	if s.seen == nil {
+		s.seen = make(map[string]*dragoman.ToolCall)
+	}
+	if first, taken := s.seen[c.ID]; taken {
+		if first.Name == c.Name && first.Namespace == c.Namespace && first.Payload == c.Payload && first.Arguments == c.Arguments {
+			s.d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q repeats an earlier one", c.ID)
+			return false
+		}
+		s.d.makeID(c, at, place, "another call has the same call_id")
+	}
+	s.seen[c.ID] = c
+	return true
+}
+
+type responseDecoder struct {
+	itemDecoder
+}
+
+// ending is what a response object says of its own end.
+type ending struct {
+	status, reason string
+	details        []byte
+	compaction     bool
+	output         [][]byte
+	offsets        []int64
+}
+
+func (e *ending) compacted(s *dragoman.Stop) {
+	if e.compaction && s.Reason == dragoman.StopEnd {
+		s.Reason = dragoman.StopCompaction
+	}
+}
+
+// members reads a response object into resp, but for its output, which is
+// returned as it came. What the server echoes of the request is kept as
+// extras.
+func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "object":
+			if raw := r.Raw(); string(raw) != `"response"` {
+				end.compaction = string(raw) == `"response.compaction"`
+				extra.Add(&resp.Extra, name, "", key, raw)
+			}
+		case k == "error", k == "incomplete_details", k == "usage", k == "output":
+			d.member(r, k, resp, &end)
+		case r.Kind() == 'n':
+			extra.Add(&resp.Extra, name, "", key, r.Raw())
+		case k == "id":
+			resp.ID = r.String()
+		case k == "model":
+			resp.Model = r.String()
+		case k == "created_at":
+			raw := r.Number()
+			resp.Created = unixTime(raw)
+			if strings.ContainsAny(raw, ".eE") { // a float goes back as one
+				extra.Add(&resp.Extra, name, "", key, []byte(raw))
+			}
+		case k == "status":
+			end.status = r.String()
+		case k == "service_tier":
+			resp.ServiceTier = r.String()
+		default:
+			extra.Add(&resp.Extra, name, "", key, r.Raw())
+		}
+	}
+	return end
+}
+
+// member reads what says nothing when it is null.
+func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
+	if r.Null() {
+		return
+	}
+	switch key {
+	case "error":
+		if raw := r.Raw(); r.Err() == nil {
+			resp.Error = decodeErrorObject(raw)
+		}
+	case "usage":
+		resp.Usage = readUsage(r)
+	case "incomplete_details":
+		end.details = r.Raw()
+		if in := jsonwire.NewReader(end.details); in.Kind() == '{' {
+			for key := range in.Object() {
+				if string(key) == "reason" && in.Kind() == '"' {
+					end.reason = in.String()
+				} else {
+					in.Skip()
+				}
+			}
+		}
+	case "output":
+		end.output, end.offsets = nil, nil
+		for range r.Array() {
+			raw := r.Raw()
+			if r.Err() != nil {
+				return
+			}
+			end.output = append(end.output, raw)
+			end.offsets = append(end.offsets, r.Offset()-int64(len(raw)))
+		}
+	}
+}
+
+// unixTime reads a time in seconds, which some servers write as a float.
+func unixTime(s string) time.Time {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return time.Unix(n, 0).UTC()
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.Abs(f) > 1e15 {
+		return time.Time{}
+	}
+	whole, frac := math.Modf(f)
+	return time.Unix(int64(whole), int64(frac*1e9)).UTC()
+}

@@ -1,0 +1,183 @@
+package openairesponses
+
+import (
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// EncodeResponse implements [dialect.Codec]. The response object carries every
+// member that the official clients require, null where nothing is known: a
+// pure codec cannot echo a request it never saw.
+func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: orElse(o.Seed, resp.ID)}
+	id := e.responseID(resp)
+	items := e.items(resp)
+	if len(resp.Alternatives) > 0 {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; %d more were made", len(resp.Alternatives))
+	}
+	var w jsonwire.Writer
+	e.writeResponse(&w, resp, id, items)
+	return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+}
+
+func (e *outputEncoder) responseID(resp *dragoman.Response) string {
+	if resp.Origin != nil && resp.Origin.Dialect == name && resp.ID != "" {
+		return resp.ID
+	}
+	return e.mint("resp_")
+}
+
+// items turns the output into items. A message that came from this dialect and
+// was not changed stays as it is.
+func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
+	var items []*outputItem
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		at := extra.Elem("/output", i)
+		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) {
+			items = append(items, &outputItem{json: m.Native.Raw})
+			continue
+		}
+		var open *outputItem // the message item that takes content
+		for j, p := range m.Parts {
+			pat := at.Elem("parts", j)
+			if isContent(m, p) {
+				if open == nil {
+					if open = e.open(&dragoman.Text{}, m, at); i == len(resp.Output)-1 && cut(resp.Stop) && j == len(m.Parts)-1 {
+						open.status = "incomplete"
+					}
+					if itemStatus(m) != "completed" {
+						open.status = "incomplete"
+					}
+					items = append(items, open)
+				}
+				if media, ok := p.(*dragoman.Media); ok {
+					e.rep.Addf(dragoman.Dropped, dragoman.Serious, pat.String(), "%s has no place in an output", media.Media)
+					continue
+				}
+				open.parts = append(open.parts, p)
+				continue
+			}
+			open = nil
+			if it := e.open(p, m, pat); it != nil {
+				if c, ok := p.(*dragoman.ToolCall); ok {
+					it.status = callStatus(c)
+				}
+				items = append(items, it)
+			}
+		}
+	}
+	kept := items[:0]
+	for _, it := range items {
+		if it.json == nil && it.kind == messageItem && len(it.parts) == 0 {
+			continue // all of it was dropped and reported
+		}
+		e.close(it)
+		kept = append(kept, it)
+	}
+	return kept
+}
+
+// cut reports whether a stop cut the last thing the model was saying.
+func cut(s dragoman.Stop) bool {
+	return s.Reason == dragoman.StopLength || s.Reason == dragoman.StopContentFilter
+}
+
+// writeResponse writes a response object with the given items.
+func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Response, id string, items []*outputItem) {
+	ownWords := resp.Origin == nil || resp.Origin.Dialect == name
+	status, reason, exact := statusOf(resp.Stop, ownWords)
+	if resp.Error != nil && status == "completed" {
+		status, reason = "failed", ""
+	}
+	if !exact {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, orElse(reason, status))
+	}
+	w.BeginObject()
+	e.writeHead(w, resp, id, status)
+	w.Key("error")
+	switch {
+	case resp.Error != nil:
+		writeFailure(w, resp.Error)
+	case status == "failed":
+		writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response ended with " + string(resp.Stop.Reason)})
+	default:
+		w.Null()
+	}
+	w.Key("incomplete_details")
+	switch d := resp.Stop.Details; {
+	case status != "incomplete":
+		w.Null()
+	case ownWords && d != nil && d.Format == dragoman.Format(name):
+		w.Raw(d.JSON)
+	case reason == "":
+		w.Null()
+	default:
+		w.BeginObject()
+		w.StringField("reason", reason)
+		w.EndObject()
+	}
+	w.Key("output")
+	w.BeginArray()
+	for _, it := range items {
+		w.Raw(it.json)
+	}
+	w.EndArray()
+	w.Key("usage")
+	writeUsage(w, resp.Usage, e.rep)
+	e.writeEcho(w, resp)
+	w.EndObject()
+}
+
+// writeHead writes what is known when a response begins.
+func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, id, status string) {
+	w.StringField("id", id)
+	if !own(resp.Extra, "/object") {
+		w.StringField("object", "response")
+	}
+	if !own(resp.Extra, "/created_at") {
+		w.IntField("created_at", seconds(resp.Created))
+	}
+	w.StringField("status", status)
+	w.StringField("model", orElse(e.o.Model, resp.Model))
+}
+
+// echoed are the members in which a server repeats the request and which
+// official clients require, with what stands for an unknown one.
+var echoed = [...]struct{ key, unknown string }{
+	{"instructions", "null"}, {"metadata", "{}"}, {"parallel_tool_calls", "true"}, {"temperature", "null"},
+	{"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_p", "null"}, {"access_programs", "null"},
+}
+
+// writeEcho writes what the server repeats of the request, and the members
+// that are not modelled.
+func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response) {
+	for _, m := range echoed {
+		if !own(resp.Extra, "/"+m.key) {
+			w.RawField(m.key, []byte(m.unknown))
+		}
+	}
+	skip := []string{"id", "model", "status"}
+	if resp.ServiceTier != "" {
+		w.StringField("service_tier", resp.ServiceTier)
+		skip = append(skip, "service_tier")
+	}
+	extra.Write(w, without(resp.Extra, skip...), name, "")
+	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
+}
+
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,116 @@
+package openairesponses
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// stopOf reads why a response ended from its status and, for an incomplete
+// one, the reason. The mapping is total: a word in no table is StopUnknown,
+// after which nothing runs (quirk B20). finished is false while the response
+// is still being made.
+func stopOf(status, reason string) (stop dragoman.StopReason, finished bool) {
+	switch status {
+	case "", "completed":
+		return dragoman.StopEnd, true
+	case "incomplete":
+		switch reason {
+		case "max_output_tokens", "max_messages", "max_tokens", "length":
+			return dragoman.StopLength, true
+		case "content_filter":
+			return dragoman.StopContentFilter, true
+		case "steered":
+			return dragoman.StopCancelled, true
+		default:
+			return dragoman.StopUnknown, true
+		}
+	case "failed":
+		return dragoman.StopError, true
+	case "cancelled":
+		return dragoman.StopCancelled, true
+	case "queued", "in_progress":
+		return dragoman.StopNone, false
+	default:
+		return dragoman.StopUnknown, true
+	}
+}
+
+// statusOf writes a stop as status and reason; the reason is empty for a
+// status that has none. exact is false when the words say less than the stop.
+func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
+	if own && s.Native != "" {
+		status, reason = s.Native, ""
+		if s.Details != nil {
+			status, reason = "incomplete", s.Native
+		}
+		// The words it came with, unless the stop was changed since.
+		word, finished := stopOf(status, reason)
+		runs := word == dragoman.StopEnd && (s.Reason == dragoman.StopToolCalls || s.Reason == dragoman.StopCompaction)
+		if word == s.Reason || runs || !finished && s.Reason == dragoman.StopError {
+			return status, reason, true
+		}
+	}
+	switch s.Reason {
+	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopCompaction:
+		return "completed", "", true
+	case dragoman.StopSequence, dragoman.StopRefusal, dragoman.StopPause:
+		return "completed", "", false
+	case dragoman.StopLength:
+		return "incomplete", "max_output_tokens", true
+	case dragoman.StopContentFilter:
+		return "incomplete", "content_filter", true
+	case dragoman.StopError, dragoman.StopMalformedCall:
+		return "failed", "", s.Reason == dragoman.StopError
+	case dragoman.StopCancelled:
+		return "cancelled", "", true
+	default:
+		// Nothing runs after a word nobody knows, so it is not "completed".
+		return "incomplete", orElse(s.Native, "content_filter"), false
+	}
+}
+
+// settleStop derives the stop and marks the calls that must not run after it
+// (quirks B18, B19, C26, C34).
+func settleStop(status, reason string, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
+	word, finished := stopOf(status, reason)
+	whole := 0
+	for _, c := range calls {
+		if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
+			whole++
+		}
+	}
+	stop := dragoman.Stop{Reason: dragoman.DeriveStop(word, whole, finished), Native: status}
+	if status == "incomplete" {
+		stop.Native = orElse(reason, status)
+		if details != nil {
+			stop.Details = &dragoman.Native{Format: dragoman.Format(name), JSON: details}
+		}
+	}
+	if stop.Reason.Runs() {
+		return stop
+	}
+	for i, c := range calls {
+		switch {
+		case c.Problem != nil:
+		case stop.Reason == dragoman.StopLength && i == len(calls)-1:
+			c.Problem = truncated("the output limit cut the response, so the arguments may be incomplete; make the call again, shorter")
+		default:
+			c.Problem = stopped("the response ended with " + string(stop.Reason) + "; nothing runs after that")
+		}
+	}
+	return stop
+}
+
+func truncated(why string) *dragoman.CallProblem {
+	return &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: why, Offset: -1}
+}
+
+func stopped(why string) *dragoman.CallProblem {
+	return &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

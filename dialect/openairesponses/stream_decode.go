@@ -1,0 +1,387 @@
+package openairesponses
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// NewStreamDecoder implements [dialect.Codec].
+//
+// The end of a call is told only with the end of the response: an earlier one
+// would hand out a call to run before it is known whether anything may run
+// (quirk C34).
+func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	d := &streamDecoder{responseDecoder: responseDecoder{newItemDecoder(c, o, true)}}
+	d.parser.Max = o.Limit()
+	d.ids.d = &d.itemDecoder
+	d.byIndex = make(map[int64]*streamItem)
+	return d
+}
+
+type streamDecoder struct {
+	responseDecoder
+	parser sse.Parser
+	r      jsonwire.Reader
+	ev     wireEvent
+	emit   func(dragoman.Event) error
+	parts  stream.Parts
+
+	began bool // ResponseStart was emitted
+	ended bool // ResponseEnd or StreamError was emitted
+	items []*streamItem
+	// byIndex finds items by output_index, the only key that is stable: some
+	// proxies make a new item_id for every event (wire reference 6.2).
+	byIndex map[int64]*streamItem
+	ids     callIDs
+}
+
+// wireEvent is one event as it came. Its slices are valid while it is handled.
+type wireEvent struct {
+	typ      []byte
+	index    int64
+	hasIndex bool
+	itemID   []byte // quoted
+	content  int64
+	summary  int64
+	delta    string
+	// value is what a done event says to be the whole: a quoted string, or the
+	// JSON itself (quirk B4).
+	value    []byte
+	item     []byte
+	part     []byte
+	response []byte
+	err      bool
+}
+
+// Feed implements [dialect.StreamDecoder].
+func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
+	d.use(emit)
+	return d.framing(d.parser.Feed(p, d.event))
+}
+
+func (d *streamDecoder) use(emit func(dragoman.Event) error) {
+	d.emit = emit
+	d.parts.Use(emit)
+}
+
+func (d *streamDecoder) framing(err error) error {
+	if errors.Is(err, sse.ErrTooLong) {
+		return wirekit.DecodeError(name, "stream", fmt.Errorf("%w: an event of more than %d bytes", dragoman.ErrTooLarge, d.o.Limit()))
+	}
+	return err
+}
+
+// Report implements [dialect.StreamDecoder].
+func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
+
+// Close implements [dialect.StreamDecoder].
+func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
+	d.use(emit)
+	if err := d.framing(d.parser.Close(d.event)); err != nil {
+		return err
+	}
+	if d.ended {
+		return nil
+	}
+	err := &dragoman.APIError{
+		Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream,
+		Message: "the stream ended before response.completed, response.incomplete or response.failed",
+	}
+	if e := d.fail(err); e != nil {
+		return e
+	}
+	return wirekit.DecodeError(name, "stream", dragoman.ErrIncompleteStream)
+}
+
+// event takes one framed event: its native form first, then what it means.
+func (d *streamDecoder) event(ev sse.Event) error {
+	if !d.o.NoNative {
+		if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
+			return err
+		}
+	}
+	if !ev.HasData || d.ended || len(bytes.TrimSpace(ev.Data)) == 0 || string(bytes.TrimSpace(ev.Data)) == "[DONE]" {
+		return nil
+	}
+	if err := d.read(ev); err != nil {
+		return wirekit.DecodeError(name, "stream", err)
+	}
+	if err := d.handle(ev.Data); err != nil {
+		return err
+	}
+	return d.parts.Err()
+}
+
+func (d *streamDecoder) read(ev sse.Event) error {
+	r, e := &d.r, &d.ev
+	r.Reset(ev.Data)
+	*e = wireEvent{}
+	if r.Kind() != '{' {
+		if r.Err() != nil {
+			return r.Err()
+		}
+		return errNotObject
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "type":
+			if raw := r.Raw(); len(raw) >= 2 && raw[0] == '"' {
+				e.typ = raw[1 : len(raw)-1]
+			}
+		case "output_index":
+			if r.Kind() == '0' {
+				e.index, e.hasIndex = r.Int(), true
+			} else {
+				r.Skip()
+			}
+		case "content_index":
+			e.content = r.Int()
+		case "summary_index":
+			e.summary = r.Int()
+		case "item_id":
+			e.itemID = r.Raw()
+		case "delta":
+			if r.Kind() == '"' {
+				e.delta = r.String()
+			} else if raw := r.Raw(); string(raw) != "null" {
+				e.delta = string(raw) // quirks B4, C7
+			}
+		case "text", "arguments", "input", "refusal":
+			e.value = r.Raw()
+		case "item":
+			e.item = r.Raw()
+		case "part":
+			e.part = r.Raw()
+		case "response":
+			e.response = r.Raw()
+		case "error":
+			e.err = r.Kind() != 'n'
+			r.Skip()
+		default:
+			r.Skip()
+		}
+	}
+	if e.typ == nil {
+		e.typ = ev.Name
+	}
+	return r.End()
+}
+
+// handle turns one event of the catalogue into canonical events. What only a
+// hosted tool's progress tells, and what a vendor adds, is in the chunk alone;
+// only the terminal events end the stream (quirks J20, C40).
+func (d *streamDecoder) handle(data []byte) error {
+	e := &d.ev
+	switch string(e.typ) {
+	case "response.created", "response.queued", "response.in_progress":
+		return d.begin(e.response)
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return d.terminal(string(e.typ[len("response."):]))
+	case "error":
+		return d.fail(decodeErrorEvent(clone(data)))
+	case "response.output_item.added":
+		return d.added()
+	case "response.output_item.done":
+		return d.done()
+	case "response.content_part.added":
+		return d.partAdded()
+	case "response.content_part.done":
+		return d.partDone()
+	case "response.output_text.delta":
+		return d.contentDelta(&dragoman.Text{}, e.delta)
+	case "response.refusal.delta":
+		return d.contentDelta(&dragoman.Refusal{}, e.delta)
+	case "response.output_text.done":
+		return d.contentRest(&dragoman.Text{})
+	case "response.refusal.done":
+		return d.contentRest(&dragoman.Refusal{})
+	case "response.function_call_arguments.delta":
+		return d.callDelta("function_call", e.delta)
+	case "response.custom_tool_call_input.delta":
+		return d.callDelta("custom_tool_call", e.delta)
+	case "response.function_call_arguments.done":
+		return d.callRest("function_call")
+	case "response.custom_tool_call_input.done":
+		return d.callRest("custom_tool_call")
+	case "response.reasoning_summary_text.delta":
+		return d.summaryDelta(e.delta)
+	case "response.reasoning_summary_text.done":
+		return d.summaryRest()
+	case "response.reasoning_text.delta", "response.reasoning.delta":
+		return d.thinkingDelta(e.delta)
+	case "response.reasoning_text.done", "response.reasoning.done":
+		return d.thinkingRest()
+	default:
+		if len(e.typ) == 0 && e.err {
+			return d.fail(decodeErrorEvent(clone(data))) // quirk C14
+		}
+		return nil
+	}
+}
+
+func clone(b []byte) []byte { return append([]byte(nil), b...) }
+
+// begin emits ResponseStart, once. The snapshots at the start repeat the whole
+// request; only what names the response is read.
+func (d *streamDecoder) begin(raw []byte) error {
+	if d.began {
+		return nil
+	}
+	d.began = true
+	start := &dragoman.ResponseStart{Response: dragoman.Response{Origin: d.origin}}
+	if raw != nil {
+		r := jsonwire.NewReader(raw)
+		if r.Kind() == '{' {
+			for key := range r.Object() {
+				switch k := string(key); {
+				case k == "id" && r.Kind() == '"':
+					start.Response.ID = r.String()
+				case k == "model" && r.Kind() == '"':
+					start.Response.Model = r.String()
+				case k == "created_at" && r.Kind() == '0':
+					start.Response.Created = unixTime(r.Number())
+				default:
+					r.Skip()
+				}
+			}
+		}
+		if r.Err() != nil {
+			return wirekit.DecodeError(name, "stream", placed(r.Err(), "/response", -1))
+		}
+	}
+	return d.emit(start)
+}
+
+// terminal ends the response: it delivers what only the terminal event holds,
+// ends what is open, derives the stop and lets the calls go.
+func (d *streamDecoder) terminal(word string) error {
+	raw := clone(d.ev.response)
+	if err := d.begin(raw); err != nil {
+		return err
+	}
+	resp := dragoman.Response{Origin: d.origin}
+	var end ending
+	if len(raw) > 0 {
+		r := jsonwire.NewReader(raw)
+		end = d.members(r, &resp)
+		if err := r.End(); err != nil {
+			return wirekit.DecodeError(name, "stream", placed(err, "/response", -1))
+		}
+	}
+	if end.status == "" || (word != "completed" && end.status == "completed") {
+		end.status = word // the event names its own kind
+	}
+	for i, item := range end.output {
+		if err := d.finalItem(item, i); err != nil {
+			return err
+		}
+	}
+	for _, it := range d.items {
+		if err := d.settle(it); err != nil {
+			return err
+		}
+	}
+	calls := d.calls()
+	stop := settleStop(end.status, end.reason, end.details, calls)
+	end.compacted(&stop)
+	d.release()
+	if err := d.parts.Err(); err != nil {
+		return err
+	}
+	d.ended = true
+	if word == "failed" {
+		if resp.Error == nil {
+			resp.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response failed; the server did not say why"}
+		}
+		return d.emit(&dragoman.StreamError{Err: resp.Error})
+	}
+	usage := resp.Usage
+	return d.emit(&dragoman.ResponseEnd{Stop: stop, Usage: usage, Response: resp})
+}
+
+// fail ends the stream with an error: what is open is ended with what had
+// arrived, and no call of it may run (quirks C13, C39).
+func (d *streamDecoder) fail(err *dragoman.APIError) error {
+	if e := d.begin(nil); e != nil {
+		return e
+	}
+	for _, it := range d.items {
+		open := it.final == nil
+		if e := d.settle(it); e != nil {
+			return e
+		}
+		switch {
+		case it.call == nil:
+		case open: // whatever else is wrong with it comes from this
+			it.call.Problem = truncated("the stream broke before the call was complete; make it again")
+		case it.call.Problem == nil:
+			it.call.Problem = stopped("the stream broke before the response was complete; nothing runs after that")
+		}
+	}
+	d.calls()
+	d.release()
+	if e := d.parts.Err(); e != nil {
+		return e
+	}
+	d.ended = true
+	return d.emit(&dragoman.StreamError{Err: err})
+}
+
+// calls settles the ids of all calls in the order of the output and returns
+// those that count.
+func (d *streamDecoder) calls() []*dragoman.ToolCall {
+	var calls []*dragoman.ToolCall
+	for _, it := range d.items {
+		if it.call == nil {
+			continue
+		}
+		if it.part != nil && !it.doubtful {
+			// Told already under its id; nothing before it had the same.
+			if d.ids.seen == nil {
+				d.ids.seen = make(map[string]*dragoman.ToolCall)
+			}
+			if _, taken := d.ids.seen[it.call.ID]; !taken {
+				d.ids.seen[it.call.ID] = it.call
+				calls = append(calls, it.call)
+				continue
+			}
+		}
+		at := extra.Elem("/output", it.place)
+		if !d.ids.settle(it.call, at, it.place) && it.part == nil {
+			it.call = nil // an exact repeat that nobody saw
+			continue
+		}
+		if it.call.Synthetic && it.final != nil {
+			it.final.Native = nil
+		}
+		calls = append(calls, it.call)
+	}
+	return calls
+}
+
+// release ends the calls.
+func (d *streamDecoder) release() {
+	for _, it := range d.items {
+		if it.call == nil {
+			continue
+		}
+		if it.part == nil {
+			d.startCall(it, it.call)
+		}
+		if !it.lowered {
+			it.part.Append(rest(it.part.Text, payloadText(it.call)))
+		}
+		it.part.Value, it.part.Header = it.call, it.finalHeader()
+		it.part.End()
+	}
+	d.parts.EndAll()
+}

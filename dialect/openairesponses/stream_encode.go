@@ -1,0 +1,542 @@
+package openairesponses
+
+import (
+	"bytes"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// NewStreamEncoder implements [dialect.Codec].
+//
+// The events it writes keep to the order of wire reference 6.2: an item is
+// added before anything is said of it and done after; every event has a type
+// and the next sequence number; the terminal event holds the whole (quirk
+// C23). Calls may be open side by side.
+//
+// A chunk of this dialect is written as it came, and the events up to the next
+// chunk are only noted. A chunk without bytes ends that: the events after it
+// are written.
+func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	return &streamEncoder{
+		outputEncoder: outputEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: new(dragoman.Report), seed: o.Seed},
+		parts:         make(map[int]*outputPart),
+		headers:       make(map[int]*dragoman.Message),
+	}
+}
+
+type streamEncoder struct {
+	outputEncoder
+	dst []byte
+	w   jsonwire.Writer
+	seq int64
+	// quiet says that a chunk stands for the events that come.
+	quiet bool
+	last  []byte // the chunk passed on last, for its sequence number
+
+	resp     dragoman.Response
+	id       string
+	began    bool
+	finished bool
+	ours     bool // the terminal event was written, not passed on
+
+	items   []*streamedItem // by output index
+	parts   map[int]*outputPart
+	headers map[int]*dragoman.Message
+	message *streamedItem // the message item that takes further content
+	others  bool          // parts of other choices were dropped and reported
+}
+
+// streamedItem is an item being written.
+type streamedItem struct {
+	outputItem
+	index   int // output index; -1 until it is added
+	message int // of the canonical output
+	open    int // content parts without their end
+	content int // content parts so far
+	done    bool
+}
+
+// outputPart is a part being written.
+type outputPart struct {
+	item  *streamedItem
+	index int // content index
+	kind  dragoman.Part
+	sent  []byte
+	ended bool
+	// of reasoning: what was sent of each summary, and which one is open.
+	summaries [][]byte
+	summary   int // open one counted from 1; 0 means none
+	thinking  bool
+}
+
+// Report implements [dialect.StreamEncoder].
+func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
+
+// Encode implements [dialect.StreamEncoder].
+func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
+	e.dst = dst
+	switch ev := ev.(type) {
+	case *dragoman.Chunk:
+		e.chunk(ev)
+	case *dragoman.ResponseStart:
+		if !e.began {
+			e.begin(ev.Response)
+		}
+	case *dragoman.PartStart:
+		e.partStart(ev)
+	case *dragoman.PartDelta:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended && ev.Text != "" {
+			e.delta(p, ev.Summary, ev.Text)
+		}
+	case *dragoman.PartEnd:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended {
+			if ev.Header != nil {
+				p.item.header = ev.Header
+			}
+			e.partEnd(p, ev.Part)
+		}
+	case *dragoman.ResponseEnd:
+		e.responseEnd(ev)
+	case *dragoman.StreamError:
+		if ev.Err == nil || ev.Err.Native == nil || ev.Err.Native.Format != dragoman.Format(name) {
+			e.interrupt() // not from the wire: no chunk stands for it
+		}
+		e.fail(ev.Err)
+	}
+	return e.dst, nil
+}
+
+// Close implements [dialect.StreamEncoder].
+func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
+	e.dst = dst
+	if !e.finished {
+		e.interrupt()
+		e.fail(&dragoman.APIError{Class: dragoman.ErrorServer, Message: "the stream ended before its terminal event"})
+	}
+	if e.ours {
+		e.dst = sse.Append(e.dst, "", []byte("[DONE]"))
+		e.ours = false
+	}
+	return e.dst, nil
+}
+
+// chunk passes on the native form of the events that follow.
+func (e *streamEncoder) chunk(c *dragoman.Chunk) {
+	if c.Dialect != name || len(c.Raw) == 0 {
+		e.speak()
+		return
+	}
+	if e.ours && e.finished {
+		return // what follows a terminal event of our own has no place
+	}
+	e.quiet = true
+	e.last = append(e.last[:0], c.Raw...)
+	e.dst = append(e.dst, withModel(c.Raw, e.o.Model)...)
+}
+
+// interrupt ends the passing on of a stream that broke. What its chunks left
+// open is only noted: they may have said its end, or half of it.
+func (e *streamEncoder) interrupt() {
+	if e.quiet && !e.finished {
+		e.incomplete()
+		e.endAll()
+		e.speak()
+	}
+}
+
+// speak ends the passing on of chunks: numbers go on where they stopped.
+func (e *streamEncoder) speak() {
+	if !e.quiet {
+		return
+	}
+	e.quiet = false
+	_ = (&sse.Parser{}).Feed(e.last, func(ev sse.Event) error {
+		if ev.HasData {
+			r := jsonwire.NewReader(ev.Data)
+			if r.Kind() == '{' {
+				for key := range r.Object() {
+					if string(key) == "sequence_number" && r.Kind() == '0' {
+						e.seq = max(e.seq, r.Int()+1)
+					} else {
+						r.Skip()
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// withModel returns an event with another model named in it; all other bytes
+// stay. An event with several data lines is left alone: no server writes one.
+func withModel(raw []byte, model string) []byte {
+	if model == "" || !bytes.Contains(raw, []byte(`"model"`)) {
+		return raw
+	}
+	start := 0
+	if !bytes.HasPrefix(raw, []byte("data:")) {
+		for _, eol := range []string{"\n", "\r"} {
+			if i := bytes.Index(raw, []byte(eol+"data:")); i >= 0 {
+				start = i + 1
+				break
+			}
+		}
+		if start == 0 {
+			return raw
+		}
+	}
+	start += len("data:")
+	end := len(raw)
+	if i := bytes.IndexAny(raw[start:], "\r\n"); i >= 0 {
+		end = start + i
+	}
+	data, err := jsonwire.ReplaceString(raw[start:end], model, []string{"model"}, []string{"response", "model"})
+	if err != nil {
+		return raw
+	}
+	return append(append(append(make([]byte, 0, len(raw)+len(model)), raw[:start]...), data...), raw[end:]...)
+}
+
+// event opens an event; it returns nil while a chunk stands for it. send ends
+// it.
+func (e *streamEncoder) event(typ string) *jsonwire.Writer {
+	if e.quiet {
+		return nil
+	}
+	e.w.Buf = e.w.Buf[:0]
+	e.w.BeginObject()
+	e.w.StringField("type", typ)
+	e.w.IntField("sequence_number", e.seq)
+	return &e.w
+}
+
+func (e *streamEncoder) send(typ string) {
+	e.w.EndObject()
+	e.seq++
+	e.dst = sse.Append(e.dst, typ, e.w.Buf)
+}
+
+// itemEvent opens an event about a part of an item.
+func (e *streamEncoder) itemEvent(typ string, it *streamedItem) *jsonwire.Writer {
+	w := e.event(typ)
+	if w != nil {
+		w.StringField("item_id", it.id)
+		w.IntField("output_index", int64(it.index))
+	}
+	return w
+}
+
+func (e *streamEncoder) begin(r dragoman.Response) {
+	e.began = true
+	e.resp = r
+	e.resp.Output = nil
+	if e.seed == "" {
+		e.seed = r.ID
+	}
+	e.id = e.responseID(&r)
+	for _, typ := range []string{"response.created", "response.in_progress"} {
+		if w := e.event(typ); w != nil {
+			w.Key("response")
+			e.snapshot(w)
+			e.send(typ)
+		}
+	}
+}
+
+// snapshot writes the response as it is at its start.
+func (e *streamEncoder) snapshot(w *jsonwire.Writer) {
+	w.BeginObject()
+	e.writeHead(w, &e.resp, e.id, "in_progress")
+	w.NullField("error")
+	w.NullField("incomplete_details")
+	w.RawField("output", []byte("[]"))
+	w.NullField("usage")
+	reports := e.rep
+	e.rep = new(dragoman.Report) // the terminal event reports
+	e.writeEcho(w, &e.resp)
+	e.rep = reports
+	w.EndObject()
+}
+
+func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
+	if ev.Choice != 0 {
+		if !e.others {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; others were made")
+			e.others = true
+		}
+		return
+	}
+	if e.finished || e.parts[ev.Index] != nil {
+		return
+	}
+	if !e.began {
+		e.begin(dragoman.Response{})
+	}
+	header := ev.Header
+	if header == nil {
+		header = e.headers[ev.Message]
+	}
+	if header == nil {
+		header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: e.resp.Origin}
+	}
+	e.headers[ev.Message] = header
+	at := extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
+	switch ev.Part.(type) {
+	case *dragoman.Text, *dragoman.Refusal, *dragoman.Data:
+		e.startContent(ev, header)
+		return
+	}
+	opened := e.open(ev.Part, header, at)
+	if opened == nil {
+		return
+	}
+	e.leaveMessage()
+	it := &streamedItem{outputItem: *opened, index: -1, message: ev.Message}
+	e.parts[ev.Index] = &outputPart{item: it, kind: ev.Part}
+	if o, ok := ev.Part.(*dragoman.Opaque); !ok || len(o.JSON) > 0 { // else it is known only at its end
+		e.add(it)
+	}
+}
+
+// startContent opens a part of a message, in the message item that is open
+// where it belongs to the same message.
+func (e *streamEncoder) startContent(ev *dragoman.PartStart, header *dragoman.Message) {
+	it := e.message
+	if it == nil || it.message != ev.Message || it.done {
+		e.leaveMessage()
+		it = &streamedItem{outputItem: *e.outputEncoder.open(ev.Part, header, extra.Elem("/output", ev.Message)), index: -1, message: ev.Message}
+		e.add(it)
+		e.message = it
+	}
+	p := &outputPart{item: it, index: it.content, kind: ev.Part}
+	it.parts = append(it.parts, nil)
+	it.content++
+	it.open++
+	e.parts[ev.Index] = p
+	if w := e.contentEvent("response.content_part.added", p); w != nil {
+		w.Key("part")
+		e.contentSkeleton(w, p)
+		e.send("response.content_part.added")
+	}
+}
+
+func (e *streamEncoder) contentEvent(typ string, p *outputPart) *jsonwire.Writer {
+	w := e.itemEvent(typ, p.item)
+	if w != nil {
+		w.IntField("content_index", int64(p.index))
+	}
+	return w
+}
+
+func (p *outputPart) refusal() bool { _, ok := p.kind.(*dragoman.Refusal); return ok }
+
+func (e *streamEncoder) contentSkeleton(w *jsonwire.Writer, p *outputPart) {
+	w.BeginObject()
+	if p.refusal() {
+		w.StringField("type", "refusal")
+		w.StringField("refusal", "")
+	} else {
+		w.StringField("type", "output_text")
+		w.StringField("text", "")
+		w.RawField("annotations", []byte("[]"))
+		w.RawField("logprobs", []byte("[]"))
+	}
+	w.EndObject()
+}
+
+// leaveMessage says that no further content joins the open message item: it
+// is done once its parts are.
+func (e *streamEncoder) leaveMessage() {
+	it := e.message
+	e.message = nil
+	if it != nil && it.open == 0 {
+		e.finish(it)
+	}
+}
+
+// add writes the skeleton of an item and gives it its place.
+func (e *streamEncoder) add(it *streamedItem) {
+	const typ = "response.output_item.added"
+	it.index = len(e.items)
+	e.items = append(e.items, it)
+	w := e.event(typ)
+	if w == nil {
+		return
+	}
+	w.IntField("output_index", int64(it.index))
+	w.Key("item")
+	switch it.kind {
+	case messageItem:
+		w.BeginObject()
+		w.StringField("id", it.id)
+		w.StringField("type", "message")
+		w.StringField("status", "in_progress")
+		w.StringField("role", string(dragoman.RoleAssistant))
+		w.StringFieldIf("phase", it.header.Phase)
+		w.RawField("content", []byte("[]"))
+		w.EndObject()
+	case reasoningItem:
+		w.BeginObject()
+		w.StringField("id", it.id)
+		w.StringField("type", "reasoning")
+		w.RawField("summary", []byte("[]"))
+		w.EndObject()
+	case callItem:
+		c := it.parts[0].(*dragoman.ToolCall)
+		it.outputItem.parts = []dragoman.Part{&dragoman.ToolCall{ID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload, Async: c.Async}}
+		it.status = "in_progress"
+		reports := e.rep
+		e.rep = new(dragoman.Report) // the final form reports
+		e.close(&it.outputItem)
+		e.rep = reports
+		it.status = "completed"
+		// A skeleton has no arguments yet.
+		key := "arguments"
+		if it.freeform {
+			key = "input"
+		}
+		skeleton, _ := jsonwire.ReplaceString(it.json, "", []string{key})
+		it.json = nil
+		w.Raw(skeleton)
+	default:
+		w.Raw(it.parts[0].(*dragoman.Opaque).JSON)
+	}
+	e.send(typ)
+}
+
+// finish writes the final form of an item.
+func (e *streamEncoder) finish(it *streamedItem) {
+	const typ = "response.output_item.done"
+	if it.done {
+		return
+	}
+	it.done = true
+	if it.kind == messageItem && it.header.Status == dragoman.StatusIncomplete {
+		it.status = "incomplete"
+	}
+	w := e.event(typ)
+	if w == nil {
+		return
+	}
+	w.IntField("output_index", int64(it.index))
+	w.RawField("item", e.close(&it.outputItem))
+	e.send(typ)
+}
+
+func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
+	if e.finished {
+		return
+	}
+	if !e.began {
+		e.begin(ev.Response)
+	}
+	if it := e.message; it != nil && cut(ev.Stop) && it.index == len(e.items)-1 {
+		it.status = "incomplete"
+	}
+	e.endAll()
+	e.merge(ev)
+	status, _, _ := statusOf(e.resp.Stop, e.resp.Origin == nil || e.resp.Origin.Dialect == name)
+	if e.resp.Error != nil && status == "completed" {
+		status = "failed"
+	}
+	typ := "response.completed"
+	switch status {
+	case "incomplete", "failed":
+		typ = "response." + status
+	case "cancelled":
+		typ = "response.incomplete" // there is no event for it
+	}
+	e.terminal(typ)
+}
+
+// merge takes what the end says of the whole over what the start said.
+func (e *streamEncoder) merge(ev *dragoman.ResponseEnd) {
+	start := e.resp
+	e.resp = ev.Response
+	e.resp.ID, e.resp.Output, e.resp.Stop = start.ID, nil, ev.Stop
+	e.resp.Usage = start.Usage.Merge(ev.Usage)
+	if e.resp.Model == "" {
+		e.resp.Model = start.Model
+	}
+	if e.resp.Created.IsZero() {
+		e.resp.Created = start.Created
+	}
+	if e.resp.ServiceTier == "" {
+		e.resp.ServiceTier = start.ServiceTier
+	}
+	if e.resp.Origin == nil {
+		e.resp.Origin = start.Origin
+	}
+	if e.resp.Extra == nil {
+		e.resp.Extra = start.Extra
+	}
+}
+
+// endAll ends what is open, in output order.
+func (e *streamEncoder) endAll() {
+	for _, p := range e.unended() {
+		e.partEnd(p, nil)
+	}
+	e.leaveMessage()
+	for _, it := range e.items {
+		e.finish(it)
+	}
+}
+
+// incomplete marks what is open as never finished.
+func (e *streamEncoder) incomplete() {
+	for _, it := range e.items {
+		if !it.done && it.status == "completed" {
+			it.status = "incomplete"
+		}
+	}
+}
+
+func (e *streamEncoder) terminal(typ string) {
+	e.finished = true
+	w := e.event(typ)
+	if w == nil {
+		return
+	}
+	items := make([]*outputItem, len(e.items))
+	for i, it := range e.items {
+		e.close(&it.outputItem)
+		items[i] = &it.outputItem
+	}
+	w.Key("response")
+	e.writeResponse(w, &e.resp, e.id, items)
+	e.send(typ)
+	e.ours = true
+}
+
+// fail ends the stream with an error: the flat error event, because some
+// clients stop at a nested one, and the failed response, because others read
+// nothing else (wire reference 6.4).
+func (e *streamEncoder) fail(err *dragoman.APIError) {
+	if e.finished {
+		return
+	}
+	if err == nil {
+		err = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the stream broke"}
+	}
+	if !e.began {
+		e.began = true
+		e.id = e.responseID(&e.resp)
+	}
+	e.incomplete()
+	e.endAll()
+	if w := e.event("error"); w != nil {
+		w.StringField("code", failureCode(err))
+		w.StringField("message", messageOf(err))
+		optional(w, "param", err.Param)
+		e.send("error")
+	}
+	e.resp.Error = err
+	e.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
+	e.terminal("response.failed")
+}

@@ -1,0 +1,718 @@
+package openairesponses
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// streamItem is one output item on its way.
+type streamItem struct {
+	kind   itemKind
+	typ    string
+	id     string
+	callID string
+	place  int               // its position in the output
+	header *dragoman.Message // as known at its start; told with its first part
+	told   bool
+	added  []byte // the item as it was added
+	// final is the item as its done event, or the terminal event, gave it;
+	// nil while it is open.
+	final   *dragoman.Message
+	content []contentPart // of a message
+	part    *stream.Part  // of any other item
+	// A call is held back until it can be named: deltas wait in held.
+	held     []byte
+	doubtful bool // another call has the same id
+	matched  bool // found in the terminal output
+	lowered  bool // a freeform tool that was sent as a function
+	call     *dragoman.ToolCall
+}
+
+// contentPart is one part of a message on its way.
+type contentPart struct {
+	index int64
+	part  *stream.Part
+	final dragoman.Part
+}
+
+// finalHeader is the final header of an item, nil while it has none.
+func (it *streamItem) finalHeader() *dragoman.Message {
+	if it.final == nil {
+		return nil
+	}
+	h := *it.final
+	h.Parts = nil
+	return &h
+}
+
+// find returns the item an event belongs to: by output_index, else by id, else
+// the latest one.
+func (d *streamDecoder) find() *streamItem {
+	if d.ev.hasIndex {
+		return d.byIndex[d.ev.index]
+	}
+	if id := unquoted(d.ev.itemID); id != "" {
+		for _, it := range d.items {
+			if it.id == id {
+				return it
+			}
+		}
+	}
+	if len(d.items) > 0 {
+		return d.items[len(d.items)-1]
+	}
+	return nil
+}
+
+func unquoted(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	return jsonwire.NewReader(raw).String()
+}
+
+// open returns the item an event belongs to, making one of type typ when it
+// was never added.
+func (d *streamDecoder) open(typ string) (*streamItem, error) {
+	if it := d.find(); it != nil {
+		h := itemHead{typ: typ}
+		if it.kind == h.kind() {
+			return it, nil
+		}
+		if d.ev.hasIndex {
+			return nil, nil // an event for another kind of item: nothing to add to
+		}
+	}
+	return d.newItem(&itemHead{typ: typ, id: unquoted(d.ev.itemID)}, nil)
+}
+
+// maxPlace bounds positions taken from the wire.
+const maxPlace = 1 << 16
+
+func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
+	if err := d.begin(nil); err != nil {
+		return nil, err
+	}
+	if len(d.items) >= stream.MaxParts {
+		return nil, wirekit.DecodeError(name, "stream", fmt.Errorf("%w: more than %d output items", dragoman.ErrTooLarge, stream.MaxParts))
+	}
+	it := &streamItem{kind: h.kind(), typ: h.typ, id: h.id, callID: h.callID, added: raw, place: maxPlace + len(d.items)}
+	if it.kind == resultItem { // results are not a model's; one in an output is kept as it is
+		it.kind = opaqueItem
+	}
+	if d.ev.hasIndex {
+		if _, taken := d.byIndex[d.ev.index]; !taken && d.ev.index >= 0 && d.ev.index < maxPlace {
+			it.place = int(d.ev.index)
+		}
+		d.byIndex[d.ev.index] = it
+	} else if len(d.items) < maxPlace {
+		it.place = d.nextPlace()
+	}
+	d.items = append(d.items, it)
+	return it, nil
+}
+
+// nextPlace is the position after all that are known.
+func (d *streamDecoder) nextPlace() int {
+	next := 0
+	for _, it := range d.items {
+		next = max(next, it.place+1)
+	}
+	return next
+}
+
+// added opens an item with its skeleton.
+func (d *streamDecoder) added() error {
+	raw := clone(d.ev.item)
+	h := d.head(raw)
+	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
+		return nil // said twice
+	}
+	it, err := d.newItem(&h, raw)
+	if err != nil {
+		return err
+	}
+	return d.start(it)
+}
+
+// start tells an item as far as its skeleton allows.
+func (d *streamDecoder) start(it *streamItem) error {
+	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	switch it.kind {
+	case messageItem:
+		if it.added != nil {
+			if err := d.message(it.added, &m); err != nil {
+				return d.misread(err)
+			}
+		}
+		m.Parts = nil
+		it.header = &m
+	case reasoningItem:
+		it.header = &m
+		it.part = d.parts.Start(it.place, it.header, &dragoman.Reasoning{ID: it.id}, &dragoman.Reasoning{ID: it.id})
+	case callItem:
+		it.header = &m
+		if it.added == nil {
+			return nil
+		}
+		c, err := d.skeleton(it)
+		if err != nil {
+			return err
+		}
+		it.doubtful = it.callID == "" || d.taken(it)
+		if c.Name != "" && !it.doubtful {
+			d.startCall(it, c)
+		}
+	default:
+		it.header = &m
+		h := itemHead{typ: it.typ, id: it.id, callID: it.callID}
+		o := opaque(&h, it.added)
+		skeleton := *o
+		it.part = d.parts.Start(it.place, it.header, &skeleton, o)
+	}
+	return nil
+}
+
+func (d *streamDecoder) misread(err error) error {
+	return wirekit.DecodeError(name, "stream", placed(err, "/item", -1))
+}
+
+// skeleton reads the call of an added item; its arguments come later. Reading
+// reports nothing: the final call will.
+func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
+	var unreported dragoman.Report
+	c, err := d.reg.ReadCall(it.added, extra.At(""), &unreported)
+	if err != nil {
+		return nil, d.misread(err)
+	}
+	if c.Namespace == c.Name {
+		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
+			if _, _, bare := d.reg.PublicName("", c.Name); bare != nil {
+				c.Namespace = ""
+			}
+		}
+	}
+	if _, _, spec := d.reg.PublicName("", d.reg.WireName(c.Namespace, c.Name)); spec != nil && spec.Kind == dragoman.ToolFreeform && it.typ == "function_call" {
+		it.lowered = true
+		c.Payload = dragoman.PayloadText
+	}
+	return &dragoman.ToolCall{ID: c.ID, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload}, nil
+}
+
+// taken reports whether another call has the same id.
+func (d *streamDecoder) taken(call *streamItem) bool {
+	if call.callID == "" {
+		return false
+	}
+	for _, it := range d.items {
+		if it != call && it.kind == callItem && it.callID == call.callID {
+			return true
+		}
+	}
+	return false
+}
+
+// startCall tells a call, now that it can be named, with the deltas that had
+// to wait.
+func (d *streamDecoder) startCall(it *streamItem, c *dragoman.ToolCall) {
+	it.part = d.parts.Start(it.place, it.header, &dragoman.ToolCall{
+		ID: c.ID, Synthetic: c.Synthetic, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload,
+	}, c)
+	if len(it.held) > 0 && !it.lowered {
+		it.part.Append(string(it.held))
+		it.held = nil
+	}
+}
+
+// partAdded opens a part of a message. Parts of a reasoning item are told by
+// their text.
+func (d *streamDecoder) partAdded() error {
+	if it := d.find(); it != nil && it.kind == reasoningItem {
+		return nil
+	}
+	var p dragoman.Part = &dragoman.Text{}
+	if d.head(d.ev.part).typ == "refusal" {
+		p = &dragoman.Refusal{}
+	}
+	_, err := d.contentPart(p)
+	return err
+}
+
+// contentPart returns the part of a message that an event belongs to, opening
+// it with kind where it was never added.
+func (d *streamDecoder) contentPart(kind dragoman.Part) (*contentPart, error) {
+	it, err := d.open("message")
+	if err != nil || it == nil || it.final != nil {
+		return nil, err
+	}
+	for i := range it.content {
+		if it.content[i].index == d.ev.content {
+			return &it.content[i], nil
+		}
+	}
+	if d.parts.Count() >= stream.MaxParts {
+		return nil, wirekit.DecodeError(name, "stream", fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts))
+	}
+	if it.header == nil {
+		if err := d.start(it); err != nil {
+			return nil, err
+		}
+	}
+	// A part before this one is not the last: its end need not wait.
+	for i := range it.content {
+		if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
+			cp.part.Value = cp.final
+			cp.part.End()
+		}
+	}
+	it.content = append(it.content, contentPart{index: d.ev.content, part: d.startContent(it, kind)})
+	return &it.content[len(it.content)-1], nil
+}
+
+// startContent tells a part of a message; the first one brings the header.
+func (d *streamDecoder) startContent(it *streamItem, kind dragoman.Part) *stream.Part {
+	header := it.header
+	if it.told {
+		header = nil
+	}
+	it.told = true
+	var skeleton, value dragoman.Part = &dragoman.Text{}, &dragoman.Text{}
+	if _, ok := kind.(*dragoman.Refusal); ok {
+		skeleton, value = &dragoman.Refusal{}, &dragoman.Refusal{}
+	}
+	return d.parts.Start(it.place, header, skeleton, value)
+}
+
+func (d *streamDecoder) contentDelta(kind dragoman.Part, text string) error {
+	cp, err := d.contentPart(kind)
+	if err == nil && cp != nil {
+		cp.part.Append(text)
+	}
+	return err
+}
+
+// contentRest takes the whole text of a part: what deltas did not bring is one
+// more delta. The part ends with its item (quirk C11).
+func (d *streamDecoder) contentRest(kind dragoman.Part) error {
+	cp, err := d.contentPart(kind)
+	if err != nil || cp == nil || cp.part.Ended() {
+		return err
+	}
+	cp.part.Append(restOf(cp.part.Text, d.ev.value))
+	return nil
+}
+
+func (d *streamDecoder) partDone() error {
+	it := d.find()
+	if it == nil || it.kind != messageItem || it.final != nil || d.ev.part == nil {
+		return nil
+	}
+	p := interop.ReadResponsesPart(clone(d.ev.part))
+	cp, err := d.contentPart(p)
+	if err == nil && cp != nil {
+		cp.final = p
+	}
+	return err
+}
+
+// callDelta takes a fragment of a call's payload.
+func (d *streamDecoder) callDelta(typ, text string) error {
+	it, err := d.open(typ)
+	if err != nil || it == nil || it.final != nil {
+		return err
+	}
+	if it.header == nil {
+		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	}
+	if it.part == nil || it.lowered {
+		it.held = append(it.held, text...)
+		return nil
+	}
+	it.part.Append(text)
+	return nil
+}
+
+func (d *streamDecoder) callRest(typ string) error {
+	it, err := d.open(typ)
+	if err != nil || it == nil || it.final != nil {
+		return err
+	}
+	have := it.held
+	if it.part != nil && !it.lowered {
+		have = it.part.Text
+	}
+	if text := restOf(have, d.ev.value); text != "" {
+		return d.callDelta(typ, text)
+	}
+	return nil
+}
+
+func (d *streamDecoder) thinking() (*stream.Part, error) {
+	it, err := d.open("reasoning")
+	if err != nil || it == nil {
+		return nil, err
+	}
+	if it.header == nil {
+		err = d.start(it)
+	}
+	return it.part, err
+}
+
+func (d *streamDecoder) summaryDelta(text string) error {
+	p, err := d.thinking()
+	if err == nil && p != nil && d.ev.summary >= 0 && d.ev.summary < stream.MaxParts {
+		p.AppendSummary(int(d.ev.summary), text)
+	}
+	return err
+}
+
+func (d *streamDecoder) summaryRest() error {
+	p, err := d.thinking()
+	if err != nil || p == nil {
+		return err
+	}
+	var have []byte
+	if n := d.ev.summary; n >= 0 && n < int64(len(p.Summary)) {
+		have = p.Summary[n]
+	}
+	return d.summaryDelta(restOf(have, d.ev.value))
+}
+
+func (d *streamDecoder) thinkingDelta(text string) error {
+	p, err := d.thinking()
+	if err == nil && p != nil {
+		p.Append(text)
+	}
+	return err
+}
+
+func (d *streamDecoder) thinkingRest() error {
+	p, err := d.thinking()
+	if err != nil || p == nil || d.ev.content > 0 {
+		return err
+	}
+	p.Append(restOf(p.Text, d.ev.value))
+	return nil
+}
+
+// restOf is what a done event's value adds to the text that deltas brought;
+// empty where the two disagree, as the item's own end will settle it.
+func restOf(have, value []byte) string {
+	if len(value) == 0 {
+		return ""
+	}
+	if value[0] != '"' {
+		if string(value) == "null" {
+			return ""
+		}
+		return rest(have, string(value))
+	}
+	// Deltas usually brought all of it: compare before making a copy.
+	if inner := value[1 : len(value)-1]; bytes.Equal(inner, have) {
+		return ""
+	}
+	return rest(have, unquoted(value))
+}
+
+func rest(have []byte, whole string) string {
+	if len(whole) > len(have) && strings.HasPrefix(whole, string(have)) {
+		return whole[len(have):]
+	}
+	return ""
+}
+
+// done takes the authoritative form of an item.
+func (d *streamDecoder) done() error {
+	raw := clone(d.ev.item)
+	h := d.head(raw)
+	it := d.find()
+	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
+		return nil // said twice
+	}
+	if it == nil || it.final != nil || it.typ != h.typ && it.kind != h.kind() {
+		var err error
+		if it, err = d.newItem(&h, raw); err != nil {
+			return err
+		}
+	}
+	return d.finish(it, raw)
+}
+
+// finalItem takes an item of the terminal event's output, which is news only
+// where no done event told it (quirk C24).
+func (d *streamDecoder) finalItem(raw []byte, i int) error {
+	h := d.head(raw)
+	it := d.match(&h, i)
+	if it == nil {
+		d.ev.hasIndex = false
+		var err error
+		if it, err = d.newItem(&h, raw); err != nil {
+			return err
+		}
+		if at := d.byIndex[int64(i)]; at == nil {
+			d.byIndex[int64(i)] = it
+		}
+	}
+	it.matched = true
+	if it.final != nil {
+		return nil
+	}
+	return d.finish(it, raw)
+}
+
+// match finds the item that the i-th of the terminal output is: by id, by call
+// id, by position. Ids may rotate and positions have gaps, so each is tried.
+func (d *streamDecoder) match(h *itemHead, i int) *streamItem {
+	try := func(same func(n int, it *streamItem) bool) *streamItem {
+		for n, it := range d.items {
+			if !it.matched && it.typ == h.typ && same(n, it) {
+				return it
+			}
+		}
+		return nil
+	}
+	if h.callID != "" {
+		if it := try(func(_ int, it *streamItem) bool { return it.callID == h.callID && it.id == h.id }); it != nil {
+			return it
+		}
+		if it := try(func(_ int, it *streamItem) bool { return it.callID == h.callID }); it != nil {
+			return it
+		}
+	}
+	if h.id != "" {
+		if it := try(func(_ int, it *streamItem) bool { return it.id == h.id }); it != nil {
+			return it
+		}
+	}
+	if it := try(func(_ int, it *streamItem) bool { return it.place == i }); it != nil {
+		return it
+	}
+	return try(func(n int, it *streamItem) bool { return n == i })
+}
+
+// finish ends an item with its final form. Calls end with the response.
+func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
+	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
+	if err != nil {
+		return d.misread(err)
+	}
+	if it.header == nil {
+		h := m
+		h.Parts, h.Native = nil, nil
+		it.header = &h
+	}
+	if h := d.head(raw); h.callID != "" {
+		it.callID = h.callID
+	}
+	d.withNative(&m, raw)
+	it.final = &m
+	switch it.kind {
+	case messageItem:
+		d.finishContent(it)
+	case callItem:
+		c, ok := m.Parts[0].(*dragoman.ToolCall)
+		if !ok {
+			return nil
+		}
+		it.call = c
+		if c.Arguments == "" {
+			d.keepPayload(it)
+		}
+		if it.part == nil {
+			it.doubtful = d.taken(it)
+			if !it.doubtful {
+				d.startCall(it, c)
+			}
+		}
+	default:
+		if it.part == nil {
+			it.part = d.parts.Start(it.place, it.header, skeletonOf(m.Parts[0]), m.Parts[0])
+		}
+		it.part.Value, it.part.Header = m.Parts[0], it.finalHeader()
+		if r, ok := m.Parts[0].(*dragoman.Reasoning); ok {
+			d.finishThinking(it, r)
+		}
+		it.part.End()
+	}
+	return nil
+}
+
+func skeletonOf(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Reasoning:
+		return &dragoman.Reasoning{ID: p.ID}
+	case *dragoman.Opaque:
+		skeleton := *p
+		return &skeleton
+	default:
+		return &dragoman.Text{}
+	}
+}
+
+// finishThinking shows what no delta brought.
+func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
+	for i, s := range r.Summary {
+		var have []byte
+		if i < len(it.part.Summary) {
+			have = it.part.Summary[i]
+		}
+		it.part.AppendSummary(i, rest(have, s))
+	}
+	it.part.Append(rest(it.part.Text, r.Text))
+}
+
+// keepPayload keeps the arguments that deltas brought when the item's own end
+// has none: nothing never erases something.
+func (d *streamDecoder) keepPayload(it *streamItem) {
+	text := string(it.held)
+	if it.part != nil && len(it.part.Text) > 0 {
+		text = string(it.part.Text)
+	}
+	if text == "" {
+		return
+	}
+	it.call.Arguments = text
+	if it.call.Payload == dragoman.PayloadObject && it.call.Problem == nil {
+		it.call.Problem = dragoman.CheckArguments(text)
+	}
+	it.final.Native = nil
+}
+
+// finishContent ends the parts of a message. The last of them brings the final
+// header.
+func (d *streamDecoder) finishContent(it *streamItem) {
+	for i, p := range it.final.Parts {
+		cp := it.at(int64(i))
+		if cp == nil {
+			header := it.header
+			if it.told {
+				header = nil
+			}
+			it.told = true
+			part := d.parts.Start(it.place, header, emptyOf(p), p)
+			it.content = append(it.content, contentPart{index: int64(i), part: part})
+			cp = &it.content[len(it.content)-1]
+		}
+		if cp.part.Ended() {
+			continue
+		}
+		cp.part.Value = p
+		cp.part.Append(rest(cp.part.Text, textOf(p)))
+	}
+	d.endContent(it)
+}
+
+func (d *streamDecoder) endContent(it *streamItem) {
+	for i := range it.content {
+		cp := &it.content[i]
+		if i == len(it.content)-1 {
+			cp.part.Header = it.finalHeader()
+		}
+		cp.part.End()
+	}
+}
+
+func (it *streamItem) at(index int64) *contentPart {
+	for i := range it.content {
+		if it.content[i].index == index {
+			return &it.content[i]
+		}
+	}
+	return nil
+}
+
+func emptyOf(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{}
+	case *dragoman.Opaque:
+		return &dragoman.Opaque{Dialect: p.Dialect, Type: p.Type, CallID: p.CallID}
+	case *dragoman.Media:
+		return &dragoman.Media{Media: p.Media, MIME: p.MIME}
+	default:
+		return &dragoman.Text{}
+	}
+}
+
+func textOf(p dragoman.Part) string {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Text
+	case *dragoman.Refusal:
+		return p.Text
+	default:
+		return ""
+	}
+}
+
+// payloadText is the payload of a call as deltas show it.
+func payloadText(c *dragoman.ToolCall) string { return c.Arguments }
+
+// settle ends an item that the stream left open, with what had arrived.
+func (d *streamDecoder) settle(it *streamItem) error {
+	if it.final != nil {
+		return nil
+	}
+	switch it.kind {
+	case messageItem:
+		for i := range it.content {
+			if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
+				cp.part.Value = cp.final
+			}
+		}
+		if len(it.content) == 0 && it.header != nil {
+			it.content = append(it.content, contentPart{part: d.startContent(it, &dragoman.Text{})})
+		}
+		d.endContent(it)
+	case callItem:
+		return d.settleCall(it)
+	default:
+		if it.part != nil {
+			it.part.End()
+		}
+	}
+	return nil
+}
+
+// settleCall makes a call of what was added and the deltas since.
+func (d *streamDecoder) settleCall(it *streamItem) error {
+	text := string(it.held)
+	if it.part != nil && len(it.part.Text) > 0 {
+		text = string(it.part.Text)
+	}
+	raw := it.added
+	if raw == nil {
+		var w jsonwire.Writer
+		w.BeginObject()
+		w.StringField("type", it.typ)
+		w.StringFieldIf("id", it.id)
+		w.StringFieldIf("call_id", it.callID)
+		w.StringField("arguments", "")
+		w.EndObject()
+		raw = w.Buf
+	}
+	if text != "" {
+		replaced, err := jsonwire.ReplaceString(raw, text, []string{"arguments"}, []string{"input"})
+		if err != nil {
+			return d.misread(err)
+		}
+		raw = replaced
+	}
+	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
+	if err != nil {
+		return d.misread(err)
+	}
+	it.call, _ = m.Parts[0].(*dragoman.ToolCall)
+	if it.call != nil && it.call.Arguments == "" && text != "" {
+		it.call.Arguments = text
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package openairesponses
+
+import (
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// delta writes a fragment of a part.
+func (e *streamEncoder) delta(p *outputPart, summary int, text string) {
+	if p.item.kind == reasoningItem {
+		if summary > 0 {
+			e.summaryDelta(p, summary, text)
+		} else {
+			e.thinkingDelta(p, text)
+		}
+		return
+	}
+	p.sent = append(p.sent, text...)
+	switch {
+	case p.item.kind == messageItem && p.refusal():
+		e.textEvent("response.refusal.delta", p, "delta", text)
+	case p.item.kind == messageItem:
+		e.textEvent("response.output_text.delta", p, "delta", text)
+	case p.item.kind == callItem && p.item.freeform:
+		e.callEvent("response.custom_tool_call_input.delta", p, "delta", text)
+	case p.item.kind == callItem:
+		e.callEvent("response.function_call_arguments.delta", p, "delta", text)
+	}
+}
+
+// textEvent writes an event about the text of a content part. Clients demand
+// logprobs beside output text.
+func (e *streamEncoder) textEvent(typ string, p *outputPart, key, text string) {
+	if w := e.contentEvent(typ, p); w != nil {
+		w.StringField(key, text)
+		if strings.HasPrefix(typ, "response.output_text.") {
+			w.RawField("logprobs", []byte("[]"))
+		}
+		e.send(typ)
+	}
+}
+
+func (e *streamEncoder) callEvent(typ string, p *outputPart, key, text string) {
+	if w := e.itemEvent(typ, p.item); w != nil {
+		w.StringField(key, text)
+		e.send(typ)
+	}
+}
+
+// partEnd ends a part with its final value; nil means what was sent.
+func (e *streamEncoder) partEnd(p *outputPart, final dragoman.Part) {
+	p.ended = true
+	switch p.item.kind {
+	case messageItem:
+		e.endContent(p, final)
+	case callItem:
+		e.endCall(p, final)
+	case reasoningItem:
+		e.endReasoning(p, final)
+	default:
+		if o, ok := final.(*dragoman.Opaque); ok && len(o.JSON) > 0 {
+			p.item.parts = []dragoman.Part{o}
+		} else if p.item.index < 0 {
+			return // nothing was ever said of it
+		}
+		if p.item.index < 0 {
+			e.add(p.item)
+		}
+		e.finish(p.item)
+	}
+}
+
+func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
+	text := ""
+	switch f := final.(type) {
+	case *dragoman.Text:
+		text = f.Text
+	case *dragoman.Refusal:
+		text = f.Text
+	case *dragoman.Data:
+		text = string(f.JSON)
+	}
+	if text == "" {
+		text = string(p.sent) // nothing never erases something
+	}
+	if missing := rest(p.sent, text); missing != "" {
+		e.delta(p, 0, missing)
+	}
+	// The part keeps the kind it was opened as.
+	var part dragoman.Part
+	if p.refusal() {
+		f, ok := final.(*dragoman.Refusal)
+		if !ok {
+			f = &dragoman.Refusal{}
+		}
+		part = &dragoman.Refusal{Text: text, Extra: f.Extra}
+		e.textEvent("response.refusal.done", p, "refusal", text)
+	} else {
+		f, ok := final.(*dragoman.Text)
+		if !ok {
+			f = &dragoman.Text{}
+		}
+		part = &dragoman.Text{Text: text, Signature: f.Signature, Extra: f.Extra}
+		e.textEvent("response.output_text.done", p, "text", text)
+	}
+	it := p.item
+	it.parts[p.index] = part
+	if w := e.contentEvent("response.content_part.done", p); w != nil {
+		w.Key("part")
+		reports := e.rep
+		e.rep = new(dragoman.Report) // the item reports
+		e.writePart(w, part, it.at)
+		e.rep = reports
+		e.send("response.content_part.done")
+	}
+	if it.open--; it.open == 0 && e.message != it {
+		e.finish(it)
+	}
+}
+
+func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
+	it := p.item
+	c, ok := final.(*dragoman.ToolCall)
+	if !ok { // the source never ended it
+		part := *it.parts[0].(*dragoman.ToolCall)
+		part.Arguments = string(p.sent)
+		part.Status = dragoman.StatusIncomplete
+		c = &part
+	}
+	it.parts = []dragoman.Part{c}
+	it.status = callStatus(c)
+	text := payloadOf(c, it.freeform)
+	if missing := rest(p.sent, text); missing != "" {
+		e.delta(p, 0, missing)
+	}
+	if it.freeform {
+		e.callEvent("response.custom_tool_call_input.done", p, "input", text)
+	} else {
+		e.callEvent("response.function_call_arguments.done", p, "arguments", text)
+	}
+	e.finish(it)
+}
+
+// summaryDelta writes a fragment of the n-th summary, counted from 1. One
+// summary is open at a time; positions that were skipped are empty ones.
+func (e *streamEncoder) summaryDelta(p *outputPart, n int, text string) {
+	if n > maxSummaries || n < len(p.summaries) {
+		return // closed already; the end of the item tells it
+	}
+	for len(p.summaries) < n {
+		e.closeSummary(p)
+		p.summaries = append(p.summaries, nil)
+		p.summary = len(p.summaries)
+		e.summaryPart("response.reasoning_summary_part.added", p, "")
+	}
+	p.summaries[n-1] = append(p.summaries[n-1], text...)
+	e.summaryEvent("response.reasoning_summary_text.delta", p, "delta", text)
+}
+
+// maxSummaries bounds the summaries of one item.
+const maxSummaries = 4096
+
+func (e *streamEncoder) closeSummary(p *outputPart) {
+	if p.summary == 0 {
+		return
+	}
+	text := string(p.summaries[p.summary-1])
+	e.summaryEvent("response.reasoning_summary_text.done", p, "text", text)
+	e.summaryPart("response.reasoning_summary_part.done", p, text)
+	p.summary = 0
+}
+
+func (e *streamEncoder) summaryEvent(typ string, p *outputPart, key, text string) {
+	if w := e.itemEvent(typ, p.item); w != nil {
+		w.IntField("summary_index", int64(p.summary-1))
+		w.StringField(key, text)
+		e.send(typ)
+	}
+}
+
+func (e *streamEncoder) summaryPart(typ string, p *outputPart, text string) {
+	if w := e.itemEvent(typ, p.item); w != nil {
+		w.IntField("summary_index", int64(p.summary-1))
+		w.Key("part")
+		writeTyped(w, "summary_text", text)
+		e.send(typ)
+	}
+}
+
+// thinkingDelta writes a fragment of the thinking itself, which is content of
+// the reasoning item.
+func (e *streamEncoder) thinkingDelta(p *outputPart, text string) {
+	if !p.thinking {
+		p.thinking = true
+		e.thinkingPart("response.content_part.added", p, "")
+	}
+	p.sent = append(p.sent, text...)
+	e.textEvent("response.reasoning_text.delta", p, "delta", text)
+}
+
+func (e *streamEncoder) thinkingPart(typ string, p *outputPart, text string) {
+	if w := e.contentEvent(typ, p); w != nil {
+		w.Key("part")
+		writeTyped(w, "reasoning_text", text)
+		e.send(typ)
+	}
+}
+
+func (e *streamEncoder) endReasoning(p *outputPart, final dragoman.Part) {
+	r, ok := final.(*dragoman.Reasoning)
+	if !ok {
+		r = &dragoman.Reasoning{}
+	}
+	full := *r
+	if full.Text == "" {
+		full.Text = string(p.sent)
+	}
+	// What the deltas did not bring, as far as it can still be said.
+	for i, s := range full.Summary {
+		switch {
+		case i >= len(p.summaries):
+			e.summaryDelta(p, i+1, s)
+		case i == p.summary-1:
+			if missing := rest(p.summaries[i], s); missing != "" {
+				e.summaryDelta(p, i+1, missing)
+			}
+		}
+	}
+	e.closeSummary(p)
+	if full.Summary == nil {
+		for _, s := range p.summaries {
+			full.Summary = append(full.Summary, string(s))
+		}
+	}
+	if missing := rest(p.sent, full.Text); missing != "" {
+		e.thinkingDelta(p, missing)
+	}
+	if p.thinking {
+		e.textEvent("response.reasoning_text.done", p, "text", full.Text)
+		e.thinkingPart("response.content_part.done", p, full.Text)
+	}
+	p.item.parts = []dragoman.Part{&full}
+	e.finish(p.item)
+}
+
+// unended returns the parts without an end in order of their index.
+func (e *streamEncoder) unended() []*outputPart {
+	var indexes []int
+	for i, p := range e.parts {
+		if !p.ended {
+			indexes = append(indexes, i)
+		}
+	}
+	slices.Sort(indexes)
+	out := make([]*outputPart, len(indexes))
+	for i, n := range indexes {
+		out[i] = e.parts[n]
+	}
+	return out
+}

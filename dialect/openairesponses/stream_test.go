@@ -1,0 +1,373 @@
+package openairesponses
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// events frames the data of events; each is a JSON object without its
+// sequence number.
+func events(data ...string) []byte {
+	var b bytes.Buffer
+	for _, d := range data {
+		b.WriteString("data: " + d + "\n\n")
+	}
+	return b.Bytes()
+}
+
+const (
+	created   = `{"type":"response.created","response":{"id":"resp_1","model":"m","created_at":1794700000}}`
+	completed = `{"type":"response.completed","response":{"id":"resp_1","model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}}`
+)
+
+func added(i int, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":%s}`, i, item)
+}
+
+func done(i int, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":%s}`, i, item)
+}
+
+func argDelta(i int, text string) string {
+	q, _ := json.Marshal(text)
+	return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":"x%d","delta":%s}`, i, len(text), q)
+}
+
+// run decodes a stream and collects it.
+func run(t testing.TB, body []byte) (*dragoman.Response, []dragoman.Event, dragoman.Report) {
+	t.Helper()
+	evs, rep, err := decodeStream(body, len(body), dialect.DecodeOptions{NoNative: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := collect(evs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, evs, rep
+}
+
+func TestQuirkC11_FinalValuesReplaceWhatWasAccumulatedAndNothingIsToldTwice(t *testing.T) {
+	resp, evs, _ := run(t, events(created,
+		added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":`), argDelta(0, `1}`),
+		`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":2}"}`,
+		done(0, callJSON("fc_1", "c1", `{"a":3}`, "completed")), done(0, callJSON("fc_1", "c1", `{"a":3}`, "completed")),
+		`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[`+callJSON("fc_1", "c1", `{"a":3}`, "completed")+`]}}`))
+	if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Arguments != `{"a":3}` || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("%+v", resp)
+	}
+	ends := 0
+	for _, ev := range evs {
+		if _, ok := ev.(*dragoman.PartEnd); ok {
+			ends++
+		}
+	}
+	if ends != 1 {
+		t.Errorf("%d ends", ends)
+	}
+}
+
+func TestQuirkC34_NoCallIsHandedOutBeforeTheStopIsKnown(t *testing.T) {
+	body := events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), done(0, callJSON("fc_1", "c1", `{"a":1}`, "completed")))
+	d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
+	if err := d.Feed(body, func(ev dragoman.Event) error {
+		if _, ok := ev.(*dragoman.PartEnd); ok {
+			t.Error("the call ended before the response did")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	resp, _, _ := run(t, append(body, events(`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`)...))
+	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
+		t.Errorf("%+v %+v", c.Problem, resp.Stop)
+	}
+}
+
+func TestQuirkC24_AnEmptyTerminalOutputErasesNothing(t *testing.T) {
+	resp, _, _ := run(t, events(created, added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`),
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`,
+		done(0, `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"hi"}]}`), completed))
+	if resp.Text() != "hi" || resp.Usage.Output.N != 2 {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestQuirkC24_ItemsOnlyInTheTerminalOutputAreDelivered(t *testing.T) {
+	resp, _, _ := run(t, events(created,
+		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]},`+callJSON("fc_1", "c1", `{}`, "completed")+`]}}`))
+	if resp.Text() != "hi" || len(resp.ToolCalls()) != 1 || len(resp.Output) != 2 {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestItemsWithoutTheirAddedEventAreDelivered(t *testing.T) {
+	resp, _, _ := run(t, events(created,
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"h"}`,
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"i"}`,
+		argDelta(1, `{"a":1}`), done(1, callJSON("fc_1", "c1", `{"a":1}`, "completed")),
+		`{"type":"response.reasoning_summary_text.delta","output_index":2,"summary_index":0,"delta":"why"}`, completed))
+	if resp.Text() != "hi" || len(resp.ToolCalls()) != 1 || resp.Output[2].Parts[0].(*dragoman.Reasoning).Summary[0] != "why" {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestRotatingItemIDsAreKeyedByOutputIndex(t *testing.T) {
+	resp, _, _ := run(t, events(created,
+		added(0, `{"type":"message","id":"A","role":"assistant","content":[]}`),
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"B","delta":"hi"}`,
+		done(0, `{"type":"message","id":"C","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`),
+		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","id":"D","role":"assistant","content":[{"type":"output_text","text":"hi"}]}]}}`))
+	if len(resp.Output) != 1 || resp.Text() != "hi" {
+		t.Errorf("%+v", resp.Output)
+	}
+}
+
+func TestQuirkC2_ANewItemOnAnIndexThatIsDoneIsANewItem(t *testing.T) {
+	resp, _, _ := run(t, events(created,
+		added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, callJSON("fc_1", "c1", `{"a":1}`, "completed")),
+		added(0, callJSON("fc_2", "c2", "", "in_progress")), argDelta(0, `{"b":2}`), done(0, callJSON("fc_2", "c2", `{"b":2}`, "completed")), completed))
+	calls := resp.ToolCalls()
+	if len(calls) != 2 || calls[0].Arguments != `{"a":1}` || calls[1].Arguments != `{"b":2}` {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestQuirkC4_AGarbageIndexCostsNothing(t *testing.T) {
+	resp, _, _ := run(t, events(created, added(1000000000, callJSON("fc_1", "c1", "", "in_progress")), argDelta(1000000000, `{}`),
+		`{"type":"response.output_text.delta","output_index":-5,"content_index":999999999,"delta":"x"}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":7,"summary_index":1000000000,"delta":"y"}`, completed))
+	if len(resp.ToolCalls()) != 1 || resp.Text() != "x" {
+		t.Errorf("%+v", resp.Output)
+	}
+	var many []string
+	for i := range 5000 {
+		many = append(many, added(i, `{"type":"message","role":"assistant","content":[]}`))
+	}
+	if _, _, err := decodeStream(events(many...), 1<<20, dialect.DecodeOptions{}); !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Errorf("5000 items: %v", err)
+	}
+}
+
+func TestQuirkC7_WholeObjectsAsDeltasAreTaken(t *testing.T) {
+	resp, _, _ := run(t, events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")),
+		`{"type":"response.function_call_arguments.delta","output_index":0,"delta":{"a":1}}`,
+		`{"type":"response.function_call_arguments.done","output_index":0,"arguments":{"a":1}}`, completed))
+	if c := resp.ToolCalls()[0]; c.Arguments != `{"a":1}` || c.Problem != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestQuirkJ20_OnlyTerminalEventsEndTheStream(t *testing.T) {
+	resp, evs, _ := run(t, events(created, `{"type":"codex.rate_limits","limit_reached":true}`, `{"type":"response.metadata"}`, `{"type":"keepalive"}`,
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`, completed, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"late"}`))
+	if resp.Text() != "hi" {
+		t.Errorf("%q", resp.Text())
+	}
+	if _, ok := evs[len(evs)-1].(*dragoman.ResponseEnd); !ok {
+		t.Errorf("last event %T", evs[len(evs)-1])
+	}
+}
+
+func TestQuirkC40_RepeatedSequenceNumbersDropNothing(t *testing.T) {
+	var with []string
+	for _, d := range []string{created, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}`, completed} {
+		with = append(with, strings.Replace(d, "{", `{"sequence_number":0,`, 1))
+	}
+	if resp, _, _ := run(t, events(with...)); resp.Text() != "aa" {
+		t.Errorf("%q", resp.Text())
+	}
+}
+
+func TestQuirkC13_AStreamWithoutItsEndIsAnErrorAndNoCallRuns(t *testing.T) {
+	for _, tail := range []string{"", "data: [DONE]\n\n"} {
+		body := append(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), done(0, callJSON("fc_1", "c1", "{}", "completed")),
+			added(1, callJSON("fc_2", "c2", "", "in_progress")), argDelta(1, `{"a"`)), tail...)
+		d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
+		var evs []dragoman.Event
+		emit := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
+		if err := d.Feed(body, emit); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(emit); !errors.Is(err, dragoman.ErrIncompleteStream) {
+			t.Errorf("close: %v", err)
+		}
+		resp, err := collect(evs)
+		var api *dragoman.APIError
+		if !errors.As(err, &api) || !api.Retryable() {
+			t.Errorf("%v", err)
+		}
+		calls := resp.ToolCalls()
+		if len(calls) != 2 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemStopped || calls[1].Problem == nil || calls[1].Problem.Code != dragoman.ProblemTruncated {
+			t.Errorf("%+v", calls)
+		}
+	}
+}
+
+func TestQuirkC14_ErrorsInsideAStreamAreTyped(t *testing.T) {
+	for _, c := range []struct {
+		data  string
+		class dragoman.ErrorClass
+	}{
+		{`{"type":"error","error":{"type":"insufficient_quota","code":"insufficient_quota","message":"m","param":null}}`, dragoman.ErrorQuota},
+		{`{"type":"error","code":"rate_limit_exceeded","message":"m","param":null}`, dragoman.ErrorRateLimit},
+		{`{"error":{"message":"m","code":503}}`, dragoman.ErrorOverloaded},
+		{`{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"context_length_exceeded","message":"m"}}}`, dragoman.ErrorContextLength},
+	} {
+		evs, _, err := decodeStream(events(created, added(0, callJSON("fc_1", "c1", "", "in_progress")), argDelta(0, "{}"), c.data), 9, dialect.DecodeOptions{NoNative: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := collect(evs)
+		var api *dragoman.APIError
+		if !errors.As(err, &api) || api.Class != c.class || api.Message != "m" {
+			t.Errorf("%s: %v", c.data, err)
+		}
+		if call := resp.ToolCalls()[0]; call.Problem == nil {
+			t.Errorf("%s: the call may run", c.data)
+		}
+	}
+}
+
+func TestQuirkB11_DuplicateCallIDsInAStreamAreSettledAsInAWholeResponse(t *testing.T) {
+	resp, _, rep := run(t, events(created,
+		added(0, callJSON("fc_1", "c", "", "in_progress")), argDelta(0, `{"a":1}`), done(0, callJSON("fc_1", "c", `{"a":1}`, "completed")),
+		added(1, callJSON("fc_2", "c", "", "in_progress")), argDelta(1, `{"a":1}`), done(1, callJSON("fc_2", "c", `{"a":1}`, "completed")),
+		added(2, callJSON("fc_3", "c", "", "in_progress")), argDelta(2, `{"a":2}`), done(2, callJSON("fc_3", "c", `{"a":2}`, "completed")), completed))
+	calls := resp.ToolCalls()
+	if len(calls) != 2 || calls[0].ID != "c" || !calls[1].Synthetic || calls[1].Arguments != `{"a":2}` {
+		t.Errorf("%+v", calls)
+	}
+	if !reported(rep, dragoman.Dropped, "/output/1") || !reported(rep, dragoman.Synthesised, "/output/2") {
+		t.Errorf("%v", rep)
+	}
+}
+
+func TestQuirkB30_AFreeformToolSentAsAFunctionComesBackAsText(t *testing.T) {
+	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}}}
+	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCustomTools: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := events(created, added(0, callJSON("fc_1", "c", "", "in_progress")), argDelta(0, `{"input":"SEL`), argDelta(0, `ECT"}`), done(0, callJSON("fc_1", "c", `{"input":"SELECT"}`, "completed")), completed)
+	evs, _, err := decodeStream(body, 11, dialect.DecodeOptions{NoNative: true, Registry: enc.Registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _ := collect(evs)
+	if c := resp.ToolCalls()[0]; c.Payload != dragoman.PayloadText || c.Arguments != "SELECT" {
+		t.Errorf("%+v", c)
+	}
+	for _, ev := range evs {
+		if d, ok := ev.(*dragoman.PartDelta); ok && strings.Contains(d.Text, "input") {
+			t.Errorf("JSON shown as input: %q", d.Text)
+		}
+	}
+}
+
+func TestMalformedEventsAreRefusedWithTheirPlace(t *testing.T) {
+	_, _, err := decodeStream(events(created, `{"type":"response.output_text.delta","delta":`), 3, dialect.DecodeOptions{})
+	var d *dragoman.DecodeError
+	if !errors.As(err, &d) || d.What != "stream" {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := decodeStream(events(created), 8, dialect.DecodeOptions{MaxBytes: 16}); !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Errorf("too long: %v", err)
+	}
+}
+
+func TestPassedOnStreamKeepsEveryByteAndOnlyTheModelMayDiffer(t *testing.T) {
+	body := []byte(": hello\r\n\r\nevent: response.created\r\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\", \"model\":\"up\",\"tools\":[{\"model\":\"up\"}]}}\r\n\r\n")
+	body = append(body, events(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"\u0041"}`, completed)...)
+	evs, _, err := decodeStream(body, 5, dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+	if !bytes.Equal(out, body) {
+		t.Errorf("got %q\nwant %q", out, body)
+	}
+	out, _ = encodeStream(t, evs, dialect.EncodeOptions{Model: "alias"})
+	want := strings.Replace(string(body), `"model":"up","tools"`, `"model":"alias","tools"`, 1)
+	want = strings.Replace(want, `"model":"m"`, `"model":"alias"`, 1)
+	if string(out) != want {
+		t.Errorf("got %q\nwant %q", out, want)
+	}
+}
+
+func TestAPassedOnStreamThatBreaksIsEndedByUs(t *testing.T) {
+	whole, _ := encodeStream(t, []dragoman.Event{
+		&dragoman.ResponseStart{Response: dragoman.Response{ID: "x", Model: "m"}},
+		&dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "a"}, &dragoman.PartEnd{Part: &dragoman.Text{Text: "a"}},
+		&dragoman.ResponseEnd{},
+	}, dialect.EncodeOptions{Seed: "s"})
+	frames := bytes.SplitAfter(whole, []byte("\n\n"))
+	for n := 2; n < len(frames)-3; n++ {
+		body := bytes.Join(frames[:n], nil)
+		evs, _, err := decodeStream(body, 100, dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+		tail, ok := bytes.CutPrefix(out, body)
+		if !ok || !bytes.Contains(tail, fmt.Appendf(nil, `"type":"error","sequence_number":%d,`, n)) ||
+			!bytes.Contains(tail, fmt.Appendf(nil, `"type":"response.failed","sequence_number":%d,`, n+1)) || !bytes.HasSuffix(tail, []byte("data: [DONE]\n\n")) ||
+			bytes.Count(tail, []byte("data:")) != 3 {
+			t.Errorf("after %d events: %s", n, tail)
+		}
+	}
+}
+
+func TestEventsAfterAnEmptyChunkAreWrittenAgain(t *testing.T) {
+	body := events(`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","model":"m"}}`,
+		`{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","model":"m"}}`)
+	evs, _, _ := decodeStream(body, 100, dialect.DecodeOptions{})
+	evs = evs[:len(evs)-1] // without the error at its end
+	evs = append(evs, &dragoman.Chunk{Dialect: name},
+		&dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "ours"}, &dragoman.PartEnd{Part: &dragoman.Text{Text: "ours"}},
+		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+	resp, _, _ := run(t, out)
+	if resp.Text() != "ours" || !bytes.Contains(out, []byte(`"type":"response.output_item.added","sequence_number":2`)) {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestStreamEncoderReportsWhatHasNoPlace(t *testing.T) {
+	evs := []dragoman.Event{
+		&dragoman.ResponseStart{},
+		&dragoman.PartStart{Index: 0, Part: &dragoman.Media{Media: dragoman.MediaImage}}, &dragoman.PartEnd{Index: 0, Part: &dragoman.Media{Media: dragoman.MediaImage}},
+		&dragoman.PartStart{Index: 1, Part: &dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}}, &dragoman.PartEnd{Index: 1, Part: &dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
+		&dragoman.PartStart{Index: 2, Part: &dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "x"}},
+		&dragoman.PartStart{Choice: 1, Index: 0, Part: &dragoman.Text{}}, &dragoman.PartDelta{Choice: 1, Text: "other"},
+		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopPause}},
+	}
+	out, rep := encodeStream(t, evs, dialect.EncodeOptions{})
+	if err := checkOrder(out, true); err != nil {
+		t.Error(err)
+	}
+	if len(rep.Losses) < 5 || bytes.Contains(out, []byte("web_search")) || bytes.Contains(out, []byte("other")) {
+		t.Errorf("%v\n%s", rep, out)
+	}
+}
+
+func TestCollectedStreamHasTheSidecarsOfItsItems(t *testing.T) {
+	item := `{"type":"message","id":"msg_1","role":"assistant","status":"incomplete","content":[{"type":"output_text","text":"hi","x":1}]}`
+	evs, _, err := decodeStream(events(created, added(0, `{"type":"message","id":"msg_1","role":"assistant","status":"in_progress","content":[]}`),
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`, done(0, item), completed), 1, dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _ := collect(evs)
+	m := resp.Output[0]
+	if m.Status != dragoman.StatusIncomplete || !m.Native.Current(name, m.Fingerprint) || string(m.Native.Raw) != item {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,97 @@
+package openairesponses
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+func count(r *jsonwire.Reader) dragoman.Count {
+	if r.Null() {
+		return dragoman.Count{}
+	}
+	return dragoman.Counted(r.Int())
+}
+
+// readUsage reads usage. Input and output are totals on this wire too; a total
+// that says something else is kept.
+func readUsage(r *jsonwire.Reader) dragoman.Usage {
+	var u dragoman.Usage
+	var total dragoman.Count
+	for key := range r.Object() {
+		switch string(key) {
+		case "input_tokens":
+			u.Input = count(r)
+		case "output_tokens":
+			u.Output = count(r)
+		case "total_tokens":
+			total = count(r)
+		case "input_tokens_details":
+			for key := range r.Object() {
+				switch string(key) {
+				case "cached_tokens":
+					u.CacheRead = count(r)
+				case "cache_write_tokens":
+					u.CacheWrite = count(r)
+				default:
+					extra.Add(&u.Extra, name, "/input_tokens_details", key, r.Raw())
+				}
+			}
+		case "output_tokens_details":
+			for key := range r.Object() {
+				if string(key) == "reasoning_tokens" {
+					u.Reasoning = count(r)
+				} else {
+					extra.Add(&u.Extra, name, "/output_tokens_details", key, r.Raw())
+				}
+			}
+		default:
+			extra.Add(&u.Extra, name, "", key, r.Raw())
+		}
+	}
+	if total.Known && total.N != u.Input.N+u.Output.N {
+		var w jsonwire.Writer
+		w.Int(total.N)
+		extra.Add(&u.Extra, name, "", []byte("total_tokens"), w.Buf)
+	}
+	return u
+}
+
+func known(u dragoman.Usage) bool { return u.Input.Known || u.Output.Known }
+
+// writeUsage writes usage, or null where nothing is known. Clients demand the
+// details, so an unknown one is written as zero and reported.
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	if !known(u) {
+		w.Null()
+		return
+	}
+	invent := func(c dragoman.Count, what string) int64 {
+		if !c.Known {
+			rep.Add(dragoman.Synthesised, dragoman.Info, "/usage/"+what, "not told; written as 0")
+		}
+		return c.N
+	}
+	w.BeginObject()
+	w.IntField("input_tokens", invent(u.Input, "input"))
+	w.Key("input_tokens_details")
+	w.BeginObject()
+	w.IntField("cached_tokens", invent(u.CacheRead, "cache_read"))
+	if u.CacheWrite.Known {
+		w.IntField("cache_write_tokens", u.CacheWrite.N)
+	}
+	extra.Write(w, u.Extra, name, "/input_tokens_details")
+	w.EndObject()
+	w.IntField("output_tokens", invent(u.Output, "output"))
+	w.Key("output_tokens_details")
+	w.BeginObject()
+	w.IntField("reasoning_tokens", invent(u.Reasoning, "reasoning"))
+	extra.Write(w, u.Extra, name, "/output_tokens_details")
+	w.EndObject()
+	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {
+		w.IntField("total_tokens", u.Input.N+u.Output.N)
+	}
+	extra.Write(w, u.Extra, name, "")
+	w.EndObject()
+	extra.Report(rep, u.Extra, name, extra.At("/usage"))
+}

@@ -1,0 +1,212 @@
+package dialect_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// TestRequestsOfRealAgentsDecodeWithoutLoss takes what Codex CLI and opencode
+// really send: nothing of it is lost on the way in or back, and all of it can
+// be said in the other dialects.
+func TestRequestsOfRealAgentsDecodeWithoutLoss(t *testing.T) {
+	for _, x := range agentRequests(t) {
+		t.Run(x.name, func(t *testing.T) {
+			a := x.api
+			req, report, err := a.codec.DecodeRequest(x.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := report.Err(dragoman.Warn); err != nil {
+				t.Errorf("decoding: %v", err)
+			}
+			same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{})
+			if err != nil || string(same.Body) != string(x.Body) {
+				t.Errorf("an unchanged request is not written byte for byte (%v)\n%s", err, firstDifference(string(x.Body), string(same.Body)))
+			}
+			rebuilt, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := rebuilt.Report.Err(dragoman.Warn); err != nil {
+				t.Errorf("rebuilding: %v", err)
+			}
+			was, err := decodeJSON(x.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			is, err := decodeJSON(rebuilt.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			differing := explain(requestExplanations[a.file])
+			differing.add(x.Path, diff("", was, is))
+			for path, example := range differing.unknown {
+				t.Errorf("rebuilt, %s differs: %s", path, example)
+			}
+			for _, other := range apis() {
+				enc, err := other.codec.EncodeRequest(req, dialect.EncodeOptions{})
+				if err != nil {
+					t.Errorf("for %s: %v", other.file, err)
+					continue
+				}
+				t.Logf("for %s: %d bytes of %d, %d loss(es) reported", other.file, len(enc.Body), len(x.Body), len(enc.Report.Losses))
+			}
+		})
+	}
+}
+
+// agentRequest is what an agent sent.
+type agentRequest struct {
+	name string
+	api  api
+	Path string
+	Body json.RawMessage
+}
+
+func agentRequests(t *testing.T) []agentRequest {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(sharedDir, "recorded", "agents", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skip("no recorded requests of agents in " + sharedDir)
+	}
+	var xs []agentRequest
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := agentRequest{name: filepath.Base(file)}
+		if err := json.Unmarshal(raw, &x); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range apis() {
+			if strings.HasSuffix(x.Path, pathOf[a.codec.Dialect()]) {
+				x.api = a
+			}
+		}
+		if x.api.codec == nil {
+			t.Fatalf("%s: no dialect speaks %s", x.name, x.Path)
+		}
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+var pathOf = map[dragoman.Dialect]string{
+	dragoman.OpenAIChat:      "/chat/completions",
+	dragoman.OpenAIResponses: "/responses",
+	dragoman.Anthropic:       "/messages",
+}
+
+// TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn replays a real Ollama,
+// whose recordings keep the boundaries of HTTP chunks.
+func TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn(t *testing.T) {
+	f, err := os.Open(filepath.Join(sharedDir, "recorded", "live_ollama.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no recorded traffic: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var heads []string
+	tallies := map[string]*tally{}
+	for _, a := range apis() {
+		heads = append(heads, a.live)
+		tallies[a.live] = &tally{}
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<26)
+	for lines.Scan() {
+		var x struct {
+			API        string
+			Case       string
+			Req        json.RawMessage
+			Status     int
+			Resp       string
+			Stream     bool
+			HTTPChunks []int `json:"http_chunks"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range apis() {
+			if a.live != x.API {
+				continue
+			}
+			counts := tallies[a.live]
+			name := x.API + " " + x.Case
+			var broken string
+			if json.Unmarshal(x.Req, &broken) == nil {
+				var at *dragoman.DecodeError
+				if _, _, err := a.codec.DecodeRequest([]byte(broken), dialect.DecodeOptions{}); !errors.As(err, &at) || at.Offset < 0 {
+					t.Errorf("%s: a request cut off gives %v, want an error with its place", name, err)
+				}
+				counts.add("requests cut off", 1)
+			} else if req, _, err := a.codec.DecodeRequest(x.Req, dialect.DecodeOptions{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else {
+				same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{})
+				if err != nil || string(same.Body) != string(x.Req) {
+					t.Errorf("%s: an unchanged request is not written byte for byte (%v)", name, err)
+				}
+				counts.add("requests", 1)
+			}
+			switch {
+			case x.Status >= 400:
+				counts.add("error answers", 1)
+				if e := a.codec.DecodeError(x.Status, nil, []byte(x.Resp)); e.Message == "" || !strings.Contains(sensibleClasses[x.Status], string(e.Class)) {
+					t.Errorf("%s: %s %q from %s", name, e.Class, e.Message, x.Resp)
+				}
+			case x.Stream:
+				counts.add("streams", 1)
+				events, done, err := sseObjects(x.Resp)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				want := a.stream(events, done)
+				resp, out, err := a.through(x.Resp, x.HTTPChunks)
+				for _, d := range want.differences(streamReading(resp, err)) {
+					t.Errorf("%s: stream: %s", name, d)
+				}
+				if out != x.Resp {
+					t.Errorf("%s: an unchanged stream is not written byte for byte\n%s", name, firstDifference(x.Resp, out))
+				}
+			default:
+				counts.add("responses", 1)
+				resp, _, err := a.codec.DecodeResponse([]byte(x.Resp), dialect.DecodeOptions{})
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				raw, err := decodeObject(x.Resp)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				for _, d := range a.whole(raw).differences(canonicalReading(resp)) {
+					t.Errorf("%s: response: %s", name, d)
+				}
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var ts []*tally
+	for _, h := range heads {
+		ts = append(ts, tallies[h])
+	}
+	t.Log(table(heads, ts))
+}

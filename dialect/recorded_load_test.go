@@ -1,0 +1,185 @@
+package dialect_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// sharedDir holds recorded traffic and official documents. It is data that is
+// not ours to copy, so tests that need it skip where it is absent.
+const sharedDir = "../../shared"
+
+// exchange is one recorded HTTP exchange.
+type exchange struct {
+	Repo, Path string
+	I          int
+	Status     int
+	Req, Resp  *string
+}
+
+// id names the exchange as the recordings' own index does.
+func (x *exchange) id() string { return fmt.Sprintf("%s:%s#%d", x.Repo, x.Path, x.I) }
+
+// request returns the body sent, if it was recorded.
+func (x *exchange) request() (string, bool) {
+	if x.Req == nil || !strings.HasPrefix(strings.TrimSpace(*x.Req), "{") {
+		return "", false
+	}
+	return *x.Req, true
+}
+
+type answerKind int
+
+const (
+	noAnswer answerKind = iota
+	wholeAnswer
+	streamAnswer
+	errorAnswer
+)
+
+// answer returns what the server sent and how.
+func (x *exchange) answer() (string, answerKind) {
+	switch {
+	case x.Resp == nil || *x.Resp == "":
+		return "", noAnswer
+	case x.Status >= 400:
+		return *x.Resp, errorAnswer
+	case strings.HasPrefix(strings.TrimSpace(*x.Resp), "{"):
+		if lines := strings.Split(strings.TrimSpace(*x.Resp), "\n"); len(lines) > 1 && json.Valid([]byte(lines[0])) {
+			return frame(lines), streamAnswer
+		}
+		return *x.Resp, wholeAnswer
+	default:
+		return *x.Resp, streamAnswer
+	}
+}
+
+// frame writes chunks that were recorded one a line as server-sent events.
+func frame(chunks []string) string {
+	var b strings.Builder
+	for _, c := range chunks {
+		if strings.TrimSpace(c) == "" {
+			continue
+		}
+		var typed struct{ Type string }
+		if json.Unmarshal([]byte(c), &typed) == nil && typed.Type != "" {
+			b.WriteString("event: " + typed.Type + "\n")
+		}
+		b.WriteString("data: " + c + "\n\n")
+	}
+	return b.String()
+}
+
+var recordings sync.Map // file name to []exchange
+
+// recorded returns every exchange of an API, or skips the test.
+func recorded(t testing.TB, file string) []exchange {
+	t.Helper()
+	if xs, ok := recordings.Load(file); ok {
+		return xs.([]exchange)
+	}
+	f, err := os.Open(filepath.Join(sharedDir, "recorded", file+".jsonl.gz"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no recorded traffic: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(gz)
+	lines.Buffer(nil, 1<<28)
+	var xs []exchange
+	for lines.Scan() {
+		var x exchange
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		xs = append(xs, x)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	recordings.Store(file, xs)
+	return xs
+}
+
+// decodeJSON reads a document with numbers in their own spelling.
+func decodeJSON(body []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func decodeObject(body string) (map[string]any, error) {
+	v, err := decodeJSON([]byte(body))
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("a %T, not an object", v)
+	}
+	return m, nil
+}
+
+// sseObjects reads the data of server-sent events, by the letter of the
+// specification and with none of our code. done reports the terminal [DONE].
+func sseObjects(body string) (out []map[string]any, done bool, err error) {
+	body = strings.TrimPrefix(body, "\ufeff")
+	body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
+	var data []string
+	dispatch := func() error {
+		if data == nil {
+			return nil
+		}
+		text := strings.TrimSpace(strings.Join(data, "\n"))
+		data = nil
+		if text == "[DONE]" {
+			done = true
+			return nil
+		}
+		if text == "" {
+			return nil
+		}
+		m, err := decodeObject(text)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", len(out), err)
+		}
+		out = append(out, m)
+		return nil
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		if line == "" {
+			if err := dispatch(); err != nil {
+				return out, done, err
+			}
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		if field == "data" {
+			data = append(data, strings.TrimPrefix(value, " "))
+		}
+	}
+	// An event that no blank line ended is no event; recorders cut the last
+	// blank line, so it counts here.
+	err = dispatch()
+	return out, done, err
+}

@@ -1,0 +1,480 @@
+package dialect_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// TestRecordedTrafficKeepsItsMeaning replays every recorded exchange of the
+// three APIs: what we decode is what an independent reading of the raw JSON
+// says, what was not changed is written byte for byte, and what is rebuilt
+// from the canonical model means the same or differs in a way that is named.
+func TestRecordedTrafficKeepsItsMeaning(t *testing.T) {
+	var heads []string
+	var tallies []*tally
+	for _, a := range apis() {
+		heads = append(heads, a.file)
+		counts := &tally{}
+		tallies = append(tallies, counts)
+		t.Run(a.file, func(t *testing.T) {
+			xs := recorded(t, a.file)
+			counts.add("exchanges", len(xs))
+			t.Run("requests", func(t *testing.T) { checkRequests(t, a, xs, counts) })
+			t.Run("responses", func(t *testing.T) { checkResponses(t, a, xs, counts) })
+			t.Run("streams", func(t *testing.T) { checkStreams(t, a, xs, counts) })
+			t.Run("errors", func(t *testing.T) { checkErrors(t, a, xs, counts) })
+		})
+	}
+	t.Log(table(heads, tallies))
+}
+
+func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
+	bad := checked(undecodableRequests[a.file])
+	differing := explain(requestExplanations[a.file])
+	for _, x := range xs {
+		body, ok := x.request()
+		if !ok {
+			counts.add("requests not recorded", 1)
+			continue
+		}
+		counts.add("requests", 1)
+		req, _, err := a.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			if !bad.has(x.id()) {
+				t.Errorf("%s: request: %v", x.id(), err)
+			}
+			counts.add("requests that cannot be decoded", 1)
+			continue
+		}
+		if same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
+			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.id(), err, firstDifference(body, string(same.Body)))
+		}
+		counts.add("requests byte-identical", 1)
+		other := *req
+		other.Model += "-other"
+		renamed, err := a.codec.EncodeRequest(&other, dialect.EncodeOptions{})
+		if want := withOtherModel(body, req.Model); want != "" && (err != nil || string(renamed.Body) != want) {
+			t.Errorf("%s: another model changes other bytes (%v)\n%s", x.id(), err, firstDifference(want, string(renamed.Body)))
+		}
+		rebuilt, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Errorf("%s: rebuilding the request: %v", x.id(), err)
+			continue
+		}
+		was, err := decodeJSON([]byte(body))
+		if err != nil {
+			t.Errorf("%s: %v", x.id(), err)
+			continue
+		}
+		is, err := decodeJSON(rebuilt.Body)
+		if err != nil {
+			t.Errorf("%s: the rebuilt request is not JSON: %v\n%.300s", x.id(), err, rebuilt.Body)
+			continue
+		}
+		ds := diff("", was, is)
+		if len(ds) == 0 {
+			counts.add("requests rebuilt equal", 1)
+		} else {
+			counts.add("requests rebuilt with explained differences", 1)
+		}
+		differing.add(x.id(), ds)
+	}
+	bad.report(t, "undecodable requests")
+	differing.report(t, "request")
+}
+
+// withOtherModel is the body with only the model changed, or empty where the
+// model's text occurs in more than one place.
+func withOtherModel(body, model string) string {
+	old := `"` + model + `"`
+	if model == "" || strings.Count(body, old) != 1 {
+		return ""
+	}
+	return strings.Replace(body, old, `"`+model+`-other"`, 1)
+}
+
+func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
+	bad := checked(undecodableAnswers[a.file])
+	changed := newMeanings(responseExplanations[a.file])
+	for _, x := range xs {
+		body, kind := x.answer()
+		if kind != wholeAnswer {
+			continue
+		}
+		counts.add("responses", 1)
+		resp, _, err := a.codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			if !bad.has(x.id()) {
+				t.Errorf("%s: response: %v", x.id(), err)
+			}
+			counts.add("responses that cannot be decoded", 1)
+			continue
+		}
+		raw, err := decodeObject(body)
+		if err != nil {
+			t.Errorf("%s: we decode what is not JSON: %v", x.id(), err)
+			continue
+		}
+		want := a.whole(raw)
+		countContent(counts, "responses", want)
+		got := canonicalReading(resp)
+		for _, d := range want.differences(got) {
+			t.Errorf("%s: response: %s", x.id(), d)
+		}
+		if same, err := a.codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
+			t.Errorf("%s: an unchanged response is not written byte for byte (%v)\n%s", x.id(), err, firstDifference(body, string(same.Body)))
+		}
+		counts.add("responses byte-identical", 1)
+		again, err := a.rebuild(resp, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Errorf("%s: rebuilding the response: %v", x.id(), err)
+			continue
+		}
+		changed.add(x.id(), got, canonicalReading(again))
+		counts.add("responses rebuilt with the same meaning", 1)
+	}
+	bad.report(t, "undecodable responses")
+	changed.report(t, "rebuilt response")
+}
+
+// rebuild writes a response and reads it again.
+func (a api) rebuild(resp *dragoman.Response, o dialect.EncodeOptions) (*dragoman.Response, error) {
+	enc, err := a.codec.EncodeResponse(resp, o)
+	if err != nil {
+		return nil, err
+	}
+	again, _, err := a.codec.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+	return again, err
+}
+
+func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
+	bad := checked(undecodableStreams[a.file])
+	changed := newMeanings(streamExplanations[a.file])
+	collected := newMeanings(collectedExplanations[a.file])
+	revised := checked(revisedStreams[a.file])
+	sampled := 0
+	for _, x := range xs {
+		body, kind := x.answer()
+		if kind != streamAnswer {
+			continue
+		}
+		counts.add("streams", 1)
+		events, done, err := sseObjects(body)
+		if err != nil {
+			t.Logf("%s: the independent reading stops: %v", x.id(), err)
+		}
+		want := a.stream(events, done)
+		countContent(counts, "streams", want)
+
+		resp, out, err := a.through(body, nil)
+		got := streamReading(resp, err)
+		var broken *dragoman.DecodeError
+		if errors.As(err, &broken) {
+			if !bad.has(x.id()) {
+				t.Errorf("%s: stream: %v", x.id(), err)
+			}
+			counts.add("streams that cannot be decoded", 1)
+			continue
+		}
+		for _, d := range want.differences(got) {
+			t.Errorf("%s: stream: %s", x.id(), d)
+		}
+		if want.Failed || want.Broken {
+			counts.add("streams that report an error or break off", 1)
+		}
+		if out != body && !(want.Broken && strings.HasPrefix(out, body)) {
+			t.Errorf("%s: an unchanged stream is not written byte for byte\n%s", x.id(), firstDifference(body, out))
+		}
+		counts.add("streams byte-identical", 1)
+
+		plain, err := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, nil)
+		if err := wellFormed(plain); err != nil && !revised.has(x.id()) {
+			t.Errorf("%s: the events are out of order: %v", x.id(), err)
+		}
+		if len(body) < 20_000 && sampled < 60 || x.I == 3 && len(body) < 100_000 {
+			sampled++
+			one, _ := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, ones(len(body)))
+			if w, g := fmt.Sprint(storedEvents(t, plain)), fmt.Sprint(storedEvents(t, one)); w != g {
+				t.Errorf("%s: fed byte by byte, the events are others\n%s", x.id(), firstDifference(w, g))
+			}
+			counts.add("streams fed byte by byte", 1)
+		}
+		if want.Failed || want.Broken {
+			continue
+		}
+		again, err := a.reencode(plain)
+		if err != nil && revised.has(x.id()) && again != nil {
+			err = nil
+		}
+		if err != nil {
+			t.Errorf("%s: the stream rebuilt from its events: %v", x.id(), err)
+			continue
+		}
+		got.FirstID = want.FirstID
+		changed.add(x.id(), got, streamReading(again, nil))
+		counts.add("streams rebuilt with the same meaning", 1)
+
+		whole, err := a.rebuild(collectEvents(plain), dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Errorf("%s: the stream written as a response: %v", x.id(), err)
+			continue
+		}
+		collected.add(x.id(), got, canonicalReading(whole))
+		counts.add("streams written whole with the same meaning", 1)
+	}
+	bad.report(t, "undecodable streams")
+	revised.report(t, "streams that revise their deltas")
+	changed.report(t, "rebuilt stream")
+	collected.report(t, "stream written as a response")
+}
+
+// through decodes a stream in pieces and encodes it again with its chunks.
+func (a api) through(body string, sizes []int) (*dragoman.Response, string, error) {
+	dec := a.codec.NewStreamDecoder(dialect.DecodeOptions{})
+	enc := a.codec.NewStreamEncoder(dialect.EncodeOptions{})
+	var col dragoman.Collector
+	var out []byte
+	emit := func(ev dragoman.Event) error {
+		col.Add(ev)
+		var err error
+		out, err = enc.Encode(out, ev)
+		return err
+	}
+	err := feed(dec, []byte(body), sizes, emit)
+	resp, _ := col.Response()
+	var encErr error
+	if out, encErr = enc.Close(out); err == nil {
+		err = encErr
+	}
+	return resp, string(out), err
+}
+
+// feed hands the bytes to a decoder in pieces of the given sizes, then what is
+// left, then the end.
+func feed(dec dialect.StreamDecoder, body []byte, sizes []int, emit func(dragoman.Event) error) error {
+	for _, n := range sizes {
+		n = min(n, len(body))
+		// A copy that is overwritten afterwards: a decoder must not keep it.
+		piece := bytes.Clone(body[:n])
+		if err := dec.Feed(piece, emit); err != nil {
+			return errors.Join(err, dec.Close(emit))
+		}
+		for i := range piece {
+			piece[i] = '!'
+		}
+		body = body[n:]
+	}
+	if len(body) > 0 {
+		if err := dec.Feed(body, emit); err != nil {
+			return errors.Join(err, dec.Close(emit))
+		}
+	}
+	return dec.Close(emit)
+}
+
+func (a api) eventsOf(body string, o dialect.DecodeOptions, sizes []int) ([]dragoman.Event, error) {
+	var evs []dragoman.Event
+	err := feed(a.codec.NewStreamDecoder(o), []byte(body), sizes, func(ev dragoman.Event) error {
+		evs = append(evs, ev)
+		return nil
+	})
+	return evs, err
+}
+
+// reencode writes events as a stream of the API and decodes that.
+func (a api) reencode(evs []dragoman.Event) (*dragoman.Response, error) {
+	enc := a.codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
+	var out []byte
+	var err error
+	for _, ev := range evs {
+		if out, err = enc.Encode(out, ev); err != nil {
+			return nil, err
+		}
+	}
+	if out, err = enc.Close(out); err != nil {
+		return nil, err
+	}
+	again, err := a.eventsOf(string(out), dialect.DecodeOptions{NoNative: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return collectEvents(again), wellFormed(again)
+}
+
+func collectEvents(evs []dragoman.Event) *dragoman.Response {
+	var col dragoman.Collector
+	for _, ev := range evs {
+		col.Add(ev)
+	}
+	resp, _ := col.Response()
+	return resp
+}
+
+func streamReading(resp *dragoman.Response, err error) reading {
+	r := canonicalReading(resp)
+	if errors.Is(err, dragoman.ErrIncompleteStream) {
+		r.Broken, r.Failed = true, false
+	}
+	return r
+}
+
+func ones(n int) []int {
+	sizes := make([]int, n)
+	for i := range sizes {
+		sizes[i] = 1
+	}
+	return sizes
+}
+
+// storedEvents is the stored form of events, to compare them.
+func storedEvents(t *testing.T, evs []dragoman.Event) []string {
+	t.Helper()
+	var out []string
+	for _, ev := range evs {
+		b, err := dragoman.MarshalEvent(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(b)+"\n")
+	}
+	return out
+}
+
+// wellFormed checks the promises of a decoder on its events.
+func wellFormed(evs []dragoman.Event) error {
+	type key struct{ choice, index int }
+	open := map[key]*strings.Builder{}
+	next := map[int]int{}
+	for i, ev := range evs {
+		last := i == len(evs)-1
+		switch ev := ev.(type) {
+		case *dragoman.ResponseStart:
+			if i != 0 {
+				return fmt.Errorf("event %d is a second start", i)
+			}
+		case *dragoman.PartStart:
+			if ev.Index != next[ev.Choice] {
+				return fmt.Errorf("event %d starts part %d, want %d", i, ev.Index, next[ev.Choice])
+			}
+			next[ev.Choice]++
+			open[key{ev.Choice, ev.Index}] = new(strings.Builder)
+		case *dragoman.PartDelta:
+			b := open[key{ev.Choice, ev.Index}]
+			if b == nil {
+				return fmt.Errorf("event %d is a delta of part %d, which is not open", i, ev.Index)
+			}
+			if ev.Summary == 0 {
+				b.WriteString(ev.Text)
+			}
+		case *dragoman.PartEnd:
+			b := open[key{ev.Choice, ev.Index}]
+			if b == nil {
+				return fmt.Errorf("event %d ends part %d, which is not open", i, ev.Index)
+			}
+			delete(open, key{ev.Choice, ev.Index})
+			final := b.String()
+			switch p := ev.Part.(type) {
+			case *dragoman.Text:
+				final = p.Text
+			case *dragoman.Refusal:
+				final = p.Text
+			case *dragoman.ToolCall:
+				final = p.Arguments
+			case *dragoman.Reasoning:
+				final = p.Text
+			}
+			// A server may send what no delta announced, never something else.
+			if !strings.HasPrefix(final, b.String()) {
+				return fmt.Errorf("event %d: the deltas say %.80q, the end says %.80q", i, b.String(), final)
+			}
+		case *dragoman.ResponseEnd, *dragoman.StreamError:
+			if !last {
+				return fmt.Errorf("event %d of %d is terminal", i, len(evs))
+			}
+			if len(open) > 0 {
+				return fmt.Errorf("%d part(s) are open at the end", len(open))
+			}
+		}
+		if last && ev.Type() != dragoman.EventResponseEnd && ev.Type() != dragoman.EventStreamError {
+			return fmt.Errorf("the last event is a %s", ev.Type())
+		}
+	}
+	if len(evs) == 0 {
+		return errors.New("no events")
+	}
+	return nil
+}
+
+func checkErrors(t *testing.T, a api, xs []exchange, counts *tally) {
+	for _, x := range xs {
+		body, kind := x.answer()
+		if kind != errorAnswer {
+			continue
+		}
+		counts.add("error answers", 1)
+		e := a.codec.DecodeError(x.Status, nil, []byte(body))
+		switch {
+		case e == nil:
+			t.Errorf("%s: no error from status %d", x.id(), x.Status)
+			continue
+		case e.Status != x.Status, e.Message == "":
+			t.Errorf("%s: status %d, message %q from %.200s", x.id(), e.Status, e.Message, body)
+		case strings.Contains(e.Message, "{") && !strings.Contains(body, `{\"`):
+			t.Errorf("%s: the message is JSON that was not understood: %.200s", x.id(), e.Message)
+		}
+		if want := sensibleClasses[x.Status]; !strings.Contains(want, string(e.Class)) {
+			t.Errorf("%s: status %d is class %q, want one of %s: %.200s", x.id(), x.Status, e.Class, want, body)
+		}
+		// A gateway's client must learn the same.
+		status, again := a.codec.EncodeError(e)
+		if back := a.codec.DecodeError(status, nil, again); back.Message != e.Message || back.Class != e.Class {
+			t.Errorf("%s: written again, the error is %s %q, was %s %q", x.id(), back.Class, back.Message, e.Class, e.Message)
+		}
+	}
+}
+
+// sensibleClasses lists, by status, what a body may make of an error.
+var sensibleClasses = map[int]string{
+	400: "bad_request context_length policy too_large authentication quota not_found",
+	401: "authentication permission",
+	403: "permission authentication policy quota",
+	404: "not_found",
+	429: "rate_limit quota",
+	500: "server",
+}
+
+func countContent(counts *tally, what string, r reading) {
+	for _, c := range r.Choices {
+		if c.Text != "" {
+			counts.add(what+" with text", 1)
+		}
+		if c.Reasoning != "" || len(c.Summaries)+len(c.Opaque) > 0 {
+			counts.add(what+" with reasoning", 1)
+		}
+		counts.add("calls in "+what, len(c.Calls))
+		for _, k := range c.Calls {
+			if !k.Runs {
+				counts.add("calls that must not run in "+what, 1)
+			}
+		}
+		counts.add("opaque items in "+what, len(c.Others))
+	}
+	if len(r.Usage) > 0 {
+		counts.add(what+" with usage", 1)
+	}
+}
+
+func firstDifference(want, got string) string {
+	i := 0
+	for i < len(want) && i < len(got) && want[i] == got[i] {
+		i++
+	}
+	from := max(0, i-60)
+	return fmt.Sprintf("at byte %d\nwant …%.200q\ngot  …%.200q", i, want[from:], got[from:])
+}

@@ -1,0 +1,251 @@
+package dialect_test
+
+import (
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// invariants lists the rules of an API that an encoded request breaks and that
+// no schema states: every call is answered exactly once in the right place,
+// names and ids are legal. They are written from the wire references, with
+// nothing of the encoders in them.
+func invariants(a api, doc any) []string {
+	var v pairing
+	body := obj(doc)
+	limits := a.codec.Limits()
+	var names []string
+	switch limits.Dialect {
+	case dragoman.OpenAIChat:
+		names = v.chat(body)
+	case dragoman.OpenAIResponses:
+		names = v.responses(body)
+	case dragoman.Anthropic:
+		names = v.anthropic(body)
+	}
+	for _, n := range names {
+		if !legal(n, nameCharacters, 1, maxName(limits.Dialect)) {
+			v.complain("the tool name %q is not legal", n)
+		}
+	}
+	for _, id := range v.ids {
+		if !v.legalID(limits.Dialect, id) {
+			v.complain("the call id %q is not legal", id)
+		}
+	}
+	return v.complaints
+}
+
+const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+// maxName is the longest tool name: 64 on OpenAI, 128 on Anthropic and for
+// Responses.
+func maxName(d dragoman.Dialect) int {
+	if d == dragoman.OpenAIChat {
+		return 64
+	}
+	return 128
+}
+
+func legal(s, characters string, least, most int) bool {
+	return len(s) >= least && len(s) <= most && strings.Trim(s, characters) == ""
+}
+
+// pairing follows the calls of a conversation.
+type pairing struct {
+	complaints []string
+	ids        []string
+}
+
+func (p *pairing) complain(format string, args ...any) {
+	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
+}
+
+func (p *pairing) legalID(d dragoman.Dialect, id string) bool {
+	switch d {
+	case dragoman.OpenAIChat:
+		return len(id) >= 1 && len(id) <= 40
+	case dragoman.OpenAIResponses:
+		return len(id) >= 1 && len(id) <= 64
+	default:
+		return legal(id, nameCharacters, 1, 1<<10)
+	}
+}
+
+// chat: the tool messages that answer an assistant message follow it at once,
+// each call has one, and no tool message answers anything else.
+func (p *pairing) chat(body map[string]any) (names []string) {
+	open := map[string]bool{}
+	for i, v := range list(body["messages"]) {
+		m := obj(v)
+		if m["role"] == "tool" {
+			id := str(m["tool_call_id"])
+			if !open[id] {
+				p.complain("message %d answers %q, which is no open call", i, id)
+			}
+			delete(open, id)
+			continue
+		}
+		for id := range open {
+			p.complain("message %d comes before call %q is answered", i, id)
+		}
+		clear(open)
+		if m["role"] != "assistant" && m["tool_calls"] != nil {
+			p.complain("message %d has calls but is no assistant message", i)
+		}
+		for _, c := range list(m["tool_calls"]) {
+			call := obj(c)
+			id := str(call["id"])
+			if open[id] {
+				p.complain("message %d has two calls %q", i, id)
+			}
+			open[id] = true
+			p.ids = append(p.ids, id)
+			f := obj(call[str(call["type"])])
+			names = append(names, str(f["name"]))
+			if call["type"] == "function" {
+				if args := str(f["arguments"]); args == "" {
+					p.complain("call %q has empty arguments", id)
+				}
+			}
+		}
+		if m["role"] == "assistant" && m["content"] == nil && list(m["tool_calls"]) == nil && m["refusal"] == nil {
+			p.complain("message %d says nothing", i)
+		}
+	}
+	for id := range open {
+		p.complain("call %q is never answered", id)
+	}
+	for _, v := range list(body["tools"]) {
+		tool := obj(v)
+		names = append(names, str(obj(tool[str(tool["type"])])["name"]))
+	}
+	if list(body["tools"]) == nil && (body["tool_choice"] != nil || body["parallel_tool_calls"] != nil) {
+		p.complain("tool_choice or parallel_tool_calls without tools")
+	}
+	return names
+}
+
+// responses: every call has exactly one output, after it; an output that names
+// a call has that call before it. Items between them do not matter.
+func (p *pairing) responses(body map[string]any) (names []string) {
+	calls, outputs := map[string]string{}, map[string]int{}
+	chained := body["previous_response_id"] != nil || body["conversation"] != nil
+	for i, v := range list(body["input"]) {
+		item := obj(v)
+		id := str(item["call_id"])
+		switch typ := str(item["type"]); typ {
+		case "function_call", "custom_tool_call":
+			if calls[id] != "" && outputs[id] == 0 {
+				p.complain("item %d repeats the open call %q", i, id)
+			}
+			calls[id], outputs[id] = typ, 0
+			p.ids = append(p.ids, id)
+			names = append(names, str(item["name"]))
+			if ns := str(item["namespace"]); ns != "" {
+				names = append(names, ns)
+			}
+		case "function_call_output", "custom_tool_call_output":
+			if calls[id] == "" && !chained {
+				p.complain("item %d answers %q, which was never called", i, id)
+			}
+			if calls[id] != "" && calls[id]+"_output" != typ {
+				p.complain("item %d is a %s for a %s", i, typ, calls[id])
+			}
+			if outputs[id]++; outputs[id] > 1 {
+				p.complain("item %d answers %q again", i, id)
+			}
+		}
+	}
+	for id := range calls {
+		if outputs[id] == 0 {
+			p.complain("call %q is never answered", id)
+		}
+	}
+	var walk func(tools []any)
+	walk = func(tools []any) {
+		for _, v := range tools {
+			tool := obj(v)
+			switch str(tool["type"]) {
+			case "function":
+				names = append(names, str(tool["name"]))
+				if _, said := tool["strict"]; !said {
+					p.complain("the function %q leaves strict to the API, whose default is not false", tool["name"])
+				}
+			case "custom", "namespace":
+				names = append(names, str(tool["name"]))
+			}
+			walk(list(tool["tools"]))
+		}
+	}
+	walk(list(body["tools"]))
+	return names
+}
+
+// anthropic: the message after one with calls is the user's, its first blocks
+// are the results of exactly these calls, and results stand nowhere else.
+func (p *pairing) anthropic(body map[string]any) (names []string) {
+	var open map[string]bool
+	last := ""
+	for i, v := range list(body["messages"]) {
+		m := obj(v)
+		role := str(m["role"])
+		if role == last && role != "system" {
+			p.complain("message %d is a second %s message in a row", i, role)
+		}
+		last = role
+		calls := map[string]bool{}
+		other := false
+		for j, b := range list(m["content"]) {
+			block := obj(b)
+			switch typ := str(block["type"]); typ {
+			case "tool_use":
+				id := str(block["id"])
+				if role != "assistant" {
+					p.complain("message %d, block %d: a call in a %s message", i, j, role)
+				}
+				if calls[id] {
+					p.complain("message %d has two calls %q", i, id)
+				}
+				calls[id] = true
+				p.ids = append(p.ids, id)
+				names = append(names, str(block["name"]))
+			case "tool_result":
+				id := str(block["tool_use_id"])
+				if other {
+					p.complain("message %d, block %d: a result after other content", i, j)
+				}
+				if !open[id] {
+					p.complain("message %d, block %d answers %q, which is no open call", i, j, id)
+				}
+				delete(open, id)
+			default:
+				other = true
+				if len(calls) > 0 {
+					p.complain("message %d, block %d: a %s block after a call", i, j, typ)
+				}
+				if typ == "text" && strings.TrimSpace(str(block["text"])) == "" {
+					p.complain("message %d, block %d: a blank text block", i, j)
+				}
+			}
+		}
+		for id := range open {
+			p.complain("message %d leaves call %q unanswered", i, id)
+		}
+		open = calls
+	}
+	for id := range open {
+		p.complain("call %q is never answered", id)
+	}
+	for _, v := range list(body["tools"]) {
+		tool := obj(v)
+		if typ := str(tool["type"]); typ == "" || typ == "custom" {
+			names = append(names, str(tool["name"]))
+		}
+	}
+	if n := strings.Count(jsonText(body), `"cache_control":{"type":"ephemeral"`); n > 4 {
+		p.complain("%d cache breakpoints, the API takes 4", n)
+	}
+	return names
+}

@@ -1,0 +1,257 @@
+package dialect_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+)
+
+// judge checks encoded requests of one API against its official document and
+// against the rules of the API that no schema can state.
+type judge struct {
+	api    api
+	schema *jsonschema.Schema
+	// excepted is by exception; an exception nobody needs fails the test.
+	excepted map[string]int
+}
+
+func newJudge(t *testing.T, a api) *judge {
+	return &judge{api: a, schema: compileRequest(t, a.file), excepted: map[string]int{}}
+}
+
+// complaints lists what is wrong with an encoded request; an empty list means
+// that the server would take it.
+func (j *judge) complaints(body []byte) []string {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
+	if err != nil {
+		return []string{"not JSON: " + err.Error()}
+	}
+	var out []string
+	var invalid *jsonschema.ValidationError
+	if err := j.schema.Validate(doc); errors.As(err, &invalid) {
+		for _, v := range leaves(doc, invalid) {
+			if name := exceptionFor(j.api.file, v); name != "" {
+				j.excepted[name]++
+				continue
+			}
+			out = append(out, v.String())
+		}
+	} else if err != nil {
+		out = append(out, err.Error())
+	}
+	return append(out, invariants(j.api, doc)...)
+}
+
+func (j *judge) report(t *testing.T) {
+	t.Helper()
+	for _, e := range specExceptions {
+		if e.api != j.api.file {
+			continue
+		}
+		if j.excepted[e.field] == 0 {
+			t.Errorf("%s: the exception for %s occurs no longer; remove it", e.api, e.field)
+			continue
+		}
+		t.Logf("%s: %5d × %s: %s (%s)", e.api, j.excepted[e.field], e.field, e.reason, e.evidence)
+	}
+}
+
+// TestRequestsWeEncodeSatisfyTheOfficialDocuments encodes requests without
+// opaque parts for each API: random ones, every recorded request of the other
+// APIs, and hand-written ones for each feature.
+func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
+	invalid := checked(invalidAtSource)
+	for _, a := range apis() {
+		t.Run(a.file, func(t *testing.T) {
+			j := newJudge(t, a)
+			counts := &tally{}
+			t.Run("features", func(t *testing.T) {
+				for _, f := range features() {
+					t.Run(f.name, func(t *testing.T) {
+						counts.add("feature requests", 1)
+						j.check(t, f.name, f.request)
+					})
+				}
+			})
+			t.Run("recorded requests of other APIs", func(t *testing.T) {
+				for _, from := range apis() {
+					if from.file != a.file {
+						j.checkRecorded(t, from, invalid, counts)
+					}
+				}
+			})
+			t.Run("requests of real agents", func(t *testing.T) {
+				for _, x := range agentRequests(t) {
+					if x.api.file == a.file {
+						continue
+					}
+					req, _, err := x.api.codec.DecodeRequest(x.Body, dialect.DecodeOptions{})
+					if err != nil {
+						t.Errorf("%s: %v", x.name, err)
+						continue
+					}
+					counts.add("requests of real agents", 1)
+					j.check(t, x.name, req)
+				}
+			})
+			t.Run("random requests", func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					req := gen.Options{Plain: true}.Request().Draw(t, "request")
+					for i := range req.Tools {
+						// Unset is how Responses spells its own default; nobody
+						// else says it.
+						if s := &req.Tools[i]; s.Strict == dragoman.StrictUnset {
+							s.Strict = dragoman.StrictOff
+						}
+					}
+					counts.add("random requests", 1)
+					enc, err := j.api.codec.EncodeRequest(req, dialect.EncodeOptions{})
+					if errors.Is(err, dragoman.ErrUnsupported) {
+						counts.add("random requests refused: the API cannot say that", 1)
+						return
+					}
+					if err != nil {
+						t.Fatalf("encoding: %v", err)
+					}
+					if bad := j.complaints(enc.Body); len(bad) > 0 {
+						t.Fatalf("%s\n%s", strings.Join(bad, "\n"), enc.Body)
+					}
+				})
+			})
+			j.report(t)
+			t.Log(table([]string{a.file}, []*tally{counts}))
+		})
+	}
+	invalid.report(t, "requests that were invalid where they came from")
+}
+
+func (j *judge) check(t *testing.T, name string, req *dragoman.Request) {
+	t.Helper()
+	enc, err := j.api.codec.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		t.Errorf("%s: encoding: %v", name, err)
+		return
+	}
+	for _, c := range j.complaints(enc.Body) {
+		t.Errorf("%s: %s\n%.600s", name, c, enc.Body)
+	}
+}
+
+// checkRecorded converts the recorded requests of another API.
+func (j *judge) checkRecorded(t *testing.T, from api, invalid *checkedList, counts *tally) {
+	first := map[string]string{}
+	n := map[string]int{}
+	for _, x := range recorded(t, from.file) {
+		body, ok := x.request()
+		if !ok {
+			continue
+		}
+		req, _, err := from.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			continue // listed by the test of recorded traffic
+		}
+		counts.add("recorded requests of "+from.file, 1)
+		enc, err := j.api.codec.EncodeRequest(req, dialect.EncodeOptions{})
+		if err != nil {
+			t.Errorf("%s: encoding for %s: %v", x.id(), j.api.file, err)
+			continue
+		}
+		bad := j.complaints(enc.Body)
+		if len(bad) > 0 && invalid.has(x.id()) {
+			counts.add("recorded requests that were invalid where they came from", 1)
+			continue
+		}
+		for _, c := range bad {
+			kind, _, _ := strings.Cut(c, " (")
+			n[kind]++
+			if _, ok := first[kind]; !ok {
+				first[kind] = fmt.Sprintf("%s: %s", x.id(), c)
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(first)) {
+		t.Errorf("from %s, %d of: %s", from.file, n[kind], first[kind])
+	}
+}
+
+// TestTheJudgeObjectsToBrokenRequests keeps the check sharp: each of these
+// bodies has one fault, and the judge must name it.
+func TestTheJudgeObjectsToBrokenRequests(t *testing.T) {
+	for _, a := range apis() {
+		t.Run(a.file, func(t *testing.T) {
+			j := newJudge(t, a)
+			for _, c := range brokenRequests[a.file] {
+				bad := strings.Join(j.complaints([]byte(c.body)), "; ")
+				if !strings.Contains(bad, c.fault) {
+					t.Errorf("want a complaint about %q, got %q for %s", c.fault, bad, c.body)
+				}
+			}
+			good := 0
+			xs := recorded(t, a.file)
+			n := 0
+			for _, x := range xs {
+				if body, ok := x.request(); ok && x.Status == 200 {
+					n++
+					if len(j.complaints([]byte(body))) == 0 {
+						good++
+					}
+				}
+			}
+			t.Logf("of %d recorded requests that were answered 200, the judge takes %d", n, good)
+		})
+	}
+}
+
+var brokenRequests = map[string][]struct{ body, fault string }{
+	"openai_chat": {
+		{`{"messages":[{"role":"user","content":"x"}]}`, "'model'"},
+		{`{"model":"m","messages":[]}`, "/messages"},
+		{`{"model":"m","messages":[{"role":"user"}]}`, "'content'"},
+		{`{"model":"m","messages":[{"role":"user","content":[]}]}`, "/messages/*/content"},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, "'text'"},
+		{`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_call_id":"a","content":"1"}]}`, "arguments"},
+		{`{"model":"m","messages":[{"role":"tool","content":"1"}]}`, "'tool_call_id'"},
+		{`{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"1"}]}`, "no open call"},
+		{`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, "before call"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"a b"}}]}`, "not legal"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","name":"f"}]}`, "'function'"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tool_choice":"auto"}`, "without tools"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"stop":["1","2","3","4","5"]}`, "/stop"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"reasoning_effort":"huge"}`, "/reasoning_effort"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"schema":{}}}}`, "'name'"},
+	},
+	"openai_responses": {
+		{`{"model":"m","input":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`, "/input"},
+		{`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f"}]}`, "/input"},
+		{`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, "never answered"},
+		{`{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":"1"}]}`, "never called"},
+		{`{"model":"m","input":"x","max_output_tokens":1}`, "/max_output_tokens"},
+		{`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":{}}]}`, "strict"},
+		{`{"model":"m","input":"x","tools":[{"type":"function","function":{"name":"f"}}]}`, "/tools"},
+		{`{"model":"m","input":"x","tool_choice":{"type":"function","function":{"name":"f"}}}`, "/tool_choice"},
+		{`{"model":"m","input":"x","service_tier":"on_demand"}`, "/service_tier"},
+	},
+	"anthropic_messages": {
+		{`{"model":"m","messages":[{"role":"user","content":"x"}]}`, "'max_tokens'"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"tool","content":"x"}]}`, "/messages/*/role"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":" "}]}]}`, "blank text"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":"{}"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, "input"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a b"}]}]}`, "not legal"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a"}]}]}`, "after other content"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]}`, "unanswered"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`, "in a row"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f"}]}`, "/tools/*"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{}}]}`, "'type'"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"required"}}`, "/tool_choice"},
+		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"unknown":1}`, "unknown"},
+	},
+}

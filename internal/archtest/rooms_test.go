@@ -1,0 +1,79 @@
+// Package archtest holds the tests that keep the module's rooms apart: imports
+// point downward only, codecs are pure, library code has no hidden state and
+// prints nothing.
+package archtest
+
+// room is one line of the map of the module.
+type room struct {
+	// path of the package, relative to the module; a last element * stands for
+	// any one name.
+	path string
+	// only narrows what the room may import of this module; nil means every
+	// room listed before it. An empty list means nothing.
+	only []string
+	// third lists the import paths, or prefixes of them that end in a slash, of
+	// other modules that it may use.
+	third []string
+	// pure rooms do no I/O and use neither clock nor randomness.
+	pure bool
+	// clock lets a pure room measure time, to stop work that takes too long.
+	clock bool
+	// files allows the package os, for files and the environment. Printing and
+	// exiting stay forbidden.
+	files bool
+	// program marks commands and examples: what libraries must not do, they may.
+	program bool
+}
+
+const jsontext = "github.com/go-json-experiment/json/jsontext"
+
+// rooms lists every package of the module from the bottom up, those that are
+// still to be built included. A package may import the ones of earlier lines
+// and no others; rooms of one line (dialect/*) do not import each other.
+// A new package gets its line here, at the height where it belongs.
+var rooms = []room{
+	// Framing and ordered JSON: bytes only, nothing of ours.
+	{path: "internal/jsonwire", only: []string{}, third: []string{jsontext}, pure: true},
+	{path: "internal/sse", only: []string{}, pure: true},
+	{path: "internal/ndjson", only: []string{}, pure: true},
+	{path: "internal/eventstream", only: []string{}, pure: true},
+
+	// The canonical model.
+	{path: "", only: []string{"internal/jsonwire"}, third: []string{jsontext}, pure: true},
+
+	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "internal/stream", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "schema", only: []string{"", "internal/jsonwire"}, third: []string{
+		jsontext,
+		"github.com/santhosh-tekuri/jsonschema/v6",
+		"github.com/santhosh-tekuri/jsonschema/v6/",
+		"github.com/invopop/jsonschema",
+		"github.com/dlclark/regexp2",
+		"github.com/pb33f/ordered-map/v2",
+		"golang.org/x/text/",
+	}, pure: true, clock: true},
+	{path: "interop", third: []string{jsontext}, pure: true},
+	{path: "dialect", third: []string{jsontext}, pure: true},
+	{path: "internal/wirekit", third: []string{jsontext}, pure: true},
+	{path: "dialect/*", third: []string{jsontext}, pure: true},
+
+	{path: "history", pure: true},
+	{path: "tool", files: true},
+	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "mvdan.cc/sh/v3/"}},
+	{path: "sim", files: true},
+	{path: "provider", files: true},
+	{path: "session", files: true},
+	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
+	{path: "agent"},
+	{path: "gateway", files: true},
+	{path: "console"},
+	{path: "cmd/dragoman", program: true},
+	{path: "examples/*", program: true},
+
+	// What tests share: on top, so that nothing but tests can import it.
+	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/sse", "interop", "dialect"}},
+	{path: "internal/repotree", only: []string{}, files: true},
+	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
+	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},
+}

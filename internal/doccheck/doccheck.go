@@ -1,0 +1,79 @@
+// Package doccheck finds the ids that code and documents cite, so that a test
+// can tell whether each has its line in docs/quirks.md or
+// docs/requirements.md.
+//
+// A citation is the word quirk or requirement before one or more ids, or the
+// name of a test that starts with Test, or TestQuirk, and an id.
+package doccheck
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Citation is one id cited at one place.
+type Citation struct {
+	// Quirk says which of the two lists is meant.
+	Quirk bool
+	ID    string
+	Line  int
+}
+
+var (
+	// Comment markers and line ends between a word and its ids.
+	gap = `(?:[ \t]|\n[ \t]*(?://|#|>)?[ \t]*)+`
+	ids = `([A-Z]\d+\b(?:(?:,|[–-]|` + gap + `(?:and|to|or)\b|` + gap + `)*\b[A-Z]?\d+\b)*)`
+
+	quirk       = regexp.MustCompile(`\b[Qq]uirks?` + gap + ids)
+	requirement = regexp.MustCompile(`\b[Rr]equirements?` + gap + ids)
+	quirkTest   = regexp.MustCompile(`\bTestQuirk([A-Z]\d+)`)
+	reqTest     = regexp.MustCompile(`\bTest([RXTIPALSMOGCZ]\d+)_`)
+	id          = regexp.MustCompile(`[A-Z]\d+`)
+)
+
+// Citations returns every citation in a text.
+func Citations(text string) []Citation {
+	var found []Citation
+	for _, p := range []struct {
+		re    *regexp.Regexp
+		quirk bool
+	}{{quirk, true}, {quirkTest, true}, {requirement, false}, {reqTest, false}} {
+		for _, m := range p.re.FindAllStringSubmatchIndex(text, -1) {
+			for _, span := range id.FindAllStringIndex(text[m[2]:m[3]], -1) {
+				at := m[2] + span[0]
+				found = append(found, Citation{
+					Quirk: p.quirk,
+					ID:    text[at : m[2]+span[1]],
+					Line:  1 + strings.Count(text[:at], "\n"),
+				})
+			}
+		}
+	}
+	return found
+}
+
+var entry = regexp.MustCompile(`(?m)^- ([A-Z]\d+): (.+)$`)
+
+// Entries returns the ids that a document has a line for, in order.
+func Entries(doc string) []string {
+	var list []string
+	for _, m := range entry.FindAllStringSubmatch(doc, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links returns the targets of the links of a Markdown text that lead to
+// files, without their fragments.
+func Links(markdown string) []string {
+	var list []string
+	for _, m := range link.FindAllStringSubmatch(markdown, -1) {
+		target, _, _ := strings.Cut(m[1], "#")
+		if target != "" && !strings.Contains(target, "://") {
+			list = append(list, target)
+		}
+	}
+	return list
+}

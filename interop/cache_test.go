@@ -1,0 +1,73 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+func TestSchemaCacheChangesNothing(t *testing.T) {
+	profiles := []schema.Profile{schema.OpenAITool(), schema.OpenAIStrict(), schema.OpenAIOutput(), schema.AnthropicTool(), schema.AnthropicStrict()}
+	names := map[string]bool{}
+	for _, p := range profiles {
+		if names[p.Name()] {
+			t.Fatalf("two profiles are called %q; the cache could not tell them apart", p.Name())
+		}
+		names[p.Name()] = true
+	}
+	sources := []string{
+		``, `null`, `{}`, `true`, `[`, `{"type":"object","properties":{"a":{"type":"string"}}}`,
+		`{"$defs":{"a":{"type":"string"}},"type":"object","properties":{"b":{"$ref":"#/$defs/a"}},"anyOf":[{"required":["b"]}]}`,
+	}
+	var c SchemaCache
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, p := range profiles {
+				for _, src := range sources {
+					want, wantRep, wantErr := schema.Lower(json.RawMessage(src), p)
+					got, rep, err := c.lower(json.RawMessage(src), p)
+					if string(got) != string(want) || !slices.Equal(rep.Losses, wantRep.Losses) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+						t.Errorf("%s for %s: %s (%v), want %s (%v)", src, p.Name(), got, err, want, wantErr)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestSchemaCacheKeepsNoMemoryOfItsCaller(t *testing.T) {
+	src := []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)
+	var c SchemaCache
+	before, _, err := c.lower(slices.Clone(src), schema.OpenAITool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(before) // the caller's own bytes, as nothing had to change
+	after, _, _ := c.lower(src, schema.OpenAITool())
+	if string(after) != string(src) {
+		t.Errorf("the cache returns %s", after)
+	}
+}
+
+func TestSchemaCacheIsBounded(t *testing.T) {
+	var c SchemaCache
+	long := make([]byte, 100<<10)
+	for i := range long {
+		long[i] = 'x'
+	}
+	for i := range 400 {
+		src := fmt.Appendf(nil, `{"type":"object","description":"%d%s","properties":{}}`, i, long)
+		if _, _, err := c.lower(src, schema.OpenAITool()); err != nil {
+			t.Fatal(err)
+		}
+		if c.size > maxCachedBytes {
+			t.Fatalf("%d bytes kept", c.size)
+		}
+	}
+}

@@ -1,0 +1,453 @@
+package interop_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+func chatCall(args string) dragoman.Native {
+	b, _ := json.Marshal(args)
+	return native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":`+string(b)+`}}`)
+}
+
+func responsesCall(args string) dragoman.Native {
+	b, _ := json.Marshal(args)
+	return native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":`+string(b)+`}`)
+}
+
+func TestR7_SanitisingReplacesOnlyArgumentsThatAreNotJSON(t *testing.T) {
+	for _, tc := range []struct {
+		name, args string
+		clean      bool
+	}{
+		{"an object", `{"a":1}`, false},
+		{"an object with odd spacing", ` { "a" : 1.0 } `, false},
+		{"an array", `[1]`, false},
+		{"a number", `5`, false},
+		{"a string", `"x"`, false},
+		{"null", `null`, false},
+		{"an empty string in quotes", `""`, false},
+		{"a repeated key, which goes back to its origin as it came", `{"a":1,"a":2}`, false},
+		{"cut off", `{"a":`, true},
+		{"two values", `{"a":1}{"a":2}`, true},
+		{"a word", `nope`, true},
+		{"nothing", ``, true},
+		{"blanks", " \n", true},
+		{"single quotes", `{'a':1}`, true},
+	} {
+		for _, in := range []dragoman.Native{chatCall(tc.args), responsesCall(tc.args)} {
+			t.Run(tc.name+"/"+string(in.Format), func(t *testing.T) {
+				before := string(in.JSON)
+				out, rep := interop.Default().SanitizeCall(in)
+				if string(in.JSON) != before {
+					t.Fatalf("the input was changed to %s", in.JSON)
+				}
+				want := before
+				if tc.clean {
+					quoted, _ := json.Marshal(tc.args)
+					want = strings.Replace(before, string(quoted), `"{}"`, 1)
+					if l := lost(t, rep, dragoman.Lowered, "written as {}"); !strings.HasSuffix(l.Path, "/arguments") {
+						t.Errorf("reported at %q", l.Path)
+					}
+				} else {
+					lossless(t, rep)
+				}
+				if string(out.JSON) != want || out.Format != in.Format {
+					t.Errorf("got  %s\nwant %s", out.JSON, want)
+				}
+				if len(out.JSON) > 0 && len(in.JSON) > 0 && &out.JSON[0] == &in.JSON[0] {
+					t.Error("the copy shares the input's bytes")
+				}
+			})
+		}
+	}
+}
+
+func TestR7_SanitisingLeavesTextPayloadsAndUnknownShapesAlone(t *testing.T) {
+	for _, in := range []dragoman.Native{
+		native(dragoman.FormatChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"{not json"}}`),
+		native(dragoman.FormatResponsesCustomCall, `{"type":"custom_tool_call","call_id":"c","name":"f","input":"{not json"}`),
+		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{"a":1,"a":2}}`),
+		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":"{not json"}`),
+		native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1}}}`),
+		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
+		native(dragoman.FormatChatFunctionCall, `["not","a","call"]`),
+		native(dragoman.FormatChatFunctionCall, `{broken`),
+		native("acme.call", `{"arguments":"{bad"}`),
+		native(dragoman.FormatChatFunctionCall, ``),
+	} {
+		out, rep := interop.Default().SanitizeCall(in)
+		if string(out.JSON) != string(in.JSON) {
+			t.Errorf("%s became %s", in.JSON, out.JSON)
+		}
+		lossless(t, rep)
+	}
+}
+
+func TestR7_SanitisingJudgesTheWireWhateverTheToolIs(t *testing.T) {
+	// A freeform tool would take this text; the wire would not.
+	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "f"}})
+	out, _ := reg.SanitizeCall(chatCall(`*** Begin Patch`))
+	mustContain(t, string(out.JSON), `"{}"`)
+}
+
+func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
+	in := chatCall(`{"path":"/tmp","path":"/"}`)
+	c, _, err := interop.Default().InspectCall(in)
+	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if c.Arguments != `{"path":"/tmp","path":"/"}` {
+		t.Errorf("the raw text is gone: %q", c.Arguments)
+	}
+	mustContain(t, c.Problem.Message, "repeat")
+	for _, to := range []dragoman.Format{dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall} {
+		out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{in}, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustNotContain(t, string(out[0].JSON), "tmp")
+		mustContain(t, string(out[0].JSON), "{}")
+		lost(t, rep, dragoman.Lowered, "written as {}")
+	}
+	// The envelope around it is read leniently: the last member counts.
+	c, _, err = interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
+	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
+	in := map[string]dragoman.Native{
+		"empty string":   chatCall(``),
+		"blanks":         chatCall("  "),
+		"null in quotes": chatCall(`null`),
+		"empty object":   chatCall(`{}`),
+		"quoted empty":   chatCall(`""`),
+		"null":           native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":null}}`),
+		"missing":        native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f"}}`),
+		"an object":      native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{}}}`),
+		"no input":       native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f"}`),
+	}
+	want := map[dragoman.Format]string{
+		dragoman.FormatChatFunctionCall:      `{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}`,
+		dragoman.FormatResponsesFunctionCall: `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`,
+		dragoman.FormatAnthropicToolUse:      `{"type":"tool_use","id":"c","name":"f","input":{}}`,
+	}
+	for name, n := range in {
+		t.Run(name, func(t *testing.T) {
+			c, rep, err := interop.Default().InspectCall(n)
+			if err != nil || c.Problem != nil {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			lossless(t, rep)
+			for f, obj := range want {
+				if f == n.Format {
+					continue // passes as it came
+				}
+				out, _, err := interop.Default().ConvertCalls([]dragoman.Native{n}, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameJSON(t, string(out[0].JSON), obj)
+			}
+		})
+	}
+}
+
+func TestB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
+	c, rep, err := interop.Default().InspectCall(chatCall(`"{\"a\":1}"`))
+	if err != nil || c.Arguments != `{"a":1}` || c.Problem != nil {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	lost(t, rep, dragoman.Lowered, "unwrapped once")
+	for name, args := range map[string]string{
+		"twice":           `"\"{\\\"a\\\":1}\""`,
+		"a plain string":  `"hello"`,
+		"a list":          `"[1]"`,
+		"a broken object": `"{\"a\":"`,
+		"a repeated key":  `"{\"a\":1,\"a\":2}"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, rep, err := interop.Default().InspectCall(chatCall(args))
+			if err != nil || c.Problem == nil || c.Arguments != args {
+				t.Errorf("%+v, %v", c, err)
+			}
+			lossless(t, rep)
+		})
+	}
+}
+
+func TestB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
+	for _, n := range []dragoman.Native{
+		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
+		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
+	} {
+		c, rep, err := interop.Default().InspectCall(n)
+		if err != nil || c.Problem != nil || c.Arguments != `{ "n" : 9007199254740993, "s":"<é>" }` {
+			t.Errorf("%+v, %v", c, err)
+		}
+		lossless(t, rep)
+	}
+}
+
+func TestB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
+	out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatAnthropicToolUse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, string(out[0].JSON), `{"type":"tool_use","id":"c","name":"f","input":{"_raw":[1,2]}}`)
+	lost(t, rep, dragoman.Lowered, "arguments written as")
+	out, _, err = interop.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatResponsesFunctionCall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, string(out[0].JSON), `"arguments":"[1,2]"`)
+}
+
+func TestB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
+	const args = `{"z":9007199254740993,"a":1.0,"m":{"y":1e400,"b":-0}}`
+	at := chatCall(args)
+	for _, f := range []dragoman.Format{
+		dragoman.FormatAnthropicToolUse, dragoman.FormatResponsesFunctionCall, dragoman.FormatChatFunctionCall, dragoman.FormatAnthropicToolUse,
+	} {
+		out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{at}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lossless(t, rep)
+		at = out[0]
+	}
+	mustContain(t, string(at.JSON), `"input":`+args)
+}
+
+func TestB33_NothingIsEscapedForHTML(t *testing.T) {
+	out, _ := writeCall(t, registry(dragoman.OpenAIChat, nil), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":"<b> & \u003c é"}`})
+	mustContain(t, out, `"{\"a\":\"<b> & \\u003c é\"}"`)
+}
+
+func TestB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
+	for _, typ := range []string{``, `"type":null,`} {
+		c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
+		if err != nil || c.Payload != dragoman.PayloadObject || c.Name != "f" {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	for _, tc := range []struct {
+		d    dragoman.Dialect
+		obj  string
+		want dragoman.Format
+	}{
+		{dragoman.OpenAIChat, `{}`, dragoman.FormatChatFunctionCall},
+		{dragoman.OpenAIChat, `{"type":"custom"}`, dragoman.FormatChatCustomCall},
+		{dragoman.OpenAIResponses, `{"type":"custom_tool_call"}`, dragoman.FormatResponsesCustomCall},
+		{dragoman.Anthropic, `{"type":"tool_use"}`, dragoman.FormatAnthropicToolUse},
+		{dragoman.Anthropic, `{"type":"server_tool_use"}`, "anthropic.messages.server_tool_use"},
+	} {
+		if got := interop.CallFormat(tc.d, json.RawMessage(tc.obj)); got != tc.want {
+			t.Errorf("CallFormat(%s, %s) = %s", tc.d, tc.obj, got)
+		}
+	}
+}
+
+func TestNoName_ACallWithoutANameIsAProblem(t *testing.T) {
+	c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"","arguments":"{}"}}`))
+	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemNoName {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// patch is a freeform tool with a grammar, as Codex has one.
+var patch = dragoman.ToolSpec{
+	Kind: dragoman.ToolFreeform, Name: "apply_patch", Description: "edits files",
+	Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: \"*** Begin Patch\""},
+}
+
+func TestA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
+	tools := []dragoman.ToolSpec{patch}
+	out, rep := writeTools(t, registry(dragoman.OpenAIChat, tools), tools)
+	sameJSON(t, out, `[{"type":"custom","custom":{"name":"apply_patch","description":"edits files","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"*** Begin Patch\""}}}}]`)
+	lossless(t, rep)
+	out, rep = writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	sameJSON(t, out, `[{"type":"custom","name":"apply_patch","description":"edits files","format":{"type":"grammar","syntax":"lark","definition":"start: \"*** Begin Patch\""}}]`)
+	lossless(t, rep)
+}
+
+func TestA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.T) {
+	tools := []dragoman.ToolSpec{patch}
+	for name, reg := range map[string]*interop.Registry{
+		"anthropic":                      registry(dragoman.Anthropic, tools),
+		"chat without custom tools":      registry(dragoman.OpenAIChat, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})),
+		"responses without custom tools": registry(dragoman.OpenAIResponses, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, rep := writeTools(t, reg, tools)
+			mustContain(t, out, `"required":["input"]`)
+			mustContain(t, out, "lark grammar")
+			mustContain(t, out, "*** Begin Patch")
+			mustContain(t, out, "edits files")
+			mustNotContain(t, out, `"custom"`)
+			lost(t, rep, dragoman.Lowered, "freeform tool written as a function")
+		})
+	}
+	// Its namespaced copy is the same tool under another name (not its alias
+	// decides, but its kind).
+	ns := patch
+	ns.Namespace = "codex"
+	out, _ := writeTools(t, registry(dragoman.Anthropic, []dragoman.ToolSpec{ns}), []dragoman.ToolSpec{ns})
+	mustContain(t, out, `"codex__apply_patch"`)
+	mustContain(t, out, "*** Begin Patch")
+}
+
+func TestA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
+	tools := []dragoman.ToolSpec{patch}
+	c := &dragoman.ToolCall{ID: "c", Name: "apply_patch", Payload: dragoman.PayloadText, Arguments: "*** \"x\"\n"}
+	out, rep := writeCall(t, registry(dragoman.OpenAIChat, tools), c)
+	sameJSON(t, out, `{"id":"c","type":"custom","custom":{"name":"apply_patch","input":"*** \"x\"\n"}}`)
+	lossless(t, rep)
+	out, rep = writeCall(t, registry(dragoman.Anthropic, tools), c)
+	sameJSON(t, out, `{"type":"tool_use","id":"c","name":"apply_patch","input":{"input":"*** \"x\"\n"}}`)
+	lost(t, rep, dragoman.Lowered, "freeform input written as")
+	out, _ = writeCall(t, registry(dragoman.OpenAIChat, tools, withCaps(dragoman.Capabilities{NoCustomTools: true})), c)
+	sameJSON(t, out, `{"id":"c","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** \\\"x\\\"\\n\"}"}}`)
+}
+
+func TestB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
+	const body = "*** Begin Patch\n*** End Patch"
+	for _, tc := range []struct {
+		name, args, want string
+		told             string // in the report; empty means nothing to report
+	}{
+		{"as asked", `{"input":"*** Begin Patch\n*** End Patch"}`, body, ""},
+		{"under another name", `{"patch":"*** Begin Patch\n*** End Patch"}`, body, "only string argument"},
+		{"as a command line", `{"command":["apply_patch","*** Begin Patch\n*** End Patch"]}`, body, "command"},
+		{"as a bare JSON string", `"*** Begin Patch\n*** End Patch"`, body, "bare JSON string"},
+		{"as bare text", body, body, "bare text"},
+		{"with something beside it", `{"input":"*** Begin Patch\n*** End Patch","note":"x"}`, body, "other arguments"},
+		{"in a fence", "{\"input\":\"```diff\\n*** Begin Patch\\n*** End Patch```\"}", body, "fence"},
+		{"empty", `{"input":""}`, "", ""},
+		{"nothing", ``, "", ""},
+		{"an empty object", `{}`, "", ""},
+		{"null", `null`, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(dragoman.Capabilities{NoCustomTools: true}))
+			b, _ := json.Marshal(tc.args)
+			c, rep, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Payload != dragoman.PayloadText || c.Arguments != tc.want || c.Problem != nil {
+				t.Errorf("got %q (%s), problem %v", c.Arguments, c.Payload, c.Problem)
+			}
+			if tc.told == "" {
+				lossless(t, rep)
+			} else {
+				lost(t, rep, dragoman.Lowered, tc.told)
+			}
+		})
+	}
+}
+
+func TestB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
+	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "note"}})
+	c, _, err := reg.InspectCall(native(dragoman.FormatAnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
+	if err != nil || c.Arguments != "```\nx\n```" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args string
+		code dragoman.ProblemCode
+	}{
+		"no input":                 {`{"a":"x","b":"y"}`, "no_input"},
+		"an input that is no text": {`{"input":5}`, "no_input"},
+		"cut off":                  {`{"input":"abc`, dragoman.ProblemInvalidJSON},
+		"a repeated input":         {`{"input":"a","input":"b"}`, dragoman.ProblemDuplicateKey},
+		"a broken string":          {`"abc`, dragoman.ProblemInvalidJSON},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{patch}, withCaps(dragoman.Capabilities{NoCustomTools: true}))
+			b, _ := json.Marshal(tc.args)
+			c, _, err := reg.InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"apply_patch","arguments":`+string(b)+`}}`))
+			if err != nil || c.Problem == nil || c.Problem.Code != tc.code || c.Arguments != tc.args {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			for _, d := range threeDialects {
+				out, _ := writeCall(t, registry(d, []dragoman.ToolSpec{patch}), c)
+				if tc.code == "no_input" {
+					// Sound arguments stay in the history as the model wrote them.
+					if d == dragoman.Anthropic {
+						mustContain(t, out, `"input":`+tc.args)
+					} else {
+						mustContain(t, out, strings.ReplaceAll(tc.args, `"`, `\"`))
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestCalls_MembersOfAnotherDialectAreReportedAsLost(t *testing.T) {
+	in := native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","async":true,"caller":{"type":"program"},"new":1}`)
+	_, rep, err := interop.Default().ConvertCalls([]dragoman.Native{in}, dragoman.FormatChatFunctionCall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/0/caller", "/0/new", "/0/async"} {
+		found := false
+		for _, l := range rep.Losses {
+			found = found || l.Path == path
+		}
+		if !found {
+			t.Errorf("%s is lost without a word:\n%s", path, rep)
+		}
+	}
+	_, rep, err = interop.Default().ConvertCalls([]dragoman.Native{
+		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"cache_control":{"type":"ephemeral"}}`),
+	}, dragoman.FormatChatFunctionCall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost(t, rep, dragoman.Dropped, "cache breakpoint")
+}
+
+func TestCalls_UnknownMembersGoBackToTheirOwnDialect(t *testing.T) {
+	for _, obj := range []dragoman.Native{
+		native(dragoman.FormatChatFunctionCall, `{"id":"c","type":"function","function":{"name":"f","arguments":"{}","x":1},"extra_content":{"google":{"thought_signature":"s"}}}`),
+		native(dragoman.FormatChatCustomCall, `{"id":"c","type":"custom","custom":{"name":"f","input":"i","x":1},"y":2}`),
+		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","id":"fc","call_id":"c","name":"f","namespace":"n","arguments":"{}","status":"completed","z":[]}`),
+		native(dragoman.FormatAnthropicToolUse, `{"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct"},"w":0}`),
+	} {
+		d := map[bool]dragoman.Dialect{true: dragoman.OpenAIChat}[strings.HasPrefix(string(obj.Format), "openai.chat")]
+		if strings.HasPrefix(string(obj.Format), "openai.responses") {
+			d = dragoman.OpenAIResponses
+		} else if d == "" {
+			d = dragoman.Anthropic
+		}
+		reg := registry(d, nil)
+		c, _, err := reg.InspectCall(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, rep := writeCall(t, reg, c)
+		sameJSON(t, out, string(obj.JSON))
+		lossless(t, rep)
+	}
+}
+
+func TestAnswer_BrokenArgumentsReachAClientAsTheModelWroteThem(t *testing.T) {
+	reg := registry(dragoman.OpenAIChat, nil).ForAnswer()
+	c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":`, Problem: dragoman.CheckArguments(`{"a":`)}
+	out, _ := writeCall(t, reg, c)
+	mustContain(t, out, `"{\"a\":"`)
+	long := strings.Repeat("x", 60)
+	out, _ = writeCall(t, reg, &dragoman.ToolCall{ID: long, Name: "f"})
+	mustContain(t, out, long)
+}

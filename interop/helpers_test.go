@@ -1,0 +1,174 @@
+package interop_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// The rules of three wires, as these tests need them: what a registry does
+// must follow from the data, not from which package the data came from.
+func limitsOf(d dragoman.Dialect) dragoman.Limits {
+	switch d {
+	case dragoman.OpenAIChat:
+		return dragoman.Limits{
+			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}, ID: dragoman.IDRule{Max: 40},
+			SchemaFormats: []dragoman.Format{dragoman.FormatChatFunction, dragoman.FormatChatCustom},
+		}
+	case dragoman.OpenAIResponses:
+		return dragoman.Limits{
+			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: dragoman.IDRule{Max: 64},
+			SchemaFormats: []dragoman.Format{dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom, dragoman.FormatResponsesNamespace},
+		}
+	default:
+		return dragoman.Limits{
+			Dialect: d, Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128}, ID: dragoman.IDRule{Chars: "a-zA-Z0-9_-"},
+			SchemaFormats: []dragoman.Format{dragoman.FormatAnthropicTool}, ResultMedia: true, ErrorFlag: true,
+		}
+	}
+}
+
+var threeDialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic}
+
+func functionFormat(d dragoman.Dialect) dragoman.Format {
+	return map[dragoman.Dialect]dragoman.Format{
+		dragoman.OpenAIChat:      dragoman.FormatChatFunction,
+		dragoman.OpenAIResponses: dragoman.FormatResponsesFunction,
+		dragoman.Anthropic:       dragoman.FormatAnthropicTool,
+	}[d]
+}
+
+// registry composes one for d; edit may change the options.
+func registry(d dragoman.Dialect, tools []dragoman.ToolSpec, edit ...func(*interop.Options)) *interop.Registry {
+	o := interop.Options{Target: dragoman.Target{Dialect: d}, Limits: limitsOf(d), Tools: tools}
+	for _, e := range edit {
+		e(&o)
+	}
+	return interop.New(o)
+}
+
+func withCaps(c dragoman.Capabilities) func(*interop.Options) {
+	return func(o *interop.Options) { o.Target.Caps = c }
+}
+
+func contributed(cs ...dragoman.Contribution) func(*interop.Options) {
+	return func(o *interop.Options) { o.Contributions = cs }
+}
+
+// writeTools returns the array that the registry's target would get.
+func writeTools(t *testing.T, reg *interop.Registry, tools []dragoman.ToolSpec) (string, dragoman.Report) {
+	t.Helper()
+	var w jsonwire.Writer
+	var rep dragoman.Report
+	w.BeginArray()
+	n, err := reg.WriteTools(&w, tools, &rep)
+	w.EndArray()
+	if err != nil {
+		t.Fatalf("WriteTools: %v", err)
+	}
+	var elems []json.RawMessage
+	if err := json.Unmarshal(w.Buf, &elems); err != nil {
+		t.Fatalf("not a JSON array: %v\n%s", err, w.Buf)
+	}
+	if n != len(elems) {
+		t.Errorf("WriteTools says %d elements, wrote %d: %s", n, len(elems), w.Buf)
+	}
+	return string(w.Buf), rep
+}
+
+func writeCall(t *testing.T, reg *interop.Registry, c *dragoman.ToolCall) (string, dragoman.Report) {
+	t.Helper()
+	var w jsonwire.Writer
+	var rep dragoman.Report
+	if err := reg.WriteCall(&w, c, extra.At(""), &rep); err != nil {
+		t.Fatalf("WriteCall: %v", err)
+	}
+	valid(t, w.Buf)
+	return string(w.Buf), rep
+}
+
+func writeResult(t *testing.T, reg *interop.Registry, r *dragoman.ToolResult) (string, []dragoman.Part, dragoman.Report) {
+	t.Helper()
+	var w jsonwire.Writer
+	var rep dragoman.Report
+	spill, err := reg.WriteResult(&w, r, extra.At(""), &rep)
+	if err != nil {
+		t.Fatalf("WriteResult: %v", err)
+	}
+	valid(t, w.Buf)
+	return string(w.Buf), spill, rep
+}
+
+// valid fails unless b is JSON without a repeated key.
+func valid(t *testing.T, b []byte) {
+	t.Helper()
+	if err := jsonwire.Check(b); err != nil {
+		t.Fatalf("wrote unsound JSON: %v\n%s", err, b)
+	}
+}
+
+// sameJSON compares values, not spellings.
+func sameJSON(t *testing.T, got, want string) {
+	t.Helper()
+	var g, w any
+	if err := json.Unmarshal([]byte(got), &g); err != nil {
+		t.Fatalf("got no JSON: %v\n%s", err, got)
+	}
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatalf("want no JSON: %v\n%s", err, want)
+	}
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func mustContain(t *testing.T, s, part string) {
+	t.Helper()
+	if !strings.Contains(s, part) {
+		t.Errorf("no %q in\n%s", part, s)
+	}
+}
+
+func mustNotContain(t *testing.T, s, part string) {
+	t.Helper()
+	if strings.Contains(s, part) {
+		t.Errorf("%q occurs in\n%s", part, s)
+	}
+}
+
+// lost fails unless the report has a loss of that kind whose text has part.
+func lost(t *testing.T, rep dragoman.Report, kind dragoman.LossKind, part string) dragoman.Loss {
+	t.Helper()
+	for _, l := range rep.Losses {
+		if l.Kind == kind && strings.Contains(l.Detail, part) {
+			return l
+		}
+	}
+	t.Errorf("no %s loss with %q in the report:\n%s", kind, part, rep)
+	return dragoman.Loss{}
+}
+
+func lossless(t *testing.T, rep dragoman.Report) {
+	t.Helper()
+	if len(rep.Losses) > 0 {
+		t.Errorf("unexpected losses:\n%s", rep)
+	}
+}
+
+func native(f dragoman.Format, obj string) dragoman.Native {
+	return dragoman.Native{Format: f, JSON: json.RawMessage(obj)}
+}
+
+func fn(name string) dragoman.ToolSpec {
+	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
+
+var root = extra.At("")

@@ -1,0 +1,349 @@
+package interop_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-go/dragoman/internal/gen"
+)
+
+const (
+	fitsStrict   = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
+	missesStrict = `{"type":"object","properties":{"a":{"type":"string"}}}`
+	neverStrict  = `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"type":"string"}}},"required":["m"],"additionalProperties":false}`
+)
+
+func TestA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		strict dragoman.Strictness
+		schema string
+		caps   dragoman.Capabilities
+		want   bool
+		told   string
+	}{
+		{"off", dragoman.StrictOff, fitsStrict, dragoman.Capabilities{}, false, ""},
+		{"on", dragoman.StrictOn, fitsStrict, dragoman.Capabilities{}, true, ""},
+		{"on, and lowered to fit", dragoman.StrictOn, missesStrict, dragoman.Capabilities{}, true, "*"},
+		{"on, but it cannot fit", dragoman.StrictOn, neverStrict, dragoman.Capabilities{}, false, "not strict"},
+		{"on, but the server rejects the flag", dragoman.StrictOn, fitsStrict, dragoman.Capabilities{NoStrict: true}, false, "rejects a strict flag"},
+		{"auto, fits as written", dragoman.StrictAuto, fitsStrict, dragoman.Capabilities{}, true, ""},
+		{"auto, would have to be changed", dragoman.StrictAuto, missesStrict, dragoman.Capabilities{}, false, ""},
+		{"auto, cannot fit", dragoman.StrictAuto, neverStrict, dragoman.Capabilities{}, false, ""},
+	} {
+		for _, d := range threeDialects {
+			t.Run(tc.name+"/"+string(d), func(t *testing.T) {
+				tools := []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(tc.schema), Strict: tc.strict}}
+				out, rep := writeTools(t, registry(d, tools, withCaps(tc.caps)), tools)
+				if got := strings.Contains(out, `"strict":true`); got != tc.want {
+					t.Errorf("strict is %v: %s", got, out)
+				}
+				// Responses reads an absent flag as a wish for strictness.
+				if explicit := strings.Contains(out, `"strict":false`); explicit != (d == dragoman.OpenAIResponses && !tc.want && !tc.caps.NoStrict) {
+					t.Errorf("an explicit false is %v: %s", explicit, out)
+				}
+				switch tc.told {
+				case "*":
+				case "":
+					lossless(t, rep)
+				default:
+					found := false
+					for _, l := range rep.Losses {
+						found = found || strings.Contains(l.Detail, tc.told)
+					}
+					if !found {
+						t.Errorf("no %q in\n%s", tc.told, rep)
+					}
+				}
+				if tc.strict == dragoman.StrictAuto && tc.want && !strings.Contains(out, tc.schema) {
+					t.Errorf("auto changed the schema: %s", out)
+				}
+			})
+		}
+	}
+}
+
+func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsewhere(t *testing.T) {
+	specs, _, err := interop.Default().InspectSchema(native(dragoman.FormatResponsesFunction, `{"type":"function","name":"f","parameters":`+fitsStrict+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs[0].Description = "edited, so that it is written anew"
+	out, _ := writeTools(t, registry(dragoman.OpenAIResponses, specs), specs)
+	mustNotContain(t, out, "strict")
+	out, _ = writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
+	mustNotContain(t, out, "strict")
+	chat, _, err := interop.Default().InspectSchema(native(dragoman.FormatChatFunction, `{"type":"function","function":{"name":"f","parameters":`+fitsStrict+`}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ = writeTools(t, registry(dragoman.OpenAIResponses, chat), chat)
+	mustContain(t, out, `"strict":false`)
+}
+
+func TestA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
+	var tools []dragoman.ToolSpec
+	for i := range 30 {
+		tools = append(tools, dragoman.ToolSpec{
+			Name: fmt.Sprintf("tool.%d", i), Namespace: []string{"", "a", "b.c"}[i%3], Kind: []dragoman.ToolKind{dragoman.ToolFunction, dragoman.ToolFreeform}[i%2],
+			Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"oneOf":[{"type":"string"},{"type":"null"}]},"a":{}},"required":["z"]}`),
+			Strict:     []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn, dragoman.StrictAuto}[i%3],
+		})
+	}
+	for _, d := range threeDialects {
+		first, firstRep := writeTools(t, registry(d, tools), tools)
+		for range 50 {
+			again, rep := writeTools(t, registry(d, tools), tools)
+			if again != first {
+				t.Fatalf("%s: two runs differ\n%s\n%s", d, first, again)
+			}
+			if rep.String() != firstRep.String() {
+				t.Fatalf("%s: two reports differ\n%s\n%s", d, firstRep, rep)
+			}
+		}
+	}
+}
+
+func TestA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
+	const params = `{"type":"object","properties":{"z":{"type":"number","minimum":1.50,"description":"<b> & é"},"a":{"type":"string"}},"required":["z"]}`
+	for _, d := range threeDialects {
+		tools := []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(params)}}
+		out, _ := writeTools(t, registry(d, tools), tools)
+		mustContain(t, out, params)
+	}
+}
+
+func TestA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T) {
+	for name, bad := range map[string]dragoman.ToolSpec{
+		"no name":                {Parameters: json.RawMessage(`{"type":"object"}`)},
+		"not JSON":               {Name: "bad", Parameters: json.RawMessage(`{"type":`)},
+		"not a schema":           {Name: "bad", Parameters: json.RawMessage(`5`)},
+		"another provider's":     {Kind: dragoman.ToolHosted, Name: "bad", Source: &dragoman.ToolSource{Format: "gemini.generate_content.google_search", JSON: json.RawMessage(`{"google_search":{}}`)}},
+		"hosted, with no source": {Kind: dragoman.ToolHosted, Name: "bad"},
+	} {
+		for _, d := range threeDialects {
+			t.Run(name+"/"+string(d), func(t *testing.T) {
+				tools := []dragoman.ToolSpec{fn("before"), bad, fn("after")}
+				out, rep := writeTools(t, registry(d, tools), tools)
+				mustContain(t, out, `"before"`)
+				mustContain(t, out, `"after"`)
+				mustNotContain(t, out, `"bad"`)
+				found := false
+				for _, l := range rep.Losses {
+					found = found || l.Kind == dragoman.Dropped && l.Path == "/tools/1" && l.Detail != ""
+				}
+				if !found {
+					t.Errorf("dropped without a reason:\n%s", rep)
+				}
+			})
+		}
+	}
+}
+
+func TestA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
+	tools := []dragoman.ToolSpec{
+		{Namespace: "n", Name: "bad", Parameters: json.RawMessage(`5`)},
+		{Namespace: "n", Name: "good"},
+		{Namespace: "m", Name: "worse", Parameters: json.RawMessage(`5`)},
+	}
+	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	mustContain(t, out, `"good"`)
+	mustNotContain(t, out, `"m"`) // no namespace without a member
+	if len(rep.Losses) < 2 {
+		t.Errorf("report:\n%s", rep)
+	}
+}
+
+func TestNamespace_MembersStandTogetherWhereTheWireHasNamespaces(t *testing.T) {
+	tools := []dragoman.ToolSpec{
+		{Namespace: "crm", NamespaceDescription: "customers", Name: "list"},
+		{Namespace: "crm", NamespaceDescription: "customers", Name: "note", Kind: dragoman.ToolFreeform},
+		{Name: "bare"},
+	}
+	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, tools), tools)
+	sameJSON(t, out, `[{"type":"namespace","name":"crm","description":"customers","tools":[
+		{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false},
+		{"type":"custom","name":"note"}]},
+		{"type":"function","name":"bare","parameters":{"type":"object","properties":{}},"strict":false}]`)
+	lossless(t, rep)
+	out, rep = writeTools(t, registry(dragoman.Anthropic, tools), tools)
+	mustContain(t, out, `"crm__list"`)
+	lost(t, rep, dragoman.Renamed, "crm.list")
+	lost(t, rep, dragoman.Dropped, "description of namespace")
+}
+
+func TestNamespace_ReadAndWrittenBackItIsTheSameBytes(t *testing.T) {
+	const obj = `{"type":"namespace","name":"crm","description":"d","tools":[{"strict":false,"type":"function","name":"list","parameters":{}}],"new":1}`
+	reg := registry(dragoman.OpenAIResponses, nil)
+	specs, _, err := reg.InspectSchema(native(dragoman.FormatResponsesNamespace, obj))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, rep := writeTools(t, registry(dragoman.OpenAIResponses, specs), specs)
+	if out != "["+obj+"]" {
+		t.Errorf("got  %s\nwant [%s]", out, obj)
+	}
+	lossless(t, rep)
+}
+
+func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
+	tool := fn("f")
+	tool.Deferred = true
+	tools := []dragoman.ToolSpec{tool}
+	for _, d := range []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.Anthropic} {
+		out, rep := writeTools(t, registry(d, tools), tools)
+		mustContain(t, out, `"defer_loading":true`)
+		lossless(t, rep)
+		out, rep = writeTools(t, registry(d, tools, withCaps(dragoman.Capabilities{NoDeferred: true})), tools)
+		mustNotContain(t, out, "defer_loading")
+		lost(t, rep, dragoman.Lowered, "deferred")
+	}
+	out, rep := writeTools(t, registry(dragoman.OpenAIChat, tools), tools)
+	mustNotContain(t, out, "defer")
+	lost(t, rep, dragoman.Lowered, "deferred")
+}
+
+func TestD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
+	tool := fn("f")
+	tool.Deferred, tool.Cache = true, &dragoman.CacheHint{}
+	out, rep := writeTools(t, registry(dragoman.Anthropic, nil), []dragoman.ToolSpec{tool})
+	mustNotContain(t, out, "cache_control")
+	lost(t, rep, dragoman.Dropped, "deferred tool")
+}
+
+func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
+	for d, obj := range map[dragoman.Dialect]string{
+		dragoman.OpenAIResponses: `{"type":"web_search","filters":{"allowed_domains":["x"]}}`,
+		dragoman.Anthropic:       `{"type":"bash_20250124","name":"bash"}`,
+		dragoman.OpenAIChat:      `{"type":"google_search"}`,
+	} {
+		specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+		if err != nil || len(specs) != 1 || specs[0].Kind != dragoman.ToolHosted || specs[0].Name == "" {
+			t.Fatalf("%s: %+v, %v", obj, specs, err)
+		}
+		for _, to := range threeDialects {
+			out, rep := writeTools(t, registry(to, specs), specs)
+			if to == d {
+				if out != "["+obj+"]" {
+					t.Errorf("got %s, want [%s]", out, obj)
+				}
+				lossless(t, rep)
+			} else if out != "[]" {
+				t.Errorf("%s reached %s: %s", obj, to, out)
+			} else if l := lost(t, rep, dragoman.Dropped, "run by its own provider"); l.Severity != dragoman.Serious {
+				t.Errorf("only %v", l)
+			}
+		}
+	}
+}
+
+func TestUnknown_MembersOfADefinitionSurviveARebuildAndAreReportedElsewhere(t *testing.T) {
+	for d, obj := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat:      `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}},"x":1},"y":{"z":2}}`,
+		dragoman.OpenAIResponses: `{"type":"function","name":"f","parameters":{"type":"object","properties":{}},"strict":false,"y":{"z":2},"x":1}`,
+		dragoman.Anthropic:       `{"name":"f","input_schema":{"type":"object","properties":{}},"y":{"z":2},"x":1}`,
+	} {
+		reg := registry(d, nil)
+		specs, _, err := reg.InspectSchema(native(functionFormat(d), obj))
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs[0].Source = nil
+		out, rep := writeTools(t, registry(d, specs), specs)
+		sameJSON(t, out, "["+obj+"]")
+		lossless(t, rep)
+		for _, other := range threeDialects {
+			if other != d {
+				_, rep := writeTools(t, registry(other, specs), specs)
+				if err := rep.Err(dragoman.Warn); err == nil || len(rep.Losses) < 2 {
+					t.Errorf("%s to %s lost two members, but says\n%s", d, other, rep)
+				}
+			}
+		}
+	}
+}
+
+func TestUnknown_AGrammarKeepsWhatWeDoNotKnowOfIt(t *testing.T) {
+	for d, objs := range map[dragoman.Dialect][]string{
+		dragoman.OpenAIChat: {
+			`{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"x","new":1},"newer":2}}}`,
+			`{"type":"custom","custom":{"name":"f","format":{"type":"jsonata","program":"$"}}}`,
+		},
+		dragoman.OpenAIResponses: {
+			`{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"x","new":1}}`,
+			`{"type":"custom","name":"f","format":{"type":"jsonata","program":"$"}}`,
+		},
+	} {
+		for _, obj := range objs {
+			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			specs[0].Source = nil
+			out, rep := writeTools(t, registry(d, specs), specs)
+			sameJSON(t, out, "["+obj+"]")
+			lossless(t, rep)
+		}
+	}
+	_, _, err := interop.Default().InspectSchema(native(dragoman.FormatChatCustom, `{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":5}}}`))
+	if err == nil {
+		t.Error("a grammar that is a number was read")
+	}
+}
+
+func TestMCP_AToolIsWrittenAndReadBack(t *testing.T) {
+	yes, no := true, false
+	in := dragoman.ToolSpec{
+		Name: "f.g", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
+		Annotations: dragoman.Annotations{Title: "F", ReadOnly: &yes, Destructive: &no},
+	}
+	reg := interop.Default()
+	chat, rep, err := reg.ConvertSchemas([]dragoman.Native{native(dragoman.FormatMCPTool,
+		`{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`)}, dragoman.FormatChatFunction)
+	if err != nil || len(chat) != 1 {
+		t.Fatal(chat, err)
+	}
+	lost(t, rep, dragoman.Dropped, "annotations")
+	lost(t, rep, dragoman.Dropped, "output schema")
+	specs, _, err := reg.InspectSchema(native(dragoman.FormatMCPTool, `{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}},"outputSchema":{"type":"object"},"annotations":{"title":"F","readOnlyHint":true,"destructiveHint":false}}`))
+	if err != nil || specs[0].Fingerprint() != in.Fingerprint() {
+		t.Errorf("%+v, %v", specs, err)
+	}
+	back, _, err := reg.ConvertSchemas(chat, dragoman.FormatMCPTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, string(back[0].JSON), `{"name":"f.g","description":"d","inputSchema":{"type":"object","properties":{"a":{}}}}`)
+}
+
+// Whatever tools there are, what is written is JSON without a repeated key,
+// every element has a legal name, and whatever is not there is in the report.
+func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tools := rapid.SliceOfN(gen.Options{}.ToolSpec(), 0, 6).Draw(rt, "tools")
+		for _, d := range threeDialects {
+			out, rep := writeTools(t, registry(d, tools), tools)
+			valid(t, []byte(out))
+			var elems []map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(out), &elems); err != nil {
+				rt.Fatal(err)
+			}
+			if len(elems) < len(tools) && d != dragoman.OpenAIResponses && len(rep.Losses) == 0 {
+				// An exact repetition is no loss.
+				seen := map[string]bool{}
+				for i := range tools {
+					seen[tools[i].QualifiedName()] = true
+				}
+				if len(seen) > len(elems) {
+					rt.Fatalf("%d tools, %d written, and no word of the rest\n%s", len(tools), len(elems), out)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package dragoman_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/gen"
+	"pgregory.net/rapid"
+)
+
+func TestQuirkB18_QuirkB19_StopReasonIsDerivedFromWordAndContent(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		word     dragoman.StopReason
+		calls    int
+		terminal bool
+		want     dragoman.StopReason
+		runs     bool
+	}{
+		{"B18: stop, but there is a call", dragoman.StopEnd, 1, true, dragoman.StopToolCalls, true},
+		{"B18: no word, but there are calls", dragoman.StopNone, 2, true, dragoman.StopToolCalls, true},
+		{"tool_calls with a call", dragoman.StopToolCalls, 1, true, dragoman.StopToolCalls, true},
+		{"B19: tool_calls without a call", dragoman.StopToolCalls, 0, true, dragoman.StopEnd, true},
+		{"no word and no call", dragoman.StopNone, 0, true, dragoman.StopEnd, true},
+		{"stop without a call", dragoman.StopEnd, 0, true, dragoman.StopEnd, true},
+		{"decision 11: length", dragoman.StopLength, 1, true, dragoman.StopLength, false},
+		{"decision 11: content filter", dragoman.StopContentFilter, 1, true, dragoman.StopContentFilter, false},
+		{"decision 11: malformed call", dragoman.StopMalformedCall, 1, true, dragoman.StopMalformedCall, false},
+		{"decision 11: error", dragoman.StopError, 1, true, dragoman.StopError, false},
+		{"decision 11: a word in no table", dragoman.StopUnknown, 1, true, dragoman.StopUnknown, false},
+		{"refusal", dragoman.StopRefusal, 1, true, dragoman.StopRefusal, false},
+		{"cancelled", dragoman.StopCancelled, 1, true, dragoman.StopCancelled, false},
+		{"compaction", dragoman.StopCompaction, 0, true, dragoman.StopCompaction, false},
+		{"pause", dragoman.StopPause, 1, true, dragoman.StopPause, true},
+		{"decision 11: stop without a terminal marker", dragoman.StopEnd, 1, false, dragoman.StopError, false},
+		{"decision 11: no word, no terminal marker", dragoman.StopNone, 1, false, dragoman.StopError, false},
+		{"decision 11: tool_calls without a terminal marker", dragoman.StopToolCalls, 1, false, dragoman.StopError, false},
+		{"decision 11: pause without a terminal marker", dragoman.StopPause, 1, false, dragoman.StopError, false},
+		{"length without a terminal marker", dragoman.StopLength, 1, false, dragoman.StopLength, false},
+	} {
+		got := dragoman.DeriveStop(c.word, c.calls, c.terminal)
+		if got != c.want || got.Runs() != c.runs {
+			t.Errorf("%s: %q (runs %v), want %q (runs %v)", c.name, got, got.Runs(), c.want, c.runs)
+		}
+	}
+}
+
+func TestDecision11_NothingRunsWithoutATerminalMarker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "stop", "tool_calls", "pause", "length"})).Draw(t, "word")
+		if got := dragoman.DeriveStop(dragoman.StopReason(word), rapid.IntRange(0, 3).Draw(t, "calls"), false); got.Runs() {
+			t.Fatalf("%q runs", got)
+		}
+	})
+}
+
+func TestR7_ArgumentsAreCheckedAndMadeSafe(t *testing.T) {
+	for _, c := range []struct {
+		name, args string
+		code       dragoman.ProblemCode // empty: no problem
+		offset     int64
+		object     string
+	}{
+		{"B2: nothing", "", "", 0, "{}"},
+		{"B2: blanks", " \n\t", "", 0, "{}"},
+		{"B2: null", "null", "", 0, "{}"},
+		{"B2: null between blanks", " null ", "", 0, "{}"},
+		{"B2: an empty string in quotes", `""`, "", 0, "{}"},
+		{"B2: an empty object", "{}", "", 0, "{}"},
+		{"an object, byte for byte", "{ \"b\" : 1.0,\n\"a\":\"<\\u003c>\" }", "", 0, "{ \"b\" : 1.0,\n\"a\":\"<\\u003c>\" }"},
+		{"B31: a number beyond 2^53", `{"id":9007199254740993}`, "", 0, `{"id":9007199254740993}`},
+		{"B31: a number beyond float64", `{"id":1e400}`, "", 0, `{"id":1e400}`},
+		{"B5: an array", "[1, 2]", dragoman.ProblemNotObject, 0, `{"_raw":[1, 2]}`},
+		{"B5: a number", " 9007199254740993\n", dragoman.ProblemNotObject, 0, `{"_raw":9007199254740993}`},
+		{"B5: a string", `"text"`, dragoman.ProblemNotObject, 0, `{"_raw":"text"}`},
+		{"B5: false", "false", dragoman.ProblemNotObject, 0, `{"_raw":false}`},
+		{"B6: two objects in one string", `{"a":1}{"a":2}`, dragoman.ProblemInvalidJSON, 7, "{}"},
+		{"B6: two objects with a space", `{"a":1} {"a":2}`, dragoman.ProblemInvalidJSON, 7, "{}"},
+		{"B7: cut off in a string", `{"path":"/tmp`, dragoman.ProblemInvalidJSON, 13, "{}"},
+		{"B7: cut off after a colon", `{"path":`, dragoman.ProblemInvalidJSON, 8, "{}"},
+		{"B7: not JSON at all", "path=/tmp", dragoman.ProblemInvalidJSON, 0, "{}"},
+		{"B7: a trailing comma", `{"a":1,}`, dragoman.ProblemInvalidJSON, 7, "{}"},
+		{"B7: single quotes", `{'a':1}`, dragoman.ProblemInvalidJSON, 1, "{}"},
+		{"R7: a repeated key", `{"a":1,"b":2,"a":3}`, dragoman.ProblemDuplicateKey, 13, "{}"},
+		{"R7: a repeated key in another spelling", `{"a":1,"\u0061":2}`, dragoman.ProblemDuplicateKey, 7, "{}"},
+		{"R7: a repeated key further down", `{"x":[{"a":1,"a":1}]}`, dragoman.ProblemDuplicateKey, 13, "{}"},
+		{"C17: not UTF-8", "{\"a\":\"\xff\"}", dragoman.ProblemInvalidJSON, 6, "{}"},
+		{"C17: a lone surrogate", `{"a":"\ud800"}`, dragoman.ProblemInvalidJSON, 6, "{}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := dragoman.CheckArguments(c.args)
+			switch {
+			case c.code == "" && p != nil:
+				t.Errorf("problem %v", p)
+			case c.code != "" && (p == nil || p.Code != c.code || p.Offset != c.offset):
+				t.Errorf("problem %+v, want %s at byte %d", p, c.code, c.offset)
+			}
+			call := &dragoman.ToolCall{Arguments: c.args}
+			obj, exact := call.Object()
+			if string(obj) != c.object || exact != (c.code == "") {
+				t.Errorf("object %s (exact %v), want %s", obj, exact, c.object)
+			}
+			if call.Arguments != c.args {
+				t.Errorf("the call was changed to %q", call.Arguments)
+			}
+		})
+	}
+}
+
+func TestR7_TheProblemOfATwiceSentObjectSaysSo(t *testing.T) {
+	p := dragoman.CheckArguments(`{"a":1}{"a":2}`)
+	if p == nil || !strings.Contains(p.Error(), "more than one JSON value") {
+		t.Errorf("quirk B6: %v", p)
+	}
+	p = dragoman.CheckArguments(`{"a":1,"a":2}`)
+	if p == nil || !strings.Contains(p.Message, "repeat an object key") || !strings.Contains(p.Message, "/a") {
+		t.Errorf("%v", p)
+	}
+}
+
+func TestProblemsStayShortHoweverHostileTheArguments(t *testing.T) {
+	long := strings.Repeat("k", 1<<20)
+	for name, args := range map[string]string{
+		"depth bomb": strings.Repeat("[", 200_000),
+		"deep error": strings.Repeat(`{"a":`, 5000) + "x",
+		"long key":   `{"` + long + `":x}`,
+		"repeated":   `{"` + long + `":1,"` + long + `":2}`,
+	} {
+		if p := dragoman.CheckArguments(args); p == nil || len(p.Message) > 1000 {
+			t.Errorf("%s: no problem, or one of endless words", name)
+		}
+	}
+}
+
+func TestQuirkB7_ObjectIsAlwaysAValidObject(t *testing.T) {
+	codes := []dragoman.ProblemCode{
+		dragoman.ProblemInvalidJSON, dragoman.ProblemDuplicateKey, dragoman.ProblemNotObject, dragoman.ProblemTruncated,
+		dragoman.ProblemNoName, dragoman.ProblemStopped, "added_later",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := &dragoman.ToolCall{
+			Payload:   rapid.SampledFrom([]dragoman.PayloadKind{dragoman.PayloadObject, dragoman.PayloadText}).Draw(t, "payload"),
+			Arguments: rapid.OneOf(gen.Options{}.Arguments(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "arguments"),
+		}
+		// A problem may be stale: the arguments were edited, or it was loaded.
+		if rapid.Bool().Draw(t, "has a problem") {
+			c.Problem = &dragoman.CallProblem{Code: rapid.SampledFrom(codes).Draw(t, "code")}
+		}
+		obj, exact := c.Object()
+		if !json.Valid(obj) || !strings.HasPrefix(strings.TrimSpace(string(obj)), "{") {
+			t.Fatalf("%q became %s", c.Arguments, obj)
+		}
+		if exact && string(obj) != c.Arguments && string(obj) != "{}" {
+			t.Fatalf("%q became %s, said to be exact", c.Arguments, obj)
+		}
+	})
+}
+
+func TestObjectOfATextPayloadWrapsTheText(t *testing.T) {
+	c := &dragoman.ToolCall{Payload: dragoman.PayloadText, Arguments: "*** Begin <Patch>\n\"\xff"}
+	obj, exact := c.Object()
+	if want := "{\"input\":\"*** Begin <Patch>\\n\\\"\ufffd\"}"; string(obj) != want || exact {
+		t.Errorf("%s (exact %v), want %s", obj, exact, want)
+	}
+}
+
+func TestObjectsOfNoArgumentsCannotBeSpoiledByTheirReader(t *testing.T) {
+	obj, _ := (&dragoman.ToolCall{}).Object()
+	_ = append(obj, " spoiled"...)
+	obj[0] = 'X'
+	if again, _ := (&dragoman.ToolCall{}).Object(); string(again) != "{}" {
+		t.Errorf("the next call got %s", again)
+	}
+}
+
+func TestOriginsMatchWhereTheyMustAgree(t *testing.T) {
+	full := dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic", Scope: "s", Model: "m"}
+	with := func(edit func(*dragoman.Origin)) dragoman.Origin { o := full; edit(&o); return o }
+	all := dragoman.MatchDialect | dragoman.MatchProvider | dragoman.MatchScope | dragoman.MatchModel
+	for _, c := range []struct {
+		name   string
+		origin *dragoman.Origin
+		target dragoman.Origin
+		match  dragoman.Match
+		want   bool
+	}{
+		{"the same", &full, full, all, true},
+		{"nothing must agree", &full, dragoman.Origin{}, 0, true},
+		{"authored here", nil, full, 0, false},
+		{"another dialect", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), all, false},
+		{"another dialect, not asked", &full, with(func(o *dragoman.Origin) { o.Dialect = dragoman.OpenAIChat }), dragoman.MatchModel, true},
+		{"an unknown dialect", &dragoman.Origin{}, full, dragoman.MatchDialect, false},
+		{"another provider", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), dragoman.MatchProvider, false},
+		{"another provider, not asked", &full, with(func(o *dragoman.Origin) { o.Provider = "bedrock" }), dragoman.MatchScope, true},
+		{"an unknown provider", &full, with(func(o *dragoman.Origin) { o.Provider = "" }), all, true},
+		{"another scope", &full, with(func(o *dragoman.Origin) { o.Scope = "t" }), dragoman.MatchScope, false},
+		{"an unknown scope", &dragoman.Origin{Dialect: dragoman.Anthropic}, full, all, true},
+		{"another model", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), dragoman.MatchModel, false},
+		{"another model, not asked", &full, with(func(o *dragoman.Origin) { o.Model = "n" }), dragoman.MatchDialect, true},
+	} {
+		if got := c.origin.Matches(c.target, c.match); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestR11_AReportIsAnErrorFromTheChosenSeverityOn(t *testing.T) {
+	var r dragoman.Report
+	if err := r.Err(dragoman.Info); err != nil {
+		t.Errorf("an empty report is the error %v", err)
+	}
+	r.Add(dragoman.Renamed, dragoman.Info, "/tools/0/name", "a.b became a_b")
+	r.Addf(dragoman.Lowered, dragoman.Warn, "/tools/1", "%d keywords", 2)
+	var inner dragoman.Report
+	inner.Add(dragoman.Dropped, dragoman.Serious, "/content/0", "no images")
+	r.Merge("/messages/3", inner)
+	for limit, want := range map[dragoman.Severity][]string{
+		dragoman.Info:        {"/tools/0/name", "/tools/1", "/messages/3/content/0"},
+		dragoman.Warn:        {"/tools/1", "/messages/3/content/0"},
+		dragoman.Serious:     {"/messages/3/content/0"},
+		dragoman.Serious + 1: nil,
+	} {
+		err := r.Err(limit)
+		var loss *dragoman.LossError
+		if !errors.As(err, &loss) {
+			if want != nil || err != nil {
+				t.Errorf("limit %v: %v, want %v", limit, err, want)
+			}
+			continue
+		}
+		var paths []string
+		for _, l := range loss.Losses {
+			paths = append(paths, l.Path)
+		}
+		if !slices.Equal(paths, want) || !strings.Contains(err.Error(), want[0]) {
+			t.Errorf("limit %v: %v at %v, want %v", limit, err, paths, want)
+		}
+	}
+	want := "renamed (info) /tools/0/name: a.b became a_b\nlowered (warn) /tools/1: 2 keywords\ndropped (serious) /messages/3/content/0: no images"
+	if r.String() != want {
+		t.Errorf("report reads\n%s\nwant\n%s", r, want)
+	}
+}
+
+func TestR11_SeveritiesAreWrittenByName(t *testing.T) {
+	for sev, name := range map[dragoman.Severity]string{dragoman.Info: "info", dragoman.Warn: "warn", dragoman.Serious: "serious"} {
+		text, err := sev.MarshalText()
+		var back dragoman.Severity = -7
+		if err != nil || string(text) != name || back.UnmarshalText(text) != nil || back != sev {
+			t.Errorf("%s: %s, %v, back as %v", name, text, err, back)
+		}
+	}
+	for _, odd := range []dragoman.Severity{-1, 3} {
+		if text, err := odd.MarshalText(); err == nil {
+			t.Errorf("severity %d is written as %s, which nobody reads back", int(odd), text)
+		}
+		if odd.String() != fmt.Sprintf("severity(%d)", int(odd)) {
+			t.Errorf("severity %d prints as %s", int(odd), odd)
+		}
+	}
+	sev := dragoman.Warn
+	if err := sev.UnmarshalText([]byte("fatal")); err == nil || !strings.Contains(err.Error(), `"fatal"`) || sev != dragoman.Warn {
+		t.Errorf("an unknown name: %v, %v", sev, err)
+	}
+}
+
+func TestErrorsSayWhatAndWhere(t *testing.T) {
+	for want, err := range map[string]error{
+		"openai.responses request: at /input/0: want a string (byte 7)": &dragoman.DecodeError{Dialect: dragoman.OpenAIResponses, What: "request", Pointer: "/input/0", Offset: 7, Err: errors.New("want a string")},
+		"openai.responses stream: cut":                                  &dragoman.DecodeError{Dialect: dragoman.OpenAIResponses, What: "stream", Offset: -1, Err: errors.New("cut")},
+		"529 overloaded_error: busy":                                    &dragoman.APIError{Status: 529, Type: "overloaded_error", Message: "busy"},
+		"rate_limit":                                                    &dragoman.APIError{Class: dragoman.ErrorRateLimit},
+		`dragoman: conversation has calls without a result: ["a" "b"]; add a result for each, or remove the calls`: &dragoman.UnsettledError{CallIDs: []string{"a", "b"}},
+	} {
+		if err.Error() != want {
+			t.Errorf("%T reads %q, want %q", err, err, want)
+		}
+	}
+	if !errors.Is(fmt.Errorf("encoding: %w", &dragoman.UnsettledError{}), dragoman.ErrUnsettledCalls) {
+		t.Error("an UnsettledError is not ErrUnsettledCalls")
+	}
+	cause := errors.New("cause")
+	if !errors.Is(&dragoman.DecodeError{Err: cause}, cause) || !errors.Is(&dragoman.APIError{Err: cause}, cause) {
+		t.Error("a cause is not unwrapped")
+	}
+	for class, want := range map[dragoman.ErrorClass]bool{
+		dragoman.ErrorRateLimit: true, dragoman.ErrorOverloaded: true, dragoman.ErrorTimeout: true, dragoman.ErrorServer: true, dragoman.ErrorConflict: true,
+		dragoman.ErrorBadRequest: false, dragoman.ErrorAuth: false, dragoman.ErrorQuota: false, dragoman.ErrorContextLength: false, dragoman.ErrorUnknown: false,
+	} {
+		if got := (&dragoman.APIError{Class: class}).Retryable(); got != want {
+			t.Errorf("%s: retryable %v, want %v", class, got, want)
+		}
+	}
+	if !(&dragoman.APIError{Class: dragoman.ErrorUnknown, Err: dragoman.ErrIncompleteStream}).Retryable() {
+		t.Error("a broken stream is not retryable")
+	}
+}
+
+func TestMessagesAndResultsJoinTheirText(t *testing.T) {
+	m := dragoman.Message{Parts: []dragoman.Part{&dragoman.Text{Text: "a"}, &dragoman.Reasoning{Text: "hidden"}, &dragoman.ToolCall{ID: "1"}, &dragoman.Text{Text: "b"}, &dragoman.ToolCall{ID: "2", Hosted: true}}}
+	if m.Text() != "ab" || len(m.ToolCalls()) != 2 || m.ToolCalls()[1].ID != "2" {
+		t.Errorf("%q, %v", m.Text(), m.ToolCalls())
+	}
+	r := dragoman.ToolResult{Content: []dragoman.Part{&dragoman.Text{Text: "n="}, &dragoman.Data{JSON: json.RawMessage("9007199254740993")}, &dragoman.Media{}}}
+	if r.Text() != "n=9007199254740993" {
+		t.Errorf("quirk B31: %q", r.Text())
+	}
+	if (&dragoman.ToolSpec{Name: "a"}).QualifiedName() != "a" || (&dragoman.ToolCall{Name: "a", Namespace: "n"}).QualifiedName() != "n.a" {
+		t.Error("qualified names")
+	}
+	if dragoman.Counted(3).Or(7) != 3 || (dragoman.Count{N: 3}).Or(7) != 7 {
+		t.Error("an unknown count is not zero, nor any other number")
+	}
+}

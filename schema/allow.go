@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// keepAllowed applies the whitelist of keywords, formats and patterns to what
+// n says itself (quirks A16, A17, A22, A27).
+func (l *lowerer) keepAllowed(n *node) {
+	if c := n.get(kwConst); c != nil && !l.p.takes(kwConst) && l.p.takes(kwEnum) && !n.has(kwEnum) {
+		l.lost(dragoman.Lowered, dragoman.Info, c, "const becomes an enum of one value")
+		n.del(kwConst)
+		n.set(kwEnum, arrayOf([][]byte{c.raw}).at(c))
+	}
+	for _, m := range slices.Clone(n.members) {
+		why := ""
+		switch text, _ := m.val.str(); {
+		case !l.p.takes(m.kw):
+			why = "not taken by this target"
+		case m.kw == kwFormat && !l.p.takesFormat(text):
+			why = "a format this target does not take"
+		case m.kw == kwPattern && l.p.plainRegexps && !plainRegexp(text):
+			why = "a pattern with look-around or a back reference"
+		case m.kw == kwMinItems && l.p.minItemsMax > 0 && !smallCount(m.val.raw, l.p.minItemsMax):
+			why = "more than this target can demand"
+		}
+		if why == "" {
+			continue
+		}
+		l.remove(n, m)
+		if vacuous(m) {
+			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: says nothing", m.key)
+			continue
+		}
+		l.tell(n, m, why)
+	}
+}
+
+func smallCount(raw []byte, max int) bool {
+	return len(raw) == 1 && raw[0] >= '0' && int(raw[0]-'0') <= max
+}
+
+// vacuous reports a keyword whose value is its default.
+func vacuous(m member) bool {
+	if m.val.kind != isData {
+		return false
+	}
+	switch m.kw {
+	case kwUniqueItems, kwDeprecated:
+		return string(m.val.raw) == "false"
+	case kwMinLength, kwMinProperties, kwMinItems:
+		return string(m.val.raw) == "0"
+	default:
+		return false
+	}
+}
+
+// plainRegexp reports a pattern without look-around, back references or
+// inline flags.
+func plainRegexp(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i++; i < len(s) && (s[i] >= '1' && s[i] <= '9' || s[i] == 'k') {
+				return false
+			}
+		case '(':
+			if strings.HasPrefix(s[i:], "(?") && !strings.HasPrefix(s[i:], "(?:") {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// typical is a schema of about 1 kB that every profile without strict takes,
+// in n variants.
+func typical(n int) [][]byte {
+	out := make([][]byte, n)
+	for i := range out {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"type":"object","properties":{"id%d":{"type":"string","description":"The identifier of the document to look for, as listed before."}`, i)
+		for j := range 6 {
+			fmt.Fprintf(&b, `,"field_%d":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","description":"A name"},"size":{"type":"integer","minimum":1}},"required":["name"]}}`, j)
+		}
+		fmt.Fprintf(&b, `,"mode":{"type":"string","enum":["fast","slow"],"default":"fast"}},"required":["id%d"]}`, i)
+		out[i] = []byte(b.String())
+	}
+	return out
+}
+
+// BenchmarkLowerUnchanged lowers 100 schemas of 1 kB that need no change.
+func BenchmarkLowerUnchanged(b *testing.B) {
+	schemas := typical(100)
+	size := 0
+	for _, s := range schemas {
+		size += len(s)
+	}
+	p := OpenAITool()
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range schemas {
+			if _, r, err := Lower(s, p); err != nil || len(r.Losses) > 0 {
+				b.Fatal(r, err)
+			}
+		}
+	}
+}
+
+// BenchmarkLowerRewrite lowers one schema of 1 kB to OpenAI strict.
+func BenchmarkLowerRewrite(b *testing.B) {
+	s := typical(1)[0]
+	p := OpenAIStrict()
+	b.SetBytes(int64(len(s)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := Lower(s, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	v, err := Compile(typical(1)[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	args := []byte(`{"id0":"x","field_0":[{"name":"a","size":1},{"name":"b","size":2}],"field_3":[{"name":"c"}],"mode":"slow"}`)
+	b.SetBytes(int64(len(args)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := v.Validate(args); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A schema that needs no change costs no more than a handful of allocations.
+func TestUnchangedSchemasHardlyAllocate(t *testing.T) {
+	s := typical(1)[0]
+	p := OpenAITool()
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 12 {
+		t.Errorf("%v allocations", n)
+	}
+}

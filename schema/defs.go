@@ -1,0 +1,284 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// layDefs puts the definitions where the target wants them: under $defs, and
+// for some targets only at the root (quirk A3). A definition that nothing
+// refers to is dropped where the target has a whitelist, and where the root
+// was rebuilt and swallowed it.
+func (l *lowerer) layDefs() {
+	if l.p.modernDefs {
+		l.renameDefinitions(l.root)
+	}
+	l.reattach()
+	if l.p.modernDefs {
+		l.renameDefinitions(l.root) // in what was reattached
+	}
+	switch {
+	case l.p.rootDefs:
+		l.gatherDefs()
+	case l.hoisted:
+		l.pruneDefs()
+	}
+}
+
+// renameDefinitions writes definitions as $defs.
+func (l *lowerer) renameDefinitions(from *node) {
+	from.walk(func(n *node) {
+		old := n.get(kwDefinitions)
+		if old == nil || old.kind != isMap {
+			return
+		}
+		l.lost(dragoman.Renamed, dragoman.Info, old, "definitions is $defs since draft 2019-09")
+		defs := n.get(kwDefs)
+		if defs == nil {
+			for i := range n.members {
+				if n.members[i].kw == kwDefinitions {
+					n.members[i].kw, n.members[i].key = kwDefs, "$defs"
+				}
+			}
+			return
+		}
+		n.del(kwDefinitions)
+		for _, m := range old.members {
+			m.key = freeName(defs, m.key)
+			defs.members = append(defs.members, m)
+		}
+	})
+}
+
+func freeName(defs *node, name string) string {
+	if name == "" {
+		name = "def"
+	}
+	for try, i := name, 2; ; i++ {
+		if defs.name(try) == nil {
+			return try
+		}
+		try = name + "_" + itoa(i)
+	}
+}
+
+// locations maps every schema of the document to its pointer.
+func (l *lowerer) locations() map[*node]string {
+	where := map[*node]string{}
+	var visit func(n *node, ptr string)
+	visit = func(n *node, ptr string) {
+		if n.kind == isData {
+			return
+		}
+		if _, ok := where[n]; !ok {
+			where[n] = ptr
+		}
+		for _, m := range n.members {
+			visit(m.val, ptr+"/"+escapeToken(m.key))
+		}
+		for i, e := range n.list {
+			visit(e, ptr+"/"+itoa(i))
+		}
+	}
+	visit(l.root, "")
+	return where
+}
+
+// targets lists what is referred to from the document's known places, or from
+// everywhere, each once, in order.
+func (l *lowerer) targets(everywhere bool) []*node {
+	var out []*node
+	seen := map[*node]bool{}
+	visit := func(n *node) {
+		if n.ref != nil && !seen[n.ref] {
+			seen[n.ref] = true
+			out = append(out, n.ref)
+		}
+	}
+	if everywhere {
+		reach(l.root, visit)
+	} else {
+		l.root.walk(visit)
+	}
+	return out
+}
+
+func (l *lowerer) rootDefs() *node {
+	if d := l.root.get(kwDefs); d != nil && d.kind == isMap {
+		return d
+	}
+	d := &node{kind: isMap}
+	l.root.set(kwDefs, d)
+	return d
+}
+
+// reattach gives a place under $defs to schemas that are still referred to,
+// but were part of something that was merged away.
+func (l *lowerer) reattach() {
+	for l.err == nil {
+		where := l.locations()
+		added := false
+		for _, t := range l.targets(true) {
+			if _, ok := where[t]; ok {
+				continue
+			}
+			defs := l.rootDefs()
+			defs.members = append(defs.members, member{freeName(defs, defName(t)), kwOther, t})
+			l.lost(dragoman.Moved, dragoman.Info, t, "kept under $defs, because it is referred to")
+			added = true
+		}
+		if !added {
+			return
+		}
+	}
+}
+
+func defName(n *node) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		default:
+			return '_'
+		}
+	}, n.token)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "def_" + name
+	}
+	return cut(name, 60)
+}
+
+// gatherDefs lets every reference go to the root or to the root's $defs, and
+// drops what nothing refers to.
+func (l *lowerer) gatherDefs() {
+	moved := map[*node]*node{}
+	for l.err == nil {
+		inside := map[*node]bool{l.root: true}
+		if defs := l.root.get(kwDefs); defs != nil {
+			defs.entries(func(d *node) { inside[d] = true })
+		}
+		outside := slices.DeleteFunc(l.targets(false), func(t *node) bool { return inside[t] })
+		if len(outside) == 0 {
+			break
+		}
+		for _, t := range outside {
+			if moved[t] == nil {
+				c := l.copy(t)
+				d := l.rootDefs()
+				d.members = append(d.members, member{freeName(d, defName(t)), kwOther, c})
+				l.lost(dragoman.Moved, dragoman.Info, t, "copied to $defs, where references may lead")
+				moved[t] = c
+			}
+		}
+		l.root.walk(func(n *node) {
+			if c := moved[n.ref]; n.ref != nil && c != nil {
+				n.ref = c
+			}
+		})
+	}
+	l.root.walk(func(n *node) {
+		if n == l.root || n.kind != isSchema {
+			return
+		}
+		for _, k := range [...]keyword{kwDefs, kwDefinitions} {
+			if d := n.get(k); d != nil {
+				l.lost(dragoman.Dropped, dragoman.Info, d, "definitions stand at the root only; those in use were copied there")
+				n.del(k)
+			}
+		}
+	})
+	l.pruneDefs()
+}
+
+// pruneDefs drops definitions that nothing reaches from the root.
+func (l *lowerer) pruneDefs() {
+	defs := l.root.get(kwDefs)
+	if defs == nil || defs.kind != isMap || l.err != nil {
+		return
+	}
+	used := map[*node]bool{}
+	var visit func(n *node)
+	visit = func(n *node) {
+		n.walk(func(c *node) {
+			if c.ref != nil && !used[c.ref] {
+				used[c.ref] = true
+				visit(c.ref)
+			}
+		})
+	}
+	rest := *l.root
+	rest.members = slices.DeleteFunc(slices.Clone(rest.members), func(m member) bool { return m.kw == kwDefs })
+	visit(&rest)
+	inUse := map[*node]bool{}
+	for again := true; again; {
+		again = false
+		for _, m := range defs.members {
+			if !inUse[m.val] {
+				m.val.walk(func(c *node) { inUse[m.val] = inUse[m.val] || used[c] })
+				if inUse[m.val] {
+					again = true
+					visit(m.val)
+				}
+			}
+		}
+	}
+	keep := defs.members[:0:0]
+	for _, m := range defs.members {
+		if inUse[m.val] {
+			keep = append(keep, m)
+		} else {
+			l.lost(dragoman.Dropped, dragoman.Info, m.val, "nothing refers to this definition")
+		}
+	}
+	if defs.members = keep; len(keep) == 0 {
+		l.root.del(kwDefs)
+		l.lost(dragoman.Dropped, dragoman.Info, defs, "no definition is left")
+	}
+}
+
+// finishRefs writes the references anew where their targets moved.
+func (l *lowerer) finishRefs() {
+	if l.err != nil {
+		return
+	}
+	where := l.locations()
+	reach(l.root, func(n *node) {
+		if n.ref == nil {
+			return
+		}
+		ptr, ok := where[n.ref]
+		if !ok {
+			l.fail(n, ErrInvalid, "a reference lost its target")
+			return
+		}
+		have := n.get(kwRef)
+		text, _ := have.str()
+		if !l.p.rootDefs && !l.rebased && l.res.resolve(n, text) == n.ref {
+			return // by anchor or $id, and still right
+		}
+		if _, frag, ok := join("", text); ok && strings.HasPrefix(text, "#") && frag == ptr {
+			return
+		}
+		n.set(kwRef, dataString("#"+escapeFragment(ptr)).at(have))
+	})
+}
+
+// escapeFragment writes a JSON pointer as a URI fragment.
+func escapeFragment(ptr string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(ptr) {
+		c := ptr[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~!$&'()*+,;=:@/?", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	return b.String()
+}

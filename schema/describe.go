@@ -1,0 +1,54 @@
+package schema
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// note adds text to a schema's description, in brackets, so that the model
+// still reads what the target cannot enforce.
+func (l *lowerer) note(n *node, text string) {
+	have, _ := n.get(kwDescription).str()
+	have = strings.TrimRight(have, " ")
+	add := "(" + text + ")"
+	if strings.HasSuffix(have, add) {
+		return
+	}
+	if have != "" {
+		have += " "
+	}
+	n.set(kwDescription, dataString(have+add))
+}
+
+// tell moves a keyword into the description, or drops it where no model
+// needs to see it.
+func (l *lowerer) tell(n *node, m member, why string) {
+	name := m.key
+	if m.kw == kwOther || keywords[m.kw].loss == lostQuietly {
+		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: %s", name, why)
+		return
+	}
+	l.note(n, name+": "+noteValue(m.val))
+	l.lostf(dragoman.Moved, dragoman.Warn, m.val, "%s: %s; told in the description", name, why)
+}
+
+func noteValue(v *node) string {
+	text, ok := v.str()
+	if !ok {
+		text = string(v.text())
+	}
+	return cut(text, maxNote)
+}
+
+// cut shortens s to at most max bytes, at a rune.
+func cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max] + "…"
+}

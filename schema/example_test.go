@@ -1,0 +1,47 @@
+package schema_test
+
+import (
+	"fmt"
+
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+type Forecast struct {
+	City string `json:"city" doc:"the city's name, in English"`
+	Days int    `json:"days,omitempty" jsonschema:"minimum=1,maximum=14"`
+}
+
+func ExampleFor() {
+	params, err := schema.For[Forecast]()
+	fmt.Println(string(params), err)
+	// Output: {"type":"object","properties":{"city":{"type":"string","description":"the city's name, in English"},"days":{"type":"integer","maximum":14,"minimum":1}},"required":["city"],"additionalProperties":false} <nil>
+}
+
+func ExampleLower() {
+	params, _ := schema.For[Forecast]()
+	wire, report, err := schema.Lower(params, schema.AnthropicStrict())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(wire))
+	fmt.Println(report)
+	// Output:
+	// {"type":"object","properties":{"city":{"type":"string","description":"the city's name, in English"},"days":{"type":"integer","description":"(maximum: 14) (minimum: 1)"}},"required":["city"],"additionalProperties":false}
+	// moved (warn) /properties/days/maximum: maximum: not taken by this target; told in the description
+	// moved (warn) /properties/days/minimum: minimum: not taken by this target; told in the description
+}
+
+func ExampleValidator_Validate() {
+	params, _ := schema.For[Forecast]()
+	v, err := schema.Compile(params)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(v.Validate([]byte(`{"days":30,"town":"Oslo"}`)))
+	// Output:
+	// (root): has no place for "town"
+	// (root): lacks "city"
+	// /days: must be at most 14, is 30
+}

@@ -1,0 +1,99 @@
+package schema
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// seeds are schemas that once were, or easily are, trouble.
+var seeds = []string{
+	``, `null`, `true`, `false`, `{}`, `[]`, `{"type":"object"}`, `{"type":"object","properties":null}`,
+	`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
+	`{"type":"dict","properties":{"a":{"type":"float","required":true},"b":"string"}}`,
+	`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"$ref":"#/$defs/b"}],"$defs":{"b":{"type":"object","properties":{"a":{"$ref":"#"}}}}}`,
+	`{"allOf":[{"$ref":"#/definitions/a"},{"required":["x"]}],"definitions":{"a":{"properties":{"x":{"allOf":[{"type":"string"},{"minLength":1}]}}}}}`,
+	`{"$ref":"#"}`, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{"$ref":"#/x/y","x":{"y":{"z":1}}}`,
+	`{"type":"object","properties":{"a":{"items":[{"type":"string"},{}],"additionalItems":false},"b":{"nullable":true,"$ref":"#/properties/a"}}}`,
+	`{"type":"object","properties":{"a":{"$id":"http://x/","$ref":"#/$defs/q","$defs":{"q":{"$anchor":"z"}}},"b":{"$ref":"http://x/#z"}}}`,
+	`{"type":"object","properties":{"a":{"if":{"const":1},"then":{"properties":{"q":true}},"not":{}}},"patternProperties":{"^a":{}}}`,
+	`{"0":{"":{"":{},"":{}}},"default":[{"a":1,"a":[{"b":1,"b":2}]}]}`,
+	`{"type":"object","type":"array","properties":{"a":1,"a":null},"enum":[],"required":[1,"a","a"]}`,
+	"{\"type\":\"object\",\"properties\":{\"\xff\":{\"description\":\"\\ud800\"}}}",
+	`{"type":"object","properties":{"a":{"type":["array","null"],"minItems":"2","maximum":1e999,"exclusiveMinimum":true}}}`,
+	`{"type":"object","properties":{"t":{"type":"array","prefixItems":[{"type":"string"},{"$ref":"#"}],"items":false}}}`,
+	`{"type":"object","properties":{"u":{"type":"string","oneOf":[{"const":"a"},{"pattern":"(?=b)"}],"format":"x"}}}`,
+}
+
+func FuzzLower(f *testing.F) {
+	for _, s := range seeds {
+		for i := range all() {
+			f.Add([]byte(s), byte(i))
+		}
+	}
+	profiles := all()
+	f.Fuzz(func(t *testing.T, src []byte, which byte) {
+		p := profiles[int(which)%len(profiles)]
+		before := string(src)
+		out, report, err := Lower(src, p)
+		if string(src) != before {
+			t.Fatal("the source was changed")
+		}
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Fatalf("%T", err)
+			}
+			return
+		}
+		if len(report.Losses) > maxLosses {
+			return
+		}
+		again, more, err := Lower(out, p)
+		if errors.Is(err, dragoman.ErrTooLarge) {
+			return // the result is at the bound
+		}
+		if err != nil || string(again) != string(out) || len(more.Losses) > 0 {
+			t.Fatalf("%s: %q\nlowered to %q\nand again to %q\n%v %v", p.Name(), src, out, again, more, err)
+		}
+		if v := Check(out, p); v != nil {
+			t.Fatalf("%s: %q\nlowered to %q\nbreaks %v", p.Name(), src, out, v)
+		}
+	})
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		v, err := Compile(src)
+		var e *Error
+		if (v == nil) != (err != nil) || err != nil && !errors.As(err, &e) {
+			t.Fatalf("%v %v", v, err)
+		}
+	})
+}
+
+func FuzzValidate(f *testing.F) {
+	args := []string{`{}`, ``, `{"a":1}`, `{"a":{"a":{"a":[1,"x",null]}},"b":true}`, `[[[]]]`, `{"a":1e99}`, `{"a":1,"a":2}`, `"x"`, `{"t":["a",{}]}`}
+	for i, s := range seeds {
+		f.Add([]byte(s), []byte(args[i%len(args)]))
+	}
+	f.Fuzz(func(t *testing.T, src, args []byte) {
+		v, err := Compile(src)
+		if err != nil {
+			return
+		}
+		err = v.Validate(args)
+		var ve *ValidationError
+		if err != nil && (!errors.As(err, &ve) || len(ve.Violations) == 0 || len(err.Error()) > 4000) {
+			t.Fatalf("%v", err)
+		}
+		out := OmitNulls(src, args)
+		if string(OmitNulls(src, out)) != string(out) {
+			t.Fatalf("OmitNulls is not done after once: %q", out)
+		}
+	})
+}

@@ -1,0 +1,355 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// Lower returns src in the form that p takes, with a report of every change.
+//
+// It never changes src, never panics, and gives the same bytes for the same
+// input. The result is src itself when nothing has to change, which is
+// exactly when the report is empty. Key order, and the text of the author's
+// numbers, strings and data, are kept. Lowering a result again changes
+// nothing.
+//
+// A nil src (or null) means no arguments. The error is an [*Error]: see
+// [ErrInvalid] for its kinds. The report is then what had been found so far.
+func Lower(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
+	if fits(src, &p) {
+		return src, dragoman.Report{}, nil
+	}
+	l := newLowerer(&p)
+	out, err := l.run(src)
+	if err != nil {
+		return nil, l.report, err
+	}
+	if len(l.report.Losses) == 0 {
+		return src, l.report, nil
+	}
+	return out, l.report, nil
+}
+
+// StrictFits reports whether src satisfies p exactly as it is written, so
+// that p's strict flag changes nothing about what the schema means (quirk
+// A25).
+func StrictFits(src json.RawMessage, p Profile) bool {
+	if fits(src, &p) {
+		return true
+	}
+	l := newLowerer(&p)
+	_, err := l.run(src)
+	return err == nil && len(l.report.Losses) == 0
+}
+
+// lowerer does one lowering. The first error sticks; what follows it is
+// without effect.
+type lowerer struct {
+	p      *Profile
+	root   *node
+	res    *resolver
+	report dragoman.Report
+	// copies counts against maxCopies what expanding references adds.
+	copies, maxCopies int
+	err               error
+	// bound holds the schemas whose references are bound.
+	bound map[*node]bool
+	// expanding holds the targets of references that are being expanded.
+	expanding map[*node]bool
+	// rebased says that references are to be written from the root.
+	rebased bool
+	// hoisted says that the root swallowed what it referred to.
+	hoisted bool
+	// optional lists properties that became required and are to admit null.
+	optional []*node
+}
+
+func newLowerer(p *Profile) *lowerer {
+	return &lowerer{p: p, maxCopies: maxExpansion, bound: map[*node]bool{}, expanding: map[*node]bool{}}
+}
+
+func (l *lowerer) run(src []byte) ([]byte, error) {
+	src = l.readable(src)
+	root, ps, err := parse(src, MaxSchemaNodes)
+	if err != nil {
+		return nil, err
+	}
+	l.maxCopies += 2 * ps.nodes
+	for _, n := range ps.repeated {
+		l.lost(dragoman.Dropped, dragoman.Warn, n, "a name stands twice here; the last one counts")
+	}
+	if root = l.rootSchema(root); l.err != nil {
+		return nil, l.err
+	}
+	l.root = root
+	l.repair(root)
+	l.bind()
+	if l.p.rootObject {
+		l.flattenRoot()
+		l.cutLoops() // merging may have put a reference where it leads
+	}
+	l.layDefs()
+	if l.err == nil && l.p.noRecursion {
+		if n := recursive(root); n != nil {
+			l.refuse(n, "the schema contains itself, which this target cannot express")
+		}
+	}
+	if l.err == nil {
+		l.lower(root)
+		l.cutLoops()
+	}
+	for _, n := range l.optional {
+		if l.err == nil {
+			l.admitNull(n)
+		}
+	}
+	if l.p.rootDefs || l.hoisted {
+		l.pruneDefs() // what was expanded may have been a definition's only use
+	}
+	if len(l.report.Losses) > 0 {
+		l.finishRefs()
+	}
+	if l.err == nil {
+		l.checkLimits()
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	w := jsonwire.Writer{Buf: make([]byte, 0, len(src)+len(src)/4)}
+	root.write(&w)
+	if len(w.Buf) > MaxSchemaBytes {
+		return nil, &Error{Reason: fmt.Sprintf("lowered, the schema has %d bytes, more than %d", len(w.Buf), MaxSchemaBytes), Err: dragoman.ErrTooLarge}
+	}
+	return w.Buf, nil
+}
+
+// readable replaces text that is not Unicode, which a provider would refuse
+// or read differently (quirk C17), and reads nothing as no arguments.
+func (l *lowerer) readable(src []byte) []byte {
+	if len(bytes.TrimSpace(src)) == 0 {
+		return l.noArguments()
+	}
+	if string(bytes.TrimSpace(src)) == "null" {
+		return l.noArguments()
+	}
+	if len(src) > MaxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
+		return src
+	}
+	clean, err := jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
+	if err != nil || jsontext.Value(clean).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return src // not JSON at all, or only repeated names: the parser says so
+	}
+	clean, err = jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return src
+	}
+	l.lost(dragoman.Lowered, dragoman.Info, nil, "text that is not Unicode replaced by U+FFFD")
+	return clean
+}
+
+// noArguments is the schema of a tool without one (quirk A20).
+func (l *lowerer) noArguments() []byte {
+	l.lost(dragoman.Synthesised, dragoman.Info, nil, "no schema: an object without properties")
+	if l.p.closed {
+		return []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	return []byte(`{"type":"object","properties":{}}`)
+}
+
+// rootSchema makes the root an object of keywords, or fails.
+func (l *lowerer) rootSchema(root *node) *node {
+	empty := &node{kind: isSchema}
+	switch {
+	case root.kind == isSchema:
+		return root
+	case root.isTrue():
+		if !l.p.rootObject {
+			return root
+		}
+		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes an object without properties")
+		return empty
+	case root.isFalse() && !l.p.rootObject:
+		return root
+	default:
+		l.fail(root, ErrInvalid, "the root must be a JSON object with keywords")
+		return root
+	}
+}
+
+func (l *lowerer) lost(kind dragoman.LossKind, sev dragoman.Severity, at *node, detail string) {
+	switch n := len(l.report.Losses); {
+	case n < maxLosses:
+		path := ""
+		if at != nil {
+			path = at.pointer()
+		}
+		l.report.Add(kind, sev, path, detail)
+	case n == maxLosses:
+		l.report.Add(dragoman.Lowered, dragoman.Serious, "", "more changes than are listed")
+	}
+}
+
+func (l *lowerer) lostf(kind dragoman.LossKind, sev dragoman.Severity, at *node, format string, args ...any) {
+	if len(l.report.Losses) > maxLosses {
+		return
+	}
+	l.lost(kind, sev, at, fmt.Sprintf(format, args...))
+}
+
+func (l *lowerer) fail(at *node, kind error, reason string) {
+	if l.err == nil {
+		l.err = &Error{Pointer: at.pointer(), Reason: reason, Err: kind}
+	}
+}
+
+// refuse says that a strict subset cannot express what the author wrote, and
+// that changing it would change what the tool receives.
+func (l *lowerer) refuse(at *node, reason string) { l.fail(at, dragoman.ErrUnsupported, reason) }
+
+// impossible says that nothing can satisfy a schema.
+func (l *lowerer) impossible(at *node, reason string) {
+	if l.p.closed {
+		l.refuse(at, reason)
+	} else {
+		l.fail(at, ErrInvalid, reason)
+	}
+}
+
+// naming reports a keyword that gives a schema a name of its own.
+func naming(k keyword) bool {
+	return k == kwID || k == kwAnchor || k == kwDynamicAnchor || k == kwRecursiveAnchor
+}
+
+// part copies a schema that is to become part of another one; what it defines
+// for others stays behind.
+func (l *lowerer) part(n *node) *node {
+	c := l.copy(n)
+	c.del(kwDefs)
+	c.del(kwDefinitions)
+	c.del(kwSchema)
+	return c
+}
+
+// copy copies a schema within the node budget. References in the copy mean
+// what they meant; a name is not copied, because it can only mean one schema.
+func (l *lowerer) copy(n *node) *node {
+	if l.copies++; l.copies > l.maxCopies {
+		l.fail(n, dragoman.ErrTooLarge, "expanding its references makes the schema too large")
+	}
+	if l.err != nil {
+		return &node{kind: isSchema}
+	}
+	c := *n
+	c.members = make([]member, 0, len(n.members))
+	for _, m := range n.members {
+		if n.kind == isSchema && naming(m.kw) {
+			continue
+		}
+		if m.val.kind != isData {
+			m.val = l.copy(m.val)
+		}
+		c.members = append(c.members, m)
+	}
+	if n.list != nil {
+		c.list = make([]*node, len(n.list))
+		for i, e := range n.list {
+			c.list[i] = l.copy(e)
+		}
+	}
+	return &c
+}
+
+// bind finds what every reference means, and drops those that mean nothing.
+func (l *lowerer) bind() {
+	l.res = newResolver(l.root)
+	l.bindBelow(l.root)
+	l.unbase()
+	l.cutLoops()
+}
+
+// cutLoops drops references that lead back to themselves.
+func (l *lowerer) cutLoops() {
+	for range 100 {
+		n := loop(l.root)
+		if n == nil {
+			return
+		}
+		l.lost(dragoman.Dropped, dragoman.Serious, n.get(kwRef), "the reference leads back to itself and says nothing")
+		n.ref = nil
+		n.del(kwRef)
+	}
+	l.fail(l.root, dragoman.ErrTooLarge, "too many references that lead back to themselves")
+}
+
+// unbase drops $id below the root where there are references: it would move
+// what they are relative to, which not every API follows. They are written
+// from the root then.
+func (l *lowerer) unbase() {
+	if len(l.targets(true)) == 0 {
+		return
+	}
+	l.root.walk(func(n *node) {
+		id := n.get(kwID)
+		if text, _ := id.str(); n == l.root || text == "" || text[0] == '#' {
+			return
+		}
+		l.lost(dragoman.Dropped, dragoman.Info, id, "$id below the root; references are written from the root")
+		n.del(kwID)
+		l.rebased = true
+	})
+}
+
+// bindBelow binds the references in from, and in what they lead to, which may
+// be a place that was not read as a schema so far.
+func (l *lowerer) bindBelow(from *node) {
+	var leads []*node
+	from.walk(func(n *node) {
+		l.bound[n] = true
+		if n.kind != isSchema {
+			return
+		}
+		if l.p.whitelist && !n.has(kwRef) {
+			l.plainRef(n)
+		}
+		ref := n.get(kwRef)
+		if ref == nil || n.ref != nil {
+			return
+		}
+		text, _ := ref.str()
+		if n.ref = l.res.resolve(n, text); n.ref != nil {
+			leads = append(leads, n.ref)
+			return
+		}
+		l.lostf(dragoman.Dropped, dragoman.Serious, ref, "the reference %.100q does not lead into this schema", text)
+		n.del(kwRef)
+		if text != "" {
+			l.note(n, "see "+text)
+		}
+	})
+	for _, n := range leads {
+		if !l.bound[n] {
+			l.repair(n)
+			l.bindBelow(n)
+		}
+	}
+}
+
+// plainRef writes the two dynamic kinds of reference as the plain one that
+// they are in a document that nobody extends.
+func (l *lowerer) plainRef(n *node) {
+	for _, k := range [...]keyword{kwDynamicRef, kwRecursiveRef} {
+		if v := n.get(k); v != nil {
+			l.lostf(dragoman.Renamed, dragoman.Info, v, "%s becomes $ref", keywords[k].name)
+			n.del(k)
+			n.set(kwRef, v)
+			return
+		}
+	}
+}

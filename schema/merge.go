@@ -1,0 +1,262 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// inline replaces n's $ref by what it means: n's own keywords stay and win
+// over the target's (quirk A4). The target is copied, never moved.
+func (l *lowerer) inline(n *node) {
+	seen := 0
+	for n.ref != nil && l.err == nil {
+		target := n.ref
+		n.del(kwRef)
+		n.ref = nil
+		if seen++; seen > 100 {
+			l.fail(n, dragoman.ErrTooLarge, "a chain of references is too long")
+			return
+		}
+		if target.kind == isBool {
+			if target.isFalse() {
+				l.impossible(n, "the reference leads to a schema that nothing satisfies")
+			}
+			return
+		}
+		// What the reference stood beside outweighs what it leads to.
+		own := n.members
+		c := l.part(target)
+		n.members, n.ref = c.members, c.ref
+		l.merge(n, &node{kind: isSchema, members: own, parent: n.parent, token: n.token}, true)
+	}
+}
+
+// merge adds what src says to dst, as if both stood in one allOf: properties
+// and required names are united, types intersected, and where two scalars
+// differ src wins (quirk A6). With prefer, src's annotations win too; else
+// dst keeps its own.
+func (l *lowerer) merge(dst, src *node, prefer bool) {
+	if l.err != nil {
+		return
+	}
+	if src.ref != nil && dst.ref != nil && src.ref != dst.ref {
+		l.inline(src)
+	}
+	if src.ref != nil && dst.ref == nil {
+		dst.ref = src.ref
+	}
+	for _, m := range src.members {
+		have := dst.get(m.kw)
+		if m.kw == kwOther {
+			have = dst.name(m.key)
+		}
+		if have == nil {
+			dst.members = append(dst.members, m)
+			continue
+		}
+		switch m.kw {
+		case kwProperties, kwPatternProperties, kwDependentSchemas:
+			l.mergeMaps(have, m.val, prefer)
+		case kwRequired:
+			names := dst.required()
+			for _, r := range src.required() {
+				if !slices.Contains(names, r) {
+					names = append(names, r)
+				}
+			}
+			dst.set(kwRequired, stringsOf(names).at(have))
+		case kwType:
+			l.mergeTypes(dst, src)
+		case kwEnum:
+			l.mergeEnums(dst, have, m.val)
+		case kwAdditionalProperties:
+			if have.anything() || m.val.isFalse() {
+				dst.set(m.kw, m.val)
+			} else if have.kind == isSchema && m.val.kind == isSchema {
+				l.merge(have, m.val, prefer)
+			}
+		case kwItems:
+			if have.kind == isSchema && m.val.kind == isSchema {
+				l.merge(have, m.val, prefer)
+			} else if have.anything() {
+				dst.set(m.kw, m.val)
+			}
+		case kwAllOf:
+			have.list = append(have.list, m.val.list...)
+		case kwAnyOf, kwOneOf:
+			if !sameText(have, m.val) {
+				// Both must hold, which allOf says exactly.
+				s := (&node{kind: isSchema}).at(m.val)
+				s.set(m.kw, m.val)
+				if a := dst.get(kwAllOf); a != nil {
+					a.list = append(a.list, s)
+				} else {
+					dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
+				}
+			}
+		default:
+			switch {
+			case bytes.Equal(have.text(), m.val.text()):
+			case annotation(m.kw):
+				if prefer && m.kw != kwOther {
+					dst.set(m.kw, m.val)
+				}
+			default:
+				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "%s stands twice in what is merged; the later one is kept", m.key)
+				dst.set(m.kw, m.val)
+			}
+		}
+	}
+}
+
+func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
+	for _, m := range src.members {
+		have := dst.name(m.key)
+		switch {
+		case have == nil:
+			dst.members = append(dst.members, m)
+		case have.kind == isSchema && m.val.kind == isSchema:
+			if !sameText(have, m.val) {
+				l.both(have, m.val, prefer)
+			}
+		case have.anything() || m.val.isFalse():
+			i := slices.IndexFunc(dst.members, func(o member) bool { return o.key == m.key })
+			dst.members[i].val = m.val
+		}
+	}
+}
+
+// both makes one property satisfy two schemas: merged where the target has no
+// allOf, else both kept, which is exact.
+func (l *lowerer) both(have, add *node, prefer bool) {
+	if l.p.mergeAllOf || annotationsOnly(have) || annotationsOnly(add) {
+		l.merge(have, add, prefer)
+		return
+	}
+	first := *have
+	*have = node{kind: isSchema, parent: first.parent, token: first.token}
+	have.set(kwAllOf, (&node{kind: isList, list: []*node{&first, add}}).at(have))
+}
+
+func annotationsOnly(n *node) bool {
+	return !slices.ContainsFunc(n.members, func(m member) bool { return !annotation(m.kw) })
+}
+
+func (l *lowerer) mergeTypes(dst, src *node) {
+	a, b := dst.types(), src.types()
+	var both []string
+	for _, t := range a {
+		switch {
+		case slices.Contains(b, t), t == "integer" && slices.Contains(b, "number"):
+			both = append(both, t)
+		case t == "number" && slices.Contains(b, "integer"):
+			both = append(both, "integer")
+		}
+	}
+	if len(both) == 0 {
+		l.lostf(dragoman.Lowered, dragoman.Serious, src.get(kwType), "types %v and %v exclude each other; the later ones are kept", a, b)
+		both = b
+	}
+	if !slices.Equal(both, a) {
+		dst.setTypes(both)
+	}
+}
+
+func (l *lowerer) mergeEnums(dst, have, add *node) {
+	a, b := elements(have), elements(add)
+	both := slices.DeleteFunc(slices.Clone(a), func(v []byte) bool {
+		return !slices.ContainsFunc(b, func(o []byte) bool { return bytes.Equal(o, v) })
+	})
+	switch {
+	case len(both) == len(a):
+	case len(both) == 0:
+		l.lost(dragoman.Lowered, dragoman.Serious, add, "two lists of values exclude each other; the later one is kept")
+		dst.set(kwEnum, add)
+	default:
+		dst.set(kwEnum, arrayOf(both).at(have))
+	}
+}
+
+// mergeAllOf writes n's allOf into n itself. It returns the references that
+// it marked as being expanded.
+func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
+	for range 100 {
+		all := n.get(kwAllOf)
+		if all == nil || l.err != nil {
+			return expanding
+		}
+		n.del(kwAllOf)
+		if len(all.list) == 1 && all.list[0].ref != nil && len(all.list[0].members) == 1 && n.ref == nil && annotationsOnly(n) {
+			n.ref = all.list[0].ref
+			n.set(kwRef, all.list[0].get(kwRef))
+			l.lost(dragoman.Lowered, dragoman.Info, all, "allOf of one reference becomes the reference")
+			continue
+		}
+		if n.ref != nil {
+			l.inline(n)
+		}
+		for _, m := range all.list {
+			switch {
+			case m.isFalse():
+				l.impossible(m, "nothing satisfies false")
+			case m.kind == isSchema:
+				m = l.part(m)
+				switch t := m.ref; {
+				case t == nil:
+				case l.expanding[t]:
+					l.lost(dragoman.Dropped, dragoman.Serious, m, "a recursive reference in allOf cannot be merged")
+					m.ref = nil
+					m.del(kwRef)
+				default:
+					l.expanding[t] = true
+					expanding = append(expanding, t)
+					l.inline(m)
+				}
+				l.merge(n, m, false)
+			}
+		}
+		l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into one", len(all.list))
+	}
+	l.fail(n, dragoman.ErrTooLarge, "allOf is nested too deeply")
+	return expanding
+}
+
+// requiredOnly reports a branch that adds nothing but required names.
+func requiredOnly(n *node) bool {
+	if n.kind != isSchema || n.ref != nil || !n.has(kwRequired) {
+		return false
+	}
+	for _, m := range n.members {
+		if m.kw != kwRequired && !annotation(m.kw) && !(m.kw == kwType && slices.Equal(n.types(), []string{"object"})) {
+			return false
+		}
+	}
+	return true
+}
+
+// alternatives tells a union's branches by the names they require.
+func alternatives(branches []*node) string {
+	var sets []string
+	for _, b := range branches {
+		if names := b.required(); len(names) > 0 {
+			sets = append(sets, strings.Join(names, " + "))
+		}
+	}
+	return cut("one of: "+strings.Join(sets, " | "), 2*maxNote)
+}
+
+// dropRequiredUnion drops a union whose branches only add required names,
+// and tells the choice instead (quirk A5).
+func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
+	u := n.get(k)
+	if u == nil || u.kind != isList || slices.ContainsFunc(u.list, func(b *node) bool { return !requiredOnly(b) }) {
+		return false
+	}
+	n.del(k)
+	l.note(n, alternatives(u.list))
+	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
+	return true
+}

@@ -1,0 +1,284 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// lower makes one schema, and all below it, obey the profile. The root's own
+// rules have been applied before.
+func (l *lowerer) lower(n *node) {
+	if l.err != nil {
+		return
+	}
+	p := l.p
+	if n.kind == isBool {
+		if p.typed {
+			l.refuse(n, "true and false are schemas without a type, which this target does not take")
+		}
+		return
+	}
+	for range 100 {
+		if p.mergeAllOf {
+			defer l.expanded(l.mergeAllOf(n))
+		}
+		if n.ref == nil || !p.bareRefs || l.err != nil {
+			break
+		}
+		target := n.ref
+		if l.bareRef(n) {
+			break
+		}
+		l.expanding[target] = true
+		defer delete(l.expanding, target)
+	}
+	if n.ref != nil {
+		l.lowerChildren(n)
+		return
+	}
+	l.hoistConditions(n)
+	if p.anyOfOnly && l.lowerUnion(n) {
+		l.keepAllowed(n)
+		l.lowerChildren(n)
+		return
+	}
+	l.widenTuple(n)
+	if p.typed {
+		l.addType(n)
+		l.dropForeign(n)
+	}
+	if n.hasType("object") {
+		l.lowerObject(n)
+	}
+	if n.hasType("array") && p.arrayItems && !n.has(kwItems) && l.err == nil {
+		if p.typed {
+			l.refuse(n, "an array without items takes anything, which this target cannot express")
+			return
+		}
+		l.lost(dragoman.Synthesised, dragoman.Info, n, "items added: an array must have them")
+		n.set(kwItems, &node{kind: isSchema})
+	}
+	l.keepAllowed(n)
+	l.lowerChildren(n)
+}
+
+// expanded unmarks references that were being expanded.
+func (l *lowerer) expanded(targets []*node) {
+	for _, t := range targets {
+		delete(l.expanding, t)
+	}
+}
+
+func (l *lowerer) lowerChildren(n *node) {
+	for _, m := range n.members {
+		switch {
+		case m.kw == kwAdditionalProperties && m.val.isFalse():
+		case m.val.kind == isMap, m.val.kind == isList:
+			m.val.entries(l.lower)
+		case schemaShaped(m.kw):
+			l.lower(m.val)
+		}
+	}
+}
+
+// bareRef lets a reference stand alone: what stood beside it goes into the
+// description, or outside of a union around it (quirk A4). It returns false
+// when the reference had to be replaced by what it means.
+func (l *lowerer) bareRef(n *node) bool {
+	if len(n.members) == 1 {
+		return true
+	}
+	expand := false
+	for _, m := range slices.Clone(n.members) {
+		switch {
+		case m.kw == kwRef:
+		case m.kw == kwType && sameTypes(n, n.ref):
+			l.lost(dragoman.Dropped, dragoman.Info, m.val, "the reference says the same type")
+			n.del(kwType)
+		case annotation(m.kw), !l.p.takes(m.kw):
+			if !l.p.takes(m.kw) {
+				l.remove(n, m)
+				l.tell(n, m, "not taken by this target")
+			}
+		case l.expanding[n.ref]:
+			l.remove(n, m)
+			l.tell(n, m, "cannot stand beside a recursive reference")
+		default:
+			expand = true
+		}
+	}
+	if expand {
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means, because constraints stand beside it")
+		l.inline(n)
+		return false
+	}
+	if len(n.members) > 1 {
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "nothing may stand beside a reference: wrapped in anyOf")
+		l.wrapAnyOf(n)
+	}
+	return true
+}
+
+func sameTypes(n, target *node) bool {
+	have := target.types()
+	return have != nil && slices.Equal(have, n.types())
+}
+
+// remove takes out one member, by name.
+func (l *lowerer) remove(n *node, m member) {
+	n.members = slices.DeleteFunc(slices.Clone(n.members), func(o member) bool { return o.key == m.key })
+}
+
+// hoistConditions makes properties that only a condition declares known to
+// the object, as optional ones; the condition itself is told (quirk A41).
+func (l *lowerer) hoistConditions(n *node) {
+	var parts []*node
+	for _, k := range [...]keyword{kwThen, kwElse, kwDependentSchemas, kwDependencies} {
+		v := n.get(k)
+		switch {
+		case v == nil || l.p.takes(k):
+		case v.kind == isMap:
+			v.entries(func(s *node) { parts = append(parts, s) })
+		case v.kind == isSchema:
+			parts = append(parts, v)
+		}
+	}
+	for _, part := range parts {
+		if part.kind != isSchema {
+			continue
+		}
+		part = l.copy(part)
+		if part.ref != nil {
+			l.inline(part)
+		}
+		add := part.get(kwProperties)
+		if add == nil || add.kind != isMap {
+			continue
+		}
+		props := n.get(kwProperties)
+		if props == nil {
+			props = &node{kind: isMap}
+			n.set(kwProperties, props)
+		}
+		for _, m := range add.members {
+			if props.name(m.key) == nil && m.val.kind == isSchema {
+				l.lostf(dragoman.Moved, dragoman.Warn, m.val, "property %.60q stands in a condition; declared as optional", m.key)
+				props.members = append(props.members, m)
+			}
+		}
+	}
+}
+
+// lowerUnion writes oneOf as anyOf and lets nothing but annotations stand
+// beside it (quirk A7). It reports whether n is a union.
+func (l *lowerer) lowerUnion(n *node) bool {
+	if one := n.get(kwOneOf); one != nil && !l.dropRequiredUnion(n, kwOneOf) {
+		n.del(kwOneOf)
+		if anyOf := n.get(kwAnyOf); anyOf != nil {
+			l.lost(dragoman.Lowered, dragoman.Warn, one, "oneOf and anyOf combined into one anyOf")
+			anyOf.list = append(anyOf.list, one.list...)
+		} else {
+			l.lost(dragoman.Lowered, dragoman.Info, one, "oneOf becomes anyOf")
+			n.set(kwAnyOf, one)
+		}
+	}
+	u := n.get(kwAnyOf)
+	if u == nil || l.dropRequiredUnion(n, kwAnyOf) {
+		return false
+	}
+	u.list = slices.DeleteFunc(u.list, func(b *node) bool {
+		if b.isFalse() {
+			l.lost(dragoman.Dropped, dragoman.Info, b, "a branch that nothing satisfies")
+		}
+		return b.isFalse()
+	})
+	if len(u.list) == 0 {
+		l.refuse(u, "no branch can be satisfied")
+		return true
+	}
+	beside := &node{kind: isSchema, parent: n.parent, token: n.token}
+	for _, m := range n.members {
+		if m.kw != kwAnyOf && !annotation(m.kw) {
+			beside.members = append(beside.members, m)
+		}
+	}
+	if len(beside.members) == 0 {
+		return true
+	}
+	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.kw != kwAnyOf && !annotation(m.kw) })
+	if len(beside.members) == 1 && beside.has(kwType) && !slices.ContainsFunc(u.list, func(b *node) bool { return !within(b, beside.types()) }) {
+		l.lost(dragoman.Dropped, dragoman.Info, beside.get(kwType), "every branch names its type")
+		return true
+	}
+	l.lost(dragoman.Lowered, dragoman.Info, u, "what stood beside anyOf is written into each branch")
+	for _, b := range u.list {
+		own := l.copy(beside)
+		if b.kind == isSchema {
+			l.merge(own, b, true)
+		}
+		b.kind, b.raw, b.members, b.ref = isSchema, nil, own.members, own.ref
+	}
+	return true
+}
+
+// within reports that b names its types, all among the given ones.
+func within(b *node, types []string) bool {
+	have := b.types()
+	if have == nil && b.ref != nil {
+		have = b.ref.types()
+	}
+	return have != nil && !slices.ContainsFunc(have, func(t string) bool { return !slices.Contains(types, t) })
+}
+
+// widenTuple writes a tuple as an array whose items may be any of its
+// positions, of the tuple's length (quirk A15).
+func (l *lowerer) widenTuple(n *node) {
+	pre := n.get(kwPrefixItems)
+	if pre == nil || l.p.takes(kwPrefixItems) {
+		return
+	}
+	n.del(kwPrefixItems)
+	kinds := slices.Clone(pre.list)
+	rest := n.get(kwItems)
+	open := rest != nil && !rest.isFalse()
+	if open {
+		kinds = append(kinds, rest)
+	}
+	var forms []*node
+	for _, k := range kinds {
+		if !slices.ContainsFunc(forms, func(f *node) bool { return sameText(f, k) }) {
+			forms = append(forms, k)
+		}
+	}
+	items := forms[0]
+	if len(forms) > 1 {
+		items = (&node{kind: isSchema}).at(pre)
+		items.set(kwAnyOf, (&node{kind: isList, list: forms}).at(pre))
+	}
+	n.set(kwItems, items)
+	size := itoa(len(pre.list))
+	if !n.has(kwMinItems) {
+		n.set(kwMinItems, data(size).at(pre))
+	}
+	if !open && !n.has(kwMaxItems) {
+		n.set(kwMaxItems, data(size).at(pre))
+	}
+	l.lostf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
+}
+
+// addType names the type of a schema that left it open, where its keywords
+// tell (quirks A28, A48).
+func (l *lowerer) addType(n *node) {
+	if n.has(kwType) {
+		return
+	}
+	types := inferTypes(n)
+	if types == nil {
+		l.refuse(n, "a schema without a type takes anything, which this target cannot express")
+		return
+	}
+	l.lostf(dragoman.Synthesised, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
+	n.setTypes(types)
+}

@@ -1,0 +1,103 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// OmitNulls leaves out the nulls that a strict target made the model write:
+// members that src declares as optional and that do not take null (quirk
+// A26). It returns args itself when there is none, or when either text is not
+// what it should be; validation says so then.
+func OmitNulls(src, args json.RawMessage) json.RawMessage {
+	root, _, err := parse(src, MaxSchemaNodes)
+	if err != nil || len(args) > MaxArgumentBytes || jsonwire.Check(args) != nil {
+		return args
+	}
+	l := newLowerer(&Profile{})
+	l.root = root
+	l.bind()
+	if l.err != nil {
+		return args
+	}
+	o := omitter{r: jsonwire.NewReader(args)}
+	o.value([]*node{root}, 0)
+	if o.dropped == 0 || o.r.End() != nil {
+		return args
+	}
+	return o.w.Buf
+}
+
+type omitter struct {
+	r       *jsonwire.Reader
+	w       jsonwire.Writer
+	dropped int
+}
+
+// value copies one value, described by all of the schemas.
+func (o *omitter) value(schemas []*node, depth int) {
+	schemas = together(schemas)
+	k := o.r.Kind()
+	switch {
+	case len(schemas) == 0 || depth > MaxArgumentDepth || k != '{' && k != '[':
+		o.w.Raw(o.r.Raw())
+	case k == '[':
+		o.w.BeginArray()
+		for range o.r.Array() {
+			var below []*node
+			for _, s := range schemas {
+				s.forItem(func(n *node) { below = append(below, n) })
+			}
+			o.value(below, depth+1)
+		}
+		o.w.EndArray()
+	default:
+		o.w.BeginObject()
+		for key := range o.r.Object() {
+			name := string(key)
+			below, required := declared(schemas, name)
+			if o.r.Kind() == 'n' && len(below) > 0 && !required && !slices.ContainsFunc(below, func(n *node) bool { return nullable(n, 0) }) {
+				o.r.Skip()
+				o.dropped++
+				continue
+			}
+			o.w.QuotedKey(name)
+			o.value(below, depth+1)
+		}
+		o.w.EndObject()
+	}
+}
+
+// together adds the schemas that hold for the same value.
+func together(schemas []*node) []*node {
+	var out []*node
+	for _, s := range schemas {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	for i := 0; i < len(out) && len(out) < 256; i++ {
+		out[i].inPlace(func(n *node) {
+			if n.kind == isSchema && !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		})
+	}
+	return out
+}
+
+// declared returns what the schemas say about a property, and whether one of
+// them requires it.
+func declared(schemas []*node, name string) (below []*node, required bool) {
+	for _, s := range schemas {
+		if p := s.get(kwProperties); p != nil && p.kind == isMap {
+			if v := p.name(name); v != nil && v.kind == isSchema {
+				below = append(below, v)
+			}
+		}
+		required = required || slices.Contains(s.required(), name)
+	}
+	return below, required
+}

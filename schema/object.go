@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// subject names the types that a keyword is about; empty means all.
+func subject(k keyword) string {
+	switch k {
+	case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties,
+		kwPropertyNames, kwDependentRequired, kwDependentSchemas, kwUnevaluatedProperties:
+		return "object"
+	case kwItems, kwPrefixItems, kwAdditionalItems, kwMinItems, kwMaxItems, kwUniqueItems, kwContains, kwMinContains,
+		kwMaxContains, kwUnevaluatedItems:
+		return "array"
+	case kwMinLength, kwMaxLength, kwPattern, kwContentEncoding, kwContentMediaType, kwContentSchema:
+		return "string"
+	case kwMinimum, kwMaximum, kwExclusiveMinimum, kwExclusiveMaximum, kwMultipleOf:
+		return "number"
+	default:
+		return ""
+	}
+}
+
+// dropForeign drops keywords about types that the value cannot have (quirk
+// A19).
+func (l *lowerer) dropForeign(n *node) {
+	types := n.types()
+	n.members = slices.DeleteFunc(n.members, func(m member) bool {
+		about := subject(m.kw)
+		if about == "" || slices.Contains(types, about) || about == "number" && slices.Contains(types, "integer") {
+			return false
+		}
+		l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s says nothing about type %s", m.key, strings.Join(types, ", "))
+		return true
+	})
+}
+
+// lowerObject closes an object and completes its required names, where the
+// profile demands it.
+func (l *lowerer) lowerObject(n *node) {
+	p := l.p
+	if !p.closed {
+		return
+	}
+	props := n.get(kwProperties)
+	declared := props != nil && len(props.members) > 0
+	l.closeObject(n, declared)
+	if l.err != nil {
+		return
+	}
+	if props == nil {
+		l.lost(dragoman.Synthesised, dragoman.Info, n, "empty properties added")
+		props = &node{kind: isMap}
+		n.set(kwProperties, props)
+	}
+	props.members = slices.DeleteFunc(props.members, func(m member) bool {
+		if m.val.isFalse() {
+			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
+		}
+		return m.val.isFalse()
+	})
+	l.completeRequired(n, props)
+}
+
+func (l *lowerer) closeObject(n *node, declared bool) {
+	if pp := n.get(kwPatternProperties); pp != nil && len(pp.members) > 0 {
+		l.refuse(pp, "patternProperties is a free-form map, which this target would always leave empty; send the tool without strict")
+		return
+	}
+	ap := n.get(kwAdditionalProperties)
+	switch {
+	case ap != nil && ap.isFalse():
+		return
+	case ap == nil && (declared || n == l.root):
+		l.lost(dragoman.Synthesised, dragoman.Info, n, "additionalProperties: false added; other properties are no longer taken")
+	case ap != nil && ap.anything() && declared:
+		l.lost(dragoman.Lowered, dragoman.Warn, ap, "other properties are no longer taken")
+	default:
+		l.refuse(n, "a free-form map, which this target would always leave empty; send the tool without strict")
+		return
+	}
+	n.set(kwAdditionalProperties, &node{kind: isBool, raw: []byte("false")})
+}
+
+// completeRequired keeps the names that exist (quirk A18) and adds the
+// others where all are demanded; those become nullable, and null means
+// absent (quirk A26).
+func (l *lowerer) completeRequired(n, props *node) {
+	have := n.required()
+	known := make(map[string]bool, len(props.members))
+	for _, m := range props.members {
+		known[m.key] = true
+	}
+	names := make([]string, 0, len(have))
+	required := make(map[string]bool, len(have))
+	for _, r := range have {
+		if known[r] {
+			names = append(names, r)
+			required[r] = true
+		} else {
+			l.lostf(dragoman.Dropped, dragoman.Info, n.get(kwRequired), "required names %.60q, which is no property", r)
+		}
+	}
+	if l.p.allRequired {
+		for _, m := range props.members {
+			if !required[m.key] {
+				l.lostf(dragoman.Lowered, dragoman.Warn, m.val, "property %.60q was optional: required now, and null means absent", m.key)
+				names = append(names, m.key)
+				l.optional = append(l.optional, m.val)
+			}
+		}
+	}
+	switch {
+	case slices.Equal(names, have):
+	case len(names) == 0:
+		n.del(kwRequired)
+	default:
+		n.set(kwRequired, stringsOf(names))
+	}
+}

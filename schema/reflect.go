@@ -1,0 +1,398 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// For writes the schema of T, which must be a struct or a map with string
+// keys. See [FromType].
+func For[T any]() (json.RawMessage, error) { return FromType(reflect.TypeFor[T]()) }
+
+// FromType writes the schema of the JSON that a Go type takes.
+//
+// Names come from json tags, in the order of the fields. A field is required
+// unless its tag says omitempty or omitzero. Tags say more:
+//
+//	doc:"free text, with commas"                         the description
+//	jsonschema:"enum=a,enum=b" or "minimum=1,maximum=9"  constraints
+//
+// The keys of a jsonschema tag are title, description, required, nullable,
+// default, example and, by type, enum, format, pattern, minLength, maxLength,
+// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minItems,
+// maxItems and uniqueItems; a comma in a value is written \\, and "-" leaves
+// the field out. On a list, keys of its items go to the items. A tag that is
+// malformed, unknown, or does not fit the field's type is an error.
+//
+// Structs take no other properties. time.Time is a date-time, []byte is
+// base64 text, json.RawMessage and any are any JSON, struct{} is no
+// arguments, and a type that contains itself becomes a reference. Types that
+// JSON cannot fill are errors. The result passes [Compile].
+func FromType(t reflect.Type) (out json.RawMessage, err error) {
+	if t == nil {
+		return nil, fmt.Errorf("%w: no type", ErrInvalid)
+	}
+	defer func() {
+		// A type may bring its own schema method, which we do not trust.
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("%w: %v: %v", ErrInvalid, t, r)
+		}
+	}()
+	for t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Struct && leafOf(t) == nil:
+	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && leafOf(t) == nil:
+	default:
+		return nil, fmt.Errorf("%w: %v: arguments are a struct or a map with string keys", ErrInvalid, t)
+	}
+	ins := inspector{seen: map[reflect.Type]bool{}}
+	if err := ins.inspect(t, t.String(), nil); err != nil {
+		return nil, err
+	}
+	names := namer{}
+	r := jsonschema.Reflector{
+		Anonymous:     true,
+		Mapper:        leafOf,
+		Namer:         names.name,
+		LookupComment: docTag,
+	}
+	raw, err := json.Marshal(r.ReflectFromType(t))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v: %v", ErrInvalid, t, err)
+	}
+	out, err = tidy(raw)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %v: %w", t, err)
+	}
+	if _, err := Compile(out); err != nil {
+		return nil, fmt.Errorf("schema of %v: %w", t, err)
+	}
+	return out, nil
+}
+
+// docTag is how the reflector asks for a field's description.
+func docTag(t reflect.Type, field string) string {
+	if field == "" || t.Kind() != reflect.Struct {
+		return ""
+	}
+	f, ok := t.FieldByName(field)
+	if !ok {
+		return ""
+	}
+	return f.Tag.Get("doc")
+}
+
+// namer gives every type its own name for $defs, also when two packages use
+// the same word.
+type namer struct {
+	names map[reflect.Type]string
+	taken map[string]bool
+}
+
+func (n *namer) name(t reflect.Type) string {
+	if t.Name() == "" {
+		return ""
+	}
+	if name, ok := n.names[t]; ok {
+		return name
+	}
+	if n.names == nil {
+		n.names, n.taken = map[reflect.Type]string{}, map[string]bool{}
+	}
+	base := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		default:
+			return '_'
+		}
+	}, t.Name()), "_")
+	name := base
+	for i := 2; n.taken[name]; i++ {
+		name = base + "_" + itoa(i)
+	}
+	n.names[t], n.taken[name] = name, true
+	return name
+}
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	numberType   = reflect.TypeFor[json.Number]()
+	bigIntType   = reflect.TypeFor[big.Int]()
+	urlType      = reflect.TypeFor[url.URL]()
+	jsonReader   = reflect.TypeFor[json.Unmarshaler]()
+	textReader   = reflect.TypeFor[encoding.TextUnmarshaler]()
+	selfDescribe = reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()
+)
+
+// leafOf returns the schema of a type whose JSON its fields do not tell; nil
+// for all others.
+func leafOf(t reflect.Type) *jsonschema.Schema {
+	p := reflect.PointerTo(t)
+	switch {
+	case t.Implements(selfDescribe):
+		return nil
+	case t == timeType:
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t == numberType:
+		return &jsonschema.Schema{Type: "number"}
+	case t == bigIntType:
+		return &jsonschema.Schema{Type: "integer"}
+	case t == rawType:
+		return &jsonschema.Schema{}
+	case t.Kind() == reflect.Interface:
+		return nil
+	case p.Implements(jsonReader):
+		return &jsonschema.Schema{} // only its own code knows
+	case p.Implements(textReader):
+		return &jsonschema.Schema{Type: "string"}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+	default:
+		return nil
+	}
+}
+
+// inspector walks a type before the reflector does, to find what that would
+// silently get wrong or not survive.
+type inspector struct {
+	seen map[reflect.Type]bool
+}
+
+func typeError(path, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, path, fmt.Sprintf(format, args...))
+}
+
+func (ins *inspector) inspect(t reflect.Type, path string, pointers []reflect.Type) error {
+	if t == urlType {
+		return typeError(path, "url.URL is not read from a string by encoding/json; use string")
+	}
+	if leafOf(t) != nil || t.Implements(selfDescribe) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
+		return typeError(path, "%v cannot be read from JSON", t)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return typeError(path, "%v: JSON does not tell which type to fill; use any or a struct", t)
+		}
+		return nil
+	case reflect.Pointer:
+		if slices.Contains(pointers, t) {
+			return typeError(path, "%v points to itself", t)
+		}
+		return ins.inspect(t.Elem(), path, append(pointers, t))
+	case reflect.Slice, reflect.Array:
+		if ins.again(t) {
+			return nil
+		}
+		return ins.inspect(t.Elem(), path+"[]", nil)
+	case reflect.Map:
+		if ins.again(t) {
+			return nil
+		}
+		switch k := t.Key(); k.Kind() {
+		case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		default:
+			if !k.Implements(textReader) && !reflect.PointerTo(k).Implements(textReader) {
+				return typeError(path, "%v is no key of a JSON object", k)
+			}
+		}
+		return ins.inspect(t.Elem(), path+"[]", nil)
+	case reflect.Struct:
+		if ins.again(t) {
+			return nil
+		}
+		return ins.fields(t, path, map[string]string{}, []reflect.Type{t})
+	default:
+		return nil
+	}
+}
+
+func (ins *inspector) again(t reflect.Type) bool {
+	if t.Name() == "" {
+		return false // an unnamed type ends in a named one or in itself never
+	}
+	if ins.seen[t] {
+		return true
+	}
+	ins.seen[t] = true
+	return false
+}
+
+// fields inspects a struct and what it embeds, whose names are its own.
+func (ins *inspector) fields(t reflect.Type, path string, names map[string]string, embedding []reflect.Type) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := path + "." + f.Name
+		tag, tagged := f.Tag.Lookup("json")
+		name, opts, _ := strings.Cut(tag, ",")
+		if tag == "-" {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			e := f.Type
+			if e.Kind() == reflect.Pointer {
+				e = e.Elem()
+			}
+			if e.Kind() == reflect.Struct && leafOf(e) == nil {
+				if slices.Contains(embedding, e) {
+					return typeError(at, "%v embeds itself", e)
+				}
+				if err := ins.fields(e, at, names, append(slices.Clip(embedding), e)); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if !f.IsExported() {
+			if tagged && !f.Anonymous {
+				return typeError(at, "a json tag on a field that is not exported")
+			}
+			continue
+		}
+		if name == "-" || strings.ContainsAny(name, `"\`) {
+			return typeError(at, "the name %q cannot be used", name)
+		}
+		if slices.Contains(strings.Split(opts, ","), "inline") {
+			return typeError(at, "json option inline is not supported; embed the struct")
+		}
+		if _, ok := f.Tag.Lookup("jsonschema_extras"); ok {
+			return typeError(at, "jsonschema_extras is not supported")
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if f.Tag.Get("jsonschema") == "-" {
+			continue
+		}
+		if other, ok := names[name]; ok {
+			return typeError(at, "the name %q is taken by %s", name, other)
+		}
+		names[name] = at
+		if err := ins.inspect(f.Type, at, nil); err != nil {
+			return err
+		}
+		if err := checkTag(f, opts); err != nil {
+			return typeError(at, "%v", err)
+		}
+	}
+	return nil
+}
+
+// tidy makes the reflector's document a plain schema: the root in place of a
+// reference to it, definitions that are used once written where they are
+// used, and the keywords in an order that reads well.
+func tidy(raw []byte) ([]byte, error) {
+	root, _, err := parse(raw, MaxSchemaNodes)
+	if err != nil {
+		return nil, err
+	}
+	l := newLowerer(&Profile{})
+	l.root = root
+	root.del(kwSchema)
+	l.bind()
+	if root.ref != nil {
+		l.hoistRoot()
+	}
+	l.pruneDefs()
+	l.inlineOnce()
+	l.pruneDefs()
+	root.walk(func(n *node) {
+		for i, m := range n.members {
+			if m.val.kind == isMap && m.kw == kwProperties {
+				for j, p := range m.val.members {
+					m.val.members[j].val = plainAny(p.val)
+				}
+			}
+			if m.kw == kwItems {
+				n.members[i].val = plainAny(m.val)
+			}
+		}
+		slices.SortStableFunc(n.members, func(a, b member) int { return rank(a.kw) - rank(b.kw) })
+	})
+	l.finishRefs()
+	if l.err != nil {
+		return nil, l.err
+	}
+	var w jsonwire.Writer
+	root.write(&w)
+	return w.Buf, nil
+}
+
+// plainAny writes the schema true as {}, which more readers know.
+func plainAny(n *node) *node {
+	if n.isTrue() {
+		return (&node{kind: isSchema}).at(n)
+	}
+	return n
+}
+
+func rank(k keyword) int {
+	switch k {
+	case kwRef:
+		return 0
+	case kwType:
+		return 1
+	case kwTitle:
+		return 2
+	case kwDescription:
+		return 3
+	case kwProperties:
+		return 5
+	case kwRequired:
+		return 6
+	case kwAdditionalProperties:
+		return 7
+	case kwDefs:
+		return 8
+	default:
+		return 4
+	}
+}
+
+// inlineOnce writes a definition where it is used, when it is used at one
+// place only and does not contain itself.
+func (l *lowerer) inlineOnce() {
+	for l.err == nil {
+		uses := map[*node]int{}
+		l.root.walk(func(n *node) {
+			if n.ref != nil {
+				uses[n.ref]++
+			}
+		})
+		var at *node
+		l.root.walk(func(n *node) {
+			if at == nil && n.ref != nil && n.ref != l.root && uses[n.ref] == 1 && !contains(n.ref, n) {
+				at = n
+			}
+		})
+		if at == nil {
+			return
+		}
+		l.inline(at)
+		l.pruneDefs()
+	}
+}
+
+func contains(outer, inner *node) bool {
+	found := false
+	outer.walk(func(n *node) { found = found || n == inner })
+	return found
+}

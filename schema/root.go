@@ -1,0 +1,231 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// flattenRoot makes the root a plain object: type "object", properties, and
+// no keyword that makes it a choice (quirks A5, A20, A29, H1).
+func (l *lowerer) flattenRoot() {
+	root := l.root
+	if root.ref != nil {
+		l.hoisted = true
+		l.lost(dragoman.Lowered, dragoman.Info, root.get(kwRef), "the root's reference is replaced by what it means")
+		l.hoistRoot()
+	}
+	l.flatten(root, 0)
+	for _, k := range [...]keyword{kwEnum, kwConst, kwNot} {
+		if v := root.get(k); v != nil {
+			root.del(k)
+			l.note(root, keywords[k].name+": "+noteValue(v))
+			l.lostf(dragoman.Moved, dragoman.Warn, v, "%s is not allowed at the root; told in the description", keywords[k].name)
+		}
+	}
+	if l.err != nil {
+		return
+	}
+	switch types := root.types(); {
+	case types == nil:
+		if t := inferTypes(root); t != nil && t[0] != "object" {
+			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and arguments are an object; see Wrap")
+			return
+		}
+		l.lost(dragoman.Synthesised, dragoman.Info, root, `type "object" added`)
+		root.setFirst(kwType, dataString("object"))
+	case len(types) == 1 && types[0] == "object":
+		if v := root.get(kwType); v.raw[0] == '[' {
+			l.lost(dragoman.Lowered, dragoman.Info, v, "a list of one type becomes the type")
+			root.setTypes(types)
+		}
+	case slices.Contains(types, "object"):
+		l.lostf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
+		root.setTypes([]string{"object"})
+	default:
+		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and arguments are an object; see Wrap")
+		return
+	}
+	if !root.has(kwProperties) {
+		l.lost(dragoman.Synthesised, dragoman.Info, root, "empty properties added")
+		root.set(kwProperties, &node{kind: isMap})
+	}
+}
+
+// hoistRoot writes what the root refers to into the root. Where the root then
+// is that schema and nothing else, references to it lead to the root.
+func (l *lowerer) hoistRoot() {
+	root, target := l.root, l.root.ref
+	same := target.kind == isSchema && target.ref == nil
+	for _, m := range root.members {
+		switch m.kw {
+		case kwRef, kwDefs, kwDefinitions, kwSchema, kwID, kwComment:
+		default:
+			same = false
+		}
+	}
+	for _, k := range [...]keyword{kwAllOf, kwAnyOf, kwOneOf, kwEnum, kwConst, kwNot, kwDefs, kwDefinitions} {
+		same = same && !target.has(k)
+	}
+	l.inline(root)
+	if same && slices.Equal(root.types(), []string{"object"}) {
+		root.walk(func(n *node) {
+			if n.ref == target {
+				n.ref = root
+			}
+		})
+	}
+}
+
+// flatten removes $ref, allOf, anyOf and oneOf from an object by writing what
+// they say into it. A union becomes the object that has every branch's
+// properties and requires what all of them require.
+func (l *lowerer) flatten(n *node, depth int) {
+	if depth > 64 {
+		l.fail(n, dragoman.ErrTooLarge, "unions and references are nested too deeply")
+	}
+	for range 100 {
+		if l.err != nil {
+			return
+		}
+		switch {
+		case n.ref != nil:
+			l.inline(n)
+		case n.has(kwAllOf):
+			l.flattenAllOf(n, depth)
+		case n.has(kwAnyOf):
+			l.flattenUnion(n, kwAnyOf, depth)
+		case n.has(kwOneOf):
+			l.flattenUnion(n, kwOneOf, depth)
+		default:
+			return
+		}
+	}
+	l.fail(n, dragoman.ErrTooLarge, "unions and references are nested too deeply")
+}
+
+func (l *lowerer) flattenAllOf(n *node, depth int) {
+	all := n.get(kwAllOf)
+	n.del(kwAllOf)
+	for _, m := range all.list {
+		if m.isFalse() {
+			l.fail(m, ErrInvalid, "nothing satisfies false")
+			return
+		}
+		if m.kind != isSchema {
+			continue
+		}
+		m = l.part(m)
+		l.flatten(m, depth+1)
+		l.merge(n, m, false)
+	}
+	l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into the object", len(all.list))
+}
+
+func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
+	if l.dropRequiredUnion(n, k) {
+		return
+	}
+	u := n.get(k)
+	n.del(k)
+	var objects []*node
+	for _, b := range u.list {
+		if b.isTrue() {
+			b = (&node{kind: isSchema}).at(b)
+		}
+		if b.kind != isSchema {
+			l.lost(dragoman.Dropped, dragoman.Warn, b, "a branch that nothing satisfies")
+			continue
+		}
+		c := l.part(b)
+		l.flatten(c, depth+1)
+		if l.err != nil {
+			return
+		}
+		if t := c.types(); t != nil && !slices.Contains(t, "object") {
+			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: arguments are an object", t[0])
+			continue
+		}
+		if t := inferTypes(c); t != nil && !slices.Contains(t, "object") && !c.has(kwType) {
+			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: arguments are an object", t[0])
+			continue
+		}
+		objects = append(objects, c)
+	}
+	if len(objects) == 0 {
+		l.fail(u, ErrInvalid, "no branch describes an object; see Wrap")
+		return
+	}
+	l.unite(n, objects)
+	if len(objects) > 1 {
+		if note := alternatives(objects); note != "one of: " {
+			l.note(n, note)
+		}
+	}
+	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of %d object shapes merged into one object", keywords[k].name, len(objects))
+}
+
+// unite adds the union of some objects to n.
+func (l *lowerer) unite(n *node, objects []*node) {
+	var required []string
+	for i, o := range objects {
+		names := o.required()
+		if i == 0 {
+			required = names
+		} else {
+			required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return !slices.Contains(names, r) })
+		}
+	}
+	props := &node{kind: isMap}
+	variants := map[string][]*node{}
+	for _, o := range objects {
+		p := o.get(kwProperties)
+		if p == nil || p.kind != isMap {
+			continue
+		}
+		for _, m := range p.members {
+			have := variants[m.key]
+			if !slices.ContainsFunc(have, func(v *node) bool { return sameText(v, m.val) }) {
+				variants[m.key] = append(have, m.val)
+			}
+			if have == nil {
+				props.members = append(props.members, member{m.key, kwOther, nil})
+			}
+		}
+	}
+	for i := range props.members {
+		key := props.members[i].key
+		vs := variants[key]
+		if len(vs) == 1 {
+			props.members[i].val = vs[0]
+			continue
+		}
+		s := (&node{kind: isSchema}).at(vs[0])
+		s.set(kwAnyOf, (&node{kind: isList, list: vs}).at(vs[0]))
+		props.members[i].val = s
+		l.lostf(dragoman.Lowered, dragoman.Info, vs[0], "property %.60q has %d forms in the branches: anyOf", key, len(vs))
+	}
+	sum := &node{kind: isSchema, parent: n.parent, token: n.token}
+	if !n.has(kwType) {
+		sum.set(kwType, dataString("object"))
+	}
+	if len(props.members) > 0 {
+		sum.set(kwProperties, props)
+	}
+	if len(required) > 0 {
+		sum.set(kwRequired, stringsOf(required))
+	}
+	if len(objects) == 1 {
+		for _, m := range objects[0].members {
+			if m.kw == kwOther && sum.name(m.key) == nil || m.kw != kwOther && !sum.has(m.kw) {
+				sum.members = append(sum.members, m)
+			}
+		}
+	} else if !slices.ContainsFunc(objects, func(o *node) bool {
+		ap := o.get(kwAdditionalProperties)
+		return ap == nil || !ap.isFalse()
+	}) {
+		sum.set(kwAdditionalProperties, &node{kind: isBool, raw: []byte("false")})
+	}
+	l.merge(n, sum, false)
+}

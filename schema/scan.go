@@ -1,0 +1,396 @@
+package schema
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// fits reports that src obeys p as it stands, in one pass and without
+// building anything. It answers false whenever it would have to think: the
+// lowering then decides, and changes nothing if nothing is wrong.
+func fits(src []byte, p *Profile) bool {
+	if len(src) == 0 || len(src) > MaxSchemaBytes || jsonwire.Check(src) != nil {
+		return false
+	}
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
+	s.r = cursor{b: src}
+	s.p, s.names, s.seen = p, s.names[:0], limits{}
+	ok := s.r.kind() == '{' && s.schema(0, 0)
+	if lim := p.limits; lim != (limits{}) && ok {
+		ok = atMost(s.seen.properties, lim.properties) && atMost(s.seen.levels, lim.levels) &&
+			atMost(s.seen.enumValues, lim.enumValues) && atMost(s.seen.optional, lim.optional) &&
+			atMost(s.seen.unions, lim.unions) && atMost(len(src), lim.nameChars)
+	}
+	s.p, s.r = nil, cursor{}
+	if cap(s.names) > 1024 {
+		s.names = nil
+	}
+	clear(s.names[:cap(s.names)]) // nothing of the source is kept
+	return ok
+}
+
+// atMost reports that a count is within its limit, if there is one.
+func atMost(have, max int) bool { return max == 0 || have <= max }
+
+// scanners holds buffers only; what a scan found never leaves it.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// scanner is one pass over a schema.
+type scanner struct {
+	r    cursor
+	p    *Profile
+	seen limits
+	// names is a stack of property names and list elements of open schemas.
+	names [][]byte
+}
+
+// facts is what the end of a schema object has to judge.
+type facts struct {
+	keys            keywordSet
+	types           typeBits
+	union, beside   bool
+	props, required [2]int // spans of names
+}
+
+func (s *scanner) schema(depth, level int) bool {
+	r, p := &s.r, s.p
+	if depth > MaxSchemaDepth {
+		return false
+	}
+	switch r.kind() {
+	case 't', 'f':
+		r.raw()
+		return !p.typed
+	case '{':
+	default:
+		return false
+	}
+	s.seen.levels = max(s.seen.levels, level)
+	base := len(s.names)
+	var f facts
+	ok := true
+	for r.open(); r.next(); {
+		key := r.key()
+		kw := lookup(key)
+		// An escaped name may be a keyword in disguise.
+		if bytes.IndexByte(key, '\\') >= 0 || !p.takes(kw) || !s.member(kw, &f, depth, level) {
+			ok = false
+			break
+		}
+		f.keys.add(kw)
+	}
+	ok = ok && s.judge(&f, depth)
+	s.names = s.names[:base]
+	return ok
+}
+
+// member checks one keyword's value. False means: not sure.
+func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
+	r, p := &s.r, s.p
+	root := depth == 0
+	if !annotation(kw) && kw != kwAnyOf {
+		f.beside = true
+	}
+	sh := keywords[kw].shape
+	if sh <= shapeType {
+		// Most members are small values, read at once.
+		return s.leaf(kw, sh, r.raw(), f, root)
+	}
+	k := r.kind()
+	switch sh {
+	case shapeEnum:
+		if k != '[' || root && p.rootObject {
+			return false
+		}
+		at := len(s.names)
+		for r.open(); r.next(); {
+			s.names = append(s.names, r.raw())
+		}
+		n := len(s.names) - at
+		s.seen.enumValues += n
+		ok := n > 0 && distinct(s.names[at:])
+		s.names = s.names[:at]
+		return ok
+	case shapeStrings:
+		if k != '[' {
+			return false
+		}
+		f.required[0] = len(s.names)
+		for r.open(); r.next(); {
+			if r.kind() != '"' {
+				return false
+			}
+			s.names = append(s.names, r.raw())
+		}
+		f.required[1] = len(s.names)
+		return distinct(s.names[f.required[0]:f.required[1]])
+	case shapeObject:
+		r.raw()
+		return k == '{'
+	case shapeValues:
+		r.raw()
+		return k == '['
+	case shapeSchema, shapeItems:
+		switch {
+		case k == '[', root && p.rootObject && kw == kwNot:
+			return false
+		case kw == kwAdditionalProperties && p.closed:
+			r.raw()
+			return k == 'f'
+		}
+		return s.schema(depth+1, level)
+	case shapeList:
+		if k != '[' || root && p.rootObject && (kw == kwAnyOf || kw == kwOneOf || kw == kwAllOf) {
+			return false
+		}
+		f.union = f.union || kw == kwAnyOf
+		n := 0
+		for r.open(); r.next(); {
+			if n++; !s.schema(depth+2, level) {
+				return false
+			}
+		}
+		return n > 0
+	case shapeMap:
+		return s.schemas(kw, f, depth, level)
+	default:
+		return false
+	}
+}
+
+// leaf checks a value that holds no schema.
+func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bool {
+	p := s.p
+	if len(raw) == 0 {
+		return false
+	}
+	k := raw[0]
+	switch sh {
+	case shapeString:
+		if k != '"' {
+			return false
+		}
+		switch kw {
+		case kwRef, kwDynamicRef, kwRecursiveRef:
+			return false
+		case kwFormat:
+			if p.formats != nil {
+				text, ok := (&node{raw: raw}).str()
+				return ok && p.takesFormat(text)
+			}
+		case kwPattern:
+			if p.plainRegexps {
+				text, ok := (&node{raw: raw}).str()
+				return ok && plainRegexp(text)
+			}
+		}
+		return true
+	case shapeBool:
+		return kw != kwNullable && (k == 't' || k == 'f')
+	case shapeNumber:
+		return (k == '-' || k >= '0' && k <= '9') && (kw != kwMultipleOf || isPositive(raw))
+	case shapeCount:
+		return (k == '-' || k >= '0' && k <= '9') && isCount(raw) && (kw != kwMinItems || p.minItemsMax == 0 || smallCount(raw, p.minItemsMax))
+	case shapeType:
+		return s.types(raw, f, root)
+	default:
+		return kw != kwConst || !root || !p.rootObject
+	}
+}
+
+func (s *scanner) schemas(kw keyword, f *facts, depth, level int) bool {
+	r := &s.r
+	if r.kind() != '{' || kw == kwDefinitions && s.p.modernDefs || kw == kwDefs && s.p.rootDefs {
+		return false
+	}
+	if kw != kwProperties {
+		for r.open(); r.next(); {
+			r.key()
+			if !s.schema(depth+2, level) {
+				return false
+			}
+		}
+		return true
+	}
+	f.props[0] = len(s.names)
+	n := 0
+	for r.open(); r.next(); {
+		n++
+		key := r.key()
+		if s.p.closed {
+			s.names = append(s.names, key) // needed at the end of the object
+		}
+		if !s.schema(depth+2, level+1) {
+			return false
+		}
+	}
+	f.props[1] = len(s.names)
+	s.seen.properties += n
+	return true
+}
+
+// types reads a type or a list of types.
+func (s *scanner) types(raw []byte, f *facts, root bool) bool {
+	if raw[0] != '[' {
+		f.types = bitOf(raw)
+		return f.types != 0
+	}
+	if root && s.p.rootObject {
+		return false
+	}
+	s.seen.unions++
+	list := cursor{b: raw}
+	for list.open(); list.next(); {
+		bit := bitOf(list.raw())
+		if bit == 0 || f.types&bit != 0 {
+			return false
+		}
+		f.types |= bit
+	}
+	return f.types != 0
+}
+
+// judge applies the rules about the object as a whole.
+func (s *scanner) judge(f *facts, depth int) bool {
+	p := s.p
+	if depth == 0 && p.rootObject && (f.types != typeObject || !f.keys.has(kwProperties)) {
+		return false
+	}
+	if f.types&typeArray != 0 && p.arrayItems && !f.keys.has(kwItems) {
+		return false
+	}
+	if f.union {
+		s.seen.unions++
+	}
+	if f.union && p.anyOfOnly {
+		return !f.beside
+	}
+	if !p.typed {
+		return true
+	}
+	if !f.keys.has(kwType) || s.foreign(f) {
+		return false
+	}
+	if !p.closed || f.types&typeObject == 0 {
+		return true
+	}
+	if !f.keys.has(kwAdditionalProperties) || !f.keys.has(kwProperties) {
+		return false
+	}
+	props, required := s.names[f.props[0]:f.props[1]], s.names[f.required[0]:f.required[1]]
+	s.seen.optional += len(props) - len(required)
+	if p.allRequired && len(props) != len(required) {
+		return false
+	}
+	return subset(required, props)
+}
+
+// foreign reports keywords about another type than the declared ones.
+func (s *scanner) foreign(f *facts) bool {
+	for k := range kwCount {
+		if !f.keys.has(k) {
+			continue
+		}
+		about := typeBits(0)
+		switch subject(k) {
+		case "object":
+			about = typeObject
+		case "array":
+			about = typeArray
+		case "string":
+			about = typeString
+		case "number":
+			about = typeNumber | typeInteger
+		default:
+			continue
+		}
+		if f.types&about == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// typeBits is a set of JSON types.
+type typeBits uint8
+
+const (
+	typeObject typeBits = 1 << iota
+	typeArray
+	typeString
+	typeNumber
+	typeInteger
+	typeBoolean
+	typeNull
+)
+
+// bitOf reads a quoted type name; zero when it is none.
+func bitOf(quoted []byte) typeBits {
+	switch string(quoted) {
+	case `"object"`:
+		return typeObject
+	case `"array"`:
+		return typeArray
+	case `"string"`:
+		return typeString
+	case `"number"`:
+		return typeNumber
+	case `"integer"`:
+		return typeInteger
+	case `"boolean"`:
+		return typeBoolean
+	case `"null"`:
+		return typeNull
+	default:
+		return 0
+	}
+}
+
+// distinct reports that no text stands twice.
+func distinct(list [][]byte) bool {
+	if len(list) > 32 {
+		return len(unique(list)) == len(list)
+	}
+	for i, v := range list {
+		for _, o := range list[:i] {
+			if bytes.Equal(v, o) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// subset reports that every quoted name is among the names, which are
+// distinct; both as they are written, so that an escape means: not sure. Both usually stand in the same order.
+func subset(quoted, names [][]byte) bool {
+	at := 0
+	steps := 0
+	for _, q := range quoted {
+		q = q[1 : len(q)-1]
+		if bytes.IndexByte(q, '\\') >= 0 {
+			return false // unsure
+		}
+		found := false
+		for range names {
+			if steps++; steps > 100_000 {
+				return false // unsure
+			}
+			if at == len(names) {
+				at = 0
+			}
+			at++
+			if bytes.Equal(names[at-1], q) {
+				found = true
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}

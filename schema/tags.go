@@ -1,0 +1,204 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dlclark/regexp2"
+)
+
+// checkTag refuses a jsonschema tag that the reflector would misread or
+// ignore: a promise in a tag is kept or is an error.
+func checkTag(f reflect.StructField, jsonOptions string) error {
+	tag, ok := f.Tag.Lookup("jsonschema")
+	_, hasDoc := f.Tag.Lookup("doc")
+	if !ok {
+		if d, has := f.Tag.Lookup("jsonschema_description"); has && hasDoc && d != "" {
+			return errors.New("doc and jsonschema_description both describe it")
+		}
+		return nil
+	}
+	kind := jsonKind(f.Type)
+	if slices.Contains(strings.Split(jsonOptions, ","), "string") && (kind == "integer" || kind == "number" || kind == "boolean") {
+		kind = "string"
+	}
+	seen := map[string]bool{}
+	for _, part := range splitTag(tag) {
+		key, val, has := strings.Cut(part, "=")
+		if seen[key] && key != "enum" && key != "example" && !(key == "default" && kind == "array") {
+			return fmt.Errorf("jsonschema tag: %s stands twice", key)
+		}
+		seen[key] = true
+		if key == "description" && hasDoc {
+			return errors.New("doc and the jsonschema tag both describe it")
+		}
+		if err := checkPair(kind, f.Type, key, val, has); err != nil {
+			return fmt.Errorf("jsonschema tag %q: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// splitTag splits at commas that no backslash precedes.
+func splitTag(tag string) []string {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(tag); i++ {
+		switch {
+		case tag[i] == '\\' && i+1 < len(tag) && tag[i+1] == ',':
+			b.WriteByte(',')
+			i++
+		case tag[i] == ',':
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteByte(tag[i])
+		}
+	}
+	return append(parts, b.String())
+}
+
+var errUnknownKey = errors.New("unknown, or not for this type")
+
+func checkPair(kind string, t reflect.Type, key, val string, has bool) error {
+	switch key {
+	case "required", "nullable":
+		if has {
+			return errors.New("takes no value")
+		}
+		return nil
+	case "":
+		return errors.New("empty")
+	}
+	if !has || val == "" {
+		return errors.New("needs a value")
+	}
+	if key == "title" || key == "description" {
+		return nil
+	}
+	if kind == "array" {
+		// The reflector drops a list's values that contain "=".
+		if strings.Contains(val, "=") {
+			return errors.New("a value for a list must not contain =")
+		}
+		item := jsonKind(elem(t))
+		switch key {
+		case "minItems", "maxItems":
+			return count(val)
+		case "uniqueItems":
+			if val != "true" {
+				return errors.New("must be true")
+			}
+			return nil
+		case "default":
+			if item != "string" {
+				return errors.New("a list's default is possible for strings only")
+			}
+			return nil
+		case "format", "pattern":
+			if item != "string" {
+				return errUnknownKey
+			}
+		}
+		return scalar(item, key, val)
+	}
+	return scalar(kind, key, val)
+}
+
+func scalar(kind, key, val string) error {
+	switch kind {
+	case "string":
+		switch key {
+		case "minLength", "maxLength":
+			return count(val)
+		case "pattern":
+			_, err := regexp2.Compile(val, regexp2.ECMAScript)
+			return err
+		case "readOnly", "writeOnly":
+			_, err := strconv.ParseBool(val)
+			return err
+		case "format", "default", "example", "enum":
+			return nil
+		}
+	case "integer", "number":
+		switch key {
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default", "example", "enum":
+			return numeral(kind, key, val)
+		}
+	case "boolean":
+		if key == "default" {
+			if val != "true" && val != "false" {
+				return errors.New("must be true or false")
+			}
+			return nil
+		}
+	}
+	return errUnknownKey
+}
+
+func count(val string) error {
+	_, err := strconv.ParseUint(val, 10, 63)
+	return err
+}
+
+func numeral(kind, key, val string) error {
+	if !isNumber(val) {
+		return errors.New("must be a number")
+	}
+	if _, err := json.Number(val).Float64(); err != nil {
+		return err
+	}
+	if key == "multipleOf" && !isPositive([]byte(val)) {
+		return errors.New("must be more than 0")
+	}
+	if kind == "integer" && (key == "default" || key == "enum" || key == "example") {
+		_, err := strconv.ParseInt(val, 10, 64)
+		return err
+	}
+	return nil
+}
+
+func elem(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Elem()
+}
+
+// jsonKind names the JSON type that the reflector will give a field, empty
+// when its tags do not reach it (objects, references, any). It follows one
+// pointer, and a named list is a reference.
+func jsonKind(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if leaf := leafOf(t); leaf != nil {
+		return leaf.Type
+	}
+	if t.Implements(selfDescribe) {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		if t.Name() != "" {
+			return ""
+		}
+		return "array"
+	default:
+		return ""
+	}
+}
