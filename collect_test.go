@@ -60,7 +60,7 @@ func TestCollectorNeverPanicsAndTellsBrokenStreams(t *testing.T) {
 				t.Fatalf("whole stream: %v", err)
 			}
 		case *dragoman.StreamError:
-			if err != error(last.Err) || got.Error != last.Err {
+			if !errors.Is(err, last.Err) || got.Error != last.Err {
 				t.Fatalf("failed stream: %v, want %v", err, last.Err)
 			}
 		default:
@@ -215,7 +215,7 @@ func TestCollectStopsAtTheFirstErrorWithWhatHadArrived(t *testing.T) {
 		}
 	}
 	r, err := dragoman.Collect(seq)
-	if err != broken || r.Text() != "so far" {
+	if !errors.Is(err, broken) || r.Text() != "so far" {
 		t.Errorf("%q, %v", r.Text(), err)
 	}
 }

@@ -13,12 +13,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// testingT is a *testing.T or a *rapid.T.
+type testingT interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // roundTrip stores and loads v and checks that the value and the bytes come
 // back the same, also through the compaction and escaping of encoding/json.
-func roundTrip[T any](t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, v T) {
+func roundTrip[T any](t testingT, v T) {
 	t.Helper()
 	first, err := json.Marshal(v)
 	if err != nil {

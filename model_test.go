@@ -317,3 +317,26 @@ func TestMessagesAndResultsJoinTheirText(t *testing.T) {
 		t.Error("an unknown count is not zero, nor any other number")
 	}
 }
+
+func FuzzCheckArguments(f *testing.F) {
+	for _, s := range []string{
+		"", "null", `""`, "{}", `{"a":1}`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, "[1]", `"x"`, "5", `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", "{'a':1}", `{"n":9007199254740993}`, "\u00a0", "[[[[",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, args string) {
+		p := dragoman.CheckArguments(args)
+		call := &dragoman.ToolCall{Arguments: args, Problem: p}
+		obj, exact := call.Object()
+		if exact != (p == nil) || !json.Valid(obj) {
+			t.Fatalf("%q: %v, %s (exact %v)", args, p, obj, exact)
+		}
+		var m map[string]json.RawMessage
+		if err := json.Unmarshal(obj, &m); err != nil {
+			t.Fatalf("%q became %s: %v", args, obj, err)
+		}
+		if p != nil && (p.Offset < -1 || p.Offset > int64(len(args)) || p.Message == "" || len(p.Message) > 1000) {
+			t.Fatalf("%q: %+v", args, p)
+		}
+	})
+}

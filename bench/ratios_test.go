@@ -88,8 +88,9 @@ func TestRatios(t *testing.T) {
 	streams(t, &doc)
 	requests(t, &doc)
 	scaling(t, &doc)
-	fmt.Fprintf(&doc, "\n`go test ./bench` fails when an allocation count breaks its promise at all, or a time by more than the noise of a shared machine: "+
-		"below %.1f times as fast for streams, above %.2f times `json.Compact` for encoding, above %.1f times the time for twice the arguments.\n",
+	fmt.Fprintf(&doc, "\n`go test .` in `bench/` fails when an allocation count breaks its promise at all, or a time by more than the noise of a shared machine: "+
+		"below %.1f times as fast for streams, above %.2f times `json.Compact` for encoding, above %.1f times the time for twice the arguments. "+
+		"The column that is missed, lowering without a cache, is reported and not tested. `TestBytesGrowLinearly` checks the growth of bytes at sizes that are no powers of two.\n",
 		failSpeedup, failEncode, failTime)
 	t.Log("\n" + doc.String())
 	if *update {

@@ -31,14 +31,15 @@ func (d *matrixDoc) add(feature, kind string, in, out dialect.Codec, res cellRes
 	cell := ""
 	var marks []string
 	switch {
-	case res.absent:
-		cell = "–"
-	case res.identical:
+	case res.identical && len(diffFacts(res.before, res.after)) == 0:
 		cell = "="
 	case len(diffFacts(res.before, res.after)) == 0:
 		cell = "✓"
 	default:
 		cell = "✗"
+	}
+	if res.borrowed {
+		cell = "*" + cell
 	}
 	seen := map[int]bool{}
 	for _, l := range res.report.Losses {
@@ -56,6 +57,9 @@ func (d *matrixDoc) add(feature, kind string, in, out dialect.Codec, res cellRes
 
 func (d *matrixDoc) note(l dragoman.Loss) int {
 	text := fmt.Sprintf("%s (%s): %s", l.Kind, l.Severity, l.Detail)
+	if strings.HasSuffix(l.Detail, "has no such member") {
+		text += ": `" + l.Path[strings.LastIndexByte(l.Path, '/')+1:] + "`"
+	}
 	if n, ok := d.numbers[text]; ok {
 		return n
 	}
@@ -74,7 +78,7 @@ func (d *matrixDoc) String() string {
 	b.WriteString("# The matrix\n\n")
 	b.WriteString("Written by `go test ./dialect -run TestMatrix -update`; never by hand. What each feature looks like on each wire is in\n")
 	b.WriteString("`dialect/testdata/matrix`. A cell reads: what was decoded from the left dialect, written in the right one, and read back.\n\n")
-	b.WriteString("- `=` the same bytes\n- `✓` the same facts\n- `✗` something is lost, and the report says what\n- `–` the left dialect cannot say it by itself\n- numbers: lines of the report, below\n")
+	b.WriteString("- `=` the same bytes\n- `✓` the same facts\n- `✗` something is lost, and the report says what\n- `*` the left dialect has no words of its own for the feature: it carries what was first written in it from another\n- numbers: lines of the report, below\n")
 	for _, kind := range []string{"request", "response", "stream"} {
 		fmt.Fprintf(&b, "\n## %s\n\n| feature |", strings.ToUpper(kind[:1])+kind[1:])
 		for _, in := range codecs {
@@ -89,7 +93,7 @@ func (d *matrixDoc) String() string {
 			for _, in := range codecs {
 				for _, out := range codecs {
 					cell := d.cells[key(f, kind, in, out)]
-					empty = empty && cell == "–"
+					empty = empty && cell == ""
 					row += " " + cell + " |"
 				}
 			}

@@ -44,13 +44,16 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 			continue
 		}
 		counts.add("requests", 1)
-		req, _, err := a.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		req, report, err := a.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil {
 			if !bad.has(x.id()) {
 				t.Errorf("%s: request: %v", x.id(), err)
 			}
 			counts.add("requests that cannot be decoded", 1)
 			continue
+		}
+		if err := report.Err(dragoman.Warn); err != nil {
+			t.Errorf("%s: decoding the request: %v", x.id(), err)
 		}
 		if same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
 			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.id(), err, firstDifference(body, string(same.Body)))
@@ -108,7 +111,10 @@ func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
 			continue
 		}
 		counts.add("responses", 1)
-		resp, _, err := a.codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		resp, report, err := a.codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err := report.Err(dragoman.Warn); err != nil {
+			t.Errorf("%s: decoding the response: %v", x.id(), err)
+		}
 		if err != nil {
 			if !bad.has(x.id()) {
 				t.Errorf("%s: response: %v", x.id(), err)

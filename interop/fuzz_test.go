@@ -97,7 +97,11 @@ func FuzzInspectCall(f *testing.F) {
 			t.Fatalf("may run with %q", c.Arguments)
 		}
 		for _, d := range threeDialects {
-			writeCall(t, registry(d, fuzzTools()), c)
+			var w jsonwire.Writer
+			if err := registry(d, fuzzTools()).WriteCall(&w, c, root, new(dragoman.Report)); err != nil {
+				t.Fatal(err)
+			}
+			distinctMembers(t, w.Buf)
 		}
 	})
 }
@@ -114,9 +118,7 @@ func FuzzInspectResult(f *testing.F) {
 		}
 		for _, d := range threeDialects {
 			out, spill, _ := writeResultRaw(t, registry(d, fuzzTools()), r)
-			if !json.Valid(out) {
-				t.Fatalf("wrote no JSON for %s: %s", d, out)
-			}
+			distinctMembers(t, out)
 			if d != dragoman.OpenAIChat && spill != nil {
 				t.Fatalf("%s spilled %v", d, spill)
 			}
@@ -161,6 +163,24 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 	})
+}
+
+// distinctMembers fails unless b is an object whose own members have distinct
+// names. What the input repeats further down is the input's.
+func distinctMembers(t *testing.T, b []byte) {
+	t.Helper()
+	r := jsonwire.NewReader(b)
+	seen := map[string]bool{}
+	for key := range r.Object() {
+		if seen[string(key)] {
+			t.Fatalf("%q is repeated in %s", key, b)
+		}
+		seen[string(key)] = true
+		r.Skip()
+	}
+	if err := r.End(); err != nil {
+		t.Fatalf("wrote no JSON object: %v\n%s", err, b)
+	}
 }
 
 // writeResultRaw is writeResult for content that repeats keys by itself:

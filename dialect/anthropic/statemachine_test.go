@@ -33,16 +33,8 @@ func checkWire(stream []byte) error {
 			return fmt.Errorf("event %d is not one name and one data line: %q", n, ev)
 		}
 		name, data := lines[0][7:], lines[1][6:]
-		var v struct {
-			Type         string
-			Index        *int
-			Message      map[string]any
-			ContentBlock map[string]any  `json:"content_block"`
-			Delta        json.RawMessage `json:"delta"`
-			Usage        map[string]any
-			Error        *struct{ Type, Message string }
-		}
-		if err := unmarshal([]byte(data), &v); err != nil {
+		var v event
+		if err := v.read([]byte(data)); err != nil {
 			return fmt.Errorf("event %d: %v", n, err)
 		}
 		if v.Type != name {
@@ -166,6 +158,34 @@ func checkWire(stream []byte) error {
 	}
 	if !ended && !failed {
 		return fmt.Errorf("the stream has no end")
+	}
+	return nil
+}
+
+// event is the JSON of one event. Names count by their case, which
+// encoding/json would not heed.
+type event struct {
+	Type                         string
+	Index                        *int
+	Message, ContentBlock, Usage map[string]any
+	Delta                        json.RawMessage
+	Error                        *struct{ Type, Message string }
+}
+
+func (v *event) read(data []byte) error {
+	var members map[string]json.RawMessage
+	if err := unmarshal(data, &members); err != nil {
+		return err
+	}
+	v.Delta = members["delta"]
+	for name, into := range map[string]any{
+		"type": &v.Type, "index": &v.Index, "message": &v.Message, "content_block": &v.ContentBlock, "usage": &v.Usage, "error": &v.Error,
+	} {
+		if raw, ok := members[name]; ok {
+			if err := unmarshal(raw, into); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
 	}
 	return nil
 }

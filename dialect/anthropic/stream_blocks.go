@@ -222,8 +222,26 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 	}
 	*e = clone(*e)
 	for _, m := range d.delta.members {
-		extra.Add(e, name, "", []byte(m.name), m.value())
+		if !d.modelled(b, m.name) {
+			extra.Add(e, name, "", []byte(m.name), m.value())
+		}
 	}
+}
+
+// modelled reports whether a member is none that a delta of an unknown kind may
+// set: what a block is, is not for strangers to say.
+func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
+	switch member {
+	case "text", "thinking", "signature", "data", "id", "name", "input", "cache_control":
+		if b.part != nil && b.part.Value.Kind() == dragoman.KindOpaque {
+			return false
+		}
+	case "type":
+	default:
+		return false
+	}
+	d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %.40s may not set %q", d.kind, member)
+	return true
 }
 
 func (d *streamDecoder) setMembers(b *streamBlock) {
@@ -231,7 +249,9 @@ func (d *streamDecoder) setMembers(b *streamBlock) {
 		return
 	}
 	for _, m := range d.delta.members {
-		d.set(b, m)
+		if !d.modelled(b, m.name) {
+			d.set(b, m)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ type streamDecoder struct {
 // delta is the delta of a content block, whatever its kind.
 type delta struct {
 	text     string
+	member   string // that brought the text
 	citation []byte
 	members  []member
 }
@@ -142,7 +143,7 @@ func (d *streamDecoder) frame(data, event []byte) error {
 				r.Skip()
 			}
 		case "index":
-			index = r.Int()
+			index = readIndex(r)
 		case "delta":
 			if string(d.typ) == "content_block_delta" && !inline {
 				d.readDelta(r)
@@ -178,15 +179,17 @@ func (d *streamDecoder) frame(data, event []byte) error {
 	case "content_block_start":
 		return d.blockStart(index, block)
 	case "content_block_delta":
+		if !inline && change == nil {
+			return nil
+		}
 		if !inline {
 			in := jsonwire.NewReader(change)
-			if change != nil {
-				d.readDelta(in)
-			}
-			if err := in.Err(); err != nil && change != nil {
+			d.readDelta(in)
+			if err := in.Err(); err != nil {
 				return placeAt("/delta", -1, err)
 			}
 		}
+		d.inferKind()
 		d.blockDelta(index)
 	case "content_block_stop":
 		d.blockStop(index)
@@ -198,12 +201,28 @@ func (d *streamDecoder) frame(data, event []byte) error {
 	return nil
 }
 
+// readIndex reads a small number without a copy of its text.
+func readIndex(r *jsonwire.Reader) int64 {
+	if r.Kind() != '0' {
+		return r.Int()
+	}
+	raw := r.Raw()
+	n := int64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' || len(raw) > 18 {
+			return jsonwire.NewReader(raw).Int()
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
+
 // readDelta reads the delta of a block in one pass, before its kind is known.
 func (d *streamDecoder) readDelta(r *jsonwire.Reader) {
 	d.kind = d.kind[:0]
 	d.delta = delta{members: d.delta.members[:0]}
 	for key := range r.Object() {
-		switch k := string(key); k {
+		switch string(key) { // no copy of the key: this runs for every fragment
 		case "type":
 			if r.Kind() == '"' {
 				d.kind = r.AppendString(d.kind[:0])
@@ -212,9 +231,14 @@ func (d *streamDecoder) readDelta(r *jsonwire.Reader) {
 			}
 		case "text", "partial_json", "thinking", "signature":
 			if r.Kind() == '"' {
+				var k string
+				if !knownDelta(d.kind) {
+					k = string(key)
+				}
 				s := r.String()
 				d.delta.text = s
-				if !knownDelta(d.kind) {
+				if k != "" {
+					d.delta.member = k
 					d.delta.members = append(d.delta.members, member{name: k, text: []byte(s), isText: true})
 				}
 				continue
@@ -225,13 +249,30 @@ func (d *streamDecoder) readDelta(r *jsonwire.Reader) {
 		default:
 			raw := r.Raw()
 			if !knownDelta(d.kind) {
-				m := member{name: k, raw: bytes.Clone(raw)}
+				m := member{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
 					m.text, m.isText = []byte(unquote(raw)), true
 				}
 				d.delta.members = append(d.delta.members, m)
 			}
 		}
+	}
+}
+
+// inferKind names a delta that came without a type by the member it has.
+func (d *streamDecoder) inferKind() {
+	if len(d.kind) > 0 || len(d.delta.members) > 1 {
+		return
+	}
+	switch d.delta.member {
+	case "text":
+		d.kind = append(d.kind, "text_delta"...)
+	case "thinking":
+		d.kind = append(d.kind, "thinking_delta"...)
+	case "signature":
+		d.kind = append(d.kind, "signature_delta"...)
+	case "partial_json":
+		d.kind = append(d.kind, "input_json_delta"...)
 	}
 }
 
@@ -326,6 +367,10 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 // remember keeps a member of the response that is not modelled. Null erases
 // nothing.
 func (d *streamDecoder) remember(key, raw []byte) {
+	switch string(key) {
+	case "id", "type", "role", "model", "content", "usage", "delta":
+		return // modelled elsewhere; here they would be said twice
+	}
 	if string(raw) == "null" {
 		if _, known := extra.Get(d.answer.resp.Extra, name, "/"+extra.Escape(string(key))); known {
 			return

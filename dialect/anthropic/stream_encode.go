@@ -379,7 +379,14 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	}
 	writeExtras(w, news, func(path string) bool { return !inside(path) })
 	w.EndObject()
-	writeExtras(w, news, func(path string) bool { return inside(path) || path == "/stop_details" })
+	writeExtras(w, news, func(path string) bool {
+		switch path {
+		case "/stop_details", "/type", "/delta", "/usage":
+			return true
+		default:
+			return inside(path)
+		}
+	})
 	usage := e.first.Usage.Merge(ev.Usage)
 	if !usage.Output.Known {
 		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")

@@ -201,7 +201,7 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque)
 	}
 	raw := oneLine(o.JSON)
 	input := []byte(nil)
-	if strings.HasSuffix(o.Type, "tool_use") {
+	if o.Type == "server_tool_use" || o.Type == "mcp_tool_use" {
 		r := jsonwire.NewReader(raw)
 		for key := range r.Object() {
 			if string(key) == "input" && r.Kind() == '{' {

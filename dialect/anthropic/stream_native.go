@@ -63,11 +63,10 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) ([]byte, error) {
 	}
 	n := &e.native
 	regular := e.started && len(e.queue) <= 1
-	if len(data) > 0 && !e.started {
-		n.response, e.started = true, true
-	}
+	n.response = len(data) > 0 && !e.started
 	switch string(typ) {
 	case "message_start":
+		e.started = true
 		if !bytes.Contains(data, []byte(`"content":[]`)) {
 			n.all()
 		}
@@ -171,7 +170,7 @@ func (e *streamEncoder) fits(typ string, data []byte) bool {
 func (e *streamEncoder) note(ev dragoman.Event) {
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
-		e.first = ev.Response
+		e.first, e.started = ev.Response, true
 	case *dragoman.PartStart:
 		if ev.Part == nil {
 			return

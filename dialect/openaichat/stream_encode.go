@@ -201,6 +201,9 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		p.index = int64(inc(&e.calls, ev.Choice))
 		p.wrapped = part.Payload == dragoman.PayloadText && e.target.Caps.NoCustomTools
 		dst = e.write(dst, ev.Choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, part, "", true) })
+	case *dragoman.Opaque:
+		p.mute = true
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s block of %s has no place in Chat", part.Type, part.Dialect)
 	default:
 		p.mute = true
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s part has no place in a Chat stream", ev.Part.Kind())

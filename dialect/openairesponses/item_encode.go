@@ -174,11 +174,15 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	w.Key("content")
 	w.BeginArray()
 	wrote := start == end
-	for i := start; i < end; i++ {
-		p := m.Parts[i]
-		if i == len(m.Parts)-1 && m.Cache != nil {
-			p = e.withCache(p, m.Cache, assistant, at)
+	parts := m.Parts
+	if m.Cache != nil && end == len(parts) {
+		marked := false
+		if parts, marked = wirekit.WithCache(parts[:end], m.Cache); !marked {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such a message")
 		}
+	}
+	for i := start; i < end; i++ {
+		p := parts[i]
 		if t, ok := p.(*dragoman.Text); ok && t.Signature != "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.Elem("parts", i).String()+"/signature", "state of another provider's reasoning")
 		}
@@ -195,28 +199,6 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	if !wrote {
 		w.Buf = w.Buf[:before] // all of it was dropped and reported
 	}
-}
-
-// withCache asks for a breakpoint after the last part of a message.
-func (e *itemEncoder) withCache(p dragoman.Part, hint *dragoman.CacheHint, assistant bool, at extra.Path) dragoman.Part {
-	switch p := p.(type) {
-	case *dragoman.Text:
-		if p.Cache == nil {
-			q := *p
-			q.Cache = hint
-			return &q
-		}
-		return p
-	case *dragoman.Media:
-		if p.Cache == nil && !assistant {
-			q := *p
-			q.Cache = hint
-			return &q
-		}
-		return p
-	}
-	e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such a part")
-	return p
 }
 
 func (e *itemEncoder) role(m *dragoman.Message, at extra.Path) string {
@@ -282,12 +264,6 @@ func (e *itemEncoder) call(m *dragoman.Message, c *dragoman.ToolCall, at extra.P
 	if c.Hosted {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q, which another provider ran itself", c.Name)
 		return nil
-	}
-	if c.Signature != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "state of another provider's reasoning")
-	}
-	if c.Cache != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow a call")
 	}
 	if !e.keepsIDs(m) && (c.ItemID != "" || own(c.Extra, "/status")) {
 		bare := *c

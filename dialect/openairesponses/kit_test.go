@@ -281,7 +281,8 @@ func checkOrder(stream []byte, minted bool) error {
 					return fmt.Errorf("%s: item %d differs from its done event", typ, i)
 				}
 			}
-			if want := strings.TrimPrefix(typ, "response."); r["status"] != want && !(r["status"] == "cancelled" && want == "incomplete") {
+			want := strings.TrimPrefix(typ, "response.")
+			if other := r["status"] != "completed" && r["status"] != "failed"; r["status"] != want && !(want == "incomplete" && other) {
 				return fmt.Errorf("%s: status %v", typ, r["status"])
 			}
 			return nil
@@ -299,7 +300,7 @@ func checkOrder(stream []byte, minted bool) error {
 			id, _ := j["id"].(string)
 			kind, _ := j["type"].(string)
 			for _, other := range items {
-				if id != "" && other.id == id {
+				if minted && id != "" && other.id == id {
 					return fmt.Errorf("item id %s twice", id)
 				}
 			}

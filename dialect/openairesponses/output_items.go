@@ -20,6 +20,7 @@ type outputEncoder struct {
 	rep    *dragoman.Report
 	seed   string // of the ids that must be made
 	minted int
+	used   map[string]bool // ids of items, which must differ
 }
 
 // outputItem is one item of the output being written.
@@ -46,10 +47,14 @@ func (e *outputEncoder) mint(prefix string) string {
 
 // idOf is the id an item had on this wire, whoever minted it, or a new one.
 func (e *outputEncoder) idOf(id, prefix string, m *dragoman.Message) string {
-	if id != "" && m.Origin != nil && m.Origin.Dialect == name {
-		return id
+	if id == "" || m.Origin == nil || m.Origin.Dialect != name || e.used[id] {
+		id = e.mint(prefix)
 	}
-	return e.mint(prefix)
+	if e.used == nil {
+		e.used = make(map[string]bool)
+	}
+	e.used[id] = true
+	return id
 }
 
 // headerID is the id of a message item that came from this dialect.
@@ -196,9 +201,6 @@ func (e *outputEncoder) readable(p *dragoman.Reasoning, m *dragoman.Message) boo
 
 func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c := *it.parts[0].(*dragoman.ToolCall)
-	if c.Signature != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, it.at.String()+"/signature", "state of another provider's reasoning")
-	}
 	arguments := payloadOf(&c, it.freeform)
 	c.ItemID = it.id
 	c.Payload = dragoman.PayloadObject
@@ -217,9 +219,9 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c.Extra.Fields = append(c.Extra.Fields, dragoman.Field{Path: "/status", Value: []byte(`"` + status + `"`)})
 	extra.Report(e.rep, report, name, it.at)
 
-	// The registry writes calls for a history, where arguments that are not
-	// JSON may not stand. A client must see them as they are, or it would run
-	// the tool with none (quirk B9).
+	// A client must see arguments as they are, or it would run the tool with
+	// none (quirk B9); an item and the event that ends its payload must say the
+	// same. Both write payloadOf.
 	c.Arguments, c.Problem = "", nil
 	if err := e.reg.WriteCall(w, &c, it.at, e.rep); err != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, it.at.String(), "%v", err)

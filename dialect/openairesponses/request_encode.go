@@ -34,7 +34,8 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		},
 		req: req,
 	}
-	e.w.Buf = make([]byte, 0, 4096)
+	reg.LimitBreakpoints(wirekit.CountCacheHints(req))
+	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
 	return dialect.Encoded{Body: e.w.Buf, Report: *e.rep, Registry: reg}, err
 }

@@ -444,14 +444,12 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	if e.resp.Error != nil && status == "completed" {
 		status = "failed"
 	}
-	typ := "response.completed"
 	switch status {
-	case "incomplete", "failed":
-		typ = "response." + status
-	case "cancelled":
-		typ = "response.incomplete" // there is no event for it
+	case "completed", "failed":
+		e.terminal("response." + status)
+	default: // there is no event for the others, and nothing runs after them
+		e.terminal("response.incomplete")
 	}
-	e.terminal(typ)
 }
 
 // merge takes what the end says of the whole over what the start said.

@@ -31,6 +31,7 @@ type streamItem struct {
 	// A call is held back until it can be named: deltas wait in held.
 	held     []byte
 	doubtful bool // another call has the same id
+	indexed  bool // found by its output_index
 	matched  bool // found in the terminal output
 	lowered  bool // a freeform tool that was sent as a function
 	call     *dragoman.ToolCall
@@ -57,9 +58,23 @@ func (it *streamItem) finalHeader() *dragoman.Message {
 // the latest one.
 func (d *streamDecoder) find() *streamItem {
 	if d.ev.hasIndex {
-		return d.byIndex[d.ev.index]
+		if it := d.byIndex[d.ev.index]; it != nil {
+			return it
+		}
 	}
-	if id := unquoted(d.ev.itemID); id != "" {
+	id := unquoted(d.ev.itemID)
+	if d.ev.hasIndex {
+		// An item that came without its index gets it from a later event.
+		for _, it := range d.items {
+			if !it.indexed && it.final == nil && (id != "" && it.id == id || int64(it.place) == d.ev.index) {
+				it.indexed = true
+				d.byIndex[d.ev.index] = it
+				return it
+			}
+		}
+		return nil
+	}
+	if id != "" {
 		for _, it := range d.items {
 			if it.id == id {
 				return it
@@ -113,6 +128,7 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 			it.place = int(d.ev.index)
 		}
 		d.byIndex[d.ev.index] = it
+		it.indexed = true
 	} else if len(d.items) < maxPlace {
 		it.place = d.nextPlace()
 	}
@@ -131,6 +147,9 @@ func (d *streamDecoder) nextPlace() int {
 
 // added opens an item with its skeleton.
 func (d *streamDecoder) added() error {
+	if len(d.ev.item) == 0 {
+		return nil
+	}
 	raw := clone(d.ev.item)
 	h := d.head(raw)
 	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
@@ -431,6 +450,9 @@ func rest(have []byte, whole string) string {
 
 // done takes the authoritative form of an item.
 func (d *streamDecoder) done() error {
+	if len(d.ev.item) == 0 {
+		return nil
+	}
 	raw := clone(d.ev.item)
 	h := d.head(raw)
 	it := d.find()
@@ -711,8 +733,12 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 		return d.misread(err)
 	}
 	it.call, _ = m.Parts[0].(*dragoman.ToolCall)
-	if it.call != nil && it.call.Arguments == "" && text != "" {
+	if it.call == nil {
+		return nil
+	}
+	if it.call.Arguments == "" && text != "" {
 		it.call.Arguments = text
 	}
+	it.call.Extra = without(it.call.Extra, "status") // that of its beginning
 	return nil
 }

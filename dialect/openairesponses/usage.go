@@ -93,5 +93,5 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	}
 	extra.Write(w, u.Extra, name, "")
 	w.EndObject()
-	extra.Report(rep, u.Extra, name, extra.At("/usage"))
+	extra.ReportEcho(rep, u.Extra, name, extra.At("/usage"))
 }

@@ -112,7 +112,7 @@ func (r *Reader) fail(err error) {
 		r.err = &Error{Pointer: clip(syn.JSONPointer), Offset: syn.ByteOffset, Err: syn.Err}
 		return
 	}
-	if err == io.EOF { // an empty document; there is nothing to end well
+	if errors.Is(err, io.EOF) { // an empty document; there is nothing to end well
 		err = io.ErrUnexpectedEOF
 	}
 	r.Fail(err)

@@ -199,7 +199,7 @@ func TestFeedReturnsTheErrorOfEmit(t *testing.T) {
 	var p sse.Parser
 	n := 0
 	err := p.Feed([]byte("data: a\n\ndata: b\n\n"), func(sse.Event) error { n++; return stop })
-	if err != stop || n != 1 {
+	if !errors.Is(err, stop) || n != 1 {
 		t.Errorf("%v after %d events", err, n)
 	}
 }
@@ -224,7 +224,7 @@ func TestEventsDoNotDependOnWhereTheStreamIsCut(t *testing.T) {
 			pieces, rest = append(pieces, rest[:n]), rest[n:]
 		}
 		cut, cutErr := parse(&sse.Parser{Max: max}, pieces...)
-		if err != cutErr || !slices.Equal(whole, cut) {
+		if !errors.Is(err, cutErr) || !slices.Equal(whole, cut) {
 			t.Fatalf("%q\nwhole: %+v, %v\nin %q: %+v, %v", s, whole, err, pieces, cut, cutErr)
 		}
 	})
@@ -322,7 +322,7 @@ func FuzzParser(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		whole, err := parse(&sse.Parser{Max: 64}, string(stream))
 		cut, cutErr := parse(&sse.Parser{Max: 64}, chunks(string(stream), int(size%16)+1)...)
-		if err != cutErr || !slices.Equal(whole, cut) {
+		if !errors.Is(err, cutErr) || !slices.Equal(whole, cut) {
 			t.Fatalf("whole: %+v, %v\ncut: %+v, %v", whole, err, cut, cutErr)
 		}
 		var raw strings.Builder

@@ -1,0 +1,360 @@
+package openaichat_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+var codec openaichat.Codec
+
+func decodeRequest(t testing.TB, body string) (*dragoman.Request, dragoman.Report) {
+	t.Helper()
+	req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatalf("DecodeRequest: %v\n%s", err, body)
+	}
+	return req, rep
+}
+
+func decodeResponse(t testing.TB, body string) (*dragoman.Response, dragoman.Report) {
+	t.Helper()
+	resp, rep, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatalf("DecodeResponse: %v\n%s", err, body)
+	}
+	return resp, rep
+}
+
+// message decodes a response with one choice of this message.
+func message(t testing.TB, msg, finish string) (*dragoman.Response, dragoman.Report) {
+	t.Helper()
+	return decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":`+msg+`,"finish_reason":`+finish+`}]}`)
+}
+
+// encodeRequest writes a request and checks that it is JSON without a repeated
+// member anywhere.
+func encodeRequest(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (map[string]json.RawMessage, dragoman.Report) {
+	t.Helper()
+	enc, err := codec.EncodeRequest(req, o)
+	if err != nil {
+		t.Fatalf("EncodeRequest: %v", err)
+	}
+	return object(t, enc.Body), enc.Report
+}
+
+func object(t testing.TB, b []byte) map[string]json.RawMessage {
+	t.Helper()
+	if err := jsonwire.Check(b); err != nil {
+		t.Fatalf("unsound JSON: %v\n%s", err, b)
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	return m
+}
+
+// elements are those of an encoded list, byte for byte.
+func elements(t testing.TB, list json.RawMessage) []string {
+	t.Helper()
+	var raw []json.RawMessage
+	if err := json.Unmarshal(list, &raw); err != nil {
+		t.Fatalf("%v\n%s", err, list)
+	}
+	out := make([]string, len(raw))
+	for i, r := range raw {
+		out[i] = string(r)
+	}
+	return out
+}
+
+// messages encodes a conversation and returns the elements of its list.
+func messages(t testing.TB, target dragoman.Target, ms ...dragoman.Message) ([]string, dragoman.Report) {
+	t.Helper()
+	m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{Target: target})
+	return elements(t, m["messages"]), rep
+}
+
+func caps(c dragoman.Capabilities) dragoman.Target { return dragoman.Target{Caps: c} }
+
+// sse frames chunks; a chunk that is no object stands as it is.
+func sse(chunks ...string) string {
+	var b strings.Builder
+	for _, c := range chunks {
+		b.WriteString("data: " + c + "\n\n")
+	}
+	return b.String()
+}
+
+// deltas are chunks of choice 0.
+func deltas(ds ...string) []string {
+	out := make([]string, len(ds))
+	for i, d := range ds {
+		out[i] = `{"id":"r","model":"m","choices":[{"index":0,"delta":` + d + `}]}`
+	}
+	return out
+}
+
+func finish(word string) string {
+	return `{"id":"r","model":"m","choices":[{"index":0,"delta":{},"finish_reason":` + word + `}]}`
+}
+
+// stream frames deltas, a finish reason and the terminal marker.
+func stream(word string, ds ...string) string {
+	return sse(append(deltas(ds...), finish(word), "[DONE]")...)
+}
+
+// toolDeltas wraps elements of tool_calls, one delta each.
+func toolDeltas(calls ...string) []string {
+	out := make([]string, len(calls))
+	for i, c := range calls {
+		out[i] = `{"tool_calls":[` + c + `]}`
+	}
+	return out
+}
+
+type decoded struct {
+	events []dragoman.Event
+	resp   *dragoman.Response
+	rep    dragoman.Report
+	err    error // the collector's
+	feed   error // the decoder's
+}
+
+// decodeStream feeds pieces and collects. It checks what every decoder
+// promises about the order of events.
+func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decoded {
+	t.Helper()
+	d := codec.NewStreamDecoder(o)
+	var out decoded
+	var c dragoman.Collector
+	var order eventOrder
+	emit := func(ev dragoman.Event) error {
+		if chunk, ok := ev.(*dragoman.Chunk); ok {
+			ev = &dragoman.Chunk{Dialect: chunk.Dialect, Raw: append([]byte(nil), chunk.Raw...)}
+		}
+		order.add(t, ev)
+		out.events = append(out.events, ev)
+		c.Add(ev)
+		return nil
+	}
+	for _, p := range pieces {
+		if out.feed = d.Feed([]byte(p), emit); out.feed != nil {
+			break
+		}
+	}
+	if err := d.Close(emit); out.feed == nil {
+		out.feed = err
+	}
+	order.end(t)
+	out.rep = d.Report()
+	out.resp, out.err = c.Response()
+	return out
+}
+
+func streamed(t testing.TB, body string) *dragoman.Response {
+	t.Helper()
+	d := decodeStream(t, dialect.DecodeOptions{}, body)
+	if d.feed != nil || d.err != nil {
+		t.Fatalf("stream: %v, %v\n%s", d.feed, d.err, body)
+	}
+	return d.resp
+}
+
+// eventOrder checks the contract of dragoman.Event.
+type eventOrder struct {
+	started, ended bool
+	next           map[int]int
+	open           map[[2]int]bool
+}
+
+func (o *eventOrder) add(t testing.TB, ev dragoman.Event) {
+	t.Helper()
+	if _, ok := ev.(*dragoman.Chunk); ok {
+		return
+	}
+	if o.ended {
+		t.Errorf("%T after the end", ev)
+	}
+	if o.next == nil {
+		o.next, o.open = map[int]int{}, map[[2]int]bool{}
+	}
+	switch ev := ev.(type) {
+	case *dragoman.ResponseStart:
+		if o.started {
+			t.Error("two starts")
+		}
+		o.started = true
+	case *dragoman.PartStart:
+		if !o.started {
+			t.Error("a part before the start")
+		}
+		if ev.Index != o.next[ev.Choice] {
+			t.Errorf("part %d of choice %d, want %d", ev.Index, ev.Choice, o.next[ev.Choice])
+		}
+		if (ev.Header != nil) != (ev.Index == 0) {
+			t.Errorf("header of part %d: %v", ev.Index, ev.Header)
+		}
+		o.next[ev.Choice]++
+		o.open[[2]int{ev.Choice, ev.Index}] = true
+	case *dragoman.PartDelta:
+		if !o.open[[2]int{ev.Choice, ev.Index}] || ev.Text == "" {
+			t.Errorf("delta %q of part %d, which is not open", ev.Text, ev.Index)
+		}
+	case *dragoman.PartEnd:
+		if !o.open[[2]int{ev.Choice, ev.Index}] {
+			t.Errorf("end of part %d, which is not open", ev.Index)
+		}
+		delete(o.open, [2]int{ev.Choice, ev.Index})
+	case *dragoman.ResponseEnd, *dragoman.StreamError:
+		if !o.started {
+			t.Error("an end without a start")
+		}
+		if len(o.open) > 0 {
+			t.Errorf("the end came with %d open parts", len(o.open))
+		}
+		o.ended = true
+	}
+}
+
+func (o *eventOrder) end(t testing.TB) {
+	t.Helper()
+	if !o.ended {
+		t.Error("no end")
+	}
+}
+
+// encodeStream writes events; every chunk is checked to be sound.
+func encodeStream(t testing.TB, o dialect.EncodeOptions, events []dragoman.Event) (string, dragoman.Report) {
+	t.Helper()
+	e := codec.NewStreamEncoder(o)
+	var out []byte
+	var err error
+	for _, ev := range events {
+		if out, err = e.Encode(out, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err = e.Close(out); err != nil {
+		t.Fatal(err)
+	}
+	return string(out), e.Report()
+}
+
+// chunksOf returns the data of each event of a stream.
+func chunksOf(t testing.TB, body string) []string {
+	t.Helper()
+	var out []string
+	for _, ev := range strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+		data, ok := strings.CutPrefix(ev, "data: ")
+		if !ok {
+			t.Fatalf("not a data event: %q", ev)
+		}
+		out = append(out, data)
+	}
+	return out
+}
+
+func calls(r *dragoman.Response) []dragoman.ToolCall {
+	var out []dragoman.ToolCall
+	for _, c := range r.ToolCalls() {
+		out = append(out, *c)
+	}
+	return out
+}
+
+// sameCalls compares what a loop needs of calls: id, name, payload, arguments.
+func sameCalls(t testing.TB, got []dragoman.ToolCall, want ...dragoman.ToolCall) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d calls, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range got {
+		g, w := got[i], want[i]
+		if g.ID != w.ID || g.Name != w.Name || g.Payload != w.Payload || g.Arguments != w.Arguments {
+			t.Errorf("call %d is %q %s(%s), want %q %s(%s)", i, g.ID, g.Name, g.Arguments, w.ID, w.Name, w.Arguments)
+		}
+	}
+}
+
+func call(id, name, args string) dragoman.ToolCall {
+	return dragoman.ToolCall{ID: id, Name: name, Arguments: args}
+}
+
+func sameJSON(t testing.TB, got, want string) {
+	t.Helper()
+	var g, w any
+	if err := json.Unmarshal([]byte(got), &g); err != nil {
+		t.Fatalf("got no JSON: %v\n%s", err, got)
+	}
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatalf("want no JSON: %v\n%s", err, want)
+	}
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func lost(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, part string) dragoman.Loss {
+	t.Helper()
+	for _, l := range rep.Losses {
+		if l.Kind == kind && strings.Contains(l.Detail, part) {
+			return l
+		}
+	}
+	t.Errorf("no %s loss with %q in the report:\n%s", kind, part, rep)
+	return dragoman.Loss{}
+}
+
+func lossless(t testing.TB, rep dragoman.Report) {
+	t.Helper()
+	if len(rep.Losses) > 0 {
+		t.Errorf("unexpected losses:\n%s", rep)
+	}
+}
+
+func problem(t testing.TB, c dragoman.ToolCall, code dragoman.ProblemCode) {
+	t.Helper()
+	if c.Problem == nil || c.Problem.Code != code {
+		t.Errorf("call %s(%s) has problem %v, want %s", c.Name, c.Arguments, c.Problem, code)
+	}
+}
+
+func decodeError(t testing.TB, err error) *dragoman.DecodeError {
+	t.Helper()
+	var de *dragoman.DecodeError
+	if !errors.As(err, &de) {
+		t.Fatalf("%v is no DecodeError", err)
+	}
+	return de
+}
+
+func has(t testing.TB, s, part string) {
+	t.Helper()
+	if !strings.Contains(s, part) {
+		t.Errorf("no %q in\n%s", part, s)
+	}
+}
+
+func hasNot(t testing.TB, s, part string) {
+	t.Helper()
+	if strings.Contains(s, part) {
+		t.Errorf("%q occurs in\n%s", part, s)
+	}
+}
+
+func fn(name string) dragoman.ToolSpec {
+	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+func text(s string) *dragoman.Text { return &dragoman.Text{Text: s} }
+
+func ptr[T any](v T) *T { return &v }

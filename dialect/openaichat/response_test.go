@@ -1,0 +1,478 @@
+package openaichat_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+func TestB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
+	for _, args := range []string{`"{\"n\":9007199254740993}"`, `{"n":9007199254740993}`} {
+		resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+args+`}}]}`, `"tool_calls"`)
+		sameCalls(t, calls(resp), call("a", "f", `{"n":9007199254740993}`))
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, string(enc.Body), `"arguments":"{\"n\":9007199254740993}"`)
+	}
+}
+
+func TestB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testing.T) {
+	for name, args := range map[string]string{"empty": `,"arguments":""`, "missing": ``, "null": `,"arguments":null`, "null in quotes": `,"arguments":"null"`, "object": `,"arguments":"{}"`, "quotes": `,"arguments":"\"\""`} {
+		t.Run(name, func(t *testing.T) {
+			resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"`+args+`}}]}`, `"tool_calls"`)
+			if c := calls(resp); len(c) != 1 || c[0].Problem != nil {
+				t.Fatalf("%+v", c)
+			}
+			resp.Output[0].Native = nil
+			ms, rep := messages(t, dragoman.Target{}, resp.Output[0], dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
+			sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
+			lossless(t, rep)
+			st := streamed(t, stream(`"tool_calls"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"`+args+`}}]}`))
+			if c := calls(st); len(c) != 1 || c[0].Problem != nil {
+				t.Errorf("streamed: %+v", c)
+			}
+		})
+	}
+}
+
+func TestB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
+	const withCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`
+	const withText = `{"role":"assistant","content":"hi"}`
+	for _, tc := range []struct {
+		word       string
+		call, text dragoman.StopReason
+	}{
+		{`"stop"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"tool_calls"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"function_call"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"tool_use"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"end_turn"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"eos"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"end"`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`""`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`null`, dragoman.StopToolCalls, dragoman.StopEnd},
+		{`"length"`, dragoman.StopLength, dragoman.StopLength},
+		{`"model_length"`, dragoman.StopLength, dragoman.StopLength},
+		{`"content_filter"`, dragoman.StopContentFilter, dragoman.StopContentFilter},
+		{`"sensitive"`, dragoman.StopContentFilter, dragoman.StopContentFilter},
+		{`"error"`, dragoman.StopError, dragoman.StopError},
+		{`"network_error"`, dragoman.StopError, dragoman.StopError},
+		{`"insufficient_system_resource"`, dragoman.StopError, dragoman.StopError},
+		{`"abort"`, dragoman.StopCancelled, dragoman.StopCancelled},
+		{`"malformed_tool_use"`, dragoman.StopMalformedCall, dragoman.StopMalformedCall},
+		{`"MODEL_ARMOR"`, dragoman.StopUnknown, dragoman.StopUnknown},
+		{`"stahp"`, dragoman.StopUnknown, dragoman.StopUnknown},
+	} {
+		t.Run(tc.word, func(t *testing.T) {
+			c, _ := message(t, withCall, tc.word)
+			x, _ := message(t, withText, tc.word)
+			if c.Stop.Reason != tc.call || x.Stop.Reason != tc.text {
+				t.Errorf("with a call %q, want %q; with text %q, want %q", c.Stop.Reason, tc.call, x.Stop.Reason, tc.text)
+			}
+			if runs := calls(c)[0].Problem == nil; runs != (tc.call == dragoman.StopToolCalls) {
+				t.Errorf("the call runs: %v", runs)
+			}
+			if w := strings.Trim(tc.word, `"`); w != "null" && c.Stop.Native != w {
+				t.Errorf("the native word is %q", c.Stop.Native)
+			}
+			// The native word goes back to its own dialect.
+			enc, err := codec.EncodeResponse(c, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.word != `""` {
+				has(t, string(enc.Body), `"finish_reason":`+tc.word)
+			}
+			if tc.word == "null" {
+				return
+			}
+			s := streamed(t, stream(tc.word, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`))
+			if s.Stop.Reason != tc.call {
+				t.Errorf("streamed: %q", s.Stop.Reason)
+			}
+		})
+	}
+}
+
+func TestB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
+	for _, native := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"} {
+		whole, _ := decodeResponse(t, `{"choices":[{"index":0,"finish_reason":"stop","native_finish_reason":"`+native+`","message":{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`)
+		st := streamed(t, sse(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","native_finish_reason":"`+native+`"}]}`, "[DONE]"))
+		for _, r := range []*dragoman.Response{whole, st} {
+			if r.Stop.Reason != dragoman.StopMalformedCall {
+				t.Errorf("%s: %+v", native, r.Stop)
+			}
+			problem(t, calls(r)[0], dragoman.ProblemStopped)
+		}
+	}
+}
+
+func TestB11_DuplicateIDsInOneMessage(t *testing.T) {
+	t.Run("an exact repeat is one call", func(t *testing.T) {
+		resp, rep := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`)
+		sameCalls(t, calls(resp), call("a", "f", "{}"))
+		lost(t, rep, dragoman.Dropped, "repeated exactly")
+	})
+	t.Run("another call gets an id of its own, and its result follows it", func(t *testing.T) {
+		req, rep := decodeRequest(t, `{"model":"m","messages":[
+			{"role":"user","content":"x"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"a","content":"of f"},
+			{"role":"tool","tool_call_id":"a","content":"of g"}]}`)
+		cs := req.Messages[1].ToolCalls()
+		if len(cs) != 2 || cs[0].ID != "a" || cs[1].ID == "a" || !cs[1].Synthetic {
+			t.Fatalf("%+v", cs)
+		}
+		lost(t, rep, dragoman.Renamed, "occurs twice")
+		for i, want := range []string{"of f", "of g"} {
+			r := req.Messages[2+i].Parts[0].(*dragoman.ToolResult)
+			if r.CallID != cs[i].ID || r.Text() != want {
+				t.Errorf("result %d answers %q with %q", i, r.CallID, r.Text())
+			}
+		}
+		// Whatever is rebuilt, calls and results still match on the wire.
+		req.Messages[0].Parts = []dragoman.Part{text("edited")}
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{})
+		ms := elements(t, m["messages"])
+		for i, c := range cs {
+			has(t, ms[1], `"id":"`+c.ID+`"`)
+			has(t, ms[2+i], `"tool_call_id":"`+c.ID+`"`)
+		}
+	})
+}
+
+func TestB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.T) {
+	const body = `{"model":"m","messages":[
+		{"role":"user","content":"x"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{}"}},{"type":"function","function":{"name":"g","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"","content":"of f"},
+		{"role":"tool","content":"of g"}]}`
+	req, _ := decodeRequest(t, body)
+	again, _ := decodeRequest(t, body)
+	for i, c := range req.Messages[1].ToolCalls() {
+		r := req.Messages[2+i].Parts[0].(*dragoman.ToolResult)
+		if c.ID == "" || r.CallID != c.ID {
+			t.Errorf("call %q is answered as %q", c.ID, r.CallID)
+		}
+		if other := again.Messages[1].ToolCalls()[i].ID; other != c.ID {
+			t.Errorf("the same history gives %q and %q", c.ID, other)
+		}
+	}
+}
+
+func TestB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
+	resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
+	c := resp.ToolCalls()[0]
+	ms, _ := messages(t, dragoman.Target{}, append([]dragoman.Message{dragoman.UserText("x")}, append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{text("y")}}))...)...)
+	has(t, ms[1], `"id":"`+c.ID+`"`)
+	has(t, ms[2], `"tool_call_id":"`+c.ID+`"`)
+}
+
+func TestB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
+	req, rep := decodeRequest(t, `{"model":"m","messages":[
+		{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"functions.f:0","content":"1"},
+		{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"custom","custom":{"name":"g","input":"x"}}]},
+		{"role":"tool","tool_call_id":"functions.f:0","content":"2"}]}`)
+	lossless(t, rep)
+	first, second := req.Messages[1].Parts[0].(*dragoman.ToolResult), req.Messages[3].Parts[0].(*dragoman.ToolResult)
+	if first.CallID != "functions.f:0" || second.CallID != "functions.f:0" {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	if first.Payload != dragoman.PayloadObject || second.Payload != dragoman.PayloadText {
+		t.Error("a result took its kind from the wrong turn")
+	}
+}
+
+func TestB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
+	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":[]}`, `"tool_calls"`)
+	if len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
+		t.Errorf("%+v", resp)
+	}
+	m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x"), dragoman.AssistantText("y")}, Tools: []dragoman.ToolSpec{}}, dialect.EncodeOptions{})
+	if _, ok := m["tools"]; ok {
+		t.Errorf("tools: %s", m["tools"])
+	}
+	hasNot(t, string(m["messages"]), "tool_calls")
+}
+
+func TestB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
+	c := call("a", "f", "{}")
+	ms, _ := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&c}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
+	sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
+	ms, rep := messages(t, dragoman.Target{}, dragoman.UserText("x"), dragoman.Message{Role: dragoman.RoleAssistant}, dragoman.UserText("y"))
+	if len(ms) != 2 {
+		t.Errorf("%q", ms)
+	}
+	lost(t, rep, dragoman.Dropped, "neither content nor calls")
+	// The spelling a server used goes back to it, even from a rebuild.
+	for _, msg := range []string{
+		`{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+	} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[`+msg+`,{"role":"tool","tool_call_id":"a","content":"x"}]}`)
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+		sameJSON(t, elements(t, m["messages"])[0], msg)
+	}
+}
+
+func TestC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
+	const u = `{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}`
+	text := deltas(`{"content":"x"}`)[0]
+	for name, body := range map[string]string{
+		"a last chunk without choices": sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"on the finish chunk":          sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":`+u+`}`, "[DONE]"),
+		"in the choice (Moonshot)":     sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+u+`}]}`, "[DONE]"),
+		"in x_groq":                    sse(text, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"q","usage":`+u+`}}`, "[DONE]"),
+		"on every chunk":               sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"zeros after it":               sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, "[DONE]"),
+		"zeros before it":              sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`, "[DONE]"),
+		"no marker after it":           sse(text, finish(`"stop"`), `{"choices":[],"usage":`+u+`}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := streamed(t, body).Usage
+			if got.Input != dragoman.Counted(9) || got.Output != dragoman.Counted(4) || got.CacheRead != dragoman.Counted(2) || got.Reasoning != dragoman.Counted(1) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	if got := streamed(t, sse(text, finish(`"stop"`), "[DONE]")).Usage; got.Input.Known || got.Output.Known {
+		t.Errorf("usage out of nothing: %+v", got)
+	}
+}
+
+func TestJ12_UsageArithmeticPerServer(t *testing.T) {
+	known := func(in, read, write, out, reason int64) [5]int64 { return [5]int64{in, read, write, out, reason} }
+	const none = -1
+	for name, tc := range map[string]struct {
+		usage string
+		want  [5]int64 // input, cache read, cache write, output, reasoning; -1 is unknown
+	}{
+		"OpenAI":                        {`{"prompt_tokens":210,"completion_tokens":57,"total_tokens":267,"prompt_tokens_details":{"cached_tokens":128,"cache_write_tokens":5,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":40,"accepted_prediction_tokens":0}}`, known(210, 128, 5, 57, 40)},
+		"xAI leaves reasoning out":      {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":45,"completion_tokens_details":{"reasoning_tokens":30},"cost_in_usd_ticks":7}`, known(10, none, none, 35, 30)},
+		"DeepSeek":                      {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, known(10, 4, none, 5, none)},
+		"DeepSeek in both spellings":    {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, known(10, 4, none, 5, none)},
+		"Kimi":                          {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"cached_tokens":3}`, known(10, 3, none, 5, none)},
+		"Mistral":                       {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"num_cached_tokens":2}`, known(10, 2, none, 5, none)},
+		"no total":                      {`{"prompt_tokens":10,"completion_tokens":5}`, known(10, none, none, 5, none)},
+		"a total that does not add up":  {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":99}`, known(10, none, none, 5, none)},
+		"details are null":              {`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":null,"completion_tokens_details":null}`, known(10, none, none, 5, none)},
+		"numbers in strings, fractions": {`{"prompt_tokens":"10","completion_tokens":5.0,"total_tokens":15}`, known(10, none, none, 5, none)},
+		"only the prompt":               {`{"prompt_tokens":10,"total_tokens":10}`, known(10, none, none, none, none)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, _ := decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":`+tc.usage+`}`)
+			u := resp.Usage
+			for i, c := range []dragoman.Count{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
+				if c.Known != (tc.want[i] >= 0) || c.Known && c.N != tc.want[i] {
+					t.Errorf("counter %d is %+v, want %d", i, c, tc.want[i])
+				}
+			}
+			enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := decodeResponse(t, string(enc.Body))
+			if a, b := again.Usage, u; a.Input != b.Input || a.CacheRead != b.CacheRead || a.CacheWrite != b.CacheWrite || a.Output.N != b.Output.N || a.Reasoning != b.Reasoning {
+				t.Errorf("came back as %+v, was %+v\n%s", a, b, enc.Body)
+			}
+			if strings.HasPrefix(name, "xAI") || strings.HasPrefix(name, "DeepSeek") || name == "OpenAI" || name == "Kimi" {
+				sameJSON(t, string(object(t, enc.Body)["usage"]), tc.usage)
+			}
+		})
+	}
+}
+
+func TestChoices_AreOrderedByTheirIndex(t *testing.T) {
+	resp, _ := decodeResponse(t, `{"choices":[
+		{"index":1,"message":{"role":"assistant","content":"second"},"finish_reason":"length","x":1},
+		{"index":0,"message":{"role":"assistant","content":"first"},"finish_reason":"stop","x":0}]}`)
+	if resp.Text() != "first" || resp.Stop.Reason != dragoman.StopEnd || len(resp.Alternatives) != 1 || resp.Alternatives[0].Index != 1 || resp.Alternatives[0].Output[0].Text() != "second" {
+		t.Errorf("%+v", resp)
+	}
+	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choices := elements(t, object(t, enc.Body)["choices"])
+	sameJSON(t, choices[0], `{"index":0,"message":{"role":"assistant","content":"first"},"finish_reason":"stop","x":0}`)
+	sameJSON(t, choices[1], `{"index":1,"message":{"role":"assistant","content":"second"},"finish_reason":"length","x":1}`)
+}
+
+func TestErrors_AnErrorInABodyIsTyped(t *testing.T) {
+	for name, body := range map[string]string{
+		"instead of an answer": `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`,
+		"a string":             `{"error":"boom"}`,
+		"in the choice":        `{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"error","error":{"code":502,"message":"boom"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, _ := decodeResponse(t, body)
+			if resp.Error == nil || resp.Error.Message != "boom" || resp.Stop.Reason != dragoman.StopError {
+				t.Errorf("%+v, %+v", resp.Error, resp.Stop)
+			}
+			enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := decodeResponse(t, string(enc.Body))
+			if again.Error == nil || again.Error.Message != "boom" {
+				t.Errorf("written as %s", enc.Body)
+			}
+		})
+	}
+}
+
+func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		status int
+		body   string
+		class  dragoman.ErrorClass
+		want   dragoman.APIError // message, type, code, param
+		retry  bool
+	}{
+		{"bad request", 400, `{"error":{"message":"m","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "invalid_request_error", Param: "max_tokens", Code: "unsupported_parameter"}, false},
+		{"context length", 400, `{"error":{"message":"m","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, dragoman.ErrorContextLength, dragoman.APIError{Message: "m", Type: "invalid_request_error", Param: "messages", Code: "context_length_exceeded"}, false},
+		{"llama.cpp context", 400, `{"error":{"code":400,"message":"m","type":"exceed_context_size_error","n_ctx":1}}`, dragoman.ErrorContextLength, dragoman.APIError{Message: "m", Type: "exceed_context_size_error", Code: "400"}, false},
+		{"policy", 400, `{"error":{"message":"m","type":"invalid_request_error","code":"cyber_policy"}}`, dragoman.ErrorPolicy, dragoman.APIError{Message: "m", Type: "invalid_request_error", Code: "cyber_policy"}, false},
+		{"key", 401, `{"error":{"message":"m","type":"invalid_request_error","code":"invalid_api_key"}}`, dragoman.ErrorAuth, dragoman.APIError{Message: "m", Type: "invalid_request_error", Code: "invalid_api_key"}, false},
+		{"country", 403, `{"error":{"message":"m","type":"request_forbidden","code":"unsupported_country_region_territory"}}`, dragoman.ErrorPermission, dragoman.APIError{Message: "m", Type: "request_forbidden", Code: "unsupported_country_region_territory"}, false},
+		{"model", 404, `{"error":{"message":"m","type":"invalid_request_error","code":"model_not_found"}}`, dragoman.ErrorNotFound, dragoman.APIError{Message: "m", Type: "invalid_request_error", Code: "model_not_found"}, false},
+		{"conflict", 409, `{"error":{"message":"m"}}`, dragoman.ErrorConflict, dragoman.APIError{Message: "m"}, true},
+		{"unprocessable", 422, `{"error":{"message":"m"}}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m"}, false},
+		{"rate", 429, `{"error":{"message":"m","type":"tokens","code":"rate_limit_exceeded"}}`, dragoman.ErrorRateLimit, dragoman.APIError{Message: "m", Type: "tokens", Code: "rate_limit_exceeded"}, true},
+		{"quota", 429, `{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}`, dragoman.ErrorQuota, dragoman.APIError{Message: "m", Type: "insufficient_quota", Code: "insufficient_quota"}, false},
+		{"credit", 429, `{"error":{"message":"m","type":"x","code":"credit_balance_exhausted"}}`, dragoman.ErrorQuota, dragoman.APIError{Message: "m", Type: "x", Code: "credit_balance_exhausted"}, false},
+		{"server", 500, `{"error":{"message":"m","type":"server_error"}}`, dragoman.ErrorServer, dragoman.APIError{Message: "m", Type: "server_error"}, true},
+		{"overloaded", 503, `{"error":{"message":"m","type":"x","code":"slow_down"}}`, dragoman.ErrorOverloaded, dragoman.APIError{Message: "m", Type: "x", Code: "slow_down"}, true},
+		{"vLLM: a number for a code", 400, `{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "BadRequestError", Code: "400"}, false},
+		{"xAI: a string for an error", 400, `{"code":"Client specified an invalid argument","error":"m"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Code: "Client specified an invalid argument"}, false},
+		{"LM Studio", 404, `{"error":"m"}`, dragoman.ErrorNotFound, dragoman.APIError{Message: "m"}, false},
+		{"Mistral: no envelope", 400, `{"object":"error","message":"m","type":"invalid_request_error","param":null,"code":"3280"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m", Type: "invalid_request_error", Code: "3280"}, false},
+		{"FastAPI", 422, `{"detail":"m"}`, dragoman.ErrorBadRequest, dragoman.APIError{Message: "m"}, false},
+		{"Gemini: a list", 429, `[{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED"}}]`, dragoman.ErrorRateLimit, dragoman.APIError{Message: "m", Code: "429"}, true},
+		{"a proxy's page", 502, `<html>bad gateway</html>`, dragoman.ErrorServer, dragoman.APIError{Message: "<html>bad gateway</html>"}, true},
+		{"nothing", 504, ``, dragoman.ErrorTimeout, dragoman.APIError{Message: "Gateway Timeout"}, true},
+		{"JSON of another kind", 500, `["x"]`, dragoman.ErrorServer, dragoman.APIError{Message: `["x"]`}, true},
+		{"cut off", 500, `{"error":{"message":"m`, dragoman.ErrorServer, dragoman.APIError{Message: `{"error":{"message":"m`}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := http.Header{}
+			h.Set("x-request-id", "req_1")
+			h.Set("retry-after", "2")
+			e := codec.DecodeError(tc.status, h, []byte(tc.body))
+			if e.Class != tc.class || e.Message != tc.want.Message || e.Type != tc.want.Type || e.Code != tc.want.Code || e.Param != tc.want.Param {
+				t.Errorf("%+v", e)
+			}
+			if e.Retryable() != tc.retry || e.Status != tc.status || e.RequestID != "req_1" || e.RetryAfter != 2*time.Second {
+				t.Errorf("%+v", e)
+			}
+			status, body := codec.EncodeError(e)
+			if status != tc.status {
+				t.Errorf("status %d", status)
+			}
+			if e.Native != nil && string(body) != tc.body {
+				t.Errorf("its own error came back as %s", body)
+			}
+			if again := codec.DecodeError(status, nil, body); again.Message != e.Message {
+				t.Errorf("%s came back as %+v", body, again)
+			}
+		})
+	}
+}
+
+func TestJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
+	for class, want := range map[dragoman.ErrorClass]struct {
+		status int
+		body   string
+	}{
+		dragoman.ErrorBadRequest:    {400, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null}}`},
+		dragoman.ErrorAuth:          {401, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`},
+		dragoman.ErrorPermission:    {403, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null}}`},
+		dragoman.ErrorNotFound:      {404, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"model_not_found"}}`},
+		dragoman.ErrorContextLength: {400, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"context_length_exceeded"}}`},
+		dragoman.ErrorRateLimit:     {429, `{"error":{"message":"m","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
+		dragoman.ErrorQuota:         {429, `{"error":{"message":"m","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`},
+		dragoman.ErrorOverloaded:    {503, `{"error":{"message":"m","type":"server_error","param":null,"code":"server_is_overloaded"}}`},
+		dragoman.ErrorServer:        {500, `{"error":{"message":"m","type":"server_error","param":null,"code":null}}`},
+		dragoman.ErrorTimeout:       {504, `{"error":{"message":"m","type":"server_error","param":null,"code":null}}`},
+		dragoman.ErrorUnknown:       {500, `{"error":{"message":"m","type":"server_error","param":null,"code":null}}`},
+	} {
+		e := &dragoman.APIError{Class: class, Message: "m", Type: "overloaded_error_of_somebody", Code: "theirs", Native: &dragoman.Native{Format: "anthropic.messages", JSON: []byte(`{}`)}}
+		status, body := codec.EncodeError(e)
+		if status != want.status {
+			t.Errorf("%s: status %d", class, status)
+		}
+		sameJSON(t, string(body), want.body)
+		if again := codec.DecodeError(status, nil, body); again.Class != class && class != dragoman.ErrorUnknown && class != dragoman.ErrorTimeout {
+			t.Errorf("%s came back as %s", class, again.Class)
+		}
+	}
+	_, body := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer})
+	has(t, string(body), `"message":"server"`) // a message is always there
+}
+
+func TestStream_AnErrorIsWrittenOnceAndNothingFollowsIt(t *testing.T) {
+	boom := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "boom"}
+	for name, ev := range map[string]*dragoman.StreamError{"with an error": {Err: boom}, "without one": {}} {
+		t.Run(name, func(t *testing.T) {
+			out, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{
+				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r"}}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartDelta{Text: "x"}, &dragoman.PartEnd{Part: text("x")}, ev,
+			})
+			if strings.Count(out, `"error"`) != 1 {
+				t.Errorf("%s", out)
+			}
+			hasNot(t, out, "[DONE]")
+			d := decodeStream(t, dialect.DecodeOptions{}, out)
+			var api *dragoman.APIError
+			if !errors.As(d.err, &api) || d.resp.Text() != "x" {
+				t.Errorf("%v", d.err)
+			}
+		})
+	}
+	// A stream that just stops is an error too.
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}})
+	has(t, out, `"error"`)
+}
+
+func TestStream_ATopLevelNullErrorIsNeverWritten(t *testing.T) {
+	resp, _ := decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"error":null}`)
+	_ = resp
+	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, sse(`{"id":"r","error":null,"choices":[{"index":0,"delta":{"content":"x"}}]}`, `{"error":null,"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]"))
+	out, _ := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, d.events)
+	hasNot(t, out, `"error"`)
+	for _, c := range chunksOf(t, out) {
+		if c != "[DONE]" {
+			object(t, []byte(c))
+		}
+	}
+}
+
+func TestJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
+	d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, `{"content":"data: [DONE]"}`))
+	if d.resp.Text() != "data: [DONE]" {
+		t.Fatalf("%q", d.resp.Text())
+	}
+	// The text comes as a native chunk, the end is written anew.
+	var events []dragoman.Event
+	for _, ev := range d.events {
+		if c, ok := ev.(*dragoman.Chunk); ok && !strings.Contains(string(c.Raw), "content") {
+			continue
+		}
+		if _, ok := ev.(*dragoman.ResponseEnd); ok {
+			events = append(events, &dragoman.Chunk{Dialect: "another"})
+		}
+		events = append(events, ev)
+	}
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, events)
+	if !strings.HasSuffix(out, "data: [DONE]\n\n") || strings.Count(out, "\ndata: [DONE]\n") != 1 {
+		t.Errorf("%s", out)
+	}
+}

@@ -1,0 +1,178 @@
+package extra_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"pgregory.net/rapid"
+)
+
+func write(e *dragoman.Extra, d dragoman.Dialect, prefix string) string {
+	var w jsonwire.Writer
+	w.BeginObject()
+	extra.Write(&w, e, d, prefix)
+	w.EndObject()
+	return string(w.Buf)
+}
+
+func TestMembersGoBackToTheirOwnDialectInOrder(t *testing.T) {
+	var e *dragoman.Extra
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("z"), []byte(`{ "x":1.0 }`))
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("a/b~c"), []byte("null"))
+	extra.Add(&e, dragoman.OpenAIChat, "/delta", []byte("é"), []byte(`"<"`))
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte(""), []byte("0"))
+	want := &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{
+		{Path: "/z", Value: []byte(`{ "x":1.0 }`)}, {Path: "/a~1b~0c", Value: []byte("null")}, {Path: "/delta/é", Value: []byte(`"<"`)}, {Path: "/", Value: []byte("0")},
+	}}
+	if d := gen.Diff(want, e); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := write(e, dragoman.OpenAIChat, ""); got != `{"z":{ "x":1.0 },"a/b~c":null,"":0}` {
+		t.Errorf("top: %s", got)
+	}
+	if got := write(e, dragoman.OpenAIChat, "/delta"); got != `{"é":"<"}` {
+		t.Errorf("below delta: %s", got)
+	}
+	for _, d := range []dragoman.Dialect{dragoman.Anthropic, ""} {
+		if got := write(e, d, ""); got != "{}" || extra.Has(e, d, "") {
+			t.Errorf("%q sees %s", d, got)
+		}
+	}
+	if write(nil, dragoman.OpenAIChat, "") != "{}" || extra.Has(nil, dragoman.OpenAIChat, "") {
+		t.Error("no extras are something")
+	}
+	if !extra.Has(e, dragoman.OpenAIChat, "") || !extra.Has(e, dragoman.OpenAIChat, "/delta") || extra.Has(e, dragoman.OpenAIChat, "/delt") {
+		t.Error("Has")
+	}
+	if v, ok := extra.Get(e, dragoman.OpenAIChat, "/delta/é"); !ok || string(v) != `"<"` {
+		t.Errorf("Get: %s, %v", v, ok)
+	}
+	if _, ok := extra.Get(e, dragoman.Anthropic, "/z"); ok {
+		t.Error("Get of another dialect")
+	}
+}
+
+func TestR7_OfARepeatedMemberTheLastValueCountsInTheFirstPlace(t *testing.T) {
+	// Long lists are settled in another way than short ones.
+	for _, others := range []int{0, 10, 63, 64, 65, 500} {
+		var e *dragoman.Extra
+		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("1"))
+		want := []string{`"a":2`}
+		for i := range others {
+			extra.Add(&e, dragoman.Anthropic, "", []byte("k"+strconv.Itoa(i)), []byte("0"))
+			want = append(want, fmt.Sprintf(`"k%d":0`, i))
+		}
+		extra.Add(&e, dragoman.Anthropic, "", []byte("a"), []byte("2"))
+		if got := write(e, dragoman.Anthropic, ""); got != "{"+strings.Join(want, ",")+"}" {
+			t.Errorf("with %d others: %.100s", others, got)
+		}
+		if v, _ := extra.Get(e, dragoman.Anthropic, "/a"); string(v) != "2" {
+			t.Errorf("with %d others: Get says %s", others, v)
+		}
+		var rep dragoman.Report
+		extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
+		if len(rep.Losses) != 1+others {
+			t.Errorf("with %d others: %d losses", others, len(rep.Losses))
+		}
+	}
+}
+
+func TestManyMembersAreKeptInLinearTime(t *testing.T) {
+	var e *dragoman.Extra
+	start := time.Now()
+	const n = 200_000 // the square of it would take minutes
+	for i := range n {
+		extra.Add(&e, dragoman.OpenAIChat, "", strconv.AppendInt(nil, int64(i), 10), []byte("1"))
+	}
+	out := write(e, dragoman.OpenAIChat, "")
+	if took := time.Since(start); took > 20*time.Second || len(e.Fields) != n || strings.Count(out, ":") != n {
+		t.Errorf("%d fields, %d written, in %v", len(e.Fields), strings.Count(out, ":"), took)
+	}
+}
+
+func TestAddCopyKeepsTheValueWhenItsMemoryIsUsedAgain(t *testing.T) {
+	var e *dragoman.Extra
+	buf := []byte("111")
+	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
+	copy(buf, "222")
+	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "111" {
+		t.Errorf("it became %s", v)
+	}
+	extra.AddCopy(&e, dragoman.OpenAIChat, "", []byte("a"), buf)
+	if v, _ := extra.Get(e, dragoman.OpenAIChat, "/a"); string(v) != "222" || len(e.Fields) != 1 {
+		t.Errorf("the later value is %s of %d", v, len(e.Fields))
+	}
+	name := []byte("a")
+	if n := testing.AllocsPerRun(10, func() { extra.AddCopy(&e, dragoman.OpenAIChat, "", name, buf) }); n != 0 {
+		t.Errorf("%v allocations to say the same again", n)
+	}
+}
+
+func TestNamesSurviveTheirPointer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.SampledFrom([]string{"", "~", "/", "~0", "~1", "~01", "a/b", "~~//"}), rapid.String()), 0, 80, rapid.ID).Draw(t, "names")
+		var e *dragoman.Extra
+		for i, name := range names {
+			extra.Add(&e, dragoman.Anthropic, "/x", []byte(name), strconv.AppendInt(nil, int64(i), 10))
+		}
+		r := jsonwire.NewReader([]byte(write(e, dragoman.Anthropic, "/x")))
+		var got []string
+		for key := range r.Object() {
+			got = append(got, string(key))
+			if n := r.Int(); n != int64(len(got)-1) {
+				t.Fatalf("member %q has value %d", got[len(got)-1], n)
+			}
+		}
+		if r.End() != nil || !slices.Equal(got, names) {
+			t.Fatalf("%q came back as %q, %v", names, got, r.Err())
+		}
+	})
+}
+
+func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
+	var e *dragoman.Extra
+	for name, v := range map[string]string{"a": "null", "b": "[]", "c": "{}", "d": `""`, "e": "false"} {
+		extra.Add(&e, dragoman.OpenAIChat, "", []byte(name), []byte(v))
+	}
+	extra.Add(&e, dragoman.OpenAIChat, "", []byte("logprobs"), []byte("{ }"))
+	extra.Add(&e, dragoman.OpenAIChat, "/x", []byte("n"), []byte("0"))
+	var rep dragoman.Report
+	extra.Report(&rep, e, dragoman.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
+	want := dragoman.Report{Losses: []dragoman.Loss{
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/logprobs", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/x/n", Detail: "anthropic.messages has no such member"},
+	}}
+	if d := gen.Diff(want, rep); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	rep = dragoman.Report{}
+	extra.ReportEcho(&rep, e, dragoman.Anthropic, extra.At(""))
+	if len(rep.Losses) != 2 || rep.Err(dragoman.Warn) != nil {
+		t.Errorf("what a provider says about itself is lost as %v", rep)
+	}
+	rep = dragoman.Report{}
+	extra.Report(&rep, e, dragoman.OpenAIChat, extra.At(""))
+	extra.Report(&rep, nil, dragoman.Anthropic, extra.At(""))
+	if len(rep.Losses) != 0 {
+		t.Errorf("nothing is lost, but the report says %v", rep)
+	}
+}
+
+func TestPathsAreJSONPointers(t *testing.T) {
+	for want, p := range map[string]extra.Path{
+		"": extra.At(""), "/system": extra.At("/system"), "/messages/0": extra.Elem("/messages", 0), "/a/1/b/2": extra.Elem("/a", 1).Elem("b", 2),
+		"/system/parts/0": extra.At("/system").Elem("parts", 0), "/a/1/b/2/c/3": extra.Elem("/a", 1).Elem("b", 2).Elem("c", 3), "/0": extra.Elem("", 0),
+	} {
+		if p.String() != want {
+			t.Errorf("%q, want %q", p, want)
+		}
+	}
+}

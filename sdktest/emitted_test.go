@@ -1,0 +1,140 @@
+package sdktest
+
+import (
+	"fmt"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// TestTheOfficialSDKsDecodeWhatWeEncode writes simple answers in each dialect,
+// whole and streamed, and reads them with the vendor's SDK and its own
+// accumulator.
+func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
+	for _, v := range vendors() {
+		for _, a := range answers() {
+			want := v.saidBy(a.response)
+			t.Run(v.file+"/"+a.name+"/whole", func(t *testing.T) {
+				enc, err := v.codec.EncodeResponse(a.response, dialect.EncodeOptions{Seed: "s", Model: "m"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := v.whole(enc.Body)
+				if err != nil {
+					t.Fatalf("the SDK refuses it: %v\n%s", err, enc.Body)
+				}
+				if d := want.agrees(got); d != "" {
+					t.Errorf("%s\n%s", d, enc.Body)
+				}
+			})
+			for _, size := range []int{1, 7, 1 << 20} {
+				t.Run(fmt.Sprintf("%s/%s/stream of %d bytes a delta", v.file, a.name, size), func(t *testing.T) {
+					enc := v.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: true})
+					var body []byte
+					var err error
+					for _, ev := range events(a.response, size) {
+						if body, err = enc.Encode(body, ev); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if body, err = enc.Close(body); err != nil {
+						t.Fatal(err)
+					}
+					got, err := v.stream(body)
+					if err != nil {
+						t.Fatalf("the SDK refuses it: %v\n%s", err, body)
+					}
+					if d := want.agrees(got); d != "" {
+						t.Errorf("%s\n%s", d, body)
+					}
+					if v.file == "openai_responses" {
+						if _, d, _ := responsesFold(body); d != "" {
+							t.Errorf("%s\n%s", d, body)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// named answer of a model that speaks no dialect in particular.
+type namedAnswer struct {
+	name     string
+	response *dragoman.Response
+}
+
+func answers() []namedAnswer {
+	text := func(s string) dragoman.Part { return &dragoman.Text{Text: s} }
+	call := func(id, name, args string) dragoman.Part {
+		return &dragoman.ToolCall{ID: id, Name: name, Arguments: args}
+	}
+	answer := func(name string, stop dragoman.StopReason, parts ...dragoman.Part) namedAnswer {
+		return namedAnswer{name, &dragoman.Response{
+			ID: "r_1", Model: "m", Stop: dragoman.Stop{Reason: stop},
+			Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: parts}},
+			Usage:  dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(4)},
+		}}
+	}
+	return []namedAnswer{
+		answer("text", dragoman.StopEnd, text("Grüße, 世界! \"quoted\"\n")),
+		answer("no words at all", dragoman.StopEnd),
+		answer("one call", dragoman.StopToolCalls, call("call_1", "get_weather", `{"city":"Oslo","n":1.0}`)),
+		answer("text and parallel calls", dragoman.StopToolCalls, text("Both."), call("call_1", "get_weather", `{"city":"Oslo"}`), call("call_2", "get_time", `{"tz": "Europe/Oslo"}`)),
+		answer("a call without arguments", dragoman.StopToolCalls, call("call_1", "now", "")),
+		answer("a refusal", dragoman.StopRefusal, &dragoman.Refusal{Text: "I cannot help with that."}),
+		answer("reasoning, text and a call", dragoman.StopToolCalls, &dragoman.Reasoning{Text: "Need the weather."}, text("Checking."), call("call_1", "get_weather", `{"city":"Oslo"}`)),
+		answer("a summary of reasoning", dragoman.StopEnd, &dragoman.Reasoning{Summary: []string{"First.", "Second."}}, text("Done.")),
+		answer("a long answer cut short", dragoman.StopLength, text("It goes on and")),
+	}
+}
+
+// events streams a response with deltas of at most size bytes.
+func events(r *dragoman.Response, size int) []dragoman.Event {
+	head := *r
+	head.Output = nil
+	evs := []dragoman.Event{&dragoman.ResponseStart{Response: head}}
+	index := 0
+	for n, m := range r.Output {
+		header := m
+		header.Parts = nil
+		for i, p := range m.Parts {
+			start := &dragoman.PartStart{Index: index, Message: n}
+			if i == 0 {
+				start.Header = &header
+			}
+			evs = append(evs, start)
+			deltas := func(text string, summary int) {
+				for len(text) > 0 {
+					k := min(size, len(text))
+					for k < len(text) && text[k]&0xC0 == 0x80 { // whole characters
+						k++
+					}
+					evs = append(evs, &dragoman.PartDelta{Index: index, Text: text[:k], Summary: summary})
+					text = text[k:]
+				}
+			}
+			switch p := p.(type) {
+			case *dragoman.Text:
+				start.Part = &dragoman.Text{}
+				deltas(p.Text, 0)
+			case *dragoman.Refusal:
+				start.Part = &dragoman.Refusal{}
+				deltas(p.Text, 0)
+			case *dragoman.Reasoning:
+				start.Part = &dragoman.Reasoning{}
+				deltas(p.Text, 0)
+				for j, s := range p.Summary {
+					deltas(s, j+1)
+				}
+			case *dragoman.ToolCall:
+				start.Part = &dragoman.ToolCall{ID: p.ID, Name: p.Name}
+				deltas(p.Arguments, 0)
+			}
+			evs = append(evs, &dragoman.PartEnd{Index: index, Part: p})
+			index++
+		}
+	}
+	return append(evs, &dragoman.ResponseEnd{Stop: r.Stop, Usage: r.Usage, Response: head})
+}

@@ -1,0 +1,79 @@
+package sdktest
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/gen"
+	"pgregory.net/rapid"
+)
+
+// TestTheOfficialSDKsDecodeRandomAnswers is the same for answers nobody
+// thought of: hostile text, odd numbers in arguments, parts in any order.
+func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
+	for _, v := range vendors() {
+		t.Run(v.file, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				o := gen.Options{Tidy: true, Plain: true}
+				resp := o.Response().Draw(t, "response")
+				simplify(resp)
+				want := v.saidBy(resp)
+				enc, err := v.codec.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := v.whole(enc.Body)
+				if err != nil {
+					t.Fatalf("the SDK refuses it: %v\n%s", err, enc.Body)
+				}
+				if d := want.joined().agrees(got.joined()); d != "" {
+					t.Fatalf("%s\n%s", d, enc.Body)
+				}
+				stream := v.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: true})
+				var body []byte
+				for _, ev := range o.Stream(t, resp) {
+					if body, err = stream.Encode(body, ev); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if body, err = stream.Close(body); err != nil {
+					t.Fatal(err)
+				}
+				if got, err = v.stream(body); err != nil {
+					t.Fatalf("the SDK refuses it: %v\n%s", err, body)
+				}
+				if d := want.joined().agrees(got.joined()); d != "" {
+					t.Fatalf("streamed: %s\n%s", d, body)
+				}
+			})
+		})
+	}
+}
+
+// simplify takes out what the SDKs have no word for: namespaces, freeform calls
+// in a Chat stream, further candidates, and refusals beside other messages.
+func simplify(r *dragoman.Response) {
+	r.Alternatives = nil
+	for i := range r.Output {
+		for _, p := range r.Output[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				p.Namespace, p.Synthetic = "", false
+				if p.Payload == dragoman.PayloadText {
+					p.Payload, p.Arguments = dragoman.PayloadObject, "{}"
+				}
+			case *dragoman.Refusal:
+				r.Output = r.Output[i : i+1]
+				return
+			}
+		}
+	}
+}
+
+// joined leaves out the blanks that set messages apart in some dialects.
+func (s said) joined() said {
+	s.text = strings.Join(strings.Fields(s.text), "")
+	return s
+}
