@@ -91,8 +91,10 @@ type StreamError struct {
 
 // Chunk is the native form of the events that follow it, up to the next
 // Chunk. An encoder of the same dialect writes Raw and only takes note of the
-// events. Who changes one of those events removes the Chunk before it.
-// Raw is valid until the decoder is fed again.
+// events. Who changes one of those events replaces the Chunk before it with an
+// empty one, Chunk{}: its events, and those of every later Chunk, are then
+// written from what they say. Taking the Chunk away would leave its events to
+// the one before. Raw is valid until the decoder is fed again.
 type Chunk struct {
 	Dialect Dialect
 	Raw     []byte

@@ -77,8 +77,10 @@ func TestTheFirstIDOfAStreamCountsWhereAProxyRotatesThem(t *testing.T) {
 func TestQuirkB7_AnAnswerKeepsBrokenArgumentsSoThatNoClientRunsThem(t *testing.T) {
 	resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopLength}, Output: []dragoman.Message{{
 		Role: dragoman.RoleAssistant,
-		Parts: []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"x":17`,
-			Problem: &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Offset: -1}}},
+		Parts: []dragoman.Part{&dragoman.ToolCall{
+			ID: "call_1", Name: "f", Arguments: `{"x":17`,
+			Problem: &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Offset: -1},
+		}},
 	}}}
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})

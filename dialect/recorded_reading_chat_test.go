@@ -136,7 +136,6 @@ func readChatStream(events []map[string]any, done bool) reading {
 	type open struct {
 		choiceReading
 		index map[int64]int // tool call index on the wire to position
-		last  int
 	}
 	choices := []*open{}
 	counted := false

@@ -170,8 +170,10 @@ func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
 					}
 				}
 			case *dragoman.ToolCall:
-				k := callReading{ID: p.ID, Name: p.Name, Namespace: p.Namespace, Args: p.Arguments,
-					Freeform: p.Payload == dragoman.PayloadText, Runs: p.Problem == nil}
+				k := callReading{
+					ID: p.ID, Name: p.Name, Namespace: p.Namespace, Args: p.Arguments,
+					Freeform: p.Payload == dragoman.PayloadText, Runs: p.Problem == nil,
+				}
 				if p.Synthetic {
 					k.ID = ""
 				}

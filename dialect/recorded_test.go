@@ -199,7 +199,10 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 		}
 		counts.add("streams byte-identical", 1)
 
-		plain, err := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, nil)
+		plain, plainErr := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, nil)
+		if fmt.Sprint(err) != fmt.Sprint(plainErr) {
+			t.Errorf("%s: without its chunks, the stream ends with %v, with them %v", x.id(), plainErr, err)
+		}
 		if err := wellFormed(plain); err != nil && !revised.has(x.id()) {
 			t.Errorf("%s: the events are out of order: %v", x.id(), err)
 		}

@@ -98,13 +98,16 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 }
 
 // pair finds the call that a result answers: the first with its id that has no
-// result yet. The call knows what kind of payload it answers.
+// result yet. The call knows which tool it is and what kind of payload it has.
 func (d *messageDecoder) pair(res *dragoman.ToolResult) {
 	for i := range d.turn {
 		p := &d.turn[i]
 		if p.wire == res.CallID && !p.answered {
 			p.answered = true
 			res.CallID, res.Payload = p.call.ID, p.call.Payload
+			if res.Name == "" {
+				res.Namespace, res.Name = p.call.Namespace, p.call.Name
+			}
 			return
 		}
 	}

@@ -58,8 +58,8 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 				failed = d.choice(resp, raw, i, r.Offset()-int64(len(raw)))
 			}
 		case "error":
-			if r.Kind() == 'n' {
-				extra.Add(&resp.Extra, name, "", key, r.Raw())
+			if r.Kind() == 'n' { // some clients take the mere member for a failure
+				r.Skip()
 				continue
 			}
 			resp.Error = &dragoman.APIError{}

@@ -444,7 +444,11 @@ func TestStream_AnErrorIsWrittenOnceAndNothingFollowsIt(t *testing.T) {
 
 func TestStream_ATopLevelNullErrorIsNeverWritten(t *testing.T) {
 	resp, _ := decodeResponse(t, `{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"error":null}`)
-	_ = resp
+	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasNot(t, string(enc.Body), `"error"`)
 	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, sse(`{"id":"r","error":null,"choices":[{"index":0,"delta":{"content":"x"}}]}`, `{"error":null,"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]"))
 	out, _ := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, d.events)
 	hasNot(t, out, `"error"`)

@@ -378,7 +378,7 @@ func (d *streamDecoder) release() {
 			d.startCall(it, it.call)
 		}
 		if !it.lowered {
-			it.part.Append(rest(it.part.Text, payloadText(it.call)))
+			it.part.Append(rest(it.part.Text, it.call.Arguments))
 		}
 		it.part.Value, it.part.Header = it.call, it.finalHeader()
 		it.part.End()

@@ -1,0 +1,585 @@
+package openaichat_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+var user = dragoman.UserText("hi")
+
+func request(edit func(*dragoman.Request)) *dragoman.Request {
+	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user}}
+	edit(req)
+	return req
+}
+
+func encoded(t *testing.T, target dragoman.Target, edit func(*dragoman.Request)) (map[string]json.RawMessage, dragoman.Report) {
+	t.Helper()
+	return encodeRequest(t, request(edit), dialect.EncodeOptions{Target: target})
+}
+
+func TestE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
+	tools := []dragoman.ToolSpec{fn("f"), {Kind: dragoman.ToolFreeform, Name: "sql"}}
+	for _, tc := range []struct {
+		name   string
+		choice dragoman.ToolChoice
+		want   string
+	}{
+		{"auto", dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, `"auto"`},
+		{"none", dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, `"none"`},
+		{"required", dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, `"required"`},
+		{"one function", dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}}, `{"type":"function","function":{"name":"f"}}`},
+		{"one custom tool", dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "sql", Kind: dragoman.ToolFreeform}}}, `{"type":"custom","custom":{"name":"sql"}}`},
+		{"E9: some", dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "f"}, {Name: "sql", Kind: dragoman.ToolFreeform}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sql"}}]}}`},
+		{"E9: one of some", dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}}, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools, r.ToolChoice = tools, &tc.choice })
+			sameJSON(t, string(m["tool_choice"]), tc.want)
+			lossless(t, rep)
+			req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sql"}}],"tool_choice":`+tc.want+`}`)
+			got := req.ToolChoice
+			if got == nil || got.Mode != tc.choice.Mode || len(got.Tools) != len(tc.choice.Tools) || got.Native != nil {
+				t.Fatalf("%+v", got)
+			}
+			for i := range got.Tools {
+				if got.Tools[i] != tc.choice.Tools[i] {
+					t.Errorf("%+v", got.Tools)
+				}
+			}
+		})
+	}
+}
+
+func TestE1_SpellingsOfOtherServersAreRead(t *testing.T) {
+	for in, want := range map[string]dragoman.ChoiceMode{
+		`"any"`:                          dragoman.ChoiceRequired, // Mistral
+		`{"name":"f"}`:                   dragoman.ChoiceTool,     // legacy
+		`{"type":"function","name":"f"}`: dragoman.ChoiceTool,     // flat
+		`"whatever"`:                     dragoman.ChoiceOpaque,
+		`{"type":"new","x":1}`:           dragoman.ChoiceOpaque,
+	} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+in+`}`)
+		if req.ToolChoice == nil || req.ToolChoice.Mode != want {
+			t.Errorf("%s: %+v", in, req.ToolChoice)
+		}
+		if want == dragoman.ChoiceTool && req.ToolChoice.Tools[0].Name != "f" {
+			t.Errorf("%s: %+v", in, req.ToolChoice.Tools)
+		}
+		if want == dragoman.ChoiceOpaque || in == `"any"` {
+			m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+			sameJSON(t, string(m["tool_choice"]), in)
+		}
+	}
+	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("f")}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: "openai.responses", JSON: []byte(`{"type":"mcp"}`)}}
+	})
+	if _, ok := m["tool_choice"]; ok {
+		t.Errorf("tool_choice: %s", m["tool_choice"])
+	}
+	lost(t, rep, dragoman.Dropped, "only its own provider")
+}
+
+func TestE3_FlagsFallWithTheLastTool(t *testing.T) {
+	hosted := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
+	for name, choice := range map[string]*dragoman.ToolChoice{
+		"required": {Mode: dragoman.ChoiceRequired}, "a tool": {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "bash"}}}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+				r.Tools, r.ToolChoice, r.ParallelToolCalls = []dragoman.ToolSpec{hosted}, choice, ptr(false)
+			})
+			for _, key := range []string{"tools", "tool_choice", "parallel_tool_calls"} {
+				if v, ok := m[key]; ok {
+					t.Errorf("%s: %s", key, v)
+				}
+			}
+			lost(t, rep, dragoman.Dropped, "no tools remain")
+		})
+	}
+}
+
+func TestE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
+	for _, tc := range []struct {
+		forced  dragoman.ForcedChoice
+		effort  string
+		lowered bool
+	}{
+		{dragoman.ForcedAlways, "high", false}, {dragoman.ForcedNever, "", true}, {dragoman.ForcedWithoutThinking, "high", true},
+		{dragoman.ForcedWithoutThinking, "none", false}, {dragoman.ForcedWithoutThinking, "", false},
+	} {
+		m, rep := encoded(t, caps(dragoman.Capabilities{ForcedChoice: tc.forced}), func(r *dragoman.Request) {
+			r.Tools, r.ToolChoice = []dragoman.ToolSpec{fn("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+			if tc.effort != "" {
+				r.Reasoning = &dragoman.ReasoningSettings{Effort: tc.effort}
+			}
+		})
+		want := `"required"`
+		if tc.lowered {
+			want = `"auto"`
+			lost(t, rep, dragoman.Lowered, "forced choice")
+		}
+		if got := string(m["tool_choice"]); got != want {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+func TestE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
+	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("a.b"), {Namespace: "crm", Name: "list"}}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "a.b"}, {Namespace: "crm", Name: "list"}}}
+	})
+	var wire []string
+	for _, el := range elements(t, m["tools"]) {
+		var tool struct{ Function struct{ Name string } }
+		if err := json.Unmarshal([]byte(el), &tool); err != nil {
+			t.Fatal(err)
+		}
+		wire = append(wire, tool.Function.Name)
+	}
+	if wire[0] == "a.b" || wire[1] != "crm__list" {
+		t.Errorf("%q", wire)
+	}
+	for _, w := range wire {
+		has(t, string(m["tool_choice"]), `"name":"`+w+`"`)
+	}
+	bad := dragoman.ToolSpec{Name: "bad", Parameters: json.RawMessage(`5`)}
+	for name, choice := range map[string]dragoman.ToolChoice{
+		"dropped":             {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "bad"}}},
+		"unknown":             {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "nobody"}}},
+		"two forced":          {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "good"}, {Name: "bad"}}},
+		"required, none left": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "bad"}}},
+	} {
+		_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools, r.ToolChoice = []dragoman.ToolSpec{fn("good"), bad}, &choice }), dialect.EncodeOptions{})
+		if !errors.Is(err, dragoman.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("good"), bad}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "good"}, {Name: "bad"}}}
+	})
+	hasNot(t, string(m["tool_choice"]), "bad")
+	has(t, string(m["tool_choice"]), "good")
+	lost(t, rep, dragoman.Dropped, "is not sent")
+	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("good"), bad}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{{Name: "bad"}}}
+	})
+	if string(m["tool_choice"]) != `"none"` {
+		t.Errorf("allowing nothing became %s", m["tool_choice"])
+	}
+}
+
+func TestE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) {
+	tools := []dragoman.ToolSpec{fn("f")}
+	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
+	if string(m["parallel_tool_calls"]) != "false" {
+		t.Errorf("%s", m["parallel_tool_calls"])
+	}
+	m, rep := encoded(t, caps(dragoman.Capabilities{NoParallelFlag: true}), func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
+	if _, ok := m["parallel_tool_calls"]; ok {
+		t.Error("sent to a server that rejects it")
+	}
+	lost(t, rep, dragoman.Dropped, "rejects the flag")
+	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools = tools })
+	if v, ok := m["parallel_tool_calls"]; ok {
+		t.Errorf("invented: %s", v)
+	}
+}
+
+func TestE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"parallel_tool_calls":null}`)
+	if req.ParallelToolCalls != nil {
+		t.Errorf("null read as %v", *req.ParallelToolCalls)
+	}
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+	if v, ok := m["parallel_tool_calls"]; ok {
+		t.Errorf("written: %s", v)
+	}
+}
+
+func TestE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
+	m, rep := encoded(t, caps(dragoman.Capabilities{NoAllowedTools: true}), func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("a"), fn("b"), fn("c")}
+		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "c"}, {Name: "a"}}}
+	})
+	if els := elements(t, m["tools"]); len(els) != 2 || !strings.Contains(els[0], `"a"`) || !strings.Contains(els[1], `"c"`) {
+		t.Errorf("%s", m["tools"])
+	}
+	if string(m["tool_choice"]) != `"required"` {
+		t.Errorf("%s", m["tool_choice"])
+	}
+	lost(t, rep, dragoman.Lowered, "allowed tools")
+}
+
+func TestE11_AModelWithoutToolsIsAnErrorNotASilence(t *testing.T) {
+	_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("f")} }), dialect.EncodeOptions{Target: caps(dragoman.Capabilities{NoTools: true})})
+	if !errors.Is(err, dragoman.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)
+	for _, tc := range []struct {
+		name string
+		f    dragoman.OutputFormat
+		want string
+	}{
+		{"a schema", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "verdict", Description: "d", Schema: schema, Strict: dragoman.StrictOn}, `{"type":"json_schema","json_schema":{"name":"verdict","description":"d","schema":` + string(schema) + `,"strict":true}}`},
+		{"no name", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: schema}, `{"type":"json_schema","json_schema":{"name":"response","schema":` + string(schema) + `}}`},
+		{"an odd name", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "my verdict!", Schema: schema}, `{"type":"json_schema","json_schema":{"name":"my_verdict_","schema":` + string(schema) + `}}`},
+		{"auto, and it fits", dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "v", Schema: schema, Strict: dragoman.StrictAuto}, `{"type":"json_schema","json_schema":{"name":"v","schema":` + string(schema) + `,"strict":true}}`},
+		{"JSON", dragoman.OutputFormat{Kind: dragoman.OutputJSON}, `{"type":"json_object"}`},
+		{"text", dragoman.OutputFormat{Kind: dragoman.OutputText}, `{"type":"text"}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Output = &tc.f })
+			sameJSON(t, string(m["response_format"]), tc.want)
+			switch tc.name {
+			case "an odd name":
+				lost(t, rep, dragoman.Renamed, "schema name")
+			case "no name":
+				lost(t, rep, dragoman.Synthesised, `"response"`)
+			default:
+				lossless(t, rep)
+			}
+			req, _ := decodeRequest(t, `{"model":"m","messages":[],"response_format":`+tc.want+`}`)
+			if req.Output == nil || req.Output.Kind != tc.f.Kind || string(req.Output.Schema) != string(tc.f.Schema) {
+				t.Errorf("read back as %+v", req.Output)
+			}
+			m, _ = encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+			sameJSON(t, string(m["response_format"]), tc.want)
+		})
+	}
+	m, rep := encoded(t, caps(dragoman.Capabilities{NoStructuredOutput: true}), func(r *dragoman.Request) { r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON} })
+	if _, ok := m["response_format"]; ok || rep.Err(dragoman.Serious) == nil {
+		t.Error("sent, or dropped in silence")
+	}
+}
+
+func TestF5_ALongNameIsCutOnACharacter(t *testing.T) {
+	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	})
+	has(t, string(m["response_format"]), `"name":"`+strings.Repeat("_", 64)+`"`)
+}
+
+func TestD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
+	png := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA=="}
+	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}")), ptr(call("b", "f", "{}"))}}
+	batches := map[string][]dragoman.Message{
+		"one message":  {dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{text("see"), png}}, &dragoman.ToolResult{CallID: "b", Content: []dragoman.Part{png}})},
+		"two messages": {dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{text("see"), png}}), dragoman.ToolResults(&dragoman.ToolResult{CallID: "b", Content: []dragoman.Part{png}})},
+	}
+	for name, batch := range batches {
+		t.Run(name, func(t *testing.T) {
+			ms, rep := messages(t, dragoman.Target{}, append([]dragoman.Message{user, turn}, batch...)...)
+			if len(ms) != 5 {
+				t.Fatalf("%q", ms)
+			}
+			sameJSON(t, ms[2], `{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"see"},{"type":"text","text":"(see the attached image below)"}]}`)
+			sameJSON(t, ms[3], `{"role":"tool","tool_call_id":"b","content":"(see the attached image below)"}`)
+			sameJSON(t, ms[4], `{"role":"user","content":[
+				{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},
+				{"type":"text","text":"Attached to the result of call b:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}`)
+			lost(t, rep, dragoman.Moved, "moved to a user message")
+		})
+	}
+}
+
+func TestD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
+	run := []dragoman.Message{
+		user,
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("first")}},
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}},
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("second")}},
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("b", "g", "{}"))}},
+		dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}, &dragoman.ToolResult{CallID: "b"}),
+	}
+	ms, rep := messages(t, dragoman.Target{}, run...)
+	if len(ms) != 4 {
+		t.Fatalf("%q", ms)
+	}
+	sameJSON(t, ms[1], `{"role":"assistant","content":"first\n\nsecond","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}`)
+	lost(t, rep, dragoman.Moved, "written as one")
+	// Two elements of a Chat list stay two, rebuilt or not.
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}]}`)
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+	if len(elements(t, m["messages"])) != 2 {
+		t.Errorf("%s", m["messages"])
+	}
+}
+
+func TestD34_TextAloneIsAString(t *testing.T) {
+	ms, _ := messages(t, dragoman.Target{},
+		dragoman.SystemText("s"), user,
+		dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "cached", Cache: &dragoman.CacheHint{}}}},
+		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a"), text("b"), ptr(call("c", "f", "{}"))}},
+		dragoman.ToolResults(&dragoman.ToolResult{CallID: "c", Content: []dragoman.Part{text("r")}}),
+	)
+	for i, want := range []string{`"s"`, `"hi"`, `"cached"`, `"ab"`, `"r"`} {
+		has(t, ms[i], `"content":`+want)
+	}
+}
+
+func TestInstructions_AreTheFirstMessage(t *testing.T) {
+	m, rep := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Instructions = []dragoman.Part{text("be brief")} })
+	sameJSON(t, elements(t, m["messages"])[0], `{"role":"system","content":"be brief"}`)
+	lossless(t, rep)
+}
+
+func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
+	dev := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("d")}}
+	ms, _ := messages(t, dragoman.Target{}, dev)
+	has(t, ms[0], `"developer"`)
+	ms, _ = messages(t, caps(dragoman.Capabilities{NoDeveloperRole: true}), dev)
+	has(t, ms[0], `"system"`)
+
+	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
+	if string(m["max_completion_tokens"]) != "5" || m["max_tokens"] != nil {
+		t.Errorf("%v", m)
+	}
+	m, _ = encoded(t, caps(dragoman.Capabilities{LegacyMaxTokens: true}), func(r *dragoman.Request) { r.MaxOutputTokens = ptr(int64(5)) })
+	if string(m["max_tokens"]) != "5" || m["max_completion_tokens"] != nil {
+		t.Errorf("%v", m)
+	}
+	m, rep := encoded(t, caps(dragoman.Capabilities{NoSampling: true, NoStreamOptions: true}), func(r *dragoman.Request) {
+		r.Sampling.Temperature, r.Stream, r.StreamUsage = ptr(dragoman.Number("1.0")), true, true
+	})
+	if m["temperature"] != nil || m["stream_options"] != nil {
+		t.Errorf("%v", m)
+	}
+	lost(t, rep, dragoman.Dropped, "sampling")
+	lost(t, rep, dragoman.Dropped, "stream_options")
+	m, _ = encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
+		r.Sampling.Temperature, r.Stream, r.StreamUsage = ptr(dragoman.Number("1.0")), true, true
+	})
+	if string(m["temperature"]) != "1.0" || string(m["stream_options"]) != `{"include_usage":true}` {
+		t.Errorf("%v", m)
+	}
+	img := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}}}
+	ms, rep = messages(t, caps(dragoman.Capabilities{NoImages: true}), img)
+	has(t, ms[0], "not shown")
+	lost(t, rep, dragoman.Dropped, "takes no image")
+}
+
+func TestG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
+	whole, _ := message(t, `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`, `"stop"`)
+	st := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_content":"thi"}`, `{"reasoning":"nk","reasoning_content":"nk"}`, `{"content":"x"}`))
+	det := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_details":[{"type":"reasoning.text","index":0,"text":"thi"}]}`, `{"reasoning":"nk","reasoning_details":[{"type":"reasoning.text","index":0,"text":"nk"}]}`, `{"content":"x"}`))
+	for i, r := range []*dragoman.Response{whole, st, det} {
+		rs, ok := r.Output[0].Parts[0].(*dragoman.Reasoning)
+		if !ok || rs.Text != "think" || rs.Field != "reasoning" || len(r.Output[0].Parts) != 2 {
+			t.Errorf("%d: %+v", i, r.Output[0].Parts)
+		}
+	}
+}
+
+func TestG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
+	for _, field := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
+		o := dialect.DecodeOptions{Origin: dragoman.Origin{Provider: "deepseek"}}
+		resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"`+field+`":"think","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
+		for _, rebuild := range []bool{false, true} {
+			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "deepseek"}})
+			has(t, elements(t, m["messages"])[0], `"`+field+`":"think"`)
+			// G9: never to somebody else.
+			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "openai"}})
+			hasNot(t, elements(t, m["messages"])[0], "think")
+			lost(t, rep, dragoman.Dropped, "reasoning has no place")
+			// Unless that one says where it takes it.
+			m, _ = encodeRequest(t, &dragoman.Request{Model: "m", Messages: turn}, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "kimi", Caps: dragoman.Capabilities{ReasoningField: "reasoning_content"}}})
+			has(t, elements(t, m["messages"])[0], `"reasoning_content":"think"`)
+		}
+	}
+}
+
+func TestG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
+	target := caps(dragoman.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
+	ms, _ := messages(t, target, user, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}), dragoman.AssistantText("done"))
+	has(t, ms[1], `"reasoning_content":""`)
+	hasNot(t, ms[3], "reasoning_content")
+	// One that came natively without it gets it too.
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: target})
+	has(t, elements(t, m["messages"])[0], `"reasoning_content":""`)
+}
+
+func TestG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deltas []string
+		want   string
+	}{
+		"by index": {[]string{
+			`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0,"format":"anthropic-claude-v1","signature":null}]}`,
+			`{"reasoning_details":[{"type":"reasoning.text","text":"b","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"sig"}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x","index":1}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"y","index":1,"id":null}]}`,
+		}, `[{"type":"reasoning.text","text":"ab","index":0,"format":"anthropic-claude-v1","signature":"sig"},{"type":"reasoning.encrypted","data":"xy","index":1,"id":null}]`},
+		"by id": {[]string{
+			`{"reasoning_details":[{"type":"reasoning.summary","summary":"a","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]}`,
+			`{"reasoning_details":[{"type":"reasoning.summary","summary":"b","id":"one"}]}`,
+		}, `[{"type":"reasoning.summary","summary":"ab","id":"one"},{"type":"reasoning.summary","summary":"c","id":"two"}]`},
+		"null erases nothing": {[]string{
+			`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]}`, `{"reasoning_details":[{"type":"reasoning.text","text":"","index":0,"signature":null}]}`, `{"reasoning_details":[]}`, `{"reasoning_details":null}`,
+		}, `[{"type":"reasoning.text","text":"a","index":0,"signature":"s"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp := streamed(t, stream(`"stop"`, append(tc.deltas, `{"content":"x"}`)...))
+			rs, ok := resp.Output[0].Parts[0].(*dragoman.Reasoning)
+			if !ok {
+				t.Fatalf("%+v", resp.Output[0].Parts)
+			}
+			b, _ := json.Marshal(rs.Details)
+			sameJSON(t, string(b), tc.want)
+			// They go back unchanged and in order.
+			m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: resp.Output}, dialect.EncodeOptions{})
+			var msg map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(elements(t, m["messages"])[0]), &msg); err != nil {
+				t.Fatal(err)
+			}
+			sameJSON(t, string(msg["reasoning_details"]), tc.want)
+		})
+	}
+}
+
+func TestG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
+	for in, want := range map[string]string{
+		`"reasoning_content":{"text":"think"}`:                                           "think",
+		`"reasoning_content":{"content":"think"}`:                                        "think",
+		`"reasoning":[{"type":"text","text":"thi"},{"type":"text","text":"nk"}]`:         "think",
+		`"reasoning":[{"content":[{"text":"thi"}]},"nk"]`:                                "think",
+		`"reasoning_details":[{"type":"reasoning.text","text":"think","signature":"s"}]`: "think",
+	} {
+		resp, _ := message(t, `{"role":"assistant","content":"x",`+in+`}`, `"stop"`)
+		rs, ok := resp.Output[0].Parts[0].(*dragoman.Reasoning)
+		if !ok || rs.Text != want {
+			t.Errorf("%s: %+v", in, resp.Output[0].Parts)
+			continue
+		}
+		// A rebuild has the member once.
+		encodeRequest(t, &dragoman.Request{Model: "m", Messages: resp.Output}, dialect.EncodeOptions{Rebuild: true})
+		st := streamed(t, stream(`"stop"`, `{`+in+`}`, `{"content":"x"}`))
+		if rs, ok := st.Output[0].Parts[0].(*dragoman.Reasoning); !ok || rs.Text != want {
+			t.Errorf("streamed %s: %+v", in, st.Output[0].Parts)
+		}
+	}
+	for _, in := range []string{`null`, `""`, `[]`, `{}`, `5`} {
+		resp, _ := message(t, `{"role":"assistant","content":"x","reasoning":`+in+`}`, `"stop"`)
+		if len(resp.Output[0].Parts) != 1 {
+			t.Errorf("reasoning %s: %+v", in, resp.Output[0].Parts)
+		}
+	}
+}
+
+func TestG1_MistralThinksInContentParts(t *testing.T) {
+	const msg = `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"think"}]},{"type":"text","text":"say"}]}`
+	resp, _ := message(t, msg, `"stop"`)
+	st := streamed(t, stream(`"stop"`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"thi"}]}]}`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"nk"}]}]}`, `{"content":[{"type":"text","text":"sa"}]}`, `{"content":"y"}`))
+	for _, r := range []*dragoman.Response{resp, st} {
+		rs, ok := r.Output[0].Parts[0].(*dragoman.Reasoning)
+		if !ok || rs.Text != "think" || r.Text() != "say" {
+			t.Fatalf("%+v", r.Output[0].Parts)
+		}
+		m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: r.Output}, dialect.EncodeOptions{Rebuild: true})
+		sameJSON(t, elements(t, m["messages"])[0], msg)
+	}
+}
+
+func TestLegacy_FunctionsAreReadAsToolsAndCallsPairInOrder(t *testing.T) {
+	req, rep := decodeRequest(t, `{"model":"m","messages":[
+		{"role":"user","content":"x"},
+		{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\":1}"}},
+		{"role":"function","name":"f","content":"one"},
+		{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\":2}"}},
+		{"role":"function","name":"f","content":"two"},
+		{"role":"function","name":"g","content":"nobody asked"}],
+		"functions":[{"name":"f","description":"d","parameters":{"type":"object","properties":{}}}],"function_call":{"name":"f"}}`)
+	lost(t, rep, dragoman.Moved, "legacy functions")
+	if len(req.Tools) != 1 || req.Tools[0].Name != "f" || req.ToolChoice.Mode != dragoman.ChoiceTool {
+		t.Fatalf("%+v, %+v", req.Tools, req.ToolChoice)
+	}
+	ids := map[string]bool{}
+	for i := 1; i < 5; i += 2 {
+		c, r := req.Messages[i].ToolCalls()[0], req.Messages[i+1].Parts[0].(*dragoman.ToolResult)
+		if c.ID == "" || !c.Synthetic || r.CallID != c.ID || r.Name != "f" {
+			t.Errorf("%+v answered by %+v", c, r)
+		}
+		ids[c.ID] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("ids %v", ids)
+	}
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+	sameJSON(t, string(m["tools"]), `[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{}}}}]`)
+	sameJSON(t, string(m["tool_choice"]), `{"type":"function","function":{"name":"f"}}`)
+	for _, key := range []string{"functions", "function_call"} {
+		if m[key] != nil {
+			t.Errorf("%s: %s", key, m[key])
+		}
+	}
+	ms := elements(t, m["messages"])
+	c := req.Messages[1].ToolCalls()[0]
+	sameJSON(t, ms[1], `{"role":"assistant","content":null,"tool_calls":[{"id":"`+c.ID+`","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`)
+	sameJSON(t, ms[2], `{"role":"tool","tool_call_id":"`+c.ID+`","content":"one"}`)
+	// Unchanged it goes out as it came.
+	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil || !strings.Contains(string(enc.Body), `"functions"`) {
+		t.Errorf("%s, %v", enc.Body, err)
+	}
+}
+
+func TestLegacy_AFunctionCallOfAResponseIsACall(t *testing.T) {
+	resp, _ := message(t, `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":{"a":1}}}`, `"function_call"`)
+	got := calls(resp)
+	if len(got) != 1 || got[0].Name != "f" || got[0].Arguments != `{"a":1}` || !got[0].Synthetic || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestLiftErrors_OnlyWhereAskedFor(t *testing.T) {
+	const body = `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"ERROR: no"}]}`
+	for _, lift := range []bool{false, true} {
+		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{LiftErrors: lift})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := req.Messages[1].Parts[0].(*dragoman.ToolResult)
+		if lift != (r.Outcome == dragoman.OutcomeError) || lift != (r.Text() == "no") {
+			t.Errorf("lift %v: %+v", lift, r)
+		}
+		if lift {
+			lost(t, rep, dragoman.Moved, "error flag")
+		} else {
+			lossless(t, rep)
+		}
+		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, string(enc.Body), `"content":"ERROR: no"`)
+	}
+}
+
+func TestToolResultName_IsThatOfTheCall(t *testing.T) {
+	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}
+	ms, _ := messages(t, caps(dragoman.Capabilities{ToolResultName: true}), turn, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a", Name: "f", Content: []dragoman.Part{text("x")}}))
+	sameJSON(t, ms[1], `{"role":"tool","name":"f","tool_call_id":"a","content":"x"}`)
+	// A history from this wire names no tool; the call does.
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: caps(dragoman.Capabilities{ToolResultName: true})})
+	has(t, elements(t, m["messages"])[1], `"name":"f"`)
+}

@@ -1,0 +1,299 @@
+package openairesponses
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// done takes the authoritative form of an item.
+func (d *streamDecoder) done() error {
+	if len(d.ev.item) == 0 {
+		return nil
+	}
+	raw := clone(d.ev.item)
+	h := d.head(raw)
+	it := d.find()
+	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
+		return nil // said twice
+	}
+	if it == nil || it.final != nil || it.typ != h.typ && it.kind != h.kind() {
+		var err error
+		if it, err = d.newItem(&h, raw); err != nil {
+			return err
+		}
+	}
+	return d.finish(it, raw)
+}
+
+// finalItem takes an item of the terminal event's output, which is news only
+// where no done event told it (quirk C24).
+func (d *streamDecoder) finalItem(raw []byte, i int) error {
+	h := d.head(raw)
+	it := d.match(&h, i)
+	if it == nil {
+		d.ev.hasIndex = false
+		var err error
+		if it, err = d.newItem(&h, raw); err != nil {
+			return err
+		}
+		if at := d.byIndex[int64(i)]; at == nil {
+			d.byIndex[int64(i)] = it
+		}
+	}
+	it.matched = true
+	if it.final != nil {
+		return nil
+	}
+	return d.finish(it, raw)
+}
+
+// match finds the item that the i-th of the terminal output is: by id, by call
+// id, by position. Ids may rotate and positions have gaps, so each is tried.
+func (d *streamDecoder) match(h *itemHead, i int) *streamItem {
+	try := func(same func(n int, it *streamItem) bool) *streamItem {
+		for n, it := range d.items {
+			if !it.matched && it.typ == h.typ && same(n, it) {
+				return it
+			}
+		}
+		return nil
+	}
+	if h.callID != "" {
+		if it := try(func(_ int, it *streamItem) bool { return it.callID == h.callID && it.id == h.id }); it != nil {
+			return it
+		}
+		if it := try(func(_ int, it *streamItem) bool { return it.callID == h.callID }); it != nil {
+			return it
+		}
+	}
+	if h.id != "" {
+		if it := try(func(_ int, it *streamItem) bool { return it.id == h.id }); it != nil {
+			return it
+		}
+	}
+	if it := try(func(_ int, it *streamItem) bool { return it.place == i }); it != nil {
+		return it
+	}
+	return try(func(n int, it *streamItem) bool { return n == i })
+}
+
+// finish ends an item with its final form. Calls end with the response.
+func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
+	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
+	if err != nil {
+		return d.misread(err)
+	}
+	if it.header == nil {
+		h := m
+		h.Parts, h.Native = nil, nil
+		it.header = &h
+	}
+	if h := d.head(raw); h.callID != "" {
+		it.callID = h.callID
+	}
+	d.withNative(&m, raw)
+	it.final = &m
+	switch it.kind {
+	case messageItem:
+		d.finishContent(it)
+	case callItem:
+		c, ok := m.Parts[0].(*dragoman.ToolCall)
+		if !ok {
+			return nil
+		}
+		it.call = c
+		if c.Arguments == "" {
+			d.keepPayload(it)
+		}
+		if it.part == nil {
+			it.doubtful = d.taken(it)
+			if !it.doubtful {
+				d.startCall(it, c)
+			}
+		}
+	default:
+		if it.part == nil {
+			it.part = d.parts.Start(it.place, it.header, skeletonOf(m.Parts[0]), m.Parts[0])
+		}
+		it.part.Value, it.part.Header = m.Parts[0], it.finalHeader()
+		if r, ok := m.Parts[0].(*dragoman.Reasoning); ok {
+			d.finishThinking(it, r)
+		}
+		it.part.End()
+	}
+	return nil
+}
+
+func skeletonOf(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Reasoning:
+		return &dragoman.Reasoning{ID: p.ID}
+	case *dragoman.Opaque:
+		skeleton := *p
+		return &skeleton
+	default:
+		return &dragoman.Text{}
+	}
+}
+
+// finishThinking shows what no delta brought.
+func (d *streamDecoder) finishThinking(it *streamItem, r *dragoman.Reasoning) {
+	for i, s := range r.Summary {
+		var have []byte
+		if i < len(it.part.Summary) {
+			have = it.part.Summary[i]
+		}
+		it.part.AppendSummary(i, rest(have, s))
+	}
+	it.part.Append(rest(it.part.Text, r.Text))
+}
+
+// keepPayload keeps the arguments that deltas brought when the item's own end
+// has none: nothing never erases something.
+func (d *streamDecoder) keepPayload(it *streamItem) {
+	text := string(it.held)
+	if it.part != nil && len(it.part.Text) > 0 {
+		text = string(it.part.Text)
+	}
+	if text == "" {
+		return
+	}
+	it.call.Arguments = text
+	if it.call.Payload == dragoman.PayloadObject && it.call.Problem == nil {
+		it.call.Problem = dragoman.CheckArguments(text)
+	}
+	it.final.Native = nil
+}
+
+// finishContent ends the parts of a message. The last of them brings the final
+// header.
+func (d *streamDecoder) finishContent(it *streamItem) {
+	for i, p := range it.final.Parts {
+		cp := it.at(int64(i))
+		if cp == nil {
+			header := it.header
+			if it.told {
+				header = nil
+			}
+			it.told = true
+			part := d.parts.Start(it.place, header, emptyOf(p), p)
+			it.content = append(it.content, contentPart{index: int64(i), part: part})
+			cp = &it.content[len(it.content)-1]
+		}
+		if cp.part.Ended() {
+			continue
+		}
+		cp.part.Value = p
+		cp.part.Append(rest(cp.part.Text, textOf(p)))
+	}
+	d.endContent(it)
+}
+
+func (d *streamDecoder) endContent(it *streamItem) {
+	for i := range it.content {
+		cp := &it.content[i]
+		if i == len(it.content)-1 {
+			cp.part.Header = it.finalHeader()
+		}
+		cp.part.End()
+	}
+}
+
+func (it *streamItem) at(index int64) *contentPart {
+	for i := range it.content {
+		if it.content[i].index == index {
+			return &it.content[i]
+		}
+	}
+	return nil
+}
+
+func emptyOf(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{}
+	case *dragoman.Opaque:
+		return &dragoman.Opaque{Dialect: p.Dialect, Type: p.Type, CallID: p.CallID}
+	case *dragoman.Media:
+		return &dragoman.Media{Media: p.Media, MIME: p.MIME}
+	default:
+		return &dragoman.Text{}
+	}
+}
+
+func textOf(p dragoman.Part) string {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Text
+	case *dragoman.Refusal:
+		return p.Text
+	default:
+		return ""
+	}
+}
+
+// settle ends an item that the stream left open, with what had arrived.
+func (d *streamDecoder) settle(it *streamItem) error {
+	if it.final != nil {
+		return nil
+	}
+	switch it.kind {
+	case messageItem:
+		for i := range it.content {
+			if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
+				cp.part.Value = cp.final
+			}
+		}
+		if len(it.content) == 0 && it.header != nil {
+			it.content = append(it.content, contentPart{part: d.startContent(it, &dragoman.Text{})})
+		}
+		d.endContent(it)
+	case callItem:
+		return d.settleCall(it)
+	default:
+		if it.part != nil {
+			it.part.End()
+		}
+	}
+	return nil
+}
+
+// settleCall makes a call of what was added and the deltas since.
+func (d *streamDecoder) settleCall(it *streamItem) error {
+	text := string(it.held)
+	if it.part != nil && len(it.part.Text) > 0 {
+		text = string(it.part.Text)
+	}
+	raw := it.added
+	if raw == nil {
+		var w jsonwire.Writer
+		w.BeginObject()
+		w.StringField("type", it.typ)
+		w.StringFieldIf("id", it.id)
+		w.StringFieldIf("call_id", it.callID)
+		w.StringField("arguments", "")
+		w.EndObject()
+		raw = w.Buf
+	}
+	if text != "" {
+		replaced, err := jsonwire.ReplaceString(raw, text, []string{"arguments"}, []string{"input"})
+		if err != nil {
+			return d.misread(err)
+		}
+		raw = replaced
+	}
+	m, err := d.item(raw, extra.Elem("/output", it.place), it.place)
+	if err != nil {
+		return d.misread(err)
+	}
+	it.call, _ = m.Parts[0].(*dragoman.ToolCall)
+	if it.call == nil {
+		return nil
+	}
+	if it.call.Arguments == "" && text != "" {
+		it.call.Arguments = text
+	}
+	it.call.Extra = without(it.call.Extra, "status") // that of its beginning
+	return nil
+}
