@@ -80,6 +80,17 @@ func frame(chunks []string) string {
 	return b.String()
 }
 
+// withEventNames gives every event the name of its type.
+func withEventNames(body string) string {
+	var chunks []string
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(line, "data:"); ok {
+			chunks = append(chunks, strings.TrimSpace(data))
+		}
+	}
+	return frame(chunks)
+}
+
 var recordings sync.Map // file name to []exchange
 
 // recorded returns every exchange of an API, or skips the test.

@@ -30,9 +30,14 @@ func newMeanings(table []meaningExplanation) *meanings {
 	return &meanings{table: table, counts: map[string]int{}, unknown: map[string]string{}, n: map[string]int{}}
 }
 
-func (m *meanings) add(id string, want, got reading) {
+// add compares two readings and says, for the table of counts, how they fared.
+func (m *meanings) add(id string, want, got reading) string {
+	lines := want.differences(got)
+	if len(lines) == 0 {
+		return " with the same meaning"
+	}
 next:
-	for _, line := range want.differences(got) {
+	for _, line := range lines {
 		for _, x := range m.table {
 			if x.holds(change{line, want, got}) {
 				m.counts[x.name]++
@@ -45,6 +50,7 @@ next:
 			m.unknown[kind] = id + " " + line
 		}
 	}
+	return " with changes that are explained or fail"
 }
 
 func (m *meanings) report(t *testing.T, what string) {

@@ -80,7 +80,8 @@ func chatSaid(c *openai.ChatCompletion) (s said) {
 	}
 	m := c.Choices[0].Message
 	s.text = m.Content + m.Refusal
-	if f := m.FunctionCall; f.Name != "" { // the older form, which has no id
+	// The older form, which has no id; servers still send it.
+	if f := m.FunctionCall; f.Name != "" { //nolint:staticcheck // deprecated, not gone
 		s.calls = append(s.calls, call{"", f.Name, f.Arguments})
 	}
 	for _, k := range m.ToolCalls {
@@ -96,7 +97,7 @@ func chatSaid(c *openai.ChatCompletion) (s said) {
 var errRefused = errors.New("the accumulator refuses a chunk")
 
 func chatStream(body []byte) (said, error) {
-	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil)
+	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil) //nolint:bodyclose // a buffer, there is nothing to close
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
@@ -149,7 +150,7 @@ func responsesStream(body []byte) (said, error) {
 
 // responsesFold also says in what the deltas of a stream differ from its items.
 func responsesFold(body []byte) (s said, differ string, err error) {
-	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil)
+	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil) //nolint:bodyclose // a buffer, there is nothing to close
 	var items []responses.ResponseOutputItemUnion
 	var text strings.Builder
 	arguments := map[int64]string{}
@@ -202,7 +203,7 @@ func anthropicSaid(m *anthropic.Message) (s said) {
 }
 
 func anthropicStream(body []byte) (said, error) {
-	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(named(body))), nil)
+	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(named(body))), nil) //nolint:bodyclose // a buffer, there is nothing to close
 	var m anthropic.Message
 	for stream.Next() {
 		ev := stream.Current()

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"errors"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -236,6 +237,9 @@ func (d *requestDecoder) tools() {
 	}
 }
 
+// legacyTool makes a tool of a legacy function, with a } after it.
+const legacyTool = `{"type":"function","function":`
+
 // legacyFunctions reads the older list of functions as tools.
 func (d *requestDecoder) legacyFunctions() {
 	for i := range d.r.Array() {
@@ -243,14 +247,14 @@ func (d *requestDecoder) legacyFunctions() {
 		if d.r.Err() != nil || d.err != nil {
 			continue
 		}
-		var w jsonwire.Writer
-		w.BeginObject()
-		w.StringField("type", "function")
-		w.RawField("function", raw)
-		w.EndObject()
+		tool := append(append([]byte(legacyTool), raw...), '}')
 		at := extra.Elem("/functions", i)
-		specs, err := d.reg.ReadTool(w.Buf, at, d.rep)
+		specs, err := d.reg.ReadTool(tool, at, d.rep)
 		if err != nil {
+			var in *jsonwire.Error
+			if errors.As(err, &in) { // its place without what we put around it
+				err = &jsonwire.Error{Pointer: strings.TrimPrefix(in.Pointer, "/function"), Offset: in.Offset - int64(len(legacyTool)), Err: in.Err}
+			}
 			d.fail(at, raw, err)
 			continue
 		}

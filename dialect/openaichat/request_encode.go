@@ -191,7 +191,7 @@ func (e *requestEncoder) noted(f dragoman.Field) bool {
 	case "/prompt_cache_key":
 		return req.CacheKey != ""
 	case "/safety_identifier":
-		return req.User != "" && !e.spelled("/user")
+		return req.User != ""
 	default:
 		return false
 	}

@@ -278,7 +278,7 @@ func (d *streamDecoder) choice(pos int) {
 		return
 	}
 	index, first, incremental := -1, true, false
-	ahead := r.Ahead()
+	start := r.Offset()
 	var c *choice
 	at := func() *choice {
 		if c == nil {
@@ -292,7 +292,7 @@ func (d *streamDecoder) choice(pos int) {
 	for key := range r.Object() {
 		if first && string(key) != "index" {
 			// Servers that sort their keys put the delta before its index.
-			index, incremental = d.peekChoice(ahead)
+			index, incremental = d.peekChoice(r.From(start))
 		}
 		first = false
 		switch string(key) {
@@ -308,7 +308,7 @@ func (d *streamDecoder) choice(pos int) {
 		case "message":
 			// The whole so far, on servers that send it beside the delta.
 			if !incremental {
-				_, incremental = d.peekChoice(ahead)
+				_, incremental = d.peekChoice(r.From(start))
 			}
 			if c := at(); c != nil && !incremental {
 				c.delta()

@@ -43,6 +43,7 @@ type streamEncoder struct {
 	began    bool
 	finished bool
 	ours     bool // the terminal event was written, not passed on
+	rebuild  bool // no chunk is passed on any more
 
 	items   []*streamedItem // by output index
 	parts   map[int]*outputPart
@@ -128,7 +129,10 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 // chunk passes on the native form of the events that follow.
 func (e *streamEncoder) chunk(c *dragoman.Chunk) {
 	if c.Dialect != name || len(c.Raw) == 0 {
+		e.rebuild = true // a stream that was touched is ours to its end
 		e.speak()
+	}
+	if e.rebuild {
 		return
 	}
 	if e.ours && e.finished {

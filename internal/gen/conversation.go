@@ -50,7 +50,7 @@ func (o Options) conversation(t *rapid.T, tools []dragoman.ToolSpec) []dragoman.
 		if turn == 0 || rapid.Bool().Draw(t, "user speaks") {
 			ms = append(ms, o.message(t, dragoman.RoleUser, o.userParts(t)...))
 		}
-		if !o.Tidy {
+		if !o.Tidy && (len(ms) == 0 || ms[len(ms)-1].Role != dragoman.RoleAssistant) {
 			clear(used) // an id may return in a later turn (quirk B12)
 		}
 		output, calls := o.turn(t, tools, used)

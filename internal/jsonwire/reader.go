@@ -134,8 +134,11 @@ func (r *Reader) Offset() int64 { return r.dec.InputOffset() }
 
 // Ahead returns the document from the next value on, to look at what a loop
 // will come to later.
-func (r *Reader) Ahead() []byte {
-	return bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n,:")
+func (r *Reader) Ahead() []byte { return r.From(r.dec.InputOffset()) }
+
+// From is Ahead as it was at an earlier Offset.
+func (r *Reader) From(offset int64) []byte {
+	return bytes.TrimLeft(r.data[offset:], " \t\r\n,:")
 }
 
 // Kind returns the kind of the next value: one of n t f " 0 { [ — or 0 after

@@ -1,0 +1,235 @@
+package openaichat_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+func TestBadRequest_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
+	for _, tc := range []struct {
+		name, body, pointer string
+		at                  string // the text at which the offset points; empty: not checked
+	}{
+		{"nothing", ``, "", ""},
+		{"cut off", `{"model":"m","messages":[`, "", ""},
+		{"no JSON", `{"model":"m",nope}`, "", "ope"},
+		{"not an object", `["model"]`, "", ""},
+		{"two documents", `{"model":"m"} {}`, "", ""},
+		{"a model that is a number", `{"model":5}`, "/model", "5"},
+		{"messages that are an object", `{"model":"m","messages":{}}`, "/messages", "{}"},
+		{"a message that is a string", `{"model":"m","messages":["x",5]}`, "/messages/0", `"x"`},
+		{"a message that is a number, and more follow", `{"model":"m","messages":[5,6,7],"stream":true}`, "/messages/0", `5`},
+		{"a content part list with junk after it", `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"user","name":[1]}]}`, "/messages/1/name", `[1]`},
+		{"calls that are an object", `{"model":"m","messages":[{"role":"assistant","tool_calls":{}}]}`, "/messages/0/tool_calls", "{}"},
+		{"a result that is no object", `{"model":"m","messages":[{"role":"tool","tool_call_id":"a","name":{}}]}`, "/messages/0/name", `{}`},
+		{"tools that are a string", `{"model":"m","tools":"x"}`, "/tools", `"x"`},
+		{"a tool that is a number", `{"model":"m","tools":[{"type":"function","function":{"name":"f"}},7],"stream":true}`, "/tools/1", "7"},
+		{"a tool name that is a list", `{"model":"m","tools":[{"type":"function","function":{"name":["f"]}}]}`, "/tools/0/function/name", `["f"]`},
+		{"a strict flag that is a string", `{"model":"m","tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]}`, "/tools/0/function/strict", `"yes"`},
+		{"a choice with a broken name", `{"model":"m","tool_choice":{"type":"function","function":{"name":5}}}`, "/tool_choice/function/name", "5"},
+		{"a flag that is a string", `{"model":"m","stream":"yes"}`, "/stream", `"yes"`},
+		{"a temperature that is a word", `{"model":"m","temperature":"hot"}`, "/temperature", `"hot"`},
+		{"a stop that is a number", `{"model":"m","stop":5}`, "/stop", "5"},
+		{"functions that are numbers", `{"model":"m","functions":[1]}`, "/functions/0", "1"},
+		{"a legacy name that is a list", `{"model":"m","functions":[{"name":["f"]}]}`, "/functions/0/name", `["f"]`},
+		{"a response format that is a list", `{"model":"m","response_format":[]}`, "/response_format", "[]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req, _, err := codec.DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+			de := decodeError(t, err)
+			if de.Dialect != dragoman.OpenAIChat || de.What != "request" {
+				t.Errorf("%+v", de)
+			}
+			if tc.pointer != "" && de.Pointer != tc.pointer {
+				t.Errorf("pointer %q, want %q (%v)", de.Pointer, tc.pointer, err)
+			}
+			if tc.at != "" && (de.Offset < 0 || !strings.HasPrefix(tc.body[de.Offset:], tc.at)) {
+				t.Errorf("byte %d of %s is not %q (%v)", de.Offset, tc.body, tc.at, err)
+			}
+			if strings.HasPrefix(tc.body, `{"model":"m"`) && req.Model != "m" {
+				t.Errorf("the model was lost: %+v", req)
+			}
+			if strings.Contains(tc.body, `"stream":true`) && !req.Stream {
+				t.Error("what follows the bad element was lost")
+			}
+		})
+	}
+}
+
+func TestBadResponse_TheErrorNamesThePlaceAndWhatWasReadIsKept(t *testing.T) {
+	for _, tc := range []struct{ name, body, pointer, at string }{
+		{"nothing", ``, "", ""},
+		{"cut off", `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usa`, "", ""},
+		{"a list", `[]`, "", ""},
+		{"a page", `<html>`, "", "<"},
+		{"choices that are a string", `{"id":"r","choices":"x"}`, "/choices", `"x"`},
+		{"a second choice that is a number", `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"}},5,6],"model":"m"}`, "/choices/1", "5"},
+		{"a message that is a string", `{"id":"r","choices":[{"message":"hi"}]}`, "/choices/0/message", `"hi"`},
+		{"a refusal's name", `{"id":"r","choices":[{"message":{"role":"assistant","name":{}}}]}`, "/choices/0/message/name", `{}`},
+		{"an index that is a list", `{"id":"r","choices":[{"index":[]}]}`, "/choices/0/index", `[]`},
+		{"usage that is a word", `{"id":"r","usage":"much"}`, "/usage", `"much"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			resp, _, err := codec.DecodeResponse([]byte(tc.body), dialect.DecodeOptions{})
+			de := decodeError(t, err)
+			if tc.pointer != "" && de.Pointer != tc.pointer {
+				t.Errorf("pointer %q, want %q", de.Pointer, tc.pointer)
+			}
+			if tc.at != "" && (de.Offset < 0 || !strings.HasPrefix(tc.body[de.Offset:], tc.at)) {
+				t.Errorf("byte %d of %s is not %q", de.Offset, tc.body, tc.at)
+			}
+			if strings.Contains(tc.body, `"id":"r"`) && resp.ID != "r" {
+				t.Error("the id was lost")
+			}
+			if strings.Contains(tc.body, `"content":"hi"`) && resp.Text() != "hi" {
+				t.Error("the text was lost")
+			}
+		})
+	}
+}
+
+func TestBadStream_WhatArrivedIsKeptAndNothingRuns(t *testing.T) {
+	good := sse(deltas(`{"content":"hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`)...)
+	for name, bad := range map[string]string{
+		"no JSON":                 "data: {nope\n\n",
+		"a string":                "data: \"x\"\n\n",
+		"choices that are a word": sse(`{"choices":"x"}`),
+		"a choice that is a word": sse(`{"choices":["x"]}`),
+		"a billionth choice":      sse(`{"choices":[{"index":1000000000,"delta":{"content":"x"}}]}`),
+		"a delta that is a word":  sse(`{"choices":[{"index":0,"delta":"x"}]}`),
+		"calls that are a word":   sse(deltas(`{"tool_calls":"x"}`)...),
+		"a name that is a number": sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}]}`)...),
+		"put off, and bad":        sse(deltas(`{"tool_calls":[{"index":0,"function":{"name":5}}],"content":"x"}`)...),
+		"two documents":           sse(`{} {}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, pieces := range [][]string{{good + bad + stream(`"stop"`)}, {good, bad, stream(`"stop"`)}} {
+				d := decodeStream(t, dialect.DecodeOptions{}, pieces...)
+				de := decodeError(t, d.feed)
+				if de.What != "stream" {
+					t.Errorf("%+v", de)
+				}
+				if d.resp.Text() != "hi" && !strings.HasPrefix(name, "put off") {
+					t.Errorf("%+v", d.resp)
+				}
+				if !errors.Is(d.err, dragoman.ErrIncompleteStream) {
+					t.Errorf("collected: %v", d.err)
+				}
+				for _, c := range d.resp.ToolCalls() {
+					if c.Problem == nil {
+						t.Error("a call of a broken stream may run")
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBounds_SizesNestingAndIndexes(t *testing.T) {
+	deep := strings.Repeat("[", 100_000)
+	for name, body := range map[string]string{
+		"nesting in a member":    `{"model":"m","x":` + deep,
+		"nesting in a schema":    `{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":` + deep,
+		"closed nesting":         `{"model":"m","x":` + deep + strings.Repeat("]", 100_000) + `}`,
+		"nesting in content":     `{"model":"m","messages":[{"role":"user","content":` + deep + strings.Repeat("]", 100_000) + `}]}`,
+		"nesting in reasoning":   `{"choices":[{"message":{"role":"assistant","reasoning":` + strings.Repeat(`{"text":`, 100_000) + `"x"` + strings.Repeat("}", 100_000) + `}}]}`,
+		"nesting in arguments":   `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":` + strings.Repeat(`{"a":`, 100_000) + `1` + strings.Repeat("}", 100_000) + `}}]}}]}`,
+		"nesting in a tool call": `{"choices":[{"message":{"tool_calls":` + deep + strings.Repeat("]", 100_000) + `}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err1 := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			_, _, err2 := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+			d := decodeStream(t, dialect.DecodeOptions{}, "data: "+body+"\n\n")
+			for _, err := range []error{err1, err2, d.feed} {
+				if err != nil && len(err.Error()) > 2000 {
+					t.Errorf("an error of %d bytes", len(err.Error()))
+				}
+			}
+			if err1 == nil && err2 == nil {
+				t.Error("no bound")
+			}
+		})
+	}
+	t.Run("deep arguments in a string are a problem, not a failure", func(t *testing.T) {
+		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("[", 50_000)+`"}}]}`, `"tool_calls"`)
+		problem(t, calls(resp)[0], dragoman.ProblemInvalidJSON)
+	})
+	t.Run("a body beyond its bound", func(t *testing.T) {
+		o := dialect.DecodeOptions{MaxBytes: 20}
+		body := []byte(`{"model":"m","messages":[]}`)
+		if _, _, err := codec.DecodeRequest(body, o); !errors.Is(err, dragoman.ErrTooLarge) {
+			t.Errorf("%v", err)
+		}
+		if _, _, err := codec.DecodeResponse(body, o); !errors.Is(err, dragoman.ErrTooLarge) {
+			t.Errorf("%v", err)
+		}
+		d := codec.NewStreamDecoder(o)
+		if err := d.Feed([]byte("data: "+string(body)), func(dragoman.Event) error { return nil }); !errors.Is(err, dragoman.ErrTooLarge) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("a billionth choice in a whole response", func(t *testing.T) {
+		resp, rep := decodeResponse(t, `{"choices":[{"index":1000000000,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"},{"index":-5,"message":{"role":"assistant","content":"ho"},"finish_reason":"stop"}]}`)
+		if resp.Text() != "hi" || len(resp.Alternatives) != 1 {
+			t.Errorf("%+v", resp)
+		}
+		lost(t, rep, dragoman.Renamed, "index 1000000000")
+	})
+	t.Run("many unknown members", func(t *testing.T) {
+		var b strings.Builder
+		b.WriteString(`{"model":"m"`)
+		for i := range 20_000 {
+			fmt.Fprintf(&b, `,"k%d":%d`, i, i)
+		}
+		b.WriteString("}")
+		req, _ := decodeRequest(t, b.String())
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+		if len(m) < 20_000 {
+			t.Errorf("%d members left", len(m))
+		}
+	})
+}
+
+func TestStrangeCalls_AreKeptAndNotFatal(t *testing.T) {
+	resp, rep := message(t, `{"role":"assistant","content":"x","tool_calls":[null,5,{"id":"a","type":"function","function":{"name":["f"]}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`)
+	sameCalls(t, calls(resp), call("b", "g", "{}"))
+	if len(rep.Losses) != 2 {
+		t.Errorf("%s", rep)
+	}
+	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(enc.Body), `{"id":"a","type":"function","function":{"name":["f"]}}`)
+}
+
+// Who stops the stream gets his own error back.
+func TestEmit_ItsErrorEndsTheStream(t *testing.T) {
+	stop := errors.New("enough")
+	body := []byte(stream(`"stop"`, `{"content":"a"}`, `{"content":"b"}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`))
+	total := 0
+	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+	count := func(dragoman.Event) error { total++; return nil }
+	if err := d.Feed(body, count); err != nil {
+		t.Fatal(err)
+	}
+	for n := range total {
+		d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+		seen := 0
+		err := d.Feed(body, func(dragoman.Event) error {
+			if seen == n {
+				return stop
+			}
+			seen++
+			return nil
+		})
+		if !errors.Is(err, stop) {
+			t.Errorf("stopped at event %d: %v", n, err)
+		}
+	}
+}
