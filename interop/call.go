@@ -42,7 +42,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
-	d := r.target.Dialect
+	var d dragoman.Dialect
 	switch format {
 	case dragoman.FormatChatFunctionCall:
 		w.BeginObject()

@@ -66,8 +66,10 @@ type apiRules struct {
 }
 
 func rulesOf(name string) apiRules {
-	core := []string{"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const",
-		"required", "format", "pattern", "minItems", "title", "description"}
+	core := []string{
+		"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const",
+		"required", "format", "pattern", "minItems", "title", "description",
+	}
 	switch name {
 	case "openai.tool", "openai.output":
 		return apiRules{rootObject: true, items: true}
@@ -200,8 +202,10 @@ func (c *checker) general(s map[string]any, ptr string) {
 	if _, has := s["items"]; c.rules.items && slices.Contains(types, "array") && !has && s["$ref"] == nil {
 		c.add(ptr, "items", "an array must have items")
 	}
-	for _, k := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-		"maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
+	for _, k := range []string{
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+		"maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+	} {
 		if v, ok := s[k]; ok {
 			if _, num := v.(json.Number); !num {
 				c.add(ptr+"/"+k, k, "must be a number")

@@ -111,31 +111,47 @@ func TestQuirkA3_DefinitionsFollowTheTarget(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"$ref":"#/definitions/A"}},"definitions":{"A":{"type":"string"}}}`
 	runLowerings(t, []lowering{
 		{"OpenAI takes the old name as it is", OpenAITool(), src, "", nil},
-		{"Anthropic gets the new name and the reference follows", AnthropicTool(), src,
+		{
+			"Anthropic gets the new name and the reference follows", AnthropicTool(), src,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`,
-			[]string{"renamed /definitions"}},
-		{"a reference to another property gets a definition in strict", AnthropicStrict(),
+			[]string{"renamed /definitions"},
+		},
+		{
+			"a reference to another property gets a definition in strict", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"$ref":"#/properties/a"}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/a"}},"additionalProperties":false,"$defs":{"a":{"type":"string"}}}`,
-			[]string{"moved /properties/a"}},
-		{"a reference with an escaped slash is followed", AnthropicStrict(),
-			`{"type":"object","properties":{"b":{"$ref":"#/$defs/x~1y"}},"additionalProperties":false,"$defs":{"x/y":{"type":"string"}}}`, "", nil},
-		{"a reference into an unknown keyword is followed", OpenAITool(),
-			`{"type":"object","properties":{"b":{"$ref":"#/components/schemas/X"}},"components":{"schemas":{"X":{"type":"string"}}}}`, "", nil},
-		{"the same is gathered for strict", AnthropicStrict(),
+			[]string{"moved /properties/a"},
+		},
+		{
+			"a reference with an escaped slash is followed", AnthropicStrict(),
+			`{"type":"object","properties":{"b":{"$ref":"#/$defs/x~1y"}},"additionalProperties":false,"$defs":{"x/y":{"type":"string"}}}`, "", nil,
+		},
+		{
+			"a reference into an unknown keyword is followed", OpenAITool(),
+			`{"type":"object","properties":{"b":{"$ref":"#/components/schemas/X"}},"components":{"schemas":{"X":{"type":"string"}}}}`, "", nil,
+		},
+		{
+			"the same is gathered for strict", AnthropicStrict(),
 			`{"type":"object","properties":{"b":{"$ref":"#/components/schemas/X"}},"components":{"schemas":{"X":{"type":"string"}}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"b":{"$ref":"#/$defs/X"}},"additionalProperties":false,"$defs":{"X":{"type":"string"}}}`,
-			[]string{"dropped /components"}},
-		{"a reference that leads nowhere is dropped, and told", OpenAITool(),
+			[]string{"dropped /components"},
+		},
+		{
+			"a reference that leads nowhere is dropped, and told", OpenAITool(),
 			`{"type":"object","properties":{"a":{"$ref":"#/nowhere","description":"an a"}}}`,
 			`{"type":"object","properties":{"a":{"description":"an a (see #/nowhere)"}}}`,
-			[]string{"dropped /properties/a/$ref"}},
-		{"a reference to another document is never followed", AnthropicTool(),
+			[]string{"dropped /properties/a/$ref"},
+		},
+		{
+			"a reference to another document is never followed", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"$ref":"https://example.org/a.json"}}}`,
 			`{"type":"object","properties":{"a":{"description":"(see https://example.org/a.json)"}}}`,
-			[]string{"dropped /properties/a/$ref"}},
-		{"a reference by anchor stays where it works", OpenAITool(),
-			`{"type":"object","properties":{"a":{"$ref":"#x"}},"$defs":{"X":{"$anchor":"x","type":"string"}}}`, "", nil},
+			[]string{"dropped /properties/a/$ref"},
+		},
+		{
+			"a reference by anchor stays where it works", OpenAITool(),
+			`{"type":"object","properties":{"a":{"$ref":"#x"}},"$defs":{"X":{"$anchor":"x","type":"string"}}}`, "", nil,
+		},
 	})
 }
 
@@ -176,66 +192,96 @@ func TestQuirkA3_DoublingReferencesStaySmall(t *testing.T) {
 func TestQuirkA4_NothingStandsBesideAReference(t *testing.T) {
 	defs := `"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}}`
 	runLowerings(t, []lowering{
-		{"a description moves outside of a union around it", OpenAIStrict(),
+		{
+			"a description moves outside of a union around it", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"the a"}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			`{"type":"object","properties":{"a":{"description":"the a","anyOf":[{"$ref":"#/$defs/A"}]}},"required":["a"],"additionalProperties":false,` + defs + `}`,
-			[]string{"lowered /properties/a/$ref"}},
-		{"a default is told in the description", OpenAIStrict(),
+			[]string{"lowered /properties/a/$ref"},
+		},
+		{
+			"a default is told in the description", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","default":{"x":"y"}}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			`{"type":"object","properties":{"a":{"description":"(default: {\"x\":\"y\"})","anyOf":[{"$ref":"#/$defs/A"}]}},"required":["a"],"additionalProperties":false,` + defs + `}`,
-			[]string{"moved /properties/a/default"}},
-		{"a type that the reference has as well is dropped", OpenAIStrict(),
+			[]string{"moved /properties/a/default"},
+		},
+		{
+			"a type that the reference has as well is dropped", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","type":"object"}},"required":["a"],"additionalProperties":false,` + defs + `}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"additionalProperties":false,` + defs + `}`,
-			[]string{"dropped /properties/a/type"}},
-		{"constraints are merged with what the reference means", AnthropicStrict(),
+			[]string{"dropped /properties/a/type"},
+		},
+		{
+			"constraints are merged with what the reference means", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","properties":{"y":{"type":"integer"}}}},"additionalProperties":false,"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
 			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"additionalProperties":false}},"additionalProperties":false}`,
-			[]string{"lowered /properties/a/$ref", "dropped /$defs/A"}},
-		{"without strict the siblings stay", AnthropicTool(),
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"the a"}},` + defs + `}`, "", nil},
+			[]string{"lowered /properties/a/$ref", "dropped /$defs/A"},
+		},
+		{
+			"without strict the siblings stay", AnthropicTool(),
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"the a"}},` + defs + `}`, "", nil,
+		},
 	})
 }
 
 func TestQuirkA5_RootUnionIsMerged(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"branches that only require names become a remark", OpenAITool(),
+		{
+			"branches that only require names become a remark", OpenAITool(),
 			`{"type":"object","properties":{"id":{"type":"string"},"name":{"type":"string"}},"anyOf":[{"required":["id"]},{"required":["name"]}]}`,
 			`{"type":"object","properties":{"id":{"type":"string"},"name":{"type":"string"}},"description":"(one of: id | name)"}`,
-			[]string{"lowered /anyOf"}},
-		{"the remark follows the author's description", AnthropicTool(),
+			[]string{"lowered /anyOf"},
+		},
+		{
+			"the remark follows the author's description", AnthropicTool(),
 			`{"type":"object","description":"Finds a page.","properties":{"id":{"type":"string"}},"oneOf":[{"required":["id"]},{"required":["a","b"]}]}`,
 			`{"type":"object","description":"Finds a page. (one of: id | a + b)","properties":{"id":{"type":"string"}}}`,
-			[]string{"lowered /oneOf"}},
-		{"shapes are united and only what all require is required", OpenAITool(),
+			[]string{"lowered /oneOf"},
+		},
+		{
+			"shapes are united and only what all require is required", OpenAITool(),
 			`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"]},{"type":"object","properties":{"a":{"type":"string"},"c":{"type":"integer"}},"required":["a"]}],"required":["z"]}`,
 			`{"required":["z","a"],"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"integer"}},"description":"(one of: a + b | a)"}`,
-			[]string{"lowered /oneOf"}},
-		{"a property with two types takes either", AnthropicTool(),
+			[]string{"lowered /oneOf"},
+		},
+		{
+			"a property with two types takes either", AnthropicTool(),
 			`{"type":"object","anyOf":[{"properties":{"v":{"type":"string"}}},{"properties":{"v":{"type":"number"}}}]}`,
 			`{"type":"object","properties":{"v":{"anyOf":[{"type":"string"},{"type":"number"}]}}}`,
-			[]string{"lowered /anyOf/0/properties/v", "lowered /anyOf"}},
-		{"closed stays closed when every branch is", OpenAITool(),
+			[]string{"lowered /anyOf/0/properties/v", "lowered /anyOf"},
+		},
+		{
+			"closed stays closed when every branch is", OpenAITool(),
 			`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false},{"type":"object","properties":{"b":{"type":"string"}},"additionalProperties":false}]}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"additionalProperties":false}`, nil},
-		{"branches by reference are looked up, and nested unions too", AnthropicTool(),
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"additionalProperties":false}`, nil,
+		},
+		{
+			"branches by reference are looked up, and nested unions too", AnthropicTool(),
 			`{"anyOf":[{"$ref":"#/$defs/A"},{"oneOf":[{"$ref":"#/$defs/B"}]}],"$defs":{"A":{"type":"object","properties":{"a":{"type":"string"}}},"B":{"type":"object","properties":{"b":{"$ref":"#/$defs/A"}}}}}`,
-			`{"$defs":{"A":{"type":"object","properties":{"a":{"type":"string"}}},"B":{"type":"object","properties":{"b":{"$ref":"#/$defs/A"}}}},"type":"object","properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/A"}}}`, nil},
-		{"a branch that is no object is dropped", OpenAITool(),
+			`{"$defs":{"A":{"type":"object","properties":{"a":{"type":"string"}}},"B":{"type":"object","properties":{"b":{"$ref":"#/$defs/A"}}}},"type":"object","properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/A"}}}`, nil,
+		},
+		{
+			"a branch that is no object is dropped", OpenAITool(),
 			`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"null"}]}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`,
-			[]string{"dropped /anyOf/1"}},
-		{"allOf at the root is merged, and both constraints kept", OpenAITool(),
+			[]string{"dropped /anyOf/1"},
+		},
+		{
+			"allOf at the root is merged, and both constraints kept", OpenAITool(),
 			`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"a":{"minLength":2},"b":{"type":"string"}},"required":["b"]}]}`,
 			`{"type":"object","properties":{"a":{"allOf":[{"type":"string"},{"minLength":2}]},"b":{"type":"string"}},"required":["a","b"]}`,
-			[]string{"lowered /allOf"}},
-		{"enum and not at the root become remarks", AnthropicTool(),
+			[]string{"lowered /allOf"},
+		},
+		{
+			"enum and not at the root become remarks", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"type":"string"}},"not":{"required":["b"]},"enum":[{"a":"x"}]}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"description":"(enum: [{\"a\":\"x\"}]) (not: {\"required\":[\"b\"]})"}`,
-			[]string{"moved /not", "moved /enum"}},
-		{"a reference into a branch survives the merge", OpenAITool(),
+			[]string{"moved /not", "moved /enum"},
+		},
+		{
+			"a reference into a branch survives the merge", OpenAITool(),
 			`{"anyOf":[{"type":"object","properties":{"a":{"type":"string","minLength":3}}},{"type":"object","properties":{"b":{"$ref":"#/anyOf/0/properties/a"}}}]}`,
-			`{"type":"object","properties":{"a":{"type":"string","minLength":3},"b":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string","minLength":3}}}`, nil},
+			`{"type":"object","properties":{"a":{"type":"string","minLength":3},"b":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string","minLength":3}}}`, nil,
+		},
 	})
 	for _, p := range all() {
 		refused(t, ErrInvalid, p, `{"anyOf":[{"type":"string"},{"type":"null"}]}`)
@@ -244,44 +290,64 @@ func TestQuirkA5_RootUnionIsMerged(t *testing.T) {
 
 func TestQuirkA6_NestedAllOfIsMergedForStrict(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"properties and required names are united", OpenAIStrict(),
+		{
+			"properties and required names are united", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"allOf":[{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]},{"properties":{"y":{"type":"integer"}},"required":["y"]}]}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"required":["x","y"],"additionalProperties":false}},"required":["a"],"additionalProperties":false}`,
-			[]string{"lowered /properties/a/allOf"}},
-		{"an allOf of one reference is the reference", OpenAIStrict(),
+			[]string{"lowered /properties/a/allOf"},
+		},
+		{
+			"an allOf of one reference is the reference", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"allOf":[{"$ref":"#/$defs/A"}]}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"string"}}}`,
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"string"}}}`, nil},
-		{"two closed objects would exclude each other, so Anthropic strict gets one", AnthropicStrict(),
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"additionalProperties":false,"$defs":{"A":{"type":"string"}}}`, nil,
+		},
+		{
+			"two closed objects would exclude each other, so Anthropic strict gets one", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"allOf":[{"$ref":"#/$defs/A"},{"type":"object","properties":{"y":{"type":"integer"}}}]}},"additionalProperties":false,"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
-			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"additionalProperties":false}},"additionalProperties":false}`, nil},
-		{"types are intersected and bounds kept", OpenAIStrict(),
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"},"y":{"type":"integer"}},"additionalProperties":false}},"additionalProperties":false}`, nil,
+		},
+		{
+			"types are intersected and bounds kept", OpenAIStrict(),
 			`{"type":"object","properties":{"n":{"allOf":[{"type":["number","null"]},{"type":"integer","minimum":1}]}},"required":["n"],"additionalProperties":false}`,
-			`{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`, nil},
-		{"without strict it stays", OpenAITool(),
-			`{"type":"object","properties":{"a":{"allOf":[{"type":"string"},{"minLength":2}]}}}`, "", nil},
+			`{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`, nil,
+		},
+		{
+			"without strict it stays", OpenAITool(),
+			`{"type":"object","properties":{"a":{"allOf":[{"type":"string"},{"minLength":2}]}}}`, "", nil,
+		},
 	})
 }
 
 func TestQuirkA7_OneOfBecomesAnyOf(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"renamed, and the discriminator dropped", OpenAIStrict(),
+		{
+			"renamed, and the discriminator dropped", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}],"discriminator":{"propertyName":"k"}}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["a"],"additionalProperties":false}`,
-			[]string{"lowered /properties/a/oneOf", "dropped /properties/a/discriminator"}},
-		{"combined with an anyOf beside it", AnthropicStrict(),
+			[]string{"lowered /properties/a/oneOf", "dropped /properties/a/discriminator"},
+		},
+		{
+			"combined with an anyOf beside it", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}],"oneOf":[{"type":"integer"}]}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"additionalProperties":false}`,
-			[]string{"lowered /properties/a/oneOf"}},
-		{"a type beside it goes into the branches", OpenAIStrict(),
+			[]string{"lowered /properties/a/oneOf"},
+		},
+		{
+			"a type beside it goes into the branches", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"enum":["x"]},{"pattern":"^y"}]}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"string","pattern":"^y"}]}},"required":["a"],"additionalProperties":false}`,
-			[]string{"lowered /properties/a/anyOf"}},
-		{"a type that every branch has is dropped", OpenAIStrict(),
+			[]string{"lowered /properties/a/anyOf"},
+		},
+		{
+			"a type that every branch has is dropped", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"type":["string","null"],"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"],"additionalProperties":false}`,
-			[]string{"dropped /properties/a/type"}},
-		{"without strict it stays", AnthropicTool(),
-			`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}`, "", nil},
+			[]string{"dropped /properties/a/type"},
+		},
+		{
+			"without strict it stays", AnthropicTool(),
+			`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}`, "", nil,
+		},
 	})
 }
 
@@ -320,10 +386,12 @@ func TestQuirkA12_ConstBecomesEnumWhereATargetHasNone(t *testing.T) {
 		want := `{"type":"object","properties":{"a":{"type":"` + typeOfText([]byte(v)) + `","enum":[` + v + `]}},"required":["a"],"additionalProperties":false}`
 		runLowerings(t, []lowering{{"the constant " + v + " is kept, with its type", p, src, want, []string{"lowered /properties/a/const"}}})
 	}
-	runLowerings(t, []lowering{{"where const is known it only gets a type", OpenAIStrict(),
+	runLowerings(t, []lowering{{
+		"where const is known it only gets a type", OpenAIStrict(),
 		`{"type":"object","properties":{"a":{"const":true}},"required":["a"],"additionalProperties":false}`,
 		`{"type":"object","properties":{"a":{"type":"boolean","const":true}},"required":["a"],"additionalProperties":false}`,
-		[]string{"synthesised /properties/a"}}})
+		[]string{"synthesised /properties/a"},
+	}})
 }
 
 func TestQuirkA13_BooleanSchemas(t *testing.T) {
@@ -331,10 +399,12 @@ func TestQuirkA13_BooleanSchemas(t *testing.T) {
 	runLowerings(t, []lowering{
 		{"OpenAI takes them", OpenAITool(), src, "", nil},
 		{"Anthropic takes them", AnthropicTool(), src, "", nil},
-		{"strict drops a property that can never be given", AnthropicStrict(),
+		{
+			"strict drops a property that can never be given", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"type":"string"},"none":false},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
-			[]string{"dropped /properties/none"}},
+			[]string{"dropped /properties/none"},
+		},
 		{"true at the root is an object", OpenAITool(), `true`, `{"type":"object","properties":{}}`, nil},
 	})
 	for _, p := range all() {
@@ -348,9 +418,11 @@ func TestQuirkA13_BooleanSchemas(t *testing.T) {
 func TestQuirkA14_ArraysGetItems(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"array"},"b":{"anyOf":[{"type":"array"},{"type":"null"}]},"c":{"type":["array","null"]}}}`
 	runLowerings(t, []lowering{
-		{"OpenAI demands them, also inside a union", OpenAITool(), src,
+		{
+			"OpenAI demands them, also inside a union", OpenAITool(), src,
 			`{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{"anyOf":[{"type":"array","items":{}},{"type":"null"}]},"c":{"type":["array","null"],"items":{}}}}`,
-			[]string{"synthesised /properties/a", "synthesised /properties/b/anyOf/0"}},
+			[]string{"synthesised /properties/a", "synthesised /properties/b/anyOf/0"},
+		},
 		{"Anthropic does not", AnthropicTool(), src, "", nil},
 	})
 }
@@ -358,18 +430,26 @@ func TestQuirkA14_ArraysGetItems(t *testing.T) {
 func TestQuirkA15_Tuples(t *testing.T) {
 	src := `{"type":"object","properties":{"p":{"type":"array","items":[{"type":"number"},{"type":"number"},{"type":"string"}],"additionalItems":false}},"required":["p"],"additionalProperties":false}`
 	runLowerings(t, []lowering{
-		{"a list of items is prefixItems now", AnthropicTool(), src,
+		{
+			"a list of items is prefixItems now", AnthropicTool(), src,
 			`{"type":"object","properties":{"p":{"type":"array","prefixItems":[{"type":"number"},{"type":"number"},{"type":"string"}],"items":false}},"required":["p"],"additionalProperties":false}`,
-			[]string{"renamed /properties/p/items"}},
-		{"strict gets an array of any position's form", OpenAIStrict(), src,
+			[]string{"renamed /properties/p/items"},
+		},
+		{
+			"strict gets an array of any position's form", OpenAIStrict(), src,
 			`{"type":"object","properties":{"p":{"type":"array","items":{"anyOf":[{"type":"number"},{"type":"string"}]},"minItems":3,"maxItems":3}},"required":["p"],"additionalProperties":false}`,
-			[]string{"lowered /properties/p/items"}},
-		{"bounds that a target lacks are told", AnthropicStrict(), src,
-			`{"type":"object","properties":{"p":{"type":"array","items":{"anyOf":[{"type":"number"},{"type":"string"}]},"description":"(minItems: 3) (maxItems: 3)"}},"required":["p"],"additionalProperties":false}`, nil},
-		{"a draft that no longer holds is not named", OpenAITool(),
+			[]string{"lowered /properties/p/items"},
+		},
+		{
+			"bounds that a target lacks are told", AnthropicStrict(), src,
+			`{"type":"object","properties":{"p":{"type":"array","items":{"anyOf":[{"type":"number"},{"type":"string"}]},"description":"(minItems: 3) (maxItems: 3)"}},"required":["p"],"additionalProperties":false}`, nil,
+		},
+		{
+			"a draft that no longer holds is not named", OpenAITool(),
 			`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"p":{"type":"array","items":[{"type":"number"}]}}}`,
 			`{"type":"object","properties":{"p":{"type":"array","prefixItems":[{"type":"number"}],"items":{}}}}`,
-			[]string{"dropped /$schema"}},
+			[]string{"dropped /$schema"},
+		},
 	})
 }
 
@@ -412,28 +492,36 @@ func TestQuirkA17_ConstraintsMoveIntoTheDescription(t *testing.T) {
 
 func TestQuirkA18_RequiredNamesWhatExists(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"strict drops unknown names", AnthropicStrict(),
+		{
+			"strict drops unknown names", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","ghost"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
-			[]string{"dropped /required"}},
-		{"an empty list is left out", AnthropicStrict(),
+			[]string{"dropped /required"},
+		},
+		{
+			"an empty list is left out", AnthropicStrict(),
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["ghost"],"additionalProperties":false}`,
-			`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, nil},
+			`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, nil,
+		},
 		{"elsewhere it is legal JSON Schema", OpenAITool(), `{"type":"object","properties":{},"required":["ghost"]}`, "", nil},
 		{"a name stands once", OpenAITool(), `{"type":"object","properties":{"a":{}},"required":["a","a"]}`, `{"type":"object","properties":{"a":{}},"required":["a"]}`, []string{"lowered /required"}},
-		{"draft-03's flag moves to the object", OpenAITool(),
+		{
+			"draft-03's flag moves to the object", OpenAITool(),
 			`{"type":"object","properties":{"a":{"type":"string","required":true},"b":{"type":"string","required":false}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`,
-			[]string{"moved /properties/a/required"}},
+			[]string{"moved /properties/a/required"},
+		},
 	})
 }
 
 func TestQuirkA19_KeywordsOfAnotherTypeAreDropped(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"a string has no properties", OpenAIStrict(),
+		{
+			"a string has no properties", OpenAIStrict(),
 			`{"type":"object","properties":{"a":{"type":"string","properties":{},"required":[],"minimum":1}},"required":["a"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
-			[]string{"dropped /properties/a/properties", "dropped /properties/a/minimum"}},
+			[]string{"dropped /properties/a/properties", "dropped /properties/a/minimum"},
+		},
 	})
 }
 
@@ -463,17 +551,23 @@ func TestQuirkA20_NoArguments(t *testing.T) {
 
 func TestQuirkA21_NumbersInStrings(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"become numbers", OpenAITool(),
+		{
+			"become numbers", OpenAITool(),
 			`{"type":"object","properties":{"a":{"type":"array","items":{},"minItems":"1"},"b":{"type":"number","maximum":"1.50"}}}`,
 			`{"type":"object","properties":{"a":{"type":"array","items":{},"minItems":1},"b":{"type":"number","maximum":1.50}}}`,
-			[]string{"lowered /properties/a/minItems", "lowered /properties/b/maximum"}},
-		{"what is no number is dropped", AnthropicTool(),
+			[]string{"lowered /properties/a/minItems", "lowered /properties/b/maximum"},
+		},
+		{
+			"what is no number is dropped", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"type":"string","minLength":"many","maxLength":-1}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"}}}`,
-			[]string{"dropped /properties/a/minLength", "dropped /properties/a/maxLength"}},
-		{"draft-04's boolean bounds become numbers", OpenAITool(),
+			[]string{"dropped /properties/a/minLength", "dropped /properties/a/maxLength"},
+		},
+		{
+			"draft-04's boolean bounds become numbers", OpenAITool(),
 			`{"type":"object","properties":{"a":{"type":"number","minimum":0,"exclusiveMinimum":true}}}`,
-			`{"type":"object","properties":{"a":{"type":"number","exclusiveMinimum":0}}}`, nil},
+			`{"type":"object","properties":{"a":{"type":"number","exclusiveMinimum":0}}}`, nil,
+		},
 	})
 }
 
@@ -482,9 +576,11 @@ func TestQuirkA22_Metadata(t *testing.T) {
 	runLowerings(t, []lowering{
 		{"OpenAI takes it", OpenAITool(), src, "", nil},
 		{"Anthropic takes it", AnthropicTool(), src, "", nil},
-		{"strict keeps titles, tells examples and drops the rest", OpenAIStrict(), src,
+		{
+			"strict keeps titles, tells examples and drops the rest", OpenAIStrict(), src,
 			`{"title":"T","type":"object","properties":{"a":{"type":"string","title":"A","description":"(examples: [\"x\"]) (deprecated: true)"}},"required":["a"],"additionalProperties":false}`,
-			[]string{"dropped /$schema", "dropped /$id", "moved /properties/a/examples", "dropped /properties/a/x-order"}},
+			[]string{"dropped /$schema", "dropped /$id", "moved /properties/a/examples", "dropped /properties/a/x-order"},
+		},
 	})
 }
 
@@ -499,9 +595,11 @@ func TestQuirkA24_NamesAndDataAreNotKeywords(t *testing.T) {
 	src := `{"type":"object","properties":{` + props.String() + `}}`
 	runLowerings(t, []lowering{
 		{"properties may be named like keywords", OpenAITool(), src, "", nil},
-		{"data is never walked", OpenAITool(),
+		{
+			"data is never walked", OpenAITool(),
 			`{"type":"object","properties":{"a":{"type":"dict","default":{"type":"dict","$ref":"#/x","nullable":true},"enum":[{"type":"float"}],"const":{"properties":null},"examples":[{"items":[]}]}}}`,
-			`{"type":"object","properties":{"a":{"type":"object","default":{"type":"dict","$ref":"#/x","nullable":true},"enum":[{"type":"float"}],"const":{"properties":null},"examples":[{"items":[]}]}}}`, nil},
+			`{"type":"object","properties":{"a":{"type":"object","default":{"type":"dict","$ref":"#/x","nullable":true},"enum":[{"type":"float"}],"const":{"properties":null},"examples":[{"items":[]}]}}}`, nil,
+		},
 	})
 	out, _, err := Lower([]byte(src), OpenAIStrict())
 	if err != nil {
@@ -542,9 +640,11 @@ func TestQuirkA25_StrictFitsOnlyAsWritten(t *testing.T) {
 
 func TestQuirkA26_OptionalBecomesNullableAndNullIsLeftOut(t *testing.T) {
 	src := `{"type":"object","properties":{"a":{"type":"string"},"b":{"enum":["x"]},"c":{"$ref":"#/$defs/C"},"d":{"type":["string","null"]},"e":{"const":1},"f":{"properties":{"g":{"type":"string"}}}},"required":["a"],"$defs":{"C":{"type":"integer"}}}`
-	runLowerings(t, []lowering{{"each kind of schema learns null", OpenAIStrict(), src,
+	runLowerings(t, []lowering{{
+		"each kind of schema learns null", OpenAIStrict(), src,
 		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"],"enum":["x",null]},"c":{"anyOf":[{"$ref":"#/$defs/C"},{"type":"null"}]},"d":{"type":["string","null"]},"e":{"anyOf":[{"type":"integer","const":1},{"type":"null"}]},"f":{"type":["object","null"],"properties":{"g":{"type":["string","null"]}},"additionalProperties":false,"required":["g"]}},"required":["a","b","c","d","e","f"],"$defs":{"C":{"type":"integer"}},"additionalProperties":false}`,
-		[]string{"lowered /properties/b", "lowered /properties/c", "lowered /properties/d"}}})
+		[]string{"lowered /properties/b", "lowered /properties/c", "lowered /properties/d"},
+	}})
 
 	args := `{"a":"x","b":null,"c":null,"d":null,"e":null,"f":{"g":null,"h":null}}`
 	if got := string(OmitNulls([]byte(src), []byte(args))); got != `{"a":"x","d":null,"f":{"h":null}}` {
@@ -591,14 +691,18 @@ func TestQuirkA29_RootReferenceIsHoisted(t *testing.T) {
 	}
 	refused(t, dragoman.ErrUnsupported, AnthropicStrict(), src)
 	runLowerings(t, []lowering{
-		{"what stands beside the reference outweighs it", OpenAITool(),
+		{
+			"what stands beside the reference outweighs it", OpenAITool(),
 			`{"$ref":"#/$defs/T","description":"mine","$defs":{"T":{"type":"object","description":"theirs","properties":{"t":{"$ref":"#/$defs/T"}}}}}`,
-			`{"type":"object","description":"mine","properties":{"t":{"$ref":"#/$defs/T"}},"$defs":{"T":{"type":"object","description":"theirs","properties":{"t":{"$ref":"#/$defs/T"}}}}}`, nil},
+			`{"type":"object","description":"mine","properties":{"t":{"$ref":"#/$defs/T"}},"$defs":{"T":{"type":"object","description":"theirs","properties":{"t":{"$ref":"#/$defs/T"}}}}}`, nil,
+		},
 		{"a reference to itself says nothing", OpenAITool(), `{"$ref":"#","type":"object"}`, `{"type":"object","properties":{}}`, []string{"dropped /$ref"}},
-		{"nor does one in a circle", AnthropicTool(),
+		{
+			"nor does one in a circle", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"anyOf":[{"$ref":"#/$defs/B"}]},"B":{"$ref":"#/$defs/A"}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"anyOf":[{"$ref":"#/$defs/B"}]},"B":{}}}`,
-			[]string{"dropped /$defs/B/$ref"}},
+			[]string{"dropped /$defs/B/$ref"},
+		},
 	})
 }
 
@@ -614,8 +718,10 @@ func TestQuirkA30_MapsAreNotStrict(t *testing.T) {
 			refused(t, dragoman.ErrUnsupported, p, `{"type":"object","properties":{"m":`+m+`},"required":["m"],"additionalProperties":false}`)
 		}
 	}
-	runLowerings(t, []lowering{{"without strict a map is a map", AnthropicTool(),
-		`{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"type":"string"}}}}`, "", nil}})
+	runLowerings(t, []lowering{{
+		"without strict a map is a map", AnthropicTool(),
+		`{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"type":"string"}}}}`, "", nil,
+	}})
 }
 
 func TestQuirkA38_KeyOrderAndTextAreKept(t *testing.T) {
@@ -631,14 +737,18 @@ func TestQuirkA40_AnyJSONStaysAnyJSON(t *testing.T) {
 
 func TestQuirkA41_ConditionsAreHoistedAndTold(t *testing.T) {
 	runLowerings(t, []lowering{
-		{"a property of then is declared", AnthropicStrict(),
+		{
+			"a property of then is declared", AnthropicStrict(),
 			`{"type":"object","properties":{"k":{"type":"string"}},"required":["k"],"additionalProperties":false,"if":{"required":["k"]},"then":{"properties":{"z":{"type":"integer"}},"required":["z"]}}`,
 			`{"type":"object","properties":{"k":{"type":"string"},"z":{"type":"integer"}},"required":["k"],"additionalProperties":false,"description":"(if: {\"required\":[\"k\"]}) (then: {\"properties\":{\"z\":{\"type\":\"integer\"}},\"required\":[\"z\"]})"}`,
-			[]string{"moved /then/properties/z", "moved /if", "moved /then"}},
-		{"not is told", OpenAIStrict(),
+			[]string{"moved /then/properties/z", "moved /if", "moved /then"},
+		},
+		{
+			"not is told", OpenAIStrict(),
 			`{"type":"object","properties":{"k":{"type":"string","not":{"enum":["x"]}}},"required":["k"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"k":{"type":"string","description":"(not: {\"enum\":[\"x\"]})"}},"required":["k"],"additionalProperties":false}`,
-			[]string{"moved /properties/k/not"}},
+			[]string{"moved /properties/k/not"},
+		},
 		{"without strict all stays", OpenAITool(), `{"type":"object","properties":{"k":{"type":"string"}},"if":{"required":["k"]},"then":{"required":["z"]}}`, "", nil},
 	})
 }
@@ -727,8 +837,10 @@ func TestQuirkF3_EachSurfaceHasItsOwnProfile(t *testing.T) {
 
 func TestQuirkF6_RootsThatAreNoObjectAreWrapped(t *testing.T) {
 	cases := []struct{ name, src, want string }{
-		{"an array", `{"type":"array","items":{"$ref":"#/$defs/I"},"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#"}}}}}`,
-			`{"type":"object","properties":{"value":{"type":"array","items":{"$ref":"#/$defs/I"}}},"required":["value"],"additionalProperties":false,"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#/properties/value"}}}}}`},
+		{
+			"an array", `{"type":"array","items":{"$ref":"#/$defs/I"},"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#"}}}}}`,
+			`{"type":"object","properties":{"value":{"type":"array","items":{"$ref":"#/$defs/I"}}},"required":["value"],"additionalProperties":false,"$defs":{"I":{"type":"object","properties":{"l":{"$ref":"#/properties/value"}}}}}`,
+		},
 		{"an enum", `{"enum":["a","b"]}`, `{"type":"object","properties":{"value":{"enum":["a","b"]}},"required":["value"],"additionalProperties":false}`},
 		{"a union", `{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"type":"object","properties":{"value":{"anyOf":[{"type":"object"},{"type":"null"}]}},"required":["value"],"additionalProperties":false}`},
 		{"an object", `{"type":"object","properties":{}}`, ""},
@@ -764,14 +876,18 @@ func TestQuirkH1_BrokenRootsBecomeObjects(t *testing.T) {
 		{"a type list with object in it", OpenAITool(), `{"type":["object","null"],"properties":{}}`, `{"type":"object","properties":{}}`, []string{"lowered /type"}},
 		{"a type in capitals", OpenAITool(), `{"type":"OBJECT","properties":{"a":{"type":"STRING"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, nil},
 		{"a property that is only a type's name", AnthropicTool(), `{"type":"object","properties":{"a":"string","b":null}}`, `{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`, nil},
-		{"names of other languages' types", OpenAITool(),
+		{
+			"names of other languages' types", OpenAITool(),
 			`{"type":"dict","properties":{"a":{"type":"float"},"b":{"type":"tuple","items":{"type":"int"}},"c":{"type":"any"},"d":{"type":"bool"},"e":{"type":"gadget"}}}`,
 			`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"array","items":{"type":"integer"}},"c":{},"d":{"type":"boolean"},"e":{}}}`,
-			[]string{"lowered /type", "lowered /properties/a/type", "dropped /properties/e/type"}},
+			[]string{"lowered /type", "lowered /properties/a/type", "dropped /properties/e/type"},
+		},
 		{"a name that stands twice", OpenAITool(), `{"type":"string","type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}`, `{"type":"object","properties":{"a":{"type":"integer"}}}`, []string{"dropped /type"}},
-		{"keywords of the wrong shape", AnthropicTool(),
+		{
+			"keywords of the wrong shape", AnthropicTool(),
 			`{"type":"object","properties":{"a":{"enum":"x","items":null,"anyOf":[],"description":5,"required":"b"},"b":{"enum":[],"oneOf":{"type":"string"}}}}`,
-			`{"type":"object","properties":{"a":{"enum":["x"],"required":["b"]},"b":{"oneOf":[{"type":"string"}]}}}`, nil},
+			`{"type":"object","properties":{"a":{"enum":["x"],"required":["b"]},"b":{"oneOf":[{"type":"string"}]}}}`, nil,
+		},
 	})
 	for _, p := range all() {
 		refused(t, ErrInvalid, p, `{"type":"string"}`)

@@ -98,8 +98,10 @@ func TestSchemaAcceptsWhatTheTypeEncodes(t *testing.T) {
 	}
 	one := 1.0
 	text := "x"
-	args, err := json.Marshal(everything{Count: 2, Tags: []string{"a"}, Home: city{Name: "Oslo", Zip: "0150"}, Other: []city{{Name: "Bergen"}},
-		Rate: &one, When: time.Unix(0, 0).UTC(), Blob: []byte("x"), Raw: json.RawMessage(`[1]`), Big: big.NewInt(1), Num: "3", Maybe: &text, Addr: netip.MustParseAddr("::1")})
+	args, err := json.Marshal(everything{
+		Count: 2, Tags: []string{"a"}, Home: city{Name: "Oslo", Zip: "0150"}, Other: []city{{Name: "Bergen"}},
+		Rate: &one, When: time.Unix(0, 0).UTC(), Blob: []byte("x"), Raw: json.RawMessage(`[1]`), Big: big.NewInt(1), Num: "3", Maybe: &text, Addr: netip.MustParseAddr("::1"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,18 +138,26 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 		typ  reflect.Type
 		want string
 	}{
-		{"a root that contains itself", reflect.TypeFor[treeNode](),
-			`{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["value"],"additionalProperties":false}`},
-		{"a pointer to it", reflect.TypeFor[*treeNode](),
-			`{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["value"],"additionalProperties":false}`},
-		{"a type that contains one, and a circle", reflect.TypeFor[forest](),
-			`{"type":"object","properties":{"first":{"$ref":"#/$defs/treeNode"},"second":{"type":"object","properties":{"up":{"$ref":"#"},"self":{"type":"object"}},"additionalProperties":false}},"required":["first"],"additionalProperties":false,"$defs":{"treeNode":{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#/$defs/treeNode"}}},"required":["value"],"additionalProperties":false}}}`},
+		{
+			"a root that contains itself", reflect.TypeFor[treeNode](),
+			`{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["value"],"additionalProperties":false}`,
+		},
+		{
+			"a pointer to it", reflect.TypeFor[*treeNode](),
+			`{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["value"],"additionalProperties":false}`,
+		},
+		{
+			"a type that contains one, and a circle", reflect.TypeFor[forest](),
+			`{"type":"object","properties":{"first":{"$ref":"#/$defs/treeNode"},"second":{"type":"object","properties":{"up":{"$ref":"#"},"self":{"type":"object"}},"additionalProperties":false}},"required":["first"],"additionalProperties":false,"$defs":{"treeNode":{"type":"object","properties":{"value":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#/$defs/treeNode"}}},"required":["value"],"additionalProperties":false}}}`,
+		},
 		{"a map of itself", reflect.TypeFor[namedMap](), `{"type":"object","additionalProperties":{"$ref":"#"}}`},
 		{"no arguments", reflect.TypeFor[struct{}](), `{"type":"object","properties":{},"additionalProperties":false}`},
 		{"a map", reflect.TypeFor[map[string]int](), `{"type":"object","additionalProperties":{"type":"integer"}}`},
 		{"a generic type", reflect.TypeFor[pair[pair[int, url.Error], string]](), ""},
-		{"two generic types of one name", reflect.TypeFor[pair[pair[int, int], pair[string, string]]](),
-			`{"type":"object","properties":{"a":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false},"b":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"additionalProperties":false}},"required":["a","b"],"additionalProperties":false}`},
+		{
+			"two generic types of one name", reflect.TypeFor[pair[pair[int, int], pair[string, string]]](),
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false},"b":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"additionalProperties":false}},"required":["a","b"],"additionalProperties":false}`,
+		},
 	}
 	for _, c := range cases {
 		got, err := FromType(c.typ)
@@ -216,14 +226,34 @@ func TestTagsAreKeptOrRefused(t *testing.T) {
 	}
 	str, num, list, obj := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string](), reflect.TypeFor[city]()
 	bad := []field{
-		{num, `jsonschema:"minimun=1"`}, {num, `jsonschema:"minimum=x"`}, {num, `jsonschema:"minimum"`}, {num, `jsonschema:"minimum="`},
-		{num, `jsonschema:"minLength=1"`}, {num, `jsonschema:"enum=a"`}, {num, `jsonschema:"default=1.5"`}, {num, `jsonschema:"multipleOf=0"`},
-		{num, `jsonschema:"minimum=1,minimum=2"`}, {num, `jsonschema:""`}, {num, `jsonschema:"minimum=1,"`}, {num, `jsonschema:"required=true"`},
-		{str, `jsonschema:"pattern=("`}, {str, `jsonschema:"maximum=1"`}, {str, `jsonschema:"minLength=-1"`}, {str, `jsonschema:"type=integer"`},
-		{str, `jsonschema:"oneof_required=a"`}, {str, `jsonschema:"description=a" doc:"b"`}, {str, `jsonschema:"just words"`},
-		{str, `jsonschema_extras:"a=b"`}, {str, `json:"-,"`},
-		{list, `jsonschema:"minItems=x"`}, {list, `jsonschema:"minimum=1"`}, {list, `jsonschema:"uniqueItems=maybe"`}, {list, `jsonschema:"pattern=a=b"`},
-		{obj, `jsonschema:"minLength=1"`}, {reflect.TypeFor[bool](), `jsonschema:"default=yes"`}, {reflect.TypeFor[any](), `jsonschema:"enum=a"`},
+		{num, `jsonschema:"minimun=1"`},
+		{num, `jsonschema:"minimum=x"`},
+		{num, `jsonschema:"minimum"`},
+		{num, `jsonschema:"minimum="`},
+		{num, `jsonschema:"minLength=1"`},
+		{num, `jsonschema:"enum=a"`},
+		{num, `jsonschema:"default=1.5"`},
+		{num, `jsonschema:"multipleOf=0"`},
+		{num, `jsonschema:"minimum=1,minimum=2"`},
+		{num, `jsonschema:""`},
+		{num, `jsonschema:"minimum=1,"`},
+		{num, `jsonschema:"required=true"`},
+		{str, `jsonschema:"pattern=("`},
+		{str, `jsonschema:"maximum=1"`},
+		{str, `jsonschema:"minLength=-1"`},
+		{str, `jsonschema:"type=integer"`},
+		{str, `jsonschema:"oneof_required=a"`},
+		{str, `jsonschema:"description=a" doc:"b"`},
+		{str, `jsonschema:"just words"`},
+		{str, `jsonschema_extras:"a=b"`},
+		{str, `json:"-,"`},
+		{list, `jsonschema:"minItems=x"`},
+		{list, `jsonschema:"minimum=1"`},
+		{list, `jsonschema:"uniqueItems=maybe"`},
+		{list, `jsonschema:"pattern=a=b"`},
+		{obj, `jsonschema:"minLength=1"`},
+		{reflect.TypeFor[bool](), `jsonschema:"default=yes"`},
+		{reflect.TypeFor[any](), `jsonschema:"enum=a"`},
 		{num, `json:"n,string" jsonschema:"minimum=1"`},
 	}
 	for _, f := range bad {

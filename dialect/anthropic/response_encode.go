@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
 		_, body := c.EncodeError(resp.Error)
-		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil
+		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
 	var w jsonwire.Writer

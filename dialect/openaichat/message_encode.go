@@ -475,7 +475,11 @@ func (t *turn) write(e *messageEncoder) bool {
 	n := 0
 	for _, c := range t.content {
 		if r, ok := c.part.(*dragoman.Reasoning); ok {
-			e.w.Raw(r.Details[0])
+			if len(r.Details) == 1 && len(r.Details[0]) > 0 {
+				e.w.Raw(r.Details[0])
+			} else {
+				e.w.Raw(thinkingRecord(r.Text))
+			}
 			n++
 			continue
 		}
@@ -504,7 +508,9 @@ func (e *messageEncoder) reasoning(t *turn) bool {
 			texts[r.Field] += r.Text
 		}
 		for _, d := range r.Details {
-			details = append(details, d)
+			if len(d) > 0 {
+				details = append(details, d)
+			}
 		}
 	}
 	if f := e.target.Caps.ReasoningField; f != "" && e.target.Caps.ReasoningFieldAlways && len(t.calls) > 0 && texts[f] == "" {

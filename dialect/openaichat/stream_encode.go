@@ -354,7 +354,9 @@ func (e *streamEncoder) details(dst []byte, choice int, part *dragoman.Reasoning
 		w.Key("reasoning_details")
 		w.BeginArray()
 		for _, d := range part.Details {
-			w.Raw(d)
+			if len(d) > 0 {
+				w.Raw(d)
+			}
 		}
 		w.EndArray()
 	})

@@ -139,13 +139,10 @@ func streamMeaning(r *dragoman.Response) string {
 // ids were made by the encoder.
 func checkOrder(stream []byte, minted bool) error {
 	type content struct {
-		typ          string
-		text         string
-		textDone     bool
-		done         bool
-		summary      bool
-		doneText     string
-		doneTextSeen bool
+		typ      string
+		text     string
+		textDone bool
+		done     bool
 	}
 	type item struct {
 		id, typ  string
@@ -227,8 +224,10 @@ func checkOrder(stream []byte, minted bool) error {
 			if !ok {
 				return nil, fmt.Errorf("%s: no response", typ)
 			}
-			for _, k := range []string{"id", "object", "created_at", "error", "incomplete_details", "instructions", "metadata", "model", "output",
-				"parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "status", "usage"} {
+			for _, k := range []string{
+				"id", "object", "created_at", "error", "incomplete_details", "instructions", "metadata", "model", "output",
+				"parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "status", "usage",
+			} {
 				if _, has := r[k]; !has {
 					return nil, fmt.Errorf("%s: response without %s", typ, k)
 				}

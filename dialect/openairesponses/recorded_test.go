@@ -87,7 +87,7 @@ func normalise(v map[string]any, seen map[string]int) {
 			}
 		}
 		if parts, ok := m["output"].([]any); ok && strings.HasSuffix(m["type"].(string), "tool_call_output") || m["type"] == "function_call_output" {
-			if parts != nil && len(parts) == 1 {
+			if len(parts) == 1 {
 				if p := parts[0].(map[string]any); p["type"] == "input_text" && len(p) == 2 {
 					note("output of one text written as a string")
 					m["output"] = p["text"]

@@ -176,16 +176,38 @@ func TestQuirkD28_IDsAndReasoningFollowStoreAndOrigin(t *testing.T) {
 		want   []string
 		lost   int
 	}{
-		{"stored in the same account: everything as it was", home, here, &yes,
-			[]string{"message", "reasoning rs_1", "reasoning rs_2", "message msg_1 status", "function_call fc_1 status", "web_search_call ws_1 status"}, 0},
-		{"stateless: no ids but that of reasoning, which must be readable", home, here, nil,
-			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"}, 1},
-		{"another account: no reasoning", home, dragoman.Target{Provider: "openai", Scope: "other"}, &yes,
-			[]string{"message", "message", "function_call", "web_search_call ws_1 status"}, 2},
-		{"another provider: no hosted items", home, dragoman.Target{Provider: "lmstudio"}, nil,
-			[]string{"message", "message", "function_call"}, 3},
-		{"an origin nobody named: nothing that a server must look up", dragoman.Origin{}, dragoman.Target{}, &yes,
-			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"}, 1},
+		{
+			"stored in the same account: everything as it was", home, here, &yes,
+			[]string{"message", "reasoning rs_1", "reasoning rs_2", "message msg_1 status", "function_call fc_1 status", "web_search_call ws_1 status"},
+			0,
+		},
+		{
+			"stateless: no ids but that of reasoning, which must be readable", home, here, nil,
+			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"},
+			1,
+		},
+		{
+			"another account: no reasoning", home,
+			dragoman.Target{Provider: "openai", Scope: "other"},
+			&yes,
+			[]string{"message", "message", "function_call", "web_search_call ws_1 status"},
+			2,
+		},
+		{
+			"another provider: no hosted items", home,
+			dragoman.Target{Provider: "lmstudio"},
+			nil,
+			[]string{"message", "message", "function_call"},
+			3,
+		},
+		{
+			"an origin nobody named: nothing that a server must look up",
+			dragoman.Origin{},
+			dragoman.Target{},
+			&yes,
+			[]string{"message", "reasoning rs_1", "message", "function_call", "web_search_call ws_1 status"},
+			1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req := &dragoman.Request{Model: "m", Messages: turn(&c.origin), Store: c.store}
@@ -225,14 +247,17 @@ func TestQuirkD29_PreviousResponseIDIsKept(t *testing.T) {
 }
 
 func TestQuirkD36_ToolsWithAnOutputSchemaAnswerInJSONEvenWhenTheyFail(t *testing.T) {
-	req := &dragoman.Request{Model: "m",
+	req := &dragoman.Request{
+		Model: "m",
 		Tools: []dragoman.ToolSpec{{Name: "f", OutputSchema: json.RawMessage(`{"type":"object"}`)}},
-		Messages: []dragoman.Message{user("x"),
+		Messages: []dragoman.Message{
+			user("x"),
 			{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "1", Name: "f"}, &dragoman.ToolCall{ID: "2", Name: "f"}}},
 			dragoman.ToolResults(
 				&dragoman.ToolResult{CallID: "1", Outcome: dragoman.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "boom"}}},
 				&dragoman.ToolResult{CallID: "2", Content: []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(`{"a":1}`)}}}),
-		}}
+		},
+	}
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{})
 	if at(v, "input", 3, "output") != `"ERROR: boom"` || at(v, "input", 4, "output") != `{"a":1}` {
 		t.Errorf("%v", v["input"])
@@ -242,7 +267,8 @@ func TestQuirkD36_ToolsWithAnOutputSchemaAnswerInJSONEvenWhenTheyFail(t *testing
 func TestQuirkD35_EmptyOutputIsAnEmptyString(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{
 		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "1", Name: "f"}}},
-		dragoman.ToolResults(&dragoman.ToolResult{CallID: "1"})}}
+		dragoman.ToolResults(&dragoman.ToolResult{CallID: "1"}),
+	}}
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{})
 	if out, ok := at(v, "input", 1, "output").(string); !ok || out != "" || at(v, "input", 1, "role") != nil {
 		t.Errorf("%v", v["input"])
@@ -285,9 +311,11 @@ func TestQuirkE1_EveryFormOfToolChoiceComesBack(t *testing.T) {
 
 func TestQuirkE3_WithoutToolsThereIsNoChoiceAndNoParallelFlag(t *testing.T) {
 	no := false
-	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, ParallelToolCalls: &no,
+	req := &dragoman.Request{
+		Model: "m", Messages: []dragoman.Message{user("x")}, ParallelToolCalls: &no,
 		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired},
-		Tools:      []dragoman.ToolSpec{{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: json.RawMessage(`{}`)}}}}
+		Tools:      []dragoman.ToolSpec{{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: json.RawMessage(`{}`)}}},
+	}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if v["tools"] != nil || v["tool_choice"] != nil || v["parallel_tool_calls"] != nil {
 		t.Errorf("%v", v)
@@ -308,8 +336,10 @@ func TestQuirkE3_ToolsFromAnItemCountAsTools(t *testing.T) {
 }
 
 func TestQuirkE5_AChoiceOfAToolThatIsNotSentIsAnError(t *testing.T) {
-	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
-		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "gone"}}}}
+	req := &dragoman.Request{
+		Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
+		ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "gone"}}},
+	}
 	if _, err := (Codec{}).EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
@@ -317,8 +347,10 @@ func TestQuirkE5_AChoiceOfAToolThatIsNotSentIsAnError(t *testing.T) {
 
 func TestNamespacedAndDeferredToolsCannotBeForcedByName(t *testing.T) {
 	for _, spec := range []dragoman.ToolSpec{{Namespace: "crm", Name: "orders"}, {Name: "orders", Deferred: true}} {
-		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{spec},
-			ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Namespace: spec.Namespace, Name: spec.Name}}}}
+		req := &dragoman.Request{
+			Model: "m", Messages: []dragoman.Message{user("x")}, Tools: []dragoman.ToolSpec{spec},
+			ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Namespace: spec.Namespace, Name: spec.Name}}},
+		}
 		v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 		if v["tool_choice"] != "required" || !reported(rep, dragoman.Lowered, "/tool_choice") {
 			t.Errorf("%v %v", v["tool_choice"], rep)
@@ -365,7 +397,8 @@ func TestQuirkB36_AnEmptyAssistantMessageIsNotWritten(t *testing.T) {
 func TestQuirkB26_CallsThatAnotherProviderRanAreNotSent(t *testing.T) {
 	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
 		&dragoman.Text{Text: "t"}, &dragoman.ToolCall{ID: "srvtoolu_1", Name: "web_search", Hosted: true},
-		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "web_search_tool_result", JSON: json.RawMessage(`{}`)}}}}}
+		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "web_search_tool_result", JSON: json.RawMessage(`{}`)},
+	}}}}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if diff := cmp.Diff([]string{"message"}, types(v)); diff != "" || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s %v", diff, rep)
@@ -390,8 +423,10 @@ func TestCacheHintsBecomeBreakpointsWhereTheModelTakesThem(t *testing.T) {
 }
 
 func TestQuirkF5_OutputFormatIsFlatAndAlwaysNamed(t *testing.T) {
-	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("x")},
-		Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "my schema!", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}}
+	req := &dragoman.Request{
+		Model: "m", Messages: []dragoman.Message{user("x")},
+		Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "my schema!", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
+	}
 	v, rep := encodeRequest(t, req, dialect.EncodeOptions{})
 	if at(v, "text", "format", "name") != "my_schema_" || !reported(rep, dragoman.Renamed, "/output/name") {
 		t.Errorf("%v %v", v, rep)

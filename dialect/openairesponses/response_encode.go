@@ -154,8 +154,14 @@ func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, i
 // echoed are the members in which a server repeats the request and which
 // official clients require, with what stands for an unknown one.
 var echoed = [...]struct{ key, unknown string }{
-	{"instructions", "null"}, {"metadata", "{}"}, {"parallel_tool_calls", "true"}, {"temperature", "null"},
-	{"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_p", "null"}, {"access_programs", "null"},
+	{"instructions", "null"},
+	{"metadata", "{}"},
+	{"parallel_tool_calls", "true"},
+	{"temperature", "null"},
+	{"tool_choice", `"auto"`},
+	{"tools", "[]"},
+	{"top_p", "null"},
+	{"access_programs", "null"},
 }
 
 // writeEcho writes what the server repeats of the request, and the members

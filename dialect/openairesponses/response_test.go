@@ -168,13 +168,16 @@ func TestUsageIsReadAndUnknownIsNotZero(t *testing.T) {
 }
 
 func TestResponseFromElsewhereHasEveryMemberClientsRequire(t *testing.T) {
-	resp := &dragoman.Response{ID: "msg_abc", Model: "claude", Created: time.Unix(1794700000, 0), Origin: &dragoman.Origin{Dialect: dragoman.Anthropic},
+	resp := &dragoman.Response{
+		ID: "msg_abc", Model: "claude", Created: time.Unix(1794700000, 0), Origin: &dragoman.Origin{Dialect: dragoman.Anthropic},
 		Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"},
 		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}, Parts: []dragoman.Part{
 			&dragoman.Reasoning{Text: "hm", Signature: "sig"}, &dragoman.Text{Text: "a"}, &dragoman.Refusal{Text: "b"},
 			&dragoman.ToolCall{ID: "toolu_1", Name: "f"}, &dragoman.Text{Text: "c"},
 			&dragoman.ToolCall{ID: "toolu_2", Name: "sql", Payload: dragoman.PayloadText, Arguments: "S"},
-			&dragoman.ToolCall{ID: "srv_1", Name: "web_search", Hosted: true}}}}}
+			&dragoman.ToolCall{ID: "srv_1", Name: "web_search", Hosted: true},
+		}}},
+	}
 	v, rep := encodeResponse(t, resp, dialect.EncodeOptions{Seed: "s"})
 	for _, k := range []string{"id", "object", "created_at", "error", "incomplete_details", "instructions", "metadata", "model", "output", "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "access_programs", "status", "usage"} {
 		if _, has := v[k]; !has {

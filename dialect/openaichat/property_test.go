@@ -1,0 +1,394 @@
+package openaichat_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/interop"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-go/dragoman/internal/gen"
+)
+
+// drawn encodes a random request, or skips one that this wire must refuse.
+func drawn(t *rapid.T, o gen.Options, eo dialect.EncodeOptions) (*dragoman.Request, dialect.Encoded) {
+	req := o.Request().Draw(t, "request")
+	enc, err := codec.EncodeRequest(req, eo)
+	if err != nil {
+		if req.ToolChoice == nil {
+			t.Fatalf("EncodeRequest: %v", err)
+		}
+		t.Skip("a choice of a tool that cannot be sent")
+	}
+	return req, enc
+}
+
+// meaning is what a conversation says, in the order and grouping Chat has.
+func meaning(req *dragoman.Request, reg *interop.Registry) []string {
+	var out []string
+	var turn []string // texts of an assistant run
+	var calls []string
+	flush := func() {
+		if len(turn)+len(calls) > 0 {
+			out = append(out, "assistant: "+strings.Join(turn, "\n\n"))
+			out = append(out, calls...)
+		}
+		turn, calls = nil, nil
+	}
+	ms := req.Messages
+	if len(req.Instructions) > 0 {
+		ms = append([]dragoman.Message{{Role: dragoman.RoleSystem, Parts: req.Instructions}}, ms...)
+	}
+	for i := range ms {
+		m := &ms[i]
+		if m.Role != dragoman.RoleAssistant {
+			flush()
+		}
+		texts := ""
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				texts += p.Text
+			case *dragoman.ToolCall:
+				calls = append(calls, fmt.Sprintf("call %s %s %s %s", reg.WireID(p.ID), reg.WireName(p.Namespace, p.Name), p.Payload, p.Arguments))
+			case *dragoman.ToolResult:
+				text := p.Text()
+				if p.Outcome == dragoman.OutcomeError && !strings.HasPrefix(text, interop.ErrorPrefix) {
+					text = interop.ErrorPrefix + text
+				}
+				media := slices.ContainsFunc(p.Content, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia })
+				if media {
+					text += "*"
+				}
+				out = append(out, fmt.Sprintf("result %s %s", reg.WireID(p.CallID), text))
+			}
+		}
+		switch {
+		case m.Role == dragoman.RoleAssistant:
+			if slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindText }) {
+				turn = append(turn, texts)
+			}
+		case m.Role == dragoman.RoleTool || len(m.Parts) == 0 || strings.HasPrefix(texts, "Attached to the result of call"):
+		case slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }):
+			out = append(out, string(m.Role)+": *") // some media are told in words
+		default:
+			out = append(out, string(m.Role)+": "+texts)
+		}
+	}
+	flush()
+	return out
+}
+
+func TestProperty_WhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, enc := drawn(t, gen.Options{Tidy: true, Plain: true}, dialect.EncodeOptions{})
+		back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, enc.Body)
+		}
+		want, got := meaning(req, enc.Registry), meaning(back, enc.Registry)
+		// Of a result with media the text stays, the media follows in a user
+		// message, and the report says so.
+		j := 0
+		for _, w := range want {
+			if rest, moved := strings.CutSuffix(w, "*"); moved && strings.HasPrefix(w, "result ") {
+				if j >= len(got) || !strings.HasPrefix(got[j], rest) {
+					t.Fatalf("want %q…, got %q\n%s", rest, got[min(j, len(got)-1)], enc.Body)
+				}
+				j++
+				continue
+			}
+			if rest, open := strings.CutSuffix(w, ": *"); open && j < len(got) && strings.HasPrefix(got[j], rest+": ") {
+				j++
+				continue
+			}
+			if j >= len(got) || got[j] != w {
+				t.Fatalf("want %q\ngot %q\nof %q\n%s", w, got[j:], want, enc.Body)
+			}
+			j++
+		}
+		if back.Stream != req.Stream || back.User != req.User || back.ServiceTier != req.ServiceTier || back.Verbosity != req.Verbosity || back.CacheKey != req.CacheKey {
+			t.Fatalf("settings differ\n%s", enc.Body)
+		}
+		if d := gen.Diff(req.MaxOutputTokens, back.MaxOutputTokens); d != "" {
+			t.Fatal(d)
+		}
+		if d := gen.Diff(req.Metadata, back.Metadata); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// What was decoded and is written anew is the same list, whatever it was: the
+// wire form is a fixed point.
+func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
+	for _, o := range []gen.Options{{Tidy: true, Plain: true}, {}} {
+		rapid.Check(t, func(t *rapid.T) {
+			_, enc := drawn(t, o, dialect.EncodeOptions{Rebuild: true})
+			back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Skip("opaque JSON of the generator that this wire would not send")
+			}
+			again, err := codec.EncodeRequest(back, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Skip("a choice that the wire form no longer has")
+			}
+			twice, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, again.Body)
+			}
+			third, err := codec.EncodeRequest(twice, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(third.Body) != string(again.Body) {
+				t.Fatalf("second  %s\nthird   %s", again.Body, third.Body)
+			}
+			if o.Plain && string(again.Body) != string(enc.Body) {
+				t.Fatalf("first  %s\nsecond %s", enc.Body, again.Body)
+			}
+		})
+	}
+}
+
+func TestProperty_EncodingIsDeterministicAndChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req := gen.Options{}.Request().Draw(t, "request")
+		before := req.Fingerprint()
+		first, err1 := codec.EncodeRequest(req, dialect.EncodeOptions{})
+		second, err2 := codec.EncodeRequest(req, dialect.EncodeOptions{})
+		if (err1 == nil) != (err2 == nil) || string(first.Body) != string(second.Body) || first.Report.String() != second.Report.String() {
+			t.Fatalf("%v, %v\n%s\n%s", err1, err2, first.Body, second.Body)
+		}
+		if req.Fingerprint() != before {
+			t.Fatal("the request was changed")
+		}
+	})
+}
+
+// Decision 6: at every point where a conversation is settled, the elements of
+// the encoded list are a prefix of the elements of the longer conversation.
+func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
+	for name, target := range map[string]dragoman.Target{
+		"openai": {}, "a compatible server": caps(dragoman.Capabilities{NoDeveloperRole: true, ToolResultName: true, NoCustomTools: true, ReasoningField: "reasoning", ReasoningFieldAlways: true}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				req := gen.Options{Tidy: true}.Request().Draw(rt, "request")
+				req.ToolChoice, req.Output, req.Native = nil, nil, nil
+				encode := func(n int) []string {
+					part := *req
+					part.Messages = req.Messages[:n]
+					enc, err := codec.EncodeRequest(&part, dialect.EncodeOptions{Target: target})
+					if err != nil {
+						rt.Fatal(err)
+					}
+					return elements(t, object(t, enc.Body)["messages"])
+				}
+				full := encode(len(req.Messages))
+				for n := range req.Messages {
+					if role := req.Messages[n].Role; role == dragoman.RoleAssistant || role == dragoman.RoleTool {
+						continue // within a turn
+					}
+					for i, el := range encode(n) {
+						if full[i] != el {
+							rt.Fatalf("element %d of %d messages is\n%s\nand of all\n%s", i, n, el, full[i])
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+func pieces(body string, cuts []int) []string {
+	slices.Sort(cuts)
+	var out []string
+	at := 0
+	for _, c := range cuts {
+		out = append(out, body[at:c])
+		at = c
+	}
+	return append(out, body[at:])
+}
+
+// joined puts adjacent deltas and chunk bytes together: cutting may not change
+// anything else.
+func sameEvents(t testing.TB, a, b []dragoman.Event) {
+	t.Helper()
+	if len(a) != len(b) {
+		t.Fatalf("%d events and %d", len(a), len(b))
+	}
+	for i := range a {
+		x, err1 := dragoman.MarshalEvent(a[i])
+		y, err2 := dragoman.MarshalEvent(b[i])
+		if err1 != nil || err2 != nil || string(x) != string(y) {
+			t.Fatalf("event %d is\n%s\nand\n%s", i, x, y)
+		}
+	}
+}
+
+// hostileStream has multi-byte text, CRLF, comments, odd chunks and a late
+// index, so that a cut at any byte hits something that matters.
+const hostileStream = "\ufeff: c\r\n\r\ndata: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"é👩‍👩‍👧\"}}]}\r\n\r\n" +
+	"data:{\"choices\":[{\"delta\":{\"content\":\"\\ud83d\\ude00\",\"reasoning\":\"日本\"},\"index\":0}]}\n\n" +
+	"event: x\ndata: {\"choices\":\ndata: [{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"ü\\\"\"}}]}}]}\n\n" +
+	"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\r\r: p\n\ndata: [DONE]\n\n"
+
+func TestC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+	whole := decodeStream(t, dialect.DecodeOptions{}, hostileStream)
+	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` {
+		t.Fatalf("%+v, %v", whole.resp, whole.feed)
+	}
+	for i := 1; i < len(hostileStream); i++ {
+		sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, hostileStream[:i], hostileStream[i:]).events)
+	}
+	sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, strings.Split(hostileStream, "")...).events)
+}
+
+func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		evs := gen.Options{Dialect: dragoman.OpenAIChat}.Events().Draw(rt, "events")
+		body, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, evs)
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(rt, "cuts")
+		a := decodeStream(t, dialect.DecodeOptions{}, body)
+		b := decodeStream(t, dialect.DecodeOptions{}, pieces(body, cuts)...)
+		sameEvents(t, a.events, b.events)
+		if fmt.Sprint(a.feed) != fmt.Sprint(b.feed) || a.rep.String() != b.rep.String() {
+			rt.Fatalf("%v and %v\n%s\n%s", a.feed, b.feed, a.rep, b.rep)
+		}
+	})
+}
+
+// An event stream that is written and read again is the same response, or the
+// report says what is missing.
+func TestProperty_AnEventStreamSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o := gen.Options{Tidy: true, Plain: true}
+		resp := o.Response().Draw(rt, "response")
+		body, rep := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, o.Stream(rt, resp))
+		for _, c := range chunksOf(t, body) {
+			if c != "[DONE]" {
+				object(t, []byte(c))
+			}
+		}
+		d := decodeStream(t, dialect.DecodeOptions{}, body)
+		if d.feed != nil || d.err != nil {
+			rt.Fatalf("%v, %v\n%s", d.feed, d.err, body)
+		}
+		check := func(label string, want, got []dragoman.Message, ws, gs dragoman.Stop) {
+			texts, refusals := textOf(want)
+			gt, gr := textOf(got)
+			if gt != texts || gr != refusals {
+				rt.Fatalf("%s says %q (%q), want %q (%q)\n%s", label, gt, gr, texts, refusals, body)
+			}
+			wc, gc := clientCalls(want), clientCalls(got)
+			if len(wc) != len(gc) {
+				rt.Fatalf("%s has %d calls, want %d\n%s", label, len(gc), len(wc), body)
+			}
+			for i := range wc {
+				reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.OpenAIChat}, Limits: codec.Limits()})
+				w, g := wc[i], gc[i]
+				args, _ := w.Object()
+				if w.Payload == dragoman.PayloadText {
+					args = []byte(w.Arguments)
+				}
+				if g.ID != w.ID || g.Name != reg.WireName(w.Namespace, w.Name) || g.Payload != w.Payload || g.Arguments != string(args) {
+					rt.Fatalf("%s: call %d is %+v, want %+v\n%s", label, i, g, w, body)
+				}
+			}
+			if gs.Reason != ws.Reason && rep.Err(dragoman.Warn) == nil {
+				rt.Fatalf("%s stopped with %q, want %q\n%s", label, gs.Reason, ws.Reason, body)
+			}
+		}
+		check("the answer", resp.Output, d.resp.Output, resp.Stop, d.resp.Stop)
+		for i, a := range resp.Alternatives {
+			var out []dragoman.Message
+			var stop dragoman.Stop
+			if i < len(d.resp.Alternatives) {
+				out, stop = d.resp.Alternatives[i].Output, d.resp.Alternatives[i].Stop
+			}
+			check(fmt.Sprint("alternative ", i), a.Output, out, a.Stop, stop)
+		}
+		if resp.Usage.Input.Known && resp.Usage.Output.Known && (d.resp.Usage.Input != resp.Usage.Input || d.resp.Usage.Output != resp.Usage.Output) {
+			rt.Fatalf("usage %+v, want %+v\n%s", d.resp.Usage, resp.Usage, body)
+		}
+		reasons := false
+		for _, m := range resp.Output {
+			reasons = reasons || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+		}
+		if reasons && rep.Err(dragoman.Warn) == nil && !strings.Contains(body, "reasoning") {
+			rt.Fatalf("reasoning was lost in silence\n%s", body)
+		}
+	})
+}
+
+// textOf joins the texts of an output as this wire does.
+func textOf(ms []dragoman.Message) (text, refusal string) {
+	any := false
+	for mi := range ms {
+		first := true
+		for _, p := range ms[mi].Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if any && first && mi > 0 && p.Text != "" {
+					text += "\x00"
+				}
+				if p.Text != "" {
+					any, first = true, false
+				}
+				text += p.Text
+			case *dragoman.Refusal:
+				refusal += p.Text
+			}
+		}
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\n\n", ""), refusal
+}
+
+func clientCalls(ms []dragoman.Message) []*dragoman.ToolCall {
+	var out []*dragoman.ToolCall
+	for i := range ms {
+		for _, c := range ms[i].ToolCalls() {
+			if !c.Hosted {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// A whole response survives like a streamed one does.
+func TestProperty_AResponseSurvivesTheWire(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		resp := gen.Options{Tidy: true, Plain: true}.Response().Draw(rt, "response")
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		object(t, enc.Body)
+		back, _, err := codec.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, enc.Body)
+		}
+		wt, wr := textOf(resp.Output)
+		gt, gr := textOf(back.Output)
+		if wt != gt || strings.ReplaceAll(wr, "\n\n", "") != strings.ReplaceAll(gr, "\n\n", "") {
+			rt.Fatalf("%q (%q), want %q (%q)\n%s", gt, gr, wt, wr, enc.Body)
+		}
+		if len(clientCalls(back.Output)) != len(clientCalls(resp.Output)) {
+			rt.Fatalf("%s", enc.Body)
+		}
+		if back.ID != resp.ID || back.Model != resp.Model || !back.Created.Equal(resp.Created) && resp.Created.Unix() != 0 {
+			rt.Fatalf("%s", enc.Body)
+		}
+		again, err := codec.EncodeResponse(back, dialect.EncodeOptions{Rebuild: true})
+		if err != nil || string(again.Body) != string(enc.Body) {
+			rt.Fatalf("%v\nfirst  %s\nsecond %s", err, enc.Body, again.Body)
+		}
+	})
+}
