@@ -121,7 +121,7 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 	}
 }
 
-func TestB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
+func TestQuirkB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 	in := map[string]dragoman.Native{
 		"empty string":   chatCall(``),
 		"blanks":         chatCall("  "),
@@ -159,7 +159,7 @@ func TestB2_EverySpellingOfNoArgumentsIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
+func TestQuirkB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
 	c, rep, err := interop.Default().InspectCall(chatCall(`"{\"a\":1}"`))
 	if err != nil || c.Arguments != `{"a":1}` || c.Problem != nil {
 		t.Fatalf("%+v, %v", c, err)
@@ -182,7 +182,7 @@ func TestB3_DoubleEncodedArgumentsAreUnwrappedOnceAndReported(t *testing.T) {
 	}
 }
 
-func TestB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
+func TestQuirkB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 	for _, n := range []dragoman.Native{
 		native(dragoman.FormatChatFunctionCall, `{"id":"c","function":{"name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}}`),
 		native(dragoman.FormatResponsesFunctionCall, `{"type":"function_call","call_id":"c","name":"f","arguments":{ "n" : 9007199254740993, "s":"<é>" }}`),
@@ -195,7 +195,7 @@ func TestB4_ArgumentsMayBeTheObjectItself(t *testing.T) {
 	}
 }
 
-func TestB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
+func TestQuirkB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
 	out, rep, err := interop.Default().ConvertCalls([]dragoman.Native{chatCall(`[1,2]`)}, dragoman.FormatAnthropicToolUse)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestB5_ArgumentsThatAreNoObjectAreWrappedTowardAnObjectWire(t *testing.T) {
 	mustContain(t, string(out[0].JSON), `"arguments":"[1,2]"`)
 }
 
-func TestB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
+func TestQuirkB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	const args = `{"z":9007199254740993,"a":1.0,"m":{"y":1e400,"b":-0}}`
 	at := chatCall(args)
 	for _, f := range []dragoman.Format{
@@ -225,12 +225,12 @@ func TestB31_NumbersAndKeyOrderSurviveEveryHop(t *testing.T) {
 	mustContain(t, string(at.JSON), `"input":`+args)
 }
 
-func TestB33_NothingIsEscapedForHTML(t *testing.T) {
+func TestQuirkB33_NothingIsEscapedForHTML(t *testing.T) {
 	out, _ := writeCall(t, registry(dragoman.OpenAIChat, nil), &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{"a":"<b> & \u003c é"}`})
 	mustContain(t, out, `"{\"a\":\"<b> & \\u003c é\"}"`)
 }
 
-func TestB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
+func TestQuirkB35_ACallWithoutATypeIsAFunctionCall(t *testing.T) {
 	for _, typ := range []string{``, `"type":null,`} {
 		c, _, err := interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"c",`+typ+`"function":{"name":"f","arguments":"{}"}}`))
 		if err != nil || c.Payload != dragoman.PayloadObject || c.Name != "f" {
@@ -267,7 +267,7 @@ var patch = dragoman.ToolSpec{
 	Grammar: &dragoman.Grammar{Syntax: "lark", Definition: "start: \"*** Begin Patch\""},
 }
 
-func TestA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
+func TestQuirkA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	out, rep := writeTools(t, registry(dragoman.OpenAIChat, tools), tools)
 	sameJSON(t, out, `[{"type":"custom","custom":{"name":"apply_patch","description":"edits files","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"*** Begin Patch\""}}}}]`)
@@ -277,7 +277,7 @@ func TestA43_AFreeformToolIsNativeWhereTheWireHasOne(t *testing.T) {
 	lossless(t, rep)
 }
 
-func TestA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.T) {
+func TestQuirkA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	for name, reg := range map[string]*interop.Registry{
 		"anthropic":                      registry(dragoman.Anthropic, tools),
@@ -303,7 +303,7 @@ func TestA43_ElsewhereItIsAFunctionWithOneStringAndTheGrammarInWords(t *testing.
 	mustContain(t, out, "*** Begin Patch")
 }
 
-func TestA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
+func TestQuirkA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
 	tools := []dragoman.ToolSpec{patch}
 	c := &dragoman.ToolCall{ID: "c", Name: "apply_patch", Payload: dragoman.PayloadText, Arguments: "*** \"x\"\n"}
 	out, rep := writeCall(t, registry(dragoman.OpenAIChat, tools), c)
@@ -316,7 +316,7 @@ func TestA43_ItsCallsAreWrittenAsTheWireHasTheTool(t *testing.T) {
 	sameJSON(t, out, `{"id":"c","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** \\\"x\\\"\\n\"}"}}`)
 }
 
-func TestB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
+func TestQuirkB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 	const body = "*** Begin Patch\n*** End Patch"
 	for _, tc := range []struct {
 		name, args, want string
@@ -353,7 +353,7 @@ func TestB30_TheTextComesBackHoweverTheModelWroteIt(t *testing.T) {
 	}
 }
 
-func TestB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
+func TestQuirkB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
 	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "note"}})
 	c, _, err := reg.InspectCall(native(dragoman.FormatAnthropicToolUse, "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"note\",\"input\":{\"input\":\"```\\nx\\n```\"}}"))
 	if err != nil || c.Arguments != "```\nx\n```" {
@@ -361,7 +361,7 @@ func TestB30_AFenceIsTextWhereNoGrammarSaysOtherwise(t *testing.T) {
 	}
 }
 
-func TestB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T) {
+func TestQuirkB30_ACallWithoutUsableTextIsAProblemAndStillWritable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
 		code dragoman.ProblemCode

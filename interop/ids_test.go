@@ -25,7 +25,7 @@ func withID(rule dragoman.IDRule) func(*interop.Options) {
 	return withCaps(dragoman.Capabilities{ID: &rule})
 }
 
-func TestB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
+func TestQuirkB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
 	for name, rule := range idRules {
 		t.Run(name, func(t *testing.T) {
 			reg := registry(dragoman.OpenAIChat, nil, withID(rule))
@@ -53,7 +53,7 @@ func TestB13_TenThousandIDsDoNotCollideAndPairOnBothSides(t *testing.T) {
 	}
 }
 
-func TestB13_ALegalIDPasses(t *testing.T) {
+func TestQuirkB13_ALegalIDPasses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule dragoman.IDRule
 		id   string
@@ -72,7 +72,7 @@ func TestB13_ALegalIDPasses(t *testing.T) {
 	}
 }
 
-func TestB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
+func TestQuirkB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
 	reg := registry(dragoman.OpenAIChat, nil)
 	id := strings.Repeat("é", 25) // 50 bytes, cut inside a character by any even prefix
 	out, rep := writeCall(t, reg, &dragoman.ToolCall{ID: id, Name: "f", Arguments: "{}"})
@@ -84,7 +84,7 @@ func TestB13_AnAliasIsTextThatSurvivesTheWire(t *testing.T) {
 	}
 }
 
-func TestB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
+func TestQuirkB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
 	for _, d := range threeDialects {
 		t.Run(string(d), func(t *testing.T) {
 			reg := registry(d, nil, withID(idRules["mistral"]))
@@ -98,7 +98,7 @@ func TestB13_ACallAndItsResultGetTheSameAlias(t *testing.T) {
 	}
 }
 
-func TestB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
+func TestQuirkB14_AnIDTheTargetMintedGoesBackUnchanged(t *testing.T) {
 	reg := registry(dragoman.OpenAIChat, nil, withID(idRules["mistral"]))
 	const kimi = "functions.Read:0"
 	reg.KeepID(kimi)

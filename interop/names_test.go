@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestA34_ALegalNameIsItsOwnWireName(t *testing.T) {
+func TestQuirkA34_ALegalNameIsItsOwnWireName(t *testing.T) {
 	for _, name := range []string{"a", "get_weather", "Get-Weather-9", "_x", strings.Repeat("n", 64)} {
 		reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn(name)})
 		if got := reg.WireName("", name); got != name {
@@ -19,7 +19,7 @@ func TestA34_ALegalNameIsItsOwnWireName(t *testing.T) {
 	}
 }
 
-func TestA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
+func TestQuirkA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 	chat := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
 	bedrock := dragoman.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64}
 	gemini := dragoman.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 63}
@@ -61,7 +61,7 @@ func TestA34_AnIllegalNameIsSanitisedAndHashed(t *testing.T) {
 	}
 }
 
-func TestA34_ANameCutInACharacterIsStillText(t *testing.T) {
+func TestQuirkA34_ANameCutInACharacterIsStillText(t *testing.T) {
 	reg := registry(dragoman.OpenAIChat, nil, func(o *interop.Options) { o.Limits.Name = dragoman.NameRule{Max: 20} })
 	public := strings.Repeat("é", 30)
 	wire := reg.WireName("", public)
@@ -70,7 +70,7 @@ func TestA34_ANameCutInACharacterIsStillText(t *testing.T) {
 	}
 }
 
-func TestA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
+func TestQuirkA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("a.b"), fn("a_b"), fn("a/b")}
 	reg := registry(dragoman.OpenAIChat, tools)
 	seen := map[string]string{}
@@ -86,7 +86,7 @@ func TestA35_NamesThatSanitiseAlikeStayApart(t *testing.T) {
 	}
 }
 
-func TestA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing.T) {
+func TestQuirkA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing.T) {
 	alias := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("a.b")}).WireName("", "a.b")
 	for _, tools := range [][]dragoman.ToolSpec{{fn("a.b"), fn(alias)}, {fn(alias), fn("a.b")}} {
 		reg := registry(dragoman.OpenAIChat, tools)
@@ -106,7 +106,7 @@ func TestA35_ANameThatLooksLikeAnAliasKeepsItAndTheAliasGivesWay(t *testing.T) {
 	}
 }
 
-func TestA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing.T) {
+func TestQuirkA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing.T) {
 	rules := []dragoman.NameRule{
 		{Rest: "a-zA-Z0-9_-", Max: 64},
 		{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
@@ -156,7 +156,7 @@ func TestA35_AnyNamesGetDistinctLegalReversibleAliasesInAnyOrder(t *testing.T) {
 	})
 }
 
-func TestA36_TheFirstOfTwoDeclarationsStandsAndADifferentOneIsReported(t *testing.T) {
+func TestQuirkA36_TheFirstOfTwoDeclarationsStandsAndADifferentOneIsReported(t *testing.T) {
 	first, second := fn("f"), fn("f")
 	second.Description = "another"
 	for _, d := range threeDialects {
@@ -227,7 +227,7 @@ func TestNamespace_AWireThatHasThemKeepsNamesAsTheyAre(t *testing.T) {
 
 // Quirk J13: a name that was never renamed is its own, even one that looks
 // like an alias.
-func TestJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
+func TestQuirkJ13_OnlyWhatWasRenamedIsReversed(t *testing.T) {
 	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}})
 	for _, w := range []string{"erp__list", "list", "crm", "a_b_12345678"} {
 		if ns, name, spec := reg.PublicName("", w); ns != "" || name != w || spec != nil {

@@ -40,6 +40,9 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	if res.Envelope != nil && res.Envelope.Format != format {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)
 	}
+	if res.Outcome == dragoman.OutcomeError && nativeContent(res, format) != nil && format != dragoman.FormatAnthropicResult {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result says for itself what happened")
+	}
 	switch format {
 	case dragoman.FormatChatResult:
 		spill = r.writeChatResult(w, res, id, at, rep)
@@ -246,7 +249,7 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 			w.EndObject()
 			text++
 		case *dragoman.Media:
-			r.writeResponsesMedia(w, p, at, rep)
+			r.WriteResponsesPart(w, p, false, at, rep)
 		case *dragoman.Opaque:
 			if p.Dialect == dragoman.OpenAIResponses {
 				w.Raw(p.JSON)

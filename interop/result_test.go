@@ -34,6 +34,10 @@ func TestR9_ANativeEnvelopeIsStructureOnlyForATargetThatKnowsItsFormat(t *testin
 		mustContain(t, out, `[{"type":"odd"}]`)
 		mustNotContain(t, out, "three results")
 		lossless(t, rep)
+		failed := *res
+		failed.Outcome = dragoman.OutcomeError
+		_, _, rep = writeResult(t, registry(d, nil), &failed)
+		lost(t, rep, dragoman.Dropped, "error flag")
 	}
 }
 
@@ -63,7 +67,7 @@ func TestR9_DataIsWrittenAsItsJSON(t *testing.T) {
 	}
 }
 
-func TestD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T) {
+func TestQuirkD12_AnErrorIsAFlagWhereThereIsOneAndAPrefixElsewhere(t *testing.T) {
 	res := result(text("no such file"))
 	res.Outcome = dragoman.OutcomeError
 	out, _, rep := writeResult(t, registry(dragoman.Anthropic, nil), res)
@@ -137,7 +141,7 @@ func TestDecision16_APrefixIsLiftedOnlyWhereTheCallerAsksAndThenReported(t *test
 	}
 }
 
-func TestD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
+func TestQuirkD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
 	for _, res := range []*dragoman.ToolResult{result(), result(text(""))} {
 		for d, want := range map[dragoman.Dialect]string{
 			dragoman.OpenAIChat:      `{"role":"tool","tool_call_id":"c","content":""}`,
@@ -151,7 +155,7 @@ func TestD11_AnEmptyResultIsWrittenAsEachWireWantsIt(t *testing.T) {
 	}
 }
 
-func TestD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
+func TestQuirkD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 	for _, n := range []dragoman.Native{
 		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","content":null}`),
 		native(dragoman.FormatChatResult, `{"role":"tool","tool_call_id":"c","content":[]}`),
@@ -168,7 +172,7 @@ func TestD11_EverySpellingOfAnEmptyResultIsRead(t *testing.T) {
 	}
 }
 
-func TestD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T) {
+func TestQuirkD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T) {
 	res := result(text("a chart"), png)
 	out, spill, rep := writeResult(t, registry(dragoman.OpenAIChat, nil), res)
 	mustContain(t, out, "a chart")
@@ -203,7 +207,7 @@ func TestD13_PicturesStayWhereAWireTakesThemAndSpillElsewhere(t *testing.T) {
 	}
 }
 
-func TestD13_MixedMediaIsCalledContent(t *testing.T) {
+func TestQuirkD13_MixedMediaIsCalledContent(t *testing.T) {
 	out, spill, _ := writeResult(t, registry(dragoman.OpenAIChat, nil), result(png, &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE"}))
 	mustContain(t, out, "attached content below")
 	if len(spill) != 2 {
@@ -211,18 +215,16 @@ func TestD13_MixedMediaIsCalledContent(t *testing.T) {
 	}
 }
 
-func TestD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
+func TestQuirkD14_ATargetWithoutPicturesGetsANote(t *testing.T) {
 	none := withCaps(dragoman.Capabilities{NoImages: true})
 	for _, d := range []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.Anthropic} {
 		out, _, rep := writeResult(t, registry(d, nil, none), result(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://x/y.png"}))
-		if d == dragoman.Anthropic {
-			mustContain(t, out, "[image https://x/y.png not shown]")
-			lost(t, rep, dragoman.Dropped, "takes no image")
-		}
+		mustContain(t, out, "[image https://x/y.png not shown]")
+		lost(t, rep, dragoman.Dropped, "takes no image")
 	}
 }
 
-func TestD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testing.T) {
+func TestQuirkD33_TheToolsNameIsWrittenOnceAndOnlyWhereTheServerWantsIt(t *testing.T) {
 	want := withCaps(dragoman.Capabilities{ToolResultName: true})
 	out, _, _ := writeResult(t, registry(dragoman.OpenAIChat, nil), result(text("x")))
 	mustNotContain(t, out, `"name"`)

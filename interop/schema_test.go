@@ -19,7 +19,7 @@ const (
 	neverStrict  = `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"type":"string"}}},"required":["m"],"additionalProperties":false}`
 )
 
-func TestA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
+func TestQuirkA25_StrictIsAskedForOnlyWhereTheAuthorDid(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		strict dragoman.Strictness
@@ -87,7 +87,7 @@ func TestDecision14_AnAbsentFlagOfResponsesStaysAbsentThereAndIsNeverStrictElsew
 	mustContain(t, out, `"strict":false`)
 }
 
-func TestA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
+func TestQuirkA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
 	var tools []dragoman.ToolSpec
 	for i := range 30 {
 		tools = append(tools, dragoman.ToolSpec{
@@ -110,7 +110,7 @@ func TestA37_TheSameToolsGiveTheSameBytesFiftyTimes(t *testing.T) {
 	}
 }
 
-func TestA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
+func TestQuirkA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
 	const params = `{"type":"object","properties":{"z":{"type":"number","minimum":1.50,"description":"<b> & é"},"a":{"type":"string"}},"required":["z"]}`
 	for _, d := range threeDialects {
 		tools := []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(params)}}
@@ -119,7 +119,7 @@ func TestA38_KeyOrderAndSpellingOfASchemaAreKept(t *testing.T) {
 	}
 }
 
-func TestA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T) {
+func TestQuirkA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T) {
 	for name, bad := range map[string]dragoman.ToolSpec{
 		"no name":                {Parameters: json.RawMessage(`{"type":"object"}`)},
 		"not JSON":               {Name: "bad", Parameters: json.RawMessage(`{"type":`)},
@@ -146,7 +146,7 @@ func TestA45_ABrokenToolIsDroppedWithAReasonAndTakesNobodyDown(t *testing.T) {
 	}
 }
 
-func TestA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
+func TestQuirkA45_ABrokenMemberOfANamespaceIsDroppedAlone(t *testing.T) {
 	tools := []dragoman.ToolSpec{
 		{Namespace: "n", Name: "bad", Parameters: json.RawMessage(`5`)},
 		{Namespace: "n", Name: "good"},
@@ -209,7 +209,7 @@ func TestDeferred_IsNativeWhereTheWireHasItAndReportedElsewhere(t *testing.T) {
 	lost(t, rep, dragoman.Lowered, "deferred")
 }
 
-func TestD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
+func TestQuirkD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
 	tool := fn("f")
 	tool.Deferred, tool.Cache = true, &dragoman.CacheHint{}
 	out, rep := writeTools(t, registry(dragoman.Anthropic, nil), []dragoman.ToolSpec{tool})

@@ -50,6 +50,27 @@ func BenchmarkStreamDecode(b *testing.B) {
 	}
 }
 
+// BenchmarkStreamForward writes a stream from its own chunks.
+func BenchmarkStreamForward(b *testing.B) {
+	body := callStream(2000)
+	evs, err := drain(dialect.DecodeOptions{}, body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	out := make([]byte, 0, len(body))
+	for b.Loop() {
+		e := codec.NewStreamEncoder(dialect.EncodeOptions{})
+		out = out[:0]
+		for _, ev := range evs {
+			if out, err = e.Encode(out, ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
 func BenchmarkEncodeRequest(b *testing.B) {
 	req := ask()
 	for i := range 100 {

@@ -30,38 +30,9 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 		req:          req,
 	}
-	e.w.Buf = make([]byte, 0, estimate(req))
+	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
 	return dialect.Encoded{Body: e.w.Buf, Report: *rep, Registry: reg}, err
-}
-
-// estimate guesses the size of a body, so that it is not copied as it grows.
-func estimate(req *dragoman.Request) int {
-	n := 2048
-	for i := range req.Messages {
-		n += 64
-		for _, p := range req.Messages[i].Parts {
-			n += 64
-			switch p := p.(type) {
-			case *dragoman.Text:
-				n += len(p.Text) + len(p.Text)/16
-			case *dragoman.Media:
-				n += len(p.Base64) + len(p.Text)
-			case *dragoman.ToolCall:
-				n += len(p.Arguments)
-			case *dragoman.ToolResult:
-				n += len(p.Text())
-			case *dragoman.Reasoning:
-				n += len(p.Text) + len(p.Signature) + len(p.Encrypted)
-			case *dragoman.Opaque:
-				n += len(p.JSON)
-			}
-		}
-	}
-	for i := range req.Tools {
-		n += 64 + len(req.Tools[i].Description) + len(req.Tools[i].Parameters)
-	}
-	return n
 }
 
 type requestEncoder struct {

@@ -97,8 +97,9 @@ func (a *answer) stop(r *jsonwire.Reader, key string) {
 	case "stop_sequence":
 		a.sequence = r.String()
 	case "stop_details":
+		first := a.details == nil // a null may have been kept before
 		a.details = &dragoman.Native{Format: formatDetails, JSON: a.keep(r.Raw())}
-		if a.resp.Extra != nil {
+		if first && a.resp.Extra != nil {
 			a.resp.Extra.Fields = slices.DeleteFunc(a.resp.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/stop_details" })
 			if len(a.resp.Extra.Fields) == 0 {
 				a.resp.Extra = nil

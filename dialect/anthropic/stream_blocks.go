@@ -26,6 +26,8 @@ type streamBlock struct {
 	input   []byte // of a block whose fragments are not shown
 	stopped bool   // the wire said that the block is complete
 	members []member
+	starts  map[string]string // the string members of raw, once they are needed
+	full    bool              // more members came than are kept
 	cites   []byte
 }
 
@@ -94,12 +96,12 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	switch p := whole.(type) {
 	case *dragoman.Text:
 		skeleton, value := *p, *p
-		skeleton.Text, value.Text = "", ""
+		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
 		b.part = d.parts.Start(0, nil, &skeleton, &value)
 		b.part.Append(p.Text)
 	case *dragoman.Reasoning:
 		skeleton, value := *p, *p
-		skeleton.Text, value.Text = "", ""
+		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
 		b.part = d.parts.Start(0, nil, &skeleton, &value)
 		b.part.Append(p.Text)
 	case *dragoman.ToolCall:
@@ -220,7 +222,6 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 	if d.mismatch(b) {
 		return
 	}
-	*e = clone(*e)
 	for _, m := range d.delta.members {
 		if !d.modelled(b, m.name) {
 			extra.Add(e, name, "", []byte(m.name), m.value())
@@ -271,10 +272,16 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 		}
 	}
 	if len(b.members) >= maxMembers {
-		d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "member %.40q: more than %d came in deltas", m.name, maxMembers)
+		if !b.full {
+			b.full = true
+			d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
+		}
 		return
 	}
-	if start, ok := stringMember(b.raw, m.name); m.isText && ok {
+	if b.starts == nil {
+		b.starts = stringMembers(b.raw)
+	}
+	if start, ok := b.starts[m.name]; m.isText && ok {
 		m.text = append([]byte(start), m.text...)
 	} else if m.isText {
 		m.raw, m.isText = m.value(), false
@@ -328,7 +335,6 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	switch p := b.part.Value.(type) {
 	case *dragoman.Text:
 		if b.cites != nil {
-			p.Extra = clone(p.Extra)
 			extra.Add(&p.Extra, name, "", []byte("citations"), b.citations(p.Extra))
 		}
 	case *dragoman.Opaque:
@@ -364,64 +370,85 @@ func (d *streamDecoder) assembled(b *streamBlock) []byte {
 	if b.call && b.part != nil && !b.hidden {
 		input = b.part.Text
 	}
-	raw := b.raw
+	var set []member
 	if len(bytes.TrimSpace(input)) > 0 {
 		switch err := jsonwire.Check(input); {
 		case err == nil:
-			raw = withMember(raw, "input", input)
+			set = append(set, member{name: "input", raw: input})
 		case b.call:
-			raw = withMember(raw, "input", quote(string(input))) // read back as the text it is
+			set = append(set, member{name: "input", text: input, isText: true}) // read back as the text it is
 		default:
 			d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/content", b.at).String(), "input that is not JSON left out: %v", err)
 		}
 	}
-	for i := range b.members {
-		raw = withMember(raw, b.members[i].name, b.members[i].value())
-	}
+	set = append(set, b.members...)
 	if b.cites != nil {
-		raw = withMember(raw, "citations", append(append([]byte{'['}, b.cites...), ']'))
+		set = append(set, member{name: "citations", raw: slices.Concat([]byte{'['}, b.cites, []byte{']'})})
 	}
-	return raw
+	return withMembers(b.raw, set...)
 }
 
-// stringMember returns the string that an object's member holds.
-func stringMember(raw []byte, key string) (s string, ok bool) {
+// stringMembers returns the members of an object that hold a string.
+func stringMembers(raw []byte) map[string]string {
+	out := make(map[string]string)
 	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return out
+	}
 	for k := range r.Object() {
-		if string(k) == key && r.Kind() == '"' {
-			s, ok = r.String(), true
+		if r.Kind() == '"' {
+			name := string(k)
+			out[name] = r.String()
 		} else {
 			r.Skip()
 		}
 	}
-	return s, ok
+	return out
 }
 
-// withMember returns an object with a member set.
-func withMember(raw []byte, key string, value []byte) []byte {
+// withMembers returns an object with members set; of a repeated name the last
+// counts.
+func withMembers(raw []byte, set ...member) []byte {
 	r := jsonwire.NewReader(raw)
-	var edits []jsonwire.Edit
-	members := 0
+	if len(set) == 0 || r.Kind() != '{' {
+		return raw
+	}
+	byName := make(map[string]jsonwire.Edit, len(set))
+	for i := range set {
+		byName[set[i].name] = jsonwire.Edit{New: set[i].value()}
+	}
+	var tail jsonwire.Writer
 	for k := range r.Object() {
-		members++
-		here := string(k) == key
-		old := r.Raw()
-		if here && r.Err() == nil {
-			edits = append(edits[:0], jsonwire.Edit{Start: r.Offset() - int64(len(old)), End: r.Offset(), New: value})
+		tail.Buf = append(tail.Buf[:0], ',')
+		edit, ours := byName[string(k)]
+		if !ours {
+			r.Skip()
+			continue
 		}
+		name := string(k)
+		old := r.Raw()
+		edit.Start, edit.End = r.Offset()-int64(len(old)), r.Offset()
+		byName[name] = edit
 	}
 	if r.Err() != nil {
 		return raw
 	}
-	if edits == nil {
-		end := r.Offset() - 1
-		var w jsonwire.Writer
-		w.QuotedKey(key)
-		w.Raw(value)
-		if members > 0 {
-			w.Buf = append([]byte{','}, w.Buf...)
+	end := r.Offset() - 1
+	var edits []jsonwire.Edit
+	for _, m := range set {
+		edit, ok := byName[m.name]
+		delete(byName, m.name)
+		switch {
+		case !ok: // done
+		case edit.End > 0:
+			edits = append(edits, edit)
+		default:
+			tail.QuotedKey(m.name)
+			tail.Raw(edit.New)
 		}
-		edits = []jsonwire.Edit{{Start: end, End: end, New: w.Buf}}
+	}
+	if len(tail.Buf) > 1 {
+		edits = append(edits, jsonwire.Edit{Start: end, End: end, New: tail.Buf})
 	}
 	return jsonwire.Splice(raw, edits...)
 }

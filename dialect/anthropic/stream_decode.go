@@ -29,10 +29,10 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 
 type streamDecoder struct {
 	blockDecoder
-	sse    sse.Parser
-	r      jsonwire.Reader
-	parts  stream.Parts
-	answer answer
+	wireEvent // the one at hand
+	sse       sse.Parser
+	parts     stream.Parts
+	answer    answer
 
 	open    map[int64]*streamBlock // by index of the wire
 	calls   []*streamBlock         // in order of start, until they are settled
@@ -42,18 +42,6 @@ type streamDecoder struct {
 	named   bool // message_start was seen
 	done    bool // a terminal event was seen
 	failed  error
-
-	// Scratch for one event.
-	typ, kind []byte
-	delta     delta
-}
-
-// delta is the delta of a content block, whatever its kind.
-type delta struct {
-	text     string
-	member   string // that brought the text
-	citation []byte
-	members  []member
 }
 
 func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
@@ -124,165 +112,32 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	return d.parts.Err()
 }
 
-// frame reads the JSON of an event and acts on it.
+// frame acts on an event.
 func (d *streamDecoder) frame(data, event []byte) error {
-	r := &d.r
-	r.Reset(data)
-	d.typ = append(d.typ[:0], event...)
-	index := int64(0)
-	var message, block, change, usage, failure []byte
-	inline := false // the delta was read on the way
-	typed := false
-	var rest []member
-	for key := range r.Object() {
-		switch string(key) {
-		case "type":
-			if r.Kind() == '"' && !typed {
-				d.typ, typed = r.AppendString(d.typ[:0]), true
-			} else {
-				r.Skip()
-			}
-		case "index":
-			index = readIndex(r)
-		case "delta":
-			if string(d.typ) == "content_block_delta" && !inline {
-				d.readDelta(r)
-				inline = true
-				continue
-			}
-			change = r.Raw()
-		case "message":
-			message = r.Raw()
-		case "content_block":
-			block = r.Raw()
-		case "usage":
-			usage = r.Raw()
-		case "error":
-			failure = r.Raw()
-		default:
-			raw := r.Raw()
-			if len(d.typ) == 0 || string(d.typ) == "message_delta" {
-				rest = append(rest, member{name: string(key), raw: raw})
-			}
-		}
-	}
-	if err := r.End(); err != nil {
+	if err := d.read(data, event); err != nil {
 		return err
 	}
-	if failure != nil && string(failure) != "null" {
+	if d.failure {
 		d.error(data)
 		return nil
 	}
 	switch string(d.typ) {
 	case "message_start":
-		return d.messageStart(message)
+		return d.messageStart(d.message)
 	case "content_block_start":
-		return d.blockStart(index, block)
+		return d.blockStart(d.index, d.opening)
 	case "content_block_delta":
-		if !inline && change == nil {
-			return nil
+		if d.hasDelta {
+			d.blockDelta(d.index)
 		}
-		if !inline {
-			in := jsonwire.NewReader(change)
-			d.readDelta(in)
-			if err := in.Err(); err != nil {
-				return placeAt("/delta", -1, err)
-			}
-		}
-		d.inferKind()
-		d.blockDelta(index)
 	case "content_block_stop":
-		d.blockStop(index)
+		d.blockStop(d.index)
 	case "message_delta":
-		return d.messageDelta(change, usage, rest)
+		return d.messageDelta(d.change, d.usage, d.rest)
 	case "message_stop":
 		d.messageStop()
 	}
 	return nil
-}
-
-// readIndex reads a small number without a copy of its text.
-func readIndex(r *jsonwire.Reader) int64 {
-	if r.Kind() != '0' {
-		return r.Int()
-	}
-	raw := r.Raw()
-	n := int64(0)
-	for _, c := range raw {
-		if c < '0' || c > '9' || len(raw) > 18 {
-			return jsonwire.NewReader(raw).Int()
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n
-}
-
-// readDelta reads the delta of a block in one pass, before its kind is known.
-func (d *streamDecoder) readDelta(r *jsonwire.Reader) {
-	d.kind = d.kind[:0]
-	d.delta = delta{members: d.delta.members[:0]}
-	for key := range r.Object() {
-		switch string(key) { // no copy of the key: this runs for every fragment
-		case "type":
-			if r.Kind() == '"' {
-				d.kind = r.AppendString(d.kind[:0])
-			} else {
-				r.Skip()
-			}
-		case "text", "partial_json", "thinking", "signature":
-			if r.Kind() == '"' {
-				var k string
-				if !knownDelta(d.kind) {
-					k = string(key)
-				}
-				s := r.String()
-				d.delta.text = s
-				if k != "" {
-					d.delta.member = k
-					d.delta.members = append(d.delta.members, member{name: k, text: []byte(s), isText: true})
-				}
-				continue
-			}
-			r.Skip()
-		case "citation":
-			d.delta.citation = r.Raw()
-		default:
-			raw := r.Raw()
-			if !knownDelta(d.kind) {
-				m := member{name: string(key), raw: bytes.Clone(raw)}
-				if len(raw) > 0 && raw[0] == '"' {
-					m.text, m.isText = []byte(unquote(raw)), true
-				}
-				d.delta.members = append(d.delta.members, m)
-			}
-		}
-	}
-}
-
-// inferKind names a delta that came without a type by the member it has.
-func (d *streamDecoder) inferKind() {
-	if len(d.kind) > 0 || len(d.delta.members) > 1 {
-		return
-	}
-	switch d.delta.member {
-	case "text":
-		d.kind = append(d.kind, "text_delta"...)
-	case "thinking":
-		d.kind = append(d.kind, "thinking_delta"...)
-	case "signature":
-		d.kind = append(d.kind, "signature_delta"...)
-	case "partial_json":
-		d.kind = append(d.kind, "input_json_delta"...)
-	}
-}
-
-func knownDelta(kind []byte) bool {
-	switch string(kind) {
-	case "text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta":
-		return true
-	default:
-		return false
-	}
 }
 
 // start emits the first event, also for a stream that lacks message_start.
@@ -365,13 +220,16 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 }
 
 // remember keeps a member of the response that is not modelled. Null erases
-// nothing.
+// nothing; after many members it is not worth a search through them.
 func (d *streamDecoder) remember(key, raw []byte) {
 	switch string(key) {
 	case "id", "type", "role", "model", "content", "usage", "delta":
 		return // modelled elsewhere; here they would be said twice
 	}
 	if string(raw) == "null" {
+		if e := d.answer.resp.Extra; e != nil && len(e.Fields) >= maxMembers {
+			return
+		}
 		if _, known := extra.Get(d.answer.resp.Extra, name, "/"+extra.Escape(string(key))); known {
 			return
 		}

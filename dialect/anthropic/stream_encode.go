@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -20,10 +21,17 @@ import (
 // delta before stop; deltas of the block's own kind and never empty; at least
 // one block; message_delta, then message_stop. Parts that overlap are written
 // one by one: a later one waits until the open one has ended (quirk C21).
+//
+// Native chunks are written as they are. A stream that goes on from events
+// after some continues what they began; a message_delta among them is followed
+// by another, which counts.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	return &streamEncoder{
 		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: new(dragoman.Report)},
+		sse:           sse.Parser{Max: math.MaxInt},
 		parts:         make(map[int]*outPart),
+		shown:         make(map[int]*outPart),
+		rebuild:       o.Rebuild,
 	}
 }
 
@@ -38,43 +46,47 @@ type streamEncoder struct {
 	next int
 
 	started bool
-	ending  bool // message_delta was written
+	ending  bool // a native message_delta was written
 	done    bool
 	first   dragoman.Response // what message_start told
 	calls   bool
 	refused bool
 	others  bool // parts of other choices were left out
 
-	native nativeRun
+	native  bool // the events at hand were written as a chunk
+	rebuild bool // no later chunk is written as it is
+	sse     sse.Parser
+	event   wireEvent
+	shown   map[int]*outPart // native blocks that are open, by index
+	last    *outPart         // the block of the last chunk, until its part starts
 }
 
 // outPart is a part on its way to the wire.
 type outPart struct {
-	skeleton dragoman.Part
+	skeleton dragoman.Part // nil for a native block that no part stands for
 	final    dragoman.Part // nil while the part is open
 	at       extra.Path
 	block    int // index on the wire, -1 before its block was opened
 	waiting  []byte
 	sent     []byte
 	summary  int
-	// noted says that a native chunk wrote some of it, so that sent is not all.
-	noted bool
+
+	// What native chunks did.
+	closed bool // its block
+	signed bool // the thinking
+	cited  int
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
 
 func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	if c, ok := ev.(*dragoman.Chunk); ok {
-		return e.chunk(dst, c)
+		return e.chunk(dst, c), nil
 	}
-	if e.native.covers(ev) {
-		e.note(ev)
+	if e.done || e.native && e.note(ev) {
 		return dst, nil
 	}
-	e.native = nativeRun{mixed: e.native.mixed} // what follows is no chunk's either
-	if e.done {
-		return dst, nil
-	}
+	e.leaveNative()
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
 		return e.start(dst, ev.Response), nil
@@ -138,38 +150,44 @@ func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
 	return e.flush(dst, "message_start")
 }
 
-// track adds a part to the queue.
-func (e *streamEncoder) track(ev *dragoman.PartStart) *outPart {
+// track makes p the part that starts; it is false for a part that is not
+// written.
+func (e *streamEncoder) track(ev *dragoman.PartStart, p *outPart) bool {
 	if ev.Choice != 0 {
 		if !e.others {
 			e.others = true
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
 		}
-		return nil
+		return false
 	}
-	if old := e.parts[ev.Index]; old != nil {
-		return nil // a second start of one part is none
+	if ev.Part == nil || e.parts[ev.Index] != nil {
+		return false // a second start of one part is none
 	}
 	if ev.Header != nil {
 		e.unsaid(ev.Header, extra.Elem("/output", ev.Message))
 	}
-	p := &outPart{skeleton: ev.Part, block: -1, at: extra.Elem("/output", ev.Message).Elem("parts", ev.Index)}
+	p.skeleton, p.at = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
 	e.parts[ev.Index] = p
-	e.queue = append(e.queue, p)
 	switch part := ev.Part.(type) {
 	case *dragoman.ToolCall:
 		e.calls = e.calls || !part.Hosted
 	case *dragoman.Refusal:
 		e.refused = true
 	}
-	return p
+	return true
 }
 
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
 	dst = e.start(dst, dragoman.Response{})
-	if ev.Part == nil || e.track(ev) == nil {
+	if e.ending {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, extra.Elem("/output", ev.Message).Elem("parts", ev.Index).String(), "starts after message_delta was sent")
 		return dst, nil
 	}
+	p := &outPart{block: -1}
+	if !e.track(ev, p) {
+		return dst, nil
+	}
+	e.queue = append(e.queue, p)
 	return e.advance(dst, false)
 }
 
@@ -185,7 +203,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, e
 		}
 		p.summary = ev.Summary
 	}
-	if len(p.waiting) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.block >= 0 {
+	if len(p.waiting) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.block >= 0 && p.grows() {
 		return e.delta(dst, p, ev.Text), nil
 	}
 	p.waiting = append(p.waiting, ev.Text...)
@@ -198,8 +216,8 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		return dst, nil
 	}
 	p.final = ev.Part
-	if !slices.Contains(e.queue, p) {
-		return dst, nil // a native chunk has closed its block
+	if c, ok := p.final.(*dragoman.ToolCall); ok && p.closed && e.callRest(p, c) != "" {
+		e.differs(p)
 	}
 	return e.advance(dst, false)
 }
@@ -209,13 +227,18 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 func (e *streamEncoder) advance(dst []byte, all bool) ([]byte, error) {
 	for len(e.queue) > 0 {
 		p := e.queue[0]
+		if p.skeleton == nil {
+			dst = e.blockStop(dst, p)
+			e.queue = e.queue[1:]
+			continue
+		}
 		var err error
 		if p.block < 0 && opensEarly(p) {
 			if dst, err = e.open(dst, p, p.skeleton); err != nil {
 				return dst, err
 			}
 		}
-		if p.block >= 0 && len(p.waiting) > 0 {
+		if p.block >= 0 && len(p.waiting) > 0 && p.grows() {
 			text := string(p.waiting)
 			p.waiting = nil
 			dst = e.delta(dst, p, text)
@@ -233,6 +256,19 @@ func (e *streamEncoder) advance(dst []byte, all bool) ([]byte, error) {
 	return dst, nil
 }
 
+// grows reports whether the block is lengthened by the part's own deltas. The
+// object around freeform input, and an opaque block, are known at the end.
+func (p *outPart) grows() bool {
+	switch part := p.skeleton.(type) {
+	case *dragoman.ToolCall:
+		return part.Payload == dragoman.PayloadObject
+	case nil, *dragoman.Opaque:
+		return false
+	default:
+		return true
+	}
+}
+
 func truncated(p dragoman.Part) bool {
 	c, ok := p.(*dragoman.ToolCall)
 	return ok && c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
@@ -246,8 +282,7 @@ func opensEarly(p *outPart) bool {
 	case *dragoman.Reasoning:
 		return !part.Redacted && len(p.waiting) > 0
 	case *dragoman.ToolCall:
-		// The input of a freeform tool is wrapped when it is whole.
-		return part.Name != "" && part.ID != "" && !part.Hosted && part.Payload == dragoman.PayloadObject
+		return part.Name != "" && part.ID != "" && !part.Hosted && p.grows()
 	default:
 		return false
 	}
@@ -291,7 +326,6 @@ func (e *streamEncoder) open(dst []byte, p *outPart, part dragoman.Part) ([]byte
 func (e *streamEncoder) blockFrame(p *outPart) *jsonwire.Writer {
 	p.block = e.next
 	e.next++
-	e.native.mixed = true
 	w := e.frame("content_block_start")
 	w.IntField("index", int64(p.block))
 	w.Key("content_block")
@@ -307,7 +341,7 @@ func (e *streamEncoder) delta(dst []byte, p *outPart, text string) []byte {
 	switch p.skeleton.(type) {
 	case *dragoman.Reasoning:
 		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text)
-	case *dragoman.ToolCall, *dragoman.Opaque:
+	case *dragoman.ToolCall:
 		return e.deltaFrame(dst, p, "input_json_delta", "partial_json", text)
 	default:
 		return e.deltaFrame(dst, p, "text_delta", "text", text)
@@ -322,14 +356,12 @@ func (e *streamEncoder) deltaFrame(dst []byte, p *outPart, typ, key, text string
 	w.StringField("type", typ)
 	w.StringField(key, text)
 	w.EndObject()
-	e.native.mixed = true
 	return e.flush(dst, "content_block_delta")
 }
 
 func (e *streamEncoder) blockStop(dst []byte, p *outPart) []byte {
 	w := e.frame("content_block_stop")
 	w.IntField("index", int64(p.block))
-	e.native.mixed = true
 	return e.flush(dst, "content_block_stop")
 }
 
@@ -339,16 +371,14 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	if err != nil {
 		return dst, err
 	}
-	if e.next == 0 { // some clients take a message without blocks for a broken one
+	if e.next == 0 && !e.ending { // some clients take a message without blocks for a broken one
 		p := &outPart{skeleton: &dragoman.Text{}}
 		if dst, err = e.open(dst, p, p.skeleton); err != nil {
 			return dst, err
 		}
 		dst = e.blockStop(dst, p)
 	}
-	if !e.ending {
-		dst = e.messageDelta(dst, ev)
-	}
+	dst = e.messageDelta(dst, ev)
 	e.frame("message_stop")
 	dst = e.flush(dst, "message_stop")
 	e.done = true

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -68,15 +67,16 @@ func unfinished(p *outPart) dragoman.Part {
 // remainder is what of a text was not sent yet. A text that does not go on
 // from what was sent cannot be taken back: that is reported.
 func (e *streamEncoder) remainder(p *outPart, whole string) string {
-	if p.noted {
-		return ""
-	}
 	rest, ok := strings.CutPrefix(whole, string(p.sent))
 	if !ok {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "the final value differs from the fragments that were sent")
+		e.differs(p)
 		return ""
 	}
 	return rest
+}
+
+func (e *streamEncoder) differs(p *outPart) {
+	e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "the final value differs from the fragments that were sent")
 }
 
 // begun opens the block of a part that could not open early.
@@ -98,12 +98,15 @@ func (e *streamEncoder) finishText(dst []byte, p *outPart, t *dragoman.Text) ([]
 		dst = e.deltaFrame(dst, p, "text_delta", "text", rest)
 	}
 	extra.Report(e.rep, t.Extra, name, p.at)
-	if list, ok := extra.Get(t.Extra, name, "/citations"); ok && len(list) > 0 && list[0] == '[' && !p.noted {
+	if list, ok := extra.Get(t.Extra, name, "/citations"); ok && len(list) > 0 && list[0] == '[' {
 		r := jsonwire.NewReader(list)
-		for range r.Array() {
+		for i := range r.Array() {
 			citation := r.Raw()
 			if r.Err() != nil {
 				break
+			}
+			if i < p.cited {
+				continue
 			}
 			w := e.frame("content_block_delta")
 			w.IntField("index", int64(p.block))
@@ -141,7 +144,7 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *outPart, r *dragoman.Reas
 	if rest != "" {
 		dst = e.deltaFrame(dst, p, "thinking_delta", "thinking", rest)
 	}
-	if signature != "" && !p.noted {
+	if signature != "" && !p.signed {
 		dst = e.deltaFrame(dst, p, "signature_delta", "signature", signature)
 	}
 	return e.blockStop(dst, p), nil
@@ -155,51 +158,45 @@ func (e *streamEncoder) finishCall(dst []byte, p *outPart, c *dragoman.ToolCall)
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", c.Name)
 		return dst, nil
 	}
-	rest := ""
-	switch {
-	case c.Payload == dragoman.PayloadText && len(p.sent) > 0:
-		// What was streamed is the object that stands in for the text.
-	case c.Payload == dragoman.PayloadText:
-		obj, _ := c.Object()
-		rest = string(obj)
+	if c.Payload == dragoman.PayloadText && p.block < 0 {
 		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), `freeform input written as the argument "input" of a function call`)
-	default:
-		rest = c.Arguments
-		if obj, exact := c.Object(); exact && len(p.sent) == 0 {
-			rest = string(obj)
-		}
-		if len(p.sent) == 0 && rest == "{}" {
-			rest = ""
-		} else {
-			rest = e.remainder(p, rest)
-		}
 	}
+	rest := e.callRest(p, c)
 	dst, err := e.begun(dst, p, c)
 	if err != nil {
 		return dst, err
 	}
-	if rest != "" && !p.noted {
+	if rest != "" {
 		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
 	}
 	extra.Report(e.rep, c.Extra, name, p.at)
 	return e.blockStop(dst, p), nil
 }
 
+// callRest is what of a call's arguments was not sent yet.
+func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
+	whole := c.Arguments
+	if obj, exact := c.Object(); c.Payload == dragoman.PayloadText || exact && len(p.sent) == 0 {
+		whole = string(obj)
+	}
+	if len(p.sent) == 0 && whole == "{}" {
+		return ""
+	}
+	return e.remainder(p, whole)
+}
+
 // finishOpaque writes a block as it is. The input of a tool that the provider
 // runs comes in a delta, as clients expect it.
 func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque) []byte {
-	if o.Dialect != name {
+	if p.block < 0 && o.Dialect != name {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %.60s of %s has no place here", o.Type, o.Dialect)
 		return dst
 	}
-	if o.Type == "" {
+	if p.block < 0 && o.Type == "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "a block without a type cannot be streamed")
 		return dst
 	}
-	if p.block >= 0 { // opened by a native chunk
-		return e.blockStop(dst, p)
-	}
-	raw := oneLine(o.JSON)
+	raw := o.JSON
 	input := []byte(nil)
 	if o.Type == "server_tool_use" || o.Type == "mcp_tool_use" {
 		r := jsonwire.NewReader(raw)
@@ -211,14 +208,21 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque)
 			}
 		}
 		if input != nil {
-			raw = withMember(raw, "input", []byte("{}"))
+			raw = withMembers(raw, member{name: "input", raw: []byte("{}")})
 		}
 	}
-	w := e.blockFrame(p)
-	w.Raw(raw)
-	dst = e.flush(dst, "content_block_start")
-	if input != nil && string(bytes.TrimSpace(input)) != "{}" {
-		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", string(input))
+	if p.block < 0 {
+		w := e.blockFrame(p)
+		w.Raw(raw)
+		dst = e.flush(dst, "content_block_start")
+	} else if start, ok := p.skeleton.(*dragoman.Opaque); input == nil && (!ok || string(start.JSON) != string(o.JSON)) {
+		// Only the API knows in which deltas the rest would come.
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, p.at.String(), "what came for a %.60s after its chunks ended", o.Type)
+	}
+	if input != nil && (len(p.sent) > 0 || string(input) != "{}") {
+		if rest := e.remainder(p, string(input)); rest != "" {
+			dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
+		}
 	}
 	return e.blockStop(dst, p)
 }

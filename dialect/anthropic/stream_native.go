@@ -9,241 +9,133 @@ import (
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
-// nativeRun knows which events a native chunk has already written. Events
-// beyond those are written from their canonical form: whoever changes an event
-// removes the chunk before it, and the one before that must not hide it.
-type nativeRun struct {
-	starts, deltas, ends int
-	response, finish     bool
-	// mixed says that blocks were written from events, so that the indexes of
-	// chunks can no longer be trusted unseen.
-	mixed bool
+// chunk writes a native event as it is; the events up to the next chunk are
+// then only noted. One chunk that is not ours ends this for good: from there on
+// all is written from events, after what was shown so far.
+func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
+	if e.rebuild || c.Dialect != name || len(c.Raw) == 0 {
+		e.leaveNative()
+		return dst
+	}
+	e.native, e.last = true, nil
+	raw := c.Raw
+	if !e.done {
+		see := func(ev sse.Event) error {
+			raw = e.see(raw, bytes.TrimSpace(ev.Data), ev.Name)
+			return nil
+		}
+		_ = e.sse.Feed(c.Raw, see)
+		_ = e.sse.Close(see) // the last event of a stream may lack its blank line
+	}
+	return append(dst, raw...)
 }
 
-const plenty = 1 << 30
-
-// covers takes an event off what the last chunk has written.
-func (n *nativeRun) covers(ev dragoman.Event) bool {
-	take := func(left *int) bool {
-		if *left > 0 {
-			*left--
-			return true
-		}
-		return false
+// leaveNative makes all that follows be written from events.
+func (e *streamEncoder) leaveNative() {
+	if e.native {
+		e.queue = slices.DeleteFunc(e.queue, func(p *outPart) bool { return p.closed })
 	}
-	switch ev.(type) {
-	case *dragoman.ResponseStart:
-		return n.response
-	case *dragoman.PartStart:
-		return take(&n.starts)
-	case *dragoman.PartDelta:
-		return take(&n.deltas)
-	case *dragoman.PartEnd:
-		return take(&n.ends)
-	case *dragoman.ResponseEnd, *dragoman.StreamError:
-		return n.finish
-	default:
-		return false
-	}
+	e.native, e.rebuild = false, true
 }
 
-// chunk writes a native event as it is, and settles which canonical events it
-// stands for.
-func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) ([]byte, error) {
-	e.native = nativeRun{mixed: e.native.mixed}
-	if c.Dialect != name || len(c.Raw) == 0 {
-		return dst, nil
+// see takes from a native event what no canonical one tells in time: the block
+// it opens or closes, what it adds to one, the end. It returns what to write:
+// raw, but for the model.
+func (e *streamEncoder) see(raw, data, event []byte) []byte {
+	if len(data) == 0 || string(data) == "[DONE]" {
+		return raw
 	}
-	typ, data := chunkType(c.Raw)
-	if e.native.mixed && (e.done || !e.fits(string(typ), data)) {
-		return dst, nil
+	ev := &e.event
+	if ev.read(data, event) != nil {
+		return raw // the decoder will say so
 	}
-	if bytes.Contains(data, []byte(`"error"`)) && tellsError(data) {
-		typ = []byte("error") // whatever the event is called
-	}
-	n := &e.native
-	regular := e.started && len(e.queue) <= 1
-	n.response = len(data) > 0 && !e.started
-	switch string(typ) {
-	case "message_start":
-		e.started = true
-		if !bytes.Contains(data, []byte(`"content":[]`)) {
-			n.all()
-		}
-		if e.o.Model != "" {
-			return append(dst, e.withModel(c.Raw, data)...), nil
-		}
-	case "content_block_start":
-		if !regular || len(e.queue) > 0 {
-			n.all()
+	index := int(ev.index)
+	switch typ := string(ev.typ); {
+	case ev.failure, typ == "message_stop":
+		e.done = true
+	case typ == "message_start" && e.o.Model != "":
+		return withModel(raw, data, e.o.Model)
+	case typ == "content_block_start" && ev.opening != nil:
+		e.last = &outPart{block: index}
+		e.show(e.last)
+	case typ == "content_block_delta":
+		p := e.shown[index]
+		if p == nil { // the decoder starts a part where the delta tells enough
+			e.last = &outPart{block: index}
 			break
 		}
-		n.starts = 1
-		if !bytes.Contains(data, []byte(`"text":""`)) && !bytes.Contains(data, []byte(`"thinking":""`)) {
-			n.deltas = 1
+		switch string(ev.kind) {
+		case "signature_delta":
+			p.signed = p.signed || ev.delta.text != ""
+		case "citations_delta":
+			p.cited++
+		case "input_json_delta":
+			if !p.grows() {
+				p.sent = append(p.sent, ev.delta.text...)
+			}
 		}
-	case "content_block_delta":
-		if !regular || len(e.queue) == 0 {
-			n.all()
-			break
-		}
-		n.starts = 1 // of a block that nothing started
-		if !silent(data) {
-			n.deltas = 1
-		}
-		e.queue[0].noted = true
-	case "content_block_stop":
-		if !regular || len(e.queue) == 0 {
-			n.all()
-			break
-		}
-		n.deltas, n.ends = 1, 1
-		e.queue[0].noted = true
-		e.queue = e.queue[1:]
-	case "message_delta":
+	case typ == "content_block_stop":
+		e.hide(index)
+	case typ == "message_delta":
 		e.ending = true
-	case "message_stop", "error":
-		n.all()
-		n.finish, e.done = true, true
 	}
-	return append(dst, c.Raw...), nil
+	return raw
 }
 
-// all makes the run cover every part event up to the next chunk: the stream is
-// not one whose chunks we can count by.
-func (n *nativeRun) all() { n.starts, n.deltas, n.ends = plenty, plenty, plenty }
-
-// tellsError reports whether an event has an error to tell, as the decoder
-// sees it.
-func tellsError(data []byte) bool {
-	r := jsonwire.NewReader(data)
-	found := false
-	for key := range r.Object() {
-		if string(key) == "error" {
-			found = r.Kind() != 'n'
-		}
-		r.Skip()
-	}
-	return found && r.Err() == nil
+// show takes note of a block that a native event opened.
+func (e *streamEncoder) show(p *outPart) {
+	e.hide(p.block) // its end was lost
+	e.shown[p.block] = p
+	e.queue = append(e.queue, p)
+	e.next = max(e.next, p.block+1)
 }
 
-// silent reports whether a delta shows nothing, in the spelling of the API.
-func silent(data []byte) bool {
-	for _, s := range []string{
-		`"delta":{"type":"signature_delta"`, `"delta":{"type":"citations_delta"`,
-		`"delta":{"type":"input_json_delta","partial_json":""}`, `"delta":{"type":"text_delta","text":""}`,
-	} {
-		if bytes.Contains(data, []byte(s)) {
-			return true
-		}
-	}
-	return false
-}
-
-// fits reports whether a chunk may follow what was written from events: its
-// index must be the one our own count has reached.
-func (e *streamEncoder) fits(typ string, data []byte) bool {
-	var index int64
-	r := jsonwire.NewReader(data)
-	for key := range r.Object() {
-		if string(key) == "index" {
-			index = r.Int()
-		} else {
-			r.Skip()
-		}
-	}
-	switch typ {
-	case "content_block_start":
-		return len(e.queue) == 0 && index == int64(e.next)
-	case "content_block_delta", "content_block_stop":
-		return len(e.queue) == 1 && e.queue[0].block == int(index) && len(e.queue[0].waiting) == 0
-	case "message_delta", "message_stop":
-		return len(e.queue) == 0 && e.next > 0 && (typ == "message_delta" || e.ending)
-	case "message_start":
-		return !e.started
-	default:
-		return true
+func (e *streamEncoder) hide(index int) {
+	if p := e.shown[index]; p != nil {
+		p.closed = true
+		delete(e.shown, index)
 	}
 }
 
-// note keeps the state in step with an event that a chunk has written.
-func (e *streamEncoder) note(ev dragoman.Event) {
+// note keeps the state in step with an event that a chunk has written. It is
+// false for an end that no chunk told: that one is left to write.
+func (e *streamEncoder) note(ev dragoman.Event) bool {
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
-		e.first, e.started = ev.Response, true
+		e.started, e.first = true, ev.Response
 	case *dragoman.PartStart:
-		if ev.Part == nil {
-			return
-		}
-		if p := e.track(ev); p != nil {
-			p.block, p.noted = e.next, true
+		p := e.last
+		if p == nil { // a block of message_start
+			p = &outPart{block: e.next, closed: true}
 			e.next++
 		}
-		if k := ev.Part.Kind(); k != dragoman.KindText && k != dragoman.KindReasoning && e.native.deltas == 1 && e.native.ends == 0 {
-			e.native.deltas = 0 // only these show what their start brings
+		e.last = nil
+		if e.track(ev, p) && !p.closed && e.shown[p.block] != p {
+			e.show(p)
+		}
+	case *dragoman.PartDelta:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
+			p.sent = append(p.sent, ev.Text...)
 		}
 	case *dragoman.PartEnd:
-		if p := e.parts[ev.Index]; ev.Choice == 0 && p != nil {
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
 			p.final = ev.Part
-			e.queue = slices.DeleteFunc(e.queue, func(q *outPart) bool { return q == p })
 		}
+	case *dragoman.ResponseEnd, *dragoman.StreamError:
+		return false
 	}
-}
-
-// chunkType finds the type of a native event and its JSON.
-func chunkType(raw []byte) (typ, data []byte) {
-	// As the API spells it, which is nearly always.
-	if rest, ok := bytes.CutPrefix(raw, []byte("event: ")); ok && bytes.HasSuffix(raw, []byte("\n\n")) {
-		name, line, _ := bytes.Cut(rest[:len(rest)-2], []byte{'\n'})
-		json, ok := bytes.CutPrefix(line, []byte("data: "))
-		if ok && !bytes.ContainsAny(line, "\r\n") && bytes.HasPrefix(json, []byte(`{"type":"`)) && bytes.HasPrefix(json[9:], name) &&
-			bytes.HasPrefix(json[9+len(name):], []byte{'"'}) {
-			return name, json
-		}
-	}
-	var p sse.Parser
-	read := func(ev sse.Event) error {
-		typ, data = bytes.Clone(ev.Name), bytes.TrimSpace(bytes.Clone(ev.Data))
-		if t := frameType(data); t != nil {
-			typ = t
-		}
-		return nil
-	}
-	_ = p.Feed(raw, read)
-	_ = p.Close(read)
-	if string(data) == "[DONE]" {
-		return nil, nil
-	}
-	return typ, data
-}
-
-// frameType reads the type of an event as the decoder does: the first counts.
-func frameType(data []byte) (typ []byte) {
-	r := jsonwire.NewReader(data)
-	if len(data) == 0 || r.Kind() != '{' {
-		return nil
-	}
-	for key := range r.Object() {
-		if string(key) == "type" && r.Kind() == '"' && typ == nil {
-			typ = r.AppendString([]byte{})
-		} else {
-			r.Skip()
-		}
-	}
-	return typ
+	return true
 }
 
 // withModel returns a native message_start that names another model; all other
 // bytes stay as they are.
-func (e *streamEncoder) withModel(raw, data []byte) []byte {
-	path := []string{"message", "model"}
-	changed, err := jsonwire.ReplaceString(data, e.o.Model, path)
+func withModel(raw, data []byte, model string) []byte {
+	changed, err := jsonwire.ReplaceString(data, model, []string{"message", "model"})
 	if err != nil {
 		return raw
 	}
 	if at := bytes.Index(raw, data); at >= 0 {
-		out := make([]byte, 0, len(raw)+len(changed)-len(data))
-		return append(append(append(out, raw[:at]...), changed...), raw[at+len(data):]...)
+		return slices.Concat(raw[:at], changed, raw[at+len(data):])
 	}
 	// JSON over several data lines is written anew in one.
 	return sse.Append(nil, "message_start", oneLine(changed))

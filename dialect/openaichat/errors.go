@@ -185,10 +185,15 @@ func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) {
 // wordsOf are OpenAI's type and code for an error: its own where it has them,
 // else those of its class. Words of another API never leak (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
+	typ, code = wordsOfClass(e.Class)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
-		return orElse(e.Type, "invalid_request_error"), e.Code
+		return orElse(e.Type, typ), e.Code
 	}
-	switch e.Class {
+	return typ, code
+}
+
+func wordsOfClass(class dragoman.ErrorClass) (typ, code string) {
+	switch class {
 	case dragoman.ErrorAuth:
 		return "invalid_request_error", "invalid_api_key"
 	case dragoman.ErrorNotFound:

@@ -150,63 +150,63 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
 	}
-	e.extras(m)
+	e.extras([]dragoman.Message{*m}, pos, true)
 	e.w.EndObject()
 	e.unsaid(m, at, marked)
 }
 
-// extras writes the members of a message that are not modelled. What was kept
-// to say that a member was null or empty is left out once it is not.
-func (e *messageEncoder) extras(m *dragoman.Message) {
-	filled := func(path string) bool {
-		switch path {
-		case "/name":
-			return m.Name != ""
-		case "/content":
-			return slices.ContainsFunc(m.Parts, isContent)
-		case "/refusal":
-			return hasKind(m.Parts, dragoman.KindRefusal)
-		case "/tool_calls":
-			return hasKind(m.Parts, dragoman.KindToolCall)
-		case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
-			return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
-				r, ok := p.(*dragoman.Reasoning)
-				return ok && (r.Field == path[1:] || path == "/reasoning_details" && r.Details != nil)
-			})
-		default:
-			return false
-		}
-	}
-	fields := m.Extra.For(name)
-	for _, f := range fields {
-		if filled(f.Path) {
-			kept := &dragoman.Extra{Dialect: name}
-			for _, f := range fields {
-				if !filled(f.Path) {
-					kept.Fields = append(kept.Fields, f)
-				}
+// extras writes the members of a run of messages, which becomes one, that are
+// not modelled. What was kept to say that a member was null or empty is left
+// out once it is not; content says that there is a content member.
+func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) {
+	var kept *dragoman.Extra
+	for i := range ms {
+		for _, f := range ms[i].Extra.For(name) {
+			if f.Path == "/content" && content || e.filled(ms, &ms[i], f) {
+				continue
 			}
-			extra.Write(&e.w, kept, name, "")
-			return
+			if kept == nil {
+				kept = &dragoman.Extra{Dialect: name}
+			}
+			if have, dup := extra.Get(kept, name, f.Path); dup && i > 0 {
+				if string(have) != string(f.Value) {
+					e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem(e.list, first+i).String()+f.Path, "one message has such a member once")
+				}
+				continue
+			}
+			kept.Fields = append(kept.Fields, f)
 		}
 	}
-	extra.Write(&e.w, m.Extra, name, "")
+	extra.Write(&e.w, kept, name, "")
 }
 
-func hasKind(parts []dragoman.Part, kind dragoman.PartKind) bool {
-	return slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == kind })
-}
-
-func isContent(p dragoman.Part) bool {
-	switch p := p.(type) {
-	case *dragoman.ToolCall, *dragoman.Refusal:
-		return false
-	case *dragoman.Reasoning:
-		return p.Field == fieldThinking
-	case *dragoman.Opaque:
-		return p.Type != "tool_call"
+// filled reports whether a member that was put aside of m is written by now,
+// or must not be.
+func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dragoman.Field) bool {
+	any := func(has func(dragoman.Part) bool) bool {
+		return slices.ContainsFunc(ms, func(m dragoman.Message) bool { return slices.ContainsFunc(m.Parts, has) })
+	}
+	kind := func(k dragoman.PartKind) bool {
+		return any(func(p dragoman.Part) bool { return p.Kind() == k })
+	}
+	switch f.Path {
+	case "/name":
+		return ms[0].Name != ""
+	case "/refusal":
+		return kind(dragoman.KindRefusal)
+	case "/tool_calls":
+		return kind(dragoman.KindToolCall)
+	case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
+		// The same thinking in a second member is no more anybody else's than
+		// in the first.
+		c := e.target.Caps
+		return !wirekit.MayReplayReasoning(m, nil, e.limits, e.target) || c.ReasoningFieldAlways && f.Path[1:] == c.ReasoningField ||
+			any(func(p dragoman.Part) bool {
+				r, ok := p.(*dragoman.Reasoning)
+				return ok && (r.Field == f.Path[1:] || f.Path == "/reasoning_details" && r.Details != nil)
+			})
 	default:
-		return true
+		return false
 	}
 }
 
@@ -355,8 +355,8 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 		}
 		w.EndArray()
 	}
+	e.extras(ms, first, !spelled)
 	for i := range ms {
-		e.extras(&ms[i])
 		said = said || extra.Has(ms[i].Extra, name, "")
 		e.unsaid(&ms[i], extra.Elem(e.list, first+i), false)
 	}
@@ -513,7 +513,7 @@ func (e *messageEncoder) reasoning(t *turn) bool {
 			}
 		}
 	}
-	if f := e.target.Caps.ReasoningField; f != "" && e.target.Caps.ReasoningFieldAlways && len(t.calls) > 0 && texts[f] == "" {
+	if f := e.target.Caps.ReasoningField; f != "" && e.target.Caps.ReasoningFieldAlways && len(t.calls) > 0 && !slices.Contains(fields, f) {
 		fields = append(fields, f) // present even when empty (quirk G3)
 	}
 	for _, f := range fields {

@@ -239,7 +239,7 @@ const hostileStream = "\ufeff: c\r\n\r\ndata: {\"id\":\"r\",\"model\":\"m\",\"ch
 	"event: x\ndata: {\"choices\":\ndata: [{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"ü\\\"\"}}]}}]}\n\n" +
 	"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\r\r: p\n\ndata: [DONE]\n\n"
 
-func TestC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
 	whole := decodeStream(t, dialect.DecodeOptions{}, hostileStream)
 	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` {
 		t.Fatalf("%+v, %v", whole.resp, whole.feed)

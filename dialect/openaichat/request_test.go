@@ -23,7 +23,7 @@ func encoded(t *testing.T, target dragoman.Target, edit func(*dragoman.Request))
 	return encodeRequest(t, request(edit), dialect.EncodeOptions{Target: target})
 }
 
-func TestE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
+func TestQuirkE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("f"), {Kind: dragoman.ToolFreeform, Name: "sql"}}
 	for _, tc := range []struct {
 		name   string
@@ -56,7 +56,7 @@ func TestE1_EveryChoiceIsWrittenAndReadBack(t *testing.T) {
 	}
 }
 
-func TestE1_SpellingsOfOtherServersAreRead(t *testing.T) {
+func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 	for in, want := range map[string]dragoman.ChoiceMode{
 		`"any"`:                          dragoman.ChoiceRequired, // Mistral
 		`{"name":"f"}`:                   dragoman.ChoiceTool,     // legacy
@@ -86,7 +86,7 @@ func TestE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "only its own provider")
 }
 
-func TestE3_FlagsFallWithTheLastTool(t *testing.T) {
+func TestQuirkE3_FlagsFallWithTheLastTool(t *testing.T) {
 	hosted := dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "bash", Source: &dragoman.ToolSource{Format: "anthropic.messages.bash_20250124", JSON: []byte(`{"type":"bash_20250124","name":"bash"}`)}}
 	for name, choice := range map[string]*dragoman.ToolChoice{
 		"required": {Mode: dragoman.ChoiceRequired}, "a tool": {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "bash"}}}, "auto": {Mode: dragoman.ChoiceAuto}, "none at all": nil,
@@ -105,14 +105,17 @@ func TestE3_FlagsFallWithTheLastTool(t *testing.T) {
 	}
 }
 
-func TestE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
+func TestQuirkE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
 	for _, tc := range []struct {
 		forced  dragoman.ForcedChoice
 		effort  string
 		lowered bool
 	}{
-		{dragoman.ForcedAlways, "high", false}, {dragoman.ForcedNever, "", true}, {dragoman.ForcedWithoutThinking, "high", true},
-		{dragoman.ForcedWithoutThinking, "none", false}, {dragoman.ForcedWithoutThinking, "", false},
+		{dragoman.ForcedAlways, "high", false},
+		{dragoman.ForcedNever, "", true},
+		{dragoman.ForcedWithoutThinking, "high", true},
+		{dragoman.ForcedWithoutThinking, "none", false},
+		{dragoman.ForcedWithoutThinking, "", false},
 	} {
 		m, rep := encoded(t, caps(dragoman.Capabilities{ForcedChoice: tc.forced}), func(r *dragoman.Request) {
 			r.Tools, r.ToolChoice = []dragoman.ToolSpec{fn("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
@@ -131,7 +134,7 @@ func TestE4_AForcedChoiceGivesWayWhereTheModelTakesNone(t *testing.T) {
 	}
 }
 
-func TestE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
+func TestQuirkE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
 	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a.b"), {Namespace: "crm", Name: "list"}}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "a.b"}, {Namespace: "crm", Name: "list"}}}
@@ -178,7 +181,7 @@ func TestE5_AChoiceFollowsRenamesAndNeverNamesAToolThatIsNotSent(t *testing.T) {
 	}
 }
 
-func TestE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) {
+func TestQuirkE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) {
 	tools := []dragoman.ToolSpec{fn("f")}
 	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) { r.Tools, r.ParallelToolCalls = tools, ptr(false) })
 	if string(m["parallel_tool_calls"]) != "false" {
@@ -195,7 +198,7 @@ func TestE6_TheParallelFlagIsSentOnlyBesideToolsAndWhereItIsTaken(t *testing.T) 
 	}
 }
 
-func TestE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
+func TestQuirkE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"parallel_tool_calls":null}`)
 	if req.ParallelToolCalls != nil {
 		t.Errorf("null read as %v", *req.ParallelToolCalls)
@@ -206,7 +209,7 @@ func TestE7_ANullParallelFlagIsTheDefaultAndNotPassedOn(t *testing.T) {
 	}
 }
 
-func TestE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
+func TestQuirkE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
 	m, rep := encoded(t, caps(dragoman.Capabilities{NoAllowedTools: true}), func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("a"), fn("b"), fn("c")}
 		r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "c"}, {Name: "a"}}}
@@ -220,14 +223,14 @@ func TestE9_WhereAChoiceCannotBeNarrowedTheToolsAre(t *testing.T) {
 	lost(t, rep, dragoman.Lowered, "allowed tools")
 }
 
-func TestE11_AModelWithoutToolsIsAnErrorNotASilence(t *testing.T) {
+func TestQuirkE11_AModelWithoutToolsIsAnErrorNotASilence(t *testing.T) {
 	_, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("f")} }), dialect.EncodeOptions{Target: caps(dragoman.Capabilities{NoTools: true})})
 	if !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
+func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)
 	for _, tc := range []struct {
 		name string
@@ -266,14 +269,14 @@ func TestF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 	}
 }
 
-func TestF5_ALongNameIsCutOnACharacter(t *testing.T) {
+func TestQuirkF5_ALongNameIsCutOnACharacter(t *testing.T) {
 	m, _ := encoded(t, dragoman.Target{}, func(r *dragoman.Request) {
 		r.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: strings.Repeat("é", 70), Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 	})
 	has(t, string(m["response_format"]), `"name":"`+strings.Repeat("_", 64)+`"`)
 }
 
-func TestD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
+func TestQuirkD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
 	png := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA=="}
 	turn := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}")), ptr(call("b", "f", "{}"))}}
 	batches := map[string][]dragoman.Message{
@@ -296,7 +299,7 @@ func TestD13_MediaOfResultsFollowsTheWholeBatch(t *testing.T) {
 	}
 }
 
-func TestD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
+func TestQuirkD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
 	run := []dragoman.Message{
 		user,
 		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("first")}},
@@ -319,7 +322,7 @@ func TestD20_ARunOfAssistantMessagesIsOneTurn(t *testing.T) {
 	}
 }
 
-func TestD34_TextAloneIsAString(t *testing.T) {
+func TestQuirkD34_TextAloneIsAString(t *testing.T) {
 	ms, _ := messages(t, dragoman.Target{},
 		dragoman.SystemText("s"), user,
 		dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "cached", Cache: &dragoman.CacheHint{}}}},
@@ -372,7 +375,7 @@ func TestCapabilities_ChangeOnlyWhatTheySay(t *testing.T) {
 	lost(t, rep, dragoman.Dropped, "takes no image")
 }
 
-func TestG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
+func TestQuirkG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
 	whole, _ := message(t, `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`, `"stop"`)
 	st := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_content":"thi"}`, `{"reasoning":"nk","reasoning_content":"nk"}`, `{"content":"x"}`))
 	det := streamed(t, stream(`"stop"`, `{"reasoning":"thi","reasoning_details":[{"type":"reasoning.text","index":0,"text":"thi"}]}`, `{"reasoning":"nk","reasoning_details":[{"type":"reasoning.text","index":0,"text":"nk"}]}`, `{"content":"x"}`))
@@ -384,7 +387,7 @@ func TestG1_OfTwoMembersWithTheSameReasoningOneCounts(t *testing.T) {
 	}
 }
 
-func TestG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
+func TestQuirkG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
 	for _, field := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 		o := dialect.DecodeOptions{Origin: dragoman.Origin{Provider: "deepseek"}}
 		resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"`+field+`":"think","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), o)
@@ -406,7 +409,7 @@ func TestG2_ReasoningGoesBackInTheMemberItCameIn(t *testing.T) {
 	}
 }
 
-func TestG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
+func TestQuirkG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
 	target := caps(dragoman.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
 	ms, _ := messages(t, target, user, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{ptr(call("a", "f", "{}"))}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}), dragoman.AssistantText("done"))
 	has(t, ms[1], `"reasoning_content":""`)
@@ -417,7 +420,7 @@ func TestG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T) {
 	has(t, elements(t, m["messages"])[0], `"reasoning_content":""`)
 }
 
-func TestG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
+func TestQuirkG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deltas []string
 		want   string
@@ -456,7 +459,7 @@ func TestG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
 	}
 }
 
-func TestG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
+func TestQuirkG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
 	for in, want := range map[string]string{
 		`"reasoning_content":{"text":"think"}`:                                           "think",
 		`"reasoning_content":{"content":"think"}`:                                        "think",
@@ -485,7 +488,7 @@ func TestG6_ReasoningMayBeAnObjectOrAList(t *testing.T) {
 	}
 }
 
-func TestG1_MistralThinksInContentParts(t *testing.T) {
+func TestQuirkG1_MistralThinksInContentParts(t *testing.T) {
 	const msg = `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"think"}]},{"type":"text","text":"say"}]}`
 	resp, _ := message(t, msg, `"stop"`)
 	st := streamed(t, stream(`"stop"`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"thi"}]}]}`, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"nk"}]}]}`, `{"content":[{"type":"text","text":"sa"}]}`, `{"content":"y"}`))
@@ -582,4 +585,73 @@ func TestToolResultName_IsThatOfTheCall(t *testing.T) {
 	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: caps(dragoman.Capabilities{ToolResultName: true})})
 	has(t, elements(t, m["messages"])[1], `"name":"f"`)
+}
+
+func TestQuirkG9_ThinkingInASecondMemberDoesNotLeakToAnotherProvider(t *testing.T) {
+	o := dialect.DecodeOptions{Origin: dragoman.Origin{Provider: "chutes"}}
+	resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"},"finish_reason":"stop"}]}`), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &dragoman.Request{Model: "m", Messages: resp.Output}
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: dragoman.Target{Provider: "openai"}})
+	sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x"}`)
+	m, _ = encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Provider: "chutes"}})
+	sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","reasoning":"think","reasoning_content":"think"}`)
+}
+
+func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T) {
+	x := func(v string) *dragoman.Extra {
+		return &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/x", Value: json.RawMessage(v)}, {Path: "/same", Value: json.RawMessage(`1`)}}}
+	}
+	ms, rep := messages(t, dragoman.Target{},
+		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("a")}, Extra: x(`"first"`)},
+		dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{text("b")}, Extra: x(`"second"`)},
+	)
+	sameJSON(t, ms[0], `{"role":"assistant","content":"a\n\nb","x":"first","same":1}`)
+	if l := lost(t, rep, dragoman.Dropped, "such a member once"); l.Path != "/messages/1/x" {
+		t.Errorf("reported at %q", l.Path)
+	}
+}
+
+// Quirk B37 at this layer: a call of a tool that nobody offered is surfaced
+// under its own name, without a spec behind it; who runs tools refuses it.
+func TestQuirkB37_ACallOfAnUnknownToolKeepsItsName(t *testing.T) {
+	enc, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("known")} }), dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"container.exec","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{Registry: enc.Registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCalls(t, calls(resp), call("a", "container.exec", "{}"))
+	if _, _, spec := enc.Registry.PublicName("", "container.exec"); spec != nil {
+		t.Errorf("resolved to %+v", spec)
+	}
+}
+
+func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
+	enc, err := codec.EncodeRequest(request(func(r *dragoman.Request) {
+		r.Tools = []dragoman.ToolSpec{fn("calendar.add"), {Namespace: "crm", Name: "list"}}
+	}), dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range [][2]string{{"", "calendar.add"}, {"crm", "list"}} {
+		wire := enc.Registry.WireName(id[0], id[1])
+		has(t, string(enc.Body), `"`+wire+`"`)
+		o := dialect.DecodeOptions{Registry: enc.Registry}
+		whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"`+wire+`","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := decodeStream(t, o, stream(`"tool_calls"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"`+wire+`","arguments":"{}"}}]}`))
+		for _, r := range []*dragoman.Response{whole, st.resp} {
+			c := r.ToolCalls()[0]
+			if c.Namespace != id[0] || c.Name != id[1] {
+				t.Errorf("%q came back as %q", wire, c.QualifiedName())
+			}
+		}
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-func TestB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
+func TestQuirkB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
 	for _, args := range []string{`"{\"n\":9007199254740993}"`, `{"n":9007199254740993}`} {
 		resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+args+`}}]}`, `"tool_calls"`)
 		sameCalls(t, calls(resp), call("a", "f", `{"n":9007199254740993}`))
@@ -23,7 +23,7 @@ func TestB1_B4_ArgumentsAreReadAsAStringOrAsTheObjectItself(t *testing.T) {
 	}
 }
 
-func TestB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testing.T) {
+func TestQuirkB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testing.T) {
 	for name, args := range map[string]string{"empty": `,"arguments":""`, "missing": ``, "null": `,"arguments":null`, "null in quotes": `,"arguments":"null"`, "object": `,"arguments":"{}"`, "quotes": `,"arguments":"\"\""`} {
 		t.Run(name, func(t *testing.T) {
 			resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"`+args+`}}]}`, `"tool_calls"`)
@@ -42,7 +42,7 @@ func TestB2_NoArgumentsInAnySpellingMayRunAndAreWrittenAsAnObject(t *testing.T) 
 	}
 }
 
-func TestB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
+func TestQuirkB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
 	const withCall = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`
 	const withText = `{"role":"assistant","content":"hi"}`
 	for _, tc := range []struct {
@@ -101,7 +101,7 @@ func TestB18_B19_B20_TheStopIsDerivedFromContentAndWord(t *testing.T) {
 	}
 }
 
-func TestB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
+func TestQuirkB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
 	for _, native := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"} {
 		whole, _ := decodeResponse(t, `{"choices":[{"index":0,"finish_reason":"stop","native_finish_reason":"`+native+`","message":{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`)
 		st := streamed(t, sse(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","native_finish_reason":"`+native+`"}]}`, "[DONE]"))
@@ -114,7 +114,7 @@ func TestB21_AMalformedCallHiddenInTheNativeReasonNeverRuns(t *testing.T) {
 	}
 }
 
-func TestB11_DuplicateIDsInOneMessage(t *testing.T) {
+func TestQuirkB11_DuplicateIDsInOneMessage(t *testing.T) {
 	t.Run("an exact repeat is one call", func(t *testing.T) {
 		resp, rep := message(t, `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`)
 		sameCalls(t, calls(resp), call("a", "f", "{}"))
@@ -148,7 +148,7 @@ func TestB11_DuplicateIDsInOneMessage(t *testing.T) {
 	})
 }
 
-func TestB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.T) {
+func TestQuirkB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.T) {
 	const body = `{"model":"m","messages":[
 		{"role":"user","content":"x"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{}"}},{"type":"function","function":{"name":"g","arguments":"{}"}}]},
@@ -167,7 +167,7 @@ func TestB10_CallsWithoutIDsInAHistoryPairWithResultsWithoutIDs(t *testing.T) {
 	}
 }
 
-func TestB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
+func TestQuirkB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
 	c := resp.ToolCalls()[0]
 	ms, _ := messages(t, dragoman.Target{}, append([]dragoman.Message{dragoman.UserText("x")}, append(resp.Output, dragoman.ToolResults(&dragoman.ToolResult{CallID: c.ID, Content: []dragoman.Part{text("y")}}))...)...)
@@ -175,7 +175,7 @@ func TestB10_ASyntheticIDIsOnTheWireWhenItsResultIs(t *testing.T) {
 	has(t, ms[2], `"tool_call_id":"`+c.ID+`"`)
 }
 
-func TestB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
+func TestQuirkB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
 	req, rep := decodeRequest(t, `{"model":"m","messages":[
 		{"role":"assistant","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"functions.f:0","content":"1"},
@@ -191,7 +191,7 @@ func TestB12_TheSameIDInALaterTurnIsAnotherCall(t *testing.T) {
 	}
 }
 
-func TestB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
+func TestQuirkB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
 	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":[]}`, `"tool_calls"`)
 	if len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
 		t.Errorf("%+v", resp)
@@ -203,7 +203,7 @@ func TestB34_EmptyListsMeanNoCallsAndAreNotInvented(t *testing.T) {
 	hasNot(t, string(m["messages"]), "tool_calls")
 }
 
-func TestB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
+func TestQuirkB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
 	c := call("a", "f", "{}")
 	ms, _ := messages(t, dragoman.Target{}, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&c}}, dragoman.ToolResults(&dragoman.ToolResult{CallID: "a"}))
 	sameJSON(t, ms[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
@@ -223,7 +223,7 @@ func TestB36_NoContentIsNullAndAnEmptyMessageIsNone(t *testing.T) {
 	}
 }
 
-func TestC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
+func TestQuirkC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
 	const u = `{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}`
 	text := deltas(`{"content":"x"}`)[0]
 	for name, body := range map[string]string{
@@ -248,7 +248,7 @@ func TestC9_UsageIsFoundWhereverAServerPutsIt(t *testing.T) {
 	}
 }
 
-func TestJ12_UsageArithmeticPerServer(t *testing.T) {
+func TestQuirkJ12_UsageArithmeticPerServer(t *testing.T) {
 	known := func(in, read, write, out, reason int64) [5]int64 { return [5]int64{in, read, write, out, reason} }
 	const none = -1
 	for name, tc := range map[string]struct {
@@ -388,7 +388,7 @@ func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
 	}
 }
 
-func TestJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
+func TestQuirkJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
 	for class, want := range map[dragoman.ErrorClass]struct {
 		status int
 		body   string
@@ -459,7 +459,7 @@ func TestStream_ATopLevelNullErrorIsNeverWritten(t *testing.T) {
 	}
 }
 
-func TestJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
+func TestQuirkJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, `{"content":"data: [DONE]"}`))
 	if d.resp.Text() != "data: [DONE]" {
 		t.Fatalf("%q", d.resp.Text())
@@ -479,4 +479,55 @@ func TestJ4_ATextThatHoldsTheMarkerIsNotTheMarker(t *testing.T) {
 	if !strings.HasSuffix(out, "data: [DONE]\n\n") || strings.Count(out, "\ndata: [DONE]\n") != 1 {
 		t.Errorf("%s", out)
 	}
+}
+
+func TestStop_AForeignReasonIsWrittenInTheNearestWordAndReportedWhereItIsNotTheSame(t *testing.T) {
+	for reason, want := range map[dragoman.StopReason]struct {
+		word  string
+		exact bool
+	}{
+		dragoman.StopEnd: {"stop", true}, dragoman.StopNone: {"stop", true}, dragoman.StopToolCalls: {"tool_calls", true}, dragoman.StopLength: {"length", true},
+		dragoman.StopContentFilter: {"content_filter", true}, dragoman.StopRefusal: {"content_filter", false}, dragoman.StopSequence: {"stop", false},
+		dragoman.StopError: {"error", false}, dragoman.StopCancelled: {"error", false}, dragoman.StopMalformedCall: {"error", false}, dragoman.StopPause: {"stop", false}, dragoman.StopUnknown: {"stop", false},
+	} {
+		resp := &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText("x")}, Stop: dragoman.Stop{Reason: reason, Native: "their_word"}, Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}}
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, string(enc.Body), `"finish_reason":"`+want.word+`"`)
+		out, rep := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}, &dragoman.ResponseEnd{Stop: resp.Stop, Response: dragoman.Response{Origin: resp.Origin}}})
+		has(t, out, `"finish_reason":"`+want.word+`"`)
+		for _, r := range []dragoman.Report{enc.Report, rep} {
+			if want.exact {
+				lossless(t, r)
+			} else {
+				lost(t, r, dragoman.Lowered, "stop reason")
+			}
+		}
+	}
+}
+
+func TestIdentity_AnEditedResponseKeepsTheMessageItDidNotTouch(t *testing.T) {
+	resp, _ := decodeResponse(t, oddResponse)
+	resp.ServiceTier = "edited"
+	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(enc.Body), `{"annotations":[],"content":"h\u00e9","refusal":null,"role":"assistant"}`)
+	resp.Output[0].Parts = []dragoman.Part{text("redacted")}
+	enc, err = codec.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasNot(t, string(enc.Body), "u00e9")
+	has(t, string(enc.Body), `"redacted"`)
+}
+
+func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirst(t *testing.T) {
+	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
+		`{"index":0,"id":"a","function":{"name":"wrong","arguments":"{"}}`, `{"index":0,"id":"a","function":{"name":"right","arguments":"}"}}`,
+	)...)))
+	sameCalls(t, got, call("a", "right", "{}"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-func TestC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T) {
+func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T) {
 	ab := []dragoman.ToolCall{call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`)}
 	for _, tc := range []struct {
 		name   string
@@ -100,7 +100,7 @@ func TestC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T) {
 	}
 }
 
-func TestC1_SeveralCallsInOneDeltaAreSeveralCalls(t *testing.T) {
+func TestQuirkC1_SeveralCallsInOneDeltaAreSeveralCalls(t *testing.T) {
 	for name, d := range map[string]string{
 		"with index and id": `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}]}`,
 		"with nothing":      `{"tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{}"}}]}`,
@@ -116,7 +116,7 @@ func TestC1_SeveralCallsInOneDeltaAreSeveralCalls(t *testing.T) {
 	}
 }
 
-func TestC2_WithoutIDsASecondNameAfterCompleteArgumentsIsASecondCall(t *testing.T) {
+func TestQuirkC2_WithoutIDsASecondNameAfterCompleteArgumentsIsASecondCall(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"function":{"name":"f","arguments":"{\"a\":{"}}`, `{"index":0,"function":{"arguments":"}}"}}`,
 		`{"index":0,"function":{"name":"f","arguments":"{\"b\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
@@ -127,7 +127,7 @@ func TestC2_WithoutIDsASecondNameAfterCompleteArgumentsIsASecondCall(t *testing.
 	}
 }
 
-func TestC4_TooManyCallsAreAnErrorAndTheFirstOnesAreKept(t *testing.T) {
+func TestQuirkC4_TooManyCallsAreAnErrorAndTheFirstOnesAreKept(t *testing.T) {
 	var ds []string
 	for i := range 2000 {
 		ds = append(ds, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i, i))
@@ -144,7 +144,7 @@ func TestC4_TooManyCallsAreAnErrorAndTheFirstOnesAreKept(t *testing.T) {
 	}
 }
 
-func TestC8_NullishStructureIsNothing(t *testing.T) {
+func TestQuirkC8_NullishStructureIsNothing(t *testing.T) {
 	resp := streamed(t, sse(
 		`{"id":"","created":0,"model":"","choices":null}`, `{"choices":[]}`, `{"choices":[null]}`, `{"choices":[{"index":0,"delta":null}]}`,
 		`{"choices":[{"index":0,"delta":{"role":"","content":null,"tool_calls":null,"refusal":null,"function_call":null,"reasoning":null}}],"usage":null,"error":null}`,
@@ -156,7 +156,7 @@ func TestC8_NullishStructureIsNothing(t *testing.T) {
 	}
 }
 
-func TestC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
+func TestQuirkC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
 	d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":0,"function":{"arguments":" "}}`, `{"index":0,"function":{"arguments":"\n"}}`,
 	)...))
@@ -170,7 +170,7 @@ func TestC10_ACallEndsWithTheStreamAndNotBecauseItParses(t *testing.T) {
 	}
 }
 
-func TestC12_FinishOddities(t *testing.T) {
+func TestQuirkC12_FinishOddities(t *testing.T) {
 	t.Run("an empty finish reason is none", func(t *testing.T) {
 		resp := streamed(t, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":""}]}`, `{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`, "[DONE]"))
 		if resp.Text() != "ab" || resp.Stop.Native != "stop" {
@@ -203,7 +203,7 @@ func TestC12_FinishOddities(t *testing.T) {
 	})
 }
 
-func TestC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.T) {
+func TestQuirkC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty":                        "",
 		"comments only":                ": ping\n\n",
@@ -233,7 +233,7 @@ func TestC13_AStreamWithoutItsEndIsIncompleteAndNothingOfItRuns(t *testing.T) {
 	}
 }
 
-func TestC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
+func TestQuirkC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		event string
 		class dragoman.ErrorClass
@@ -275,7 +275,7 @@ func TestC14_AnErrorInsideAStreamEndsIt(t *testing.T) {
 	problem(t, calls(resp)[0], dragoman.ProblemStopped)
 }
 
-func TestC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
+func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
 	two := []string{
 		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"tool_calls":[{"index":1,"id":"b","function":{"name":"g","arguments":"{\"a\":1}"}}]}`,
@@ -291,7 +291,7 @@ func TestC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
 	}
 }
 
-func TestC35_AccumulationIsLinear(t *testing.T) {
+func TestQuirkC35_AccumulationIsLinear(t *testing.T) {
 	// Not a benchmark: the number of events and the text, whatever the fragments.
 	var ds []string
 	for range 5000 {
@@ -305,7 +305,7 @@ func TestC35_AccumulationIsLinear(t *testing.T) {
 	}
 }
 
-func TestC36_ChoicesAreKeptApart(t *testing.T) {
+func TestQuirkC36_ChoicesAreKeptApart(t *testing.T) {
 	for name, chunks := range map[string][]string{
 		"index first": {
 			`{"id":"r","choices":[{"index":1,"delta":{"content":"B"}}]}`, `{"choices":[{"index":0,"delta":{"content":"A"}},{"index":1,"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}]}}]}`,
@@ -332,7 +332,7 @@ func TestC36_ChoicesAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
+func TestQuirkC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
 	for name, d := range map[string]string{
 		"text first":  `{"content":"say","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
 		"calls first": `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}],"content":"say"}`,
@@ -347,7 +347,7 @@ func TestC38_TextAndCallsOfOneDeltaAreBothTakenTextFirst(t *testing.T) {
 	}
 }
 
-func TestC39_ReasoningOfADeltaComesBeforeItsText(t *testing.T) {
+func TestQuirkC39_ReasoningOfADeltaComesBeforeItsText(t *testing.T) {
 	for name, ds := range map[string][]string{
 		"reasoning first": {`{"reasoning_content":"think"}`, `{"reasoning_content":"ing","content":"sa"}`, `{"content":"y"}`},
 		"text first":      {`{"reasoning_content":"think"}`, `{"content":"sa","reasoning_content":"ing"}`, `{"content":"y"}`},
@@ -362,7 +362,7 @@ func TestC39_ReasoningOfADeltaComesBeforeItsText(t *testing.T) {
 	}
 }
 
-func TestC15_CommentsAreForwardedAndMeanNothing(t *testing.T) {
+func TestQuirkC15_CommentsAreForwardedAndMeanNothing(t *testing.T) {
 	body := ": OPENROUTER PROCESSING\n\n" + sse(deltas(`{"content":"a"}`)...) + ":ping\n" + sse(finish(`"stop"`), "[DONE]")
 	d := decodeStream(t, dialect.DecodeOptions{}, body)
 	if d.feed != nil || d.resp.Text() != "a" {
@@ -374,7 +374,7 @@ func TestC15_CommentsAreForwardedAndMeanNothing(t *testing.T) {
 	}
 }
 
-func TestB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
+func TestQuirkB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
 	for _, id := range []string{``, `"id":"",`, `"id":null,`, `"id":7,`} {
 		body := stream(`"tool_calls"`, `{"tool_calls":[{"index":0,`+id+`"function":{"name":"f","arguments":"{}"}},{"index":1,`+id+`"function":{"name":"g","arguments":"{}"}}]}`)
 		a := decodeStream(t, dialect.DecodeOptions{Seed: "run1"}, body)
@@ -394,7 +394,7 @@ func TestB10_AMissingIDIsMadeFromSeedAndPlaceAndStable(t *testing.T) {
 	}
 }
 
-func TestB10_AnIDThatComesLateIsTheProviders(t *testing.T) {
+func TestQuirkB10_AnIDThatComesLateIsTheProviders(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"function":{"name":"f","arguments":"{"}}`, `{"index":0,"id":"real","function":{"arguments":"}"}}`,
 	)...)))
@@ -404,7 +404,7 @@ func TestB10_AnIDThatComesLateIsTheProviders(t *testing.T) {
 	}
 }
 
-func TestB11_AnExactRepetitionUnderTheSameIDRunsOnce(t *testing.T) {
+func TestQuirkB11_AnExactRepetitionUnderTheSameIDRunsOnce(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
 		`{"index":1,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":1,"function":{"arguments":":1}"}}`,
@@ -420,7 +420,7 @@ func TestB11_AnExactRepetitionUnderTheSameIDRunsOnce(t *testing.T) {
 	}
 }
 
-func TestB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) {
+func TestQuirkB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) {
 	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"","arguments":"{\"x\":1}"}}`, `{"index":1,"function":{"name":"","arguments":""}}`,
 	)...)))
@@ -430,7 +430,7 @@ func TestB24_ACallWithoutANameIsSurfacedAndAnEmptyShellIsNot(t *testing.T) {
 	problem(t, got[0], dragoman.ProblemNoName)
 }
 
-func TestB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) {
+func TestQuirkB9_ACallWithBrokenArgumentsIsSurfacedWithItsProblem(t *testing.T) {
 	for args, code := range map[string]dragoman.ProblemCode{
 		`{\"a\":`:              dragoman.ProblemInvalidJSON,
 		`{\"a\":1}{\"a\":2}`:   dragoman.ProblemInvalidJSON, // quirk B6

@@ -1,0 +1,257 @@
+package anthropic_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestNativeChunksAreForwardedByteForByte(t *testing.T) {
+	stream := ": hello\n\nevent: message_start\r\ndata: {\"type\":\"message_start\", \"message\":{\"id\":\"m\",\"model\":\"claude-opus-5-5\",\"content\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}   }\r\n\r\n" +
+		sseStream(`{"type":"ping"}
+		{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"claude-opus-5-5"}}
+		{"type":"content_block_stop","index":0}
+		{"type":"from_the_future"}
+		`+endLines("end_turn")) + ": bye\n\n"
+	evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := play(t, dialect.EncodeOptions{}, evs...); out != stream {
+		t.Errorf("%q", out)
+	}
+	want := strings.Replace(stream, `"model":"claude-opus-5-5"`, `"model":"public"`, 1)
+	if out, _ := play(t, dialect.EncodeOptions{Model: "public"}, evs...); out != want {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestABrokenNativeStreamEndsWithAnErrorAndClosesNoCall(t *testing.T) {
+	stream := sseStream(startLine + `
+		{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1"}}`)
+	for _, native := range []bool{true, false} {
+		evs, _ := drain(dialect.DecodeOptions{NoNative: !native}, []byte(stream))
+		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		if !strings.Contains(out, "event: error\n") || strings.Contains(out, "content_block_stop") || strings.Contains(out, "message_stop") {
+			t.Errorf("native %v: %s", native, out)
+		}
+	}
+	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x"}})
+	if err := checkWire([]byte(out)); err != nil || !strings.Contains(out, "event: error\n") {
+		t.Errorf("a stream without an end must end with an error: %v\n%s", err, out)
+	}
+}
+
+// everyBlock is a stream in the API's spelling, so that it satisfies checkWire
+// itself, with what comes in several deltas.
+var everyBlock = sseStream(startLine + `
+	{"type":"ping"}
+	{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+	{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"one, "}}
+	{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"two"}}
+	{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}
+	{"type":"content_block_stop","index":0}
+	{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"ZW5j"}}
+	{"type":"content_block_stop","index":1}
+	{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"","citations":[]}}
+	{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"type":"c","n":1}}}
+	{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"message_stop "}}
+	{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"\"type\":\"error\",\"error\":{}"}}
+	{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"type":"c","n":2}}}
+	{"type":"content_block_stop","index":2}
+	{"type":"content_block_start","index":3,"content_block":{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}}
+	{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"q\": "}}
+	{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"\"🙂\"}"}}
+	{"type":"content_block_stop","index":3}
+	{"type":"content_block_start","index":4,"content_block":{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}}
+	{"type":"content_block_stop","index":4}
+	{"type":"content_block_start","index":5,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}}
+	{"type":"content_block_delta","index":5,"delta":{"type":"input_json_delta","partial_json":"{\"a\": "}}
+	{"type":"content_block_delta","index":5,"delta":{"type":"input_json_delta","partial_json":"\"one\"}"}}
+	{"type":"content_block_stop","index":5}
+	{"type":"content_block_start","index":6,"content_block":{"type":"tool_use","id":"toolu_2","name":"g","input":{}}}
+	{"type":"content_block_stop","index":6}
+	{"type":"content_block_start","index":7,"content_block":{"type":"text","text":""}}
+	{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"one more"}}
+	{"type":"content_block_stop","index":7}
+	` + endLines("tool_use"))
+
+// blanked replaces the chunk at or before an event with an empty one, as who
+// changes the event must.
+func blanked(evs []dragoman.Event, at int) []dragoman.Event {
+	out := slices.Clone(evs)
+	for ; at >= 0; at-- {
+		if out[at].Type() == dragoman.EventChunk {
+			out[at] = &dragoman.Chunk{}
+			return out
+		}
+	}
+	return out
+}
+
+// without leaves out the events for which leave is true.
+func without(evs []dragoman.Event, leave func(dragoman.Event) bool) []dragoman.Event {
+	return slices.DeleteFunc(slices.Clone(evs), leave)
+}
+
+func isChunk(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk }
+
+// part is the part that an event is of, -1 for none.
+func partOf(ev dragoman.Event) int {
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		return ev.Index
+	case *dragoman.PartDelta:
+		return ev.Index
+	case *dragoman.PartEnd:
+		return ev.Index
+	default:
+		return -1
+	}
+}
+
+// redact changes the words "one" and "日" of one fragment, and the end of its
+// part with it; it is nil where there is nothing to change.
+func redact(evs []dragoman.Event, at int) []dragoman.Event {
+	d, ok := evs[at].(*dragoman.PartDelta)
+	if !ok {
+		return nil
+	}
+	text := strings.NewReplacer("one", "***", "日", "***", "1", "2").Replace(d.Text)
+	if text == d.Text {
+		return nil
+	}
+	out := slices.Clone(evs)
+	out[at] = &dragoman.PartDelta{Index: d.Index, Text: text}
+	whole := ""
+	for i, ev := range out {
+		switch ev := ev.(type) {
+		case *dragoman.PartDelta:
+			if ev.Index == d.Index {
+				whole += ev.Text
+			}
+		case *dragoman.PartEnd:
+			if ev.Index != d.Index {
+				continue
+			}
+			end := *ev
+			switch p := ev.Part.(type) {
+			case *dragoman.Text:
+				q := *p
+				q.Text, end.Part = whole, &q
+			case *dragoman.Reasoning:
+				q := *p
+				q.Text, end.Part = whole, &q
+			case *dragoman.ToolCall:
+				q := *p
+				q.Arguments, end.Part = whole, &q
+			}
+			out[i] = &end
+		}
+	}
+	return out
+}
+
+// faithful checks that events are written as a valid stream that says what they
+// say.
+func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
+	e := codec.NewStreamEncoder(dialect.EncodeOptions{})
+	var out []byte
+	var want, got dragoman.Collector
+	for _, ev := range evs {
+		want.Add(ev)
+		if out, err = e.Encode(out, ev); err != nil {
+			return rep, err
+		}
+	}
+	if out, err = e.Close(out); err != nil {
+		return rep, err
+	}
+	if err := checkWire(out); err != nil {
+		return rep, fmt.Errorf("%w\n%s", err, out)
+	}
+	back, err := drain(dialect.DecodeOptions{NoNative: true}, out)
+	if err != nil {
+		return rep, fmt.Errorf("%w\n%s", err, out)
+	}
+	for _, ev := range back {
+		got.Add(ev)
+	}
+	a, errA := want.Response()
+	b, errB := got.Response()
+	if diff := cmp.Diff(a, b, ignoreSidecars); diff != "" || (errA == nil) != (errB == nil) {
+		return rep, fmt.Errorf("%v, %v: %s\n%s", errA, errB, diff, out)
+	}
+	return e.Report(), nil
+}
+
+func TestAfterABlankedChunkTheStreamGoesOnFromItsEvents(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ev := range evs {
+		for from := range at + 1 { // native mode ends here or before
+			if !isChunk(evs[from]) && from < at {
+				continue
+			}
+			if rep, err := faithful(blanked(evs, from)); err != nil || len(rep.Losses) > 0 {
+				t.Fatalf("blanked at %d: %v %s", from, err, rep)
+			}
+			if changed := redact(evs, at); changed != nil {
+				if rep, err := faithful(blanked(changed, from)); err != nil || len(rep.Losses) > 0 {
+					t.Fatalf("blanked at %d, fragment %d changed: %v %s", from, at, err, rep)
+				}
+			}
+			switch ev := ev.(type) {
+			case *dragoman.PartStart:
+				rest := without(blanked(evs, from), func(e dragoman.Event) bool { return partOf(e) == ev.Index })
+				if _, err := faithful(rest); err != nil {
+					t.Fatalf("blanked at %d, part %d dropped: %v", from, ev.Index, err)
+				}
+			case *dragoman.ResponseEnd:
+				changed := blanked(evs, from)
+				end := *ev
+				end.Stop = dragoman.Stop{Reason: dragoman.StopPause}
+				changed[at] = &end
+				out, _ := play(t, dialect.EncodeOptions{}, changed...)
+				if err := checkWire([]byte(out)); err != nil {
+					t.Fatalf("blanked at %d: %v\n%s", from, err, out)
+				}
+				if got := collect(t, out).Stop; got.Reason != dragoman.StopPause || got.Native != "pause_turn" {
+					t.Errorf("blanked at %d: the stop is %+v\n%s", from, got, out)
+				}
+			}
+		}
+	}
+}
+
+func TestWhateverTheStreamItGoesOnAfterABlankedChunk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := codec.NewStreamEncoder(dialect.EncodeOptions{})
+		var stream []byte
+		for _, ev := range drawEvents(t) {
+			stream, _ = e.Encode(stream, ev)
+		}
+		stream, _ = e.Close(stream)
+		evs, err := drain(dialect.DecodeOptions{}, stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := rapid.IntRange(0, len(evs)-1).Draw(t, "at")
+		if changed := redact(evs, at); changed != nil {
+			evs = changed
+		}
+		if _, err := faithful(blanked(evs, at)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package interop_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// Convert a tool definition from one wire format to another, and see what it
+// cost.
+func ExampleRegistry_ConvertSchemas() {
+	tools := []dragoman.Native{{Format: dragoman.FormatResponsesCustom, JSON: json.RawMessage(
+		`{"type":"custom","name":"run_sql","description":"Run a query.","format":{"type":"grammar","syntax":"regex","definition":"SELECT .*"}}`)}}
+	out, report, err := interop.Default().ConvertSchemas(tools, dragoman.FormatAnthropicTool)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(out[0].JSON))
+	fmt.Println(report)
+	// Output:
+	// {"name":"run_sql","description":"Run a query.","input_schema":{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text. It must match this regex grammar:\nSELECT .*"}},"required":["input"],"additionalProperties":false}}
+	// lowered (warn) /0: freeform tool written as a function with one string argument "input"; its grammar is told in the description, not enforced
+}
+
+// A report is data. Who cannot afford a loss turns it into an error.
+func ExampleRegistry_ConvertCalls() {
+	calls := []dragoman.Native{{Format: dragoman.FormatChatFunctionCall, JSON: json.RawMessage(
+		`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"path\":\"/tmp\",\"path\":\"/\"}"}}`)}}
+	out, report, err := interop.Default().ConvertCalls(calls, dragoman.FormatAnthropicToolUse)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(out[0].JSON))
+	fmt.Println(report.Err(dragoman.Warn) != nil)
+	// Output:
+	// {"type":"tool_use","id":"call_1","name":"f","input":{}}
+	// true
+}
+
+// What a call on the wire means: the alias is reversed, the spelling of the
+// arguments kept.
+func ExampleRegistry_InspectCall() {
+	reg := interop.New(interop.Options{
+		Target: dragoman.Target{Dialect: dragoman.OpenAIChat},
+		Limits: dragoman.Limits{Name: dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}},
+		Tools:  []dragoman.ToolSpec{{Namespace: "crm", Name: "list"}},
+	})
+	c, _, err := reg.InspectCall(dragoman.Native{Format: dragoman.FormatChatFunctionCall, JSON: json.RawMessage(
+		`{"id":"call_1","type":"function","function":{"name":"crm__list","arguments":"{ \"n\": 9007199254740993 }"}}`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.QualifiedName(), c.Arguments)
+	// Output:
+	// crm.list { "n": 9007199254740993 }
+}
+
+// Tool plugins bring their own format; the registry shows who serves what.
+func ExampleRegistry_Listing() {
+	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{
+		{Source: "config", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},
+		{Source: "acme plugin", Schemas: []dragoman.SchemaAccessor{acmeAccessor{}}},
+	}})
+	for _, e := range reg.Listing()[:2] {
+		fmt.Println(e)
+	}
+	// Output:
+	// config: schema acme.tool
+	// acme plugin: schema acme.tool (shadowed by config)
+}
