@@ -13,9 +13,6 @@ import (
 // ErrorPrefix marks a failed result on wires that have no error flag.
 const ErrorPrefix = "ERROR: "
 
-// EnvelopeType is the type of an explicit provider-native result.
-const EnvelopeType = "provider_native_tool_result"
-
 // WriteResult writes a result in the target's format. Media that the target
 // cannot carry in a result is replaced by a note and returned, for the dialect
 // to place elsewhere (quirk D13).
@@ -36,6 +33,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 		}
 		return nil, err
 	}
+	res = unwrapEnvelope(res)
 	id := r.ids.alias(res.CallID)
 	if res.Envelope != nil && res.Envelope.Format != format {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)

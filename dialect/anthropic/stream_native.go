@@ -53,8 +53,11 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 	switch typ := string(ev.typ); {
 	case ev.failure, typ == "message_stop":
 		e.done = true
-	case typ == "message_start" && e.o.Model != "":
-		return withModel(raw, data, e.o.Model)
+	case typ == "message_start":
+		e.started = true
+		if e.o.Model != "" {
+			return withModel(raw, data, e.o.Model)
+		}
 	case typ == "content_block_start" && ev.opening != nil:
 		e.last = &outPart{block: index}
 		e.show(e.last)

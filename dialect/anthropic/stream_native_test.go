@@ -255,3 +255,216 @@ func TestWhateverTheStreamItGoesOnAfterABlankedChunk(t *testing.T) {
 		}
 	})
 }
+
+func TestAnyChunkThatIsNotOursEndsNativeModeForGood(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ev := range evs {
+		if !isChunk(ev) {
+			continue
+		}
+		want, _ := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		for _, c := range []*dragoman.Chunk{{Dialect: dragoman.Anthropic}, {Dialect: dragoman.OpenAIChat, Raw: []byte("data: {}\n\n")}} {
+			other := slices.Clone(evs)
+			other[at] = c
+			if out, _ := play(t, dialect.EncodeOptions{}, other...); out != want {
+				t.Fatalf("%+v at %d:\n%s", c, at, out)
+			}
+		}
+	}
+	bare, _ := play(t, dialect.EncodeOptions{}, without(evs, isChunk)...)
+	if out, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...); out != bare {
+		t.Errorf("Rebuild keeps chunks:\n%s", out)
+	}
+	// What was written from events is not continued by chunks.
+	first := slices.IndexFunc(evs, func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventResponseStart })
+	if out, _ := play(t, dialect.EncodeOptions{}, evs[first:]...); out != bare {
+		t.Errorf("chunks after events:\n%s", out)
+	}
+}
+
+func TestAnEndThatNoChunkToldIsWritten(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure := &dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "busy", Type: "overloaded_error"}}
+	for cut := range evs {
+		for what, ends := range map[string][]dragoman.Event{
+			"Close": nil, "StreamError": {failure}, "two errors": {failure, failure},
+			"ResponseEnd": {&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopLength}}, failure},
+		} {
+			out, _ := play(t, dialect.EncodeOptions{}, slices.Concat(evs[:cut], ends)...)
+			if err := checkWire([]byte(out)); err != nil {
+				t.Fatalf("%s after %d events: %v\n%s", what, cut, err, out)
+			}
+			if told := strings.Contains(out, `"busy"`); told != strings.Contains(what, "rror") && !strings.HasSuffix(out, stopLine+"\n\n") {
+				t.Fatalf("%s after %d events: %s", what, cut, out)
+			}
+		}
+	}
+	for _, end := range []dragoman.Event{failure, &dragoman.ResponseEnd{}} {
+		if out, _ := play(t, dialect.EncodeOptions{}, append(slices.Clone(evs), end)...); out != everyBlock {
+			t.Errorf("a second end was written:\n%s", out)
+		}
+	}
+	// An error of the wire is not told twice, whatever its event is called.
+	for _, line := range []string{
+		`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, `{"error":{"message":"busy"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"},"error":"busy"}`,
+	} {
+		stream := sseStream(startLine + "\n" + line)
+		evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+		if out, _ := play(t, dialect.EncodeOptions{}, evs...); err != nil || out != stream {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// Servers that keep to no order are forwarded as they are, and their streams
+// still mean the same when they go on from events.
+func TestAStrangeNativeStreamIsContinued(t *testing.T) {
+	for what, lines := range map[string]string{
+		"blocks that overlap": startLine + `
+			{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+			{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
+			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}
+			{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}
+			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}
+			{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"1}"}}
+			{"type":"content_block_stop","index":1}
+			{"type":"content_block_stop","index":0}
+			` + endLines("tool_use"),
+		"nothing starts": `
+			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}
+			{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}
+			{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"c"}}
+			` + endLines("end_turn"),
+		"text at the start, types last": startLine + `
+			{"index":0,"content_block":{"type":"text","text":"a"},"type":"content_block_start"}
+			{"index":0,"delta":{"text":"b"},"type":"content_block_delta"}
+			{"index":0,"type":"content_block_stop"}
+			` + endLines("end_turn"),
+		"input at the start": startLine + `
+			{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}}
+			{"type":"content_block_stop","index":3}
+			` + endLines("tool_use"),
+		"the whole content in message_start": `{"type":"message_start","message":` +
+			answerOf("tool_use", `[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]`) + `}
+			` + stopLine,
+		"no block at all": startLine + "\n" + endLines("refusal"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			stream := sseStream(lines)
+			evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := collect(t, stream)
+			for at, ev := range evs {
+				if !isChunk(ev) {
+					continue
+				}
+				out, _ := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+				got := collect(t, out)
+				if want.Output == nil {
+					got.Output = nil // an empty answer still gets a block (quirk C20)
+				}
+				got.ID, got.Usage = want.ID, want.Usage // made up where none came
+				if diff := cmp.Diff(want, got, ignoreSidecars); diff != "" || strings.Count(out, `"message_stop"`) != 1 {
+					t.Errorf("blanked at %d: %s\n%s", at, diff, out)
+				}
+				if starts, stops := strings.Count(out, `"content_block_start"`), strings.Count(out, `"content_block_stop"`); starts > stops {
+					t.Errorf("blanked at %d: %d blocks start, %d stop\n%s", at, starts, stops, out)
+				}
+			}
+		})
+	}
+}
+
+func TestQuirkB11_ARepeatedCallInANativeStreamIsClosed(t *testing.T) {
+	call := func(index, args string) string {
+		return `{"type":"content_block_start","index":` + index + `,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}
+			{"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":"` + args + `"}}
+			{"type":"content_block_stop","index":` + index + `}
+			`
+	}
+	evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(startLine+"\n"+call("0", `{\"a\":1}`)+call("1", `{\"a\":2}`)+endLines("tool_use"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ev := range evs {
+		if !isChunk(ev) {
+			continue
+		}
+		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		if err := checkWire([]byte(out)); err != nil {
+			t.Errorf("blanked at %d: %v\n%s", at, err, out)
+		}
+		// Its part starts only at the end of the stream, when the native
+		// message_delta may have been written.
+		if strings.Count(out, `"message_delta"`) > strings.Count(out, "event: message_delta") {
+			has(t, rep, dragoman.Dropped, "/output/0/parts/1")
+		}
+	}
+}
+
+func TestAChangeThatComesTooLateIsReported(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, []byte(everyBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The block of a call is closed before its end is known (quirk C34).
+	for i, ev := range evs {
+		if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindToolCall {
+			changed := blanked(evs, i)
+			changed[i] = &dragoman.PartEnd{Index: end.Index, Part: call("toolu_1", "f", `{"a": "changed"}`)}
+			_, rep := play(t, dialect.EncodeOptions{}, changed...)
+			has(t, rep, dragoman.Dropped, fmt.Sprintf("/output/0/parts/%d", end.Index))
+		}
+	}
+	// Nobody but the API knows the deltas of a block of the future.
+	evs, err = drain(dialect.DecodeOptions{}, []byte(sseStream(startLine+`
+		{"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"sum"}}
+		{"type":"content_block_stop","index":0}
+		`+endLines("end_turn"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ev := range evs {
+		if c, ok := ev.(*dragoman.Chunk); ok && strings.Contains(string(c.Raw), "compaction_delta") {
+			out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+			has(t, rep, dragoman.Dropped, "/output/0/parts/0")
+			if err := checkWire([]byte(out)); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		}
+	}
+}
+
+func TestAFreeformCallThatANativeChunkBeganIsContinued(t *testing.T) {
+	req := ask(dragoman.UserText("a"))
+	req.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch"}}
+	_, sent := encode(t, req, dialect.EncodeOptions{})
+	evs, err := drain(dialect.DecodeOptions{Registry: sent.Registry}, []byte(sseStream(startLine+`
+		{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"patch","input":{}}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"input\":\"one "}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"two\"}"}}
+		{"type":"content_block_stop","index":0}
+		`+endLines("tool_use"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range evs {
+		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		if err := checkWire([]byte(out)); err != nil {
+			t.Fatalf("blanked at %d: %v\n%s", at, err, out)
+		}
+		if c := collect(t, out).ToolCalls(); len(c) != 1 || c[0].Arguments != `{"input":"one two"}` || rep.Err(dragoman.Warn) != nil {
+			t.Errorf("blanked at %d: %v\n%s", at, rep, out)
+		}
+	}
+}
