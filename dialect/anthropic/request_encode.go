@@ -20,6 +20,9 @@ import (
 // model; so is every tool that was not changed, and every message that was not
 // changed and need not be merged with its neighbours.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := req.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(req, limits, o)
 	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
@@ -32,7 +35,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
-	return dialect.Encoded{Body: e.w.Buf, Report: *rep, Registry: reg}, err
+	return wirekit.Encoded(name, &e.w, rep, reg, err)
 }
 
 type requestEncoder struct {

@@ -15,6 +15,9 @@ import (
 // the content of one; a response that came from this dialect and was not
 // changed is written byte for byte.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
@@ -54,7 +57,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
 	w.EndObject()
 	e.unsaidResponse(resp)
-	return dialect.Encoded{Body: w.Buf, Report: *rep, Registry: reg}, nil
+	return wirekit.Encoded(name, &w, rep, reg, nil)
 }
 
 // answerEncoder writes the pieces that a response and a stream share.

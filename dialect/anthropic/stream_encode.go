@@ -80,6 +80,9 @@ type outPart struct {
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
 
 func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
+	if err := dragoman.ValidateEvent(ev); err != nil {
+		return dst, err
+	}
 	if c, ok := ev.(*dragoman.Chunk); ok {
 		return e.chunk(dst, c), nil
 	}

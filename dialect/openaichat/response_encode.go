@@ -11,6 +11,9 @@ import (
 
 // EncodeResponse implements [dialect.Codec].
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(nil, limits, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
@@ -46,7 +49,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	extra.Write(w, resp.Extra, name, "")
 	w.EndObject()
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
-	return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+	return wirekit.Encoded(name, w, e.rep, reg, nil)
 }
 
 // hasError reports whether the answer itself tells of its error.

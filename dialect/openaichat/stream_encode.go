@@ -58,6 +58,9 @@ func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
 
 // Encode implements [dialect.StreamEncoder].
 func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
+	if err := dragoman.ValidateEvent(ev); err != nil {
+		return dst, err
+	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
 		e.native = ev.Dialect == name && !e.o.Rebuild

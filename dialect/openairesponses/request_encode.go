@@ -17,6 +17,9 @@ import (
 // dialect and was not changed is written byte for byte, with at most another
 // model; so is every item and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := req.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(req, limits, o)
 	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
@@ -37,7 +40,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	reg.LimitBreakpoints(wirekit.CountCacheHints(req))
 	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
-	return dialect.Encoded{Body: e.w.Buf, Report: *e.rep, Registry: reg}, err
+	return wirekit.Encoded(name, &e.w, e.rep, reg, err)
 }
 
 type requestEncoder struct {

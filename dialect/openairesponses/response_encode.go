@@ -14,6 +14,9 @@ import (
 // member that the official clients require, null where nothing is known: a
 // pure codec cannot echo a request it never saw.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
@@ -26,7 +29,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	var w jsonwire.Writer
 	e.writeResponse(&w, resp, id, items)
-	return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+	return wirekit.Encoded(name, &w, e.rep, reg, nil)
 }
 
 func (e *outputEncoder) responseID(resp *dragoman.Response) string {

@@ -80,6 +80,9 @@ func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
 
 // Encode implements [dialect.StreamEncoder].
 func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
+	if err := dragoman.ValidateEvent(ev); err != nil {
+		return dst, err
+	}
 	e.dst = dst
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:

@@ -1,6 +1,9 @@
 package jsonwire
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -8,11 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Writer appends JSON to Buf, which holds JSON and nothing else. It places commas by itself and never escapes
-// for HTML (quirk B33). The zero value is ready; calls must nest properly.
+// Writer appends JSON to Buf, which holds JSON and nothing else. It places
+// commas by itself and never escapes for HTML (quirk B33). The zero value is
+// ready; calls must nest properly. Whatever it is given, Buf stays JSON.
 type Writer struct {
 	Buf []byte
+	err error
 }
+
+// ErrNotJSON says that a value given as raw JSON is none.
+var ErrNotJSON = errors.New("not a JSON value")
+
+// Err returns the first value given to Raw that was not JSON, with the member
+// it was meant for. A null was written in its place.
+func (w *Writer) Err() error { return w.err }
 
 // sep writes a comma where one belongs. The last byte tells: no value ends in
 // an opening bracket, a colon or a comma.
@@ -96,8 +108,29 @@ func appendQuote(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// Raw writes a JSON value as it is; the caller vouches that it is one.
+// Raw writes a JSON value as it is. A value that is not exactly one is an
+// error: it could say more than its place allows.
 func (w *Writer) Raw(v []byte) {
+	if !jsontext.Value(v).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		if w.err == nil {
+			w.err = fmt.Errorf("%w: %.60q%s", ErrNotJSON, v, w.member())
+		}
+		v = []byte("null")
+	}
+	w.Known(v)
+}
+
+// member names the member that a value is being written for.
+func (w *Writer) member() string {
+	name, ok := bytes.CutSuffix(w.Buf, []byte(`":`))
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" for %q", name[bytes.LastIndexByte(name, '"')+1:])
+}
+
+// Known writes a value that was read or checked before.
+func (w *Writer) Known(v []byte) {
 	w.sep()
 	w.Buf = append(w.Buf, v...)
 }
@@ -115,7 +148,7 @@ func (w *Writer) Bool(v bool) {
 }
 
 // Null writes null.
-func (w *Writer) Null() { w.Raw([]byte("null")) }
+func (w *Writer) Null() { w.Known([]byte("null")) }
 
 // StringField, IntField, BoolField, RawField and NullField write one member.
 func (w *Writer) StringField(name, v string)     { w.Key(name); w.String(v) }

@@ -194,8 +194,9 @@ func (p *Parser) dispatchFrom(start, end int, emit func(Event) error) error {
 	return emit(ev)
 }
 
-// Append appends one event to dst. Data must not hold a CR or LF, which JSON
-// never does; an empty name is left out.
+// Append appends one event to dst; an empty name is left out. Data is JSON: a
+// line end in it can only be white space between its tokens and is written as
+// a blank, so that nothing in it can begin a line of its own.
 func Append(dst []byte, name string, data []byte) []byte {
 	if name != "" {
 		dst = append(dst, "event: "...)
@@ -203,6 +204,12 @@ func Append(dst []byte, name string, data []byte) []byte {
 		dst = append(dst, '\n')
 	}
 	dst = append(dst, "data: "...)
+	start := len(dst)
 	dst = append(dst, data...)
+	for i, c := range dst[start:] {
+		if c == '\n' || c == '\r' {
+			dst[start+i] = ' '
+		}
+	}
 	return append(dst, '\n', '\n')
 }

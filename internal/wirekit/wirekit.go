@@ -94,6 +94,19 @@ func Origin(d dragoman.Dialect, o dialect.DecodeOptions) *dragoman.Origin {
 	return &origin
 }
 
+// Encoded is what an encoder returns: a body only when it is whole, the report
+// in any case.
+func Encoded(d dragoman.Dialect, w *jsonwire.Writer, rep *dragoman.Report, reg *interop.Registry, err error) (dialect.Encoded, error) {
+	out := dialect.Encoded{Report: *rep, Registry: reg}
+	if err == nil && w.Err() != nil {
+		err = fmt.Errorf("%s: %w: %w", d, dragoman.ErrInvalid, w.Err())
+	}
+	if err == nil {
+		out.Body = w.Buf
+	}
+	return out, err
+}
+
 // ReplayRequest returns the native body of a request that was not changed
 // since it was decoded from dialect d, with at most another model in it.
 func ReplayRequest(req *dragoman.Request, d dragoman.Dialect, o dialect.EncodeOptions) ([]byte, bool) {

@@ -1,0 +1,122 @@
+package dragoman
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrInvalid says that a canonical value was built in a way that no wire could
+// express: a nil part, a number that is none.
+var ErrInvalid = errors.New("dragoman: invalid value")
+
+// Validate reports what makes a request impossible to encode, each with its
+// place. Encoders call it; a request that a decoder returned always passes.
+func (r *Request) Validate() error {
+	var v validator
+	v.parts("/instructions", r.Instructions)
+	v.messages("/messages", r.Messages)
+	for i := range r.Tools {
+		if t := &r.Tools[i]; t.Kind == ToolHosted && t.Source == nil {
+			v.bad(fmt.Sprintf("/tools/%d", i), "a hosted tool needs its Source")
+		}
+	}
+	v.number("/sampling/temperature", r.Sampling.Temperature)
+	v.number("/sampling/top_p", r.Sampling.TopP)
+	v.number("/sampling/frequency_penalty", r.Sampling.FrequencyPenalty)
+	v.number("/sampling/presence_penalty", r.Sampling.PresencePenalty)
+	return errors.Join(v.errs...)
+}
+
+// Validate reports what makes a response impossible to encode.
+func (r *Response) Validate() error {
+	var v validator
+	v.messages("/output", r.Output)
+	for i := range r.Alternatives {
+		v.messages(fmt.Sprintf("/alternatives/%d/output", i), r.Alternatives[i].Output)
+	}
+	return errors.Join(v.errs...)
+}
+
+// ValidateEvent reports what makes an event impossible to encode.
+func ValidateEvent(ev Event) error {
+	var v validator
+	switch ev := ev.(type) {
+	case nil:
+		v.bad("", "a nil event")
+	case *PartStart:
+		v.part("/part", ev.Part)
+	case *PartEnd:
+		v.part("/part", ev.Part)
+	}
+	return errors.Join(v.errs...)
+}
+
+type validator struct{ errs []error }
+
+func (v *validator) bad(path, reason string) {
+	v.errs = append(v.errs, fmt.Errorf("%w: at %s: %s", ErrInvalid, path, reason))
+}
+
+func (v *validator) messages(path string, ms []Message) {
+	for i := range ms {
+		for j, p := range ms[i].Parts {
+			if isNilPart(p) || p.Kind() == KindToolResult {
+				v.part(fmt.Sprintf("%s/%d/parts/%d", path, i, j), p)
+			}
+		}
+	}
+}
+
+func (v *validator) parts(path string, ps []Part) {
+	for i, p := range ps {
+		if isNilPart(p) {
+			v.bad(fmt.Sprintf("%s/%d", path, i), "a nil part")
+		}
+	}
+}
+
+func (v *validator) part(path string, p Part) {
+	if isNilPart(p) {
+		v.bad(path, "a nil part")
+	} else if res, ok := p.(*ToolResult); ok {
+		v.parts(path+"/content", res.Content)
+	}
+}
+
+func (v *validator) number(path string, n *Number) {
+	if n == nil {
+		return
+	}
+	if raw := jsontext.Value(*n); !raw.IsValid() || raw.Kind() != '0' {
+		v.bad(path, fmt.Sprintf("%.40q is not a number", string(*n)))
+	}
+}
+
+// isNilPart reports whether a part is nil, in either of the ways an interface
+// can be.
+func isNilPart(p Part) bool {
+	switch p := p.(type) {
+	case nil:
+		return true
+	case *Text:
+		return p == nil
+	case *Reasoning:
+		return p == nil
+	case *Media:
+		return p == nil
+	case *ToolCall:
+		return p == nil
+	case *ToolResult:
+		return p == nil
+	case *Refusal:
+		return p == nil
+	case *Data:
+		return p == nil
+	case *Opaque:
+		return p == nil
+	default:
+		return false
+	}
+}
