@@ -10,8 +10,6 @@ var (
 	// ErrIncompleteStream says that a stream ended without its terminal
 	// marker. What had arrived was delivered; a retry may succeed.
 	ErrIncompleteStream = errors.New("dragoman: stream ended before its terminal event")
-	// ErrUnsettledCalls says that a conversation holds calls without a result.
-	ErrUnsettledCalls = errors.New("dragoman: conversation has calls without a result")
 	// ErrTooLarge says that input exceeds a bound.
 	ErrTooLarge = errors.New("dragoman: input exceeds a size limit")
 	// ErrUnsupported says that the target has no way to express something that
@@ -46,18 +44,6 @@ func (e *DecodeError) Error() string {
 }
 
 func (e *DecodeError) Unwrap() error { return e.Err }
-
-// UnsettledError names the calls that have no result.
-type UnsettledError struct {
-	CallIDs []string
-}
-
-func (e *UnsettledError) Error() string {
-	return fmt.Sprintf("%v: %q; add a result for each, or remove the calls", ErrUnsettledCalls, e.CallIDs)
-}
-
-// Is reports ErrUnsettledCalls.
-func (e *UnsettledError) Is(target error) bool { return target == ErrUnsettledCalls }
 
 // ErrorClass says what kind of failure an API error is, in our words.
 type ErrorClass string

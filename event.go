@@ -54,6 +54,8 @@ type PartStart struct {
 type PartDelta struct {
 	Choice int
 	Index  int
+	// Kind is that of the part, so that who shows text need not remember starts.
+	Kind PartKind
 	// Text is appended to what the part's kind grows: text, thinking, refusal,
 	// arguments.
 	Text string

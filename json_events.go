@@ -44,6 +44,7 @@ func storeEvent(ev Event, out *storer) {
 	case *PartDelta:
 		out.num("choice", int64(ev.Choice))
 		out.num("index", int64(ev.Index))
+		out.str("kind", string(ev.Kind))
 		out.str("text", ev.Text)
 		out.num("summary", int64(ev.Summary))
 	case *PartEnd:
@@ -92,6 +93,7 @@ type anyEvent struct {
 	message  int
 	part     Part
 	header   *Message
+	kind     PartKind
 	text     string
 	summary  int
 	stop     Stop
@@ -113,7 +115,7 @@ func loadEvent(r *jsonwire.Reader) Event {
 	case EventPartStart:
 		return &PartStart{Choice: a.choice, Index: a.index, Message: a.message, Part: a.part, Header: a.header}
 	case EventPartDelta:
-		return &PartDelta{Choice: a.choice, Index: a.index, Text: a.text, Summary: a.summary}
+		return &PartDelta{Choice: a.choice, Index: a.index, Kind: a.kind, Text: a.text, Summary: a.summary}
 	case EventPartEnd:
 		return &PartEnd{Choice: a.choice, Index: a.index, Part: a.part, Header: a.header}
 	case EventResponseEnd:
@@ -151,6 +153,8 @@ func loadAnyEvent(r *jsonwire.Reader) (a anyEvent) {
 			}
 		case "header":
 			a.header = loadOpt(r, loadMessage)
+		case "kind":
+			a.kind = PartKind(r.String())
 		case "text":
 			a.text = r.String()
 		case "summary":

@@ -317,7 +317,7 @@ var sentinels = []struct {
 	err  error
 }{
 	{"incomplete_stream", ErrIncompleteStream},
-	{"unsettled_calls", ErrUnsettledCalls},
+	{"invalid", ErrInvalid},
 	{"too_large", ErrTooLarge},
 	{"unsupported", ErrUnsupported},
 	{"version", ErrVersion},

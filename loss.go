@@ -72,7 +72,9 @@ func (s *Severity) UnmarshalText(b []byte) error {
 type Loss struct {
 	Kind     LossKind `json:"kind"`
 	Severity Severity `json:"severity"`
-	// Path is a JSON pointer into the source of the conversion.
+	// Path is a JSON pointer. Of a decoder it leads into the wire body; of an
+	// encoder into the stored JSON of the canonical value, where a member that is
+	// not modelled stands under its native name.
 	Path string `json:"path"`
 	// Detail says what happened, in a few words.
 	Detail string `json:"detail"`

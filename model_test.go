@@ -275,14 +275,10 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 		"openai.responses stream: cut":                                  &dragoman.DecodeError{Dialect: dragoman.OpenAIResponses, What: "stream", Offset: -1, Err: errors.New("cut")},
 		"529 overloaded_error: busy":                                    &dragoman.APIError{Status: 529, Type: "overloaded_error", Message: "busy"},
 		"rate_limit":                                                    &dragoman.APIError{Class: dragoman.ErrorRateLimit},
-		`dragoman: conversation has calls without a result: ["a" "b"]; add a result for each, or remove the calls`: &dragoman.UnsettledError{CallIDs: []string{"a", "b"}},
 	} {
 		if err.Error() != want {
 			t.Errorf("%T reads %q, want %q", err, err, want)
 		}
-	}
-	if !errors.Is(fmt.Errorf("encoding: %w", &dragoman.UnsettledError{}), dragoman.ErrUnsettledCalls) {
-		t.Error("an UnsettledError is not ErrUnsettledCalls")
 	}
 	cause := errors.New("cause")
 	if !errors.Is(&dragoman.DecodeError{Err: cause}, cause) || !errors.Is(&dragoman.APIError{Err: cause}, cause) {

@@ -31,7 +31,9 @@ type Request struct {
 	ServiceTier string
 	// Verbosity is "low", "medium" or "high"; empty means the default.
 	Verbosity string
-	// Store asks the provider to keep the response; nil means its default.
+	// Store asks the provider to keep the response; nil means its default where
+	// the request came from, and false where it did not: a provider that keeps
+	// responses by default must be told.
 	Store *bool
 	// PreviousResponseID continues a conversation the provider stores.
 	PreviousResponseID string

@@ -74,7 +74,10 @@ type Strictness string
 // what optional means, so nobody gets it without asking.
 const (
 	StrictOff Strictness = ""
-	StrictOn  Strictness = "on"
+	// StrictOn asks for it. Targets that know no optional arguments then send
+	// null for an absent one; schema.OmitNulls takes it out again before the
+	// arguments are validated.
+	StrictOn Strictness = "on"
 	// StrictAuto turns the flag on only where the schema satisfies the
 	// target's strict subset as it is written.
 	StrictAuto Strictness = "auto"

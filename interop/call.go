@@ -146,10 +146,13 @@ func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragom
 		obj, _ := c.Object()
 		return string(obj)
 	}
-	if r.answer && (c.Problem != nil || c.Arguments != "") {
+	p := c.Problem
+	// A client cannot run what it cannot parse, so broken arguments pass in an
+	// answer; ambiguous ones it would run, each client with another value.
+	ambiguous := p != nil && p.Code == dragoman.ProblemDuplicateKey
+	if r.answer && !ambiguous && (p != nil || c.Arguments != "") {
 		return c.Arguments
 	}
-	p := c.Problem
 	// As Object does, a verdict that the text is bad is believed.
 	if p == nil || p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemDuplicateKey {
 		p = dragoman.CheckArguments(c.Arguments)

@@ -4,6 +4,7 @@
 //
 //	params, err := schema.For[City]()                               // from a Go type
 //	v, err := schema.Compile(params)                                // once per tool
+//	args = schema.OmitNulls(params, args)                           // where the tool was sent strict
 //	err = v.Validate(args)                                          // all violations at once
 //	wire, losses, err := schema.Lower(params, schema.OpenAIStrict()) // per target
 //

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/benchdata"
 )
 
 // callStream is one call whose arguments come in fragments of eight bytes.
@@ -50,26 +51,7 @@ func BenchmarkStreamDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkStreamForward writes a stream from its own chunks.
-func BenchmarkStreamForward(b *testing.B) {
-	body := callStream(2000)
-	evs, err := drain(dialect.DecodeOptions{}, body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	out := make([]byte, 0, len(body))
-	for b.Loop() {
-		e := codec.NewStreamEncoder(dialect.EncodeOptions{})
-		out = out[:0]
-		for _, ev := range evs {
-			if out, err = e.Encode(out, ev); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
+func BenchmarkCodec(b *testing.B) { benchdata.Codec(b, codec) }
 
 func BenchmarkEncodeRequest(b *testing.B) {
 	req := ask()

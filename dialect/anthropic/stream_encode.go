@@ -40,7 +40,7 @@ type streamEncoder struct {
 	w     jsonwire.Writer // the data of one event
 	parts map[int]*outPart
 	// queue holds the parts that are not wholly written, in order of start;
-	// only the first may have an open block.
+	// only the first may have an open block that we opened.
 	queue []*outPart
 	// next is the index of the next block.
 	next int
@@ -263,12 +263,12 @@ func (e *streamEncoder) advance(dst []byte, all bool) ([]byte, error) {
 // object around freeform input, and an opaque block, are known at the end.
 func (p *outPart) grows() bool {
 	switch part := p.skeleton.(type) {
+	case *dragoman.Text, *dragoman.Refusal, *dragoman.Reasoning:
+		return true
 	case *dragoman.ToolCall:
 		return part.Payload == dragoman.PayloadObject
-	case nil, *dragoman.Opaque:
-		return false
 	default:
-		return true
+		return false
 	}
 }
 

@@ -16,6 +16,9 @@ func (e *streamEncoder) finish(dst []byte, p *outPart) ([]byte, error) {
 	if final == nil {
 		final = unfinished(p)
 	}
+	if k := p.skeleton.Kind(); p.block >= 0 && !p.grows() && k != dragoman.KindOpaque && k != dragoman.KindToolCall {
+		return e.blockStop(dst, p), nil // a native chunk brought it whole
+	}
 	switch part := final.(type) {
 	case *dragoman.Text:
 		return e.finishText(dst, p, part)

@@ -36,7 +36,7 @@ func TestUnknownMembersCostLinearTime(t *testing.T) {
 		"one delta of a text": {start(`{"type":"text","text":""}`) +
 			`{"type":"content_block_delta","index":0,"delta":{"type":"d"` + inOne.String() + "}}\n" + stop + endLines("end_turn"), many},
 		"deltas of an unknown block":            {start(`{"type":"poem"`+inOne.String()+`}`) + deltas.String() + stop + endLines("end_turn"), 0},
-		"as many as are kept, of a large block": {start(`{"type":"poem","x":"`+strings.Repeat("x", 1<<20)+`"}`) + large.String() + stop + endLines("end_turn"), 0},
+		"as many as are kept, of a large block": {start(`{"type":"poem","x":"`+strings.Repeat("x", 8<<20)+`"}`) + large.String() + stop + endLines("end_turn"), 0},
 		"message_delta": {start(`{"type":"text","text":"x"}`) + stop +
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"` + nulls.String() + inOne.String() + nulls.String() + `},"usage":{"output_tokens":1}}` + "\n" +
 			strings.Repeat(`{"type":"message_delta","delta":{"stop_details":{}}}`+"\n", 1000) + stopLine, 0},

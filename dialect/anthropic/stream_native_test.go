@@ -104,7 +104,7 @@ func without(evs []dragoman.Event, leave func(dragoman.Event) bool) []dragoman.E
 
 func isChunk(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk }
 
-// part is the part that an event is of, -1 for none.
+// partOf is the index of the part that an event is of, -1 for none.
 func partOf(ev dragoman.Event) int {
 	switch ev := ev.(type) {
 	case *dragoman.PartStart:
@@ -130,7 +130,8 @@ func redact(evs []dragoman.Event, at int) []dragoman.Event {
 		return nil
 	}
 	out := slices.Clone(evs)
-	out[at] = &dragoman.PartDelta{Index: d.Index, Text: text}
+	changed := *d
+	changed.Text, out[at] = text, &changed
 	whole := ""
 	for i, ev := range out {
 		switch ev := ev.(type) {
@@ -381,6 +382,30 @@ func TestAStrangeNativeStreamIsContinued(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestABlockThatANativeChunkBroughtWholeIsOnlyClosed(t *testing.T) {
+	for _, block := range []string{
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`,
+		`{"type":"tool_result","tool_use_id":"t1","content":"x"}`, `{"type":"redacted_thinking","data":"x"}`, `{"type":"poem","verse":"x"}`, `null`,
+	} {
+		stream := sseStream(startLine + `
+			{"type":"content_block_start","index":0,"content_block":` + block + `}
+			{"type":"content_block_stop","index":0}
+			` + endLines("end_turn"))
+		evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := slices.IndexFunc(evs, func(ev dragoman.Event) bool {
+			c, ok := ev.(*dragoman.Chunk)
+			return ok && strings.Contains(string(c.Raw), "content_block_stop")
+		})
+		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, stop)...)
+		if diff := cmp.Diff(collect(t, stream), collect(t, out), ignoreSidecars); diff != "" || len(rep.Losses) > 0 || strings.Count(out, "event: content_block_") != 2 {
+			t.Errorf("%s: %s %s\n%s", block, diff, rep, out)
+		}
 	}
 }
 

@@ -30,12 +30,14 @@ type streamEncoder struct {
 	head   dragoman.Response
 	tail   *dragoman.Response // what the last chunk tells of the whole
 	native bool               // the events at hand were already written as a chunk
-	parts  map[[2]int]*sentPart
-	calls  map[int]int  // calls begun, by choice
-	spoke  map[int]bool // choices that had their role
-	said   map[int]bool // choices that had text
-	closed bool
-	done   bool // the terminal marker was written
+	// rebuild: no later chunk is written as it is.
+	rebuild bool
+	parts   map[[2]int]*sentPart
+	calls   map[int]int  // calls begun, by choice
+	spoke   map[int]bool // choices that had their role
+	said    map[int]bool // choices that had text
+	closed  bool
+	done    bool // the terminal marker was written
 }
 
 // sentPart is what the client was told of a part.
@@ -63,7 +65,9 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
-		e.native = ev.Dialect == name && !e.o.Rebuild
+		// One chunk that is not ours ends native mode for good.
+		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0
+		e.native = !e.rebuild
 		if !e.native {
 			return dst, nil
 		}

@@ -35,8 +35,9 @@ type streamDecoder struct {
 	emit   func(dragoman.Event) error
 	parts  stream.Parts
 
-	began bool // ResponseStart was emitted
-	ended bool // ResponseEnd or StreamError was emitted
+	began  bool // ResponseStart was emitted
+	ended  bool // ResponseEnd or StreamError was emitted
+	failed bool // what was fed is no such stream, or emit refused it
 	items []*streamItem
 	// byIndex finds items by output_index, the only key that is stable: some
 	// proxies make a new item_id for every event (wire reference 6.2).
@@ -65,7 +66,9 @@ type wireEvent struct {
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.use(emit)
-	return d.framing(d.parser.Feed(p, d.event))
+	err := d.framing(d.parser.Feed(p, d.event))
+	d.failed = d.failed || err != nil
+	return err
 }
 
 func (d *streamDecoder) use(emit func(dragoman.Event) error) {
@@ -86,11 +89,13 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.use(emit)
-	if err := d.framing(d.parser.Close(d.event)); err != nil {
-		return err
+	var bad error
+	if !d.failed { // else what had been fed beyond the error must not matter
+		bad = d.framing(d.parser.Close(d.event))
+		d.failed = bad != nil
 	}
 	if d.ended {
-		return nil
+		return bad
 	}
 	err := &dragoman.APIError{
 		Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream,
@@ -98,6 +103,9 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	}
 	if e := d.fail(err); e != nil {
 		return e
+	}
+	if bad != nil {
+		return bad
 	}
 	return wirekit.DecodeError(name, "stream", dragoman.ErrIncompleteStream)
 }

@@ -149,16 +149,16 @@ func (o Options) choice(t *rapid.T, choice int, output []dragoman.Message) []dra
 			streamed := []rune(grown(p))
 			for len(streamed) > 0 && rapid.Bool().Draw(t, "more") {
 				n := rapid.IntRange(1, len(streamed)).Draw(t, "fragment")
-				events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Text: string(streamed[:n])})
+				events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: string(streamed[:n])})
 				streamed = streamed[n:]
 			}
 			if len(streamed) > 0 {
-				events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Text: string(streamed)})
+				events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: string(streamed)})
 			}
 			if r, ok := p.(*dragoman.Reasoning); ok {
 				for i, s := range r.Summary {
 					if s != "" {
-						events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Text: s, Summary: i + 1})
+						events = append(events, &dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: s, Summary: i + 1})
 					}
 				}
 			}

@@ -76,7 +76,7 @@ func (p *Part) Append(text string) {
 		return
 	}
 	p.Text = grow(p.Text, text)
-	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text})
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text})
 }
 
 // Hold adds a fragment without an event, for text that means something else on
@@ -108,7 +108,7 @@ func (p *Part) AppendSummary(n int, text string) {
 		p.owner.sums++
 	}
 	p.Summary[n] = grow(p.Summary[n], text)
-	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Text: text, Summary: n + 1})
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
 }
 
 // Ended reports whether the part was closed.

@@ -1,0 +1,78 @@
+package dragoman_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
+	text := &dragoman.Text{Text: "x"}
+	hot := dragoman.Number("hot")
+	more := dragoman.Number(`1,"model":"other"`)
+	cases := []struct {
+		name string
+		req  dragoman.Request
+		want string
+	}{
+		{"a nil part", dragoman.Request{Messages: []dragoman.Message{{Parts: []dragoman.Part{text, nil}}}}, "/messages/0/parts/1"},
+		{"a nil pointer in a part", dragoman.Request{Instructions: []dragoman.Part{(*dragoman.Media)(nil)}}, "/instructions/0"},
+		{
+			"a nil part inside a result", dragoman.Request{Messages: []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{Content: []dragoman.Part{nil}})}},
+			"/messages/0/parts/0/content/0",
+		},
+		{"a hosted tool without a source", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f"}, {Kind: dragoman.ToolHosted}}}, "/tools/1"},
+		{"a number that is a word", dragoman.Request{Sampling: dragoman.Sampling{Temperature: &hot}}, "/sampling/temperature"},
+		{"a number that says more than its place allows", dragoman.Request{Sampling: dragoman.Sampling{TopP: &more}}, "/sampling/top_p"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.req.Validate()
+			if !errors.Is(err, dragoman.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want ErrInvalid at %s", err, c.want)
+			}
+		})
+	}
+	sound := dragoman.Request{
+		Messages: []dragoman.Message{dragoman.UserText("hi")},
+		Sampling: dragoman.Sampling{Temperature: dragoman.Num(0.2), TopP: dragoman.Num(1e-9)},
+	}
+	if err := sound.Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := dragoman.ValidateEvent(&dragoman.PartEnd{}); !errors.Is(err, dragoman.ErrInvalid) {
+		t.Errorf("an event with a nil part gives %v", err)
+	}
+	if err := dragoman.ValidateEvent(nil); !errors.Is(err, dragoman.ErrInvalid) {
+		t.Errorf("a nil event gives %v", err)
+	}
+	resp := dragoman.Response{Alternatives: []dragoman.Candidate{{Output: []dragoman.Message{{Parts: []dragoman.Part{nil}}}}}}
+	if err := resp.Validate(); !errors.Is(err, dragoman.ErrInvalid) || !strings.Contains(err.Error(), "/alternatives/0/output/0/parts/0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACallIsAnsweredUnderItsOwnIdentity(t *testing.T) {
+	call := &dragoman.ToolCall{ID: "call_1", Name: "f", Namespace: "ns", Payload: dragoman.PayloadText}
+	res := call.ResultText("done")
+	if res.CallID != "call_1" || res.Name != "f" || res.Namespace != "ns" || res.Payload != dragoman.PayloadText || res.Outcome != dragoman.OutcomeOK || res.Text() != "done" {
+		t.Errorf("got %+v", res)
+	}
+	if res := call.Fail("no"); res.Outcome != dragoman.OutcomeError || res.Text() != "no" {
+		t.Errorf("got %+v", res)
+	}
+}
+
+func TestCountsReadAsNumbersOrAsUnknown(t *testing.T) {
+	if got := dragoman.Counted(7).String() + " " + (dragoman.Count{}).String(); got != "7 unknown" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAnImageCarriesItsContentInBase64(t *testing.T) {
+	if m := dragoman.Image("image/png", []byte{0xff, 0x00}); m.Base64 != "/wA=" || m.MIME != "image/png" || m.Media != dragoman.MediaImage {
+		t.Errorf("got %+v", m)
+	}
+}
