@@ -48,7 +48,10 @@ func ReadChatPart(raw json.RawMessage) dragoman.Part {
 		}
 		part = t
 	case "image_url", "input_audio", "file", "video_url":
-		part = readChatMedia(rd, typ)
+		// One without content is nothing we know, and goes back as it came.
+		if m := readChatMedia(rd, typ); !empty(m) {
+			part = m
+		}
 	}
 	if part == nil || rd.End() != nil {
 		return &dragoman.Opaque{Dialect: d, Type: typ, JSON: raw}
@@ -64,7 +67,7 @@ func cacheMember(rd *jsonwire.Reader, e **dragoman.Extra, d dragoman.Dialect) *d
 	return ttl(jsonwire.NewReader(raw))
 }
 
-func readChatMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
+func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 	const d = dragoman.OpenAIChat
 	m := &dragoman.Media{Media: map[string]dragoman.MediaKind{
 		"image_url": dragoman.MediaImage, "input_audio": dragoman.MediaAudio,
@@ -118,6 +121,11 @@ func readChatMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 		}
 	}
 	return m
+}
+
+// empty reports whether media says nowhere where its content is.
+func empty(m *dragoman.Media) bool {
+	return m.Base64 == "" && m.Text == "" && m.URL == "" && m.FileID == ""
 }
 
 // splitDataURI puts the content of a data: URI into m, or keeps a URL.
@@ -236,6 +244,12 @@ func (r *Registry) writeBreakpoint(w *jsonwire.Writer, h *dragoman.CacheHint, e 
 
 func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIChat
+	if strings.HasPrefix(m.Base64, "data:") { // a whole URI where its content belongs
+		split := *m
+		split.Base64 = ""
+		splitDataURI(&split, m.Base64)
+		m = &split
+	}
 	typ := ""
 	switch m.Media {
 	case dragoman.MediaImage:
@@ -249,6 +263,9 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	}
 	text := ""
 	switch {
+	case empty(m):
+		text = placeholder(m)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
 	case r.target.Caps.NoImages:
 		text = placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
@@ -285,11 +302,21 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 		w.BeginObject()
 		switch typ {
 		case "image_url", "video_url":
+			if m.Base64 != "" && m.MIME == "" { // a type is not ours to guess, but a URI has one
+				typed := *m
+				typed.MIME = "application/octet-stream"
+				m = &typed
+				rep.Addf(dragoman.Synthesised, dragoman.Warn, at.String(), "content type %s: the %s has none", m.MIME, m.Media)
+			}
 			w.StringField("url", dataURI(m))
 			w.StringFieldIf("detail", m.Detail)
 		case "input_audio":
 			w.StringField("data", m.Base64)
-			w.StringField("format", audioFormat(m.MIME))
+			if m.MIME == "" {
+				rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the wire wants the format of a sound, and the audio has no content type")
+			} else {
+				w.StringField("format", audioFormat(m.MIME))
+			}
 		default:
 			w.StringFieldIf("filename", m.Name)
 			if m.FileID != "" {

@@ -26,9 +26,10 @@ func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.
 			}
 		}
 	}
-	if r.Err() != nil || e.Message == "" {
+	switch {
+	case r.Err() != nil || e.Message == "":
 		e.Message = wirekit.PlainMessage(status, body)
-	} else {
+	case r.End() == nil: // else something stands behind it
 		e.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: body}
 	}
 	e.Class = classOf(e)
@@ -151,10 +152,10 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 // EncodeError implements [dialect.Codec].
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	status := e.Status
-	if status < 400 {
+	if status < 400 || status > 599 {
 		status = wirekit.StatusOfClass(e.Class)
 	}
-	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
+	if e.Native != nil && e.Native.Format == dragoman.Format(name) && jsonwire.Check(e.Native.JSON) == nil {
 		return status, e.Native.JSON
 	}
 	var w jsonwire.Writer

@@ -145,6 +145,13 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 	if m.Cache != nil && e.target.Caps.CacheBreakpoints {
 		parts, marked = wirekit.WithCache(parts, m.Cache)
 	}
+	if !ownElement(m) {
+		fitting := make([]dragoman.Part, len(parts))
+		for i, p := range parts {
+			fitting[i] = e.fit(p, m.Role, at.Elem("parts", i))
+		}
+		parts = fitting
+	}
 	if !e.content(parts, at) {
 		e.w.Buf = e.w.Buf[:start]
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
@@ -153,6 +160,26 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 	e.extras([]dragoman.Message{*m}, pos, true)
 	e.w.EndObject()
 	e.unsaid(m, at, marked)
+}
+
+// fit returns what stands for a part in a message that did not come from this
+// dialect: the wire takes media from the user only, and no film.
+func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path) dragoman.Part {
+	m, ok := p.(*dragoman.Media)
+	if !ok || m.Text != "" {
+		return p
+	}
+	kin := e.target.Provider != "" && e.target.Provider != "openai"
+	switch {
+	case role != dragoman.RoleUser:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat takes no %s in a message of role %s; a note stands in for it", m.Media, role)
+	case m.Media == dragoman.MediaVideo && !kin:
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI takes no video; a note stands in for it")
+	default:
+		return p
+	}
+	extra.Report(e.rep, m.Extra, name, at)
+	return &dragoman.Text{Text: interop.Placeholder(m), Cache: m.Cache}
 }
 
 // extras writes the members of a run of messages, which becomes one, that are
@@ -264,6 +291,11 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 			if len(spill) > 0 {
 				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result moved to a user message after the batch", len(spill))
+				if !ownElement(m) {
+					for k := range spill {
+						spill[k] = e.fit(spill[k], dragoman.RoleUser, at.Elem("parts", j))
+					}
+				}
 				spills = append(spills, spilled{res, spill})
 			}
 		}
@@ -277,7 +309,8 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			parts = append(parts, &dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(s.res.CallID) + ":"})
 			parts = append(parts, s.parts...)
 		}
-		m := dragoman.Message{Role: dragoman.RoleUser, Parts: parts}
+		// Each part was fitted by where it came from.
+		m := dragoman.Message{Role: dragoman.RoleUser, Parts: parts, Origin: &dragoman.Origin{Dialect: name}}
 		e.plain(&m, "/messages", first+len(ms)-1)
 	}
 	for i := range ms {
@@ -413,6 +446,12 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			t.texts = append(t.texts, n)
 			t.content = append(t.content, here)
 		default:
+			if !ownElement(m) {
+				here.part = e.fit(p, dragoman.RoleAssistant, here.at)
+			}
+			if here.part.Kind() == dragoman.KindText {
+				t.texts = append(t.texts, n)
+			}
 			t.content = append(t.content, here)
 		}
 	}

@@ -248,6 +248,13 @@ func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolS
 // (quirk E3).
 func (e *requestEncoder) choice(tools int) error {
 	w, c := &e.w, e.req.ToolChoice
+	if c != nil {
+		switch c.Mode {
+		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+		default:
+			return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+		}
+	}
 	if tools == 0 {
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
@@ -395,9 +402,13 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
 		return
 	}
+	kind := f.Kind
+	if kind == "" && len(f.Schema) > 0 {
+		kind = dragoman.OutputSchema // what else would it be for
+	}
 	w.Key("response_format")
 	w.BeginObject()
-	switch f.Kind {
+	switch kind {
 	case dragoman.OutputJSON:
 		w.StringField("type", "json_object")
 	case dragoman.OutputSchema:
@@ -434,7 +445,7 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 		extra.Write(w, f.Extra, name, "/json_schema")
 		w.EndObject()
 	default:
-		w.StringField("type", string(f.Kind))
+		w.StringField("type", string(kind))
 	}
 	extra.Write(w, f.Extra, name, "")
 	w.EndObject()
@@ -446,14 +457,27 @@ func (e *requestEncoder) reasoningSettings() {
 	if s == nil {
 		return
 	}
-	effort := s.Effort
+	effort, budget := s.Effort, s.BudgetTokens
 	switch {
-	case effort != "":
 	case s.Mode == dragoman.ReasoningOff:
 		effort = "none"
-	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens != nil:
-		effort = effortOf(*s.BudgetTokens)
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *s.BudgetTokens, effort)
+		if s.Effort != "" && s.Effort != "none" {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", s.Effort)
+		}
+		if budget != nil {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode off, which wins", *budget)
+		}
+	case budget == nil:
+		if s.Mode == dragoman.ReasoningBudget {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
+		}
+	case effort != "":
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/budget_tokens", "Chat has no budget; effort %q says how much to think", effort)
+	case s.Mode == dragoman.ReasoningAdaptive:
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode adaptive, which wins", *budget)
+	default: // a number alone asks for mode budget
+		effort = effortOf(*budget)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 	}
 	e.w.StringFieldIf("reasoning_effort", effort)
 	if s.Summary != "" {

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -31,12 +32,17 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep}
 	var failed error
 	var groq dragoman.Usage
+	answers, flat := false, false // there are choices; an error without its envelope
 	for key := range r.Object() {
 		switch string(key) {
 		case "id":
 			resp.ID = r.String()
 		case "object":
-			r.Skip()
+			if r.Kind() == '"' {
+				flat = r.String() == "error"
+			} else {
+				r.Skip()
+			}
 		case "created":
 			resp.Created = unix(r.Int())
 		case "model":
@@ -50,6 +56,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		case "usage":
 			resp.Usage = readUsage(r)
 		case "choices":
+			answers = true
 			for i := range r.Array() {
 				raw := r.Raw()
 				if r.Err() != nil || failed != nil {
@@ -79,6 +86,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err == nil {
 		err = failed
 	}
+	if err == nil && flat && !answers && resp.Error == nil {
+		resp.Error = Codec{}.DecodeError(0, nil, body)
+	}
+	if err == nil && !answers && resp.Error == nil {
+		err = errNoChoices
+	}
 	if err != nil {
 		return resp, rep, wirekit.DecodeError(name, "response", err)
 	}
@@ -93,6 +106,8 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	}
 	return resp, rep, nil
 }
+
+var errNoChoices = errors.New("no choices: is this a Chat Completions response?")
 
 func unix(sec int64) time.Time {
 	if sec == 0 {

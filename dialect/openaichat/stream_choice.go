@@ -2,7 +2,6 @@ package openaichat
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -125,6 +124,10 @@ func (c *choice) delta() {
 			c.toolCalls(r)
 		case "reasoning_content", "reasoning", "reasoning_text":
 			field := string(key)
+			if noText(r) {
+				c.strange(field, r)
+				continue
+			}
 			text := looseTextFrom(r)
 			if text != "" && !reasoned { // two members duplicate each other (quirk G1)
 				reasoned = true
@@ -143,6 +146,10 @@ func (c *choice) delta() {
 			}
 			reasoned = true
 		case "refusal":
+			if noText(r) {
+				c.strange("refusal", r)
+				continue
+			}
 			if s := looseTextFrom(r); s != "" {
 				c.closeText()
 				c.closeReasoning()
@@ -191,117 +198,6 @@ func (c *choice) open(skeleton, value dragoman.Part) *stream.Part {
 		header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: c.d.resp.Origin}
 	}
 	return c.parts.Start(0, header, skeleton, value)
-}
-
-// content takes a fragment of the answer: a string, or parts on servers that
-// write those.
-func (c *choice) content(r *jsonwire.Reader) {
-	switch r.Kind() {
-	case '"':
-		c.appendText(r.String())
-	case '[':
-		for range r.Array() {
-			c.contentPart(r.Raw())
-		}
-	default:
-		r.Skip()
-	}
-}
-
-func (c *choice) contentPart(raw []byte) {
-	typ, text := "", ""
-	r := jsonwire.NewReader(raw)
-	if r.Kind() == '"' {
-		c.appendText(r.String())
-		return
-	}
-	for key := range r.Object() {
-		switch string(key) {
-		case "type":
-			typ = looseTextFrom(r)
-		case "text", "thinking":
-			text += looseTextFrom(r)
-		default:
-			r.Skip()
-		}
-	}
-	switch {
-	case r.Err() != nil:
-	case typ == "thinking":
-		c.reason(fieldThinking, text)
-	case typ == "text" || typ == "":
-		c.appendText(text)
-	default:
-		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
-	}
-}
-
-func (c *choice) appendText(s string) {
-	if s == "" {
-		return
-	}
-	c.closeReasoning()
-	if c.text.Ended() {
-		c.text = c.open(&dragoman.Text{}, &dragoman.Text{})
-	}
-	c.text.Append(s)
-}
-
-func (c *choice) reason(field, text string) {
-	if text == "" {
-		return
-	}
-	c.closeText()
-	if c.reasoning.Ended() {
-		c.reasoning = c.open(&dragoman.Reasoning{Field: field}, &dragoman.Reasoning{Field: field})
-	}
-	c.reasoning.Append(text)
-}
-
-// fielded reports whether the open reasoning has its text from a member of its
-// own, which records only repeat (quirk G1).
-func (c *choice) fielded() bool {
-	return !c.reasoning.Ended() && c.reasoning.Value.(*dragoman.Reasoning).Field != ""
-}
-
-func (c *choice) closeText() { c.text.End() }
-
-// closeReasoning ends the reasoning with the records merged so far: nothing
-// after it belongs to it. Records that had no visible text become a part of
-// their own.
-func (c *choice) closeReasoning() {
-	if c.reasoning.Ended() {
-		if len(c.details.records) == 0 {
-			return
-		}
-		c.reasoning = c.open(&dragoman.Reasoning{}, &dragoman.Reasoning{})
-	}
-	v := c.reasoning.Value.(*dragoman.Reasoning)
-	if v.Field == fieldThinking {
-		v.Details = []json.RawMessage{thinkingRecord(string(c.reasoning.Text))}
-	}
-	if len(c.details.records) > 0 {
-		v.Details = c.details.details()
-		c.details.records = nil
-	}
-	c.reasoning.End()
-}
-
-// thinkingRecord is the content part that a server which thinks in content
-// parts wants back.
-func thinkingRecord(text string) json.RawMessage {
-	var w jsonwire.Writer
-	w.BeginObject()
-	w.StringField("type", "thinking")
-	w.Key("thinking")
-	w.BeginArray()
-	w.BeginObject()
-	w.StringField("type", "text")
-	w.StringField("text", text)
-	w.EndObject()
-	w.EndArray()
-	w.EndObject()
-	return w.Buf
 }
 
 // toolCall takes one element of tool_calls.

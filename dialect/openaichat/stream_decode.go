@@ -2,8 +2,10 @@ package openaichat
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -44,7 +46,9 @@ type streamDecoder struct {
 	lost    map[string]bool    // members reported as not collected
 	ended   bool               // ResponseEnd or StreamError was sent
 	refused *dragoman.APIError // the error of a choice of this chunk
-	failed  bool               // what was fed is no such stream, or emit refused it
+	failed  error              // why what was fed is no such stream, or emit refused it
+	closing bool               // the event at hand may be half of one
+	none    wirekit.NotAStream
 	emit    func(dragoman.Event) error
 	err     error
 }
@@ -55,9 +59,12 @@ func (d *streamDecoder) Report() dragoman.Report { return d.rep }
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.use(emit)
-	err := d.parser.Feed(p, d.event)
-	d.failed = d.failed || err != nil
-	return d.wrap(err)
+	err := d.wrap(d.parser.Feed(p, d.event))
+	d.none.Fed(p)
+	if d.failed == nil {
+		d.failed = err
+	}
+	return err
 }
 
 func (d *streamDecoder) use(emit func(dragoman.Event) error) {
@@ -87,36 +94,50 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.use(emit)
 	// After an error nothing more is read: how much of it had been fed already
 	// must not matter.
-	if !d.failed {
-		if err := d.parser.Close(d.event); err != nil {
-			d.failed = true
-			if !d.ended {
-				if err := d.breakOff(d.cut()); err != nil {
-					return err
-				}
-			}
-			return d.wrap(err)
+	if d.failed == nil {
+		d.closing = true
+		d.failed = d.wrap(d.parser.Close(d.event))
+		var ours *dragoman.DecodeError
+		if d.failed != nil && !errors.As(d.failed, &ours) {
+			return d.failed // emit's
 		}
 	}
 	if d.ended {
 		return nil
 	}
-	if d.finished() && !d.failed {
+	if d.finished() && d.failed == nil {
 		return d.end()
 	}
 	cut := d.cut()
 	if err := d.breakOff(cut); err != nil {
 		return err
 	}
-	return cut
+	return wirekit.Incomplete(cut)
 }
 
-// cut is the error of a stream without an end.
+// cut is the error of a stream without an end. It says what is known of why.
 func (d *streamDecoder) cut() *dragoman.APIError {
-	return &dragoman.APIError{
-		Class: dragoman.ErrorServer, Message: "the stream ended before its finish reason",
-		Err: dragoman.ErrIncompleteStream,
+	if d.failed == nil {
+		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+			return e
+		}
 	}
+	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
+	some := slices.ContainsFunc(d.choices, func(c *choice) bool { return c != nil && c.finish != "" })
+	switch {
+	case d.failed != nil && d.closing:
+		e.Message = "the stream was cut in the middle of an event: " + d.failed.Error()
+	case d.failed != nil:
+		e.Message = "the stream broke: " + d.failed.Error()
+	case some:
+		e.Message = "the stream ended before every choice had its finish reason"
+	default:
+		e.Message = "the stream ended before its finish reason"
+	}
+	if d.failed != nil {
+		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
+	}
+	return e
 }
 
 // finished reports whether every choice that began has its finish reason.
@@ -138,6 +159,12 @@ func (d *streamDecoder) send(ev dragoman.Event) error { return d.emit(ev) }
 
 // event takes one SSE event.
 func (d *streamDecoder) event(ev sse.Event) error {
+	if ev.HasData {
+		d.none.Event()
+	}
+	if d.torn(ev) {
+		return d.chunk(bytes.TrimSpace(ev.Data), false)
+	}
 	if !d.o.NoNative {
 		if err := d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
 			return err
@@ -154,6 +181,13 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		return d.end()
 	}
 	return d.chunk(data, string(ev.Name) == "error")
+}
+
+// torn reports whether an event is half of one, which is nobody's to read: its
+// bytes are not passed on.
+func (d *streamDecoder) torn(ev sse.Event) bool {
+	data := bytes.TrimSpace(ev.Data)
+	return d.closing && !d.ended && len(data) > 0 && string(data) != "[DONE]" && !json.Valid(data)
 }
 
 // chunk takes the data of one event; flat says that it is an error without the
@@ -409,7 +443,9 @@ func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
 }
 
 // lose reports a member that only the chunks themselves keep, once.
-func (d *streamDecoder) lose(key, detail string) {
+func (d *streamDecoder) lose(key, detail string) { d.loseAs(dragoman.Info, key, detail) }
+
+func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
 	if d.lost[key] || len(d.lost) > 64 {
 		return
 	}
@@ -417,7 +453,7 @@ func (d *streamDecoder) lose(key, detail string) {
 		d.lost = map[string]bool{}
 	}
 	d.lost[key] = true
-	d.rep.Add(dragoman.Dropped, dragoman.Info, "/choices", detail)
+	d.rep.Add(dragoman.Dropped, sev, "/choices", detail)
 }
 
 func (d *streamDecoder) choiceAt(index int) *choice {

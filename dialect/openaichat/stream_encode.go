@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -36,6 +37,7 @@ type streamEncoder struct {
 	calls   map[int]int  // calls begun, by choice
 	spoke   map[int]bool // choices that had their role
 	said    map[int]bool // choices that had text
+	last    []byte       // the latest chunk that was written as it is
 	closed  bool
 	done    bool // the terminal marker was written
 }
@@ -72,6 +74,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 			return dst, nil
 		}
 		e.done = e.done || isDone(ev.Raw)
+		e.last = append(e.last[:0], ev.Raw...)
 		return e.spliceModel(dst, ev.Raw), nil
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
@@ -415,11 +418,15 @@ func (e *streamEncoder) usage(dst []byte, u dragoman.Usage) []byte {
 }
 
 // failure writes an error after the stream began. There is no [DONE] after it:
-// an error is the end, and there is only one (quirk J3).
+// an error is the end, and there is only one (quirk J3): where the native
+// chunk at hand told it, it is told.
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.closed, e.done = true, true
-	if e.native {
+	if e.native && e.told(err) {
 		return dst
+	}
+	if n := len(e.last); n > 0 && !blankLine(e.last) {
+		dst = append(dst, "\n\n"...) // the chunk had no end of its own
 	}
 	w := &e.w
 	w.Buf = w.Buf[:0]
@@ -428,6 +435,29 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	writeErrorObject(w, err)
 	w.EndObject()
 	return sse.Append(dst, "", w.Buf)
+}
+
+// told reports whether the latest native chunk is the one the error came in.
+// A stream that was cut or whose chunk was broken has an error that no chunk
+// tells.
+func (e *streamEncoder) told(err *dragoman.APIError) bool {
+	if err.Native == nil || err.Native.Format != dragoman.Format(name) {
+		return false
+	}
+	same := false
+	compare := func(ev sse.Event) error {
+		same = ev.HasData && bytes.Equal(bytes.TrimSpace(ev.Data), bytes.TrimSpace(err.Native.JSON))
+		return nil
+	}
+	var p sse.Parser
+	return p.Feed(e.last, compare) == nil && p.Close(compare) == nil && same
+}
+
+// blankLine reports whether a native event ends with the blank line that ends
+// an event.
+func blankLine(raw []byte) bool {
+	s := strings.ReplaceAll(string(raw[max(0, len(raw)-4):]), "\r\n", "\n")
+	return strings.HasSuffix(s, "\n\n") || strings.HasSuffix(s, "\r\r") || s == "\n"
 }
 
 // Close implements [dialect.StreamEncoder].

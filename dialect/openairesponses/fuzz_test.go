@@ -2,7 +2,9 @@ package openairesponses
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -110,12 +112,49 @@ func FuzzStreamDecoder(f *testing.F) {
 		if !bytes.HasPrefix(passed, raw) {
 			t.Fatalf("passed on\n%q\nas\n%q", raw, passed)
 		}
-		if wantErr == nil && terminal != 1 {
+		if terminal != 1 {
 			t.Fatalf("%d terminal events", terminal)
 		}
 		rewritten, _ = rewrite.Close(rewritten)
-		if err := checkOrder(rewritten, false); err != nil && wantErr == nil {
+		if err := checkOrder(rewritten, false); err != nil {
 			t.Fatalf("%v\n%s\n%s", err, body, rewritten)
+		}
+	})
+}
+
+func FuzzDecodeError(f *testing.F) {
+	for _, s := range []string{
+		`{"error":{"message":"m","type":"invalid_request_error","param":"input","code":"context_length_exceeded"}}`,
+		`{"code":"invalid-argument","error":"Incorrect"}`, `{"detail":"Could not parse"}`, `{"detail":[{"msg":"x"}]}`,
+		`{"error":{"message":"Please try again in 2.5s.","code":"rate_limit_exceeded"}}`, `{"error":{"message":7,"code":502}}`,
+		`{"type":"error","error":{"message":"m"}}`, `{"message":"m","error":null}`, `<html>busy</html>`, ``, `[1]`, `{"error":`,
+	} {
+		f.Add(429, []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		e := Codec{}.DecodeError(status, http.Header{"Retry-After": {string(body)}}, body)
+		if e.Status != status || e.Class == "" || e.RetryAfter < 0 {
+			t.Fatalf("%+v", e)
+		}
+		written, out := Codec{}.EncodeError(e)
+		if written < 400 || written > 599 || !json.Valid(out) {
+			t.Fatalf("%+v written as %d %q", e, written, out)
+		}
+		again := Codec{}.DecodeError(written, nil, out)
+		if e.Message != "" && again.Native == nil {
+			t.Fatalf("%q is no error body of ours", out)
+		}
+		// The same body inside a stream, as an event and in place of events.
+		for _, e := range []*dragoman.APIError{decodeErrorEvent(body), decodeErrorObject(body), e} {
+			enc, err := Codec{}.EncodeResponse(&dragoman.Response{Error: e}, dialect.EncodeOptions{})
+			if err != nil || !json.Valid(enc.Body) {
+				t.Fatalf("%v %s", err, enc.Body)
+			}
+		}
+		evs, _, _ := decodeStream(body, 5, dialect.DecodeOptions{})
+		last := evs[len(evs)-1]
+		if _, ok := last.(*dragoman.Chunk); !ok && last.Type() != dragoman.EventStreamError && last.Type() != dragoman.EventResponseEnd {
+			t.Fatalf("last event %T", last)
 		}
 	})
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
-// decodeStream feeds a stream in pieces of n bytes and returns its events. A
-// stream that breaks is no error here: its events say so.
+// decodeStream feeds a stream in pieces of n bytes, closes it and returns its
+// events and the error of Feed. A stream that breaks is no error here: its
+// events say so.
 func decodeStream(body []byte, n int, o dialect.DecodeOptions) ([]dragoman.Event, dragoman.Report, error) {
 	d := Codec{}.NewStreamDecoder(o)
 	var evs []dragoman.Event
@@ -27,6 +28,7 @@ func decodeStream(body []byte, n int, o dialect.DecodeOptions) ([]dragoman.Event
 	for len(body) > 0 {
 		k := min(max(n, 1), len(body))
 		if err := d.Feed(body[:k], emit); err != nil {
+			_ = d.Close(emit)
 			return evs, d.Report(), err
 		}
 		body = body[k:]
@@ -134,8 +136,8 @@ func streamMeaning(r *dragoman.Response) string {
 	})
 }
 
-// checkOrder is an independent reading of the ordering rules of wire reference
-// 6.2: it knows nothing of the encoder, only of the rules. minted says that all
+// checkOrder is an independent reading of the order that clients demand of
+// events: it knows nothing of the encoder, only of the rules. minted says that all
 // ids were made by the encoder.
 func checkOrder(stream []byte, minted bool) error {
 	type content struct {

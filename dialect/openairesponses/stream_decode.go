@@ -35,12 +35,15 @@ type streamDecoder struct {
 	emit   func(dragoman.Event) error
 	parts  stream.Parts
 
-	began  bool // ResponseStart was emitted
-	ended  bool // ResponseEnd or StreamError was emitted
-	failed bool // what was fed is no such stream, or emit refused it
-	items []*streamItem
+	began bool // ResponseStart was emitted
+	ended bool // ResponseEnd or StreamError was emitted
+	last  bool // the event at hand may lack its end
+	// failed is why the stream cannot be read on; nil while it can.
+	failed error
+	none   wirekit.NotAStream
+	items  []*streamItem
 	// byIndex finds items by output_index, the only key that is stable: some
-	// proxies make a new item_id for every event (wire reference 6.2).
+	// proxies make a new item_id for every event.
 	byIndex map[int64]*streamItem
 	ids     callIDs
 }
@@ -65,10 +68,13 @@ type wireEvent struct {
 
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
+	if d.failed != nil {
+		return d.failed
+	}
 	d.use(emit)
-	err := d.framing(d.parser.Feed(p, d.event))
-	d.failed = d.failed || err != nil
-	return err
+	d.failed = d.framing(d.parser.Feed(p, d.event))
+	d.none.Fed(p)
+	return d.failed
 }
 
 func (d *streamDecoder) use(emit func(dragoman.Event) error) {
@@ -89,35 +95,61 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.use(emit)
-	var bad error
-	if !d.failed { // else what had been fed beyond the error must not matter
-		bad = d.framing(d.parser.Close(d.event))
-		d.failed = bad != nil
+	if d.failed == nil { // else what was fed beyond the error must not matter
+		// A last event without its blank line still counts (quirk C18).
+		d.last = true
+		d.failed = d.framing(d.parser.Close(d.event))
 	}
 	if d.ended {
-		return bad
+		return d.failed
 	}
-	err := &dragoman.APIError{
-		Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream,
-		Message: "the stream ended before response.completed, response.incomplete or response.failed",
-	}
-	if e := d.fail(err); e != nil {
+	told, err := d.incomplete(d.failed)
+	d.failed = err
+	if e := d.fail(told); e != nil {
 		return e
 	}
-	if bad != nil {
-		return bad
+	return err
+}
+
+// incomplete is what to say of a stream without its terminal event: to who
+// reads the events, and to who closes the stream. cause is why it could not be
+// read on, nil where it just ended.
+func (d *streamDecoder) incomplete(cause error) (told *dragoman.APIError, err error) {
+	told = &dragoman.APIError{
+		Class:   dragoman.ErrorServer,
+		Message: "the stream ended before response.completed, response.incomplete or response.failed",
 	}
-	return wirekit.DecodeError(name, "stream", dragoman.ErrIncompleteStream)
+	why := dragoman.ErrIncompleteStream
+	if cause != nil {
+		told.Message = "the stream broke: " + cause.Error()
+		why = fmt.Errorf("%w: %w", why, cause)
+	} else if other := d.none.Failure(Codec{}.DecodeError); other != nil {
+		told, why = other, wirekit.Incomplete(other)
+	}
+	err = &dragoman.DecodeError{Dialect: name, What: "stream", Offset: -1, Err: why}
+	if told.Err == nil && told.Native == nil { // else the server said what it is
+		told.Err = err
+	}
+	return told, err
 }
 
 // event takes one framed event: its native form first, then what it means.
 func (d *streamDecoder) event(ev sse.Event) error {
+	if ev.HasData {
+		d.none.Event()
+	}
+	if d.last && !d.ended && says(ev) {
+		// Half an event is passed on to nobody, as nothing could follow it.
+		if err := d.read(ev); err != nil {
+			return wirekit.DecodeError(name, "stream", err)
+		}
+	}
 	if !d.o.NoNative {
 		if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
 			return err
 		}
 	}
-	if !ev.HasData || d.ended || len(bytes.TrimSpace(ev.Data)) == 0 || string(bytes.TrimSpace(ev.Data)) == "[DONE]" {
+	if d.ended || !says(ev) {
 		return nil
 	}
 	if err := d.read(ev); err != nil {
@@ -127,6 +159,13 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		return err
 	}
 	return d.parts.Err()
+}
+
+// says reports whether an event is more than a keep-alive or the marker that
+// other APIs end a stream with.
+func says(ev sse.Event) bool {
+	data := bytes.TrimSpace(ev.Data)
+	return ev.HasData && len(data) > 0 && string(data) != "[DONE]"
 }
 
 func (d *streamDecoder) read(ev sse.Event) error {
@@ -324,8 +363,8 @@ func (d *streamDecoder) fail(err *dragoman.APIError) error {
 	}
 	for _, it := range d.items {
 		open := it.final == nil
-		if e := d.settle(it); e != nil {
-			return e
+		if d.settle(it) != nil {
+			abandon(it) // it is what broke the stream
 		}
 		switch {
 		case it.call == nil:

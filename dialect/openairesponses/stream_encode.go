@@ -13,7 +13,7 @@ import (
 
 // NewStreamEncoder implements [dialect.Codec].
 //
-// The events it writes keep to the order of wire reference 6.2: an item is
+// The events it writes keep to the order that strict clients demand: an item is
 // added before anything is said of it and done after; every event has a type
 // and the next sequence number; the terminal event holds the whole (quirk
 // C23). Calls may be open side by side.
@@ -107,7 +107,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseEnd:
 		e.responseEnd(ev)
 	case *dragoman.StreamError:
-		if ev.Err == nil || ev.Err.Native == nil || ev.Err.Native.Format != dragoman.Format(name) {
+		if ev.Err == nil || ev.Err.Native == nil || ev.Err.Native.Format != dragoman.Format(name) || !e.lastSays() {
 			e.interrupt() // not from the wire: no chunk stands for it
 		}
 		e.fail(ev.Err)
@@ -131,7 +131,7 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 
 // chunk passes on the native form of the events that follow.
 func (e *streamEncoder) chunk(c *dragoman.Chunk) {
-	if c.Dialect != name || len(c.Raw) == 0 {
+	if e.o.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
 		e.rebuild = true // a stream that was touched is ours to its end
 		e.speak()
 	}
@@ -156,13 +156,24 @@ func (e *streamEncoder) interrupt() {
 	}
 }
 
+// lastSays reports whether the chunk passed on last said anything.
+func (e *streamEncoder) lastSays() bool {
+	said := false
+	note := func(ev sse.Event) error { said = said || says(ev); return nil }
+	var p sse.Parser
+	_ = p.Feed(e.last, note)
+	_ = p.Close(note)
+	return said
+}
+
 // speak ends the passing on of chunks: numbers go on where they stopped.
 func (e *streamEncoder) speak() {
 	if !e.quiet {
 		return
 	}
 	e.quiet = false
-	_ = (&sse.Parser{}).Feed(e.last, func(ev sse.Event) error {
+	var p sse.Parser
+	number := func(ev sse.Event) error {
 		if ev.HasData {
 			r := jsonwire.NewReader(ev.Data)
 			if r.Kind() == '{' {
@@ -176,11 +187,26 @@ func (e *streamEncoder) speak() {
 			}
 		}
 		return nil
-	})
+	}
+	_ = p.Feed(e.last, number)
+	_ = p.Close(number)
+	if !endsBlank(e.last) { // the last event of a stream may lack its blank line
+		e.dst = append(e.dst, "\n\n"...)
+	}
 }
 
-// withModel returns an event with another model named in it; all other bytes
-// stay. An event with several data lines is left alone: no server writes one.
+// endsBlank reports whether what follows raw begins a new event.
+func endsBlank(raw []byte) bool {
+	for _, end := range []string{"\n\n", "\r\r", "\n\r\n", "\r\n\r", "\n\r"} {
+		if bytes.HasSuffix(raw, []byte(end)) {
+			return true
+		}
+	}
+	return len(raw) == 0
+}
+
+// withModel returns an event with another model named in its response; all
+// other bytes stay. An event with several data lines is left alone: no server writes one.
 func withModel(raw []byte, model string) []byte {
 	if model == "" || !bytes.Contains(raw, []byte(`"model"`)) {
 		return raw
@@ -202,7 +228,7 @@ func withModel(raw []byte, model string) []byte {
 	if i := bytes.IndexAny(raw[start:], "\r\n"); i >= 0 {
 		end = start + i
 	}
-	data, err := jsonwire.ReplaceString(raw[start:end], model, []string{"model"}, []string{"response", "model"})
+	data, err := jsonwire.ReplaceString(raw[start:end], model, []string{"response", "model"})
 	if err != nil {
 		return raw
 	}
@@ -521,7 +547,7 @@ func (e *streamEncoder) terminal(typ string) {
 
 // fail ends the stream with an error: the flat error event, because some
 // clients stop at a nested one, and the failed response, because others read
-// nothing else (wire reference 6.4).
+// nothing else.
 func (e *streamEncoder) fail(err *dragoman.APIError) {
 	if e.finished {
 		return

@@ -259,6 +259,20 @@ func (d *streamDecoder) settle(it *streamItem) error {
 	return nil
 }
 
+// abandon makes a call of what was shown of one that cannot be read; there is
+// none where nothing was shown.
+func abandon(it *streamItem) {
+	it.call = nil
+	if it.part == nil {
+		return
+	}
+	if shown, ok := it.part.Value.(*dragoman.ToolCall); ok {
+		c := *shown
+		c.Arguments = string(it.part.Text)
+		it.call = &c
+	}
+}
+
 // settleCall makes a call of what was added and the deltas since.
 func (d *streamDecoder) settleCall(it *streamItem) error {
 	text := string(it.held)

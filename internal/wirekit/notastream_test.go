@@ -27,7 +27,7 @@ func TestNotAStream_SaysWhatWasSentInstead(t *testing.T) {
 		"an event that was cut":      {"event: x\nda", ""},
 		"a field without a colon":    {"\nretry", ""},
 		"an error":                   {"\xef\xbb\xbf{\n \"id\": 1}\n", "{\n \"id\": 1}"},
-		"a long error":               {"{" + strings.Repeat(" ", 5000) + "}", `no event in the stream; it begins with "{` + strings.Repeat(" ", 199) + `…"`},
+		"a long error":               {"{" + strings.Repeat("x", 5000) + "}", `no event in the stream; it begins with "{` + strings.Repeat("x", 199) + `…"`},
 		"a page":                     {page, `no event in the stream; it begins with "<html>\n\n` + strings.Repeat("x", 192) + `…"`},
 		"a word that looks a little": {"database: gone", `no event in the stream; it begins with "database: gone"`},
 	} {

@@ -1,0 +1,146 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// content takes a fragment of the answer: a string, or parts on servers that
+// write those.
+func (c *choice) content(r *jsonwire.Reader) {
+	switch r.Kind() {
+	case '"':
+		c.appendText(r.String())
+	case '[':
+		for range r.Array() {
+			c.contentPart(r.Raw())
+		}
+	case 'n':
+		r.Skip()
+	default:
+		c.strange("content", r)
+	}
+}
+
+// strange reports a member of a delta whose value is of no type it may have.
+// What it says is in the chunk only.
+func (c *choice) strange(member string, r *jsonwire.Reader) {
+	raw := r.Raw()
+	if r.Err() == nil {
+		c.d.loseAs(dragoman.Serious, "strange."+member, fmt.Sprintf("%s of a streamed delta is neither text nor parts: %.40s", member, raw))
+	}
+}
+
+func (c *choice) contentPart(raw []byte) {
+	typ, text := "", ""
+	r := jsonwire.NewReader(raw)
+	switch r.Kind() {
+	case '"':
+		c.appendText(r.String())
+		return
+	case '{':
+	default:
+		c.strange("content", r)
+		return
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "type":
+			typ = looseTextFrom(r)
+		case "text", "thinking":
+			text += looseTextFrom(r)
+		default:
+			r.Skip()
+		}
+	}
+	switch {
+	case r.Err() != nil:
+	case typ == "thinking":
+		c.reason(fieldThinking, text)
+	case typ == "text" || typ == "":
+		c.appendText(text)
+	default:
+		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
+	}
+}
+
+func (c *choice) appendText(s string) {
+	if s == "" {
+		return
+	}
+	c.closeReasoning()
+	if c.text.Ended() {
+		c.text = c.open(&dragoman.Text{}, &dragoman.Text{})
+	}
+	c.text.Append(s)
+}
+
+func (c *choice) reason(field, text string) {
+	if text == "" {
+		return
+	}
+	c.closeText()
+	if c.reasoning.Ended() {
+		c.reasoning = c.open(&dragoman.Reasoning{Field: field}, &dragoman.Reasoning{Field: field})
+	}
+	c.reasoning.Append(text)
+}
+
+// fielded reports whether the open reasoning has its text from a member of its
+// own, which records only repeat (quirk G1).
+func (c *choice) fielded() bool {
+	return !c.reasoning.Ended() && c.reasoning.Value.(*dragoman.Reasoning).Field != ""
+}
+
+func (c *choice) closeText() { c.text.End() }
+
+// closeReasoning ends the reasoning with the records merged so far: nothing
+// after it belongs to it. Records that had no visible text become a part of
+// their own.
+func (c *choice) closeReasoning() {
+	if c.reasoning.Ended() {
+		if len(c.details.records) == 0 {
+			return
+		}
+		c.reasoning = c.open(&dragoman.Reasoning{}, &dragoman.Reasoning{})
+	}
+	v := c.reasoning.Value.(*dragoman.Reasoning)
+	if v.Field == fieldThinking {
+		v.Details = []json.RawMessage{thinkingRecord(string(c.reasoning.Text))}
+	}
+	if len(c.details.records) > 0 {
+		v.Details = c.details.details()
+		c.details.records = nil
+	}
+	c.reasoning.End()
+}
+
+// thinkingRecord is the content part that a server which thinks in content
+// parts wants back.
+func thinkingRecord(text string) json.RawMessage {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("type", "thinking")
+	w.Key("thinking")
+	w.BeginArray()
+	w.BeginObject()
+	w.StringField("type", "text")
+	w.StringField("text", text)
+	w.EndObject()
+	w.EndArray()
+	w.EndObject()
+	return w.Buf
+}
+
+// noText reports whether a value is of a type that holds no text.
+func noText(r *jsonwire.Reader) bool {
+	switch r.Kind() {
+	case '0', 't', 'f':
+		return true
+	default:
+		return false
+	}
+}

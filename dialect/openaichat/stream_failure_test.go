@@ -1,0 +1,267 @@
+package openaichat_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// halfCall is a stream that has begun a call and goes on.
+var halfCall = sse(deltas(`{"content":"hi"}`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":"}}]}`)...)
+
+// closed feeds a body and returns what Feed and Close said, beside the events.
+func closed(t *testing.T, body string) (events []dragoman.Event, feed, end error) {
+	t.Helper()
+	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+	var order eventOrder
+	emit := func(ev dragoman.Event) error {
+		if c, ok := ev.(*dragoman.Chunk); ok {
+			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: append([]byte(nil), c.Raw...)}
+		}
+		order.add(t, ev)
+		events = append(events, ev)
+		return nil
+	}
+	feed = d.Feed([]byte(body), emit)
+	end = d.Close(emit)
+	order.end(t)
+	return events, feed, end
+}
+
+func streamErrors(events []dragoman.Event) (out []*dragoman.APIError) {
+	for _, ev := range events {
+		if e, ok := ev.(*dragoman.StreamError); ok {
+			out = append(out, e.Err)
+		}
+	}
+	return out
+}
+
+func TestStream_AFailureThatNoNativeChunkToldIsWritten(t *testing.T) {
+	for name, body := range map[string]string{
+		"cut between events":            halfCall,
+		"cut in the middle of an event": halfCall + `data: {"id":"r","choi`,
+		"cut before the blank line":     halfCall + "data: " + deltas(`{"content":"x"}`)[0],
+		"cut after a carriage return":   halfCall + "data: " + deltas(`{"content":"x"}`)[0] + "\r",
+		"a broken chunk":                halfCall + "data: {nope\n\n",
+		"an index out of range":         halfCall + sse(`{"choices":[{"index":1000000000}]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, _, _ := closed(t, body)
+			out, _ := encodeStream(t, dialect.EncodeOptions{}, events)
+			if strings.Count(out, "\ndata: {\"error\":") != 1 || !strings.HasPrefix(out, halfCall) {
+				t.Fatalf("%s", out)
+			}
+			hasNot(t, out, "[DONE]")
+			// Nothing runs into the error: the last event is one of its own.
+			list := strings.Split(strings.TrimSpace(strings.ReplaceAll(out, "\r", "\n")), "\n\n")
+			has(t, list[len(list)-1], `data: {"error":`)
+			hasNot(t, list[len(list)-1], "choi")
+		})
+	}
+}
+
+func TestStream_AnErrorThatANativeChunkToldIsNotWrittenAgain(t *testing.T) {
+	for name, tail := range map[string]string{
+		"OpenAI":          `data: {"error":{"message":"boom","type":"server_error"}}` + "\n\n",
+		"in the choice":   `data: {"choices":[{"index":0,"error":{"message":"boom"}}]}` + "\n\n",
+		"without a frame": "event: error\ndata: {\"message\":\"boom\"}\n\n",
+		"two data lines":  "data: {\"error\":\ndata: \"boom\"}\n\n",
+		"not ended":       `data: {"error":"boom"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, feed, end := closed(t, halfCall+tail)
+			if feed != nil || end != nil || len(streamErrors(events)) != 1 {
+				t.Fatalf("%v, %v", feed, end)
+			}
+			if out, _ := encodeStream(t, dialect.EncodeOptions{}, events); out != halfCall+tail {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+	// An error of another stream is told by no chunk of this one.
+	events, _, _ := closed(t, halfCall)
+	for i, ev := range events {
+		if _, ok := ev.(*dragoman.StreamError); ok {
+			events[i] = &dragoman.StreamError{Err: codec.DecodeError(503, nil, []byte(`{"error":"boom"}`))}
+		}
+	}
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, events)
+	has(t, out, `data: {"error":{"message":"boom"`)
+}
+
+func TestStream_ClosingWithoutAnEndWritesTheErrorInNativeMode(t *testing.T) {
+	events, _, _ := closed(t, halfCall)
+	var chunks []dragoman.Event
+	for _, ev := range events {
+		if _, ok := ev.(*dragoman.StreamError); !ok {
+			chunks = append(chunks, ev)
+		}
+	}
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, chunks)
+	if !strings.HasPrefix(out, halfCall+`data: {"error":`) {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestStreamDecoder_CloseNamesWhyAStreamBroke(t *testing.T) {
+	done := sse(finish(`"stop"`))
+	for name, tc := range map[string]struct{ body, cause string }{
+		"a Feed that failed":                       {halfCall + "data: {nope\n\n", "the stream broke: "},
+		"a Feed that failed at once":               {"data: {nope\n\n", "the stream broke: "},
+		"cut in an event":                          {halfCall + `data: {"id":"r","`, "cut in the middle of an event: "},
+		"cut in an event at once":                  {`data: {"id":"r`, "cut in the middle of an event: "},
+		"cut in an event, after its finish reason": {halfCall + done + `data: {"usage":{"prom`, "cut in the middle of an event: "},
+		"cut in the marker":                        {halfCall + done + `data: [DO`, "cut in the middle of an event: "},
+		"one choice of two has ended":              {halfCall + done + sse(`{"choices":[{"index":1,"delta":{"content":"x"}}]}`), "before every choice had its finish reason"},
+		"no choice has ended":                      {halfCall, "before its finish reason"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, feed, end := closed(t, tc.body)
+			if !errors.Is(end, dragoman.ErrIncompleteStream) {
+				t.Fatalf("Feed: %v, Close: %v", feed, end)
+			}
+			has(t, end.Error(), tc.cause)
+			if strings.Contains(tc.body, done) {
+				hasNot(t, end.Error(), "before its finish reason")
+			}
+			if strings.HasSuffix(tc.cause, ": ") {
+				decodeError(t, end)
+			}
+			if feed != nil && !strings.Contains(end.Error(), feed.Error()) {
+				t.Errorf("%v does not name %v", end, feed)
+			}
+			if errs := streamErrors(events); len(errs) != 1 || errs[0].Error() != end.Error() || !errs[0].Retryable() {
+				t.Errorf("%v", errs)
+			}
+			for _, ev := range events { // half an event is nobody's to read
+				if c, ok := ev.(*dragoman.Chunk); ok && strings.Contains(tc.cause, "cut") && !strings.HasSuffix(string(c.Raw), "\n\n") {
+					t.Errorf("passed on: %q", c.Raw)
+				}
+			}
+		})
+	}
+}
+
+// Who refuses an event while the stream is closed gets his own error back.
+func TestStreamDecoder_CloseReturnsTheErrorOfEmit(t *testing.T) {
+	enough := errors.New("enough")
+	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+	if err := d.Feed([]byte("data: "+finish(`"stop"`)), func(dragoman.Event) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(func(dragoman.Event) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestStream_ContentOfAWrongTypeIsReported(t *testing.T) {
+	for name, delta := range map[string]string{
+		"a number":                   `{"content":7}`,
+		"put off, behind reasoning":  `{"content":7,"reasoning":"t"}`,
+		"an object":                  `{"content":{"text":"hi"}}`,
+		"a number among the parts":   `{"content":[7]}`,
+		"a refusal that is a number": `{"refusal":7}`,
+		"reasoning that is a truth":  `{"reasoning":true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, delta, delta, `{"content":"hi"}`))
+			if d.feed != nil || d.resp.Text() != "hi" {
+				t.Fatalf("%v %+v", d.feed, d.resp)
+			}
+			if l := lost(t, d.rep, dragoman.Dropped, "neither text nor parts"); l.Severity != dragoman.Serious || len(d.rep.Losses) != 1 {
+				t.Errorf("%s", d.rep)
+			}
+		})
+	}
+	d := decodeStream(t, dialect.DecodeOptions{}, stream(`"stop"`, `{"content":null,"refusal":null,"reasoning":null}`))
+	lossless(t, d.rep)
+}
+
+func TestStream_AnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		body, message string
+		class         dragoman.ErrorClass
+		retry         bool
+	}{
+		"a JSON error":         {`{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}`, "bad key", dragoman.ErrorAuth, false},
+		"on several lines":     {"{\n  \"error\": {\n\n    \"message\": \"slow\",\n    \"code\": 429\n  }\n}\n", "slow", dragoman.ErrorRateLimit, true},
+		"a page":               {"<!DOCTYPE html>\n<html>gateway</html>\n", `no event in the stream; it begins with "<!DOCTYPE html>\n<html>gateway</html>"`, dragoman.ErrorServer, true},
+		"a whole answer":       {`{"id":"r","choices":[]}`, `no event in the stream; it begins with "{\"id\":\"r\",\"choices\":[]}"`, dragoman.ErrorServer, true},
+		"a page without end":   {"<html>" + strings.Repeat("x", 100_000), `no event in the stream; it begins with "<html>` + strings.Repeat("x", 194) + `…"`, dragoman.ErrorServer, true},
+		"nothing but comments": {": ping\n\n", "the stream ended before its finish reason", dragoman.ErrorServer, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, feed, end := closed(t, tc.body)
+			if feed != nil || !errors.Is(end, dragoman.ErrIncompleteStream) {
+				t.Fatalf("Feed: %v, Close: %v", feed, end)
+			}
+			var api *dragoman.APIError
+			if !errors.As(end, &api) || api.Message != tc.message || api.Class != tc.class || api.Retryable() != tc.retry {
+				t.Errorf("%+v", api)
+			}
+			if errs := streamErrors(events); len(errs) != 1 || errs[0] != api {
+				t.Errorf("%v", errs)
+			}
+			out, _ := encodeStream(t, dialect.EncodeOptions{}, events)
+			if strings.Count(out, `data: {"error":`) != 1 {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}
+
+func TestErrors_AStatusThatIsNoErrorIsThatOfTheClass(t *testing.T) {
+	for _, status := range []int{-1, 0, 200, 399, 600, 1000} {
+		if got, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != 429 {
+			t.Errorf("%d written as %d", status, got)
+		}
+	}
+	for _, status := range []int{400, 418, 599} {
+		if got, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != status {
+			t.Errorf("%d written as %d", status, got)
+		}
+	}
+}
+
+func TestErrors_ANativeBodyThatIsNoJSONIsNotEchoed(t *testing.T) {
+	for _, native := range []string{"", "<html>", `{"error":{"message":"boom"}`, `{"error":"boom"} <!-- x -->`} {
+		e := &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom", Native: &dragoman.Native{Format: dragoman.Format(codec.Dialect()), JSON: []byte(native)}}
+		_, body := codec.EncodeError(e)
+		sameJSON(t, string(body), `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`)
+	}
+	e := codec.DecodeError(500, nil, []byte(`{"error":"boom"} <!-- x -->`))
+	if e.Message != "boom" || e.Native != nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestResponse_ABodyWithoutChoicesIsNoResponse(t *testing.T) {
+	for name, body := range map[string]string{
+		"nothing":             `{}`,
+		"a null error":        `{"error":null}`,
+		"Anthropic's":         `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}`,
+		"the Responses API's": `{"id":"resp_1","object":"response","output":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+			if de := decodeError(t, err); de.What != "response" {
+				t.Errorf("%+v", de)
+			}
+			has(t, fmt.Sprint(err), "no choices: is this a Chat Completions response?")
+		})
+	}
+	for _, body := range []string{`{"choices":[]}`, `{"choices":null}`} {
+		if _, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{}); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	resp, _ := decodeResponse(t, `{"object":"error","message":"boom","type":"rate_limit_error","code":429}`)
+	if resp.Error == nil || resp.Error.Message != "boom" || resp.Error.Class != dragoman.ErrorRateLimit || resp.Stop.Reason != dragoman.StopError {
+		t.Errorf("%+v", resp)
+	}
+}

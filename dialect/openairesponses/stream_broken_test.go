@@ -1,0 +1,255 @@
+package openairesponses
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// twoCalls is a stream with a text, a call that ended and one that did not.
+func twoCalls(tail ...string) []byte {
+	return events(append([]string{
+		created,
+		added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`),
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`,
+		added(1, callJSON("fc_1", "c1", "", "in_progress")), done(1, callJSON("fc_1", "c1", "{}", "completed")),
+		added(2, callJSON("fc_2", "c2", "", "in_progress")), argDelta(2, `{"a"`),
+	}, tail...)...)
+}
+
+// checkBroken checks what every broken stream promises: each part has its end,
+// no call may run, one StreamError is last, and the error of Close says why.
+func checkBroken(t *testing.T, evs []dragoman.Event, closed error) {
+	t.Helper()
+	if !errors.Is(closed, dragoman.ErrIncompleteStream) {
+		t.Errorf("close: %v", closed)
+	}
+	open, ends := map[int]bool{}, 0
+	for i, ev := range evs {
+		switch ev := ev.(type) {
+		case *dragoman.PartStart:
+			open[ev.Index] = true
+		case *dragoman.PartEnd:
+			delete(open, ev.Index)
+			if c, ok := ev.Part.(*dragoman.ToolCall); ok && c.Problem == nil {
+				t.Errorf("call %s may run", c.ID)
+			}
+		case *dragoman.StreamError:
+			if ends++; i != len(evs)-1 {
+				t.Errorf("event %d of %d is a StreamError", i+1, len(evs))
+			}
+		case *dragoman.ResponseEnd:
+			t.Error("a broken stream ended as if it were whole")
+		}
+	}
+	if len(open) > 0 || ends != 1 {
+		t.Errorf("open parts %v, %d StreamErrors", open, ends)
+	}
+}
+
+func TestAfterAnErrorCloseDecodesNothingAndEndsTheStream(t *testing.T) {
+	for what, broken := range map[string]string{
+		"not JSON":                      `{"type":"response.output_text.delta","delta":`,
+		"a call of the wrong shape":     added(3, `{"type":"function_call","call_id":"c3","name":7}`),
+		"a call that ends out of shape": done(2, `{"type":"function_call","call_id":"c2","name":7}`),
+		"a message of the wrong shape":  done(0, `{"type":"message","role":7}`),
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
+			var evs []dragoman.Event
+			emit := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
+			fed := d.Feed(twoCalls(broken, argDelta(2, `LATE`), completed), emit)
+			var at *dragoman.DecodeError
+			if !errors.As(fed, &at) {
+				t.Fatalf("feed: %v", fed)
+			}
+			if again := d.Feed(events(completed), emit); !errors.Is(again, fed) {
+				t.Errorf("fed again: %v", again)
+			}
+			closed := d.Close(emit)
+			checkBroken(t, evs, closed)
+			if !errors.Is(closed, fed) || strings.Contains(dump(evs), "LATE") {
+				t.Errorf("close: %v\n%s", closed, dump(evs))
+			}
+			if again := d.Close(emit); !errors.Is(again, dragoman.ErrIncompleteStream) {
+				t.Errorf("closed again: %v", again)
+			}
+			checkBroken(t, evs, closed)
+			resp, _ := collect(evs)
+			for _, c := range resp.ToolCalls() {
+				if want := map[string]dragoman.ProblemCode{"c1": dragoman.ProblemStopped, "c2": dragoman.ProblemTruncated}[c.ID]; c.Problem.Code != want {
+					t.Errorf("%s: %+v, want %s", c.ID, c.Problem, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAnErrorOfTheReceiverIsStickyToo(t *testing.T) {
+	stop := errors.New("enough")
+	d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
+	var evs []dragoman.Event
+	err := d.Feed(twoCalls(completed), func(ev dragoman.Event) error {
+		evs = append(evs, ev)
+		if _, ok := ev.(*dragoman.PartDelta); ok {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	closed := d.Close(func(ev dragoman.Event) error { evs = append(evs, ev); return nil })
+	checkBroken(t, evs, closed)
+	if !errors.Is(closed, stop) {
+		t.Errorf("close: %v", closed)
+	}
+}
+
+func TestAStreamCutInsideAnEventEndsItsParts(t *testing.T) {
+	body := twoCalls(completed)
+	for n := bytes.Index(body, []byte("c1")); n < bytes.Index(body, []byte(`{"type":"response.completed"`)); n++ {
+		d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
+		var evs []dragoman.Event
+		emit := func(ev dragoman.Event) error {
+			if c, ok := ev.(*dragoman.Chunk); ok {
+				ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
+			}
+			evs = append(evs, ev)
+			return nil
+		}
+		if err := d.Feed(body[:n], emit); err != nil {
+			t.Fatal(err)
+		}
+		checkBroken(t, evs, d.Close(emit))
+		// Who passes the stream on ends it in a way that a client can read.
+		out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+		back, _, err := decodeStream(out, len(out), dialect.DecodeOptions{NoNative: true})
+		if err != nil {
+			t.Fatalf("cut at %d: %v\n%s", n, err, out)
+		}
+		if last, ok := back[len(back)-1].(*dragoman.StreamError); !ok || last.Err.Native == nil {
+			t.Fatalf("cut at %d: passed on without our error\n%s", n, out)
+		}
+	}
+}
+
+func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		body, _ := encodeStream(t, eventGen(rt), dialect.EncodeOptions{})
+		at := rapid.IntRange(0, len(body)).Draw(rt, "place")
+		switch rapid.IntRange(0, 2).Draw(rt, "how") {
+		case 0:
+			body = body[:at]
+		case 1:
+			garbage := rapid.SampledFrom([]string{"x", "\n", "\n\n", "\r", "}", "\"", "data: {\n\n", "data: {}\n\n", "data: 7\n\n", "<html>\n\n", "event: error\n"}).Draw(rt, "garbage")
+			body = append(append(bytes.Clone(body[:at]), garbage...), body[at:]...)
+		default:
+			to := rapid.IntRange(at, len(body)).Draw(rt, "to")
+			body = append(bytes.Clone(body[:at]), body[to:]...)
+		}
+		o := dialect.DecodeOptions{Seed: "s", MaxBytes: rapid.SampledFrom([]int{0, 100, 1000}).Draw(rt, "max")}
+		want, _, wantErr := decodeStream(body, len(body), o)
+		for _, n := range []int{1, rapid.IntRange(2, 40).Draw(rt, "size")} {
+			got, _, gotErr := decodeStream(body, n, o)
+			if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
+				rt.Fatalf("%v, in pieces %v", wantErr, gotErr)
+			}
+			if diff := cmp.Diff(eventLinesRapid(rt, want), eventLinesRapid(rt, got)); diff != "" {
+				rt.Fatal(diff)
+			}
+		}
+		last := want[len(want)-1].Type()
+		for i := len(want) - 1; last == dragoman.EventChunk; i-- { // what came after the end
+			last = want[i].Type()
+		}
+		if last != dragoman.EventResponseEnd && last != dragoman.EventStreamError {
+			rt.Fatalf("the last event is a %s", last)
+		}
+	})
+}
+
+func TestAnAnswerThatIsNoStreamTellsWhatWasSent(t *testing.T) {
+	for _, c := range []struct {
+		what, body string
+		class      dragoman.ErrorClass
+		message    string
+		retry      bool
+	}{
+		{"an error body", `{"error":{"message":"no key","type":"invalid_request_error","code":"invalid_api_key"}}`, dragoman.ErrorAuth, "no key", false},
+		{"an indented error body", "{\n  \"error\": {\n    \"message\": \"slow\",\n    \"code\": \"rate_limit_exceeded\"\n  }\n}\n\n", dragoman.ErrorRateLimit, "slow", true},
+		{"a page", "<html>\n\n<body>busy</body></html>", dragoman.ErrorServer, `no event in the stream; it begins with "<html>\n\n<body>busy</body></html>"`, true},
+		{"a whole response", `{"id":"resp_1","output":[]}`, dragoman.ErrorServer, `no event in the stream; it begins with "{\"id\":\"resp_1\",\"output\":[]}"`, true},
+		{"nothing", "", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
+		{"keep-alives", ": ping\n\n", dragoman.ErrorServer, "the stream ended before response.completed, response.incomplete or response.failed", true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
+			var evs []dragoman.Event
+			emit := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
+			for i := range len(c.body) {
+				if err := d.Feed([]byte(c.body[i:i+1]), emit); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closed := d.Close(emit)
+			checkBroken(t, evs, closed)
+			err := evs[len(evs)-1].(*dragoman.StreamError).Err
+			if err.Class != c.class || err.Message != c.message || err.Retryable() != c.retry {
+				t.Errorf("%+v", err)
+			}
+			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+			if !bytes.Contains(out, []byte(`"type":"response.failed"`)) {
+				t.Errorf("passed on without an error: %s", out)
+			}
+		})
+	}
+	d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
+	var last dragoman.Event
+	emit := func(ev dragoman.Event) error { last = ev; return nil }
+	if err := d.Feed(bytes.Repeat([]byte("x"), 1<<20), emit); err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Close(emit)
+	if err := last.(*dragoman.StreamError).Err; len(err.Message) > 1000 {
+		t.Errorf("a message of %d bytes", len(err.Message))
+	}
+}
+
+func TestAStreamIsRewrittenWhenAskedTo(t *testing.T) {
+	body := events(`{"type":"response.created","sequence_number":40,"response":{"id":"resp_1","model":"up"}}`,
+		`{"type":"vendor.note","x":1}`,
+		`{"type":"response.output_text.delta","sequence_number":41,"output_index":0,"content_index":0,"delta":"hi"}`, completed)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{Rebuild: true})
+	if err := checkOrder(out, false); err != nil || bytes.Contains(out, []byte("vendor.note")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if resp, _, _ := run(t, out); resp.Text() != "hi" {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestOnlyTheModelOfAResponseIsReplaced(t *testing.T) {
+	body := events(`{"type":"response.created","model":"router","response":{"id":"resp_1","model":"up","tools":[{"model":"up"}]}}`,
+		`{"type":"vendor.note","model":"up"}`, `{"type":"vendor.more","response":"none","model":"up"}`, completed)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{Model: "alias"})
+	want := strings.Replace(string(body), `"id":"resp_1","model":"up"`, `"id":"resp_1","model":"alias"`, 1)
+	want = strings.Replace(want, `"model":"m"`, `"model":"alias"`, 1)
+	if string(out) != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+}
