@@ -99,6 +99,10 @@ func (h *hasher) parts(ps []Part) {
 }
 
 func (h *hasher) part(p Part) {
+	if isNilPart(p) {
+		h.str("") // no kind of part; encoders refuse it
+		return
+	}
 	h.str(string(p.Kind()))
 	switch p := p.(type) {
 	case *Text:

@@ -89,7 +89,7 @@ func (m *Message) Text() string { return joinText(m.Parts) }
 func (m *Message) ToolCalls() []*ToolCall {
 	var calls []*ToolCall
 	for _, p := range m.Parts {
-		if c, ok := p.(*ToolCall); ok {
+		if c, ok := p.(*ToolCall); ok && c != nil {
 			calls = append(calls, c)
 		}
 	}
@@ -99,7 +99,7 @@ func (m *Message) ToolCalls() []*ToolCall {
 func joinText(parts []Part) string {
 	var b strings.Builder
 	for _, p := range parts {
-		if t, ok := p.(*Text); ok {
+		if t, ok := p.(*Text); ok && t != nil {
 			b.WriteString(t.Text)
 		}
 	}

@@ -1,6 +1,9 @@
 package dragoman
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Response is what a model answered.
 type Response struct {
@@ -35,11 +38,11 @@ type Candidate struct {
 
 // Text joins the text parts of the output.
 func (r *Response) Text() string {
-	var s string
+	var b strings.Builder
 	for i := range r.Output {
-		s += r.Output[i].Text()
+		b.WriteString(r.Output[i].Text())
 	}
-	return s
+	return b.String()
 }
 
 // ToolCalls returns the calls of the output in the model's order.

@@ -15,6 +15,10 @@ var ErrInvalid = errors.New("dragoman: invalid value")
 // place. Encoders call it; a request that a decoder returned always passes.
 func (r *Request) Validate() error {
 	var v validator
+	if r == nil {
+		v.bad("", "a nil request")
+		return v.errs[0]
+	}
 	v.parts("/instructions", r.Instructions)
 	v.messages("/messages", r.Messages)
 	for i := range r.Tools {
@@ -32,6 +36,10 @@ func (r *Request) Validate() error {
 // Validate reports what makes a response impossible to encode.
 func (r *Response) Validate() error {
 	var v validator
+	if r == nil {
+		v.bad("", "a nil response")
+		return v.errs[0]
+	}
 	v.messages("/output", r.Output)
 	for i := range r.Alternatives {
 		v.messages(fmt.Sprintf("/alternatives/%d/output", i), r.Alternatives[i].Output)
@@ -71,8 +79,8 @@ func (v *validator) messages(path string, ms []Message) {
 
 func (v *validator) parts(path string, ps []Part) {
 	for i, p := range ps {
-		if isNilPart(p) {
-			v.bad(fmt.Sprintf("%s/%d", path, i), "a nil part")
+		if isNilPart(p) || p.Kind() == KindToolResult {
+			v.part(fmt.Sprintf("%s/%d", path, i), p)
 		}
 	}
 }

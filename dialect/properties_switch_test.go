@@ -31,8 +31,15 @@ func honestMessages(ms []dragoman.Message) {
 	for i := range ms {
 		ms[i].Native = nil
 		for _, p := range ms[i].Parts {
-			if r, ok := p.(*dragoman.ToolResult); ok {
-				r.Envelope = nil
+			switch p := p.(type) {
+			case *dragoman.ToolResult:
+				p.Envelope = nil
+			case *dragoman.ToolCall:
+				// A fence around the whole input of a lowered freeform tool is
+				// taken off on purpose.
+				if p.Payload == dragoman.PayloadText && strings.HasPrefix(p.Arguments, "```") {
+					p.Arguments = "x" + p.Arguments
+				}
 			}
 		}
 	}

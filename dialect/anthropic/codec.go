@@ -63,7 +63,7 @@ func (Codec) Limits() dragoman.Limits {
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"a late duplicate result replaces the earlier one in its place",
-			"a message that came with its content as a string becomes a list of blocks when it is merged with the next",
+			"a message that came in another spelling than ours is written anew when it is merged with the next",
 			"white space at the end of an assistant message is cut only while that message is the last",
 			"a system message inside the conversation becomes user text when a user message follows it",
 			"blocks of a turn that is still growing move: results before other blocks, calls behind them",

@@ -182,7 +182,7 @@ func (c *conversation) role(ms []dragoman.Message, i int, at extra.Path) string 
 // the target may see again as it is.
 func (c *conversation) replay(m *dragoman.Message) []byte {
 	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
-	if !ok || len(m.Parts) == 0 || m.Cache != nil {
+	if !ok || len(m.Parts) == 0 || m.Cache != nil || saysString(m, raw) {
 		return nil
 	}
 	for _, p := range m.Parts {
@@ -206,6 +206,24 @@ func (c *conversation) replay(m *dragoman.Message) []byte {
 		}
 	}
 	return raw
+}
+
+// saysString reports whether the content of a native message is a string. It
+// is written as a block then: merged with the next message it would become
+// one, and what was sent once must not change later.
+func saysString(m *dragoman.Message, raw []byte) bool {
+	if len(m.Parts) != 1 || m.Parts[0].Kind() != dragoman.KindText {
+		return false
+	}
+	var r jsonwire.Reader
+	r.Reset(raw)
+	for key := range r.Object() {
+		if string(key) == "content" {
+			return r.Kind() == '"'
+		}
+		r.Skip()
+	}
+	return false
 }
 
 func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }

@@ -25,7 +25,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)

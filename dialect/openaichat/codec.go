@@ -41,6 +41,7 @@ func (Codec) Limits() dragoman.Limits {
 		},
 		ArgumentsAsString: true,
 		GrowthExceptions: []string{
+			"cache markers: at most four are written, the last ones",
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",
 			"a user message with the media of tool results moves behind results that are appended to the same batch",
 		},

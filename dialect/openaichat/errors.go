@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -155,7 +156,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	if status < 400 || status > 599 {
 		status = wirekit.StatusOfClass(e.Class)
 	}
-	if e.Native != nil && e.Native.Format == dragoman.Format(name) && jsonwire.Check(e.Native.JSON) == nil {
+	if e.Native != nil && e.Native.Format == dragoman.Format(name) && json.Valid(e.Native.JSON) {
 		return status, e.Native.JSON
 	}
 	var w jsonwire.Writer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -25,6 +26,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		`{"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"syntax":"lark","definition":"x"}}}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"custom","custom":{"name":"f"}}]}}}`,
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"data:image/png;base64,AA=="},{"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}},{"type":"file","file":{"file_data":"JVBE"}}]}]}`,
 		`{"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"},"strict":true}},"max_tokens":1,"max_completion_tokens":2,"stop":["a"],"metadata":{"a":1}}`,
+		`{"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"0"}}}`,
 		`{"messages":[{"role":"assistant","reasoning":{"text":"t"},"reasoning_details":[{"type":"reasoning.text","text":"t"}],"content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}`,
 	} {
 		f.Add([]byte(s))
@@ -140,6 +142,35 @@ func FuzzStreamDecoder(f *testing.F) {
 		}
 		if whole.err == nil && again.resp.Text() != whole.resp.Text() {
 			t.Fatalf("%q became %q\n%s", whole.resp.Text(), again.resp.Text(), rebuilt)
+		}
+	})
+}
+
+func FuzzDecodeError(f *testing.F) {
+	for i, s := range []string{
+		``, `{}`, `null`, `<html>bad gateway</html>`, `{"error":{"message":"m","type":"server_error","param":null,"code":null}}`, `{"error":"m"}`, `{"error":"m"} x`,
+		`[{"error":{"code":429,"message":"m"}}]`, `{"object":"error","message":"m","code":"3280"}`, `{"detail":"m"}`, `{"error":{"message":"m`, `{"error":{"message":""}}`, "\xff", "{\"error\":\"\xe1\"}",
+	} {
+		f.Add(i*100-100, []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		e := codec.DecodeError(status, nil, body)
+		if e == nil || e.Class == "" || e.Status != status {
+			t.Fatalf("%+v", e)
+		}
+		code, out := codec.EncodeError(e)
+		if code < 400 || code > 599 || status >= 400 && status <= 599 && code != status {
+			t.Fatalf("status %d became %d", status, code)
+		}
+		if !json.Valid(out) {
+			t.Fatalf("no JSON: %q", out)
+		}
+		if e.Native != nil && !bytes.Equal(out, body) {
+			t.Fatalf("got  %q\nwant %q", out, body)
+		}
+		again := codec.DecodeError(code, nil, out)
+		if again.Message != e.Message && e.Message != "" && utf8.ValidString(e.Message) {
+			t.Fatalf("%q became %q in %s", e.Message, again.Message, out)
 		}
 	})
 }

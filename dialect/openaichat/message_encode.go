@@ -556,7 +556,8 @@ func (e *messageEncoder) reasoning(t *turn) bool {
 		fields = append(fields, f) // present even when empty (quirk G3)
 	}
 	for _, f := range fields {
-		e.w.StringField(f, texts[f])
+		e.w.QuotedKey(f) // from a server or a caller, not ours
+		e.w.String(texts[f])
 	}
 	if len(details) > 0 {
 		e.w.Key("reasoning_details")

@@ -321,8 +321,12 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 	case in.Err() != nil:
 		d.fail(extra.At("/"+member), raw, in.Err())
 	case typ == "allowed_tools":
-		if c.Mode == "" {
+		switch c.Mode {
+		case "":
 			c.Mode = dragoman.ChoiceAuto
+		case dragoman.ChoiceAuto, dragoman.ChoiceRequired, dragoman.ChoiceNone:
+		default: // a mode that only this wire may know
+			return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
 		}
 	case (typ == "function" || typ == "custom") && len(c.Tools) == 1:
 		c.Mode = dragoman.ChoiceTool

@@ -21,7 +21,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := requestEncoder{
@@ -92,12 +92,7 @@ func (e *requestEncoder) encode() error {
 	}
 	if len(req.Metadata) > 0 {
 		w.Key("metadata")
-		w.BeginObject()
-		for _, kv := range req.Metadata {
-			w.QuotedKey(kv.Key)
-			w.String(kv.Value)
-		}
-		w.EndObject()
+		wirekit.WriteMetadata(w, req.Metadata, e.rep)
 	}
 	w.StringFieldIf("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))
 	w.StringFieldIf("prompt_cache_key", req.CacheKey)

@@ -272,7 +272,8 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) [
 			w.StringField("refusal", text)
 		case *dragoman.Reasoning:
 			if p.field != fieldThinking {
-				w.StringField(p.field, text)
+				w.QuotedKey(p.field)
+				w.String(text)
 				break
 			}
 			w.Key("content")

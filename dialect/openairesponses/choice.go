@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// choice reads a tool choice in any of its forms (wire reference 4.6). One that
-// is not modelled is opaque.
+// choice reads a tool choice in any of its forms: a word, a tool by its type
+// and name, a list of allowed tools. One that is not modelled is opaque.
 func (d *itemDecoder) choice(raw []byte) (*dragoman.ToolChoice, error) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() == '"' {
@@ -98,6 +98,9 @@ func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 // (quirk E3).
 func (e *requestEncoder) choice(tools int) error {
 	c := e.req.ToolChoice
+	if c != nil && !knownMode(c) {
+		return fmt.Errorf("openairesponses: unknown mode %q of a tool choice: %w", c.Mode, dragoman.ErrInvalid)
+	}
 	if tools == 0 && !e.toolsElsewhere() {
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
@@ -124,6 +127,19 @@ func (e *requestEncoder) choice(tools int) error {
 	}
 	return nil
 }
+
+// knownMode reports whether a choice can be written by its mode; one in this
+// dialect's own words needs none.
+func knownMode(c *dragoman.ToolChoice) bool {
+	switch c.Mode {
+	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+		return true
+	default:
+		return ownWords(c.Native)
+	}
+}
+
+func ownWords(n *dragoman.Native) bool { return n != nil && n.Format == dragoman.Format(name) }
 
 // toolsElsewhere reports whether tools come from outside the list: from an item
 // of the input, or from a stored prompt.
@@ -152,7 +168,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		return nil
 	}
 	switch {
-	case c.Native != nil && c.Native.Format == dragoman.Format(name):
+	case ownWords(c.Native):
 		e.key("tool_choice")
 		w.Raw(c.Native.JSON)
 	case c.Mode == dragoman.ChoiceOpaque:
@@ -162,7 +178,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 			return fmt.Errorf("openairesponses: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
 		}
 		return e.forceTool(c)
-	case c.Tools != nil && !e.target.Caps.NoAllowedTools:
+	case c.Tools != nil && c.Mode != dragoman.ChoiceNone && !e.target.Caps.NoAllowedTools:
 		e.allowTools(c)
 	default:
 		e.key("tool_choice")
@@ -176,7 +192,12 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	w, ref := &e.w, c.Tools[0]
 	spec := e.declared(ref)
 	switch {
-	case e.native:
+	case ownWords(ref.Native):
+		e.key("tool_choice")
+		w.Raw(ref.Native.JSON)
+		return nil
+	case sendsHosted(spec):
+	case e.native && (spec == nil || spec.Kind != dragoman.ToolHosted):
 		// The server knows tools that we do not: loaded ones, stored ones.
 	case spec == nil || spec.Kind == dragoman.ToolHosted:
 		// Never a silent "auto" (quirk E5).
@@ -209,13 +230,16 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	for i, ref := range c.Tools {
 		spec := e.declared(ref)
 		switch {
-		case ref.Native != nil && ref.Native.Format == dragoman.Format(name):
+		case ownWords(ref.Native):
 			w.Raw(ref.Native.JSON)
 		case ref.Native != nil:
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "a reference to another provider's own tool")
 			continue
 		case !e.native && spec != nil && e.unaddressable(spec):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is namespaced or deferred and cannot be listed as allowed", spec.QualifiedName())
+			continue
+		case !sendsHosted(spec) && (spec != nil && spec.Kind == dragoman.ToolHosted || spec == nil && ref.Kind == dragoman.ToolHosted && !e.native):
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
 			continue
 		default:
 			w.BeginObject()
@@ -236,6 +260,15 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 
 // toolRef writes the members that name a tool.
 func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) {
+	if ref.Kind == dragoman.ToolHosted || sendsHosted(spec) {
+		h := hostedTool{typ: ref.Name}
+		if spec != nil {
+			h = readHosted(spec)
+		}
+		e.w.StringField("type", h.typ)
+		e.w.StringFieldIf("server_label", h.label)
+		return
+	}
 	typ := "function"
 	freeform := ref.Kind == dragoman.ToolFreeform || spec != nil && spec.Kind == dragoman.ToolFreeform
 	if freeform && !e.target.Caps.NoCustomTools {
@@ -247,15 +280,15 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) 
 
 func (e *requestEncoder) declared(ref dragoman.ToolRef) *dragoman.ToolSpec {
 	for i := range e.req.Tools {
-		if t := &e.req.Tools[i]; t.Name == ref.Name && t.Namespace == ref.Namespace {
+		if t := &e.req.Tools[i]; names(ref, t) {
 			return t
 		}
 	}
 	return nil
 }
 
-// unaddressable reports whether a choice cannot name a tool (wire reference
-// 4.5).
+// unaddressable reports whether a choice cannot name a tool: it knows names of
+// top-level tools that are loaded, and no others.
 func (e *requestEncoder) unaddressable(s *dragoman.ToolSpec) bool {
 	return s.Namespace != "" && !e.target.Caps.NoNamespaces || s.Deferred && !e.target.Caps.NoDeferred
 }

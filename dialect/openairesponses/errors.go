@@ -1,6 +1,8 @@
 package openairesponses
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,7 +40,7 @@ func decodeErrorObject(raw []byte) *dragoman.APIError {
 }
 
 // decodeErrorEvent reads an error event in either of its shapes: members beside
-// the type, or nested under "error" (wire reference 6.4).
+// the type, or nested under "error".
 func decodeErrorEvent(raw []byte) *dragoman.APIError {
 	e := &dragoman.APIError{Native: &dragoman.Native{Format: dragoman.Format(name), JSON: raw}}
 	readErrorEnvelope(jsonwire.NewReader(raw), e)
@@ -182,11 +184,15 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	}
 }
 
-// EncodeError implements [dialect.Codec].
+// EncodeError implements [dialect.Codec]. A body of this dialect is written as
+// it came, while it still says the same.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	status := e.Status
-	if status < 400 {
+	if status < 400 || status > 599 {
 		status = wirekit.StatusOfClass(e.Class)
+	}
+	if sameBody(e) {
+		return status, e.Native.JSON
 	}
 	typ, code := wordsOf(e)
 	var w jsonwire.Writer
@@ -200,6 +206,31 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	w.EndObject()
 	w.EndObject()
 	return status, w.Buf
+}
+
+// sameBody reports whether the native form of an error is the body of an
+// answer, not an event or a member of a response, and tells what the error
+// does.
+func sameBody(e *dragoman.APIError) bool {
+	if !ownWords(e.Native) || !json.Valid(e.Native.JSON) {
+		return false
+	}
+	r := jsonwire.NewReader(e.Native.JSON)
+	if r.Kind() != '{' {
+		return false
+	}
+	envelope, event := false, false
+	for key := range r.Object() {
+		envelope = envelope || string(key) == "error" && r.Kind() == '{'
+		event = event || string(key) == "type"
+		r.Skip()
+	}
+	if r.End() != nil || !envelope || event {
+		return false
+	}
+	var same dragoman.APIError
+	readErrorEnvelope(jsonwire.NewReader(e.Native.JSON), &same)
+	return same.Message == e.Message && same.Type == e.Type && same.Code == e.Code && same.Param == e.Param
 }
 
 func messageOf(e *dragoman.APIError) string { return orElse(e.Message, string(e.Class)) }
@@ -257,9 +288,10 @@ func failureCode(e *dragoman.APIError) string {
 
 // writeFailure writes the error member of a failed response.
 func writeFailure(w *jsonwire.Writer, e *dragoman.APIError) {
-	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
+	if ownWords(e.Native) && json.Valid(e.Native.JSON) {
 		// As it came, while it still says the same.
-		if same := decodeErrorObject(e.Native.JSON); same.Message == e.Message && same.Code == e.Code && e.Native.JSON[0] == '{' {
+		same := decodeErrorObject(e.Native.JSON)
+		if same.Message == e.Message && same.Code == e.Code && bytes.TrimSpace(e.Native.JSON)[0] == '{' {
 			w.Raw(e.Native.JSON)
 			return
 		}

@@ -236,7 +236,7 @@ func (d *itemDecoder) call(raw []byte, at extra.Path, place int) ([]dragoman.Par
 }
 
 // unqualify takes the namespace off a deferred top-level tool, which this API
-// calls by a namespace that equals its own name (wire reference 4.5). The
+// calls by a namespace that equals its own name. The
 // caller knows that such a tool is declared.
 func unqualify(c *dragoman.ToolCall) {
 	if c.Namespace != c.Name || c.Name == "" {

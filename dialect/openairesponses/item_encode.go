@@ -41,6 +41,48 @@ func (e *itemEncoder) messages(ms []dragoman.Message) error {
 	return nil
 }
 
+// breakpoints counts the cache breakpoints that can be written: those on what
+// others than the assistant say, and on the content of results.
+func (e *itemEncoder) breakpoints(ms []dragoman.Message) int {
+	n := 0
+	count := func(parts []dragoman.Part) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if p.Cache != nil {
+					n++
+				}
+			case *dragoman.Media:
+				if p.Cache != nil && !e.target.Caps.NoImages {
+					n++
+				}
+			}
+		}
+	}
+	for i := range ms {
+		m := &ms[i]
+		last := 0 // where the content at the end of the message begins
+		for j, p := range m.Parts {
+			if res, ok := p.(*dragoman.ToolResult); ok && res.Envelope == nil {
+				count(res.Content)
+			}
+			if !isContent(m, p) {
+				last = j + 1
+			}
+		}
+		if m.Role == dragoman.RoleAssistant {
+			continue
+		}
+		count(m.Parts[:last])
+		parts := m.Parts[last:]
+		if m.Cache != nil {
+			parts, _ = wirekit.WithCache(parts, m.Cache)
+		}
+		count(parts)
+	}
+	return n
+}
+
 // verbatim reports whether a message is the client's own: it sent it in this
 // dialect, and nothing says who minted it.
 func (e *itemEncoder) verbatim(m *dragoman.Message) bool {
@@ -174,15 +216,15 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	w.Key("content")
 	w.BeginArray()
 	wrote := start == end
-	parts := m.Parts
-	if m.Cache != nil && end == len(parts) {
+	parts := m.Parts[start:end]
+	if m.Cache != nil && end == len(m.Parts) {
 		marked := false
-		if parts, marked = wirekit.WithCache(parts[:end], m.Cache); !marked {
+		if parts, marked = wirekit.WithCache(parts, m.Cache); !marked {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: none can follow such a message")
 		}
 	}
 	for i := start; i < end; i++ {
-		p := parts[i]
+		p := parts[i-start]
 		if t, ok := p.(*dragoman.Text); ok && t.Signature != "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.Elem("parts", i).String()+"/signature", "state of another provider's reasoning")
 		}
@@ -277,7 +319,7 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 	out := *res
 	call := e.called[res.CallID]
 	if call != nil && out.Payload == "" {
-		// By the kind of the call, not of the result (wire reference 7.2).
+		// The type of an output is that of the call it answers.
 		out.Payload = call.Payload
 	}
 	if call != nil && out.Caller == nil && own(call.Extra, "/caller") {

@@ -38,7 +38,7 @@ type outputItem struct {
 }
 
 // mint makes an id in the shape of OpenAI's own, because clients keep it and
-// may send it there (wire reference 7.3).
+// may send it there.
 func (e *outputEncoder) mint(prefix string) string {
 	sum := sha256.Sum256([]byte(e.seed + "\x00" + prefix + "\x00" + strconv.Itoa(e.minted)))
 	e.minted++

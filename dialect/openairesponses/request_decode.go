@@ -261,7 +261,7 @@ func (d *requestDecoder) text() {
 }
 
 func readFormat(r *jsonwire.Reader) *dragoman.OutputFormat {
-	f := &dragoman.OutputFormat{}
+	f := &dragoman.OutputFormat{Dialect: name}
 	for key := range r.Object() {
 		switch k := string(key); {
 		case r.Kind() == 'n':

@@ -22,7 +22,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, name, o); ok {
+	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	native := req.Native != nil && req.Native.Dialect == name
@@ -37,7 +37,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		},
 		req: req,
 	}
-	reg.LimitBreakpoints(wirekit.CountCacheHints(req))
+	reg.LimitBreakpoints(e.breakpoints(req.Messages))
 	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 	err := e.encode()
 	return wirekit.Encoded(name, &e.w, e.rep, reg, err)
@@ -99,12 +99,7 @@ func (e *requestEncoder) encode() error {
 	e.str("previous_response_id", req.PreviousResponseID)
 	if len(req.Metadata) > 0 {
 		e.key("metadata")
-		w.BeginObject()
-		for _, kv := range req.Metadata {
-			w.QuotedKey(kv.Key)
-			w.String(kv.Value)
-		}
-		w.EndObject()
+		wirekit.WriteMetadata(w, req.Metadata, e.rep)
 	}
 	if v, ok := extra.Get(req.Extra, name, "/user"); ok && string(v) == spelledUser {
 		e.str("user", req.User)
@@ -185,7 +180,7 @@ func (e *requestEncoder) writeTools() (int, error) {
 		tools = nil
 		for i := range e.req.Tools {
 			t := &e.req.Tools[i]
-			if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return ref.Name == t.Name && ref.Namespace == t.Namespace }) {
+			if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return names(ref, t) }) {
 				tools = append(tools, *t)
 			}
 		}
@@ -233,7 +228,11 @@ func (e *requestEncoder) text() {
 func (e *requestEncoder) format(f *dragoman.OutputFormat) {
 	w := &e.w
 	w.BeginObject()
-	switch f.Kind {
+	kind := f.Kind
+	if kind == "" && f.Schema != nil && f.Dialect != name {
+		kind = dragoman.OutputSchema
+	}
+	switch kind {
 	case dragoman.OutputJSON:
 		w.StringField("type", "json_object")
 	case dragoman.OutputSchema:
@@ -263,7 +262,7 @@ func (e *requestEncoder) format(f *dragoman.OutputFormat) {
 // passes as it is.
 func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) (out []byte, strict bool) {
 	strict = f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && schema.StrictFits(f.Schema, schema.OpenAIStrict())
-	if e.native {
+	if f.Dialect == name {
 		return f.Schema, strict
 	}
 	if strict {
@@ -281,59 +280,6 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) (out []byte, str
 		return f.Schema, false
 	}
 	return lowered, false
-}
-
-func (e *requestEncoder) reasoningSettings() {
-	s := e.req.Reasoning
-	if s == nil {
-		return
-	}
-	effort := s.Effort
-	switch {
-	case effort != "":
-	case s.Mode == dragoman.ReasoningOff:
-		effort = "none"
-	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens != nil:
-		effort = effortOf(*s.BudgetTokens)
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *s.BudgetTokens, effort)
-	case s.Mode == dragoman.ReasoningAdaptive:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
-	}
-	summary := s.Summary
-	if summary == "omitted" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "no summary is what the target gives unless asked")
-		summary = ""
-	}
-	if effort == "" && summary == "" && s.Extra.For(name) == nil {
-		extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
-		return
-	}
-	e.key("reasoning")
-	e.w.BeginObject()
-	var skip []string
-	if effort != "" {
-		e.w.StringField("effort", effort)
-		skip = append(skip, "effort")
-	}
-	if summary != "" {
-		e.w.StringField("summary", summary)
-		skip = append(skip, "summary")
-	}
-	extra.Write(&e.w, without(s.Extra, skip...), name, "")
-	e.w.EndObject()
-	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
-}
-
-// effortOf is the rung nearest to a thinking budget.
-func effortOf(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 16384:
-		return "medium"
-	default:
-		return "high"
-	}
 }
 
 // include asks for encrypted reasoning where the caller does, beside whatever

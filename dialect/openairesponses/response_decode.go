@@ -1,6 +1,7 @@
 package openairesponses
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -50,10 +51,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		d.withNative(&m, raw)
 		resp.Output = append(resp.Output, m)
 	}
-	resp.Stop = settleStop(end.status, end.reason, end.details, calls)
-	end.compacted(&resp.Stop)
+	resp.Stop = end.stop(resp, calls)
 	if failed == nil {
 		failed = r.End()
+	}
+	if failed == nil && !end.hasOutput && resp.Error == nil {
+		failed = errNoOutput
 	}
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
@@ -87,6 +90,8 @@ func (s *callIDs) settle(c *dragoman.ToolCall, at extra.Path, place int) bool {
 	return true
 }
 
+var errNoOutput = errors.New("no output: is this an OpenAI Responses response?")
+
 type responseDecoder struct {
 	itemDecoder
 }
@@ -96,8 +101,24 @@ type ending struct {
 	status, reason string
 	details        []byte
 	compaction     bool
+	hasOutput      bool
 	output         [][]byte
 	offsets        []int64
+}
+
+// stop derives why a whole response ended. An error is one also where no
+// status says so.
+func (e *ending) stop(resp *dragoman.Response, calls []*dragoman.ToolCall) dragoman.Stop {
+	status := e.status
+	if status == "" && resp.Error != nil {
+		status = "failed"
+	}
+	s := settleStop(status, e.reason, e.details, calls)
+	if e.status == "" {
+		s.Native = ""
+	}
+	e.compacted(&s)
+	return s
 }
 
 func (e *ending) compacted(s *dragoman.Stop) {
@@ -144,6 +165,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 
 // member reads what says nothing when it is null.
 func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {
+	end.hasOutput = end.hasOutput || key == "output"
 	if r.Null() {
 		return
 	}

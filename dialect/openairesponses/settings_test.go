@@ -225,10 +225,14 @@ func TestQuirkC26_IncompleteFailedAndCancelledAreNoSuccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		streamed, _ := collect(evs)
+		streamed, err := collect(evs)
+		if (err != nil) != (c.what == "failed") {
+			t.Errorf("%s: %v", c.members, err)
+		}
 		for how, resp := range map[string]*dragoman.Response{"whole": whole, "streamed": streamed} {
 			calls := resp.ToolCalls()
-			if resp.Stop.Reason != c.want || len(calls) != 1 || calls[0].Arguments != `{"a":1}` || calls[0].Problem == nil || calls[0].Problem.Code != c.problem {
+			stopped := resp.Stop.Reason == c.want || how == "streamed" && err != nil // then the error says it
+			if !stopped || len(calls) != 1 || calls[0].Arguments != `{"a":1}` || calls[0].Problem == nil || calls[0].Problem.Code != c.problem {
 				t.Errorf("%s %s: %+v %+v", how, c.members, resp.Stop, calls)
 			}
 		}

@@ -108,12 +108,49 @@ func Encoded(d dragoman.Dialect, w *jsonwire.Writer, rep *dragoman.Report, reg *
 }
 
 // ReplayRequest returns the native body of a request that was not changed
-// since it was decoded from dialect d, with at most another model in it.
-func ReplayRequest(req *dragoman.Request, d dragoman.Dialect, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || o.Target.Caps != (dragoman.Capabilities{}) || !req.Native.Current(d, req.Fingerprint) {
+// since it was decoded from the dialect, with at most another model in it. A
+// request with state that another origin minted is no such request: it is
+// rebuilt, message by message, without that state.
+func ReplayRequest(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || o.Target.Caps != (dragoman.Capabilities{}) || !req.Native.Current(limits.Dialect, req.Fingerprint) {
 		return nil, false
 	}
+	target := o.Target
+	target.Dialect = limits.Dialect
+	if target.Model == "" {
+		target.Model = req.Model
+	}
+	for i := range req.Messages {
+		if !mayReplay(&req.Messages[i], limits, target) {
+			return nil, false
+		}
+	}
 	return withModel(req.Native.Raw, req.Model, []string{"model"})
+}
+
+// mayReplay reports whether the target may see the native form of a message
+// with all the state that is in it.
+func mayReplay(m *dragoman.Message, limits dragoman.Limits, target dragoman.Target) bool {
+	if !m.Origin.Matches(target.Origin(), limits.Replay.Messages|limits.Replay.ItemIDs) {
+		return false
+	}
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case *dragoman.Reasoning:
+			if !MayReplayReasoning(m, p, limits, target) {
+				return false
+			}
+		case *dragoman.Text:
+			if p.Signature != "" && !MayReplayReasoning(m, nil, limits, target) {
+				return false
+			}
+		case *dragoman.ToolCall:
+			if p.Signature != "" && !MayReplayReasoning(m, nil, limits, target) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ReplayResponse is ReplayRequest for a response; paths are where the dialect

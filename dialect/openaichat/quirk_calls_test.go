@@ -1,0 +1,140 @@
+package openaichat_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// bothWays decodes one call of a whole response and of a stream.
+func bothWays(t *testing.T, args string, tools ...dragoman.ToolSpec) map[string]dragoman.ToolCall {
+	t.Helper()
+	o := dialect.DecodeOptions{Registry: interop.New(interop.Options{Target: dragoman.Target{Dialect: codec.Dialect()}, Limits: codec.Limits(), Tools: tools})}
+	quoted := quote(args)
+	whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":`+quoted+`}}]},"finish_reason":"tool_calls"}]}`), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decodeStream(t, o, stream(`"tool_calls"`, toolDeltas(`{"index":0,"id":"a","function":{"name":"f","arguments":`+quoted+`}}`)...))
+	if d.feed != nil {
+		t.Fatal(d.feed)
+	}
+	return map[string]dragoman.ToolCall{"whole": calls(whole)[0], "streamed": calls(d.resp)[0]}
+}
+
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+func TestQuirkB6_SeveralObjectsInOneStringAreOneInvalidCall(t *testing.T) {
+	for _, args := range []string{`{"a":1}{"a":2}`, "{\"a\":1}\n{\"a\":2}", `{}{}`} {
+		for way, c := range bothWays(t, args) {
+			if c.Arguments != args || c.ID != "a" {
+				t.Errorf("%s: %+v", way, c)
+			}
+			problem(t, c, dragoman.ProblemInvalidJSON)
+		}
+	}
+}
+
+func TestQuirkB8_AnUnfinishedStringIsNeverClosedForIt(t *testing.T) {
+	for _, args := range []string{`{"path":"a","content":"half a fi`, `{"a":[1,2`, `{"a":1`, `{`} {
+		for way, c := range bothWays(t, args) {
+			if c.Arguments != args {
+				t.Errorf("%s: %s became %s", way, args, c.Arguments)
+			}
+			if c.Problem == nil {
+				t.Errorf("%s: %s may run", way, args)
+			}
+		}
+	}
+}
+
+// signature is where Gemini puts its thought signature in Chat.
+const signature = `{"google":{"thought_signature":"c2ln"}}`
+
+func TestQuirkB16_B17_AThoughtSignatureStaysOnItsCallAndOutOfItsID(t *testing.T) {
+	signed := `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":` + signature + `}`
+	plain := `{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}`
+	whole, _ := message(t, `{"role":"assistant","content":null,"tool_calls":[`+signed+`,`+plain+`]}`, `"tool_calls"`)
+	streamed := streamed(t, stream(`"tool_calls"`, toolDeltas(strings.Replace(signed, `{`, `{"index":0,`, 1), strings.Replace(plain, `{`, `{"index":1,`, 1))...))
+	for way, resp := range map[string]*dragoman.Response{"whole": whole, "streamed": streamed} {
+		t.Run(way, func(t *testing.T) {
+			cs := calls(resp)
+			sameCalls(t, cs, call("a", "f", "{}"), call("b", "g", "{}"))
+			if v, _ := extra.Get(cs[0].Extra, codec.Dialect(), "/extra_content"); string(v) != signature {
+				t.Errorf("%+v", cs[0].Extra)
+			}
+			if cs[1].Extra != nil {
+				t.Errorf("the other call has one too: %+v", cs[1].Extra)
+			}
+			// It goes back on the same call, whether the message is replayed or
+			// rebuilt, and once.
+			req := &dragoman.Request{Model: "m", Messages: resp.Output}
+			for _, rebuild := range []bool{false, true} {
+				m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: rebuild})
+				sameJSON(t, string(m["messages"]), `[{"role":"assistant","content":null,"tool_calls":[`+signed+`,`+plain+`]}]`)
+			}
+		})
+	}
+}
+
+func TestQuirkB25_CallsInTextStayText(t *testing.T) {
+	for _, said := range []string{
+		`<tool_call>{"name":"f","arguments":{}}</tool_call>`,
+		`<function=f><parameter=a>1</parameter></function>`,
+		`<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>`,
+		"```json\n{\"name\":\"f\",\"arguments\":{}}\n```",
+	} {
+		whole, rep := message(t, `{"role":"assistant","content":`+quote(said)+`}`, `"stop"`)
+		lossless(t, rep)
+		for _, resp := range []*dragoman.Response{whole, streamed(t, stream(`"stop"`, `{"content":`+quote(said[:9])+`}`, `{"content":`+quote(said[9:])+`}`))} {
+			if resp.Text() != said || len(resp.ToolCalls()) != 0 || resp.Stop.Reason != dragoman.StopEnd {
+				t.Errorf("%+v", resp)
+			}
+		}
+	}
+}
+
+func TestQuirkB32_ArgumentsAreNeverCoercedToTheirSchema(t *testing.T) {
+	spec := dragoman.ToolSpec{Name: "f", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"ok":{"type":"boolean"},"list":{"type":"array","items":{"type":"string"}},"x":{"type":["number","null"]}}}`)}
+	const args = `{"n":"5","ok":"true","list":"one","x":"null"}`
+	for way, c := range bothWays(t, args, spec) {
+		if c.Arguments != args || c.Problem != nil {
+			t.Errorf("%s: %s, %+v", way, c.Arguments, c.Problem)
+		}
+	}
+}
+
+func TestQuirkC3_AnIDOnEveryChunkContinuesItsCall(t *testing.T) {
+	for name, deltas := range map[string][]string{
+		"the same id":           {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`, `{"index":0,"id":"a","function":{"arguments":"}"}}`},
+		"the same id, no index": {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"a","function":{"arguments":"1"}}`, `{"id":"a","function":{"arguments":"}"}}`},
+		"another id each time":  {`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"id":"b","function":{"arguments":"1"}}`, `{"index":0,"id":"c","function":{"arguments":"}"}}`},
+		"another id, no index":  {`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"id":"b","function":{"name":"","arguments":"1"}}`, `{"id":"c","function":{"arguments":"}"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sameCalls(t, calls(streamed(t, stream(`"tool_calls"`, toolDeltas(deltas...)...))), call("a", "f", `{"x":1}`))
+		})
+	}
+}
+
+func TestQuirkC6_ArgumentsBesideTheNameAreNotDropped(t *testing.T) {
+	resp := streamed(t, stream(`"tool_calls"`, toolDeltas(
+		`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`,
+		`{"index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"}}`, `{"index":1,"function":{"arguments":"2}"}}`,
+	)...))
+	sameCalls(t, calls(resp), call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`))
+	// Nor on the way out, whatever dialect the parts came from.
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{
+		&dragoman.ResponseStart{},
+		&dragoman.PartStart{Header: &dragoman.Message{Role: dragoman.RoleAssistant}, Part: &dragoman.ToolCall{ID: "a", Name: "f"}},
+		&dragoman.PartEnd{Part: &dragoman.ToolCall{ID: "a", Name: "f", Arguments: `{"x":1}`}},
+		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}},
+	})
+	sameCalls(t, calls(streamed(t, out)), call("a", "f", `{"x":1}`))
+}

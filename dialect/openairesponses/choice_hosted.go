@@ -1,0 +1,59 @@
+package openairesponses
+
+import (
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// hostedTool is how a choice names a tool that the API runs itself: by its
+// type, and one of several MCP servers by its label.
+type hostedTool struct{ typ, label string }
+
+func readHosted(t *dragoman.ToolSpec) (h hostedTool) {
+	if t.Source == nil {
+		return h
+	}
+	r := jsonwire.NewReader(t.Source.JSON)
+	if r.Kind() != '{' {
+		return h
+	}
+	for key := range r.Object() {
+		switch {
+		case string(key) == "type" && r.Kind() == '"':
+			h.typ = r.String()
+		case string(key) == "server_label" && r.Kind() == '"':
+			h.label = r.String()
+		default:
+			r.Skip()
+		}
+	}
+	if h.typ != "mcp" {
+		h.label = ""
+	}
+	return h
+}
+
+// sendsHosted reports whether a tool is one that this API runs itself, under a
+// type that a choice can name.
+func sendsHosted(t *dragoman.ToolSpec) bool {
+	if t == nil || t.Kind != dragoman.ToolHosted || t.Source == nil {
+		return false
+	}
+	f := t.Source.Format
+	return strings.HasPrefix(string(f), string(name)+".") && f != dragoman.FormatResponsesNamespace && readHosted(t).typ != ""
+}
+
+// names reports whether a reference is to a tool. One to a hosted tool may say
+// its name, its type or the label of its server.
+func names(ref dragoman.ToolRef, t *dragoman.ToolSpec) bool {
+	if ref.Kind != dragoman.ToolHosted {
+		return t.Name == ref.Name && t.Namespace == ref.Namespace
+	}
+	if t.Kind != dragoman.ToolHosted || ref.Name == "" {
+		return false
+	}
+	h := readHosted(t)
+	return ref.Name == t.Name || ref.Name == h.typ || ref.Name == h.label
+}

@@ -1,0 +1,84 @@
+package openairesponses
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+func (e *requestEncoder) reasoningSettings() {
+	s := e.req.Reasoning
+	if s == nil {
+		return
+	}
+	effort := e.effort(s)
+	summary := s.Summary
+	if summary == "omitted" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "no summary is what the target gives unless asked")
+		summary = ""
+	}
+	if effort == "" && summary == "" && s.Extra.For(name) == nil {
+		extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+		return
+	}
+	e.key("reasoning")
+	e.w.BeginObject()
+	var skip []string
+	if effort != "" {
+		e.w.StringField("effort", effort)
+		skip = append(skip, "effort")
+	}
+	if summary != "" {
+		e.w.StringField("summary", summary)
+		skip = append(skip, "summary")
+	}
+	extra.Write(&e.w, without(s.Extra, skip...), name, "")
+	e.w.EndObject()
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+}
+
+// effort is the effort that the settings come to, the only measure of thinking
+// that this wire has. What it leaves out is reported.
+func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
+	effort, mode, budget := s.Effort, s.Mode, s.BudgetTokens
+	if mode == dragoman.ReasoningDefault && budget != nil {
+		mode = dragoman.ReasoningBudget
+	}
+	switch mode {
+	case dragoman.ReasoningDefault:
+	case dragoman.ReasoningOff:
+		if effort != "" && effort != "none" {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %q contradicts mode off, which wins", effort)
+		}
+		effort = "none"
+	case dragoman.ReasoningBudget:
+		if budget == nil {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "a budget without a number of tokens")
+		} else if effort == "" {
+			effort = effortOf(*budget)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
+			return effort
+		}
+	case dragoman.ReasoningAdaptive:
+		if effort == "" {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
+		}
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %q", mode)
+	}
+	if budget != nil {
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: the target takes an effort only", *budget)
+	}
+	return effort
+}
+
+// effortOf is the rung nearest to a thinking budget.
+func effortOf(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 16384:
+		return "medium"
+	default:
+		return "high"
+	}
+}
