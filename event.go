@@ -7,7 +7,8 @@ package dragoman
 // A decoder promises: one ResponseStart first; for every part one PartStart,
 // any number of PartDelta and one PartEnd, in this order; parts of a choice may
 // overlap in time, but their indexes grow in order of their start; one
-// ResponseEnd or StreamError last. A part that was open when a stream broke
+// ResponseEnd or StreamError last, behind which only a Chunk
+// that says nothing ([DONE], a keep-alive) may come. A part that was open when a stream broke
 // still gets its PartEnd, with what had arrived.
 type Event interface {
 	// Type is the stable name of the event in stored JSON.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -164,11 +165,13 @@ func codecOf(d dragoman.Dialect) dialect.Codec {
 	return codecs[slices.IndexFunc(codecs, func(c dialect.Codec) bool { return c.Dialect() == d })]
 }
 
+// speaker is the side a message stands on: what is not the assistant's may be
+// merged into user text.
 func speaker(m *dragoman.Message) dragoman.Role {
-	if m.Role == dragoman.RoleTool {
-		return dragoman.RoleUser
+	if m.Role == dragoman.RoleAssistant {
+		return m.Role
 	}
-	return m.Role
+	return dragoman.RoleUser
 }
 
 // fiveMarkers is a conversation with one breakpoint too many.
@@ -281,7 +284,7 @@ var allowed = []allowedGrowth{
 					text = p.Text
 				}
 			}
-			return g.last().Role == dragoman.RoleAssistant && strings.TrimRight(text, " \t\r\n") != text
+			return g.last().Role == dragoman.RoleAssistant && strings.TrimRightFunc(text, unicode.IsSpace) != text
 		},
 	},
 	{

@@ -395,3 +395,13 @@ func TestProperty_AStreamWithGarbageFedInPiecesGivesTheSameEventsAndTheSameError
 		sameFed(t, body, taste(t, c, d, body), taste(t, c, d, drawPieces(t, body)...))
 	})
 }
+
+func TestAMetadataKeyThatComesTwiceIsWrittenOnceAndReported(t *testing.T) {
+	req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Metadata: []dragoman.KeyValue{{Key: "k", Value: "1"}, {Key: "k", Value: "2"}}}
+	for _, c := range codecs {
+		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+		if err != nil || !jsontext.Value(enc.Body).IsValid() || bytes.Contains(enc.Body, []byte(`"1"`)) || len(enc.Report.Losses) == 0 {
+			t.Errorf("%s: %v\n%s\n%s", c.Dialect(), err, enc.Body, enc.Report.String())
+		}
+	}
+}

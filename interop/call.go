@@ -1,8 +1,6 @@
 package interop
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -36,53 +34,63 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		w.Raw(obj)
 		return nil
 	}
+	if r.answer {
+		format = answerFormat(c, format)
+		c = withoutTwins(c, format, at, rep)
+	}
 	unsaidOfCall(c, format, at, rep)
 	if c.Payload == dragoman.PayloadText && (format == dragoman.FormatChatFunctionCall ||
 		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse) {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
-	var d dragoman.Dialect
+	d := dialectOfCall(format)
+	// A member that could not be read goes back as it came, in place of ours.
+	unread := func(path string) bool {
+		_, ok := extra.Get(c.Extra, d, path)
+		return ok
+	}
+	field := func(path, key, value string) {
+		if !unread(path) {
+			w.StringField(key, value)
+		}
+	}
 	switch format {
-	case dragoman.FormatChatFunctionCall:
+	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
+		kind := "function"
+		if format == dragoman.FormatChatCustomCall {
+			kind = "custom"
+		}
 		w.BeginObject()
 		w.StringField("id", id)
-		w.StringField("type", "function")
-		w.Key("function")
-		w.BeginObject()
-		w.StringField("name", name)
-		w.StringField("arguments", r.argumentText(c, at, rep))
-		extra.Write(w, c.Extra, dragoman.OpenAIChat, "/function")
+		field("/type", "type", kind)
+		if !unread("/" + kind) {
+			w.Key(kind)
+			w.BeginObject()
+			field("/"+kind+"/name", "name", name)
+			if kind == "custom" {
+				w.StringField("input", c.Arguments)
+			} else {
+				w.StringField("arguments", r.argumentText(c, at, rep))
+			}
+			extra.Write(w, c.Extra, d, "/"+kind)
+			w.EndObject()
+		}
+		extra.Write(w, c.Extra, d, "")
 		w.EndObject()
-		extra.Write(w, c.Extra, dragoman.OpenAIChat, "")
-		w.EndObject()
-		d = dragoman.OpenAIChat
-	case dragoman.FormatChatCustomCall:
-		w.BeginObject()
-		w.StringField("id", id)
-		w.StringField("type", "custom")
-		w.Key("custom")
-		w.BeginObject()
-		w.StringField("name", name)
-		w.StringField("input", c.Arguments)
-		extra.Write(w, c.Extra, dragoman.OpenAIChat, "/custom")
-		w.EndObject()
-		extra.Write(w, c.Extra, dragoman.OpenAIChat, "")
-		w.EndObject()
-		d = dragoman.OpenAIChat
 	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
 		w.BeginObject()
 		text := format == dragoman.FormatResponsesCustomCall
 		if text {
-			w.StringField("type", "custom_tool_call")
+			field("/type", "type", "custom_tool_call")
 		} else {
-			w.StringField("type", "function_call")
+			field("/type", "type", "function_call")
 		}
 		w.StringFieldIf("id", c.ItemID)
 		w.StringField("call_id", id)
-		w.StringField("name", name)
+		field("/name", "name", name)
 		if c.Namespace != "" && !r.names.flatten {
-			w.StringField("namespace", c.Namespace)
+			field("/namespace", "namespace", c.Namespace)
 		}
 		if text {
 			w.StringField("input", c.Arguments)
@@ -92,26 +100,37 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		if c.Async {
 			w.BoolField("async", true)
 		}
-		extra.Write(w, c.Extra, dragoman.OpenAIResponses, "")
+		extra.Write(w, c.Extra, d, "")
 		w.EndObject()
-		d = dragoman.OpenAIResponses
 	case dragoman.FormatAnthropicToolUse:
 		w.BeginObject()
-		w.StringField("type", "tool_use")
+		field("/type", "type", "tool_use")
 		w.StringField("id", id)
-		w.StringField("name", name)
+		field("/name", "name", name)
 		w.RawField("input", r.argumentObject(c, at, rep))
-		extra.Write(w, c.Extra, dragoman.Anthropic, "")
-		if c.Cache != nil {
+		extra.Write(w, c.Extra, d, "")
+		if c.Cache != nil && !unread("/cache_control") {
 			WriteCacheControl(w, c.Cache, at, rep)
 		}
 		w.EndObject()
-		d = dragoman.Anthropic
 	default:
 		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
 	}
 	extra.Report(rep, c.Extra, d, at)
 	return nil
+}
+
+func dialectOfCall(format dragoman.Format) dragoman.Dialect {
+	switch format {
+	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
+		return dragoman.OpenAIChat
+	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
+		return dragoman.OpenAIResponses
+	case dragoman.FormatAnthropicToolUse:
+		return dragoman.Anthropic
+	default:
+		return ""
+	}
 }
 
 // unsaidOfCall reports what a call says that a format has no member for.
@@ -137,219 +156,6 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 		rep.Addf(dragoman.Renamed, dragoman.Info, at.String(), "tool %.80q written as %q", name, wireName)
 	}
 	return wireID, wireName
-}
-
-// argumentText is the JSON text of a call's arguments for a wire that carries
-// it in a string: as received while it is valid JSON of any type, {} otherwise.
-func (r *Registry) argumentText(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) string {
-	if c.Payload == dragoman.PayloadText {
-		obj, _ := c.Object()
-		return string(obj)
-	}
-	p := c.Problem
-	// A client cannot run what it cannot parse, so broken arguments pass in an
-	// answer; ambiguous ones it would run, each client with another value.
-	ambiguous := p != nil && p.Code == dragoman.ProblemDuplicateKey
-	if r.answer && !ambiguous && (p != nil || c.Arguments != "") {
-		return c.Arguments
-	}
-	// As Object does, a verdict that the text is bad is believed.
-	if p == nil || p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemDuplicateKey {
-		p = dragoman.CheckArguments(c.Arguments)
-	}
-	switch {
-	case p == nil && strings.HasPrefix(c.Arguments, "{"), p != nil && p.Code == dragoman.ProblemNotObject:
-		return c.Arguments
-	case p == nil: // blanks around it, or a spelling of no arguments
-		obj, _ := c.Object()
-		return string(obj)
-	}
-	rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as {}: %s", p.Message)
-	return "{}"
-}
-
-// argumentObject is the arguments for a wire that carries an object.
-func (r *Registry) argumentObject(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) json.RawMessage {
-	obj, exact := c.Object()
-	if !exact && c.Payload == dragoman.PayloadObject {
-		why := "they are not a sound JSON object"
-		if p := dragoman.CheckArguments(c.Arguments); p != nil {
-			why = p.Message
-		}
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as %.40s: %s", obj, why)
-	}
-	return obj
-}
-
-// ReadCall reads a call object of the target's dialect.
-func (r *Registry) ReadCall(obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
-	return r.readCallAs(CallFormat(r.target.Dialect, obj), obj, at, rep)
-}
-
-func (r *Registry) readCallAs(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
-	if a, ok := r.calls[format]; ok {
-		c, sub, err := a.InspectCall(obj)
-		rep.Merge(at.String(), sub)
-		if err != nil {
-			return c, err
-		}
-		if c == nil {
-			return nil, fail(format, errNothing)
-		}
-		r.Settle(c, at, rep)
-		return c, nil
-	}
-	c, err := readCall(format, obj)
-	if err != nil {
-		return nil, err
-	}
-	r.Settle(c, at, rep)
-	return c, nil
-}
-
-// errNothing says that an accessor returned neither a view nor an error.
-var errNothing = errors.New("the accessor found nothing")
-
-// readCall reads a call of a built-in format as it stands on the wire.
-func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, error) {
-	c := &dragoman.ToolCall{}
-	rd := jsonwire.NewReader(obj)
-	switch format {
-	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
-		readChatCall(rd, c)
-	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
-		readResponsesCall(rd, c)
-	case dragoman.FormatAnthropicToolUse:
-		readToolUse(rd, c)
-	default:
-		return nil, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
-	}
-	if err := rd.End(); err != nil {
-		return nil, fail(format, err)
-	}
-	return c, nil
-}
-
-// readPayload reads arguments in whatever shape a server chose: a string, or
-// the JSON value itself (quirks B1, B4).
-func readPayload(rd *jsonwire.Reader) string {
-	switch rd.Kind() {
-	case '"':
-		return rd.String()
-	case 'n':
-		rd.Skip()
-		return ""
-	default:
-		return string(rd.Raw())
-	}
-}
-
-func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	for key := range rd.Object() {
-		switch string(key) {
-		case "id":
-			c.ID = readID(rd)
-		case "type":
-			if rd.String() == "custom" {
-				c.Payload = dragoman.PayloadText
-			}
-		case "function":
-			for key := range rd.Object() {
-				switch string(key) {
-				case "name":
-					c.Name = rd.String()
-				case "arguments":
-					c.Arguments = readPayload(rd)
-				default:
-					extra.Add(&c.Extra, dragoman.OpenAIChat, "/function", key, rd.Raw())
-				}
-			}
-		case "custom":
-			c.Payload = dragoman.PayloadText
-			for key := range rd.Object() {
-				switch string(key) {
-				case "name":
-					c.Name = rd.String()
-				case "input":
-					c.Arguments = readPayload(rd)
-				default:
-					extra.Add(&c.Extra, dragoman.OpenAIChat, "/custom", key, rd.Raw())
-				}
-			}
-		default:
-			extra.Add(&c.Extra, dragoman.OpenAIChat, "", key, rd.Raw())
-		}
-	}
-}
-
-func readResponsesCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	for key := range rd.Object() {
-		switch string(key) {
-		case "type":
-			if rd.String() == "custom_tool_call" {
-				c.Payload = dragoman.PayloadText
-			}
-		case "id":
-			c.ItemID = readID(rd)
-		case "call_id":
-			c.ID = readID(rd)
-		case "name":
-			c.Name = rd.String()
-		case "namespace":
-			c.Namespace = rd.String()
-		case "arguments", "input":
-			c.Arguments = readPayload(rd)
-		case "async":
-			if raw := rd.Raw(); string(raw) == "true" {
-				c.Async = true
-			} else {
-				extra.Add(&c.Extra, dragoman.OpenAIResponses, "", []byte("async"), raw)
-			}
-		case "status":
-			raw := rd.Raw()
-			if s := strings.Trim(string(raw), `"`); s == "incomplete" {
-				c.Status = dragoman.StatusIncomplete
-			}
-			extra.Add(&c.Extra, dragoman.OpenAIResponses, "", []byte("status"), raw)
-		case "caller":
-			c.Caller = rd.Raw()
-			extra.Add(&c.Extra, dragoman.OpenAIResponses, "", []byte("caller"), c.Caller)
-		default:
-			extra.Add(&c.Extra, dragoman.OpenAIResponses, "", key, rd.Raw())
-		}
-	}
-}
-
-func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) {
-	for key := range rd.Object() {
-		switch string(key) {
-		case "type":
-			rd.Skip()
-		case "id":
-			c.ID = readID(rd)
-		case "name":
-			c.Name = rd.String()
-		case "input":
-			c.Arguments = readPayload(rd)
-		case "cache_control":
-			c.Cache = ttl(rd)
-		case "caller":
-			c.Caller = rd.Raw()
-			extra.Add(&c.Extra, dragoman.Anthropic, "", []byte("caller"), c.Caller)
-		default:
-			extra.Add(&c.Extra, dragoman.Anthropic, "", key, rd.Raw())
-		}
-	}
-}
-
-// readID reads a call id. Ids are strings, never made from anything else: a
-// number is no id, and the edge will make one (requirement I8).
-func readID(rd *jsonwire.Reader) string {
-	if rd.Kind() == '"' {
-		return rd.String()
-	}
-	rd.Skip()
-	return ""
 }
 
 // Settle turns a call as it came off the wire into the call the author of the

@@ -114,9 +114,9 @@ func TestR7_ARepeatedKeyIsAnInvalidCallWrittenEmptyTowardOthers(t *testing.T) {
 		mustContain(t, string(out[0].JSON), "{}")
 		lost(t, rep, dragoman.Lowered, "written as {}")
 	}
-	// The envelope around it is read leniently: the last member counts.
+	// Of the envelope around it the last member is kept, and the call does not run.
 	c, _, err = interop.Default().InspectCall(native(dragoman.FormatChatFunctionCall, `{"id":"a","id":"b","function":{"name":"f","name":"g","arguments":"{}"}}`))
-	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem != nil {
+	if err != nil || c.ID != "b" || c.Name != "g" || c.Problem == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

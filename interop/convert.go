@@ -57,6 +57,8 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			var w jsonwire.Writer
 			ok := false
 			switch {
+			case specs[j].Kind == dragoman.ToolHosted && !builtIn(obj.Format):
+				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), unread(obj.Format))
 			case specs[j].Kind == dragoman.ToolHosted:
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider and has no form as %s", specs[j].Name, obj.Format, to)
 			case to == dragoman.FormatResponsesNamespace:
@@ -166,7 +168,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	}
 	// The wire is judged, not what the registry would make of it.
 	c, err := readCall(obj.Format, obj.JSON)
-	if err != nil || c.Payload == dragoman.PayloadText {
+	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == problemUnreadable {
 		return out, rep
 	}
 	why := "they are blank"

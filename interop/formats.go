@@ -156,7 +156,11 @@ func anthropicTTL(h *dragoman.CacheHint) string {
 // WriteCacheControl writes Anthropic's cache marker for a hint.
 func WriteCacheControl(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
 	ttl := anthropicTTL(h)
-	if ttl != h.TTL {
+	switch {
+	case ttl == h.TTL:
+	case ttl == "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
+	default:
 		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
 	}
 	w.Key("cache_control")

@@ -4,29 +4,57 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math/big"
+	"strconv"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // ids aliases call ids that a target would reject, the same way on a call and
-// on its result, and reverses it. An id that is legal passes (quirks B13, B14).
+// on its result, and reverses it. An id that is legal passes (quirks B13, B14),
+// unless it is the alias of another one already: no two ids are ever written
+// alike.
 type ids struct {
-	rule    dragoman.IDRule
-	origins map[string]string // alias to id
-	kept    map[string]bool   // minted by the target itself
+	rule      dragoman.IDRule
+	origins   map[string]string // what was written to the id behind it
+	aliases   map[string]string // id to what was written for it
+	announced map[string]bool   // stand in the request; no alias may be one of them
+	kept      map[string]bool   // minted by the target itself
 }
 
 func (s *ids) alias(id string) string {
-	if id == "" || s.kept[id] || LegalID(id, s.rule) {
-		return id // no id is none: whoever needs one has made it before
+	if id == "" { // no id is none: whoever needs one has made it before
+		return id
 	}
-	a := aliasID(id, s.rule)
-	if s.origins == nil {
-		s.origins = make(map[string]string)
+	if a, ok := s.aliases[id]; ok {
+		return a
 	}
-	s.origins[a] = id
+	a := id
+	if !s.kept[id] && !LegalID(id, s.rule) || s.takenFrom(id, a) {
+		a = s.free(id)
+	}
+	put(&s.aliases, id, a)
+	put(&s.origins, a, id)
 	return a
+}
+
+// takenFrom reports whether a stands for another id.
+func (s *ids) takenFrom(id, a string) bool {
+	owner, ok := s.origins[a]
+	return ok && owner != id
+}
+
+// free returns an alias of id that stands for nothing else. A hash that
+// somebody foresaw is made again; each try that fails costs them an id, so
+// there are at most as many as ids, unless the rule leaves no room for them.
+func (s *ids) free(id string) string {
+	tries := len(s.origins) + len(s.announced) + len(s.kept) + 8
+	for try := 0; ; try++ {
+		a := aliasID(id, s.rule, try)
+		if !s.takenFrom(id, a) && (a == id || !s.announced[a] && !s.kept[a]) || try == tries {
+			return a
+		}
+	}
 }
 
 // base62 is the alphabet of ids of a fixed length.
@@ -54,8 +82,13 @@ func LegalID(id string, rule dragoman.IDRule) bool {
 
 const hashedIDPrefix = 15
 
-func aliasID(id string, rule dragoman.IDRule) string {
-	sum := sha256.Sum256([]byte(id))
+// aliasID is the alias of an id; each try gives another one.
+func aliasID(id string, rule dragoman.IDRule, try int) string {
+	salted := id
+	if try > 0 {
+		salted += "\x00" + strconv.Itoa(try)
+	}
+	sum := sha256.Sum256([]byte(salted))
 	if rule.Exact > 0 {
 		// The hash in the wire's own letters and digits: truncating the id
 		// itself would collide.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -100,14 +101,29 @@ func (n *names) key(namespace, wire string) string {
 	return namespace + "\x00" + wire
 }
 
+// hashed returns an alias that no other tool has. A hash that somebody foresaw
+// grows, and is then made again: each try that fails costs them a tool, so
+// there are at most as many as names, unless the rule leaves no room for them.
 func (n *names) hashed(id toolID) string {
-	sum := sha256.Sum256([]byte(id.namespace + "\x00" + id.name))
-	for size := 8; ; size += 8 {
-		w := sanitise(n.natural(id), n.rule, hex.EncodeToString(sum[:])[:size])
-		if taken, ok := n.ids[n.key(id.namespace, w)]; !ok || taken == id || size >= 32 {
+	natural, seed := n.natural(id), id.namespace+"\x00"+id.name
+	sum := sha256.Sum256([]byte(seed))
+	for size := 8; size <= 2*len(sum); size += 8 {
+		if w := sanitise(natural, n.rule, hex.EncodeToString(sum[:])[:size]); n.free(id, w) {
 			return w
 		}
 	}
+	for try := 1; ; try++ {
+		sum = sha256.Sum256([]byte(seed + "\x00" + strconv.Itoa(try)))
+		if w := sanitise(natural, n.rule, hex.EncodeToString(sum[:])); n.free(id, w) || try > len(n.ids) {
+			return w
+		}
+	}
+}
+
+// free reports whether w stands for no other tool.
+func (n *names) free(id toolID, w string) bool {
+	taken, ok := n.ids[n.key(id.namespace, w)]
+	return !ok || taken == id
 }
 
 // wireName returns the name to write for a tool, declared or not.

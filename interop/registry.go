@@ -182,10 +182,19 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 // whatever the rule says (quirk B14).
 func (r *Registry) KeepID(id string) { put(&r.ids.kept, id, true) }
 
+// AnnounceID says that a call id stands in the request, so that the alias of
+// another id is never made to look like it. An encoder that writes some
+// messages without the registry announces all ids before it writes the first.
+func (r *Registry) AnnounceID(id string) {
+	if id != "" {
+		put(&r.ids.announced, id, true)
+	}
+}
+
 // ForAnswer returns the registry to write an answer with. A client runs what
-// it gets and sends the ids back, so ids and arguments pass as the model gave
-// them: an alias could never be reversed, and sound arguments in place of
-// broken ones would make a call run that must not.
+// it gets and sends the ids back, so ids and sound arguments pass as the model
+// gave them: an alias could never be reversed. Arguments that must not run are
+// never replaced by ones that would: see AnswerText and AnswerObject.
 func (r *Registry) ForAnswer() *Registry {
 	a := *r
 	a.ids = ids{}

@@ -23,9 +23,14 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	tools = r.expand(tools, rep)
 	written := 0
 	seen := make(map[toolID]*dragoman.ToolSpec, len(tools))
+	all, sub := rep, dragoman.Report{}
+	rep = &sub
+	var few tally
+	defer func() { few.finish(all, &sub) }()
 	for i := 0; i < len(tools); i++ {
 		s := &tools[i]
 		at := extra.Elem("/tools", i)
+		few.move(all, &sub)
 		if s.Kind != dragoman.ToolHosted && (s.Name != "" || s.Source == nil) {
 			id := toolID{s.Namespace, s.Name}
 			if first, dup := seen[id]; dup {
@@ -173,7 +178,11 @@ func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, a
 				w.Raw(src.JSON)
 				return true, nil
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider; %s has no such tool", s.Name, src.Format, r.target.Dialect)
+			why := fmt.Sprintf("tool %q (%s) is run by its own provider; %s has no such tool", s.Name, src.Format, r.target.Dialect)
+			if !builtIn(src.Format) {
+				why = unread(src.Format)
+			}
+			rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
 			return false, nil
 		}
 	}
@@ -186,6 +195,17 @@ func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, a
 		format = f.freeform
 	}
 	return r.writeToolAs(w, format, s, at, rep)
+}
+
+// builtIn reports whether a format belongs to a dialect, or is one of ours:
+// then a tool of it that nothing reads is the provider's own.
+func builtIn(f dragoman.Format) bool {
+	return f == dragoman.FormatMCPTool || hostedBy(f, dragoman.OpenAIChat) || hostedBy(f, dragoman.OpenAIResponses) || hostedBy(f, dragoman.Anthropic)
+}
+
+// unread says what is missing for a tool of a format that nobody contributed.
+func unread(f dragoman.Format) string {
+	return fmt.Sprintf("nothing here reads the format %.80q; contribute a SchemaAccessor", string(f))
 }
 
 // hostedBy reports whether a provider's tool belongs to dialect d.
@@ -218,7 +238,11 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 		return true, nil
 	}
 	if s.Name == "" {
-		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a tool without a name")
+		why := "a tool without a name"
+		if s.Source != nil && !builtIn(s.Source.Format) {
+			why = unread(s.Source.Format)
+		}
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
 		return false, nil
 	}
 	name := r.names.wireName(s.Namespace, s.Name)

@@ -215,6 +215,7 @@ func (r *Registry) readNamespace(rd *jsonwire.Reader, obj json.RawMessage, at ex
 		specs             []dragoman.ToolSpec
 		ex                *dragoman.Extra
 		failed            error
+		nested            bool
 	)
 	for key := range rd.Object() {
 		switch string(key) {
@@ -229,6 +230,11 @@ func (r *Registry) readNamespace(rd *jsonwire.Reader, obj json.RawMessage, at ex
 				raw := rd.Raw()
 				if rd.Err() != nil {
 					break
+				}
+				if SchemaFormat(dragoman.OpenAIResponses, raw) == dragoman.FormatResponsesNamespace {
+					// No API has them, and each level would be read again.
+					nested = true
+					continue
 				}
 				inner, err := r.ReadTool(raw, at.Elem("tools", i), rep)
 				if err != nil && failed == nil {
@@ -245,6 +251,9 @@ func (r *Registry) readNamespace(rd *jsonwire.Reader, obj json.RawMessage, at ex
 	}
 	if failed != nil {
 		return nil, failed
+	}
+	if nested {
+		return nil, fmt.Errorf("interop: namespace %.80q holds a namespace, which cannot be in one", name)
 	}
 	if name == "" || len(specs) == 0 {
 		// Nothing we could address: the provider's own, kept as it is.

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dragoman-go/dragoman"
@@ -15,8 +14,7 @@ func (l *lowerer) keepAllowed(n *node) {
 		n.del(kwConst)
 		n.set(kwEnum, arrayOf([][]byte{c.raw}).at(c))
 	}
-	for _, m := range slices.Clone(n.members) {
-		why := ""
+	l.removeEach(n, func(m member) (why string) {
 		switch text, _ := m.val.str(); {
 		case !l.p.takes(m.kw):
 			why = "not taken by this target"
@@ -27,16 +25,14 @@ func (l *lowerer) keepAllowed(n *node) {
 		case m.kw == kwMinItems && l.p.minItemsMax > 0 && !smallCount(m.val.raw, l.p.minItemsMax):
 			why = "more than this target can demand"
 		}
-		if why == "" {
-			continue
-		}
-		l.remove(n, m)
+		return why
+	}, func(m member, why string) {
 		if vacuous(m) {
 			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: says nothing", m.key)
-			continue
+			return
 		}
 		l.tell(n, m, why)
-	}
+	})
 }
 
 func smallCount(raw []byte, max int) bool {

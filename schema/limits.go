@@ -24,6 +24,9 @@ const (
 	// maxExpansion bounds the subschemas that expanding references may add,
 	// besides twice what the source has.
 	maxExpansion = 6_000
+	// maxMergeWork bounds how many entries are looked at while schemas are
+	// merged into one.
+	maxMergeWork = 10_000_000
 	// maxLosses bounds a report; a last entry says that there were more.
 	maxLosses = 1_000
 	// maxInPlace bounds how many subschemas one value can be held against at

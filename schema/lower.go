@@ -58,7 +58,9 @@ type lowerer struct {
 	report dragoman.Report
 	// copies counts against maxCopies what expanding references adds.
 	copies, maxCopies int
-	err               error
+	// work counts against maxMergeWork what merging looks at.
+	work int
+	err  error
 	// bound holds the schemas whose references are bound.
 	bound map[*node]bool
 	// expanding holds the targets of references that are being expanded.

@@ -49,9 +49,11 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 		dst.ref = src.ref
 	}
 	for _, m := range src.members {
-		have := dst.get(m.kw)
+		var have *node
 		if m.kw == kwOther {
-			have = dst.name(m.key)
+			have = l.find(dst, m.key)
+		} else {
+			have = dst.get(m.kw)
 		}
 		if have == nil {
 			dst.members = append(dst.members, m)
@@ -61,13 +63,10 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 		case kwProperties, kwPatternProperties, kwDependentSchemas:
 			l.mergeMaps(have, m.val, prefer)
 		case kwRequired:
-			names := dst.required()
-			for _, r := range src.required() {
-				if !slices.Contains(names, r) {
-					names = append(names, r)
-				}
-			}
-			dst.set(kwRequired, stringsOf(names).at(have))
+			var u requiredUnion
+			u.add(dst)
+			u.add(src)
+			u.write(dst)
 		case kwType:
 			l.mergeTypes(dst, src)
 		case kwEnum:
@@ -114,8 +113,10 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 
 func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
 	for _, m := range src.members {
-		have := dst.name(m.key)
+		have := l.find(dst, m.key)
 		switch {
+		case l.err != nil:
+			return
 		case have == nil:
 			dst.members = append(dst.members, m)
 		case have.kind == isSchema && m.val.kind == isSchema:
@@ -129,11 +130,64 @@ func (l *lowerer) mergeMaps(dst, src *node, prefer bool) {
 	}
 }
 
+// find finds an entry by name. It looks at all of them, so that the work of
+// merging many schemas into one is bounded here.
+func (l *lowerer) find(n *node, key string) *node {
+	if l.work += len(n.members); l.work > maxMergeWork {
+		l.fail(n, dragoman.ErrTooLarge, "merging its allOf is more work than is allowed")
+		return nil
+	}
+	return n.name(key)
+}
+
+// requiredUnion collects the required names of schemas that are merged.
+type requiredUnion struct {
+	names []string
+	seen  map[string]bool
+}
+
+func (u *requiredUnion) add(n *node) {
+	if u.seen == nil {
+		u.seen = map[string]bool{}
+	}
+	for _, name := range n.required() {
+		if !u.seen[name] {
+			u.seen[name] = true
+			u.names = append(u.names, name)
+		}
+	}
+}
+
+// write makes the names those that n requires, in place of its own.
+func (u *requiredUnion) write(n *node) {
+	if have := n.get(kwRequired); have != nil && u.seen != nil {
+		n.set(kwRequired, stringsOf(u.names).at(have))
+	}
+}
+
+// mergeBranch is merge for one of many branches. The names it requires are
+// collected, to be written when all branches are merged: writing them with
+// each would cost the square of their number.
+func (l *lowerer) mergeBranch(n, branch *node, u *requiredUnion) {
+	if n.has(kwRequired) && branch.has(kwRequired) {
+		if u.seen == nil {
+			u.add(n)
+		}
+		u.add(branch)
+		branch.del(kwRequired)
+	}
+	l.merge(n, branch, false)
+}
+
 // both makes one property satisfy two schemas: merged where the target has no
 // allOf, else both kept, which is exact.
 func (l *lowerer) both(have, add *node, prefer bool) {
 	if l.p.mergeAllOf || annotationsOnly(have) || annotationsOnly(add) {
 		l.merge(have, add, prefer)
+		return
+	}
+	if all := have.get(kwAllOf); all != nil && all.kind == isList && len(have.members) == 1 {
+		all.list = append(all.list, add)
 		return
 	}
 	first := *have
@@ -167,9 +221,11 @@ func (l *lowerer) mergeTypes(dst, src *node) {
 
 func (l *lowerer) mergeEnums(dst, have, add *node) {
 	a, b := elements(have), elements(add)
-	both := slices.DeleteFunc(slices.Clone(a), func(v []byte) bool {
-		return !slices.ContainsFunc(b, func(o []byte) bool { return bytes.Equal(o, v) })
-	})
+	inB := make(map[string]bool, len(b))
+	for _, v := range b {
+		inB[string(v)] = true
+	}
+	both := slices.DeleteFunc(slices.Clone(a), func(v []byte) bool { return !inB[string(v)] })
 	switch {
 	case len(both) == len(a):
 	case len(both) == 0:
@@ -198,6 +254,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 		if n.ref != nil {
 			l.inline(n)
 		}
+		var required requiredUnion
 		for _, m := range all.list {
 			switch {
 			case m.isFalse():
@@ -215,9 +272,10 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 					expanding = append(expanding, t)
 					l.inline(m)
 				}
-				l.merge(n, m, false)
+				l.mergeBranch(n, m, &required)
 			}
 		}
+		required.write(n)
 		l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into one", len(all.list))
 	}
 	l.fail(n, dragoman.ErrTooLarge, "allOf is nested too deeply")

@@ -91,24 +91,29 @@ func (l *lowerer) bareRef(n *node) bool {
 		return true
 	}
 	expand := false
-	for _, m := range slices.Clone(n.members) {
+	same := n.has(kwType) && sameTypes(n, n.ref)
+	l.removeEach(n, func(m member) string {
 		switch {
 		case m.kw == kwRef:
-		case m.kw == kwType && sameTypes(n, n.ref):
-			l.lost(dragoman.Dropped, dragoman.Info, m.val, "the reference says the same type")
-			n.del(kwType)
+		case m.kw == kwType && same:
+			return "the reference says the same type"
 		case annotation(m.kw), !l.p.takes(m.kw):
 			if !l.p.takes(m.kw) {
-				l.remove(n, m)
-				l.tell(n, m, "not taken by this target")
+				return "not taken by this target"
 			}
 		case l.expanding[n.ref]:
-			l.remove(n, m)
-			l.tell(n, m, "cannot stand beside a recursive reference")
+			return "cannot stand beside a recursive reference"
 		default:
 			expand = true
 		}
-	}
+		return ""
+	}, func(m member, why string) {
+		if m.kw == kwType && same {
+			l.lost(dragoman.Dropped, dragoman.Info, m.val, why)
+			return
+		}
+		l.tell(n, m, why)
+	})
 	if expand {
 		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means, because constraints stand beside it")
 		l.inline(n)
@@ -126,9 +131,26 @@ func sameTypes(n, target *node) bool {
 	return have != nil && slices.Equal(have, n.types())
 }
 
-// remove takes out one member, by name.
-func (l *lowerer) remove(n *node, m member) {
-	n.members = slices.DeleteFunc(slices.Clone(n.members), func(o member) bool { return o.key == m.key })
+// removeEach takes out the members for which why has a reason, and then tells
+// each of them.
+func (l *lowerer) removeEach(n *node, why func(member) string, told func(member, string)) {
+	var gone []member
+	var reasons []string
+	kept := make([]member, 0, len(n.members))
+	for _, m := range n.members {
+		if reason := why(m); reason != "" {
+			gone, reasons = append(gone, m), append(reasons, reason)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	n.members = kept
+	for i, m := range gone {
+		told(m, reasons[i])
+	}
 }
 
 // hoistConditions makes properties that only a condition declares known to
@@ -247,8 +269,10 @@ func (l *lowerer) widenTuple(n *node) {
 		kinds = append(kinds, rest)
 	}
 	var forms []*node
+	known := map[string]bool{}
 	for _, k := range kinds {
-		if !slices.ContainsFunc(forms, func(f *node) bool { return sameText(f, k) }) {
+		if text := string(k.text()); !known[text] {
+			known[text] = true
 			forms = append(forms, k)
 		}
 	}

@@ -180,7 +180,7 @@ func TestRecursiveTypesBecomeReferences(t *testing.T) {
 type selfPointer *selfPointer
 
 type selfEmbed struct {
-	*selfEmbed
+	*selfEmbed //nolint:unused // found by reflection
 }
 
 type shadow struct {

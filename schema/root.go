@@ -107,6 +107,7 @@ func (l *lowerer) flatten(n *node, depth int) {
 func (l *lowerer) flattenAllOf(n *node, depth int) {
 	all := n.get(kwAllOf)
 	n.del(kwAllOf)
+	var required requiredUnion
 	for _, m := range all.list {
 		if m.isFalse() {
 			l.fail(m, ErrInvalid, "nothing satisfies false")
@@ -117,8 +118,9 @@ func (l *lowerer) flattenAllOf(n *node, depth int) {
 		}
 		m = l.part(m)
 		l.flatten(m, depth+1)
-		l.merge(n, m, false)
+		l.mergeBranch(n, m, &required)
 	}
+	required.write(n)
 	l.lostf(dragoman.Lowered, dragoman.Info, all, "allOf of %d schemas merged into the object", len(all.list))
 }
 
@@ -173,11 +175,14 @@ func (l *lowerer) unite(n *node, objects []*node) {
 		if i == 0 {
 			required = names
 		} else {
-			required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return !slices.Contains(names, r) })
+			in := nameSet(names)
+			required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return !in[r] })
 		}
 	}
 	props := &node{kind: isMap}
 	variants := map[string][]*node{}
+	type form struct{ key, text string }
+	known := map[form]bool{}
 	for _, o := range objects {
 		p := o.get(kwProperties)
 		if p == nil || p.kind != isMap {
@@ -185,7 +190,8 @@ func (l *lowerer) unite(n *node, objects []*node) {
 		}
 		for _, m := range p.members {
 			have := variants[m.key]
-			if !slices.ContainsFunc(have, func(v *node) bool { return sameText(v, m.val) }) {
+			if f := (form{m.key, string(m.val.text())}); !known[f] {
+				known[f] = true
 				variants[m.key] = append(have, m.val)
 			}
 			if have == nil {

@@ -364,7 +364,26 @@ func (n *node) text() []byte {
 	return w.Buf
 }
 
-func sameText(a, b *node) bool { return bytes.Equal(a.text(), b.text()) }
+// sameText reports whether two schemas are written alike.
+func sameText(a, b *node) bool {
+	if object := a.kind == isSchema || a.kind == isMap; a.kind != b.kind && !(object && (b.kind == isSchema || b.kind == isMap)) {
+		return bytes.Equal(a.text(), b.text())
+	}
+	if len(a.members) != len(b.members) || len(a.list) != len(b.list) || !bytes.Equal(a.raw, b.raw) {
+		return false
+	}
+	for i, m := range a.members {
+		if m.key != b.members[i].key || !sameText(m.val, b.members[i].val) {
+			return false
+		}
+	}
+	for i, e := range a.list {
+		if !sameText(e, b.list[i]) {
+			return false
+		}
+	}
+	return true
+}
 
 // children calls f for each schema directly below n that is itself a schema
 // position, in order.

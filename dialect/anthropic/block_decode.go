@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -22,6 +23,9 @@ type blockDecoder struct {
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
+	// ambiguous says that two readers could see two messages in what was read,
+	// so that its bytes must not be passed on.
+	ambiguous bool
 }
 
 func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
@@ -30,26 +34,82 @@ func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
 
 // typeOf reads the "type" of a block.
 func typeOf(raw []byte) string {
+	typ, _ := typeAndRepeat(raw)
+	return typ
+}
+
+// typeAndRepeat reads the "type" of a block, and which of its members is there
+// twice: empty for none. A block that any reader could take for a call is one.
+func typeAndRepeat(raw []byte) (typ, repeated string) {
 	r := jsonwire.NewReader(raw)
-	typ := ""
 	if r.Kind() != '{' {
-		return ""
+		return "", ""
 	}
+	var seen memberSet
 	for key := range r.Object() {
-		if string(key) == "type" && r.Kind() == '"' {
-			typ = r.String()
-		} else {
+		if seen.add(key) && repeated == "" {
+			repeated = string(key)
+		}
+		if !strings.EqualFold(string(key), "type") || r.Kind() != '"' {
 			r.Skip()
+			continue
+		}
+		exact := string(key) == "type"
+		switch s := r.String(); {
+		case s == typeCall && !exact: // many readers ignore case
+			typ, repeated = s, "type"
+		case exact && typ != typeCall:
+			typ = s
 		}
 	}
-	return typ
+	return typ, repeated
+}
+
+// typeCall is the type of a block that is a call.
+const typeCall = "tool_use"
+
+// memberSet finds repeated names: few without a map, many in linear time.
+type memberSet struct {
+	few  [8]string
+	n    int
+	many map[string]bool
+}
+
+// add reports whether the name was there before.
+func (s *memberSet) add(name []byte) bool {
+	for _, f := range s.few[:s.n] {
+		if f == string(name) {
+			return true
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = string(name)
+		s.n++
+		return false
+	}
+	if s.many[string(name)] {
+		return true
+	}
+	if s.many == nil {
+		s.many = make(map[string]bool)
+	}
+	s.many[string(name)] = true
+	return false
+}
+
+// repeatedMembers is the problem of a call that two readers could read as two.
+func repeatedMembers(member string) *dragoman.CallProblem {
+	return &dragoman.CallProblem{
+		Code: dragoman.ProblemDuplicateKey, Offset: -1,
+		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
+	}
 }
 
 // block reads one block; place is where a synthetic call id comes from. A
 // block we do not know, or that is not what its type promises, is kept as it
 // is: one strange block must not cost the message.
 func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) dragoman.Part {
-	switch typ := typeOf(raw); typ {
+	switch typ, repeated := typeAndRepeat(raw); typ {
 	case "text", "image", "document":
 		return interop.ReadAnthropicPart(raw)
 	case "thinking", "redacted_thinking":
@@ -57,12 +117,8 @@ func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) d
 			return p
 		}
 		return opaque(raw, typ)
-	case "tool_use":
-		c, err := d.reg.ReadCall(raw, at, d.rep)
-		if err != nil {
-			d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
-			return opaque(raw, typ)
-		}
+	case typeCall:
+		c := d.call(raw, repeated, at)
 		d.identify(c, at, place...)
 		return c
 	case "tool_result":
@@ -75,6 +131,54 @@ func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) d
 	default:
 		return opaque(raw, typ)
 	}
+}
+
+// call reads a call; repeated is a member that it has twice. A call that cannot
+// be read is still one, which must not run: clients would see it all the same.
+func (d *blockDecoder) call(raw json.RawMessage, repeated string, at extra.Path) *dragoman.ToolCall {
+	c, err := d.reg.ReadCall(raw, at, d.rep)
+	if err != nil {
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a call that cannot be read: %v", err)
+		c = unreadable(raw, err)
+	}
+	if repeated != "" {
+		c.Problem = repeatedMembers(repeated)
+	}
+	if p := c.Problem; p != nil && p.Code == dragoman.ProblemDuplicateKey && p.Offset < 0 {
+		d.ambiguous = true // the call around the arguments, not they
+	}
+	return c
+}
+
+// unreadable is a call of which only some members could be read. The others
+// are kept in its extras: a name that is none below /unread, as the wire has
+// one name only.
+func unreadable(raw json.RawMessage, err error) *dragoman.ToolCall {
+	c := &dragoman.ToolCall{}
+	r := jsonwire.NewReader(raw)
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "type":
+			r.Skip()
+		case k == "id" && r.Kind() == '"':
+			c.ID = r.String()
+		case k == "name" && r.Kind() == '"':
+			c.Name = r.String()
+		case k == "input" && r.Kind() == '"':
+			c.Arguments = r.String()
+		case k == "input":
+			c.Arguments = string(r.Raw())
+		case k == "id", k == "name":
+			extra.Add(&c.Extra, name, "/unread", key, r.Raw())
+		default:
+			extra.Add(&c.Extra, name, "", key, r.Raw())
+		}
+	}
+	c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the call cannot be read: " + err.Error(), Offset: -1}
+	if c.Name == "" {
+		c.Problem.Code = dragoman.ProblemNoName
+	}
+	return c
 }
 
 // identify gives a call without an id one of its own (quirk B10).
@@ -92,7 +196,7 @@ func opaque(raw json.RawMessage, typ string) *dragoman.Opaque {
 	o := &dragoman.Opaque{Dialect: name, Type: typ, JSON: raw}
 	half := ""
 	switch {
-	case strings.HasSuffix(typ, "_tool_use"), typ == "tool_use":
+	case strings.HasSuffix(typ, "_tool_use"), typ == typeCall:
 		half = "id"
 	case strings.HasSuffix(typ, "_tool_result"), typ == "tool_result":
 		half = "tool_use_id"

@@ -6,8 +6,10 @@
 //	// send enc.Body, then
 //	resp, report, err := codec.DecodeResponse(body, dialect.DecodeOptions{Registry: enc.Registry})
 //
-// The two versions differ in what they reject, not in shape: the newer one
-// takes no sampling parameters, which [dragoman.Capabilities].NoSampling says.
+// The two versions differ in what they reject, not in shape. The newer one
+// takes no sampling parameters, which [dragoman.Capabilities].NoSampling says,
+// and no citations on the text of a user, which are left out of every message
+// that is written anew.
 //
 // A user message that holds nothing but tool results decodes with
 // [dragoman.RoleTool]; one that holds other blocks beside them stays a user

@@ -36,6 +36,9 @@ type conversation struct {
 
 	system []block
 	turns  []turn
+	// after is the first message behind the one at hand that is no system
+	// message, once it was looked for.
+	after int
 }
 
 // block is one part in its place, with the cache hint that belongs on it.
@@ -152,10 +155,11 @@ func (c *conversation) role(ms []dragoman.Message, i int, at extra.Path) string 
 	case dragoman.RoleAssistant:
 		return wireAssistant
 	case dragoman.RoleSystem, dragoman.RoleDeveloper:
-		next := i + 1
+		next := max(c.after, i+1) // found once for a whole run of them
 		for next < len(ms) && systemRole(ms[next].Role) {
 			next++
 		}
+		c.after = next
 		before := ""
 		if n := len(c.turns); n > 0 {
 			before = c.turns[n-1].role
@@ -295,6 +299,10 @@ func (c *conversation) add(out []block, m *dragoman.Message, p dragoman.Part, at
 		if role == wireSystem && strings.TrimSpace(p.Text) == "" {
 			return drop(dragoman.Info, "a text that says nothing")
 		}
+		if _, cites := extra.Get(p.Extra, name, "/citations"); cites && role == wireUser {
+			rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/citations", "version 2026-10-21 takes no citations on the text of a user")
+			b.part = uncited(p)
+		}
 	case *dragoman.Refusal:
 		extra.Report(rep, p.Extra, name, at)
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
@@ -335,6 +343,16 @@ func (c *conversation) add(out []block, m *dragoman.Message, p dragoman.Part, at
 		return drop(dragoman.Serious, "a part of an unknown kind")
 	}
 	return append(out, b)
+}
+
+// uncited is a text without its citations.
+func uncited(p *dragoman.Text) *dragoman.Text {
+	t := *p
+	t.Extra = clone(p.Extra)
+	t.Extra.Fields = slices.DeleteFunc(t.Extra.Fields, func(f dragoman.Field) bool {
+		return f.Path == "/citations" || strings.HasPrefix(f.Path, "/citations/")
+	})
+	return &t
 }
 
 // resultsFirst puts the results of a user turn first, in the order of the calls

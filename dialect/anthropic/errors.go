@@ -19,7 +19,7 @@ func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.
 	}
 	if r.Err() != nil || e.Message == "" {
 		e.Message = wirekit.PlainMessage(status, body)
-	} else {
+	} else if r.End() == nil {
 		e.Native = &dragoman.Native{Format: formatError, JSON: body}
 	}
 	e.Class = classOf(e)
@@ -141,18 +141,39 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 }
 
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes.
+// own bytes, if they are a JSON object, and its status, if it is one of an
+// error. No error at all is one of the server.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
+	}
 	typ, status := wordsOf(e)
-	if e.Native != nil && e.Native.Format == formatError {
-		if e.Status >= 400 {
+	if raw := nativeError(e); raw != nil {
+		if e.Status >= 400 && e.Status <= 599 {
 			status = e.Status
 		}
-		return status, e.Native.JSON
+		return status, raw
 	}
 	var w jsonwire.Writer
 	writeError(&w, e, typ)
 	return status, w.Buf
+}
+
+// nativeError is the error as it came from this dialect; nil for one of another
+// or one that is no JSON object.
+func nativeError(e *dragoman.APIError) []byte {
+	if e.Native == nil || e.Native.Format != formatError {
+		return nil
+	}
+	r := jsonwire.NewReader(e.Native.JSON)
+	if r.Kind() != '{' {
+		return nil
+	}
+	r.Skip()
+	if r.End() != nil {
+		return nil
+	}
+	return e.Native.JSON
 }
 
 // writeError writes the envelope, which is the same in a body and in a stream.

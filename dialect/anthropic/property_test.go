@@ -237,7 +237,6 @@ func drawEvents(t *rapid.T) []dragoman.Event {
 		index int
 		final dragoman.Part
 		rest  string
-		sum   int
 	}
 	origin := rapid.SampledFrom([]*dragoman.Origin{nil, own, foreign}).Draw(t, "origin")
 	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "m", Model: "x", Origin: origin}}}

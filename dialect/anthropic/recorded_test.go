@@ -228,7 +228,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if out, err = e.Close(out); err != nil || !bytes.Equal(out, body) {
+		if out, err = e.Close(out); err != nil || !bytes.Equal(out, upToTheEnd(body)) {
 			t.Errorf("%s: an unchanged stream is not byte-identical (%v)", x.name(), err)
 		}
 		var first dragoman.Collector
@@ -268,4 +268,18 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		}
 	}
 	t.Logf("%d responses, %d streams", whole, streams)
+}
+
+// upToTheEnd is a recorded stream without what follows its terminal event,
+// which is not passed on: several recordings hold a second answer there.
+func upToTheEnd(body []byte) []byte {
+	const stop = `"type":"message_stop"`
+	at := bytes.Index(body, []byte(stop))
+	if at < 0 {
+		return body
+	}
+	if end := bytes.Index(body[at:], []byte("\n\n")); end >= 0 {
+		return body[:at+end+2]
+	}
+	return body
 }

@@ -37,7 +37,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 	if err != nil {
 		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
 	}
-	if !o.NoNative {
+	if !o.NoNative && !d.unsure {
 		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
 	}
 	return d.req, *d.rep, nil
@@ -48,6 +48,8 @@ type requestDecoder struct {
 	r   *jsonwire.Reader
 	req *dragoman.Request
 	err error
+	// unsure says that a message can be read in two ways.
+	unsure bool
 	// unanswered holds the calls of the last assistant message whose ids we
 	// made: results without an id answer them in order.
 	unanswered []string
@@ -209,6 +211,8 @@ func (d *requestDecoder) messages() {
 func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin}
 	at := extra.Elem("/messages", pos)
+	d.ambiguous = false
+	contents := 0
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, errNotObject
@@ -218,6 +222,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 		case "role":
 			m.Role = dragoman.Role(r.String())
 		case "content":
+			contents++
 			switch r.Kind() {
 			case '"':
 				m.Parts = []dragoman.Part{&dragoman.Text{Text: r.String()}}
@@ -242,7 +247,11 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
 		m.Role = dragoman.RoleTool
 	}
-	if !d.o.NoNative {
+	if contents > 1 && len(m.ToolCalls()) > 0 {
+		d.ambiguous = true
+	}
+	d.unsure = d.unsure || d.ambiguous
+	if !d.o.NoNative && !d.ambiguous {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil

@@ -117,7 +117,7 @@ func (e *requestEncoder) maxTokens() {
 	if e.req.MaxOutputTokens != nil {
 		n = *e.req.MaxOutputTokens
 	} else {
-		if r := e.req.Reasoning; r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
+		if r := e.reasoning(); r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
 			n = add(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
 		}
 		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/max_output_tokens", "the wire demands a bound; %d written", n)
@@ -149,20 +149,20 @@ func (e *requestEncoder) offered() (toolbox, error) {
 		return t, nil
 	}
 	t.specs = nil
+	allowed := make(map[[2]string]bool, len(c.Tools))
+	for _, ref := range c.Tools {
+		if ref.Native == nil {
+			allowed[[2]string{ref.Namespace, ref.Name}] = true
+		}
+	}
 	for i := range e.req.Tools {
-		if refersTo(c.Tools, &e.req.Tools[i]) {
+		if s := &e.req.Tools[i]; allowed[[2]string{s.Namespace, s.Name}] {
 			t.specs = append(t.specs, e.req.Tools[i])
 			t.index = append(t.index, i)
 		}
 	}
 	e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
 	return t, nil
-}
-
-func refersTo(refs []dragoman.ToolRef, s *dragoman.ToolSpec) bool {
-	return slices.ContainsFunc(refs, func(r dragoman.ToolRef) bool {
-		return r.Native == nil && r.Name == s.Name && r.Namespace == s.Namespace
-	})
 }
 
 // tools writes the definitions and takes note of those that got lost.
@@ -202,8 +202,11 @@ func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
 
 // holds reports whether a chosen tool is on the wire.
 func (t *toolbox) holds(ref dragoman.ToolRef) bool {
+	if ref.Native != nil {
+		return false
+	}
 	for i := range t.specs {
-		if refersTo([]dragoman.ToolRef{ref}, &t.specs[i]) && !slices.Contains(t.lost, i) {
+		if s := &t.specs[i]; ref.Name == s.Name && ref.Namespace == s.Namespace && !slices.Contains(t.lost, i) {
 			return true
 		}
 	}
@@ -214,6 +217,13 @@ func (t *toolbox) holds(ref dragoman.ToolRef) bool {
 // beside tools (quirks E3, E6).
 func (e *requestEncoder) choice(t *toolbox) error {
 	c, parallel := e.req.ToolChoice, e.req.ParallelToolCalls
+	if c != nil {
+		switch c.Mode {
+		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+		default:
+			return fmt.Errorf("anthropic: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+		}
+	}
 	if c != nil && c.Mode == dragoman.ChoiceTool {
 		// A named tool that is not there is an error, never silently auto
 		// (quirk E5).
@@ -287,7 +297,7 @@ func (e *requestEncoder) choice(t *toolbox) error {
 // mayForce reports whether the model takes a forced choice beside the thinking
 // that is asked for (quirk E4). A thinking budget never goes with one.
 func (e *requestEncoder) mayForce() bool {
-	r := e.req.Reasoning
+	r := e.reasoning()
 	switch {
 	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, r != nil && r.Mode == dragoman.ReasoningBudget:
 		return false
@@ -298,9 +308,46 @@ func (e *requestEncoder) mayForce() bool {
 	}
 }
 
+// reasoning are the settings of the request, where a number without a mode is
+// a budget.
+func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
+	s := e.req.Reasoning
+	if s == nil || s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none" {
+		return s
+	}
+	budget := *s
+	budget.Mode = dragoman.ReasoningBudget
+	return &budget
+}
+
+// budget is a thinking budget that the API takes: not too small, and less than
+// max_tokens. Only with interleaved thinking may it be more; a client of this
+// dialect may have asked for that in a header, so its numbers stand.
+func (e *requestEncoder) budget(n int64) int64 {
+	const at = "/reasoning/budget_tokens"
+	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.own() {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below max_tokens, which is %d", n, *most)
+		n = *most - 1
+	}
+	if n < MinThinkingBudget {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the API takes", n, MinThinkingBudget)
+		n = MinThinkingBudget
+	}
+	return n
+}
+
+// own reports whether the request came from a client of this dialect.
+func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+
+// roomToThink reports whether any budget fits below max_tokens.
+func (e *requestEncoder) roomToThink() bool {
+	most := e.req.MaxOutputTokens
+	return most == nil || *most > MinThinkingBudget || e.own()
+}
+
 // thinking writes the thinking settings; effort has a place of its own.
 func (e *requestEncoder) thinking() {
-	s := e.req.Reasoning
+	s := e.reasoning()
 	if s == nil {
 		return
 	}
@@ -313,6 +360,8 @@ func (e *requestEncoder) thinking() {
 	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
 		typ = "adaptive"
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
+	case s.Mode == dragoman.ReasoningBudget && !e.roomToThink():
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "max_tokens leaves no room for the least budget, %d", MinThinkingBudget)
 	case s.Mode == dragoman.ReasoningBudget:
 		typ = "enabled"
 	case s.Effort == "none":
@@ -331,12 +380,7 @@ func (e *requestEncoder) thinking() {
 	w.BeginObject()
 	w.StringField("type", typ)
 	if typ == "enabled" {
-		n := *s.BudgetTokens
-		if n < MinThinkingBudget {
-			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "a budget of %d written as %d, the least the API takes", n, MinThinkingBudget)
-			n = MinThinkingBudget
-		}
-		w.IntField("budget_tokens", n)
+		w.IntField("budget_tokens", e.budget(*s.BudgetTokens))
 	}
 	switch {
 	case s.Summary == "":
@@ -399,7 +443,7 @@ func (e *requestEncoder) schema() []byte {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
 		return nil
 	}
-	if f.Kind != dragoman.OutputSchema || f.Schema == nil {
+	if f.Kind != dragoman.OutputSchema && f.Kind != "" || f.Schema == nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
 		return nil
 	}

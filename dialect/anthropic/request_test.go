@@ -537,7 +537,7 @@ func TestQuirkG10_ThinkingAndEffort(t *testing.T) {
 		{dragoman.ReasoningSettings{Effort: "xhigh"}, `null`, `{"effort":"xhigh"}`},
 	} {
 		req := ask(dragoman.UserText("a"))
-		req.Reasoning = &c.in
+		req.MaxOutputTokens, req.Reasoning = ptr(int64(9000)), &c.in
 		v, _ := encode(t, req, dialect.EncodeOptions{})
 		thinking, _ := json.Marshal(v["thinking"])
 		conf, _ := json.Marshal(v["output_config"])

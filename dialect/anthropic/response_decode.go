@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"errors"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -26,15 +27,21 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	}
 	content := a.read(r)
 	err := r.End()
+	if err == nil {
+		err = a.checkContent(content)
+	}
 	a.finish(content, true)
 	if err != nil {
 		return &a.resp, *d.rep, wirekit.DecodeError(name, "response", err)
 	}
 	if a.failed {
 		a.resp.Error = Codec{}.DecodeError(0, nil, body)
-		a.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
+		if len(a.resp.ToolCalls()) > 0 {
+			// A client that overlooks the error would run the calls beside it.
+			d.ambiguous, a.resp.Error.Native = true, nil
+		}
 	}
-	if !o.NoNative {
+	if !o.NoNative && !d.ambiguous {
 		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
 	}
 	return &a.resp, *d.rep, nil
@@ -52,7 +59,32 @@ type answer struct {
 	sequence string
 	details  *dragoman.Native
 	counters counters
-	failed   bool // an error envelope instead of a message
+	failed   bool // an error envelope instead of a message, or beside one
+	// contents counts the members "content", contentEnd is where the last ends.
+	contents   int
+	contentEnd int64
+}
+
+var (
+	errNoContent = errors.New("no content: is this an Anthropic message?")
+	errContent   = errors.New("want a list of content blocks")
+)
+
+// checkContent refuses an answer that is no message: one that says nothing
+// must not pass for one that has nothing to say.
+func (a *answer) checkContent(content []byte) error {
+	switch {
+	case a.failed:
+		return nil
+	case len(content) == 0:
+		return errNoContent
+	}
+	switch content[0] {
+	case '[', '"', 'n':
+		return nil
+	default:
+		return placeAt("/content", a.contentEnd-int64(len(content)), errContent)
+	}
 }
 
 // read reads a message object and returns its content, unread.
@@ -64,11 +96,16 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 		case "model":
 			a.resp.Model = r.String()
 		case "type":
-			a.failed = text(r) == "error"
+			a.failed = text(r) == "error" || a.failed
+		case "error":
+			raw := r.Raw()
+			a.failed = a.failed || string(raw) != "null"
+			extra.Add(&a.resp.Extra, name, "", key, a.keep(raw))
 		case "role":
 			r.Skip()
 		case "content":
 			content = r.Raw()
+			a.contents, a.contentEnd = a.contents+1, r.Offset()
 		case "usage":
 			a.counters.read(r, a.keep)
 		case "stop_reason", "stop_sequence", "stop_details":
@@ -93,7 +130,7 @@ func (a *answer) stop(r *jsonwire.Reader, key string) {
 	}
 	switch key {
 	case "stop_reason":
-		a.word = r.String()
+		a.say(r.String())
 	case "stop_sequence":
 		a.sequence = r.String()
 	case "stop_details":
@@ -108,10 +145,41 @@ func (a *answer) stop(r *jsonwire.Reader, key string) {
 	}
 }
 
+// say takes a word for why the message ended. A word after which nothing runs
+// sticks: no later one may set the calls free.
+func (a *answer) say(word string) {
+	if word == "" || word == a.word {
+		return
+	}
+	if a.word != "" {
+		kept, lost := word, a.word
+		if a.sticks() {
+			kept, lost = a.word, word
+		}
+		a.decoder.ambiguous = a.decoder.ambiguous || !stopOf(kept).Runs()
+		a.decoder.rep.Addf(dragoman.Dropped, dragoman.Warn, "/stop", "stop_reason %.40q beside %.40q", lost, kept)
+		word = kept
+	}
+	a.word = word
+}
+
+// sticks reports whether a word was said after which nothing runs.
+func (a *answer) sticks() bool {
+	return a.word != "" && !stopOf(a.word).Runs()
+}
+
 // finish settles the content, the stop and the usage of a whole message.
 func (a *answer) finish(content []byte, terminal bool) {
 	d := a.decoder
 	parts, changed := d.settleDuplicates(d.content(content))
+	if a.contents > 1 {
+		d.ambiguous = true
+		for _, p := range parts {
+			if c, ok := p.(*dragoman.ToolCall); ok {
+				c.Problem = repeatedMembers("content")
+			}
+		}
+	}
 	var calls []*dragoman.ToolCall
 	for _, p := range parts {
 		if c, ok := p.(*dragoman.ToolCall); ok {
@@ -124,7 +192,7 @@ func (a *answer) finish(content []byte, terminal bool) {
 		return
 	}
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts, Origin: d.origin}
-	if !d.o.NoNative && !changed && content[0] == '[' {
+	if !d.o.NoNative && !changed && !d.ambiguous && content[0] == '[' {
 		// What goes back is the message a request holds, not the response.
 		raw := make([]byte, 0, len(content)+32)
 		raw = append(raw, `{"role":"assistant","content":`...)
@@ -135,8 +203,12 @@ func (a *answer) finish(content []byte, terminal bool) {
 }
 
 func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+	word := a.word
+	if a.failed {
+		word = "error" // whatever it says: nothing runs beside an error
+	}
 	return dragoman.Stop{
-		Reason: settleStop(a.word, terminal, calls),
+		Reason: settleStop(word, terminal, calls),
 		Native: a.word, Sequence: a.sequence, Details: a.details,
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // streamBlock is a block that is being streamed.
@@ -28,6 +27,7 @@ type streamBlock struct {
 	members []member
 	starts  map[string]string // the string members of raw, once they are needed
 	full    bool              // more members came than are kept
+	twice   string            // a member that a delta had twice
 	cites   []byte
 }
 
@@ -47,6 +47,9 @@ const maxMembers = 64
 // along, as programmatic tool calls do.
 func (d *streamDecoder) startContent(content []byte) error {
 	if len(content) == 0 || content[0] != '[' {
+		if s := string(content); s != "" && s != "null" && s != `""` {
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/content", "the content of message_start is no list of blocks")
+		}
 		return nil
 	}
 	r := jsonwire.NewReader(content)
@@ -67,6 +70,9 @@ func (d *streamDecoder) startContent(content []byte) error {
 func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	d.start()
 	if raw == nil {
+		if d.noBlock {
+			d.rep.Addf(dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
+		}
 		return nil
 	}
 	if old := d.open[index]; old != nil {
@@ -93,6 +99,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	d.blocks++
 	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
+	d.ambiguous = d.ambiguous || quiet.ambiguous
 	switch p := whole.(type) {
 	case *dragoman.Text:
 		skeleton, value := *p, *p
@@ -146,6 +153,9 @@ func (d *streamDecoder) blockDelta(index int64) {
 			return
 		}
 		b = d.open[index]
+	}
+	if d.twice != "" {
+		b.twice = d.twice
 	}
 	text := d.delta.text
 	var value dragoman.Part
@@ -512,17 +522,12 @@ func (d *streamDecoder) openInOrder() []*streamBlock {
 
 // wholeCall reads a call from its block as the API would have sent it whole.
 func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
-	c, err := d.reg.ReadCall(d.assembled(b), at, d.rep)
-	if err != nil { // its start could be read, so this is an adapter's fault
-		c = &dragoman.ToolCall{Problem: &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: err.Error(), Offset: -1}}
-		if b.part != nil {
-			start := b.part.Value.(*dragoman.ToolCall)
-			c.ID, c.Name, c.Namespace = start.ID, start.Name, start.Namespace
-		}
+	raw := d.assembled(b)
+	_, repeated := typeAndRepeat(raw)
+	if repeated == "" {
+		repeated = b.twice
 	}
-	if c.ID == "" {
-		c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed, b.at), true
-		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
-	}
+	c := d.call(raw, repeated, at)
+	d.identify(c, at, b.at)
 	return c
 }

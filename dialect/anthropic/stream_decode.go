@@ -42,6 +42,8 @@ type streamDecoder struct {
 	named   bool // message_start was seen
 	done    bool // a terminal event was seen
 	failed  error
+	none    wirekit.NotAStream
+	strange map[string]bool // types of events that were reported
 }
 
 func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
@@ -52,6 +54,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	}
 	d.parts.Use(emit)
 	d.fail(d.sse.Feed(p, func(ev sse.Event) error { return d.event(ev, emit) }))
+	d.none.Fed(p)
 	return d.failed
 }
 
@@ -80,43 +83,111 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.failed = dragoman.ErrIncompleteStream
 	d.start()
 	d.settle(false)
-	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
-	if broken != nil {
-		err = fmt.Errorf("%w: %w", err, broken)
-	}
-	d.send(&dragoman.StreamError{Err: &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}})
+	cut := d.cut(broken)
+	d.send(&dragoman.StreamError{Err: cut})
 	d.done = true
 	if e := d.parts.Err(); e != nil {
 		return e
 	}
-	return err
+	return wirekit.Incomplete(cut)
+}
+
+// cut is the error of a stream without an end. It says what is known of why.
+func (d *streamDecoder) cut(broken error) *dragoman.APIError {
+	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
+	if broken != nil {
+		err = fmt.Errorf("%w: %w", err, broken)
+	} else if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+		return e
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }
 
 // send emits an event that is no part's.
 func (d *streamDecoder) send(ev dragoman.Event) { d.parts.Send(ev) }
 
-// event takes one event of the wire.
+// event takes one event of the wire. Nothing follows the terminal one: what
+// comes behind it is not passed on either.
 func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) error {
+	if ev.HasData {
+		d.none.Event()
+	}
+	if d.done {
+		return nil
+	}
+	data := bytes.TrimSpace(ev.Data)
+	says := len(data) > 0 && string(data) != "[DONE]"
+	var failed error
+	if says {
+		failed = d.read(data, ev.Name)
+	}
 	if !d.o.NoNative {
-		if err := emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
+		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+		if says && failed == nil && d.readsTwoWays() {
+			chunk = &dragoman.Chunk{}
+		}
+		if err := emit(chunk); err != nil {
 			return err
 		}
 	}
-	data := bytes.TrimSpace(ev.Data)
-	if d.done || len(data) == 0 || string(data) == "[DONE]" {
-		return nil
+	if says && failed == nil {
+		failed = d.frame(data)
 	}
-	if err := d.frame(data, ev.Name); err != nil {
-		return wirekit.DecodeError(name, "stream", err)
+	if failed != nil {
+		return wirekit.DecodeError(name, "stream", failed)
 	}
 	return d.parts.Err()
 }
 
-// frame acts on an event.
-func (d *streamDecoder) frame(data, event []byte) error {
-	if err := d.read(data, event); err != nil {
-		return err
+// readsTwoWays reports whether a client could see another call, or another
+// reason to run one, in the event at hand than we do. Its bytes are not passed
+// on then: it is written anew from what we read.
+func (d *streamDecoder) readsTwoWays() bool {
+	if d.twice != "" {
+		return true
 	}
+	repeats := func(raw []byte) bool {
+		_, repeated := typeAndRepeat(raw)
+		return repeated != ""
+	}
+	switch string(d.typ) {
+	case "content_block_start":
+		typ, repeated := typeAndRepeat(d.opening)
+		if typ != typeCall {
+			return false
+		}
+		quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+		quiet.call(d.opening, repeated, extra.At(""))
+		return quiet.ambiguous
+	case "message_start":
+		return repeats(d.message)
+	case "message_delta":
+		return repeats(d.change) || d.answer.sticks() && d.frees(d.change)
+	default:
+		return false
+	}
+}
+
+// frees reports whether a message_delta takes back the word that nothing runs.
+func (d *streamDecoder) frees(change []byte) bool {
+	r := jsonwire.NewReader(change)
+	if r.Kind() != '{' {
+		return false
+	}
+	frees := false
+	for key := range r.Object() {
+		if string(key) == "stop_reason" && r.Kind() == '"' {
+			word := r.String()
+			frees = frees || word != "" && word != d.answer.word
+		} else {
+			r.Skip()
+		}
+	}
+	return frees
+}
+
+// frame acts on the event that was read.
+func (d *streamDecoder) frame(data []byte) error {
 	if d.failure {
 		d.error(data)
 		return nil
@@ -136,8 +207,24 @@ func (d *streamDecoder) frame(data, event []byte) error {
 		return d.messageDelta(d.change, d.usage, d.rest)
 	case "message_stop":
 		d.messageStop()
+	default:
+		if d.o.NoNative {
+			unknownEvent(&d.strange, d.typ, d.rep)
+		}
 	}
 	return nil
+}
+
+// unknownEvent reports an event that cannot be kept, once for each type.
+func unknownEvent(seen *map[string]bool, typ []byte, rep *dragoman.Report) {
+	if string(typ) == "ping" || (*seen)[string(typ)] || len(*seen) >= maxMembers {
+		return
+	}
+	if *seen == nil {
+		*seen = make(map[string]bool)
+	}
+	(*seen)[string(typ)] = true
+	rep.Addf(dragoman.Dropped, dragoman.Warn, "", "events of type %.60q, which have no canonical form", typ)
 }
 
 // start emits the first event, also for a stream that lacks message_start.

@@ -59,6 +59,7 @@ type streamEncoder struct {
 	event   wireEvent
 	shown   map[int]*outPart // native blocks that are open, by index
 	last    *outPart         // the block of the last chunk, until its part starts
+	strange map[string]bool  // types of events that were reported
 }
 
 // outPart is a part on its way to the wire.
@@ -219,8 +220,8 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		return dst, nil
 	}
 	p.final = ev.Part
-	if c, ok := p.final.(*dragoman.ToolCall); ok && p.closed && e.callRest(p, c) != "" {
-		e.differs(p)
+	if p.closed && e.contradicts(p) {
+		return e.spliced(dst, p), nil
 	}
 	return e.advance(dst, false)
 }
@@ -250,6 +251,9 @@ func (e *streamEncoder) advance(dst []byte, all bool) ([]byte, error) {
 		// whole stream did: clients run what is closed.
 		if !all && (p.final == nil || truncated(p.final)) {
 			return dst, nil
+		}
+		if p.block >= 0 && e.contradicts(p) {
+			return e.spliced(dst, p), nil
 		}
 		if dst, err = e.finish(dst, p); err != nil {
 			return dst, err
@@ -371,7 +375,7 @@ func (e *streamEncoder) blockStop(dst []byte, p *outPart) []byte {
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	dst = e.start(dst, ev.Response)
 	dst, err := e.advance(dst, true)
-	if err != nil {
+	if err != nil || e.done {
 		return dst, err
 	}
 	if e.next == 0 && !e.ending { // some clients take a message without blocks for a broken one
@@ -460,8 +464,8 @@ func (e *streamEncoder) fail(dst []byte, err *dragoman.APIError) []byte {
 	}
 	typ, _ := wordsOf(err)
 	e.w.Buf = e.w.Buf[:0]
-	if err.Native != nil && err.Native.Format == formatError && err.Type != "" && typeOf(err.Native.JSON) == "error" {
-		e.w.Raw(oneLine(err.Native.JSON))
+	if raw := nativeError(err); raw != nil && err.Type != "" && typeOf(raw) == "error" {
+		e.w.Raw(oneLine(raw))
 	} else {
 		writeError(&e.w, err, typ)
 	}

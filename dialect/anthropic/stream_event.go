@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -16,6 +17,8 @@ type wireEvent struct {
 	message, opening, change, usage []byte
 	rest                            []member // of a message_delta
 	failure                         bool     // has an error to tell, whatever its type
+	twice                           string   // a member that is there twice
+	noBlock                         bool     // content_block is no object
 
 	// Of a content_block_delta.
 	hasDelta bool
@@ -38,9 +41,11 @@ func (v *wireEvent) read(data, name []byte) error {
 	r.Reset(data)
 	v.typ, v.index = append(v.typ[:0], name...), 0
 	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
-	v.failure, v.hasDelta = false, false
+	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
 	typed := false
+	seen := 0
 	for key := range r.Object() {
+		v.once(&seen, key)
 		switch string(key) {
 		case "type":
 			if r.Kind() == '"' && !typed {
@@ -59,11 +64,15 @@ func (v *wireEvent) read(data, name []byte) error {
 		case "message":
 			v.message = r.Raw()
 		case "content_block":
-			v.opening = r.Raw()
+			if v.noBlock = r.Kind() != '{'; v.noBlock {
+				r.Skip()
+			} else {
+				v.opening = r.Raw()
+			}
 		case "usage":
 			v.usage = r.Raw()
 		case "error":
-			v.failure = string(r.Raw()) != "null"
+			v.failure = string(r.Raw()) != "null" || v.failure
 		default:
 			raw := r.Raw()
 			if len(v.typ) == 0 || string(v.typ) == "message_delta" {
@@ -88,6 +97,30 @@ func (v *wireEvent) read(data, name []byte) error {
 	return nil
 }
 
+// once takes note of a member that says what a block holds, and finds the one
+// that comes again: two readers could see two values.
+func (v *wireEvent) once(seen *int, key []byte) {
+	bit := 0
+	switch string(key) { // no copy of the key: this runs for every fragment
+	case "type":
+		bit = 1
+	case "index":
+		bit = 2
+	case "delta", "text":
+		bit = 4
+	case "content_block", "partial_json":
+		bit = 8
+	case "message", "thinking":
+		bit = 16
+	case "error", "signature":
+		bit = 32
+	}
+	if *seen&bit != 0 {
+		v.twice = string(key)
+	}
+	*seen |= bit
+}
+
 // readIndex reads a small number without a copy of its text.
 func readIndex(r *jsonwire.Reader) int64 {
 	if r.Kind() != '0' {
@@ -108,7 +141,9 @@ func readIndex(r *jsonwire.Reader) int64 {
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	v.hasDelta, v.kind = true, v.kind[:0]
 	v.delta = delta{members: v.delta.members[:0]}
+	seen := 0
 	for key := range r.Object() {
+		v.once(&seen, key)
 		switch string(key) { // no copy of the key: this runs for every fragment
 		case "type":
 			if r.Kind() == '"' {
@@ -134,6 +169,9 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 		case "citation":
 			v.delta.citation = r.Raw()
 		default:
+			if strings.EqualFold(string(key), "partial_json") { // many readers ignore case
+				v.twice = "partial_json"
+			}
 			raw := r.Raw()
 			if !knownDelta(v.kind) {
 				m := member{name: string(key), raw: bytes.Clone(raw)}
@@ -160,6 +198,15 @@ func (v *wireEvent) inferKind() {
 		v.kind = append(v.kind, "signature_delta"...)
 	case "partial_json":
 		v.kind = append(v.kind, "input_json_delta"...)
+	}
+}
+
+func knownEvent(typ []byte) bool {
+	switch string(typ) {
+	case "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop", "ping", "error":
+		return true
+	default:
+		return false
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // finish writes what is left of a part and closes its block. A part that never
@@ -178,14 +179,59 @@ func (e *streamEncoder) finishCall(dst []byte, p *outPart, c *dragoman.ToolCall)
 
 // callRest is what of a call's arguments was not sent yet.
 func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
-	whole := c.Arguments
-	if obj, exact := c.Object(); c.Payload == dragoman.PayloadText || exact && len(p.sent) == 0 {
-		whole = string(obj)
-	}
+	whole := wholeArguments(p, c)
 	if len(p.sent) == 0 && whole == "{}" {
 		return ""
 	}
 	return e.remainder(p, whole)
+}
+
+// wholeArguments are the arguments of a call as fragments bring them.
+func wholeArguments(p *outPart, c *dragoman.ToolCall) string {
+	if obj, exact := c.Object(); c.Payload == dragoman.PayloadText || exact && len(p.sent) == 0 {
+		return string(obj)
+	}
+	return c.Arguments
+}
+
+// contradicts reports whether the end of a part says another call than its
+// block on the wire does. Clients run what is closed, so such a block is not.
+func (e *streamEncoder) contradicts(p *outPart) bool {
+	start, was := p.skeleton.(*dragoman.ToolCall)
+	if p.final == nil {
+		return false
+	}
+	c, is := p.final.(*dragoman.ToolCall)
+	switch {
+	case !was || !is:
+		return was != is
+	case c.Name != start.Name || c.Namespace != start.Namespace || c.Hosted != start.Hosted:
+		return true
+	}
+	whole := wholeArguments(p, c)
+	if p.closed {
+		blank, _ := (&dragoman.ToolCall{Arguments: string(p.sent)}).Object()
+		return string(p.sent) != whole && !sameArguments(string(p.sent), whole) && (len(p.sent) > 0 || string(blank) != whole)
+	}
+	return !strings.HasPrefix(whole, string(p.sent)) && !sameArguments(string(p.sent), whole)
+}
+
+// sameArguments reports whether arguments that were sent are others only in
+// their spelling: white space, or once more in quotes (quirk B3).
+func sameArguments(sent, whole string) bool {
+	if s := unquote([]byte(strings.TrimSpace(sent))); s != "" {
+		sent = s
+	}
+	a, b := jsontext.Value(sent), jsontext.Value(whole)
+	return a.Compact() == nil && b.Compact() == nil && string(a) == string(b)
+}
+
+// spliced ends the stream with an error where a call on the wire can no longer
+// become the call it is.
+func (e *streamEncoder) spliced(dst []byte, p *outPart) []byte {
+	const why = "the final value of a call differs from what was streamed of it"
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), why+"; the stream ends with an error")
+	return e.fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
 }
 
 // finishOpaque writes a block as it is. The input of a tool that the provider

@@ -13,21 +13,43 @@ import (
 // then only noted. One chunk that is not ours ends this for good: from there on
 // all is written from events, after what was shown so far.
 func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
+	if e.done {
+		return dst // nothing follows the terminal event
+	}
 	if e.rebuild || c.Dialect != name || len(c.Raw) == 0 {
+		if c.Dialect == name {
+			e.lose(c.Raw)
+		}
 		e.leaveNative()
 		return dst
 	}
 	e.native, e.last = true, nil
 	raw := c.Raw
-	if !e.done {
-		see := func(ev sse.Event) error {
-			raw = e.see(raw, bytes.TrimSpace(ev.Data), ev.Name)
-			return nil
-		}
-		_ = e.sse.Feed(c.Raw, see)
-		_ = e.sse.Close(see) // the last event of a stream may lack its blank line
-	}
+	e.events(c.Raw, func(ev sse.Event) { raw = e.see(raw, bytes.TrimSpace(ev.Data), ev.Name) })
 	return append(dst, raw...)
+}
+
+// events calls see for the events of a chunk.
+func (e *streamEncoder) events(raw []byte, see func(sse.Event)) {
+	emit := func(ev sse.Event) error {
+		see(ev)
+		return nil
+	}
+	_ = e.sse.Feed(raw, emit)
+	_ = e.sse.Close(emit) // the last event of a stream may lack its blank line
+}
+
+// lose reports an event that only its chunk told, where no chunk is written.
+func (e *streamEncoder) lose(raw []byte) {
+	e.events(raw, func(ev sse.Event) {
+		data := bytes.TrimSpace(ev.Data)
+		if len(data) == 0 || string(data) == "[DONE]" || knownEvent(ev.Name) {
+			return
+		}
+		if e.event.read(data, ev.Name) == nil && !e.event.failure && !knownEvent(e.event.typ) {
+			unknownEvent(&e.strange, e.event.typ, e.rep)
+		}
+	})
 }
 
 // leaveNative makes all that follows be written from events.
@@ -58,7 +80,7 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 		if e.o.Model != "" {
 			return withModel(raw, data, e.o.Model)
 		}
-	case typ == "content_block_start" && ev.opening != nil:
+	case typ == "content_block_start" && (ev.opening != nil || ev.noBlock):
 		e.last = &outPart{block: index}
 		e.show(e.last)
 	case typ == "content_block_delta":
@@ -66,6 +88,9 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 		if p == nil { // the decoder starts a part where the delta tells enough
 			e.last = &outPart{block: index}
 			break
+		}
+		if p.skeleton == nil { // so it does where the block started with nothing
+			e.last = p
 		}
 		switch string(ev.kind) {
 		case "signature_delta":

@@ -24,6 +24,7 @@ func TestNativeChunksAreForwardedByteForByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stream = strings.TrimSuffix(stream, ": bye\n\n") // nothing follows the terminal event
 	if out, _ := play(t, dialect.EncodeOptions{}, evs...); out != stream {
 		t.Errorf("%q", out)
 	}

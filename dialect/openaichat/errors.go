@@ -152,6 +152,9 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 
 // EncodeError implements [dialect.Codec].
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer}
+	}
 	status := e.Status
 	if status < 400 || status > 599 {
 		status = wirekit.StatusOfClass(e.Class)

@@ -91,7 +91,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
+		if resp.Native != nil && !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
 			t.Fatalf("got  %q\nwant %q", enc.Body, body)
 		}
 		again, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
@@ -131,7 +131,9 @@ func FuzzStreamDecoder(f *testing.F) {
 		if whole.feed == nil && whole.err == nil {
 			// Lines at the end that never became an event are nothing.
 			rest, ok := strings.CutPrefix(string(body), out)
-			if !ok || strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:") {
+			// Nor is anything that follows the terminal marker.
+			done := strings.HasSuffix(strings.TrimSpace(out), "[DONE]")
+			if !ok || !done && strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:") {
 				t.Fatalf("got  %q\nwant %q", out, body)
 			}
 		}

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -18,25 +19,30 @@ type messageDecoder struct {
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
-	// legacy holds the synthetic ids of function_call messages that no
-	// function message has answered yet.
-	legacy []legacyCall
-	// turn holds the calls of the latest assistant message that made some: a
-	// result pairs with those and no others (quirk B12).
-	turn []pairing
-}
-
-// pairing is a call that waits for its result. wire is the id it came with:
-// empty where it had none, another call's where two shared one (quirk B11).
-type pairing struct {
-	wire     string
-	call     *dragoman.ToolCall
-	answered bool
+	// legacy holds, by name, the synthetic ids of function_call messages that
+	// no function message has answered yet, oldest first.
+	legacy map[string][]legacyCall
+	// turn holds the calls of the latest assistant message that made some and
+	// that wait for their results, which pair with those and no others (quirk
+	// B12). The key is the id a call came with: empty where it had none,
+	// another call's where two shared one (quirk B11).
+	turn map[string][]*dragoman.ToolCall
+	// unclear: two readers could read what was decoded so far as two answers.
+	unclear bool
+	// twice is unclear for the message at hand.
+	twice bool
 }
 
 type legacyCall struct {
-	name, id string
-	payload  dragoman.PayloadKind
+	id      string
+	payload dragoman.PayloadKind
+}
+
+// ambiguous reports that what was read has two meanings. Its native form is
+// not passed on: written anew it has one.
+func (d *messageDecoder) ambiguous(at, detail string) {
+	d.unclear, d.twice = true, true
+	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; its native form is not kept")
 }
 
 // message reads the message at a place; pos is its position, from which ids
@@ -45,6 +51,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	m := dragoman.Message{Origin: d.origin}
 	var err error
 	asItCame := true
+	d.twice = false
 	switch role := roleOf(raw); role {
 	case "tool":
 		m.Role = dragoman.RoleTool
@@ -63,9 +70,15 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	if err != nil {
 		return m, err
 	}
+	for _, c := range m.ToolCalls() {
+		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+			d.ambiguous(at.String(), fmt.Sprintf("call %.64q says something twice", c.ID))
+			break
+		}
+	}
 	// A result that answers another id than it says would not fit the call
 	// beside it, should that be rebuilt.
-	if !d.o.NoNative && asItCame {
+	if !d.o.NoNative && asItCame && !d.twice {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -100,16 +113,15 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 // pair finds the call that a result answers: the first with its id that has no
 // result yet. The call knows which tool it is and what kind of payload it has.
 func (d *messageDecoder) pair(res *dragoman.ToolResult) {
-	for i := range d.turn {
-		p := &d.turn[i]
-		if p.wire == res.CallID && !p.answered {
-			p.answered = true
-			res.CallID, res.Payload = p.call.ID, p.call.Payload
-			if res.Name == "" {
-				res.Namespace, res.Name = p.call.Namespace, p.call.Name
-			}
-			return
-		}
+	waiting := d.turn[res.CallID]
+	if len(waiting) == 0 {
+		return
+	}
+	d.turn[res.CallID] = waiting[1:]
+	call := waiting[0]
+	res.CallID, res.Payload = call.ID, call.Payload
+	if res.Name == "" {
+		res.Namespace, res.Name = call.Namespace, call.Name
 	}
 }
 
@@ -124,16 +136,25 @@ func (d *messageDecoder) functionMessage(raw []byte, m *dragoman.Message, at ext
 		res.Extra.Fields = slices.DeleteFunc(res.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/name" })
 	}
 	m.Parts = []dragoman.Part{res}
-	for i, c := range d.legacy {
-		if c.name == res.Name {
-			res.CallID, res.Payload = c.id, c.payload
-			d.legacy = slices.Delete(d.legacy, i, i+1)
-			return nil
-		}
+	if open := d.legacy[res.Name]; len(open) > 0 {
+		res.CallID, res.Payload = open[0].id, open[0].payload
+		d.legacy[res.Name] = open[1:]
+		return nil
 	}
 	res.CallID = wirekit.SyntheticID("call_", d.o.Seed, pos)
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for the result of a legacy function call", res.CallID)
 	return nil
+}
+
+// telling are the members of a message that readers would take differently,
+// should they stand twice.
+var telling = []string{"role", "content", "refusal", "tool_calls", "function_call"}
+
+func hasOpaqueCall(m *dragoman.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
+		o, ok := p.(*dragoman.Opaque)
+		return ok && o.Dialect == name && o.Type == "tool_call"
+	})
 }
 
 // plainMessage reads a message of any other role.
@@ -145,8 +166,15 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		reasoning reasoningFields
 	)
 	assistant := m.Role == dragoman.RoleAssistant
+	var seen uint // which of the members that say what counts
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
+		if i := slices.Index(telling, string(key)); i >= 0 {
+			if seen&(1<<i) != 0 && !d.twice {
+				d.ambiguous(at.String(), "the message has its "+telling[i]+" twice")
+			}
+			seen |= 1 << i
+		}
 		switch string(key) {
 		case "role":
 			r.Skip()
@@ -219,7 +247,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 	}
 	m.Parts = append(m.Parts, calls...)
 	if len(calls) > 0 {
-		d.turn = d.turn[:0]
+		d.turn = make(map[string][]*dragoman.ToolCall, len(calls))
 		m.Parts = d.settleDuplicates(m.Parts, pos, at)
 	}
 	return nil
@@ -262,11 +290,14 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 
 func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, pos int) dragoman.Part {
 	c := &dragoman.ToolCall{ID: wirekit.SyntheticID("call_", d.o.Seed, pos, 0), Synthetic: true}
+	var names, arguments int
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
+			names++
 			c.Name = r.String()
 		case "arguments":
+			arguments++
 			if r.Kind() == '"' {
 				c.Arguments = r.String()
 			} else {
@@ -276,8 +307,17 @@ func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, p
 			extra.Add(&c.Extra, name, "/function", key, r.Raw())
 		}
 	}
+	if names > 1 || arguments > 1 {
+		c.Problem = &dragoman.CallProblem{
+			Code: dragoman.ProblemDuplicateKey, Offset: -1,
+			Message: "the call repeats a member, so its meaning is ambiguous",
+		}
+	}
 	d.reg.Settle(c, at, d.rep)
-	d.legacy = append(d.legacy, legacyCall{c.Name, c.ID, c.Payload})
+	if d.legacy == nil {
+		d.legacy = map[string][]legacyCall{}
+	}
+	d.legacy[c.Name] = append(d.legacy[c.Name], legacyCall{c.ID, c.Payload})
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
 	return c
 }
@@ -306,7 +346,7 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", wire, c.ID)
 		}
 		seen[c.ID] = c
-		d.turn = append(d.turn, pairing{wire: wire, call: c})
+		d.turn[wire] = append(d.turn[wire], c)
 		kept = append(kept, p)
 	}
 	return kept

@@ -145,12 +145,11 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 	if m.Cache != nil && e.target.Caps.CacheBreakpoints {
 		parts, marked = wirekit.WithCache(parts, m.Cache)
 	}
-	if !ownElement(m) {
-		fitting := make([]dragoman.Part, len(parts))
+	if !ownElement(m) && slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }) {
+		parts = slices.Clone(parts)
 		for i, p := range parts {
-			fitting[i] = e.fit(p, m.Role, at.Elem("parts", i))
+			parts[i] = e.fit(p, m.Role, at.Elem("parts", i))
 		}
-		parts = fitting
 	}
 	if !e.content(parts, at) {
 		e.w.Buf = e.w.Buf[:start]
@@ -187,21 +186,37 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 // out once it is not; content says that there is a content member.
 func (e *messageEncoder) extras(ms []dragoman.Message, first int, content bool) {
 	var kept *dragoman.Extra
+	have := map[string][]byte{} // what earlier messages said
+	told := 0                   // how much of kept is in it
 	for i := range ms {
-		for _, f := range ms[i].Extra.For(name) {
-			if f.Path == "/content" && content || e.filled(ms, &ms[i], f) {
+		fields := ms[i].Extra.For(name)
+		filled := map[string]bool{} // asked once each: a member may stand here often
+		for _, f := range fields {
+			full, asked := filled[f.Path]
+			if !asked {
+				full = f.Path == "/content" && content || e.filled(ms, &ms[i], f)
+				filled[f.Path] = full
+			}
+			if full {
+				continue
+			}
+			if old, dup := have[f.Path]; dup {
+				if string(old) != string(f.Value) {
+					e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem(e.list, first+i).String()+f.Path, "one message has such a member once")
+				}
 				continue
 			}
 			if kept == nil {
 				kept = &dragoman.Extra{Dialect: name}
 			}
-			if have, dup := extra.Get(kept, name, f.Path); dup && i > 0 {
-				if string(have) != string(f.Value) {
-					e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem(e.list, first+i).String()+f.Path, "one message has such a member once")
-				}
-				continue
-			}
 			kept.Fields = append(kept.Fields, f)
+		}
+		if i+1 == len(ms) {
+			break
+		}
+		for _, f := range kept.For(name)[told:] {
+			have[f.Path] = f.Value
+			told++
 		}
 	}
 	extra.Write(&e.w, kept, name, "")
@@ -430,6 +445,9 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			t.calls = append(t.calls, here)
 		case *dragoman.Opaque:
 			switch {
+			case p.Dialect == name && p.Type == "tool_call" && e.list == "/output":
+				// A client could find a call in it to run.
+				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
 			case p.Dialect == name && p.Type == "tool_call":
 				t.calls = append(t.calls, here)
 			case p.Dialect == name:

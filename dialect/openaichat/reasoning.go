@@ -50,29 +50,33 @@ func looseText(raw []byte) (text string, plain bool) {
 }
 
 func looseTextFrom(r *jsonwire.Reader) string {
+	if r.Kind() == '"' {
+		return r.String()
+	}
+	var b strings.Builder
+	addLooseText(r, &b)
+	return b.String()
+}
+
+func addLooseText(r *jsonwire.Reader, b *strings.Builder) {
 	switch r.Kind() {
 	case '"':
-		return r.String()
+		b.WriteString(r.String())
 	case '{':
-		var text string
 		for key := range r.Object() {
 			switch string(key) {
 			case "text", "content", "thinking", "summary":
-				text += looseTextFrom(r)
+				addLooseText(r, b)
 			default:
 				r.Skip()
 			}
 		}
-		return text
 	case '[':
-		var b strings.Builder
 		for range r.Array() {
-			b.WriteString(looseTextFrom(r))
+			addLooseText(r, b)
 		}
-		return b.String()
 	default:
 		r.Skip()
-		return ""
 	}
 }
 
@@ -132,6 +136,7 @@ type detailMerger struct {
 type detail struct {
 	index, id, typ string
 	members        []detailMember
+	at             map[string]int // their positions, once fragments are merged
 }
 
 type detailMember struct {
@@ -142,8 +147,9 @@ type detailMember struct {
 }
 
 // add takes one fragment and returns its visible text.
-func (m *detailMerger) add(raw []byte) (text string) {
+func (m *detailMerger) add(raw []byte) string {
 	var frag detail
+	var text strings.Builder
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		k := string(key)
@@ -152,7 +158,7 @@ func (m *detailMerger) add(raw []byte) (text string) {
 			s := r.String()
 			frag.members = append(frag.members, detailMember{key: k, text: []byte(s), append: true})
 			if k != "data" {
-				text += s
+				text.WriteString(s)
 			}
 		default:
 			v := clone(r.Raw())
@@ -175,12 +181,12 @@ func (m *detailMerger) add(raw []byte) (text string) {
 		if len(m.records) < maxCalls {
 			m.records = append(m.records, &frag)
 		}
-		return text
+		return text.String()
 	}
 	for _, f := range frag.members {
 		rec.set(f)
 	}
-	return text
+	return text.String()
 }
 
 func known(s string) bool { return s != "" && s != "null" && s != `""` }
@@ -207,21 +213,26 @@ func (m *detailMerger) find(f *detail) *detail {
 }
 
 func (d *detail) set(f detailMember) {
-	for i := range d.members {
-		if d.members[i].key != f.key {
-			continue
+	if d.at == nil {
+		d.at = make(map[string]int, len(d.members))
+		for i := len(d.members) - 1; i >= 0; i-- { // of a repeated one, the first
+			d.at[d.members[i].key] = i
 		}
-		switch have := &d.members[i]; {
-		case f.append && have.append:
-			have.text = append(have.text, f.text...)
-		case f.append:
-			*have = f
-		case string(f.raw) != "null" && !have.append:
-			have.raw = f.raw
-		}
+	}
+	i, ok := d.at[f.key]
+	if !ok {
+		d.at[f.key] = len(d.members)
+		d.members = append(d.members, f)
 		return
 	}
-	d.members = append(d.members, f)
+	switch have := &d.members[i]; {
+	case f.append && have.append:
+		have.text = append(have.text, f.text...)
+	case f.append:
+		*have = f
+	case string(f.raw) != "null" && !have.append:
+		have.raw = f.raw
+	}
 }
 
 func (m *detailMerger) details() []json.RawMessage {

@@ -407,13 +407,17 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 	case dragoman.OutputJSON:
 		w.StringField("type", "json_object")
 	case dragoman.OutputSchema:
-		strict := f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && schema.StrictFits(f.Schema, schema.OpenAIStrict())
+		known := len(f.Schema) > 0
+		strict := f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && known && schema.StrictFits(f.Schema, schema.OpenAIStrict())
 		profile := schema.OpenAIOutput()
 		if strict {
 			profile = schema.OpenAIStrict()
 		}
 		out := []byte(f.Schema)
-		if f.Dialect != name {
+		if !known && f.Dialect != name {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none")
+		}
+		if known && f.Dialect != name {
 			lowered, sub, err := schema.Lower(f.Schema, profile)
 			e.rep.Merge("/output/schema", sub)
 			if err != nil && strict {
@@ -433,7 +437,9 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 		w.BeginObject()
 		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
 		w.StringFieldIf("description", f.Description)
-		w.RawField("schema", out)
+		if known {
+			w.RawField("schema", out)
+		}
 		if strict {
 			w.BoolField("strict", true)
 		}

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -33,6 +34,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	var failed error
 	var groq dragoman.Usage
 	answers, flat := false, false // there are choices; an error without its envelope
+	broken := false               // the error is that of the whole
 	for key := range r.Object() {
 		switch string(key) {
 		case "id":
@@ -56,6 +58,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		case "usage":
 			resp.Usage = readUsage(r)
 		case "choices":
+			if answers {
+				d.ambiguous("/choices", "the response has choices twice")
+			}
 			answers = true
 			for i := range r.Array() {
 				raw := r.Raw()
@@ -69,6 +74,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 				r.Skip()
 				continue
 			}
+			broken = true
 			resp.Error = &dragoman.APIError{}
 			readErrorObject(r, resp.Error)
 			resp.Error.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: body}
@@ -79,6 +85,11 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			extra.Add(&resp.Extra, name, "", []byte("x_groq"), raw)
 		default:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
+		}
+	}
+	if broken { // nothing of an answer that failed may run
+		for i := range resp.Alternatives {
+			failChoice(&resp.Alternatives[i])
 		}
 	}
 	arrange(resp)
@@ -101,11 +112,13 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if resp.Error != nil && resp.Output == nil {
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	}
-	if !o.NoNative {
+	if !o.NoNative && !d.unclear {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, rep, nil
 }
+
+var errManyChoices = fmt.Errorf("more than %d choices", maxChoices)
 
 var errNoChoices = errors.New("no choices: is this a Chat Completions response?")
 
@@ -132,6 +145,14 @@ func groqUsage(raw []byte) (u dragoman.Usage) {
 	return u
 }
 
+// failChoice settles a candidate of a response that failed.
+func failChoice(c *dragoman.Candidate) {
+	c.Stop.Reason = dragoman.StopError
+	for i := range c.Output {
+		forbid(dragoman.StopError, c.Output[i].ToolCalls())
+	}
+}
+
 // choice reads one candidate and puts it with the alternatives.
 func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, start int64) error {
 	place := "/choices/" + strconv.Itoa(i)
@@ -151,11 +172,18 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		case "index":
 			index = r.Int()
 		case "message":
+			if msg != nil {
+				d.ambiguous(place, "the choice has its message twice")
+			}
 			msg = r.Raw()
 			msgStart = r.Offset() - int64(len(msg))
 		case "finish_reason":
 			if r.Kind() == '"' {
-				finish = r.String()
+				word := r.String()
+				if finish != "" && word != finish {
+					d.ambiguous(place, "the choice has its finish reason twice")
+				}
+				finish = laterWord(finish, word)
 			} else {
 				extra.Add(&ex, name, "", key, r.Raw())
 			}
@@ -168,7 +196,8 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			}
 		case "native_finish_reason":
 			raw := r.Raw()
-			routed, _ = looseText(raw)
+			word, _ := looseText(raw)
+			routed = laterRouted(routed, word)
 			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
 			extra.Add(&ex, name, "", key, r.Raw())
@@ -178,6 +207,9 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		return placeAt(extra.At(place), start, err)
 	}
 	if index < 0 || index >= maxChoices {
+		if i >= maxChoices {
+			return placeAt(extra.At(place), start, errManyChoices)
+		}
 		d.rep.Addf(dragoman.Renamed, dragoman.Info, place+"/index", "index %d read as %d", index, i)
 		index = int64(i)
 	}
@@ -194,10 +226,17 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		if m, err = d.message(msg, at, i); err != nil {
 			return placeAt(at, start+msgStart, err)
 		}
+		if hasOpaqueCall(&m) { // clients must not be given what nobody can read
+			m.Native, d.unclear = nil, true
+		}
 		calls = m.ToolCalls()
 		out = []dragoman.Message{m}
 	}
 	stop := settleStop(finish, routed, true, calls)
+	if failure != nil {
+		stop.Reason = dragoman.StopError
+		forbid(stop.Reason, calls)
+	}
 	resp.Alternatives = append(resp.Alternatives, dragoman.Candidate{Index: int(index), Output: out, Stop: stop, Extra: ex})
 	return nil
 }

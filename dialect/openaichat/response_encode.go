@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"slices"
 	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -16,7 +17,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(nil, limits, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -93,9 +94,11 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		}
 		w.EndObject()
 	}
-	if _, own := extra.Get(ex, name, place+"/finish_reason"); !own {
+	calls := countCalls(out)
+	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
+		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
-		word, exact := wordOf(stop, own)
+		word, exact := wordOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
 		}
@@ -106,10 +109,27 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	return nil
 }
 
+// without returns the extras but one.
+func without(e *dragoman.Extra, path string) *dragoman.Extra {
+	if _, ok := extra.Get(e, name, path); !ok {
+		return e
+	}
+	fields := slices.DeleteFunc(slices.Clone(e.Fields), func(f dragoman.Field) bool { return f.Path == path })
+	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
+}
+
+// unreadable reports whether a response holds a call that nobody can read.
+func unreadable(resp *dragoman.Response) bool {
+	opaque := func(m dragoman.Message) bool { return hasOpaqueCall(&m) }
+	return slices.ContainsFunc(resp.Output, opaque) || slices.ContainsFunc(resp.Alternatives, func(c dragoman.Candidate) bool {
+		return slices.ContainsFunc(c.Output, opaque)
+	})
+}
+
 // replayResponse writes a message as this dialect's own server sent it: a
 // client gets back what is its own, whoever minted it.
 func (e *messageEncoder) replayResponse(m *dragoman.Message) bool {
-	if e.o.Rebuild || !m.Native.Current(name, m.Fingerprint) {
+	if e.o.Rebuild || hasOpaqueCall(m) || !m.Native.Current(name, m.Fingerprint) {
 		return false
 	}
 	e.w.Raw(m.Native.Raw)

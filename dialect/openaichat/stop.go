@@ -44,11 +44,68 @@ func hiddenMalformed(native string) bool {
 	}
 }
 
-// wordOf writes a stop: in the word this dialect gave it, else in the nearest
-// one it has.
-func wordOf(s dragoman.Stop, own bool) (word string, exact bool) {
-	if own && s.Native != "" {
+// forbids reports whether a finish reason is one after which nothing runs.
+func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
+
+// laterWord settles a finish reason that comes twice: one after which nothing
+// runs stays, whatever a later one says.
+func laterWord(have, next string) string {
+	if forbids(have) && !forbids(next) {
+		return have
+	}
+	return next
+}
+
+// laterRouted does the same for a router's native reason.
+func laterRouted(have, next string) string {
+	if hiddenMalformed(have) {
+		return have
+	}
+	return next
+}
+
+// callCount counts the calls of an answer.
+type callCount struct {
+	all   int
+	whole int // those that were not cut
+}
+
+func (n *callCount) add(c *dragoman.ToolCall) {
+	n.all++
+	if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
+		n.whole++
+	}
+}
+
+func countCalls(out []dragoman.Message) (n callCount) {
+	for i := range out {
+		for _, c := range out[i].ToolCalls() {
+			n.add(c)
+		}
+	}
+	return n
+}
+
+// meant reports whether a native word, or none, says of its own what the stop
+// says: who changed the reason wants the change to be seen.
+func meant(s dragoman.Stop, native string, calls callCount) bool {
+	return dragoman.DeriveStop(stopOf(native), calls.whole, true) == s.Reason
+}
+
+// wordOf writes a stop: in the word this dialect gave it where that still says
+// so, else in the nearest one there is. Beside calls, a stop after which
+// nothing runs never becomes a word after which clients run them.
+func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool) {
+	if own && s.Native != "" && meant(s, s.Native, calls) {
 		return s.Native, true
+	}
+	if calls.all > 0 && !s.Reason.Runs() {
+		switch s.Reason {
+		case dragoman.StopLength:
+			return "length", true
+		default:
+			return "content_filter", s.Reason == dragoman.StopContentFilter
+		}
 	}
 	switch s.Reason {
 	case dragoman.StopEnd, dragoman.StopNone:
@@ -77,13 +134,17 @@ func settleStop(word, routed string, terminal bool, calls []*dragoman.ToolCall) 
 	if hiddenMalformed(routed) {
 		reason = dragoman.StopMalformedCall
 	}
-	whole := 0
+	var n callCount
 	for _, c := range calls {
-		if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
-			whole++
-		}
+		n.add(c)
 	}
-	reason = dragoman.DeriveStop(reason, whole, terminal)
+	reason = dragoman.DeriveStop(reason, n.whole, terminal)
+	forbid(reason, calls)
+	return dragoman.Stop{Reason: reason, Native: word}
+}
+
+// forbid marks the calls that must not run after a stop.
+func forbid(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 	if !reason.Runs() {
 		for i, c := range calls {
 			switch {
@@ -101,5 +162,4 @@ func settleStop(word, routed string, terminal bool, calls []*dragoman.ToolCall) 
 			}
 		}
 	}
-	return dragoman.Stop{Reason: reason, Native: word}
 }

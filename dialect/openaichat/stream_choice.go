@@ -44,6 +44,13 @@ type call struct {
 	// no fragment of the input (quirk B30).
 	wrapped bool
 	end     objectEnd
+	// renamed: it got another name after its part had started with the first.
+	renamed bool
+	// twin is the call that this one seems to repeat, fragment by fragment. It
+	// is held back until it turns out to be another.
+	twin *call
+	same int            // bytes of held that were found to be those of twin
+	at   map[string]int // positions in extra
 }
 
 // objectEnd finds the end of an object in text that grows. It looks at each
@@ -107,17 +114,17 @@ func (c *choice) delta() {
 	}
 	reasoned := false
 	var content, calls []byte // put off until what comes before them was read
+	before := c.d.lookAhead(r)
 	for key := range r.Object() {
 		switch string(key) {
 		case "content":
-			if r.Kind() != 'n' && bytes.Contains(r.Ahead(), []byte(`"reasoning`)) {
+			if r.Kind() != 'n' && r.Offset() < before.reasoning {
 				content = r.Raw()
 				continue
 			}
 			c.content(r)
 		case "tool_calls":
-			if ahead := r.Ahead(); content != nil || bytes.Contains(ahead, []byte(`"content"`)) ||
-				bytes.Contains(ahead, []byte(`"reasoning`)) || bytes.Contains(ahead, []byte(`"refusal"`)) {
+			if at := r.Offset(); content != nil || at < before.content || at < before.reasoning || at < before.refusal {
 				calls = r.Raw()
 				continue
 			}
@@ -181,6 +188,30 @@ func (c *choice) delta() {
 	if calls != nil {
 		c.toolCalls(jsonwire.NewReader(calls))
 	}
+}
+
+// lastMembers are the offsets of the last members of a delta that others wait
+// for; -1 where there is none.
+type lastMembers struct {
+	content, reasoning, refusal int64
+}
+
+// lookAhead finds them, in one look at the delta that r is at.
+func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
+	if !d.mixed { // nothing waits
+		return lastMembers{-1, -1, -1}
+	}
+	ahead := r.Ahead()
+	d.ahead.Reset(ahead)
+	delta := d.ahead.Raw()                      // nil where it is broken, which its reader will say
+	start := int64(len(r.From(0)) - len(ahead)) // a chunk has no space before it
+	at := func(member string) int64 {
+		if i := bytes.LastIndex(delta, []byte(member)); i >= 0 {
+			return start + int64(i)
+		}
+		return -1
+	}
+	return lastMembers{at(`"content"`), at(`"reasoning`), at(`"refusal"`)}
 }
 
 func (c *choice) toolCalls(r *jsonwire.Reader) {
@@ -290,11 +321,20 @@ func (c *choice) fragment(f fragment) {
 	}
 	if f.extra != nil {
 		for _, field := range f.extra.Fields {
-			setField(&k.extra, field)
+			k.setField(field)
 		}
 	}
 	c.rename(k, f.name)
 	if f.args == "" {
+		return
+	}
+	if k.twin != nil {
+		k.held = append(k.held, f.args...)
+		if k.mayRepeat() {
+			return
+		}
+		k.twin = nil
+		c.start(k)
 		return
 	}
 	if len(k.name) == 0 { // nothing opens without a name (quirk B24)
@@ -305,16 +345,17 @@ func (c *choice) fragment(f fragment) {
 	k.grow(f.args)
 }
 
-func setField(e **dragoman.Extra, f dragoman.Field) {
-	if *e != nil {
-		for i := range (*e).Fields {
-			if (*e).Fields[i].Path == f.Path {
-				(*e).Fields[i] = f
-				return
-			}
-		}
+// setField keeps a member of a call; of a repeated one the last value counts.
+func (k *call) setField(f dragoman.Field) {
+	if i, ok := k.at[f.Path]; ok {
+		k.extra.Fields[i] = f
+		return
 	}
-	addField(e, f)
+	if k.at == nil {
+		k.at = map[string]int{}
+	}
+	addField(&k.extra, f)
+	k.at[f.Path] = len(k.extra.Fields) - 1
 }
 
 // rename applies a name fragment: empty never overwrites, a repetition is
@@ -327,7 +368,36 @@ func (c *choice) rename(k *call, frag string) {
 		k.name = append(k.name, frag...)
 	default:
 		k.name = []byte(frag)
+		k.renamed = true
 	}
+}
+
+// mayRepeat reports whether a call may still turn out to be its twin. It
+// compares each byte once.
+func (k *call) mayRepeat() bool {
+	if string(k.name) != string(k.twin.name) {
+		return false
+	}
+	text := k.twin.text()
+	n := min(len(k.held), len(text))
+	if string(k.held[k.same:n]) != string(text[k.same:n]) {
+		return false
+	}
+	k.same = n
+	return true
+}
+
+// text is what arrived of the arguments.
+func (k *call) text() []byte {
+	if k.part == nil {
+		return k.held
+	}
+	return k.part.Text
+}
+
+// repeats reports whether a call that ended is its twin over again.
+func (k *call) repeats() bool {
+	return k.twin != nil && k.mayRepeat() && len(k.held) == len(k.twin.text())
 }
 
 // resent reports whether a fragment is a whole call over again (quirk C10).
@@ -345,7 +415,11 @@ func (c *choice) correlate(f fragment) *call {
 	if f.id != "" {
 		if k := c.byID[f.id]; k != nil {
 			if f.indexed && f.name != "" && k.indexed && k.index != f.index && c.byIndex[f.index] == nil && !k.resent(f) {
-				return c.add(f)
+				another := c.add(f)
+				if another != nil && string(k.name) == f.name {
+					another.twin = k
+				}
+				return another
 			}
 			if at := c.byIndex[f.index]; f.indexed && at != nil && at.id == f.id {
 				return at
@@ -385,7 +459,7 @@ func (c *choice) add(f fragment) *call {
 	k := &call{id: f.id, position: len(c.calls), index: f.index, indexed: f.indexed}
 	// A call that waited for more of its name starts before its successor.
 	for _, other := range c.calls {
-		if len(other.name) > 0 {
+		if len(other.name) > 0 && other.twin == nil {
 			c.start(other)
 		}
 	}
@@ -475,6 +549,10 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 	c.text.End()
 	c.refusal.End()
 	for _, k := range c.calls {
+		if k.repeats() {
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "call %q is repeated exactly", k.id)
+			continue
+		}
 		if len(k.name) == 0 {
 			if k.id == "" && len(k.held) == 0 {
 				continue // an empty shell (quirk B24)
@@ -509,6 +587,9 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		}
 		seen[v.ID] = sent{string(k.name), v.Arguments}
 		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
+		if k.renamed && v.Problem == nil {
+			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the name changed while the call was streamed", Offset: -1}
+		}
 		if !terminal && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}
 		}

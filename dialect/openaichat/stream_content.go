@@ -3,6 +3,7 @@ package openaichat
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -35,7 +36,8 @@ func (c *choice) strange(member string, r *jsonwire.Reader) {
 }
 
 func (c *choice) contentPart(raw []byte) {
-	typ, text := "", ""
+	typ := ""
+	var text strings.Builder
 	r := jsonwire.NewReader(raw)
 	switch r.Kind() {
 	case '"':
@@ -51,7 +53,7 @@ func (c *choice) contentPart(raw []byte) {
 		case "type":
 			typ = looseTextFrom(r)
 		case "text", "thinking":
-			text += looseTextFrom(r)
+			addLooseText(r, &text)
 		default:
 			r.Skip()
 		}
@@ -59,9 +61,9 @@ func (c *choice) contentPart(raw []byte) {
 	switch {
 	case r.Err() != nil:
 	case typ == "thinking":
-		c.reason(fieldThinking, text)
+		c.reason(fieldThinking, text.String())
 	case typ == "text" || typ == "":
-		c.appendText(text)
+		c.appendText(text.String())
 	default:
 		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
 	}

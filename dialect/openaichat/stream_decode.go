@@ -47,6 +47,7 @@ type streamDecoder struct {
 	ended   bool               // ResponseEnd or StreamError was sent
 	refused *dragoman.APIError // the error of a choice of this chunk
 	failed  error              // why what was fed is no such stream, or emit refused it
+	mixed   bool               // this chunk may have text beside something that comes before or after it
 	closing bool               // the event at hand may be half of one
 	none    wirekit.NotAStream
 	emit    func(dragoman.Event) error
@@ -165,12 +166,18 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if d.torn(ev) {
 		return d.chunk(bytes.TrimSpace(ev.Data), false)
 	}
+	if d.ended { // nothing counts after the end (quirk C12)
+		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+			return nil
+		}
+		return d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
+	}
 	if !d.o.NoNative {
 		if err := d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
 			return err
 		}
 	}
-	if !ev.HasData || d.ended { // keep-alives; and nothing counts after the end (quirk C12)
+	if !ev.HasData { // keep-alives
 		return nil
 	}
 	data := bytes.TrimSpace(ev.Data)
@@ -195,6 +202,8 @@ func (d *streamDecoder) torn(ev sse.Event) bool {
 func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	r := &d.reader
 	r.Reset(data)
+	d.mixed = bytes.Contains(data, []byte(`"reasoning`)) || bytes.Contains(data, []byte(`"tool_calls"`)) &&
+		(bytes.Contains(data, []byte(`"content"`)) || bytes.Contains(data, []byte(`"refusal"`)))
 	if r.Kind() != '{' && r.Err() == nil {
 		return &jsonwire.Error{Err: errNotObject}
 	}
@@ -311,13 +320,17 @@ func (d *streamDecoder) choice(pos int) {
 	if r.Null() {
 		return
 	}
-	index, first, incremental := -1, true, false
+	index, first, peeked, incremental := -1, true, false, false
 	start := r.Offset()
 	var c *choice
 	at := func() *choice {
 		if c == nil {
 			if index < 0 {
 				index = pos
+			}
+			if index >= maxChoices {
+				r.Fail(errManyChoices)
+				return nil
 			}
 			c = d.choiceAt(index)
 		}
@@ -327,6 +340,7 @@ func (d *streamDecoder) choice(pos int) {
 		if first && string(key) != "index" {
 			// Servers that sort their keys put the delta before its index.
 			index, incremental = d.peekChoice(r.From(start))
+			peeked = true
 		}
 		first = false
 		switch string(key) {
@@ -341,8 +355,9 @@ func (d *streamDecoder) choice(pos int) {
 			}
 		case "message":
 			// The whole so far, on servers that send it beside the delta.
-			if !incremental {
+			if !peeked {
 				_, incremental = d.peekChoice(r.From(start))
+				peeked = true
 			}
 			if c := at(); c != nil && !incremental {
 				c.delta()
@@ -363,7 +378,7 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
-				c.finish = word
+				c.finish = laterWord(c.finish, word)
 			}
 		case "native_finish_reason":
 			word := ""
@@ -373,7 +388,7 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 			if c := at(); c != nil && word != "" {
-				c.routed = word
+				c.routed = laterRouted(c.routed, word)
 			}
 		case "error": // OpenRouter
 			if r.Kind() == 'n' {

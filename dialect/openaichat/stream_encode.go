@@ -34,7 +34,10 @@ type streamEncoder struct {
 	// rebuild: no later chunk is written as it is.
 	rebuild bool
 	parts   map[[2]int]*sentPart
-	calls   map[int]int  // calls begun, by choice
+	calls   map[int]int // calls begun, by choice
+	cut     map[int]int // those that ended truncated
+	// spoiled: choices whose client was told of a call that came out otherwise.
+	spoiled map[int]bool
 	spoke   map[int]bool // choices that had their role
 	said    map[int]bool // choices that had text
 	last    []byte       // the latest chunk that was written as it is
@@ -47,7 +50,7 @@ type sentPart struct {
 	part  dragoman.Part
 	index int64 // of a call
 	field string
-	sent  int // bytes of its text
+	sent  []byte // of its text
 	// mute: the part cannot be shown in this dialect.
 	mute bool
 	// wrapped: a freeform call that is written as a function, whole, at its end.
@@ -255,7 +258,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 		return dst // its end shows whether there is a place for it
 	}
 	text := ev.Text
-	p.sent += len(text)
+	p.sent = append(p.sent, text...)
 	return e.text(dst, ev.Choice, p, text)
 }
 
@@ -312,10 +315,16 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		}
 	case *dragoman.ToolCall:
 		full = part.Arguments
+		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
+			e.spoil(ev.Choice, "the name of a call changed while it was streamed")
+		}
+		if part.Problem != nil && part.Problem.Code == dragoman.ProblemTruncated {
+			inc(&e.cut, ev.Choice)
+		}
 		if p.wrapped {
 			obj, _ := part.Object()
 			full = string(obj)
-		} else if part.Payload == dragoman.PayloadObject && p.sent == 0 && part.Problem == nil {
+		} else if part.Payload == dragoman.PayloadObject && len(p.sent) == 0 && part.Problem == nil {
 			obj, _ := part.Object() // none, in the one spelling all clients read (quirk B2)
 			full = string(obj)
 		}
@@ -351,12 +360,38 @@ func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *drago
 
 // rest writes what the deltas left out of a part's text.
 func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) []byte {
-	if p.sent >= len(full) {
+	rest, ok := strings.CutPrefix(full, string(p.sent))
+	if !ok {
+		e.differs(choice, p, full)
 		return dst
 	}
-	rest := full[p.sent:]
-	p.sent = len(full)
+	p.sent = append(p.sent, rest...)
+	if rest == "" {
+		return dst
+	}
 	return e.text(dst, choice, p, rest)
+}
+
+// differs takes note that a part ended as another than its deltas told. What
+// was sent cannot be taken back, and nothing is patched onto it.
+func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
+	switch p.part.Kind() {
+	case dragoman.KindReasoning:
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")
+	case dragoman.KindToolCall:
+		if r := jsonwire.NewReader(p.sent); r.Kind() == '"' && r.String() == full && r.End() == nil {
+			return // the same, encoded once more (quirk B3)
+		}
+		e.spoil(choice, "the arguments of a call ended as others than were streamed")
+	default:
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
+	}
+}
+
+// spoil says that a client was told of a call that must not run as told.
+func (e *streamEncoder) spoil(choice int, detail string) {
+	mark(&e.spoiled, choice)
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", detail+"; nothing of this answer may run")
 }
 
 // details writes the reasoning records that a client must send back.
@@ -377,7 +412,11 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 	own := ev.Response.Origin != nil && ev.Response.Origin.Dialect == name
 	if !e.native {
 		for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
-			word, exact := wordOf(stop, own)
+			calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
+			if e.spoiled[i] && stop.Reason.Runs() {
+				stop = dragoman.Stop{Reason: dragoman.StopError}
+			}
+			word, exact := wordOf(stop, own, calls)
 			if !exact {
 				e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
 			}

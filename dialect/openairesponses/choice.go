@@ -278,13 +278,20 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef, spec *dragoman.ToolSpec) 
 	e.w.StringField("name", e.reg.WireName(ref.Namespace, ref.Name))
 }
 
+// declared returns the tool that a reference is to; the first of several.
 func (e *requestEncoder) declared(ref dragoman.ToolRef) *dragoman.ToolSpec {
-	for i := range e.req.Tools {
-		if t := &e.req.Tools[i]; names(ref, t) {
-			return t
+	if e.tools == nil { // found by a map, as both lists may be long
+		e.tools = make(map[toolKey]*dragoman.ToolSpec, len(e.req.Tools))
+		for i := range e.req.Tools {
+			t := &e.req.Tools[i]
+			for _, k := range keysOf(t) {
+				if _, taken := e.tools[k]; !taken {
+					e.tools[k] = t
+				}
+			}
 		}
 	}
-	return nil
+	return e.tools[keyOf(ref)]
 }
 
 // unaddressable reports whether a choice cannot name a tool: it knows names of

@@ -45,15 +45,30 @@ func sendsHosted(t *dragoman.ToolSpec) bool {
 	return strings.HasPrefix(string(f), string(name)+".") && f != dragoman.FormatResponsesNamespace && readHosted(t).typ != ""
 }
 
-// names reports whether a reference is to a tool. One to a hosted tool may say
+// toolKey is what a reference says of its tool.
+type toolKey struct {
+	hosted          bool
+	namespace, name string
+}
+
+func keyOf(ref dragoman.ToolRef) toolKey {
+	if ref.Kind == dragoman.ToolHosted {
+		return toolKey{hosted: true, name: ref.Name}
+	}
+	return toolKey{namespace: ref.Namespace, name: ref.Name}
+}
+
+// keysOf is what references to a tool may say. One to a hosted tool may say
 // its name, its type or the label of its server.
-func names(ref dragoman.ToolRef, t *dragoman.ToolSpec) bool {
-	if ref.Kind != dragoman.ToolHosted {
-		return t.Name == ref.Name && t.Namespace == ref.Namespace
+func keysOf(t *dragoman.ToolSpec) []toolKey {
+	keys := []toolKey{{namespace: t.Namespace, name: t.Name}}
+	if t.Kind == dragoman.ToolHosted {
+		h := readHosted(t)
+		for _, s := range []string{t.Name, h.typ, h.label} {
+			if s != "" {
+				keys = append(keys, toolKey{hosted: true, name: s})
+			}
+		}
 	}
-	if t.Kind != dragoman.ToolHosted || ref.Name == "" {
-		return false
-	}
-	h := readHosted(t)
-	return ref.Name == t.Name || ref.Name == h.typ || ref.Name == h.label
+	return keys
 }

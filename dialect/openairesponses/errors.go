@@ -187,6 +187,9 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 // EncodeError implements [dialect.Codec]. A body of this dialect is written as
 // it came, while it still says the same.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer}
+	}
 	status := e.Status
 	if status < 400 || status > 599 {
 		status = wirekit.StatusOfClass(e.Class)

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // itemDecoder reads single items, of an input or of an output.
@@ -21,6 +22,8 @@ type itemDecoder struct {
 	// output says that the items are a model's: all of them are the
 	// assistant's, and a call among them may run.
 	output bool
+	// sound says that no object of the body repeats a member.
+	sound  bool
 	peeked jsonwire.Reader
 }
 
@@ -128,17 +131,37 @@ func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Messa
 }
 
 // withNative attaches the sidecar of a complete message. A message that got an
-// id of our own is not what its native form says, and gets none.
+// id of our own is not what its native form says, and gets none; nor does an
+// answer that two readers could read as two.
 func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 	if d.o.NoNative {
 		return
 	}
 	for _, p := range m.Parts {
-		if c, ok := p.(*dragoman.ToolCall); ok && c.Synthetic {
+		if c, ok := p.(*dragoman.ToolCall); ok && (c.Synthetic || d.output && ambiguous([]*dragoman.ToolCall{c})) {
 			return
 		}
 	}
+	if d.output && !d.sound && repeats(raw) {
+		return
+	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+}
+
+// repeats reports whether an object in raw repeats a member: readers disagree
+// on which one counts.
+func repeats(raw []byte) bool {
+	return errors.Is(jsonwire.Check(raw), jsontext.ErrDuplicateName)
+}
+
+// ambiguous reports whether two readers could read one of the calls as two.
+func ambiguous(calls []*dragoman.ToolCall) bool {
+	for _, c := range calls {
+		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+			return true
+		}
+	}
+	return false
 }
 
 // message reads a message item in any of its three forms (easy, input,

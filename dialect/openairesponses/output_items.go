@@ -88,7 +88,9 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q, which another provider ran itself", p.Name)
 			return nil
 		}
-		it.kind, it.freeform = callItem, p.Payload == dragoman.PayloadText
+		// Every text is an input that a freeform tool runs, so a call that
+		// nobody can say the meaning of is not written as one.
+		it.kind, it.freeform = callItem, p.Payload == dragoman.PayloadText && !unclear(p)
 		prefix := "fc_"
 		if it.freeform {
 			prefix = "ctc_"
@@ -202,6 +204,9 @@ func (e *outputEncoder) readable(p *dragoman.Reasoning, m *dragoman.Message) boo
 func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c := *it.parts[0].(*dragoman.ToolCall)
 	arguments := payloadOf(&c, it.freeform)
+	if unclear(&c) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, it.at.String()+"/arguments", "arguments written as %.40s: clients could understand them differently", arguments)
+	}
 	c.ItemID = it.id
 	c.Payload = dragoman.PayloadObject
 	if it.freeform {
@@ -236,11 +241,21 @@ func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	}
 }
 
+// unclear reports whether two clients could understand a call differently.
+func unclear(c *dragoman.ToolCall) bool {
+	_, why := interop.AnswerText(c)
+	return why != nil
+}
+
 // payloadOf is the text a call carries: its input where it is freeform, else
-// its arguments, {} where there are none (quirk C23).
+// its arguments, {} where there are none (quirk C23). Arguments that clients
+// would understand differently are only told.
 func payloadOf(c *dragoman.ToolCall, freeform bool) string {
 	if freeform {
 		return c.Arguments
+	}
+	if told, why := interop.AnswerText(c); why != nil {
+		return told
 	}
 	obj, exact := c.Object()
 	if exact || c.Payload == dragoman.PayloadText {

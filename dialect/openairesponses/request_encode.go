@@ -47,6 +47,7 @@ type requestEncoder struct {
 	itemEncoder
 	req     *dragoman.Request
 	written []string // members, so that no extra repeats one
+	tools   map[toolKey]*dragoman.ToolSpec
 }
 
 // key writes the name of a top-level member.
@@ -178,9 +179,13 @@ func (e *requestEncoder) writeTools() (int, error) {
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools = nil
+		allowed := make(map[toolKey]bool, len(c.Tools))
+		for _, ref := range c.Tools {
+			allowed[keyOf(ref)] = true
+		}
 		for i := range e.req.Tools {
 			t := &e.req.Tools[i]
-			if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return names(ref, t) }) {
+			if slices.ContainsFunc(keysOf(t), func(k toolKey) bool { return allowed[k] }) {
 				tools = append(tools, *t)
 			}
 		}

@@ -26,6 +26,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if r.Kind() != '{' && r.Err() == nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", errNotObject)
 	}
+	d.sound = o.NoNative || !repeats(body)
 	end := d.members(r, resp)
 	var failed error
 	var calls []*dragoman.ToolCall
@@ -61,7 +62,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
 	}
-	if !o.NoNative {
+	if !o.NoNative && d.sound && !ambiguous(calls) {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
@@ -113,7 +114,7 @@ func (e *ending) stop(resp *dragoman.Response, calls []*dragoman.ToolCall) drago
 	if status == "" && resp.Error != nil {
 		status = "failed"
 	}
-	s := settleStop(status, e.reason, e.details, calls)
+	s := settleStop(status, e.reason, resp.Error != nil, e.details, calls)
 	if e.status == "" {
 		s.Native = ""
 	}
@@ -178,15 +179,7 @@ func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.
 		resp.Usage = readUsage(r)
 	case "incomplete_details":
 		end.details = r.Raw()
-		if in := jsonwire.NewReader(end.details); in.Kind() == '{' {
-			for key := range in.Object() {
-				if string(key) == "reason" && in.Kind() == '"' {
-					end.reason = in.String()
-				} else {
-					in.Skip()
-				}
-			}
-		}
+		end.reason = reasonIn(end.details)
 	case "output":
 		end.output, end.offsets = nil, nil
 		for range r.Array() {

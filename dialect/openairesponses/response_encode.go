@@ -28,7 +28,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; %d more were made", len(resp.Alternatives))
 	}
 	var w jsonwire.Writer
-	e.writeResponse(&w, resp, id, items)
+	e.writeResponse(&w, resp, id, items, resp.ToolCalls())
 	return wirekit.Encoded(name, &w, e.rep, reg, nil)
 }
 
@@ -95,13 +95,10 @@ func cut(s dragoman.Stop) bool {
 	return s.Reason == dragoman.StopLength || s.Reason == dragoman.StopContentFilter
 }
 
-// writeResponse writes a response object with the given items.
-func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Response, id string, items []*outputItem) {
-	ownWords := resp.Origin == nil || resp.Origin.Dialect == name
-	status, reason, exact := statusOf(resp.Stop, ownWords)
-	if resp.Error != nil && status == "completed" {
-		status, reason = "failed", ""
-	}
+// writeResponse writes a response object with the given items; calls are those
+// among them.
+func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Response, id string, items []*outputItem, calls []*dragoman.ToolCall) {
+	status, reason, exact := e.ending(resp, calls)
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, orElse(reason, status))
 	}
@@ -117,11 +114,11 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 		w.Null()
 	}
 	w.Key("incomplete_details")
-	switch d := resp.Stop.Details; {
+	switch details := ownDetails(resp, reason); {
 	case status != "incomplete":
 		w.Null()
-	case ownWords && d != nil && d.Format == dragoman.Format(name):
-		w.Raw(d.JSON)
+	case details != nil:
+		w.Raw(details)
 	case reason == "":
 		w.Null()
 	default:

@@ -105,14 +105,15 @@ func TestQuirkB2_EmptyArgumentsAreAnEmptyObject(t *testing.T) {
 }
 
 func TestQuirkB9_InvalidArgumentsAreShownToTheClientAsTheyAre(t *testing.T) {
-	for _, args := range []string{`{"a":`, `{"a":1,"a":2}`} {
+	// What two clients would read differently is only told (requirement R7).
+	for args, want := range map[string]string{`{"a":`: `{"a":`, `{"a":1,"a":2}`: `{"_raw":"{\"a\":1,\"a\":2}"}`} {
 		resp, _ := decodeResponse(t, `{"status":"completed","output":[`+callJSON("fc_1", "c", args, "completed")+`]}`)
 		c := resp.ToolCalls()[0]
 		if c.Problem == nil || resp.Stop.Reason != dragoman.StopToolCalls {
 			t.Errorf("%+v %v", c, resp.Stop)
 		}
 		v, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
-		if at(v, "output", 0, "arguments") != args {
+		if at(v, "output", 0, "arguments") != want {
 			t.Errorf("a client would run it with %v", at(v, "output", 0, "arguments"))
 		}
 	}

@@ -1,7 +1,10 @@
 package openairesponses
 
 import (
+	"encoding/json"
+
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 // stopOf reads why a response ended from its status and, for an incomplete
@@ -64,14 +67,76 @@ func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 		return "cancelled", "", true
 	default:
 		// Nothing runs after a word nobody knows, so it is not "completed".
-		return "incomplete", orElse(s.Native, "content_filter"), false
+		reason = "content_filter"
+		if word, _ := stopOf("incomplete", s.Native); s.Native != "" && word == dragoman.StopUnknown {
+			reason = s.Native
+		}
+		return "incomplete", reason, false
 	}
 }
 
+// ending is how a response with these calls is written. A client runs the
+// calls of a completed response, so that one after whose stop nothing may run
+// is never written as such, nor is one with a call that was stopped.
+func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCall) (status, reason string, exact bool) {
+	status, reason, exact = statusOf(resp.Stop, ownStop(resp))
+	if status != "completed" {
+		return status, reason, exact
+	}
+	if resp.Error != nil {
+		return "failed", "", exact
+	}
+	runs := resp.Stop.Reason == dragoman.StopNone || resp.Stop.Reason.Runs()
+	for _, c := range calls {
+		if !c.Hosted && (!runs || c.Problem != nil && c.Problem.Code == dragoman.ProblemStopped) {
+			return "incomplete", "content_filter", false
+		}
+	}
+	return status, reason, exact
+}
+
+// ownStop reports whether the words of a stop are this dialect's.
+func ownStop(resp *dragoman.Response) bool {
+	return resp.Origin == nil || resp.Origin.Dialect == name
+}
+
+// ownDetails returns the record that explains a stop, where it still says
+// reason.
+func ownDetails(resp *dragoman.Response, reason string) []byte {
+	d := resp.Stop.Details
+	if !ownStop(resp) || !ownWords(d) || !json.Valid(d.JSON) {
+		return nil
+	}
+	if said := reasonIn(d.JSON); said != reason && (said != "" || reason != "incomplete") {
+		return nil
+	}
+	return d.JSON
+}
+
+// reasonIn reads the reason in incomplete_details; empty where it has none.
+func reasonIn(details []byte) (reason string) {
+	r := jsonwire.NewReader(details)
+	if r.Kind() != '{' {
+		return ""
+	}
+	for key := range r.Object() {
+		if string(key) == "reason" && r.Kind() == '"' {
+			reason = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return reason
+}
+
 // settleStop derives the stop and marks the calls that must not run after it
-// (quirks B18, B19, C26, C34).
-func settleStop(status, reason string, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
+// (quirks B18, B19, C26, C34). failed says that the response carries an error,
+// after which nothing runs whatever its status says.
+func settleStop(status, reason string, failed bool, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
 	word, finished := stopOf(status, reason)
+	if failed && (word == dragoman.StopNone || word.Runs()) {
+		word = dragoman.StopError
+	}
 	whole := 0
 	for _, c := range calls {
 		if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {

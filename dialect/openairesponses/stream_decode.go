@@ -38,6 +38,9 @@ type streamDecoder struct {
 	began bool // ResponseStart was emitted
 	ended bool // ResponseEnd or StreamError was emitted
 	last  bool // the event at hand may lack its end
+	// pending is the error that an error event told. The response.failed that
+	// follows it is still passed on, and nothing else.
+	pending *dragoman.APIError
 	// failed is why the stream cannot be read on; nil while it can.
 	failed error
 	none   wirekit.NotAStream
@@ -100,6 +103,11 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		d.last = true
 		d.failed = d.framing(d.parser.Close(d.event))
 	}
+	if !d.ended && d.pending != nil {
+		if err := d.fail(d.pending); err != nil {
+			return err
+		}
+	}
 	if d.ended {
 		return d.failed
 	}
@@ -138,7 +146,24 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	if d.last && !d.ended && says(ev) {
+	if d.ended { // nothing counts after the terminal event
+		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+			return nil
+		}
+		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
+	}
+	if d.pending != nil {
+		if !says(ev) || d.read(ev) != nil || !terminalType(d.ev.typ) {
+			return d.fail(d.pending)
+		}
+		if !d.o.NoNative {
+			if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
+				return err
+			}
+		}
+		return d.fail(d.pending)
+	}
+	if d.last && says(ev) {
 		// Half an event is passed on to nobody, as nothing could follow it.
 		if err := d.read(ev); err != nil {
 			return wirekit.DecodeError(name, "stream", err)
@@ -149,7 +174,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 			return err
 		}
 	}
-	if d.ended || !says(ev) {
+	if !says(ev) {
 		return nil
 	}
 	if err := d.read(ev); err != nil {
@@ -182,7 +207,9 @@ func (d *streamDecoder) read(ev sse.Event) error {
 		switch string(key) {
 		case "type":
 			if raw := r.Raw(); len(raw) >= 2 && raw[0] == '"' {
-				e.typ = raw[1 : len(raw)-1]
+				if e.typ = raw[1 : len(raw)-1]; bytes.IndexByte(e.typ, '\\') >= 0 {
+					e.typ = []byte(unquoted(raw)) // a client reads it unescaped
+				}
 			}
 		case "output_index":
 			if r.Kind() == '0' {
@@ -234,7 +261,8 @@ func (d *streamDecoder) handle(data []byte) error {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return d.terminal(string(e.typ[len("response."):]))
 	case "error":
-		return d.fail(decodeErrorEvent(clone(data)))
+		d.pending = decodeErrorEvent(clone(data))
+		return nil
 	case "response.output_item.added":
 		return d.added()
 	case "response.output_item.done":
@@ -269,9 +297,19 @@ func (d *streamDecoder) handle(data []byte) error {
 		return d.thinkingRest()
 	default:
 		if len(e.typ) == 0 && e.err {
-			return d.fail(decodeErrorEvent(clone(data))) // quirk C14
+			d.pending = decodeErrorEvent(clone(data)) // quirk C14
 		}
 		return nil
+	}
+}
+
+// terminalType reports whether an event of this type ends a stream.
+func terminalType(typ []byte) bool {
+	switch string(typ) {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true
+	default:
+		return false
 	}
 }
 
@@ -283,7 +321,6 @@ func (d *streamDecoder) begin(raw []byte) error {
 	if d.began {
 		return nil
 	}
-	d.began = true
 	start := &dragoman.ResponseStart{Response: dragoman.Response{Origin: d.origin}}
 	if raw != nil {
 		r := jsonwire.NewReader(raw)
@@ -305,6 +342,7 @@ func (d *streamDecoder) begin(raw []byte) error {
 			return wirekit.DecodeError(name, "stream", placed(r.Err(), "/response", -1))
 		}
 	}
+	d.began = true
 	return d.emit(start)
 }
 
@@ -338,7 +376,7 @@ func (d *streamDecoder) terminal(word string) error {
 		}
 	}
 	calls := d.calls()
-	stop := settleStop(end.status, end.reason, end.details, calls)
+	stop := settleStop(end.status, end.reason, resp.Error != nil, end.details, calls)
 	end.compacted(&stop)
 	d.release()
 	if err := d.parts.Err(); err != nil {
@@ -364,7 +402,7 @@ func (d *streamDecoder) fail(err *dragoman.APIError) error {
 	for _, it := range d.items {
 		open := it.final == nil
 		if d.settle(it) != nil {
-			abandon(it) // it is what broke the stream
+			d.abandon(it) // it is what broke the stream
 		}
 		switch {
 		case it.call == nil:

@@ -60,6 +60,8 @@ type streamedItem struct {
 	open    int // content parts without their end
 	content int // content parts so far
 	done    bool
+	// spliced says that a call ended as another one than it was shown as.
+	spliced bool
 }
 
 // outputPart is a part being written.
@@ -473,16 +475,33 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	}
 	e.endAll()
 	e.merge(ev)
-	status, _, _ := statusOf(e.resp.Stop, e.resp.Origin == nil || e.resp.Origin.Dialect == name)
-	if e.resp.Error != nil && status == "completed" {
-		status = "failed"
-	}
+	status, _, _ := e.ending(&e.resp, e.calls())
 	switch status {
 	case "completed", "failed":
 		e.terminal("response." + status)
 	default: // there is no event for the others, and nothing runs after them
 		e.terminal("response.incomplete")
 	}
+}
+
+// calls returns the calls that were written, for the end of the response.
+func (e *streamEncoder) calls() (calls []*dragoman.ToolCall) {
+	for _, it := range e.items {
+		if it.kind != callItem {
+			continue
+		}
+		c, ok := it.parts[0].(*dragoman.ToolCall)
+		if !ok {
+			continue
+		}
+		if it.spliced {
+			stop := *c
+			stop.Problem = stopped("what was streamed and what was finished disagree")
+			c = &stop
+		}
+		calls = append(calls, c)
+	}
+	return calls
 }
 
 // merge takes what the end says of the whole over what the start said.
@@ -540,7 +559,7 @@ func (e *streamEncoder) terminal(typ string) {
 		items[i] = &it.outputItem
 	}
 	w.Key("response")
-	e.writeResponse(w, &e.resp, e.id, items)
+	e.writeResponse(w, &e.resp, e.id, items, e.calls())
 	e.send(typ)
 	e.ours = true
 }

@@ -43,6 +43,9 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 	}
 	it.matched = true
 	if it.final != nil {
+		if it.kind == callItem {
+			d.disputeFinal(it, raw)
+		}
 		return nil
 	}
 	return d.finish(it, raw)
@@ -103,8 +106,13 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 			return nil
 		}
 		it.call = c
+		it.lowered = it.lowered || d.isLowered(it, c)
+		d.dispute(it, raw)
 		if c.Arguments == "" {
 			d.keepPayload(it)
+		}
+		if it.disputed && c.Problem == nil {
+			c.Problem = disagree()
 		}
 		if it.part == nil {
 			it.doubtful = d.taken(it)
@@ -159,11 +167,26 @@ func (d *streamDecoder) keepPayload(it *streamItem) {
 	if text == "" {
 		return
 	}
-	it.call.Arguments = text
-	if it.call.Payload == dragoman.PayloadObject && it.call.Problem == nil {
-		it.call.Problem = dragoman.CheckArguments(text)
-	}
+	d.putBack(it, text)
 	it.final.Native = nil
+}
+
+// putBack makes text the payload of a call, as if it had come with the call.
+func (d *streamDecoder) putBack(it *streamItem, text string) {
+	c := it.call
+	c.Arguments = text
+	if !it.lowered {
+		if c.Payload == dragoman.PayloadObject && c.Problem == nil {
+			c.Problem = dragoman.CheckArguments(text)
+		}
+		return
+	}
+	// The text is the JSON around a freeform tool's input: it is unwrapped as
+	// ever, and what is cut or ambiguous gets its problem.
+	id, ns, public := c.ID, c.Namespace, c.Name
+	c.Payload, c.Namespace, c.Name = dragoman.PayloadObject, "", d.reg.WireName(ns, public)
+	d.reg.Settle(c, extra.Elem("/output", it.place), d.rep)
+	c.ID, c.Namespace, c.Name = id, ns, public
 }
 
 // finishContent ends the parts of a message. The last of them brings the final
@@ -259,18 +282,27 @@ func (d *streamDecoder) settle(it *streamItem) error {
 	return nil
 }
 
-// abandon makes a call of what was shown of one that cannot be read; there is
-// none where nothing was shown.
-func abandon(it *streamItem) {
+// abandon makes a call of what is known of one that cannot be read. Its owner
+// says why it must not run.
+func (d *streamDecoder) abandon(it *streamItem) {
 	it.call = nil
-	if it.part == nil {
+	if it.kind != callItem {
 		return
 	}
-	if shown, ok := it.part.Value.(*dragoman.ToolCall); ok {
-		c := *shown
+	c := dragoman.ToolCall{ID: it.callID, ItemID: it.id, Arguments: string(it.held)}
+	if it.part != nil {
+		if shown, ok := it.part.Value.(*dragoman.ToolCall); ok {
+			c = *shown
+		}
 		c.Arguments = string(it.part.Text)
-		it.call = &c
 	}
+	if it.header == nil {
+		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	}
+	if c.ID == "" {
+		d.makeID(&c, extra.Elem("/output", it.place), it.place, "the call cannot be read")
+	}
+	it.call = &c
 }
 
 // settleCall makes a call of what was added and the deltas since.
@@ -305,8 +337,12 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	if it.call == nil {
 		return nil
 	}
+	it.lowered = it.lowered || d.isLowered(it, it.call)
 	if it.call.Arguments == "" && text != "" {
-		it.call.Arguments = text
+		d.putBack(it, text)
+	}
+	if it.disputed && it.call.Problem == nil {
+		it.call.Problem = disagree()
 	}
 	it.call.Extra = without(it.call.Extra, "status") // that of its beginning
 	return nil

@@ -30,10 +30,12 @@ type streamItem struct {
 	part    *stream.Part  // of any other item
 	// A call is held back until it can be named: deltas wait in held.
 	held     []byte
-	doubtful bool // another call has the same id
-	indexed  bool // found by its output_index
-	matched  bool // found in the terminal output
-	lowered  bool // a freeform tool that was sent as a function
+	doubtful bool   // another call has the same id
+	indexed  bool   // found by its output_index
+	matched  bool   // found in the terminal output
+	lowered  bool   // a freeform tool that was sent as a function
+	disputed bool   // its events do not agree on what is called
+	ended    []byte // a call as its end gave it
 	call     *dragoman.ToolCall
 }
 
@@ -219,11 +221,18 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 			}
 		}
 	}
-	if _, _, spec := d.reg.PublicName("", d.reg.WireName(c.Namespace, c.Name)); spec != nil && spec.Kind == dragoman.ToolFreeform && it.typ == "function_call" {
+	if d.isLowered(it, c) {
 		it.lowered = true
 		c.Payload = dragoman.PayloadText
 	}
 	return &dragoman.ToolCall{ID: c.ID, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload}, nil
+}
+
+// isLowered reports whether a call is of a freeform tool that was sent as a
+// function: its payload on the wire is JSON that holds the text.
+func (d *streamDecoder) isLowered(it *streamItem, c *dragoman.ToolCall) bool {
+	_, _, spec := d.reg.PublicName("", d.reg.WireName(c.Namespace, c.Name))
+	return spec != nil && spec.Kind == dragoman.ToolFreeform && it.typ == "function_call"
 }
 
 // taken reports whether another call has the same id.
@@ -370,6 +379,9 @@ func (d *streamDecoder) callRest(typ string) error {
 	}
 	if text := restOf(have, d.ev.value); text != "" {
 		return d.callDelta(typ, text)
+	}
+	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && !extends(string(have), whole) {
+		it.disputed = true
 	}
 	return nil
 }

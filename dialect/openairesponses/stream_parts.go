@@ -132,6 +132,13 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	it.parts = []dragoman.Part{c}
 	it.status = callStatus(c)
 	text := payloadOf(c, it.freeform)
+	if shown, ok := p.kind.(*dragoman.ToolCall); ok && !e.quiet &&
+		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && unclear(c) || !extends(string(p.sent), text)) {
+		// A client may hold a mix of both calls. Its end tells the final one, as
+		// this API's own streams do, and nothing of the response may run.
+		it.spliced, it.status = true, "incomplete"
+		e.rep.Addf(dragoman.Lowered, dragoman.Serious, it.at.String(), "call %.60q was streamed as another one than it ended as; the response is written as incomplete", c.ID)
+	}
 	if missing := rest(p.sent, text); missing != "" {
 		e.delta(p, 0, missing)
 	}

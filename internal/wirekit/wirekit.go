@@ -3,6 +3,7 @@
 package wirekit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -42,7 +44,7 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 
 // EncodeRegistry returns the registry to encode a request with, or an answer
 // where req is nil. Its target has the dialect filled in, and ids that the
-// target minted itself are kept.
+// target minted itself are kept; no alias will look like an id of the request.
 func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
 	reg := o.Registry
 	if reg == nil {
@@ -54,12 +56,16 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 	target := reg.Target().Origin()
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		if !m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider) {
-			continue
-		}
+		minted := m.Origin.Matches(target, dragoman.MatchDialect|dragoman.MatchProvider)
 		for _, p := range m.Parts {
-			if c, ok := p.(*dragoman.ToolCall); ok && !c.Synthetic {
-				reg.KeepID(c.ID)
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				reg.AnnounceID(p.ID)
+				if minted && !p.Synthetic {
+					reg.KeepID(p.ID)
+				}
+			case *dragoman.ToolResult:
+				reg.AnnounceID(p.CallID)
 			}
 		}
 	}
@@ -270,6 +276,14 @@ func CountCacheHints(req *dragoman.Request) int {
 		count(m.Parts)
 	}
 	return n
+}
+
+// SaysNothing reports whether an event of a stream is a keep-alive, or the
+// marker that some servers put behind the terminal event. Such an event is
+// passed on even then; anything else behind the end is nobody's (quirk C12).
+func SaysNothing(ev sse.Event) bool {
+	data := bytes.TrimSpace(ev.Data)
+	return !ev.HasData || len(data) == 0 || string(data) == "[DONE]"
 }
 
 // SyntheticID makes the id of a call that came without one, from the caller's

@@ -1,0 +1,375 @@
+package openaichat_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+const aCall = `{"id":"a","type":"function","function":{"name":"rm","arguments":"{}"}}`
+
+// mustNotRun checks that a response has calls and none that may run.
+func mustNotRun(t *testing.T, resp *dragoman.Response) {
+	t.Helper()
+	n := 0
+	check := func(calls []*dragoman.ToolCall, stop dragoman.Stop) {
+		for _, c := range calls {
+			n++
+			if c.Problem == nil {
+				t.Errorf("call %q of %q may run after %q", c.ID, c.Name, stop.Reason)
+			}
+		}
+	}
+	check(resp.ToolCalls(), resp.Stop)
+	for _, a := range resp.Alternatives {
+		for i := range a.Output {
+			check(a.Output[i].ToolCalls(), a.Stop)
+		}
+	}
+	if n == 0 {
+		t.Error("no calls")
+	}
+}
+
+func encodeResponse(t *testing.T, resp *dragoman.Response, o dialect.EncodeOptions) (string, dragoman.Report) {
+	t.Helper()
+	enc, err := codec.EncodeResponse(resp, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object(t, enc.Body)
+	return string(enc.Body), enc.Report
+}
+
+func TestAnErrorBesideChoicesLeavesNoCallRunnable(t *testing.T) {
+	choices := `"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"tool_calls"},` +
+		`{"index":1,"message":{"role":"assistant","tool_calls":[` + aCall + `]},"finish_reason":"stop"}]`
+	for name, body := range map[string]string{
+		"before": `{"error":{"message":"boom"},` + choices + `}`,
+		"after":  `{` + choices + `,"error":"boom"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, _ := decodeResponse(t, body)
+			mustNotRun(t, resp)
+			if resp.Stop.Reason != dragoman.StopError || resp.Alternatives[0].Stop.Reason != dragoman.StopError || resp.Error == nil {
+				t.Errorf("%+v %+v", resp.Stop, resp.Error)
+			}
+			out, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
+			again, _ := decodeResponse(t, out)
+			mustNotRun(t, again)
+		})
+	}
+	t.Run("in a choice", func(t *testing.T) {
+		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"error":{"message":"boom"},"finish_reason":"tool_calls"}]}`)
+		mustNotRun(t, resp)
+	})
+}
+
+func TestAStopAfterWhichNothingRunsNeverBecomesAWordThatRuns(t *testing.T) {
+	for _, reason := range []dragoman.StopReason{
+		dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopRefusal, dragoman.StopError, dragoman.StopCancelled,
+		dragoman.StopMalformedCall, dragoman.StopUnknown, dragoman.StopSequence, dragoman.StopCompaction,
+	} {
+		want := "content_filter"
+		if reason == dragoman.StopLength {
+			want = "length"
+		}
+		t.Run(string(reason), func(t *testing.T) {
+			for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
+				resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
+				resp.Stop.Reason = reason // a guardrail's edit
+				out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
+				if !strings.Contains(out, `"finish_reason":"`+want+`"`) {
+					t.Errorf("%s: %s", word, out)
+				}
+				if string(reason) != want && !strings.Contains(rep.String(), "written as") {
+					t.Errorf("not reported: %s", rep)
+				}
+			}
+			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, stream(`"tool_calls"`, toolDeltas(aCall)...))
+			for _, ev := range d.events {
+				if end, ok := ev.(*dragoman.ResponseEnd); ok {
+					end.Stop.Reason = reason
+				}
+			}
+			out, _ := encodeStream(t, dialect.EncodeOptions{}, d.events)
+			if !strings.Contains(out, `"finish_reason":"`+want+`"`) || strings.Contains(out, `"finish_reason":"tool_calls"`) {
+				t.Errorf("stream: %s", out)
+			}
+		})
+	}
+	t.Run("hidden by a router", func(t *testing.T) {
+		resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"finish_reason":"stop","native_finish_reason":"MALFORMED_FUNCTION_CALL"}]}`)
+		out, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
+		if !strings.Contains(out, `"finish_reason":"content_filter"`) {
+			t.Error(out)
+		}
+	})
+}
+
+func TestAFinishReasonAfterWhichNothingRunsSticks(t *testing.T) {
+	d := decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(aCall)...), finish(`"length"`), finish(`"stop"`), "[DONE]")...))
+	mustNotRun(t, d.resp)
+	if d.resp.Stop.Reason != dragoman.StopLength {
+		t.Errorf("%+v", d.resp.Stop)
+	}
+	resp, _ := decodeResponse(t, `{"choices":[{"message":{"tool_calls":[`+aCall+`]},"finish_reason":"length","finish_reason":"stop"}]}`)
+	mustNotRun(t, resp)
+	if resp.Native != nil {
+		t.Error("a client would read the other reason")
+	}
+	d = decodeStream(t, dialect.DecodeOptions{}, sse(append(deltas(toolDeltas(aCall)...), finish(`"stop"`), finish(`"content_filter"`), "[DONE]")...))
+	mustNotRun(t, d.resp)
+}
+
+func TestACallWhoseNameChangesWhileItIsStreamedDoesNotRun(t *testing.T) {
+	body := stream(`"tool_calls"`, toolDeltas(
+		`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...)
+	d := decodeStream(t, dialect.DecodeOptions{}, body)
+	mustNotRun(t, d.resp)
+	if c := d.resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemStopped {
+		t.Errorf("%+v", c)
+	}
+	out, rep := encodeStream(t, dialect.EncodeOptions{Rebuild: true}, d.events)
+	if strings.Contains(out, `"finish_reason":"tool_calls"`) || !strings.Contains(out, `"finish_reason":"content_filter"`) {
+		t.Errorf("a client would run rm:\n%s", out)
+	}
+	if !strings.Contains(rep.String(), "name of a call changed") {
+		t.Error(rep)
+	}
+}
+
+func TestAPartThatEndsAsAnotherIsNotSplicedOntoWhatWasSent(t *testing.T) {
+	events := func(start, end dragoman.Part, sent string, reason dragoman.StopReason) []dragoman.Event {
+		return []dragoman.Event{
+			&dragoman.ResponseStart{Response: dragoman.Response{ID: "r"}},
+			&dragoman.PartStart{Part: start, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+			&dragoman.PartDelta{Kind: start.Kind(), Text: sent},
+			&dragoman.PartEnd{Part: end},
+			&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: reason}},
+		}
+	}
+	call := &dragoman.ToolCall{ID: "a", Name: "rm"}
+	final := &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: `{"a":2,"b":3}`}
+	out, rep := encodeStream(t, dialect.EncodeOptions{}, events(call, final, `{"a":1`, dragoman.StopToolCalls))
+	if strings.Contains(out, `\"b\":3`) || strings.Contains(out, `"finish_reason":"tool_calls"`) || !strings.Contains(out, `"finish_reason":"content_filter"`) {
+		t.Error(out)
+	}
+	if rep.Err(dragoman.Serious) == nil {
+		t.Error(rep)
+	}
+	out, rep = encodeStream(t, dialect.EncodeOptions{}, events(&dragoman.Text{}, &dragoman.Text{Text: "redacted text"}, "secret", dragoman.StopEnd))
+	if strings.Contains(out, "text") || !strings.Contains(out, `"finish_reason":"stop"`) || rep.Err(dragoman.Serious) == nil {
+		t.Errorf("%s\n%s", out, rep)
+	}
+	// What only wraps the same arguments once more is the same (quirk B3).
+	final = &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: `{"a":1}`}
+	out, _ = encodeStream(t, dialect.EncodeOptions{}, events(call, final, `"{\"a\":1}"`, dragoman.StopToolCalls))
+	if !strings.Contains(out, `"finish_reason":"tool_calls"`) {
+		t.Error(out)
+	}
+}
+
+func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
+	for name, msg := range map[string]string{
+		"a name twice":            `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","name":"rm","arguments":"{}"}}]}`,
+		"a function twice":        `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"},"function":{"name":"rm","arguments":"{}"}}]}`,
+		"arguments twice":         `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"rm","arguments":"{\"a\":1,\"a\":2}"}}]}`,
+		"a legacy name twice":     `{"role":"assistant","function_call":{"name":"ls","name":"rm","arguments":"{}"}}`,
+		"content twice":           `{"role":"assistant","content":"a","content":"b"}`,
+		"a list of calls twice":   `{"role":"assistant","tool_calls":[` + aCall + `],"tool_calls":[]}`,
+		"content twice, one null": `{"role":"assistant","content":null,"content":"b"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, rep := message(t, msg, `"tool_calls"`)
+			if resp.Native != nil || resp.Output[0].Native != nil {
+				t.Error("the native form is kept")
+			}
+			if !strings.Contains(rep.String(), "twice") {
+				t.Errorf("not reported: %s", rep)
+			}
+			encodeResponse(t, resp, dialect.EncodeOptions{}) // no member twice
+		})
+	}
+}
+
+func TestACallThatCannotBeReadIsNotPassedToClients(t *testing.T) {
+	resp, _ := message(t, `{"role":"assistant","content":"x","tool_calls":["rm -rf",`+aCall+`]}`, `"tool_calls"`)
+	out, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
+	if strings.Contains(out, "rm -rf") || !strings.Contains(out, `"name":"rm"`) || rep.Err(dragoman.Serious) == nil {
+		t.Errorf("%s\n%s", out, rep)
+	}
+	body := `{"model":"m","messages":[{"role":"assistant","tool_calls":["odd"]}]}`
+	req, _ := decodeRequest(t, body)
+	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
+	if !strings.Contains(string(m["messages"]), `["odd"]`) {
+		t.Errorf("%s", m["messages"])
+	}
+}
+
+func TestDecision28_ARepeatInFragmentsIsOneCall(t *testing.T) {
+	first := `{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"p\":1}"}}`
+	again := []string{`{"index":1,"id":"a","function":{"name":"rm","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"p\""}}`}
+	for name, tc := range map[string]struct {
+		last string
+		want []string
+	}{
+		"exact":      {`:1}`, []string{`{"p":1}`}},
+		"another":    {`:2}`, []string{`{"p":1}`, `{"p":2}`}},
+		"it goes on": {`:1} `, []string{`{"p":1}`, `{"p":1} `}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := append([]string{first}, again...)
+			calls = append(calls, fmt.Sprintf(`{"index":1,"function":{"arguments":%q}}`, tc.last))
+			d := decodeStream(t, dialect.DecodeOptions{}, stream(`"tool_calls"`, toolDeltas(calls...)...))
+			var got []string
+			for _, c := range d.resp.ToolCalls() {
+				got = append(got, c.Arguments)
+			}
+			if strings.Join(got, "|") != strings.Join(tc.want, "|") {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			out, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true}, d.events)
+			if n := strings.Count(out, `"name":"rm"`); n != len(tc.want) {
+				t.Errorf("a client gets %d calls\n%s", n, out)
+			}
+		})
+	}
+}
+
+func TestAnOutputFormatWithoutASchemaCanBeRebuilt(t *testing.T) {
+	for _, format := range []string{`{"type":"json_schema"}`, `{"type":"json_schema","json_schema":{"name":"n"}}`, `{"type":"json_schema","json_schema":{"name":"n","strict":true}}`} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[],"response_format":`+format+`}`)
+		req.Messages = append(req.Messages, dragoman.UserText("x"))
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{})
+		if strings.Contains(string(m["response_format"]), `"schema":`) {
+			t.Errorf("%s", m["response_format"])
+		}
+	}
+	_, rep := encodeRequest(t, &dragoman.Request{Model: "m", Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
+	if rep.Err(dragoman.Serious) == nil {
+		t.Errorf("not reported: %s", rep)
+	}
+}
+
+func TestNothingFollowsTheTerminalEvent(t *testing.T) {
+	for name, body := range map[string]string{
+		"done":  stream(`"stop"`, `{"content":"x"}`) + ": after\n\n" + sse(deltas(`{"content":"y"}`)...),
+		"error": sse(`{"error":{"message":"boom"}}`, "[DONE]"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+			var last dragoman.Event
+			emit := func(ev dragoman.Event) error { last = ev; return nil }
+			if err := d.Feed([]byte(body), emit); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Close(emit); err != nil {
+				t.Fatal(err)
+			}
+			if typ := last.Type(); typ != dragoman.EventResponseEnd && typ != dragoman.EventStreamError {
+				t.Errorf("last is %s", typ)
+			}
+		})
+	}
+}
+
+func TestNoErrorIsStillAnError(t *testing.T) {
+	status, body := codec.EncodeError(nil)
+	if status < 500 || !bytes.Contains(object(t, body)["error"], []byte("server_error")) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestChoicesWithoutAnIndexAreBoundedToo(t *testing.T) {
+	list := strings.Repeat(`,{"delta":{"content":"x"},"message":{"content":"x"}}`, 200)[1:]
+	d := decodeStream(t, dialect.DecodeOptions{}, sse(`{"choices":[`+list+`]}`, "[DONE]"))
+	if d.feed == nil {
+		t.Error("a stream of 200 choices")
+	}
+	if _, _, err := codec.DecodeResponse([]byte(`{"choices":[`+list+`]}`), dialect.DecodeOptions{}); err == nil {
+		t.Error("a response of 200 choices")
+	}
+}
+
+// Each of these took time that grew with the square of its size.
+func TestHostileInputCostsLinearTime(t *testing.T) {
+	many := func(n int, f func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(f(i))
+		}
+		return b.String()
+	}
+	always := func(s string) func(int) string { return func(int) string { return s } }
+	member := func(i int) string { return fmt.Sprintf(`"m%d":1`, i) }
+	feed := func(body string) func() error {
+		return func() error {
+			d := codec.NewStreamDecoder(dialect.DecodeOptions{})
+			emit := func(dragoman.Event) error { return nil }
+			if err := d.Feed([]byte(body), emit); err != nil {
+				return err
+			}
+			return d.Close(emit)
+		}
+	}
+	decode := func(body string) func() error {
+		return func() error {
+			_, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			return err
+		}
+	}
+	request := func(body string) func() error {
+		return func() error {
+			req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			if err == nil {
+				_, err = codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			}
+			return err
+		}
+	}
+	details := `{"reasoning_details":[{"index":0,` + many(80_000, member) + `}]}`
+	for _, tc := range []struct {
+		name string
+		run  func() error
+	}{
+		{"messages of a streamed choice", feed(sse(`{"choices":[{"index":0,`+many(40_000, always(`"message":{}`))+`,"finish_reason":"stop"}]}`, "[DONE]"))},
+		{"messages before the index", feed(sse(`{"choices":[{`+many(40_000, always(`"message":{}`))+`,"index":0,"finish_reason":"stop"}]}`, "[DONE]"))},
+		{"texts of a reasoning", feed(stream(`"stop"`, `{"reasoning":{`+many(80_000, always(`"text":"xxxxxxxxxxxxxxxx"`))+`}}`))},
+		{"choices of a chunk", feed(sse(`{"choices":[`+many(40_000, always(`{"index":0,"delta":{"content":"x"}}`))+`]}`, finish(`"stop"`), "[DONE]"))},
+		{"choices of a chunk, one with reasoning", feed(sse(`{"choices":[`+many(40_000, always(`{"index":0,"delta":{"content":"x"}}`))+`,{"index":0,"delta":{"reasoning":"x"}}]}`, finish(`"stop"`), "[DONE]"))},
+		{"contents of a delta", feed(stream(`"stop"`, `{`+many(80_000, always(`"content":"x"`))+`}`))},
+		{"contents of a delta with calls", feed(stream(`"stop"`, `{`+many(80_000, always(`"tool_calls":[],"content":"x"`))+`}`))},
+		{"members of a message", request(`{"model":"m","messages":[{"role":"assistant","content":"x",` + many(80_000, member) + `}]}`)},
+		{"members of a streamed call", feed(stream(`"stop"`, `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},`+many(80_000, member)+`}]}`))},
+		{"members of a reasoning record", feed(stream(`"stop"`, details, details))},
+		{"calls and results", decode(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
+			many(80_000, func(i int) string { return fmt.Sprintf(`{"id":"c%d","function":{"name":"f","arguments":"{}"}}`, i) }) + `]},` +
+			many(80_000, func(i int) string { return fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"x"}`, 79_999-i) }) + `]}`)},
+		{"legacy calls and results", decode(`{"model":"m","messages":[` +
+			many(80_000, func(i int) string {
+				return fmt.Sprintf(`{"role":"assistant","function_call":{"name":"f%d","arguments":"{}"}}`, i)
+			}) + `,` +
+			many(80_000, func(i int) string { return fmt.Sprintf(`{"role":"function","name":"f%d","content":"x"}`, 79_999-i) }) + `]}`)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			began := time.Now()
+			if err := tc.run(); err != nil {
+				t.Error(err)
+			}
+			// Milliseconds, and ten times that under the race detector, where
+			// the square took up to minutes.
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}

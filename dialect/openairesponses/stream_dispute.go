@@ -1,0 +1,135 @@
+package openairesponses
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// A stream tells a call several times: as it is added, in fragments, as it is
+// done, in the terminal output. The later word counts (quirk C11), but clients
+// of the same stream may have taken an earlier one. A call whose words disagree
+// must not run: who approved the one could run the other.
+
+func disagree() *dragoman.CallProblem {
+	return stopped("what was streamed and what was finished disagree; make the call again")
+}
+
+// wireCall is what a call item says to run, as it stands on the wire.
+type wireCall struct{ typ, namespace, name, payload string }
+
+func readWireCall(raw []byte) (c wireCall) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return c
+	}
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "type" && r.Kind() == '"':
+			c.typ = r.String()
+		case k == "name" && r.Kind() == '"':
+			c.name = r.String()
+		case k == "namespace" && r.Kind() == '"':
+			c.namespace = r.String()
+		case k == "arguments" || k == "input":
+			if text := payloadText(r.Raw()); text != "" {
+				c.payload = text
+			}
+		default:
+			r.Skip()
+		}
+	}
+	return c
+}
+
+// payloadText is the text of a payload in whatever shape it came (quirk B4).
+func payloadText(raw []byte) string {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return ""
+	case raw[0] == '"':
+		return unquoted(raw)
+	default:
+		return string(raw)
+	}
+}
+
+// dispute compares the end of a call with what was told of it before.
+func (d *streamDecoder) dispute(it *streamItem, raw []byte) {
+	end := readWireCall(raw)
+	it.ended = raw
+	if it.added != nil && !bytes.Equal(it.added, raw) {
+		begin := readWireCall(it.added)
+		if begin.name != "" && (begin.name != end.name || begin.namespace != "" && begin.namespace != end.namespace) || begin.typ != end.typ {
+			it.disputed = true
+		}
+	}
+	have := it.held
+	if it.part != nil && !it.lowered {
+		have = it.part.Text
+	}
+	if nothing(end.payload, it.lowered) {
+		return // nothing never erases something
+	}
+	if !extends(string(have), end.payload) {
+		it.disputed = true
+	}
+}
+
+// nothing reports whether a payload leaves the one that deltas brought.
+func nothing(payload string, lowered bool) bool {
+	if !lowered {
+		return payload == ""
+	}
+	switch strings.TrimSpace(payload) {
+	case "", "null", "{}":
+		return true
+	default:
+		return false
+	}
+}
+
+// disputeFinal compares a call of the terminal output with the one that its
+// own end gave.
+func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
+	if it.call == nil || it.ended == nil || it.call.Problem != nil {
+		return
+	}
+	end, final := readWireCall(it.ended), readWireCall(raw)
+	same := end.name == final.name && end.namespace == final.namespace && end.typ == final.typ
+	if same && (nothing(final.payload, it.lowered) || nothing(end.payload, it.lowered) || sameJSON(end.payload, final.payload)) {
+		return
+	}
+	it.disputed = true
+	it.call.Problem = disagree()
+}
+
+// extends reports whether a payload begins with the fragments that were
+// streamed of it, or says the same in another spelling.
+func extends(streamed, final string) bool {
+	switch strings.TrimSpace(streamed) {
+	case "":
+		return true
+	case "null", `""`:
+		if final == "{}" || final == "" {
+			return true
+		}
+	}
+	if strings.HasPrefix(final, streamed) || sameJSON(streamed, final) {
+		return true
+	}
+	// JSON inside a JSON string is unwrapped (quirk B3).
+	return streamed[0] == '"' && json.Valid([]byte(streamed)) && unquoted([]byte(streamed)) == final
+}
+
+// sameJSON reports whether two texts are equal but for the blanks of JSON.
+func sameJSON(a, b string) bool {
+	if a == b {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}

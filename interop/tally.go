@@ -1,0 +1,45 @@
+package interop
+
+import dragoman "github.com/dragoman-go/dragoman"
+
+// maxAlike is how many losses of one kind and severity a list of tools may
+// report one by one. A hostile list must not decide how long a report is.
+const maxAlike = 1000
+
+type alike struct {
+	kind     dragoman.LossKind
+	severity dragoman.Severity
+}
+
+// tally moves losses into a report, the first ones of each kind and severity
+// one by one and the others as a number.
+type tally struct {
+	count map[alike]int
+	order []alike
+}
+
+// move takes the losses out of sub.
+func (t *tally) move(rep, sub *dragoman.Report) {
+	for _, l := range sub.Losses {
+		k := alike{l.Kind, l.Severity}
+		if t.count[k] == 0 {
+			t.order = append(t.order, k)
+		}
+		put(&t.count, k, t.count[k]+1)
+		if t.count[k] <= maxAlike {
+			rep.Losses = append(rep.Losses, l)
+		}
+	}
+	clear(sub.Losses)
+	sub.Losses = sub.Losses[:0]
+}
+
+// finish moves what is left and reports the numbers.
+func (t *tally) finish(rep, sub *dragoman.Report) {
+	t.move(rep, sub)
+	for _, k := range t.order {
+		if more := t.count[k] - maxAlike; more > 0 {
+			rep.Addf(k.kind, k.severity, "/tools", "%d more like those listed", more)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// many joins what f writes for 0 to n-1.
+func many(n int, f func(i int) string) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return strings.Join(out, ",")
+}
+
+func everyProfile() []schema.Profile {
+	return []schema.Profile{schema.OpenAITool(), schema.OpenAIStrict(), schema.AnthropicTool(), schema.AnthropicStrict()}
+}
+
+func TestCheckingManyNamesTakesLinearTime(t *testing.T) {
+	names := many(100_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) // the square takes ten seconds
+	for what, src := range map[string]string{
+		"required":   `{"type":"object","properties":{},"required":[` + names + `]}`,
+		"properties": `{"type":"object","additionalProperties":false,"properties":{` + many(20_000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `},"required":[` + many(20_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
+		"types":      `{"type":[` + names + `]}`,
+	} {
+		for _, p := range everyProfile() {
+			start := time.Now()
+			schema.Check(json.RawMessage(src), p)
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("%s of %s: %v", what, p.Name(), took)
+			}
+		}
+	}
+	v := schema.Check(json.RawMessage(`{"type":"object","properties":{"a":{}},"required":["a","a"]}`), schema.OpenAITool())
+	if len(v) != 1 || v[0].Rule != "required" {
+		t.Errorf("a name twice: %v", v)
+	}
+}
+
+func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
+	branch := func(format string) func(int) string {
+		return func(i int) string { return fmt.Sprintf(format, i, i) }
+	}
+	for what, src := range map[string]string{
+		"properties and required": `{"allOf":[` + many(3000, branch(`{"type":"object","properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"one property":            `{"allOf":[` + many(3000, branch(`{"properties":{"p":{"type":"string","x%d":%d}}}`)) + `]}`,
+		"enums":                   `{"type":"object","properties":{"e":{"allOf":[` + many(300, func(int) string { return `{"enum":[` + many(100, func(i int) string { return fmt.Sprint(i) }) + `]}` }) + `]}}}`,
+		"a long enum twice":       `{"type":"object","properties":{"e":{"allOf":[{"enum":[` + many(30_000, func(i int) string { return fmt.Sprint(i) }) + `]},{"enum":[` + many(30_000, func(i int) string { return fmt.Sprint(i + 1) }) + `]}]}}}`,
+		"unknown keywords":        `{"allOf":[` + many(3000, branch(`{"x%d":%d}`)) + `]}`,
+		"required at the root":    `{"type":"object","properties":{},"required":[` + many(40_000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,
+		"choices":                 `{"type":"object","anyOf":[` + many(3000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"two long lists":          `{"allOf":[{` + many(35_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `},{` + many(35_000, func(i int) string { return fmt.Sprintf(`"y%d":1`, i) }) + `}]}`,
+		"beside a reference":      `{"type":"object","properties":{"p":{"$ref":"#/$defs/d",` + many(60_000, func(i int) string { return fmt.Sprintf(`"x%d":1`, i) }) + `}},"$defs":{"d":{"type":"string"}}}`,
+		"very many branches":      `{"allOf":[` + many(9000, branch(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`)) + `]}`,
+		"a tuple":                 `{"type":"object","properties":{"t":{"type":"array","prefixItems":[` + many(15_000, func(i int) string { return fmt.Sprintf(`{"type":"string","title":"%d"}`, i) }) + `]}}}`,
+		"forms of one property":   `{"anyOf":[` + many(3000, branch(`{"type":"object","properties":{"p":{"title":"%d%d"}}}`)) + `]}`,
+		"conditions":              `{"type":"object","dependentSchemas":{` + many(3000, branch(`"d%d":{"properties":{"p%d":{"type":"string"}}}`)) + `}}`,
+	} {
+		for _, p := range everyProfile() {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			_, _, err := schema.Lower(json.RawMessage(src), p)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
+			t.Logf("%-25s %-18s %8v %4d MB %v", what, p.Name(), took.Round(time.Millisecond), mb, err)
+			if took > 2*time.Second || mb > 100 {
+				t.Errorf("%s for %s: %v and %d MB", what, p.Name(), took, mb)
+			}
+		}
+	}
+}
