@@ -20,7 +20,8 @@ func TestWhatNoWireCouldExpressIsAnErrorWithItsPlace(t *testing.T) {
 		{"a nil part", dragoman.Request{Messages: []dragoman.Message{{Parts: []dragoman.Part{text, nil}}}}, "/messages/0/parts/1"},
 		{"a nil pointer in a part", dragoman.Request{Instructions: []dragoman.Part{(*dragoman.Media)(nil)}}, "/instructions/0"},
 		{
-			"a nil part inside a result", dragoman.Request{Messages: []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{Content: []dragoman.Part{nil}})}},
+			"a nil part inside a result",
+			dragoman.Request{Messages: []dragoman.Message{dragoman.ToolResults(&dragoman.ToolResult{Content: []dragoman.Part{nil}})}},
 			"/messages/0/parts/0/content/0",
 		},
 		{"a hosted tool without a source", dragoman.Request{Tools: []dragoman.ToolSpec{{Name: "f"}, {Kind: dragoman.ToolHosted}}}, "/tools/1"},

@@ -56,7 +56,8 @@ func FuzzDecodeResponse(f *testing.F) {
 			return
 		}
 		enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
-		if err != nil || !bytes.Equal(enc.Body, body) {
+		// A body that repeats a member, or a call in two readings, is rebuilt.
+		if err != nil || resp.Native != nil && !bytes.Equal(enc.Body, body) {
 			t.Fatalf("unchanged response changed: %v\n%s\n%s", err, body, enc.Body)
 		}
 		re, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
