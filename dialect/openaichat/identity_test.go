@@ -23,7 +23,7 @@ const oddResponse = `{ "choices" : [ {"finish_reason":"stop","logprobs":{"conten
 
 const oddStream = ": hello {\"model\":\"x\"}\r\n\r\n" + "data:{\"choices\":[{\"delta\":{\"content\":\"h\\u00e9\"},\"index\":0}],\"model\":\"gpt\\u002d5\",\"id\":\"r\",\"zzz\":{\"model\":\"y\"}}\r\n\r\n" +
 	"event: odd\ndata: {\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\nid: 7\n\n" +
-	"data: {\"id\":\"r\",\"choices\":[],\"usage\":null}\n\n: bye\n\ndata: [DONE]\n\n"
+	"data: {\"id\":\"r\",\"choices\":[],\"usage\":null}\n\n: bye\n\ndata: [DONE]\n\n: after\n\n"
 
 func TestIdentity_AnUnchangedRequestIsTheSameBytes(t *testing.T) {
 	req, _ := decodeRequest(t, oddRequest)

@@ -393,21 +393,22 @@ func TestManyAllowedToolsAreFoundInLinearTime(t *testing.T) {
 	}
 }
 
-func TestNothingFollowsTheTerminalEvent(t *testing.T) {
+func TestNothingThatSaysAnythingFollowsTheTerminalEvent(t *testing.T) {
 	failed := `{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"x","message":"m"}}}`
 	flat := `{"type":"error","code":"rate_limit_exceeded","message":"m"}`
-	tail := "data: [DONE]\n\n: bye\n\n" + string(events(done(0, namedCall("rm", "{}"))))
+	silent := "data: [DONE]\n\n: bye\n\n"
+	tail := silent + string(events(done(0, namedCall("rm", "{}")), completed))
 	for _, list := range [][]string{{created, completed}, {created, failed}, {created, flat, failed}, {created, flat}} {
 		body := string(events(list...))
 		evs, _, err := decodeStream([]byte(body+tail), 3, dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := evs[len(evs)-1].Type(); last != dragoman.EventResponseEnd && last != dragoman.EventStreamError {
-			t.Errorf("%v: the last event is a %s", list, last)
+		if last := evs[len(evs)-3].Type(); last != dragoman.EventResponseEnd && last != dragoman.EventStreamError {
+			t.Errorf("%v: the last event before [DONE] and a keep-alive is a %s", list, last)
 		}
 		// The failed response behind an error event is still passed on.
-		if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); string(out) != body {
+		if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); string(out) != body+silent {
 			t.Errorf("passed on as %s\nwant %s", out, body)
 		}
 	}

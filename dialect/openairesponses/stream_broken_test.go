@@ -166,6 +166,9 @@ func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
 			}
 		}
 		last := want[len(want)-1].Type()
+		for i := len(want) - 1; last == dragoman.EventChunk; i-- { // a [DONE] behind the end
+			last = want[i].Type()
+		}
 		if last != dragoman.EventResponseEnd && last != dragoman.EventStreamError {
 			rt.Fatalf("the last event is a %s", last)
 		}

@@ -146,22 +146,22 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
+	if d.pending != nil && !d.ended {
+		last := says(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
+		if last && !d.o.NoNative {
+			if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
+				return err
+			}
+		}
+		if err := d.fail(d.pending); err != nil || last {
+			return err
+		}
+	}
 	if d.ended { // nothing counts after the terminal event
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
-	}
-	if d.pending != nil {
-		if !says(ev) || d.read(ev) != nil || !terminalType(d.ev.typ) {
-			return d.fail(d.pending)
-		}
-		if !d.o.NoNative {
-			if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
-				return err
-			}
-		}
-		return d.fail(d.pending)
 	}
 	if d.last && says(ev) {
 		// Half an event is passed on to nobody, as nothing could follow it.
