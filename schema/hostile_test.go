@@ -34,7 +34,7 @@ func TestCheckingManyNamesTakesLinearTime(t *testing.T) {
 		for _, p := range everyProfile() {
 			start := time.Now()
 			schema.Check(json.RawMessage(src), p)
-			if took := time.Since(start); took > 4*time.Second {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("%s of %s: %v", what, p.Name(), took)
 			}
 		}
@@ -73,7 +73,7 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%-25s %-18s %8v %4d MB %v", what, p.Name(), took.Round(time.Millisecond), mb, err)
-			if took > 2*time.Second || mb > 100 {
+			if took > 20*time.Second || mb > 100 { // a hundred times what it takes, for the race detector on a busy machine
 				t.Errorf("%s for %s: %v and %d MB", what, p.Name(), took, mb)
 			}
 		}

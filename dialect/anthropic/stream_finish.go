@@ -188,10 +188,16 @@ func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
 
 // wholeArguments are the arguments of a call as fragments bring them.
 func wholeArguments(p *outPart, c *dragoman.ToolCall) string {
-	if obj, exact := c.Object(); c.Payload == dragoman.PayloadText || exact && len(p.sent) == 0 {
+	obj, exact := c.Object()
+	switch {
+	case c.Payload == dragoman.PayloadText, exact && len(p.sent) == 0:
 		return string(obj)
+	case len(p.sent) == 0: // a client must not get {} to run, nor two values
+		told, _ := interop.AnswerObject(c)
+		return string(told)
+	default:
+		return c.Arguments
 	}
-	return c.Arguments
 }
 
 // contradicts reports whether the end of a part says another call than its
