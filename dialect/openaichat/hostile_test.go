@@ -371,7 +371,7 @@ func TestHostileInputCostsLinearTime(t *testing.T) {
 			}
 			// Milliseconds, and ten times that under the race detector, where
 			// the square took up to minutes.
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})

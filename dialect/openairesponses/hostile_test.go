@@ -387,7 +387,7 @@ func TestManyAllowedToolsAreFoundInLinearTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The quadratic walk took many times that.
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
 	}
