@@ -107,6 +107,13 @@ type Limits struct {
 	ID      IDRule
 	// SchemaFormats are the schema formats the wire takes as they are.
 	SchemaFormats []Format
+	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes
+	// in a tool, and in one that asks for constrained decoding; schema.Named
+	// gives the rules behind the name.
+	ToolSchema   string
+	StrictSchema string
+	// MediaRoles are the roles whose messages may carry media.
+	MediaRoles []Role
 	// MaxTools is the greatest number of tools; 0 means unknown.
 	MaxTools int
 	// MaxStopSequences is the greatest number of stop sequences; 0 means none

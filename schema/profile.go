@@ -64,6 +64,16 @@ type limits struct {
 // Name returns the profile's name, such as "openai.strict".
 func (p Profile) Name() string { return p.name }
 
+// Named returns the profile with a name, as a dialect's limits give it.
+func Named(name string) (Profile, bool) {
+	for _, p := range []Profile{OpenAITool(), OpenAIOutput(), OpenAIStrict(), AnthropicTool(), AnthropicStrict()} {
+		if p.name == name {
+			return p, true
+		}
+	}
+	return Profile{}, false
+}
+
 // Strict reports whether the profile is a subset for constrained decoding,
 // where [Lower] may answer dragoman.ErrUnsupported for a good schema.
 func (p Profile) Strict() bool { return p.closed }

@@ -52,6 +52,9 @@ func (Codec) Limits() dragoman.Limits {
 		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 128},
 		ID:                  dragoman.IDRule{Chars: "a-zA-Z0-9_-"},
 		SchemaFormats:       []dragoman.Format{dragoman.FormatAnthropicTool},
+		ToolSchema:          "anthropic.tool",
+		StrictSchema:        "anthropic.strict",
+		MediaRoles:          []dragoman.Role{dragoman.RoleUser, dragoman.RoleTool},
 		MaxCacheBreakpoints: 4,
 		Replay: dragoman.ReplayRules{
 			Messages: dragoman.MatchDialect,

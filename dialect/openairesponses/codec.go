@@ -34,6 +34,9 @@ func (Codec) Limits() dragoman.Limits {
 		Name:                dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64},
 		ID:                  dragoman.IDRule{Max: 64},
 		SchemaFormats:       []dragoman.Format{dragoman.FormatResponsesFunction, dragoman.FormatResponsesCustom},
+		ToolSchema:          "openai.tool",
+		StrictSchema:        "openai.strict",
+		MediaRoles:          []dragoman.Role{dragoman.RoleUser, dragoman.RoleTool},
 		MaxCacheBreakpoints: 4,
 		Replay: dragoman.ReplayRules{
 			Messages:  dragoman.MatchDialect | dragoman.MatchProvider,

@@ -1,0 +1,29 @@
+package dialect_test
+
+import (
+	"slices"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+func TestLimitsNameSchemaSubsetsThatExist(t *testing.T) {
+	for _, c := range codecs {
+		l := c.Limits()
+		tool, ok := schema.Named(l.ToolSchema)
+		if !ok || tool.Strict() {
+			t.Errorf("%s: tools follow %q, which is no subset for tools without strict", c.Dialect(), l.ToolSchema)
+		}
+		strict, ok := schema.Named(l.StrictSchema)
+		if !ok || !strict.Strict() {
+			t.Errorf("%s: strict tools follow %q, which is no strict subset", c.Dialect(), l.StrictSchema)
+		}
+		if l.ResultMedia != slices.Contains(l.MediaRoles, dragoman.RoleTool) {
+			t.Errorf("%s: results carry media: %v, but the roles that do are %v", c.Dialect(), l.ResultMedia, l.MediaRoles)
+		}
+	}
+	if _, ok := schema.Named("nobody's"); ok {
+		t.Error("an unknown name has a profile")
+	}
+}
