@@ -84,3 +84,26 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 		return emptyObject(), false
 	}
 }
+
+// Result answers the call with parts: text, media or data.
+func (c *ToolCall) Result(parts ...Part) *ToolResult {
+	return &ToolResult{
+		CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload,
+		Content: parts, Outcome: OutcomeOK,
+	}
+}
+
+// ResultText answers the call with text.
+func (c *ToolCall) ResultText(text string) *ToolResult { return c.Result(&Text{Text: text}) }
+
+// Fail answers the call with an error, in words a model can act on. A call
+// with a Problem is answered so:
+//
+//	if call.Problem != nil {
+//		return call.Fail(call.Problem.Message)
+//	}
+func (c *ToolCall) Fail(message string) *ToolResult {
+	r := c.ResultText(message)
+	r.Outcome = OutcomeError
+	return r
+}

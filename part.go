@@ -1,6 +1,9 @@
 package dragoman
 
-import "encoding/json"
+import (
+	"encoding/base64"
+	"encoding/json"
+)
 
 // Part is one piece of a message. The set is sealed: [Text], [Reasoning],
 // [Media], [ToolCall], [ToolResult], [Refusal], [Data] and [Opaque]. What a
@@ -138,3 +141,8 @@ func (*ToolResult) sealedPart() {}
 func (*Refusal) sealedPart()    {}
 func (*Data) sealedPart()       {}
 func (*Opaque) sealedPart()     {}
+
+// Image is an image part with its content.
+func Image(mime string, content []byte) *Media {
+	return &Media{Media: MediaImage, MIME: mime, Base64: base64.StdEncoding.EncodeToString(content)}
+}

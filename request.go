@@ -1,6 +1,9 @@
 package dragoman
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Request asks a model for one turn.
 type Request struct {
@@ -127,3 +130,9 @@ type Sampling struct {
 
 // Number is a JSON number in its own spelling, so that 1.0 stays 1.0.
 type Number string
+
+// Num is a number for [Sampling], in its shortest spelling.
+func Num(f float64) *Number {
+	n := Number(strconv.FormatFloat(f, 'g', -1, 64))
+	return &n
+}

@@ -1,6 +1,7 @@
 package dragoman
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -97,4 +98,12 @@ func (u Usage) Merge(v Usage) Usage {
 		u.Extra = v.Extra
 	}
 	return u
+}
+
+// String is the number, or "unknown".
+func (c Count) String() string {
+	if !c.Known {
+		return "unknown"
+	}
+	return strconv.FormatInt(c.N, 10)
 }
