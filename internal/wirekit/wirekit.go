@@ -363,12 +363,21 @@ func StatusOfClass(c dragoman.ErrorClass) int {
 // retry-after in seconds. A date is left to who has a clock.
 func RetryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
+		return wait(ms / 1000)
 	}
 	if s, err := strconv.ParseFloat(h.Get("retry-after"), 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
+		return wait(s)
 	}
 	return 0
+}
+
+// wait is a number of seconds, of which no server means more than a year.
+func wait(seconds float64) time.Duration {
+	const year = 365 * 24 * time.Hour
+	if seconds >= year.Seconds() {
+		return year
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // PlainMessage is what to say of an error body that is no JSON of ours.
