@@ -496,3 +496,39 @@ func TestRoomsAreWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// A property that fails once in a hundred runs stops work that did nothing
+// wrong; new seeds are drawn where there is time to look at what they find.
+func TestPropertiesAreDrawnFromAFixedSeed(t *testing.T) {
+	root, err := repotree.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := repotree.Files(root, "_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	properties, steady := map[string]bool{}, map[string]bool{}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(name)), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imp := range f.Imports {
+			switch dir := path.Dir(name); imp.Path.Value {
+			case strconv.Quote("pgregory.net/rapid"):
+				properties[dir] = true
+			case strconv.Quote(repotree.Module + "/internal/steady"):
+				steady[dir] = true
+			}
+		}
+	}
+	if len(properties) == 0 {
+		t.Error("no package has properties: this test looks in the wrong place")
+	}
+	for dir := range properties {
+		if !steady[dir] && dir != "internal/steady" {
+			t.Errorf("%s: its tests import rapid; add func TestMain(m *testing.M) { steady.Main(m) }", dir)
+		}
+	}
+}

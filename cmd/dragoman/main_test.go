@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dragoman": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != ""})
+}
+
+// What a help text shows must work as it is shown.
+func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples are lines of a POSIX shell")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"request.json": `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
+		"tools.json":   `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The test binary is the program when it is called by its name.
+	if err := os.Symlink(self, filepath.Join(bin, "dragoman")); err != nil {
+		t.Fatal(err)
+	}
+	curl := "#!/bin/sh\nprintf 'data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\\n\\ndata: [DONE]\\n\\n'\n"
+	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		for _, line := range strings.Split(c.Example, "\n") {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			n++
+			sh := exec.Command("sh", "-c", line)
+			sh.Dir = dir
+			sh.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			var stderr strings.Builder
+			sh.Stderr = &stderr
+			out, err := sh.Output()
+			if err != nil || len(out) == 0 {
+				t.Errorf("%s\n%v\n%s%s", line, err, out, stderr.String())
+			}
+		}
+		for _, sub := range c.Commands() {
+			each(sub)
+		}
+	}
+	each(newRoot())
+	if n == 0 {
+		t.Error("no command has an example")
+	}
+}
