@@ -77,7 +77,9 @@ type EncodeOptions struct {
 // DecodeOptions say how to decode. The zero value keeps everything.
 type DecodeOptions struct {
 	// Registry is the one the request was encoded with; nil means that no name
-	// was aliased and no tool lowered.
+	// was aliased and no tool lowered. It restores the names and ids of calls,
+	// results and choices; tool definitions are read as they stand on the wire,
+	// since who has the registry has the tools.
 	Registry *interop.Registry
 	// Origin is what minted the bytes; its Dialect may be left empty.
 	Origin dragoman.Origin
@@ -96,6 +98,12 @@ type DecodeOptions struct {
 
 // DefaultMaxBytes is the bound used for MaxBytes 0.
 const DefaultMaxBytes = 64 << 20
+
+// MaxValues bounds the JSON values of one body, or of one event of a stream,
+// counted by the commas between them. A value of three bytes becomes several
+// hundred in the canonical form, so that the bound on bytes alone would let a
+// hostile body take gigabytes.
+const MaxValues = 1 << 20
 
 // Limit returns MaxBytes or its default.
 func (o DecodeOptions) Limit() int {

@@ -16,20 +16,7 @@ func ReadAnthropicPart(raw json.RawMessage) dragoman.Part {
 	var part dragoman.Part
 	switch typ {
 	case "text":
-		t := &dragoman.Text{}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "text":
-				t.Text = rd.String()
-			case "cache_control":
-				t.Cache = ttl(rd)
-			default:
-				extra.Add(&t.Extra, dragoman.Anthropic, "", key, rd.Raw())
-			}
-		}
-		part = t
+		part = readText(rd, dragoman.Anthropic)
 	case "image", "document":
 		part = readAnthropicMedia(rd, typ)
 	}
@@ -80,10 +67,10 @@ func readAnthropicMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 			}
 		case "title":
 			m.Title = rd.String()
-		case "cache_control":
-			m.Cache = ttl(rd)
 		default:
-			extra.Add(&m.Extra, d, "", key, rd.Raw())
+			if !readCache(rd, d, key, &m.Cache, &m.Extra) {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+			}
 		}
 	}
 	if !known {
@@ -100,9 +87,7 @@ func WriteAnthropicText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep
 	if t.Cache != nil {
 		WriteCacheControl(w, t.Cache, at, rep)
 	}
-	extra.Write(w, t.Extra, dragoman.Anthropic, "")
-	w.EndObject()
-	extra.Report(rep, t.Extra, dragoman.Anthropic, at)
+	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
 }
 
 // WriteAnthropicMedia writes an image or document block, or a note where
@@ -159,10 +144,5 @@ func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at
 	if m.Cache != nil {
 		WriteCacheControl(w, m.Cache, at, rep)
 	}
-	extra.Write(w, m.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, m.Extra, d, at)
+	extra.End(w, m.Extra, d, at, rep)
 }
-
-// Placeholder is the text that stands for media that cannot be sent.
-func Placeholder(m *dragoman.Media) string { return placeholder(m) }

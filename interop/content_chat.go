@@ -18,35 +18,9 @@ func ReadChatPart(raw json.RawMessage) dragoman.Part {
 	var part dragoman.Part
 	switch typ {
 	case "text":
-		t := &dragoman.Text{}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "text":
-				t.Text = rd.String()
-			case "prompt_cache_breakpoint":
-				t.Cache = ttl(rd)
-			case "cache_control":
-				t.Cache = cacheMember(rd, &t.Extra, d)
-			default:
-				extra.Add(&t.Extra, d, "", key, rd.Raw())
-			}
-		}
-		part = t
+		part = readText(rd, d)
 	case "refusal":
-		t := &dragoman.Refusal{}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "refusal":
-				t.Text = rd.String()
-			default:
-				extra.Add(&t.Extra, d, "", key, rd.Raw())
-			}
-		}
-		part = t
+		part = readRefusal(rd, d)
 	case "image_url", "input_audio", "file", "video_url":
 		// One without content is nothing we know, and goes back as it came.
 		if m := readChatMedia(rd, typ); !empty(m) {
@@ -57,14 +31,6 @@ func ReadChatPart(raw json.RawMessage) dragoman.Part {
 		return &dragoman.Opaque{Dialect: d, Type: typ, JSON: raw}
 	}
 	return part
-}
-
-// cacheMember reads a cache_control member of a compatible server: the hint is
-// understood, the spelling kept.
-func cacheMember(rd *jsonwire.Reader, e **dragoman.Extra, d dragoman.Dialect) *dragoman.CacheHint {
-	raw := rd.Raw()
-	extra.Add(e, d, "", []byte("cache_control"), raw)
-	return ttl(jsonwire.NewReader(raw))
 }
 
 func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
@@ -112,43 +78,13 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 					extra.Add(&m.Extra, d, inner, key, rd.Raw())
 				}
 			}
-		case "prompt_cache_breakpoint":
-			m.Cache = ttl(rd)
-		case "cache_control":
-			m.Cache = cacheMember(rd, &m.Extra, d)
 		default:
-			extra.Add(&m.Extra, d, "", key, rd.Raw())
+			if !readCache(rd, d, key, &m.Cache, &m.Extra) {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+			}
 		}
 	}
 	return m
-}
-
-// empty reports whether media says nowhere where its content is.
-func empty(m *dragoman.Media) bool {
-	return m.Base64 == "" && m.Text == "" && m.URL == "" && m.FileID == ""
-}
-
-// splitDataURI puts the content of a data: URI into m, or keeps a URL.
-func splitDataURI(m *dragoman.Media, uri string) {
-	rest, ok := strings.CutPrefix(uri, "data:")
-	if !ok {
-		m.URL = uri
-		return
-	}
-	mime, data, ok := strings.Cut(rest, ";base64,")
-	if !ok {
-		m.URL = uri
-		return
-	}
-	m.MIME, m.Base64 = mime, data
-}
-
-// dataURI is the URL of a media part: its own, or its content in a data: URI.
-func dataURI(m *dragoman.Media) string {
-	if m.Base64 == "" {
-		return m.URL
-	}
-	return "data:" + m.MIME + ";base64," + m.Base64
 }
 
 // ChatString returns the text of content that one string says as well as a
@@ -179,16 +115,9 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 		w.StringField("type", "text")
 		w.StringField("text", p.Text)
 		r.writeBreakpoint(w, p.Cache, p.Extra, d, at, rep)
-		extra.Write(w, p.Extra, d, "")
-		w.EndObject()
-		extra.Report(rep, p.Extra, d, at)
+		extra.End(w, p.Extra, d, at, rep)
 	case *dragoman.Refusal:
-		w.BeginObject()
-		w.StringField("type", "refusal")
-		w.StringField("refusal", p.Text)
-		extra.Write(w, p.Extra, d, "")
-		w.EndObject()
-		extra.Report(rep, p.Extra, d, at)
+		writeRefusal(w, p, d, at, rep)
 	case *dragoman.Data:
 		w.BeginObject()
 		w.StringField("type", "text")
@@ -207,39 +136,6 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 		return false
 	}
 	return true
-}
-
-// writeBreakpoint writes OpenAI's explicit cache breakpoint where the model
-// takes one.
-func (r *Registry) writeBreakpoint(w *jsonwire.Writer, h *dragoman.CacheHint, e *dragoman.Extra, d dragoman.Dialect, at extra.Path, rep *dragoman.Report) {
-	if h == nil || hasMember(e, d, "/cache_control") {
-		return
-	}
-	if !r.target.Caps.CacheBreakpoints {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
-		return
-	}
-	if r.surplus > 0 {
-		r.surplus--
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API takes %d, and later ones cover more", r.limits.MaxCacheBreakpoints)
-		return
-	}
-	ttl := h.TTL
-	switch ttl {
-	case "", "30m", "12h":
-	case "5m":
-		ttl = "30m"
-	default:
-		ttl = "12h"
-	}
-	if ttl != h.TTL {
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "cache lifetime %q written as %q", h.TTL, ttl)
-	}
-	w.Key("prompt_cache_breakpoint")
-	w.BeginObject()
-	w.StringField("mode", "explicit")
-	w.StringFieldIf("ttl", ttl)
-	w.EndObject()
 }
 
 func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
@@ -264,19 +160,19 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	text := ""
 	switch {
 	case empty(m):
-		text = placeholder(m)
+		text = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
 	case r.target.Caps.NoImages:
-		text = placeholder(m)
+		text = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
 	case m.Text != "":
 		text = m.Text
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
 	case typ == "file" && m.URL != "":
-		text = placeholder(m)
+		text = Placeholder(m)
 		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "a file by URL has no place in Chat; only its URL is written")
 	case typ == "image_url" && m.FileID != "", typ == "input_audio" && m.Base64 == "":
-		text = placeholder(m)
+		text = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s given by reference cannot be sent in Chat", m.Media)
 	}
 	if m.Title != "" {
@@ -321,19 +217,15 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 			w.StringFieldIf("filename", m.Name)
 			if m.FileID != "" {
 				w.StringField("file_id", m.FileID)
-			} else if m.MIME == "" { // as it came; a type is not ours to guess
-				w.StringField("file_data", m.Base64)
 			} else {
-				w.StringField("file_data", dataURI(m))
+				w.StringField("file_data", fileData(m))
 			}
 		}
 		extra.Write(w, m.Extra, d, "/"+typ)
 		w.EndObject()
 	}
 	r.writeBreakpoint(w, m.Cache, m.Extra, d, at, rep)
-	extra.Write(w, m.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, m.Extra, d, at)
+	extra.End(w, m.Extra, d, at, rep)
 	return true
 }
 
@@ -347,18 +239,4 @@ func audioFormat(mime string) string {
 	default:
 		return f
 	}
-}
-
-// placeholder stands for media that cannot be sent.
-func placeholder(m *dragoman.Media) string {
-	what := string(m.Media)
-	switch {
-	case m.Name != "":
-		what += " " + m.Name
-	case m.URL != "":
-		what += " " + m.URL
-	case m.FileID != "":
-		what += " " + m.FileID
-	}
-	return "[" + what + " not shown]"
 }

@@ -17,77 +17,59 @@ func ReadResponsesPart(raw json.RawMessage) dragoman.Part {
 	var part dragoman.Part
 	switch typ {
 	case "input_text", "output_text", "text":
-		t := &dragoman.Text{}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "text":
-				t.Text = rd.String()
-			case "prompt_cache_breakpoint":
-				t.Cache = ttl(rd)
-			default:
-				extra.Add(&t.Extra, d, "", key, rd.Raw())
-			}
-		}
+		t := readText(rd, d)
 		if typ == "text" { // not the type this place calls for; keep the spelling
 			extra.Add(&t.Extra, d, "", []byte("type"), []byte(`"text"`))
 		}
 		part = t
 	case "refusal":
-		t := &dragoman.Refusal{}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "refusal":
-				t.Text = rd.String()
-			default:
-				extra.Add(&t.Extra, d, "", key, rd.Raw())
-			}
-		}
-		part = t
+		part = readRefusal(rd, d)
 	case "input_image", "input_file":
-		m := &dragoman.Media{Media: dragoman.MediaImage}
-		if typ == "input_file" {
-			m.Media = dragoman.MediaFile
-		}
-		for key := range rd.Object() {
-			switch string(key) {
-			case "type":
-				rd.Skip()
-			case "image_url", "file_data", "file_url":
-				if rd.Kind() != '"' {
-					extra.Add(&m.Extra, d, "", key, rd.Raw())
-					continue
-				}
-				bare := string(key) == "file_data"
-				splitDataURI(m, rd.String())
-				if bare && m.URL != "" { // base64 without the data: around it
-					m.Base64, m.URL = m.URL, ""
-				}
-			case "file_id":
-				if rd.Kind() != '"' {
-					extra.Add(&m.Extra, d, "", key, rd.Raw())
-					continue
-				}
-				m.FileID = rd.String()
-			case "filename":
-				m.Name = rd.String()
-			case "detail":
-				m.Detail = rd.String()
-			case "prompt_cache_breakpoint":
-				m.Cache = ttl(rd)
-			default:
-				extra.Add(&m.Extra, d, "", key, rd.Raw())
-			}
-		}
-		part = m
+		part = readResponsesMedia(rd, typ)
 	}
 	if part == nil || rd.End() != nil {
 		return &dragoman.Opaque{Dialect: d, Type: typ, JSON: raw}
 	}
 	return part
+}
+
+func readResponsesMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
+	const d = dragoman.OpenAIResponses
+	m := &dragoman.Media{Media: dragoman.MediaImage}
+	if typ == "input_file" {
+		m.Media = dragoman.MediaFile
+	}
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type":
+			rd.Skip()
+		case "image_url", "file_data", "file_url":
+			if rd.Kind() != '"' {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+				continue
+			}
+			bare := string(key) == "file_data"
+			splitDataURI(m, rd.String())
+			if bare && m.URL != "" { // base64 without the data: around it
+				m.Base64, m.URL = m.URL, ""
+			}
+		case "file_id":
+			if rd.Kind() != '"' {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+				continue
+			}
+			m.FileID = rd.String()
+		case "filename":
+			m.Name = rd.String()
+		case "detail":
+			m.Detail = rd.String()
+		default:
+			if !readCache(rd, d, key, &m.Cache, &m.Extra) {
+				extra.Add(&m.Extra, d, "", key, rd.Raw())
+			}
+		}
+	}
+	return m
 }
 
 // WriteResponsesPart writes a part as content of a Responses message. Text is
@@ -117,16 +99,9 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 		} else {
 			r.writeBreakpoint(w, t.Cache, nil, d, at, rep)
 		}
-		extra.Write(w, t.Extra, d, "")
-		w.EndObject()
-		extra.Report(rep, t.Extra, d, at)
+		extra.End(w, t.Extra, d, at, rep)
 	case *dragoman.Refusal:
-		w.BeginObject()
-		w.StringField("type", "refusal")
-		w.StringField("refusal", p.Text)
-		extra.Write(w, p.Extra, d, "")
-		w.EndObject()
-		extra.Report(rep, p.Extra, d, at)
+		writeRefusal(w, p, d, at, rep)
 	case *dragoman.Media:
 		if assistant {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s in an assistant's message has no place in Responses", p.Media)
@@ -136,7 +111,7 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", p.Media)
 			w.BeginObject()
 			w.StringField("type", "input_text")
-			w.StringField("text", placeholder(p))
+			w.StringField("text", Placeholder(p))
 			w.EndObject()
 			return true
 		}
@@ -186,25 +161,19 @@ func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at
 				w.StringField("filename", "file")
 				rep.Add(dragoman.Synthesised, dragoman.Info, at.String(), `file name "file"`)
 			}
-			if m.MIME == "" { // as it came; a type is not ours to guess
-				w.StringField("file_data", m.Base64)
-			} else {
-				w.StringField("file_data", dataURI(m))
-			}
+			w.StringField("file_data", fileData(m))
 		case m.URL != "":
 			w.StringField("file_url", m.URL)
 		}
 		w.StringFieldIf("detail", m.Detail)
 	default:
 		w.StringField("type", "input_text")
-		w.StringField("text", placeholder(m))
+		w.StringField("text", Placeholder(m))
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Responses takes no %s; a note stands in for it", m.Media)
 	}
 	if m.Title != "" {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "document title")
 	}
 	r.writeBreakpoint(w, m.Cache, nil, d, at, rep)
-	extra.Write(w, m.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, m.Extra, d, at)
+	extra.End(w, m.Extra, d, at, rep)
 }

@@ -140,3 +140,41 @@ func TestParts_ABlockOfAnotherDialectIsNeverWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestParts_ACacheBreakpointIsReadInItsOwnDialectsSpelling(t *testing.T) {
+	const explicit, ephemeral = `"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}`, `"cache_control":{"type":"ephemeral","ttl":"12h"}`
+	for _, tc := range []struct {
+		d      dragoman.Dialect
+		member string
+		hint   bool // it is understood
+		kept   bool // its spelling is kept
+	}{
+		{dragoman.OpenAIChat, explicit, true, false},
+		{dragoman.OpenAIChat, ephemeral, true, true}, // of a compatible server
+		{dragoman.OpenAIResponses, explicit, true, false},
+		{dragoman.OpenAIResponses, ephemeral, false, true},
+		{dragoman.Anthropic, explicit, false, true},
+		{dragoman.Anthropic, ephemeral, true, false},
+	} {
+		parts := map[dragoman.Dialect][2]string{
+			dragoman.OpenAIChat:      {`{"type":"text","text":"x",`, `{"type":"image_url","image_url":{"url":"https://x"},`},
+			dragoman.OpenAIResponses: {`{"type":"input_text","text":"x",`, `{"type":"input_image","image_url":"https://x",`},
+			dragoman.Anthropic:       {`{"type":"text","text":"x",`, `{"type":"image","source":{"type":"url","url":"https://x"},`},
+		}[tc.d]
+		for _, part := range parts {
+			var hint *dragoman.CacheHint
+			var kept *dragoman.Extra
+			switch p := read(tc.d, part+tc.member+"}").(type) {
+			case *dragoman.Text:
+				hint, kept = p.Cache, p.Extra
+			case *dragoman.Media:
+				hint, kept = p.Cache, p.Extra
+			default:
+				t.Errorf("%s: read as %T", part, p)
+			}
+			if understood := hint != nil && hint.TTL == "12h"; understood != tc.hint || (kept != nil) != tc.kept {
+				t.Errorf("%s %s%s}: hint %+v, kept %+v", tc.d, part, tc.member, hint, kept)
+			}
+		}
+	}
+}

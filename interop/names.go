@@ -142,12 +142,65 @@ func (n *names) wireName(namespace, name string) string {
 }
 
 // resolve returns the identity behind a wire name; a name that was never
-// written is its own.
+// written, and is none of the declared ones decorated, is its own.
 func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {
-	if id, ok := n.ids[n.key(namespace, wire)]; ok {
-		return id, n.tools[n.key(namespace, wire)]
+	key := n.key(namespace, wire)
+	if id, ok := n.ids[key]; ok {
+		return id, n.tools[key]
+	}
+	if key, ok := n.undecorated(namespace, wire); ok {
+		return n.ids[key], n.tools[key]
 	}
 	return toolID{namespace, wire}, nil
+}
+
+// decorations are what models put before the name of a tool they were given.
+var decorations = []string{"functions.", "functions:", "default_api.", "default_api:", "tools.", "tool."}
+
+// undecorated finds the declared tool that a model means by a name which is
+// none (quirk B22): blanks around it, the residue of a template behind it, a
+// well-known prefix, its namespace twice, another case. Each step only takes
+// what is exactly the name of one tool, so it never guesses between two.
+func (n *names) undecorated(namespace, wire string) (key string, ok bool) {
+	if len(n.tools) == 0 || len(wire) > maxDecorated {
+		return "", false
+	}
+	bare, _, _ := strings.Cut(wire, "<|")
+	for changed := true; changed; {
+		bare = strings.TrimSpace(bare)
+		if key = n.key(namespace, bare); n.tools[key] != nil {
+			return key, true
+		}
+		changed = false
+		for _, prefix := range decorations {
+			if rest, cut := strings.CutPrefix(bare, prefix); cut {
+				bare, changed = rest, true
+				break
+			}
+		}
+		if ns, rest, cut := strings.Cut(bare, "__"); !changed && cut && strings.HasPrefix(rest, ns+"__") {
+			bare, changed = rest, true
+		}
+	}
+	return n.folded(namespace, bare)
+}
+
+// maxDecorated bounds the names that are looked at more closely: no wire takes
+// longer ones.
+const maxDecorated = 512
+
+// folded finds the one declared tool whose wire name differs by case only.
+func (n *names) folded(namespace, wire string) (key string, ok bool) {
+	want := n.key(namespace, wire)
+	for k := range n.tools {
+		if strings.EqualFold(k, want) {
+			if ok {
+				return "", false
+			}
+			key, ok = k, true
+		}
+	}
+	return key, ok
 }
 
 // Legal reports whether a wire accepts a tool name as it is.

@@ -27,7 +27,7 @@ func hints(b *block) int {
 	}
 	if res, ok := b.part.(*dragoman.ToolResult); ok {
 		for _, p := range res.Content {
-			if hintOf(p) != nil {
+			if hintInside(p) != nil {
 				n++
 			}
 		}
@@ -35,7 +35,20 @@ func hints(b *block) int {
 	return n
 }
 
+// hintOf returns the hint of a part of a message.
 func hintOf(p dragoman.Part) *dragoman.CacheHint {
+	switch p := p.(type) {
+	case *dragoman.ToolCall:
+		return p.Cache
+	case *dragoman.ToolResult:
+		return p.Cache
+	default:
+		return hintInside(p)
+	}
+}
+
+// hintInside returns the hint of a part of a result's content.
+func hintInside(p dragoman.Part) *dragoman.CacheHint {
 	switch p := p.(type) {
 	case *dragoman.Text:
 		return p.Cache
@@ -120,7 +133,7 @@ func (c *cacheBudget) inside(parts []dragoman.Part, at extra.Path, rep *dragoman
 		if c.surplus == 0 {
 			break
 		}
-		if hintOf(p) == nil {
+		if hintInside(p) == nil {
 			continue
 		}
 		if !copied {
@@ -139,14 +152,17 @@ func (c *cacheBudget) inside(parts []dragoman.Part, at extra.Path, rep *dragoman
 	return parts
 }
 
-// cuts reports whether a message would lose a hint, so that it cannot be
-// written in its native form.
-func (c *cacheBudget) cuts(blocks []block) bool {
+// cuts reports whether a block would lose a hint, so that it cannot be written
+// in the form it came in.
+func (c *cacheBudget) cuts(b *block) bool { return c.surplus > 0 && hints(b) > 0 }
+
+// cutsAny reports whether any of the blocks would lose a hint.
+func (c *cacheBudget) cutsAny(blocks []block) bool {
 	if c.surplus == 0 {
 		return false
 	}
 	for i := range blocks {
-		if hints(&blocks[i]) > 0 {
+		if c.cuts(&blocks[i]) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -36,9 +37,13 @@ type conversation struct {
 
 	system []block
 	turns  []turn
-	// after is the first message behind the one at hand that is no system
-	// message, once it was looked for.
+	// threaded says that the server holds what was said before.
+	threaded bool
+	// after is the message that follows the run of system messages at hand,
+	// once it was looked for.
 	after int
+	// in reads native messages, one after the other.
+	in jsonwire.Reader
 }
 
 // block is one part in its place, with the cache hint that belongs on it.
@@ -46,22 +51,25 @@ type block struct {
 	part  dragoman.Part
 	at    extra.Path
 	cache *dragoman.CacheHint
+	// raw is the block as it came; nil for one that is written from its part.
+	raw []byte
 }
 
-// turn is one message of the wire.
+// turn is one message of the wire: messages of one role that follow each other.
 type turn struct {
-	role   string
-	blocks []block
-	// raw is the native form, while the turn is one message that nothing
-	// changed.
-	raw []byte
-	// pending is what writing the turn from its blocks would report.
-	pending  dragoman.Report
+	role     string
+	blocks   []block
 	messages []*dragoman.Message
+	// frame is the first of the messages as it came, or nothing.
+	frame frame
 }
+
+// untouched reports whether the turn is one message in the form it came in.
+func (t *turn) untouched() bool { return t.frame.raw != nil && len(t.messages) == 1 }
 
 // arrange plans the whole of a request's conversation.
 func (c *conversation) arrange(req *dragoman.Request) {
+	_, c.threaded = extra.Get(req.Extra, name, "/thread")
 	for i, p := range req.Instructions {
 		c.system = c.add(c.system, nil, p, extra.Elem("/instructions", i), wireSystem, c.rep)
 	}
@@ -77,7 +85,7 @@ func (c *conversation) arrange(req *dragoman.Request) {
 	for i := range c.turns {
 		t := &c.turns[i]
 		switch {
-		case t.raw != nil:
+		case t.untouched():
 		case t.role == wireUser:
 			c.resultsFirst(t, i)
 		case t.role == wireAssistant:
@@ -85,7 +93,7 @@ func (c *conversation) arrange(req *dragoman.Request) {
 		}
 	}
 	c.trimPrefill()
-	c.open(req)
+	c.open()
 }
 
 func systemRole(r dragoman.Role) bool {
@@ -96,7 +104,7 @@ func systemRole(r dragoman.Role) bool {
 // prompt.
 func (c *conversation) leading(m *dragoman.Message, i int) {
 	at := extra.Elem("/messages", i)
-	if m.Origin != nil && m.Origin.Dialect == name || m.Role == dragoman.RoleDeveloper {
+	if own(m) || m.Role == dragoman.RoleDeveloper {
 		c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a leading %s message written into the system prompt", m.Role)
 	}
 	c.system = append(c.system, c.blocks(m, at, wireSystem, c.rep)...)
@@ -112,11 +120,13 @@ func (c *conversation) message(ms []dragoman.Message, i int) {
 	m := &ms[i]
 	at := extra.Elem("/messages", i)
 	role := c.role(ms, i, at)
-	next := turn{role: role, raw: c.replay(m), messages: []*dragoman.Message{m}}
-	next.blocks = c.blocks(m, at, role, &next.pending)
-	if next.raw == nil && len(next.blocks) == 0 {
-		next.pending.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
-		c.rep.Merge("", next.pending)
+	next := turn{role: role, messages: []*dragoman.Message{m}}
+	next.frame, next.blocks = c.replay(m, at)
+	if next.frame.raw == nil {
+		next.blocks = c.blocks(m, at, role, c.rep)
+	}
+	if len(next.blocks) == 0 {
+		c.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
 	}
 	c.unsaid(m, at)
@@ -126,8 +136,6 @@ func (c *conversation) message(ms []dragoman.Message, i int) {
 		return
 	}
 	t := &c.turns[last]
-	t.raw = nil // what merges is written from the canonical form
-	t.pending.Merge("", next.pending)
 	t.blocks = append(t.blocks, next.blocks...)
 	t.messages = append(t.messages, m)
 }
@@ -148,89 +156,68 @@ func (c *conversation) unsaid(m *dragoman.Message, at extra.Path) {
 // it: after a user message, before an assistant's or at the end.
 func (c *conversation) role(ms []dragoman.Message, i int, at extra.Path) string {
 	m := &ms[i]
-	own := m.Origin != nil && m.Origin.Dialect == name
+	if !systemRole(m.Role) {
+		role := plainRole(m)
+		switch m.Role {
+		case dragoman.RoleUser, dragoman.RoleTool, dragoman.RoleAssistant:
+		default:
+			if role == wireUser {
+				c.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "role %.40q written as user", m.Role)
+			}
+		}
+		return role
+	}
+	if own(m) && m.Role == dragoman.RoleSystem || c.target.Caps.MidSystem && c.fits(ms, i) {
+		if m.Role == dragoman.RoleDeveloper {
+			c.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a developer message written as a system message")
+		}
+		return wireSystem
+	}
+	c.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a %s message inside the conversation written as user text", m.Role)
+	return wireUser
+}
+
+// own reports whether a message came from this dialect.
+func own(m *dragoman.Message) bool { return m.Origin != nil && m.Origin.Dialect == name }
+
+// plainRole is the role of a message that is no system message. One we do not
+// know goes back to the dialect it came from.
+func plainRole(m *dragoman.Message) string {
 	switch m.Role {
 	case dragoman.RoleUser, dragoman.RoleTool:
 		return wireUser
 	case dragoman.RoleAssistant:
 		return wireAssistant
-	case dragoman.RoleSystem, dragoman.RoleDeveloper:
-		next := max(c.after, i+1) // found once for a whole run of them
-		for next < len(ms) && systemRole(ms[next].Role) {
-			next++
-		}
-		c.after = next
-		before := ""
-		if n := len(c.turns); n > 0 {
-			before = c.turns[n-1].role
-		}
-		fits := (before == wireUser || before == wireSystem) && (next == len(ms) || ms[next].Role == dragoman.RoleAssistant)
-		if own && m.Role == dragoman.RoleSystem || c.target.Caps.MidSystem && fits {
-			if m.Role == dragoman.RoleDeveloper {
-				c.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a developer message written as a system message")
-			}
-			return wireSystem
-		}
-		c.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a %s message inside the conversation written as user text", m.Role)
-		return wireUser
 	default:
-		if own {
+		if own(m) {
 			return string(m.Role)
 		}
-		c.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "role %.40q written as user", m.Role)
 		return wireUser
 	}
 }
 
-// replay returns the native form of a message that was not changed and that
-// the target may see again as it is.
-func (c *conversation) replay(m *dragoman.Message) []byte {
-	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
-	if !ok || len(m.Parts) == 0 || m.Cache != nil || saysString(m, raw) {
-		return nil
-	}
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case *dragoman.Reasoning:
-			if !c.mayThink(m, p) {
-				return nil
-			}
-		case *dragoman.Media:
-			if c.target.Caps.NoImages {
-				return nil
-			}
-		case *dragoman.ToolCall:
-			if p.Synthetic || c.reg.WireID(p.ID) != p.ID {
-				return nil
-			}
-		case *dragoman.ToolResult:
-			if c.target.Caps.NoImages && slices.ContainsFunc(p.Content, isMedia) || c.reg.WireID(p.CallID) != p.CallID {
-				return nil
-			}
+// fits reports whether the neighbours of a message allow it to be a system
+// message. What follows counts only if anything of it is written.
+func (c *conversation) fits(ms []dragoman.Message, i int) bool {
+	if c.after <= i { // looked for once for a whole run of them
+		c.after = i + 1
+		for c.after < len(ms) && (systemRole(ms[c.after].Role) || c.silent(&ms[c.after])) {
+			c.after++
 		}
 	}
-	return raw
+	before := ""
+	if n := len(c.turns); n > 0 {
+		before = c.turns[n-1].role
+	}
+	return (before == wireUser || before == wireSystem) && (c.after == len(ms) || ms[c.after].Role == dragoman.RoleAssistant)
 }
 
-// saysString reports whether the content of a native message is a string. It
-// is written as a block then: merged with the next message it would become
-// one, and what was sent once must not change later.
-func saysString(m *dragoman.Message, raw []byte) bool {
-	if len(m.Parts) != 1 || m.Parts[0].Kind() != dragoman.KindText {
-		return false
-	}
-	var r jsonwire.Reader
-	r.Reset(raw)
-	for key := range r.Object() {
-		if string(key) == "content" {
-			return r.Kind() == '"'
-		}
-		r.Skip()
-	}
-	return false
+// silent reports whether nothing of a message that is no system message is
+// written.
+func (c *conversation) silent(m *dragoman.Message) bool {
+	f, _ := c.replay(m, extra.Path{})
+	return f.raw == nil && len(c.blocks(m, extra.Path{}, plainRole(m), new(dragoman.Report))) == 0
 }
-
-func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
 
 // mayThink reports whether a thinking block goes back: to its origin only, and
 // only with the signature that proves it (quirks D23, D24, G12).
@@ -292,10 +279,9 @@ func (c *conversation) add(out []block, m *dragoman.Message, p dragoman.Part, at
 		rep.Addf(dragoman.Dropped, sev, at.String(), format, args...)
 		return out
 	}
-	b := block{part: p, at: at}
+	b := block{part: p, at: at, cache: hintOf(p)}
 	switch p := p.(type) {
 	case *dragoman.Text:
-		b.cache = p.Cache
 		if role == wireSystem && strings.TrimSpace(p.Text) == "" {
 			return drop(dragoman.Info, "a text that says nothing")
 		}
@@ -314,16 +300,14 @@ func (c *conversation) add(out []block, m *dragoman.Message, p dragoman.Part, at
 			return drop(dragoman.Warn, "reasoning that this target did not write, or that carries no signature")
 		}
 	case *dragoman.Media:
-		b.cache = p.Cache
 		switch {
 		case role == wireSystem:
 			return drop(dragoman.Serious, "a system message takes no %s", p.Media)
-		case role == wireAssistant && (m.Origin == nil || m.Origin.Dialect != name):
+		case role == wireAssistant && !own(m):
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an assistant message takes no %s; a note stands in for it", p.Media)
 			b.part = &dragoman.Text{Text: interop.Placeholder(p)}
 		}
 	case *dragoman.ToolCall:
-		b.cache = p.Cache
 		switch {
 		case p.Hosted:
 			return drop(dragoman.Serious, "call of %q was run by its provider", p.Name)
@@ -331,7 +315,6 @@ func (c *conversation) add(out []block, m *dragoman.Message, p dragoman.Part, at
 			return drop(dragoman.Serious, "a call outside an assistant message")
 		}
 	case *dragoman.ToolResult:
-		b.cache = p.Cache
 		if role != wireUser {
 			return drop(dragoman.Serious, "a tool result inside a message of role %s", role)
 		}
@@ -355,53 +338,88 @@ func uncited(p *dragoman.Text) *dragoman.Text {
 	return &t
 }
 
-// resultsFirst puts the results of a user turn first, in the order of the calls
-// they answer, one for each call (quirks D1, D2, D4, D6).
+// resultsFirst puts the results that answer the turn before first, in the order
+// of its calls, one for each call (quirks D1, D2, D4, D6). A result that answers
+// none of them stays where it is: the API takes it nowhere, and what was sent
+// before it must not change (decision 6). Nor does a message that came with all
+// the answers there are, in whatever order it has them.
 func (c *conversation) resultsFirst(t *turn, i int) {
-	var results, rest []block
-	place := map[string]int{}
-	moved := false
-	for _, b := range t.blocks {
-		res, ok := b.part.(*dragoman.ToolResult)
-		if !ok {
-			rest = append(rest, b)
-			continue
-		}
-		if first, dup := place[res.CallID]; dup && res.CallID != "" {
-			c.rep.Addf(dragoman.Dropped, dragoman.Warn, results[first].at.String(), "call %q has a later result", res.CallID)
-			results[first] = b
-			continue
-		}
-		moved = moved || len(rest) > 0
-		place[res.CallID] = len(results)
-		results = append(results, b)
-	}
-	if len(results) == 0 {
+	if !slices.ContainsFunc(t.blocks, isResult) {
 		return
 	}
-	if i > 0 && len(results) > 1 {
-		order := map[string]int{}
-		for n, b := range c.turns[i-1].blocks {
-			if call, ok := b.part.(*dragoman.ToolCall); ok {
-				order[call.ID] = n + 1
-			}
-		}
-		rank := func(b block) int {
-			if n := order[b.part.(*dragoman.ToolResult).CallID]; n > 0 {
+	calls := c.calls(i - 1)
+	unseen := i == 0 && c.threaded // the calls are with the server
+	stay := 0                      // how many blocks stay as they came
+	if t.frame.raw != nil && !unseen && answers(t.blocks[:len(t.messages[0].Parts)], calls) {
+		stay = len(t.messages[0].Parts)
+	}
+	t.blocks = c.oneResult(t.blocks, stay)
+	rank := func(b block) int {
+		if res, ok := b.part.(*dragoman.ToolResult); ok {
+			if n, ok := calls[res.CallID]; ok || unseen {
 				return n
 			}
-			return len(c.turns[i-1].blocks) + 1
 		}
-		byCall := func(a, b block) int { return rank(a) - rank(b) }
-		if !slices.IsSortedFunc(results, byCall) {
-			moved = true
-			slices.SortStableFunc(results, byCall)
+		return len(calls) + 1
+	}
+	byCall := func(a, b block) int { return rank(a) - rank(b) }
+	if rest := t.blocks[stay:]; !slices.IsSortedFunc(rest, byCall) {
+		slices.SortStableFunc(rest, byCall)
+		c.rep.Add(dragoman.Moved, dragoman.Info, rest[0].at.String(), "the results of a turn written first, in the order of its calls")
+	}
+}
+
+// calls numbers the calls of turn i, if that is an assistant's, by id.
+func (c *conversation) calls(i int) map[string]int {
+	calls := map[string]int{}
+	if i < 0 || c.turns[i].role != wireAssistant {
+		return calls
+	}
+	for _, b := range c.turns[i].blocks {
+		if call, ok := b.part.(*dragoman.ToolCall); ok {
+			if _, twice := calls[call.ID]; !twice {
+				calls[call.ID] = len(calls)
+			}
 		}
 	}
-	if moved {
-		c.rep.Add(dragoman.Moved, dragoman.Info, results[0].at.String(), "the results of a turn written first, in the order of its calls")
+	return calls
+}
+
+func isResult(b block) bool { return b.part.Kind() == dragoman.KindToolResult }
+
+// answers reports whether blocks hold a result for each of the calls.
+func answers(blocks []block, calls map[string]int) bool {
+	found := map[string]bool{}
+	for _, b := range blocks {
+		if res, ok := b.part.(*dragoman.ToolResult); ok {
+			if _, asked := calls[res.CallID]; asked {
+				found[res.CallID] = true
+			}
+		}
 	}
-	t.blocks = append(results, rest...)
+	return len(found) == len(calls)
+}
+
+// oneResult leaves one result for each call: the last, in the place of the
+// first. Of the blocks that stay, the first ones, none is taken out.
+func (c *conversation) oneResult(blocks []block, stay int) []block {
+	place := map[string]int{}
+	kept := blocks[:0]
+	for i, b := range blocks {
+		if res, ok := b.part.(*dragoman.ToolResult); ok && res.CallID != "" {
+			first, dup := place[res.CallID]
+			if dup && i >= stay {
+				c.rep.Addf(dragoman.Dropped, dragoman.Warn, kept[first].at.String(), "call %q has a later result", res.CallID)
+				kept[first] = b
+				continue
+			}
+			if !dup {
+				place[res.CallID] = len(kept)
+			}
+		}
+		kept = append(kept, b)
+	}
+	return kept
 }
 
 // callsLast puts client calls behind everything else of an assistant turn,
@@ -428,21 +446,22 @@ func (c *conversation) callsLast(t *turn) {
 }
 
 // trimPrefill cuts white space at the end of an answer that the model is to
-// continue: the API rejects it there.
+// continue: the API rejects it there. A block in the form it came in is its
+// client's own affair.
 func (c *conversation) trimPrefill() {
 	if len(c.turns) == 0 {
 		return
 	}
 	t := &c.turns[len(c.turns)-1]
-	if t.role != wireAssistant || t.raw != nil || len(t.blocks) == 0 {
+	if t.role != wireAssistant || len(t.blocks) == 0 {
 		return
 	}
 	b := &t.blocks[len(t.blocks)-1]
 	text, ok := b.part.(*dragoman.Text)
-	if !ok {
+	if !ok || b.raw != nil {
 		return
 	}
-	cut := strings.TrimRight(text.Text, " \t\r\n")
+	cut := strings.TrimRightFunc(text.Text, unicode.IsSpace)
 	if cut == text.Text || cut == "" {
 		return
 	}
@@ -455,13 +474,13 @@ func (c *conversation) trimPrefill() {
 // open makes a conversation start with a user message. One that came from this
 // dialect starts as it likes: the API takes more than its manual says, and a
 // compacted or threaded conversation starts with what the server gave.
-func (c *conversation) open(req *dragoman.Request) {
+func (c *conversation) open() {
 	if len(c.turns) > 0 {
 		m := c.turns[0].messages[0]
-		if c.turns[0].role == wireUser || m.Origin != nil && m.Origin.Dialect == name {
+		if c.turns[0].role == wireUser || own(m) {
 			return
 		}
-	} else if _, threaded := extra.Get(req.Extra, name, "/thread"); threaded {
+	} else if c.threaded {
 		return
 	}
 	c.rep.Add(dragoman.Synthesised, dragoman.Warn, "/messages", "a user message to open the conversation")
@@ -469,41 +488,12 @@ func (c *conversation) open(req *dragoman.Request) {
 	c.turns = slices.Insert(c.turns, 0, opening)
 }
 
-// write writes one message of the wire.
-func (c *conversation) write(w *jsonwire.Writer, t *turn, cache *cacheBudget) error {
-	if t.raw != nil && !cache.cuts(t.blocks) {
-		w.Raw(t.raw)
-		return nil
-	}
-	c.rep.Merge("", t.pending)
-	w.BeginObject()
-	w.StringField("role", t.role)
-	w.Key("content")
-	w.BeginArray()
-	for i := range t.blocks {
-		if err := c.writeBlock(w, &t.blocks[i], cache); err != nil {
-			return err
-		}
-	}
-	w.EndArray()
-	if len(t.messages) == 1 {
-		extra.Write(w, t.messages[0].Extra, name, "")
-	} else {
-		// Of a member that several merged messages have, the first counts.
-		written := map[string]bool{}
-		for _, m := range t.messages {
-			writeExtras(w, m.Extra, func(path string) bool { return written[path] })
-			for _, f := range m.Extra.For(name) {
-				written[f.Path] = true
-			}
-		}
-	}
-	w.EndObject()
-	return nil
-}
-
 // writeBlock writes one part as a block.
 func (c *conversation) writeBlock(w *jsonwire.Writer, b *block, cache *cacheBudget) error {
+	if b.raw != nil && !cache.cuts(b) {
+		w.Known(b.raw)
+		return nil
+	}
 	hint := cache.take(b, c.rep)
 	switch p := b.part.(type) {
 	case *dragoman.Text:

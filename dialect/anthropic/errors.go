@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -12,23 +13,17 @@ import (
 // DecodeError implements [dialect.Codec]. Servers that speak this dialect also
 // answer with the envelopes of others, or none.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := &dragoman.APIError{Status: status, RequestID: header.Get("request-id"), RetryAfter: wirekit.RetryAfter(header)}
-	r := jsonwire.NewReader(body)
-	if len(body) > 0 && r.Kind() == '{' {
-		readError(r, e)
-	}
-	if r.Err() != nil || e.Message == "" {
-		e.Message = wirekit.PlainMessage(status, body)
-	} else if r.End() == nil {
-		e.Native = &dragoman.Native{Format: formatError, JSON: body}
-	}
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("request-id", formatError, readError)
 	e.Class = classOf(e)
 	return e
 }
 
 // readError reads {"type":"error","error":{…},"request_id":…}, or what some
-// server made of it.
+// server made of it; anything but an object is none.
 func readError(r *jsonwire.Reader, e *dragoman.APIError) {
+	if r.Kind() != '{' {
+		return
+	}
 	for key := range r.Object() {
 		switch string(key) {
 		case "error":
@@ -41,11 +36,11 @@ func readError(r *jsonwire.Reader, e *dragoman.APIError) {
 				r.Skip()
 			}
 		case "request_id":
-			if id := text(r); id != "" {
+			if id := wirekit.Text(r, ""); id != "" {
 				e.RequestID = id
 			}
 		case "message", "detail":
-			if s := text(r); e.Message == "" {
+			if s := wirekit.Text(r, ""); e.Message == "" {
 				e.Message = s
 			}
 		default:
@@ -58,15 +53,15 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 	for key := range r.Object() {
 		switch string(key) {
 		case "type":
-			e.Type = text(r)
+			e.Type = wirekit.Text(r, "")
 		case "message":
-			e.Message = text(r)
+			e.Message = wirekit.Text(r, "")
 		case "code":
-			if s := text(r); e.Code == "" {
+			if s := wirekit.Text(r, ""); e.Code == "" {
 				e.Code = s
 			}
 		case "param":
-			e.Param = text(r)
+			e.Param = wirekit.Text(r, "")
 		case "details":
 			if r.Kind() != '{' {
 				r.Skip()
@@ -74,7 +69,7 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 			}
 			for key := range r.Object() {
 				if string(key) == "error_code" {
-					e.Code = text(r)
+					e.Code = wirekit.Text(r, "")
 				} else {
 					r.Skip()
 				}
@@ -82,19 +77,6 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 		default:
 			r.Skip()
 		}
-	}
-}
-
-// text reads a string or the text of a number; anything else is none.
-func text(r *jsonwire.Reader) string {
-	switch r.Kind() {
-	case '"':
-		return r.String()
-	case '0':
-		return string(r.Raw())
-	default:
-		r.Skip()
-		return ""
 	}
 }
 
@@ -178,16 +160,12 @@ func nativeError(e *dragoman.APIError) []byte {
 
 // writeError writes the envelope, which is the same in a body and in a stream.
 func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string) {
-	message := e.Message
-	if message == "" {
-		message = string(e.Class)
-	}
 	w.BeginObject()
 	w.StringField("type", "error")
 	w.Key("error")
 	w.BeginObject()
 	w.StringField("type", typ)
-	w.StringField("message", message)
+	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
 	w.EndObject()
 	w.StringFieldIf("request_id", e.RequestID)
 	w.EndObject()

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -113,7 +114,7 @@ func FuzzStreamDecoder(f *testing.F) {
 			}
 		}
 		// A valid stream stays one wherever it goes on from events.
-		out, _ = play(t, dialect.EncodeOptions{}, blanked(evs, int(cut)%len(evs))...)
+		out, _ = play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, int(cut)%len(evs))...)
 		if checkWire(stream) == nil {
 			if err := checkWire([]byte(out)); err != nil {
 				t.Fatalf("%v\n%s", err, out)

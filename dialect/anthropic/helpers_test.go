@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 var codec anthropic.Codec
@@ -93,15 +94,11 @@ func decodeResponse(t testing.TB, body string) *dragoman.Response {
 // collect decodes a stream and folds it.
 func collect(t testing.TB, stream string) *dragoman.Response {
 	t.Helper()
-	var c dragoman.Collector
 	evs, err := drain(dialect.DecodeOptions{NoNative: true}, []byte(stream))
 	if err != nil {
 		t.Fatalf("stream: %v", err)
 	}
-	for _, ev := range evs {
-		c.Add(ev)
-	}
-	resp, err := c.Response()
+	resp, err := codectest.Collect(evs)
 	if err != nil {
 		t.Fatalf("collect: %v", err)
 	}
@@ -110,49 +107,21 @@ func collect(t testing.TB, stream string) *dragoman.Response {
 
 // drain decodes a stream fed in pieces of the given sizes, then the rest.
 func drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
-	d := codec.NewStreamDecoder(o)
-	var evs []dragoman.Event
-	emit := func(ev dragoman.Event) error {
-		if c, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
-		}
-		evs = append(evs, ev)
-		return nil
-	}
-	var failed error
+	var pieces [][]byte
 	for _, n := range append(sizes, len(stream)) {
 		n = min(n, len(stream))
-		// A copy that is overwritten: a decoder must not keep what it was fed.
-		piece := bytes.Clone(stream[:n])
+		pieces = append(pieces, stream[:n])
 		stream = stream[n:]
-		if failed = d.Feed(piece, emit); failed != nil {
-			break
-		}
-		for i := range piece {
-			piece[i] = 'x'
-		}
 	}
-	if err := d.Close(emit); failed == nil {
-		failed = err
-	}
-	return evs, failed
+	evs, _, err := codectest.DecodeStream(codec, o, pieces...)
+	return evs, err
 }
 
 // play encodes events.
 func play(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) (string, dragoman.Report) {
 	t.Helper()
-	e := codec.NewStreamEncoder(o)
-	var out []byte
-	var err error
-	for _, ev := range evs {
-		if out, err = e.Encode(out, ev); err != nil {
-			t.Fatalf("encode %s: %v", ev.Type(), err)
-		}
-	}
-	if out, err = e.Close(out); err != nil {
-		t.Fatalf("close: %v", err)
-	}
-	return string(out), e.Report()
+	out, rep := codectest.EncodeStream(t, codec, o, evs)
+	return string(out), rep
 }
 
 // sseStream frames the JSON of events, one a line, as a server does.

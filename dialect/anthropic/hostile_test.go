@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 // problems lists why each call of a response must not run.
@@ -339,7 +340,7 @@ func TestTextOfABlockThatStartedWithNothingIsKept(t *testing.T) {
 		if ev.Type() != dragoman.EventChunk {
 			continue
 		}
-		out, _ := play(t, dialect.EncodeOptions{}, blanked(evs, i)...)
+		out, _ := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, i)...)
 		if got := collect(t, out).Text(); got != "hello" {
 			t.Errorf("from chunk %d on rebuilt: %q\n%s", i, got, out)
 		}

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -11,18 +10,14 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-var errNotObject = errors.New("want a JSON object")
-
 // DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
 // which must not change afterwards. What was decoded before an error is
 // returned with it.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
-	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), r: jsonwire.NewReader(body), req: new(dragoman.Request)}
-	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), req: new(dragoman.Request)}
+	var err error
+	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
 		return d.req, *d.rep, err
-	}
-	if d.r.Kind() != '{' && d.r.Err() == nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
 	}
 	for key := range d.r.Object() {
 		d.member(string(key))
@@ -30,7 +25,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 			break
 		}
 	}
-	err := d.err
+	err = d.err
 	if err == nil {
 		err = d.r.End()
 	}
@@ -215,7 +210,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	contents := 0
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' && r.Err() == nil {
-		return m, errNotObject
+		return m, wirekit.ErrNotObject
 	}
 	for key := range r.Object() {
 		switch string(key) {
@@ -313,7 +308,7 @@ func (d *requestDecoder) choice() {
 	if r.Kind() != '{' {
 		raw := r.Raw()
 		if r.Err() == nil {
-			d.fail(placeAt("/tool_choice", r.Offset()-int64(len(raw)), errNotObject))
+			d.fail(placeAt("/tool_choice", r.Offset()-int64(len(raw)), wirekit.ErrNotObject))
 		}
 		return
 	}

@@ -17,25 +17,20 @@ import (
 
 // EncodeRequest implements [dialect.Codec]. A request that came from this
 // dialect and was not changed is written byte for byte, with at most another
-// model; so is every tool that was not changed, and every message that was not
-// changed and need not be merged with its neighbours.
+// model; so is every tool and every message that was not changed, but that a
+// string of content becomes a block. Where messages are merged, so is each of
+// their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	if err := req.Validate(); err != nil {
-		return dialect.Encoded{}, err
-	}
 	limits := c.Limits()
-	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
-		return dialect.Encoded{Body: body, Registry: reg}, nil
-	}
-	rep := new(dragoman.Report)
-	e := requestEncoder{
-		conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
-		req:          req,
-	}
-	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
-	err := e.encode()
-	return wirekit.Encoded(name, &e.w, rep, reg, err)
+	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		e := requestEncoder{
+			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			req:          req,
+			written:      make([]string, 0, 16),
+		}
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
 }
 
 type requestEncoder struct {
@@ -141,8 +136,8 @@ type toolbox struct {
 // no allowed_tools (quirk E9).
 func (e *requestEncoder) offered() (toolbox, error) {
 	t := toolbox{specs: e.req.Tools}
-	if len(t.specs) > 0 && e.target.Caps.NoTools {
-		return t, fmt.Errorf("anthropic: the model cannot call tools, but the request has %d: %w", len(t.specs), dragoman.ErrUnsupported)
+	if err := wirekit.CheckTools("anthropic", e.req, e.target.Caps); err != nil {
+		return t, err
 	}
 	c := e.req.ToolChoice
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
@@ -217,12 +212,8 @@ func (t *toolbox) holds(ref dragoman.ToolRef) bool {
 // beside tools (quirks E3, E6).
 func (e *requestEncoder) choice(t *toolbox) error {
 	c, parallel := e.req.ToolChoice, e.req.ParallelToolCalls
-	if c != nil {
-		switch c.Mode {
-		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
-		default:
-			return fmt.Errorf("anthropic: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
-		}
+	if c != nil && !wirekit.KnownChoice(c.Mode) {
+		return fmt.Errorf("anthropic: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
 	if c != nil && c.Mode == dragoman.ChoiceTool {
 		// A named tool that is not there is an error, never silently auto
@@ -426,8 +417,8 @@ func (e *requestEncoder) outputConfig() {
 		extra.Write(w, e.req.Output.Extra, name, "")
 		w.EndObject()
 	}
-	writeBelow(w, e.req.Extra, "/output_config", func(member string) bool {
-		return member == "/effort" && effort != "" || member == "/format" && format != nil
+	extra.WriteBut(w, e.req.Extra, name, "/output_config", func(f dragoman.Field) bool {
+		return f.Path == "/output_config/effort" && effort != "" || f.Path == "/output_config/format" && format != nil
 	})
 	w.EndObject()
 }
@@ -464,12 +455,7 @@ func (e *requestEncoder) schema() []byte {
 
 func (e *requestEncoder) sampling() {
 	s, w := e.req.Sampling, &e.w
-	refused := func(key string) bool {
-		if e.target.Caps.NoSampling {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
-		}
-		return e.target.Caps.NoSampling
-	}
+	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
 	if n := s.Temperature; n != nil && !refused("temperature") {
 		v := string(*n)
 		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
@@ -520,7 +506,7 @@ func (e *requestEncoder) identity() {
 		e.key("metadata")
 		w.BeginObject()
 		w.StringFieldIf("user_id", req.User)
-		writeBelow(w, req.Extra, "/metadata", func(member string) bool { return member == "/user_id" && req.User != "" })
+		extra.WriteBut(w, req.Extra, name, "/metadata", func(f dragoman.Field) bool { return f.Path == "/metadata/user_id" && req.User != "" })
 		w.EndObject()
 	}
 	tier := req.ServiceTier

@@ -18,15 +18,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	d := newBlockDecoder(c, o)
 	a := answer{decoder: &d, keep: func(b []byte) []byte { return b }}
 	a.resp.Origin = d.origin
-	if err := wirekit.CheckSize(name, "response", body, o); err != nil {
+	r, err := wirekit.OpenBody(name, "response", body, o)
+	if err != nil {
 		return &a.resp, *d.rep, err
 	}
-	r := jsonwire.NewReader(body)
-	if r.Kind() != '{' && r.Err() == nil {
-		return &a.resp, *d.rep, wirekit.DecodeError(name, "response", errNotObject)
-	}
 	content := a.read(r)
-	err := r.End()
+	err = r.End()
 	if err == nil {
 		err = a.checkContent(content)
 	}
@@ -96,7 +93,7 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 		case "model":
 			a.resp.Model = r.String()
 		case "type":
-			a.failed = text(r) == "error" || a.failed
+			a.failed = wirekit.Text(r, "") == "error" || a.failed
 		case "error":
 			raw := r.Raw()
 			a.failed = a.failed || string(raw) != "null"
@@ -208,7 +205,7 @@ func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman
 		word = "error" // whatever it says: nothing runs beside an error
 	}
 	return dragoman.Stop{
-		Reason: settleStop(word, terminal, calls),
+		Reason: wirekit.SettleStop(stopOf(word), terminal, calls),
 		Native: a.word, Sequence: a.sequence, Details: a.details,
 	}
 }

@@ -113,12 +113,7 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, s dragoman.Stop, origin *dragom
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
 	}
 	w.StringField("stop_reason", word)
-	w.Key("stop_sequence")
-	if s.Sequence != "" {
-		w.String(s.Sequence)
-	} else {
-		w.Null()
-	}
+	w.StringFieldOrNull("stop_sequence", s.Sequence)
 	switch {
 	case s.Details == nil:
 	case s.Details.Format == formatDetails:

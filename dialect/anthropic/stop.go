@@ -39,7 +39,7 @@ func stopOf(word string) dragoman.StopReason {
 // that the response holds some: after a stop that lets nothing run, clients
 // must read a word that keeps them from running calls.
 func wordOf(s dragoman.Stop, own, calls bool) (word string, exact bool) {
-	if own && s.Native != "" && (stopOf(s.Native) == s.Reason || dragoman.DeriveStop(stopOf(s.Native), btoi(calls), true) == s.Reason) {
+	if own && s.Native != "" && meant(s, calls) {
 		return s.Native, true
 	}
 	switch s.Reason {
@@ -67,40 +67,12 @@ func wordOf(s dragoman.Stop, own, calls bool) (word string, exact bool) {
 	}
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// meant reports whether the native word of a stop still says what the stop
+// does, by itself or with the calls beside it.
+func meant(s dragoman.Stop, calls bool) bool {
+	word, n := stopOf(s.Native), 0
+	if calls {
+		n = 1
 	}
-	return 0
-}
-
-// settleStop derives why a response ended and marks the calls that must not
-// run after it (quirks B18, B19, C34).
-func settleStop(word string, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
-	whole := 0
-	for _, c := range calls {
-		if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
-			whole++
-		}
-	}
-	reason := dragoman.DeriveStop(stopOf(word), whole, terminal)
-	if reason.Runs() {
-		return reason
-	}
-	for i, c := range calls {
-		switch {
-		case c.Problem != nil:
-		case reason == dragoman.StopLength && i == len(calls)-1:
-			c.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemTruncated, Offset: -1,
-				Message: "the output limit cut the response, so the arguments may be incomplete; make the call again, shorter",
-			}
-		default:
-			c.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemStopped, Offset: -1,
-				Message: "the response ended with " + string(reason) + "; nothing runs after that",
-			}
-		}
-	}
-	return reason
+	return word == s.Reason || dragoman.DeriveStop(word, n, true) == s.Reason
 }

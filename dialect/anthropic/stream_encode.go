@@ -278,7 +278,7 @@ func (p *outPart) grows() bool {
 
 func truncated(p dragoman.Part) bool {
 	c, ok := p.(*dragoman.ToolCall)
-	return ok && c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
+	return ok && wirekit.Cut(c)
 }
 
 // opensEarly reports whether a block can start before its part is whole.

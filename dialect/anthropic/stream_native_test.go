@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -85,19 +86,6 @@ var everyBlock = sseStream(startLine + `
 	{"type":"content_block_stop","index":7}
 	` + endLines("tool_use"))
 
-// blanked replaces the chunk at or before an event with an empty one, as who
-// changes the event must.
-func blanked(evs []dragoman.Event, at int) []dragoman.Event {
-	out := slices.Clone(evs)
-	for ; at >= 0; at-- {
-		if out[at].Type() == dragoman.EventChunk {
-			out[at] = &dragoman.Chunk{}
-			return out
-		}
-	}
-	return out
-}
-
 // without leaves out the events for which leave is true.
 func without(evs []dragoman.Event, leave func(dragoman.Event) bool) []dragoman.Event {
 	return slices.DeleteFunc(slices.Clone(evs), leave)
@@ -119,47 +107,10 @@ func partOf(ev dragoman.Event) int {
 	}
 }
 
-// redact changes the words "one" and "日" of one fragment, and the end of its
+// redact changes some words of one fragment, and the end of its
 // part with it; it is nil where there is nothing to change.
 func redact(evs []dragoman.Event, at int) []dragoman.Event {
-	d, ok := evs[at].(*dragoman.PartDelta)
-	if !ok {
-		return nil
-	}
-	text := strings.NewReplacer("one", "***", "日", "***", "1", "2").Replace(d.Text)
-	if text == d.Text {
-		return nil
-	}
-	out := slices.Clone(evs)
-	changed := *d
-	changed.Text, out[at] = text, &changed
-	whole := ""
-	for i, ev := range out {
-		switch ev := ev.(type) {
-		case *dragoman.PartDelta:
-			if ev.Index == d.Index {
-				whole += ev.Text
-			}
-		case *dragoman.PartEnd:
-			if ev.Index != d.Index {
-				continue
-			}
-			end := *ev
-			switch p := ev.Part.(type) {
-			case *dragoman.Text:
-				q := *p
-				q.Text, end.Part = whole, &q
-			case *dragoman.Reasoning:
-				q := *p
-				q.Text, end.Part = whole, &q
-			case *dragoman.ToolCall:
-				q := *p
-				q.Arguments, end.Part = whole, &q
-			}
-			out[i] = &end
-		}
-	}
-	return out
+	return codectest.Changed(evs, at, strings.NewReplacer("one", "***", "日", "***", "1", "2").Replace)
 }
 
 // faithful checks that events are written as a valid stream that says what they
@@ -202,7 +153,7 @@ func TestAfterABlankedChunkTheStreamGoesOnFromItsEvents(t *testing.T) {
 	}
 	for at, ev := range evs {
 		if isChunk(ev) {
-			if rep, err := faithful(blanked(evs, at)); err != nil || len(rep.Losses) > 0 {
+			if rep, err := faithful(codectest.Blanked(evs, at)); err != nil || len(rep.Losses) > 0 {
 				t.Fatalf("blanked at %d: %v %s", at, err, rep)
 			}
 		}
@@ -211,18 +162,18 @@ func TestAfterABlankedChunkTheStreamGoesOnFromItsEvents(t *testing.T) {
 				continue
 			}
 			if changed := redact(evs, at); changed != nil {
-				if rep, err := faithful(blanked(changed, from)); err != nil || len(rep.Losses) > 0 {
+				if rep, err := faithful(codectest.Blanked(changed, from)); err != nil || len(rep.Losses) > 0 {
 					t.Fatalf("blanked at %d, fragment %d changed: %v %s", from, at, err, rep)
 				}
 			}
 			switch ev := ev.(type) {
 			case *dragoman.PartStart:
-				rest := without(blanked(evs, from), func(e dragoman.Event) bool { return partOf(e) == ev.Index })
+				rest := without(codectest.Blanked(evs, from), func(e dragoman.Event) bool { return partOf(e) == ev.Index })
 				if _, err := faithful(rest); err != nil {
 					t.Fatalf("blanked at %d, part %d dropped: %v", from, ev.Index, err)
 				}
 			case *dragoman.ResponseEnd:
-				changed := blanked(evs, from)
+				changed := codectest.Blanked(evs, from)
 				end := *ev
 				end.Stop = dragoman.Stop{Reason: dragoman.StopPause}
 				changed[at] = &end
@@ -254,7 +205,7 @@ func TestWhateverTheStreamItGoesOnAfterABlankedChunk(t *testing.T) {
 		if changed := redact(evs, at); changed != nil {
 			evs = changed
 		}
-		if _, err := faithful(blanked(evs, at)); err != nil {
+		if _, err := faithful(codectest.Blanked(evs, at)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -269,7 +220,7 @@ func TestAnyChunkThatIsNotOursEndsNativeModeForGood(t *testing.T) {
 		if !isChunk(ev) {
 			continue
 		}
-		want, _ := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		want, _ := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
 		for _, c := range []*dragoman.Chunk{{Dialect: dragoman.Anthropic}, {Dialect: dragoman.OpenAIChat, Raw: []byte("data: {}\n\n")}} {
 			other := slices.Clone(evs)
 			other[at] = c
@@ -371,7 +322,7 @@ func TestAStrangeNativeStreamIsContinued(t *testing.T) {
 				if !isChunk(ev) {
 					continue
 				}
-				out, _ := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+				out, _ := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
 				got := collect(t, out)
 				if want.Output == nil {
 					got.Output = nil // an empty answer still gets a block (quirk C20)
@@ -405,7 +356,7 @@ func TestABlockThatANativeChunkBroughtWholeIsOnlyClosed(t *testing.T) {
 			c, ok := ev.(*dragoman.Chunk)
 			return ok && strings.Contains(string(c.Raw), "content_block_stop")
 		})
-		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, stop)...)
+		out, rep := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, stop)...)
 		if diff := cmp.Diff(collect(t, stream), collect(t, out), ignoreSidecars); diff != "" || len(rep.Losses) > 0 || strings.Count(out, "event: content_block_") != 2 {
 			t.Errorf("%s: %s %s\n%s", block, diff, rep, out)
 		}
@@ -427,7 +378,7 @@ func TestQuirkB11_ARepeatedCallInANativeStreamIsClosed(t *testing.T) {
 		if !isChunk(ev) {
 			continue
 		}
-		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		out, rep := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
 		if err := checkWire([]byte(out)); err != nil {
 			t.Errorf("blanked at %d: %v\n%s", at, err, out)
 		}
@@ -447,7 +398,7 @@ func TestAChangeThatComesTooLateIsReported(t *testing.T) {
 	// The block of a call is closed before its end is known (quirk C34).
 	for i, ev := range evs {
 		if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindToolCall {
-			changed := blanked(evs, i)
+			changed := codectest.Blanked(evs, i)
 			changed[i] = &dragoman.PartEnd{Index: end.Index, Part: call("toolu_1", "f", `{"a": "changed"}`)}
 			_, rep := play(t, dialect.EncodeOptions{}, changed...)
 			has(t, rep, dragoman.Dropped, fmt.Sprintf("/output/0/parts/%d", end.Index))
@@ -464,7 +415,7 @@ func TestAChangeThatComesTooLateIsReported(t *testing.T) {
 	}
 	for at, ev := range evs {
 		if c, ok := ev.(*dragoman.Chunk); ok && strings.Contains(string(c.Raw), "compaction_delta") {
-			out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+			out, rep := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
 			has(t, rep, dragoman.Dropped, "/output/0/parts/0")
 			if err := checkWire([]byte(out)); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -487,7 +438,7 @@ func TestAFreeformCallThatANativeChunkBeganIsContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := range evs {
-		out, rep := play(t, dialect.EncodeOptions{}, blanked(evs, at)...)
+		out, rep := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
 		if err := checkWire([]byte(out)); err != nil {
 			t.Fatalf("blanked at %d: %v\n%s", at, err, out)
 		}

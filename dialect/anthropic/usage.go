@@ -2,8 +2,6 @@ package anthropic
 
 import (
 	"math"
-	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -128,20 +126,5 @@ func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
 // writeExtras writes the top-level extra members, but those to skip. Nested
 // ones are written by who writes the object they are in.
 func writeExtras(w *jsonwire.Writer, e *dragoman.Extra, skip func(path string) bool) {
-	fields := e.For(name)
-	if slices.ContainsFunc(fields, func(f dragoman.Field) bool { return skip(f.Path) }) {
-		fields = slices.DeleteFunc(slices.Clone(fields), func(f dragoman.Field) bool { return skip(f.Path) })
-	}
-	extra.Write(w, &dragoman.Extra{Dialect: name, Fields: fields}, name, "")
-}
-
-// writeBelow writes the extra members below prefix, but those to skip.
-func writeBelow(w *jsonwire.Writer, e *dragoman.Extra, prefix string, skip func(member string) bool) {
-	var below []dragoman.Field
-	for _, f := range e.For(name) {
-		if member, ok := strings.CutPrefix(f.Path, prefix); ok && !skip(member) {
-			below = append(below, dragoman.Field{Path: member, Value: f.Value})
-		}
-	}
-	extra.Write(w, &dragoman.Extra{Dialect: name, Fields: below}, name, "")
+	extra.WriteBut(w, e, name, "", func(f dragoman.Field) bool { return skip(f.Path) })
 }

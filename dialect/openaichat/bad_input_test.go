@@ -237,3 +237,37 @@ func TestEmit_ItsErrorEndsTheStream(t *testing.T) {
 		}
 	}
 }
+
+func TestBadStream_TheErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
+	good := sse(deltas(`{"content":"a"}`, `{"content":"b"}`)...) + ": keep-alive\n\n"
+	call := func(name string) string { return `{"tool_calls":[{"index":0,"function":{"name":` + name + `}}]` }
+	for _, tc := range []struct{ name, event, pointer, at string }{
+		{"cut off", `data: {"choices":[{"index":0,"delta":{"content":"x"`, "/choices/0/delta", "\n\n"},
+		{"a string", `data: "x"`, "", `"x"`},
+		{"after other fields", "id: 7\r\nevent: x\r\ndata:  7\r\n", "", "7\r\n"},
+		{"choices that are a word", `data: {"choices":"x"}`, "/choices", `"x"`},
+		{"a delta that is a word", `data: {"choices":[{"index":0,"delta":"x"}]}`, "/choices/0/delta", `"x"`},
+		{"a name that is a number", "data: " + deltas(call("5") + "}")[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
+		{"put off, and bad", "data: " + deltas(call("5") + `,"content":"x"}`)[0], "/choices/0/delta/tool_calls/0/function/name", "5}"},
+		{"two documents", `data: {"id":"r"} {}`, "", " {}"},
+		{"over two lines", "data: {\"choices\":\ndata: 5}", "/choices", "data: {"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			body := good + tc.event + "\n\n"
+			for _, pieces := range [][]string{{body}, strings.SplitAfter(body, "")} {
+				d := decodeStream(t, dialect.DecodeOptions{}, pieces...)
+				de := decodeError(t, d.feed)
+				if de.Pointer != tc.pointer || !strings.Contains(de.Error(), "event 3: ") {
+					t.Errorf("%v", de)
+				}
+				if de.Offset < 0 || !strings.HasPrefix(body[de.Offset:], tc.at) {
+					t.Errorf("byte %d of %q is not %q", de.Offset, body, tc.at)
+				}
+			}
+		})
+	}
+	d := decodeStream(t, dialect.DecodeOptions{MaxBytes: 100}, good, "data: "+strings.Repeat("x", 200)+"\n\n")
+	if de := decodeError(t, d.feed); de.Offset != int64(len(good)) || !strings.Contains(de.Error(), "event 3: ") || !errors.Is(de, dragoman.ErrTooLarge) {
+		t.Errorf("%v", de)
+	}
+}

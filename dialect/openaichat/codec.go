@@ -43,6 +43,7 @@ func (Codec) Limits() dragoman.Limits {
 			Reasoning: dragoman.MatchDialect | dragoman.MatchProvider,
 		},
 		ArgumentsAsString: true,
+		SeparateMessages:  true,
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",
 			"an assistant message that ends the list gains text and calls when another assistant message is appended",

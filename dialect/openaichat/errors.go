@@ -13,8 +13,12 @@ import (
 // DecodeError implements [dialect.Codec]. Compatible servers write the code as
 // a number, the error as a bare string, or leave the envelope out.
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := &dragoman.APIError{Status: status, RequestID: header.Get("x-request-id"), RetryAfter: wirekit.RetryAfter(header)}
-	r := jsonwire.NewReader(body)
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
+	e.Class = classOf(e)
+	return e
+}
+
+func readErrorBody(r *jsonwire.Reader, e *dragoman.APIError) {
 	switch r.Kind() {
 	case '{':
 		readErrorEnvelope(r, e)
@@ -27,14 +31,6 @@ func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.
 			}
 		}
 	}
-	switch {
-	case r.Err() != nil || e.Message == "":
-		e.Message = wirekit.PlainMessage(status, body)
-	case r.End() == nil: // else something stands behind it
-		e.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: body}
-	}
-	e.Class = classOf(e)
-	return e
 }
 
 func readErrorEnvelope(r *jsonwire.Reader, e *dragoman.APIError) {
@@ -71,28 +67,17 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 }
 
 func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
-	text := func() string {
-		switch r.Kind() {
-		case '"':
-			return r.String()
-		case '0':
-			return string(r.Raw())
-		default:
-			r.Skip()
-			return ""
-		}
-	}
 	switch key {
 	case "message", "detail":
-		if s := text(); e.Message == "" {
+		if s := wirekit.Text(r, ""); e.Message == "" {
 			e.Message = s
 		}
 	case "type":
-		e.Type = text()
+		e.Type = wirekit.Text(r, "")
 	case "code":
-		e.Code = text()
+		e.Code = wirekit.Text(r, "")
 	case "param":
-		e.Param = text()
+		e.Param = wirekit.Text(r, "")
 	default:
 		r.Skip()
 	}
@@ -155,10 +140,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
-	status := e.Status
-	if status < 400 || status > 599 {
-		status = wirekit.StatusOfClass(e.Class)
-	}
+	status := wirekit.StatusOf(e)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) && json.Valid(e.Native.JSON) {
 		return status, e.Native.JSON
 	}
@@ -172,50 +154,17 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 
 func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) {
 	typ, code := wordsOf(e)
-	w.BeginObject()
-	w.StringField("message", orElse(e.Message, string(e.Class)))
-	w.StringField("type", typ)
-	optional := func(key, v string) {
-		if v == "" {
-			w.NullField(key)
-		} else {
-			w.StringField(key, v)
-		}
-	}
-	optional("param", e.Param)
-	optional("code", code)
-	w.EndObject()
+	wirekit.WriteOpenAIError(w, e, typ, code)
 }
 
 // wordsOf are OpenAI's type and code for an error: its own where it has them,
 // else those of its class. Words of another API never leak (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
-	typ, code = wordsOfClass(e.Class)
+	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
 		return orElse(e.Type, typ), e.Code
 	}
 	return typ, code
-}
-
-func wordsOfClass(class dragoman.ErrorClass) (typ, code string) {
-	switch class {
-	case dragoman.ErrorAuth:
-		return "invalid_request_error", "invalid_api_key"
-	case dragoman.ErrorNotFound:
-		return "invalid_request_error", "model_not_found"
-	case dragoman.ErrorContextLength:
-		return "invalid_request_error", "context_length_exceeded"
-	case dragoman.ErrorRateLimit:
-		return "requests", "rate_limit_exceeded"
-	case dragoman.ErrorQuota:
-		return "insufficient_quota", "insufficient_quota"
-	case dragoman.ErrorBadRequest, dragoman.ErrorPermission, dragoman.ErrorTooLarge, dragoman.ErrorConflict, dragoman.ErrorPolicy:
-		return "invalid_request_error", ""
-	case dragoman.ErrorOverloaded:
-		return "server_error", "server_is_overloaded"
-	default:
-		return "server_error", ""
-	}
 }
 
 func orElse(s, other string) string {

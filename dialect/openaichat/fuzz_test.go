@@ -128,7 +128,7 @@ func FuzzStreamDecoder(f *testing.F) {
 			}
 		}
 		out, _ := encodeStream(t, dialect.EncodeOptions{}, whole.events)
-		if whole.feed == nil && whole.err == nil {
+		if whole.feed == nil && whole.err == nil && !rewritten(whole.events) {
 			// Lines at the end that never became an event are nothing.
 			rest, ok := strings.CutPrefix(string(body), out)
 			// Nor is anything that follows the terminal marker.

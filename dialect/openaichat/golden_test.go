@@ -2,19 +2,14 @@ package openaichat_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"golang.org/x/tools/txtar"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // TestGolden reads what a client or a server sent, and writes it anew.
 //
@@ -24,49 +19,20 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 // (the wire form made from the canonical one alone) and losses of both ways.
 // Whatever the input, unchanged it must go out byte for byte.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden files", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(bytes.TrimSpace(ar.Comment)) == 0 {
-				t.Error("the file names no rule")
-			}
-			in := ar.Files[0]
-			out := &txtar.Archive{Comment: ar.Comment, Files: []txtar.File{in}}
-			add := func(name, text string) {
-				if text != "" && !strings.HasSuffix(text, "\n") {
-					text += "\n"
-				}
-				out.Files = append(out.Files, txtar.File{Name: name, Data: []byte(text)})
-			}
-			switch in.Name {
-			case "request.json":
-				goldenRequest(t, in.Data, add)
-			case "response.json":
-				goldenResponse(t, in.Data, add)
-			case "stream.sse":
-				goldenStream(t, in.Data, add)
-			default:
-				t.Fatalf("%s is no input", in.Name)
-			}
-			got := txtar.Format(out)
-			if *update {
-				if err := os.WriteFile(file, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if want := txtar.Format(ar); !bytes.Equal(got, want) {
-				t.Errorf("run with -update and read the diff; got\n%s", got)
-			}
-		})
-	}
+	codectest.Golden(t, func(t *testing.T, in txtar.File) (out []txtar.File) {
+		add := func(name, text string) { out = append(out, codectest.Section(name, text)) }
+		switch in.Name {
+		case "request.json":
+			goldenRequest(t, in.Data, add)
+		case "response.json":
+			goldenResponse(t, in.Data, add)
+		case "stream.sse":
+			goldenStream(t, in.Data, add)
+		default:
+			t.Fatalf("%s is no input", in.Name)
+		}
+		return out
+	})
 }
 
 func goldenRequest(t *testing.T, body []byte, add func(name, text string)) {
@@ -85,13 +51,13 @@ func goldenRequest(t *testing.T, body []byte, add func(name, text string)) {
 	for i := range plain.Tools {
 		plain.Tools[i].Source = nil // its bytes are the input's
 	}
-	add("canonical", indented(t, plain))
+	add("canonical", codectest.Indented(t, plain, " "))
 	enc, err := codec.EncodeRequest(plain, dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	object(t, enc.Body)
-	add("rebuilt", indented(t, json.RawMessage(enc.Body)))
+	add("rebuilt", codectest.Indented(t, enc.Body, " "))
 	add("losses", both(rep, enc.Report))
 }
 
@@ -108,13 +74,13 @@ func goldenResponse(t *testing.T, body []byte, add func(name, text string)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add("canonical", indented(t, plain))
+	add("canonical", codectest.Indented(t, plain, " "))
 	enc, err := codec.EncodeResponse(plain, dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	object(t, enc.Body)
-	add("rebuilt", indented(t, json.RawMessage(enc.Body)))
+	add("rebuilt", codectest.Indented(t, enc.Body, " "))
 	add("losses", both(rep, enc.Report))
 }
 
@@ -131,21 +97,14 @@ func goldenStream(t *testing.T, lines []byte, add func(name, text string)) {
 	if same, _ := encodeStream(t, dialect.EncodeOptions{}, d.events); same != body.String() && d.feed == nil {
 		t.Errorf("unchanged it went out as\n%s", same)
 	}
-	var canonical strings.Builder
 	var events []dragoman.Event
 	for _, ev := range d.events {
 		if ev.Type() == dragoman.EventChunk {
 			continue
 		}
 		events = append(events, ev)
-		b, err := dragoman.MarshalEvent(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		canonical.Write(b)
-		canonical.WriteByte('\n')
 	}
-	add("canonical", canonical.String())
+	add("canonical", codectest.EventLines(t, events))
 	out, rep := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, events)
 	var rebuilt []string
 	for _, c := range chunksOf(t, out) {
@@ -160,22 +119,6 @@ func goldenStream(t *testing.T, lines []byte, add func(name, text string)) {
 		losses += "closed with: " + d.feed.Error() + "\n"
 	}
 	add("losses", losses)
-}
-
-func indented(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if raw, ok := v.(json.RawMessage); ok {
-		b, err = raw, nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", " "); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
 }
 
 func both(decoding, encoding dragoman.Report) string {

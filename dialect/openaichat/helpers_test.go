@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -133,30 +134,18 @@ type decoded struct {
 // promises about the order of events.
 func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decoded {
 	t.Helper()
-	d := codec.NewStreamDecoder(o)
 	var out decoded
-	var c dragoman.Collector
+	raw := make([][]byte, len(pieces))
+	for i, p := range pieces {
+		raw[i] = []byte(p)
+	}
+	out.events, out.rep, out.feed = codectest.DecodeStream(codec, o, raw...)
 	var order eventOrder
-	emit := func(ev dragoman.Event) error {
-		if chunk, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: chunk.Dialect, Raw: append([]byte(nil), chunk.Raw...)}
-		}
+	for _, ev := range out.events {
 		order.add(t, ev)
-		out.events = append(out.events, ev)
-		c.Add(ev)
-		return nil
-	}
-	for _, p := range pieces {
-		if out.feed = d.Feed([]byte(p), emit); out.feed != nil {
-			break
-		}
-	}
-	if err := d.Close(emit); out.feed == nil {
-		out.feed = err
 	}
 	order.end(t)
-	out.rep = d.Report()
-	out.resp, out.err = c.Response()
+	out.resp, out.err = codectest.Collect(out.events)
 	return out
 }
 
@@ -235,18 +224,8 @@ func (o *eventOrder) end(t testing.TB) {
 // encodeStream writes events; every chunk is checked to be sound.
 func encodeStream(t testing.TB, o dialect.EncodeOptions, events []dragoman.Event) (string, dragoman.Report) {
 	t.Helper()
-	e := codec.NewStreamEncoder(o)
-	var out []byte
-	var err error
-	for _, ev := range events {
-		if out, err = e.Encode(out, ev); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err = e.Close(out); err != nil {
-		t.Fatal(err)
-	}
-	return string(out), e.Report()
+	out, rep := codectest.EncodeStream(t, codec, o, events)
+	return string(out), rep
 }
 
 // chunksOf returns the data of each event of a stream.

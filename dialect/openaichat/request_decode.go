@@ -16,19 +16,16 @@ import (
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{
 		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)},
-		r:              jsonwire.NewReader(body),
 		req:            new(dragoman.Request),
 	}
-	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+	var err error
+	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
 		return d.req, *d.rep, err
-	}
-	if d.r.Kind() != '{' && d.r.Err() == nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
 	}
 	for key := range d.r.Object() {
 		d.member(string(key))
 	}
-	err := d.r.End()
+	err = d.r.End()
 	if err == nil {
 		err = d.err
 	}
@@ -41,7 +38,8 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 	return d.req, *d.rep, nil
 }
 
-var errNotObject = errors.New("want a JSON object")
+// errNotObject says that an event of a stream is none.
+var errNotObject = wirekit.ErrNotObject
 
 type requestDecoder struct {
 	messageDecoder

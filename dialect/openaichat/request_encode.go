@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -16,22 +17,16 @@ import (
 // dialect and was not changed is written byte for byte, with at most another
 // model; so is every message and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	if err := req.Validate(); err != nil {
-		return dialect.Encoded{}, err
-	}
 	limits := c.Limits()
-	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
-		return dialect.Encoded{Body: body, Registry: reg}, nil
-	}
-	e := requestEncoder{
-		messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)},
-		req:            req,
-	}
-	reg.LimitBreakpoints(wirekit.CountCacheHints(req))
-	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
-	err := e.encode()
-	return wirekit.Encoded(name, &e.w, e.rep, reg, err)
+	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		e := requestEncoder{
+			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			req:            req,
+		}
+		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
 }
 
 type requestEncoder struct {
@@ -124,13 +119,7 @@ func (e *requestEncoder) spelled(path string) bool {
 // extras writes the members that are not modelled. A note of a spelling is not
 // one of them, nor is a null where there is a value by now.
 func (e *requestEncoder) extras() {
-	for _, f := range e.req.Extra.For(name) {
-		if e.noted(f) {
-			continue
-		}
-		one := dragoman.Extra{Dialect: name, Fields: []dragoman.Field{f}}
-		extra.Write(&e.w, &one, name, "")
-	}
+	extra.WriteBut(&e.w, e.req.Extra, name, "", e.noted)
 	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
 }
 
@@ -202,8 +191,8 @@ func (e *requestEncoder) tools() (int, error) {
 	if len(tools) == 0 {
 		return 0, nil
 	}
-	if e.target.Caps.NoTools {
-		return 0, fmt.Errorf("openaichat: the model cannot call tools, but the request has %d: %w", len(tools), dragoman.ErrUnsupported)
+	if err := wirekit.CheckTools("openaichat", e.req, e.target.Caps); err != nil {
+		return 0, err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools = narrow(tools, c.Tools)
@@ -243,12 +232,8 @@ func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolS
 // (quirk E3).
 func (e *requestEncoder) choice(tools int) error {
 	w, c := &e.w, e.req.ToolChoice
-	if c != nil {
-		switch c.Mode {
-		case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
-		default:
-			return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
-		}
+	if c != nil && !wirekit.KnownChoice(c.Mode) {
+		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
 	if tools == 0 {
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
@@ -276,9 +261,7 @@ func (e *requestEncoder) choice(tools int) error {
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	w := &e.w
-	forced := c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool
-	thinking := e.req.Reasoning != nil && e.req.Reasoning.Effort != "none" && e.req.Reasoning.Mode != dragoman.ReasoningOff
-	if forced && (e.target.Caps.ForcedChoice == dragoman.ForcedNever || e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking && thinking) {
+	if wirekit.RefusesForced(e.req, e.target.Caps) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
 		w.StringField("tool_choice", "auto")
 		return nil
@@ -337,9 +320,7 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) error {
 	w.EndArray()
 	extra.Write(w, c.Extra, name, "/allowed_tools")
 	w.EndObject()
-	extra.Write(w, c.Extra, name, "")
-	w.EndObject()
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	extra.End(w, c.Extra, name, extra.At("/tool_choice"), e.rep)
 	if n > 0 {
 		return nil
 	}
@@ -448,9 +429,7 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 	default:
 		w.StringField("type", string(kind))
 	}
-	extra.Write(w, f.Extra, name, "")
-	w.EndObject()
-	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+	extra.End(w, f.Extra, name, extra.At("/output"), e.rep)
 }
 
 func (e *requestEncoder) reasoningSettings() {
@@ -477,7 +456,7 @@ func (e *requestEncoder) reasoningSettings() {
 	case s.Mode == dragoman.ReasoningAdaptive:
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens contradicts mode adaptive, which wins", *budget)
 	default: // a number alone asks for mode budget
-		effort = effortOf(*budget)
+		effort = wirekit.EffortOf(*budget)
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 	}
 	e.w.StringFieldIf("reasoning_effort", effort)
@@ -490,26 +469,10 @@ func (e *requestEncoder) reasoningSettings() {
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
 
-// effortOf is the rung nearest to a thinking budget.
-func effortOf(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 16384:
-		return "medium"
-	default:
-		return "high"
-	}
-}
-
 func (e *requestEncoder) sampling() {
 	s, w := e.req.Sampling, &e.w
 	number := func(key string, n *dragoman.Number) {
-		switch {
-		case n == nil:
-		case e.target.Caps.NoSampling:
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
-		default:
+		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
 			w.RawField(key, []byte(*n))
 		}
 	}

@@ -23,12 +23,9 @@ const maxChoices = 128
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	resp := &dragoman.Response{Origin: wirekit.Origin(name, o)}
 	var rep dragoman.Report
-	if err := wirekit.CheckSize(name, "response", body, o); err != nil {
+	r, err := wirekit.OpenBody(name, "response", body, o)
+	if err != nil {
 		return resp, rep, err
-	}
-	r := jsonwire.NewReader(body)
-	if r.Kind() != '{' && r.Err() == nil {
-		return resp, rep, wirekit.DecodeError(name, "response", errNotObject)
 	}
 	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep}
 	var failed error
@@ -93,7 +90,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		}
 	}
 	arrange(resp)
-	err := r.End()
+	err = r.End()
 	if err == nil {
 		err = failed
 	}
@@ -149,7 +146,7 @@ func groqUsage(raw []byte) (u dragoman.Usage) {
 func failChoice(c *dragoman.Candidate) {
 	c.Stop.Reason = dragoman.StopError
 	for i := range c.Output {
-		forbid(dragoman.StopError, c.Output[i].ToolCalls())
+		wirekit.ForbidCalls(dragoman.StopError, c.Output[i].ToolCalls())
 	}
 }
 
@@ -235,7 +232,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 	stop := settleStop(finish, routed, true, calls)
 	if failure != nil {
 		stop.Reason = dragoman.StopError
-		forbid(stop.Reason, calls)
+		wirekit.ForbidCalls(stop.Reason, calls)
 	}
 	resp.Alternatives = append(resp.Alternatives, dragoman.Candidate{Index: int(index), Output: out, Stop: stop, Extra: ex})
 	return nil

@@ -17,7 +17,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(nil, limits, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !overtaken(resp) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -95,6 +95,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		w.EndObject()
 	}
 	calls := countCalls(out)
+	stop = standing(stop, out)
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
@@ -116,6 +117,51 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 	}
 	fields := slices.DeleteFunc(slices.Clone(e.Fields), func(f dragoman.Field) bool { return f.Path == path })
 	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
+}
+
+// runs reports whether a client runs calls after a stop.
+func runs(s dragoman.Stop) bool { return s.Reason == dragoman.StopNone || s.Reason.Runs() }
+
+// barredBy is the reason that has to end an answer with a call that must not
+// run: a client could run what is written of it, as its arguments look sound.
+func barredBy(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	switch {
+	case c.Problem == nil || c.Hosted:
+		return "", false
+	case c.Problem.Code == dragoman.ProblemStopped:
+		return dragoman.StopError, true
+	case wirekit.Cut(c) && (c.Payload == dragoman.PayloadText || dragoman.CheckArguments(c.Arguments) == nil):
+		return dragoman.StopLength, true
+	default:
+		return "", false
+	}
+}
+
+// standing is the stop to write for an output: one after which calls run does
+// not stand beside a call that must not.
+func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
+	if !runs(stop) {
+		return stop
+	}
+	for i := range out {
+		for _, c := range out[i].ToolCalls() {
+			reason, barred := barredBy(c)
+			if barred && stop.Reason != dragoman.StopError {
+				stop = dragoman.Stop{Reason: reason}
+			}
+		}
+	}
+	return stop
+}
+
+// overtaken reports whether a stop of the response no longer stands, because a
+// call was marked since.
+func overtaken(resp *dragoman.Response) bool {
+	changed := func(stop dragoman.Stop, out []dragoman.Message) bool {
+		return standing(stop, out).Reason != stop.Reason
+	}
+	return changed(resp.Stop, resp.Output) ||
+		slices.ContainsFunc(resp.Alternatives, func(c dragoman.Candidate) bool { return changed(c.Stop, c.Output) })
 }
 
 // unreadable reports whether a response holds a call that nobody can read.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // stopOf reads a finish reason. The mapping is total: a word in no table is
@@ -72,7 +73,7 @@ type callCount struct {
 
 func (n *callCount) add(c *dragoman.ToolCall) {
 	n.all++
-	if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
+	if !wirekit.Cut(c) {
 		n.whole++
 	}
 }
@@ -134,32 +135,5 @@ func settleStop(word, routed string, terminal bool, calls []*dragoman.ToolCall) 
 	if hiddenMalformed(routed) {
 		reason = dragoman.StopMalformedCall
 	}
-	var n callCount
-	for _, c := range calls {
-		n.add(c)
-	}
-	reason = dragoman.DeriveStop(reason, n.whole, terminal)
-	forbid(reason, calls)
-	return dragoman.Stop{Reason: reason, Native: word}
-}
-
-// forbid marks the calls that must not run after a stop.
-func forbid(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
-	if !reason.Runs() {
-		for i, c := range calls {
-			switch {
-			case c.Problem != nil:
-			case reason == dragoman.StopLength && i == len(calls)-1:
-				c.Problem = &dragoman.CallProblem{
-					Code: dragoman.ProblemTruncated, Offset: -1,
-					Message: "the output limit cut the response, so the arguments may be incomplete; make the call again, shorter",
-				}
-			default:
-				c.Problem = &dragoman.CallProblem{
-					Code: dragoman.ProblemStopped, Offset: -1,
-					Message: "the response ended with " + string(reason) + "; nothing runs after that",
-				}
-			}
-		}
-	}
+	return dragoman.Stop{Reason: wirekit.SettleStop(reason, terminal, calls), Native: word}
 }

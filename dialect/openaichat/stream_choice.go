@@ -18,6 +18,8 @@ type choice struct {
 	parts  stream.Parts
 	finish string
 	routed string
+	// checked: its calls were looked at when it finished.
+	checked bool
 
 	text      *stream.Part
 	refusal   *stream.Part
@@ -44,8 +46,12 @@ type call struct {
 	// no fragment of the input (quirk B30).
 	wrapped bool
 	end     objectEnd
-	// renamed: it got another name after its part had started with the first.
-	renamed bool
+	// unclear: a delta of it had a member twice.
+	unclear bool
+	// disputed is why two readers could take its deltas for two calls; empty
+	// where they agree.
+	disputed string
+	legacy   bool // from the older function_call
 	// twin is the call that this one seems to repeat, fragment by fragment. It
 	// is held back until it turns out to be another.
 	twin *call
@@ -115,17 +121,22 @@ func (c *choice) delta() {
 	reasoned := false
 	var content, calls []byte // put off until what comes before them was read
 	before := c.d.lookAhead(r)
+	var callsAt int64
+	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "content":
+			c.d.again(&seen, 0)
 			if r.Kind() != 'n' && r.Offset() < before.reasoning {
 				content = r.Raw()
 				continue
 			}
 			c.content(r)
 		case "tool_calls":
+			c.d.again(&seen, 1)
 			if at := r.Offset(); content != nil || at < before.content || at < before.reasoning || at < before.refusal {
 				calls = r.Raw()
+				callsAt = r.Offset() - int64(len(calls))
 				continue
 			}
 			c.toolCalls(r)
@@ -153,6 +164,7 @@ func (c *choice) delta() {
 			}
 			reasoned = true
 		case "refusal":
+			c.d.again(&seen, 2)
 			if noText(r) {
 				c.strange("refusal", r)
 				continue
@@ -166,11 +178,13 @@ func (c *choice) delta() {
 				c.refusal.Append(s)
 			}
 		case "function_call":
+			c.d.again(&seen, 3)
 			c.legacyCall()
 		case "role":
+			c.d.again(&seen, 4)
 			r.Skip()
 		default:
-			if r.Kind() == 'n' {
+			if c.d.twin(telling, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
@@ -186,7 +200,12 @@ func (c *choice) delta() {
 		c.content(jsonwire.NewReader(content))
 	}
 	if calls != nil {
-		c.toolCalls(jsonwire.NewReader(calls))
+		in := jsonwire.NewReader(calls)
+		c.toolCalls(in)
+		if err := in.Err(); err != nil {
+			c.d.misread = placeAt(extra.At(r.Pointer()+"/tool_calls"), callsAt, err)
+			r.Fail(err)
+		}
 	}
 }
 
@@ -196,12 +215,22 @@ type lastMembers struct {
 	content, reasoning, refusal int64
 }
 
+// mixes reports whether what is left of a chunk may have text beside something
+// that comes before or after it.
+func mixes(ahead []byte) bool {
+	return bytes.Contains(ahead, []byte(`"reasoning`)) || bytes.Contains(ahead, []byte(`"tool_calls"`)) &&
+		(bytes.Contains(ahead, []byte(`"content"`)) || bytes.Contains(ahead, []byte(`"refusal"`)))
+}
+
 // lookAhead finds them, in one look at the delta that r is at.
 func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
+	ahead := r.Ahead()
+	if !d.scanned {
+		d.scanned, d.mixed = true, mixes(ahead)
+	}
 	if !d.mixed { // nothing waits
 		return lastMembers{-1, -1, -1}
 	}
-	ahead := r.Ahead()
 	d.ahead.Reset(ahead)
 	delta := d.ahead.Raw()                      // nil where it is broken, which its reader will say
 	start := int64(len(r.From(0)) - len(ahead)) // a chunk has no space before it
@@ -217,9 +246,6 @@ func (d *streamDecoder) lookAhead(r *jsonwire.Reader) lastMembers {
 func (c *choice) toolCalls(r *jsonwire.Reader) {
 	for i := range r.Array() {
 		c.toolCall(r, i)
-	}
-	if err := r.Err(); err != nil && r != &c.d.reader {
-		c.d.reader.Fail(err)
 	}
 }
 
@@ -238,9 +264,12 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	}
 	f := fragment{pos: pos}
 	f.index = -1
+	payloads := 0
+	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "index":
+			c.d.again(&seen, 0)
 			if r.Kind() == '0' {
 				f.index = r.Int()
 				f.indexed = f.index >= 0
@@ -248,49 +277,71 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 				r.Skip()
 			}
 		case "id":
+			c.d.again(&seen, 1)
 			if r.Kind() == '"' { // never made from anything else
 				f.id = r.String()
 			} else {
 				r.Skip()
 			}
 		case "type":
+			c.d.again(&seen, 2)
 			if r.Kind() == '"' {
 				f.custom = r.String() == "custom"
 			} else {
 				r.Skip()
 			}
-		case "function", "custom":
-			place := "/function"
-			if string(key) == "custom" && r.Kind() == '{' {
-				f.custom, place = true, "/custom"
+		case "function":
+			c.d.again(&seen, 3)
+			if r.Kind() == '{' {
+				payloads++
 			}
-			for key := range r.Object() {
-				switch string(key) {
-				case "name":
-					f.name = r.String()
-				case "arguments", "input":
-					switch r.Kind() {
-					case '"':
-						f.args = r.String()
-					case 'n':
-						r.Skip()
-					default: // whole objects (quirks B4, C7)
-						f.args = string(r.Raw())
-					}
-				default:
-					extra.Add(&f.extra, name, place, key, clone(r.Raw()))
-				}
+			c.payload(r, &f, functionMembers, "arguments", "/function")
+		case "custom":
+			c.d.again(&seen, 4)
+			if r.Kind() == '{' {
+				f.custom = true
+				payloads++
 			}
+			c.payload(r, &f, customMembers, "input", "/custom")
 		default:
-			if r.Kind() == 'n' {
+			if c.d.twin(callMembers, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
 			extra.Add(&f.extra, name, "", key, clone(r.Raw()))
 		}
 	}
+	c.d.twice = c.d.twice || payloads > 1 // a function and a custom tool in one
 	if r.Err() == nil {
 		c.fragment(f)
+	}
+}
+
+// payload reads what a call runs: its name, and the payload that is called so.
+func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payload, place string) {
+	var seen wirekit.Members
+	for key := range r.Object() {
+		switch string(key) {
+		case "name":
+			c.d.again(&seen, 0)
+			f.name = r.String()
+		case payload:
+			c.d.again(&seen, 1)
+			switch r.Kind() {
+			case '"':
+				f.args = r.String()
+			case 'n':
+				r.Skip()
+			default: // whole objects (quirks B4, C7)
+				f.args = string(r.Raw())
+			}
+		default:
+			if c.d.twin(known, key) {
+				r.Skip()
+				continue
+			}
+			extra.Add(&f.extra, name, place, key, clone(r.Raw()))
+		}
 	}
 }
 
@@ -303,15 +354,21 @@ type fragment struct {
 	name    string
 	args    string
 	custom  bool
+	legacy  bool // of the older function_call
 	extra   *dragoman.Extra
 }
 
 // fragment adds a delta to the call it belongs to.
 func (c *choice) fragment(f fragment) {
 	k := c.correlate(f)
-	if k == nil || k.resent(f) {
+	if k == nil {
 		return
 	}
+	c.d.touched = append(c.d.touched, k)
+	if k.resent(f) {
+		return
+	}
+	c.disputes(k, f)
 	if f.id != "" && k.id == "" {
 		k.id = f.id
 		c.remember(k)
@@ -368,7 +425,7 @@ func (c *choice) rename(k *call, frag string) {
 		k.name = append(k.name, frag...)
 	default:
 		k.name = []byte(frag)
-		k.renamed = true
+		c.dispute(k, "the name changed while the call was streamed")
 	}
 }
 
@@ -456,7 +513,7 @@ func (c *choice) add(f fragment) *call {
 		c.d.reader.Fail(fmt.Errorf("more than %d tool calls in one response", maxCalls))
 		return nil
 	}
-	k := &call{id: f.id, position: len(c.calls), index: f.index, indexed: f.indexed}
+	k := &call{id: f.id, position: len(c.calls), index: f.index, indexed: f.indexed, legacy: f.legacy}
 	// A call that waited for more of its name starts before its successor.
 	for _, other := range c.calls {
 		if len(other.name) > 0 && other.twin == nil {
@@ -519,18 +576,22 @@ func (c *choice) place(k *call) string {
 // at most one.
 func (c *choice) legacyCall() {
 	r := &c.d.reader
-	f := fragment{index: -2}
+	f := fragment{index: -2, legacy: true}
+	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
+			c.d.again(&seen, 0)
 			f.name = r.String()
 		case "arguments":
+			c.d.again(&seen, 1)
 			if r.Kind() == '"' {
 				f.args = r.String()
 			} else {
 				r.Skip()
 			}
 		default:
+			c.d.twin(functionMembers, key)
 			r.Skip()
 		}
 	}
@@ -586,9 +647,15 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 			}
 		}
 		seen[v.ID] = sent{string(k.name), v.Arguments}
+		if k.unclear {
+			v.Problem = &dragoman.CallProblem{
+				Code: dragoman.ProblemDuplicateKey, Offset: -1,
+				Message: "an event of the call repeats a member, so its meaning is ambiguous; make the call again",
+			}
+		}
 		c.d.reg.Settle(v, extra.At(c.place(k)), &c.d.rep)
-		if k.renamed && v.Problem == nil {
-			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the name changed while the call was streamed", Offset: -1}
+		if k.disputed != "" && v.Problem == nil {
+			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: k.disputed, Offset: -1}
 		}
 		if !terminal && v.Problem == nil {
 			v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke before the call was complete", Offset: -1}

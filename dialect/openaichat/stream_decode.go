@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ const maxCalls = 1024
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
 	d.parser.Max = o.Limit()
+	d.hold = d.held.Hold
 	d.resp.Origin = wirekit.Origin(name, o)
 	return d
 }
@@ -35,6 +37,7 @@ type streamDecoder struct {
 	o      dialect.DecodeOptions
 	reg    *interop.Registry
 	parser sse.Parser
+	place  wirekit.StreamPlace
 	reader jsonwire.Reader
 	ahead  jsonwire.Reader // looks at members that stand behind others
 	rep    dragoman.Report
@@ -47,11 +50,16 @@ type streamDecoder struct {
 	ended   bool               // ResponseEnd or StreamError was sent
 	refused *dragoman.APIError // the error of a choice of this chunk
 	failed  error              // why what was fed is no such stream, or emit refused it
-	mixed   bool               // this chunk may have text beside something that comes before or after it
+	scanned bool               // mixed is known: this chunk was scanned from its first delta on
+	mixed   bool               // what follows may have text beside something that comes before or after it
 	closing bool               // the event at hand may be half of one
 	none    wirekit.NotAStream
 	emit    func(dragoman.Event) error
-	err     error
+
+	// What the event at hand means is held until it is known how to pass it on.
+	held stream.Held
+	hold func(dragoman.Event) error
+	doubts
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -59,7 +67,7 @@ func (d *streamDecoder) Report() dragoman.Report { return d.rep }
 
 // Feed implements [dialect.StreamDecoder].
 func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
-	d.use(emit)
+	d.emit = emit
 	err := d.wrap(d.parser.Feed(p, d.event))
 	d.none.Fed(p)
 	if d.failed == nil {
@@ -68,31 +76,16 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	return err
 }
 
-func (d *streamDecoder) use(emit func(dragoman.Event) error) {
-	d.emit = emit
-	for _, c := range d.choices {
-		if c != nil {
-			c.parts.Use(emit)
-		}
-	}
-}
-
 func (d *streamDecoder) wrap(err error) error {
-	var at *jsonwire.Error
-	switch {
-	case errors.As(err, &at), errors.Is(err, sse.ErrTooLong):
-		if errors.Is(err, sse.ErrTooLong) {
-			err = fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err)
-		}
-		return wirekit.DecodeError(name, "stream", err)
-	default:
-		return err
+	if errors.Is(err, sse.ErrTooLong) {
+		return d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
 	}
+	return err
 }
 
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
-	d.use(emit)
+	d.emit = emit
 	// After an error nothing more is read: how much of it had been fed already
 	// must not matter.
 	if d.failed == nil {
@@ -107,10 +100,12 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 		return nil
 	}
 	if d.finished() && d.failed == nil {
-		return d.end()
+		d.end()
+		return d.held.Release(nil, emit)
 	}
 	cut := d.cut()
-	if err := d.breakOff(cut); err != nil {
+	d.breakOff(cut)
+	if err := d.held.Release(nil, emit); err != nil {
 		return err
 	}
 	return wirekit.Incomplete(cut)
@@ -156,45 +151,58 @@ func (d *streamDecoder) finished() bool {
 	return seen
 }
 
-func (d *streamDecoder) send(ev dragoman.Event) error { return d.emit(ev) }
+func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
-// event takes one SSE event.
+// event takes one SSE event: its bytes go before what they mean, unless another
+// reader could take them to mean something else.
 func (d *streamDecoder) event(ev sse.Event) error {
+	ev.Data = bytes.TrimSpace(ev.Data)
+	d.place.Enter(ev)
 	if ev.HasData {
 		d.none.Event()
-	}
-	if d.torn(ev) {
-		return d.chunk(bytes.TrimSpace(ev.Data), false)
 	}
 	if d.ended { // nothing counts after the end (quirk C12)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}
-		return d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
+		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	if !d.o.NoNative {
-		if err := d.send(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
-			return err
-		}
+	torn := d.torn(ev)
+	d.doubts.reset()
+	err := d.says(ev)
+	var chunk *dragoman.Chunk
+	switch doubtful := d.doubtful() || err != nil; {
+	case d.o.NoNative, torn:
+	case doubtful:
+		chunk = &dragoman.Chunk{}
+	default:
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
-	if !ev.HasData { // keep-alives
-		return nil
+	if refused := d.held.Release(chunk, d.emit); refused != nil {
+		return refused
 	}
-	data := bytes.TrimSpace(ev.Data)
+	if err != nil {
+		return d.place.Error(name, ev, err)
+	}
+	return nil
+}
+
+// says takes what an event says.
+func (d *streamDecoder) says(ev sse.Event) error {
 	switch {
-	case len(data) == 0:
+	case !ev.HasData, len(ev.Data) == 0: // keep-alives
 		return nil
-	case string(data) == "[DONE]":
-		return d.end()
+	case string(ev.Data) == "[DONE]":
+		d.end()
+		return nil
 	}
-	return d.chunk(data, string(ev.Name) == "error")
+	return d.chunk(ev.Data, string(ev.Name) == "error")
 }
 
 // torn reports whether an event is half of one, which is nobody's to read: its
 // bytes are not passed on.
 func (d *streamDecoder) torn(ev sse.Event) bool {
-	data := bytes.TrimSpace(ev.Data)
-	return d.closing && !d.ended && len(data) > 0 && string(data) != "[DONE]" && !json.Valid(data)
+	return d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 }
 
 // chunk takes the data of one event; flat says that it is an error without the
@@ -202,8 +210,7 @@ func (d *streamDecoder) torn(ev sse.Event) bool {
 func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	r := &d.reader
 	r.Reset(data)
-	d.mixed = bytes.Contains(data, []byte(`"reasoning`)) || bytes.Contains(data, []byte(`"tool_calls"`)) &&
-		(bytes.Contains(data, []byte(`"content"`)) || bytes.Contains(data, []byte(`"refusal"`)))
+	d.scanned = false
 	if r.Kind() != '{' && r.Err() == nil {
 		return &jsonwire.Error{Err: errNotObject}
 	}
@@ -211,9 +218,11 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		d.peekHead(data)
 	}
 	var failure *dragoman.APIError
+	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "choices":
+			d.again(&seen, 0)
 			for i := range r.Array() {
 				d.choice(i)
 			}
@@ -232,6 +241,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 				d.resp.Created = unix(n)
 			}
 		case "object":
+			d.again(&seen, 1)
 			if r.Kind() == '"' {
 				flat = r.Again("chat.completion.chunk") == "error" || flat
 			} else {
@@ -252,6 +262,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 			d.addUsage(groqUsage(raw))
 			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
 		case "error":
+			d.again(&seen, 2)
 			if r.Kind() == 'n' { // some servers write it always
 				r.Skip()
 				continue
@@ -259,7 +270,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 			failure = &dragoman.APIError{}
 			readErrorObject(r, failure)
 		default:
-			if r.Kind() == 'n' {
+			if r.Kind() == 'n' || d.twin(chunkMembers, key) {
 				r.Skip()
 				continue
 			}
@@ -267,10 +278,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		}
 	}
 	if err := r.End(); err != nil {
-		return err
-	}
-	if d.err != nil {
-		return d.err
+		return cmp.Or(d.misread, err)
 	}
 	if d.refused != nil && failure == nil {
 		failure, d.refused = d.refused, nil
@@ -285,12 +293,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	if failure != nil { // an error inside a 200 (quirk C14)
 		failure.Class = classOf(failure)
 		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: clone(data)}
-		return d.breakOff(failure)
-	}
-	for _, c := range d.choices {
-		if c != nil && c.parts.Err() != nil {
-			return c.parts.Err()
-		}
+		d.breakOff(failure)
 	}
 	return nil
 }
@@ -309,10 +312,7 @@ func (d *streamDecoder) start() {
 		return
 	}
 	d.started = true
-	head := d.resp
-	if err := d.send(&dragoman.ResponseStart{Response: head}); err != nil && d.err == nil {
-		d.err = err
-	}
+	d.send(&dragoman.ResponseStart{Response: d.resp})
 }
 
 func (d *streamDecoder) choice(pos int) {
@@ -336,6 +336,7 @@ func (d *streamDecoder) choice(pos int) {
 		}
 		return c
 	}
+	var seen wirekit.Members
 	for key := range r.Object() {
 		if first && string(key) != "index" {
 			// Servers that sort their keys put the delta before its index.
@@ -345,6 +346,7 @@ func (d *streamDecoder) choice(pos int) {
 		first = false
 		switch string(key) {
 		case "index":
+			d.again(&seen, 0)
 			n := r.Int()
 			switch {
 			case n < -1 || n >= maxChoices:
@@ -354,6 +356,7 @@ func (d *streamDecoder) choice(pos int) {
 				index = int(n)
 			}
 		case "message":
+			d.again(&seen, 1)
 			// The whole so far, on servers that send it beside the delta.
 			if !peeked {
 				_, incremental = d.peekChoice(r.From(start))
@@ -365,12 +368,14 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 		case "delta":
+			d.again(&seen, 2)
 			if c := at(); c != nil {
 				c.delta()
 			} else {
 				r.Skip()
 			}
 		case "finish_reason":
+			d.again(&seen, 3)
 			word := ""
 			if r.Kind() == '"' {
 				word = r.String()
@@ -378,9 +383,10 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
-				c.finish = laterWord(c.finish, word)
+				c.finished(word)
 			}
 		case "native_finish_reason":
+			d.again(&seen, 4)
 			word := ""
 			if r.Kind() == '"' {
 				word = r.String()
@@ -391,6 +397,7 @@ func (d *streamDecoder) choice(pos int) {
 				c.routed = laterRouted(c.routed, word)
 			}
 		case "error": // OpenRouter
+			d.again(&seen, 5)
 			if r.Kind() == 'n' {
 				r.Skip()
 				continue
@@ -405,7 +412,7 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 		default:
-			if r.Kind() == 'n' {
+			if d.twin(choiceMembers, key) || r.Kind() == 'n' {
 				r.Skip()
 				continue
 			}
@@ -478,17 +485,14 @@ func (d *streamDecoder) choiceAt(index int) *choice {
 	if d.choices[index] == nil {
 		d.start()
 		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index}}
-		c.parts.Use(d.emit)
+		c.parts.Use(d.hold)
 		d.choices[index] = c
 	}
 	return d.choices[index]
 }
 
 // end closes a stream that had its terminal marker.
-func (d *streamDecoder) end() error {
-	if d.ended {
-		return nil
-	}
+func (d *streamDecoder) end() {
 	d.ended = true
 	d.start()
 	var stops []dragoman.Stop
@@ -496,9 +500,6 @@ func (d *streamDecoder) end() error {
 		stop := dragoman.Stop{Reason: dragoman.StopEnd}
 		if c != nil {
 			stop = c.end(true)
-			if err := c.parts.Err(); err != nil {
-				return err
-			}
 		}
 		stops = append(stops, stop)
 	}
@@ -509,25 +510,18 @@ func (d *streamDecoder) end() error {
 	if len(stops) > 1 {
 		ev.Stops = stops[1:]
 	}
-	if d.err != nil {
-		return d.err
-	}
-	return d.send(ev)
+	d.send(ev)
 }
 
 // breakOff closes a stream that failed: open parts end with what arrived, and
 // no call of it may run.
-func (d *streamDecoder) breakOff(failure *dragoman.APIError) error {
+func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 	d.ended = true
 	d.start()
 	for _, c := range d.choices {
-		if c == nil {
-			continue
-		}
-		c.end(false)
-		if err := c.parts.Err(); err != nil {
-			return err
+		if c != nil {
+			c.end(false)
 		}
 	}
-	return d.send(&dragoman.StreamError{Err: failure})
+	d.send(&dragoman.StreamError{Err: failure, Usage: d.usage})
 }

@@ -36,19 +36,23 @@ type streamEncoder struct {
 	parts   map[[2]int]*sentPart
 	calls   map[int]int // calls begun, by choice
 	cut     map[int]int // those that ended truncated
-	// spoiled: choices whose client was told of a call that came out otherwise.
-	spoiled map[int]bool
-	spoke   map[int]bool // choices that had their role
-	said    map[int]bool // choices that had text
-	last    []byte       // the latest chunk that was written as it is
-	closed  bool
-	done    bool // the terminal marker was written
+	// barred: choices with a call that must not run, though a client could take
+	// what it got of it for one that may; the reason to end them with.
+	barred map[int]dragoman.StopReason
+	shown  map[int]*shownCalls // by choice
+	sight  jsonwire.Reader
+	found  []shownCall  // in the choice at hand
+	spoke  map[int]bool // choices that had their role
+	said   map[int]bool // choices that had text
+	last   []byte       // the latest chunk that was written as it is
+	closed bool
+	done   bool // the terminal marker was written
 }
 
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part  dragoman.Part
-	index int64 // of a call
+	index int64 // of a call; -1 where only native chunks know it
 	field string
 	sent  []byte // of its text
 	// mute: the part cannot be shown in this dialect.
@@ -76,9 +80,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if !e.native {
 			return dst, nil
 		}
-		e.done = e.done || isDone(ev.Raw)
-		e.last = append(e.last[:0], ev.Raw...)
-		return e.spliceModel(dst, ev.Raw), nil
+		return e.chunk(dst, ev.Raw), nil
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
 	case *dragoman.PartStart:
@@ -97,43 +99,6 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		dst = e.failure(dst, err)
 	}
 	return dst, nil
-}
-
-// dataLine finds the data of a native event that has one line of it.
-func dataLine(raw []byte) (start, end int) {
-	for at := 0; at < len(raw); {
-		line := raw[at:]
-		if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
-			line = line[:i]
-		}
-		if bytes.HasPrefix(line, []byte("data:")) {
-			return at + len("data:"), at + len(line)
-		}
-		at += len(line) + 1
-	}
-	return 0, 0
-}
-
-// isDone reports whether a native event is the terminal marker. A text that
-// holds the same word is not (quirk J4).
-func isDone(raw []byte) bool {
-	start, end := dataLine(raw)
-	return string(bytes.TrimSpace(raw[start:end])) == "[DONE]"
-}
-
-// spliceModel writes a native event with the model that the caller asked for;
-// every other byte stays.
-func (e *streamEncoder) spliceModel(dst, raw []byte) []byte {
-	start, end := dataLine(raw)
-	doc := raw[start:end]
-	if e.o.Model != "" && len(doc) > 0 {
-		if out, err := jsonwire.ReplaceString(doc, e.o.Model, []string{"model"}); err == nil {
-			doc = out
-		}
-	}
-	dst = append(dst, raw[:start]...)
-	dst = append(dst, doc...)
-	return append(dst, raw[end:]...)
 }
 
 func inc(m *map[int]int, k int) int {
@@ -211,15 +176,37 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "call of %q was run by its provider", part.Name)
 			break
 		}
-		p.index = int64(inc(&e.calls, ev.Choice))
+		inc(&e.calls, ev.Choice)
 		p.wrapped = part.Payload == dragoman.PayloadText && e.target.Caps.NoCustomTools
-		dst = e.write(dst, ev.Choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, part, "", true) })
+		dst = e.callStart(dst, ev.Choice, p, part)
 	case *dragoman.Opaque:
 		p.mute = true
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s block of %s has no place in Chat", part.Type, part.Dialect)
 	default:
 		p.mute = true
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s part has no place in a Chat stream", ev.Part.Kind())
+	}
+	return dst
+}
+
+// callStart tells of a call, as far as no native chunk did.
+func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
+	s := e.shownTo(choice)
+	known := s.claim(e.reg.WireID(c.ID))
+	if known == nil && !e.native {
+		p.index = s.next
+		s.next++
+		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, c, "", true) })
+	}
+	if p.index = known.place(); e.native {
+		return dst
+	}
+	rest, ok := strings.CutPrefix(e.reg.WireName(c.Namespace, c.Name), string(known.name))
+	switch {
+	case !ok:
+		e.spoil(choice, "the name of a call changed while it was streamed")
+	case p.index >= 0 && (rest != "" || known.id == ""):
+		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.headDelta(w, p, c, known, rest) })
 	}
 	return dst
 }
@@ -264,6 +251,9 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 
 // text writes a fragment of a part.
 func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) []byte {
+	if e.lost(choice, p) {
+		return dst
+	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		switch part := p.part.(type) {
 		case *dragoman.Text:
@@ -314,20 +304,16 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "opaque reasoning has no place in a Chat stream")
 		}
 	case *dragoman.ToolCall:
-		full = part.Arguments
 		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
 			e.spoil(ev.Choice, "the name of a call changed while it was streamed")
 		}
-		if part.Problem != nil && part.Problem.Code == dragoman.ProblemTruncated {
+		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		if p.wrapped {
-			obj, _ := part.Object()
-			full = string(obj)
-		} else if part.Payload == dragoman.PayloadObject && len(p.sent) == 0 && part.Problem == nil {
-			obj, _ := part.Object() // none, in the one spelling all clients read (quirk B2)
-			full = string(obj)
+		if reason, ok := barredBy(part); ok {
+			e.bar(ev.Choice, reason)
 		}
+		full = argumentsOf(p, part)
 		extra.Report(e.rep, part.Extra, name, extra.At("/output"))
 		if part.Extra.For(name) != nil {
 			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
@@ -336,9 +322,28 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	return e.rest(dst, ev.Choice, p, full)
 }
 
+// argumentsOf is the text of a call's arguments for a client that got what was
+// sent so far. What clients would understand differently is only told, as in a
+// whole response.
+func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
+	told, why := interop.AnswerText(c)
+	switch {
+	case why != nil, p.wrapped:
+		return told
+	case c.Payload == dragoman.PayloadObject && len(p.sent) == 0 && c.Problem == nil:
+		obj, _ := c.Object() // none, in the one spelling all clients read (quirk B2)
+		return string(obj)
+	default:
+		return c.Arguments
+	}
+}
+
 // callExtras writes the members of a call that are not modelled: a signature
 // that must go back, for one.
 func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
+	if e.lost(choice, p) {
+		return dst
+	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		w.Key("tool_calls")
 		w.BeginArray()
@@ -390,7 +395,7 @@ func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
 
 // spoil says that a client was told of a call that must not run as told.
 func (e *streamEncoder) spoil(choice int, detail string) {
-	mark(&e.spoiled, choice)
+	e.bar(choice, dragoman.StopError)
 	e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", detail+"; nothing of this answer may run")
 }
 
@@ -413,8 +418,11 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 	if !e.native {
 		for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
 			calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
-			if e.spoiled[i] && stop.Reason.Runs() {
-				stop = dragoman.Stop{Reason: dragoman.StopError}
+			if e.shown[i].unclaimed() {
+				e.spoil(i, "a client was shown a call that is none")
+			}
+			if reason, barred := e.barred[i]; barred && runs(stop) {
+				stop = dragoman.Stop{Reason: reason}
 			}
 			word, exact := wordOf(stop, own, calls)
 			if !exact {

@@ -4,14 +4,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
-
-func count(r *jsonwire.Reader) dragoman.Count {
-	if r.Null() {
-		return dragoman.Count{}
-	}
-	return dragoman.Counted(r.Int())
-}
 
 // readUsage reads usage in the spellings of OpenAI and its kin. Input and
 // output are totals; a server that leaves reasoning out of its completion
@@ -23,19 +17,19 @@ func readUsage(r *jsonwire.Reader) dragoman.Usage {
 	for key := range r.Object() {
 		switch string(key) {
 		case "prompt_tokens":
-			u.Input = count(r)
+			u.Input = wirekit.Count(r)
 		case "completion_tokens":
-			u.Output = count(r)
+			u.Output = wirekit.Count(r)
 		case "total_tokens":
-			total = count(r)
+			total = wirekit.Count(r)
 		case "prompt_tokens_details":
 			for key := range r.Object() {
 				switch string(key) {
 				case "cached_tokens":
-					u.CacheRead = count(r)
+					u.CacheRead = wirekit.Count(r)
 					detailed = true
 				case "cache_write_tokens":
-					u.CacheWrite = count(r)
+					u.CacheWrite = wirekit.Count(r)
 				default:
 					extra.Add(&u.Extra, name, "/prompt_tokens_details", key, clone(r.Raw()))
 				}
@@ -43,14 +37,14 @@ func readUsage(r *jsonwire.Reader) dragoman.Usage {
 		case "completion_tokens_details":
 			for key := range r.Object() {
 				if string(key) == "reasoning_tokens" {
-					u.Reasoning = count(r)
+					u.Reasoning = wirekit.Count(r)
 				} else {
 					extra.Add(&u.Extra, name, "/completion_tokens_details", key, clone(r.Raw()))
 				}
 			}
 		case "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens":
 			raw := clone(r.Raw())
-			if n := count(jsonwire.NewReader(raw)); n.Known && !u.CacheRead.Known {
+			if n := wirekit.Count(jsonwire.NewReader(raw)); n.Known && !u.CacheRead.Known {
 				u.CacheRead = n
 			}
 			extra.Add(&u.Extra, name, "", key, raw)
@@ -119,7 +113,5 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 		extra.Write(w, u.Extra, name, "/completion_tokens_details")
 		w.EndObject()
 	}
-	extra.Write(w, u.Extra, name, "")
-	w.EndObject()
-	extra.Report(rep, u.Extra, name, extra.At("/usage"))
+	extra.End(w, u.Extra, name, extra.At("/usage"), rep)
 }

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // choice reads a tool choice in any of its forms: a word, a tool by its type
@@ -131,12 +132,7 @@ func (e *requestEncoder) choice(tools int) error {
 // knownMode reports whether a choice can be written by its mode; one in this
 // dialect's own words needs none.
 func knownMode(c *dragoman.ToolChoice) bool {
-	switch c.Mode {
-	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
-		return true
-	default:
-		return ownWords(c.Native)
-	}
+	return wirekit.KnownChoice(c.Mode) || ownWords(c.Native)
 }
 
 func ownWords(n *dragoman.Native) bool { return n != nil && n.Format == dragoman.Format(name) }
@@ -159,9 +155,7 @@ func (e *requestEncoder) toolsElsewhere() bool {
 
 func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	w := &e.w
-	forced := c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool
-	thinking := e.req.Reasoning != nil && e.req.Reasoning.Effort != "none" && e.req.Reasoning.Mode != dragoman.ReasoningOff
-	if forced && (e.target.Caps.ForcedChoice == dragoman.ForcedNever || e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking && thinking) {
+	if wirekit.RefusesForced(e.req, e.target.Caps) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target takes no forced choice; %s written as auto", c.Mode)
 		e.key("tool_choice")
 		w.String("auto")
@@ -211,9 +205,7 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	e.key("tool_choice")
 	w.BeginObject()
 	e.toolRef(ref, spec)
-	extra.Write(w, c.Extra, name, "")
-	w.EndObject()
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	extra.End(w, c.Extra, name, extra.At("/tool_choice"), e.rep)
 	return nil
 }
 

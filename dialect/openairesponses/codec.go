@@ -45,6 +45,11 @@ func (Codec) Limits() dragoman.Limits {
 		},
 		ResultMedia:       true,
 		ArgumentsAsString: true,
+		LooseResults:      true,
+		UniqueIDs:         true,
+		AsyncCalls:        true,
+		ReasoningLeads:    true,
+		StoredBy:          []string{"previous_response_id", "conversation", "item_reference"},
 		// Both come back only where the server stores the items under them.
 		StrippedOnReplay: []string{"id", "status"},
 		GrowthExceptions: []string{

@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -17,16 +18,7 @@ import (
 // of this dialect were seen with: an error object, a bare string beside a
 // code, members without an envelope, a lone "detail".
 func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
-	e := &dragoman.APIError{Status: status, RequestID: header.Get("x-request-id"), RetryAfter: wirekit.RetryAfter(header)}
-	r := jsonwire.NewReader(body)
-	if r.Kind() == '{' {
-		readErrorEnvelope(r, e)
-	}
-	if r.End() != nil || e.Message == "" {
-		e.Message = wirekit.PlainMessage(status, body)
-	} else {
-		e.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: body}
-	}
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", dragoman.Format(name), readErrorBody)
 	settleError(e)
 	return e
 }
@@ -55,6 +47,17 @@ func settleError(e *dragoman.APIError) {
 	e.Class = classOf(e)
 	if e.RetryAfter == 0 && e.Class == dragoman.ErrorRateLimit {
 		e.RetryAfter = waitIn(e.Message)
+	}
+}
+
+// readErrorBody reads an object with nothing behind it; anything else is no
+// error of this dialect.
+func readErrorBody(r *jsonwire.Reader, e *dragoman.APIError) {
+	if r.Kind() == '{' {
+		readErrorEnvelope(r, e)
+	}
+	if r.End() != nil {
+		e.Message = ""
 	}
 }
 
@@ -89,30 +92,19 @@ func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) {
 }
 
 func readErrorMember(r *jsonwire.Reader, key string, e *dragoman.APIError) {
-	text := func(old string) string {
-		switch r.Kind() {
-		case '"':
-			return r.String()
-		case '0':
-			return string(r.Raw())
-		default:
-			r.Skip()
-			return old
-		}
-	}
 	switch key {
 	case "message":
-		e.Message = text(e.Message)
+		e.Message = wirekit.Text(r, e.Message)
 	case "detail":
-		if s := text(""); e.Message == "" {
+		if s := wirekit.Text(r, ""); e.Message == "" {
 			e.Message = s
 		}
 	case "type":
-		e.Type = text(e.Type)
+		e.Type = wirekit.Text(r, e.Type)
 	case "code":
-		e.Code = text(e.Code)
+		e.Code = wirekit.Text(r, e.Code)
 	case "param":
-		e.Param = text(e.Param)
+		e.Param = wirekit.Text(r, e.Param)
 	default:
 		r.Skip()
 	}
@@ -190,10 +182,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
-	status := e.Status
-	if status < 400 || status > 599 {
-		status = wirekit.StatusOfClass(e.Class)
-	}
+	status := wirekit.StatusOf(e)
 	if sameBody(e) {
 		return status, e.Native.JSON
 	}
@@ -201,12 +190,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.Key("error")
-	w.BeginObject()
-	w.StringField("message", messageOf(e))
-	w.StringField("type", typ)
-	optional(&w, "param", e.Param)
-	optional(&w, "code", code)
-	w.EndObject()
+	wirekit.WriteOpenAIError(&w, e, typ, code)
 	w.EndObject()
 	return status, w.Buf
 }
@@ -236,40 +220,19 @@ func sameBody(e *dragoman.APIError) bool {
 	return same.Message == e.Message && same.Type == e.Type && same.Code == e.Code && same.Param == e.Param
 }
 
-func messageOf(e *dragoman.APIError) string { return orElse(e.Message, string(e.Class)) }
+func messageOf(e *dragoman.APIError) string { return cmp.Or(e.Message, string(e.Class)) }
 
 func optional(w *jsonwire.Writer, key, v string) {
-	if v == "" {
-		w.NullField(key)
-	} else {
-		w.StringField(key, v)
-	}
+	w.StringFieldOrNull(key, v)
 }
 
 // wordsOf are OpenAI's type and code for an error: its own where it has them,
 // else those of its class. Words of another API never leak (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
 	if ownError(e) {
-		return orElse(e.Type, "invalid_request_error"), e.Code
+		return cmp.Or(e.Type, "invalid_request_error"), e.Code
 	}
-	switch e.Class {
-	case dragoman.ErrorAuth:
-		return "invalid_request_error", "invalid_api_key"
-	case dragoman.ErrorNotFound:
-		return "invalid_request_error", "model_not_found"
-	case dragoman.ErrorContextLength:
-		return "invalid_request_error", "context_length_exceeded"
-	case dragoman.ErrorRateLimit:
-		return "requests", "rate_limit_exceeded"
-	case dragoman.ErrorQuota:
-		return "insufficient_quota", "insufficient_quota"
-	case dragoman.ErrorBadRequest, dragoman.ErrorPermission, dragoman.ErrorTooLarge, dragoman.ErrorConflict, dragoman.ErrorPolicy:
-		return "invalid_request_error", ""
-	case dragoman.ErrorOverloaded:
-		return "server_error", "server_is_overloaded"
-	default:
-		return "server_error", ""
-	}
+	return wirekit.OpenAIErrorWords(e.Class)
 }
 
 func ownError(e *dragoman.APIError) bool {

@@ -1,6 +1,7 @@
 package openairesponses
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -49,7 +50,12 @@ const (
 type itemHead struct {
 	typ, role, id, callID string
 	approval, execution   string
+	// twice: two readers could take it for two items.
+	twice bool
 }
+
+// itemMembers say what an item is and what it runs.
+var itemMembers = []string{"type", "id", "call_id", "name", "namespace", "arguments", "input", "status", "role", "content"}
 
 func (h *itemHead) kind() itemKind {
 	switch h.typ {
@@ -77,7 +83,9 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 	if r.Kind() != '{' {
 		return h
 	}
+	var seen wirekit.Members
 	for key := range r.Object() {
+		h.twice = seen.Twice(itemMembers, key) || h.twice
 		var into *string
 		switch string(key) {
 		case "type":
@@ -358,7 +366,7 @@ func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
 	case "mcp_approval_request":
 		o.CallID = h.id
 	case "mcp_approval_response", "mcp_call":
-		o.CallID = orElse(h.callID, h.approval)
+		o.CallID = cmp.Or(h.callID, h.approval)
 	}
 	return o
 }

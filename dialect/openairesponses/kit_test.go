@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
@@ -16,37 +16,14 @@ import (
 // events and the error of Feed. A stream that breaks is no error here: its
 // events say so.
 func decodeStream(body []byte, n int, o dialect.DecodeOptions) ([]dragoman.Event, dragoman.Report, error) {
-	d := Codec{}.NewStreamDecoder(o)
-	var evs []dragoman.Event
-	emit := func(ev dragoman.Event) error {
-		if c, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
-		}
-		evs = append(evs, ev)
-		return nil
-	}
-	for len(body) > 0 {
-		k := min(max(n, 1), len(body))
-		if err := d.Feed(body[:k], emit); err != nil {
-			_ = d.Close(emit)
-			return evs, d.Report(), err
-		}
-		body = body[k:]
-	}
-	err := d.Close(emit)
+	evs, rep, err := codectest.DecodeStream(Codec{}, o, codectest.Pieces(body, n)...)
 	if errors.Is(err, dragoman.ErrIncompleteStream) {
 		err = nil
 	}
-	return evs, d.Report(), err
+	return evs, rep, err
 }
 
-func collect(evs []dragoman.Event) (*dragoman.Response, error) {
-	var c dragoman.Collector
-	for _, ev := range evs {
-		c.Add(ev)
-	}
-	return c.Response()
-}
+func collect(evs []dragoman.Event) (*dragoman.Response, error) { return codectest.Collect(evs) }
 
 // dump writes a value in a form to compare: everything a wire could show, but
 // no sidecars and origins.

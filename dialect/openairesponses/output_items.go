@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -266,7 +267,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) string {
 
 // callStatus is the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if c.Status == dragoman.StatusIncomplete || c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated {
+	if c.Status == dragoman.StatusIncomplete || wirekit.Cut(c) {
 		return "incomplete"
 	}
 	return "completed"

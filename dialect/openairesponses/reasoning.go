@@ -3,6 +3,7 @@ package openairesponses
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 func (e *requestEncoder) reasoningSettings() {
@@ -54,7 +55,7 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 		if budget == nil {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "a budget without a number of tokens")
 		} else if effort == "" {
-			effort = effortOf(*budget)
+			effort = wirekit.EffortOf(*budget)
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 			return effort
 		}
@@ -69,16 +70,4 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) string {
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens: the target takes an effort only", *budget)
 	}
 	return effort
-}
-
-// effortOf is the rung nearest to a thinking budget.
-func effortOf(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 16384:
-		return "medium"
-	default:
-		return "high"
-	}
 }

@@ -2,7 +2,6 @@ package openairesponses
 
 import (
 	"bytes"
-	"errors"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -12,7 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-var errNotObject = errors.New("want a JSON object")
+// errNotObject says that an event of a stream is none.
+var errNotObject = wirekit.ErrNotObject
 
 // encryptedReasoning is the value of include that asks for reasoning to replay.
 const encryptedReasoning = "reasoning.encrypted_content"
@@ -22,14 +22,11 @@ const encryptedReasoning = "reasoning.encrypted_content"
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{
 		itemDecoder: newItemDecoder(c, o, false),
-		r:           jsonwire.NewReader(body),
 		req:         new(dragoman.Request),
 	}
-	if err := wirekit.CheckSize(name, "request", body, o); err != nil {
+	var err error
+	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
 		return d.req, *d.rep, err
-	}
-	if d.r.Kind() != '{' && d.r.Err() == nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", errNotObject)
 	}
 	for key := range d.r.Object() {
 		d.member(string(key))
@@ -37,7 +34,7 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 			break
 		}
 	}
-	err := d.err
+	err = d.err
 	if err == nil {
 		err = d.r.End()
 	}

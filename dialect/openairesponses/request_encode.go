@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -17,30 +17,24 @@ import (
 // dialect and was not changed is written byte for byte, with at most another
 // model; so is every item and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
-	if err := req.Validate(); err != nil {
-		return dialect.Encoded{}, err
-	}
 	limits := c.Limits()
-	reg := wirekit.EncodeRegistry(req, limits, o)
-	if body, ok := wirekit.ReplayRequest(req, c.Limits(), o); ok {
-		return dialect.Encoded{Body: body, Registry: reg}, nil
-	}
-	native := req.Native != nil && req.Native.Dialect == name
-	stored := native
-	if req.Store != nil {
-		stored = *req.Store
-	}
-	e := requestEncoder{
-		itemEncoder: itemEncoder{
-			reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report),
-			tools: req.Tools, native: native, stored: stored,
-		},
-		req: req,
-	}
-	reg.LimitBreakpoints(e.breakpoints(req.Messages))
-	e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
-	err := e.encode()
-	return wirekit.Encoded(name, &e.w, e.rep, reg, err)
+	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		native := req.Native != nil && req.Native.Dialect == name
+		stored := native
+		if req.Store != nil {
+			stored = *req.Store
+		}
+		e := requestEncoder{
+			itemEncoder: itemEncoder{
+				reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep,
+				tools: req.Tools, native: native, stored: stored,
+			},
+			req: req, written: make([]string, 0, 16),
+		}
+		reg.LimitBreakpoints(e.breakpoints(req.Messages))
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
 }
 
 type requestEncoder struct {
@@ -127,17 +121,12 @@ const minOutputTokens = 16
 // requestExtras writes the members that are not modelled, except where a
 // modelled one was written since.
 func (e *requestEncoder) requestExtras() {
-	for _, f := range e.req.Extra.For(name) {
+	extra.WriteBut(&e.w, e.req.Extra, name, "", func(f dragoman.Field) bool {
 		key := f.Path[1:]
-		switch {
-		case slices.Contains(e.written, key), strings.Contains(key, "/"):
-			continue
-		case key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere():
-			continue // an empty list goes with what was asked of it (quirk E3)
-		}
-		one := dragoman.Extra{Dialect: name, Fields: []dragoman.Field{f}}
-		extra.Write(&e.w, &one, name, "")
-	}
+		return slices.Contains(e.written, key) ||
+			// An empty list goes with what was asked of it (quirk E3).
+			key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere()
+	})
 	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
 }
 
@@ -174,8 +163,8 @@ func (e *requestEncoder) writeTools() (int, error) {
 	if len(tools) == 0 {
 		return 0, nil
 	}
-	if e.target.Caps.NoTools {
-		return 0, fmt.Errorf("openairesponses: the model cannot call tools, but the request has %d: %w", len(tools), dragoman.ErrUnsupported)
+	if err := wirekit.CheckTools("openairesponses", e.req, e.target.Caps); err != nil {
+		return 0, err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
 		tools = nil
@@ -321,11 +310,7 @@ func (e *requestEncoder) include() {
 func (e *requestEncoder) sampling() {
 	s := e.req.Sampling
 	number := func(key string, n *dragoman.Number) {
-		switch {
-		case n == nil:
-		case e.target.Caps.NoSampling:
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
-		default:
+		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
 			e.key(key)
 			e.w.Raw([]byte(*n))
 		}

@@ -19,12 +19,9 @@ import (
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := responseDecoder{itemDecoder: newItemDecoder(c, o, true)}
 	resp := &dragoman.Response{Origin: d.origin}
-	if err := wirekit.CheckSize(name, "response", body, o); err != nil {
+	r, err := wirekit.OpenBody(name, "response", body, o)
+	if err != nil {
 		return resp, *d.rep, err
-	}
-	r := jsonwire.NewReader(body)
-	if r.Kind() != '{' && r.Err() == nil {
-		return resp, *d.rep, wirekit.DecodeError(name, "response", errNotObject)
 	}
 	d.sound = o.NoNative || !repeats(body)
 	end := d.members(r, resp)
@@ -103,6 +100,7 @@ type ending struct {
 	details        []byte
 	compaction     bool
 	hasOutput      bool
+	twice          bool // it says of its end something twice
 	output         [][]byte
 	offsets        []int64
 }
@@ -132,7 +130,10 @@ func (e *ending) compacted(s *dragoman.Stop) {
 // returned as it came. What the server echoes of the request is kept as
 // extras.
 func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (end ending) {
+	var seen wirekit.Members
 	for key := range r.Object() {
+		twice := seen.Twice(responseMembers, key)
+		end.twice = end.twice || twice
 		switch k := string(key); {
 		case k == "object":
 			if raw := r.Raw(); string(raw) != `"response"` {
@@ -141,7 +142,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 			}
 		case k == "error", k == "incomplete_details", k == "usage", k == "output":
 			d.member(r, k, resp, &end)
-		case r.Kind() == 'n':
+		case r.Kind() == 'n' && !twice:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		case k == "id":
 			resp.ID = r.String()
@@ -157,12 +158,17 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 			end.status = r.String()
 		case k == "service_tier":
 			resp.ServiceTier = r.String()
+		case twice: // in other letters, which many readers ignore
+			r.Skip()
 		default:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		}
 	}
 	return end
 }
+
+// responseMembers say what a response holds and whether it may run.
+var responseMembers = []string{"status", "output", "error", "incomplete_details", "object"}
 
 // member reads what says nothing when it is null.
 func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {

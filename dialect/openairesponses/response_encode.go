@@ -1,6 +1,7 @@
 package openairesponses
 
 import (
+	"cmp"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -21,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
-	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: orElse(o.Seed, resp.ID)}
+	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
 	id := e.responseID(resp)
 	items := e.items(resp)
 	if len(resp.Alternatives) > 0 {
@@ -100,7 +101,7 @@ func cut(s dragoman.Stop) bool {
 func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Response, id string, items []*outputItem, calls []*dragoman.ToolCall) {
 	status, reason, exact := e.ending(resp, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, orElse(reason, status))
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, cmp.Or(reason, status))
 	}
 	w.BeginObject()
 	e.writeHead(w, resp, id, status)
@@ -148,7 +149,7 @@ func (e *outputEncoder) writeHead(w *jsonwire.Writer, resp *dragoman.Response, i
 		w.IntField("created_at", seconds(resp.Created))
 	}
 	w.StringField("status", status)
-	w.StringField("model", orElse(e.o.Model, resp.Model))
+	w.StringField("model", cmp.Or(e.o.Model, resp.Model))
 }
 
 // echoed are the members in which a server repeats the request and which

@@ -1,10 +1,12 @@
 package openairesponses
 
 import (
+	"cmp"
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // stopOf reads why a response ended from its status and, for an incomplete
@@ -137,29 +139,11 @@ func settleStop(status, reason string, failed bool, details []byte, calls []*dra
 	if failed && (word == dragoman.StopNone || word.Runs()) {
 		word = dragoman.StopError
 	}
-	whole := 0
-	for _, c := range calls {
-		if c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated {
-			whole++
-		}
-	}
-	stop := dragoman.Stop{Reason: dragoman.DeriveStop(word, whole, finished), Native: status}
+	stop := dragoman.Stop{Reason: wirekit.SettleStop(word, finished, calls), Native: status}
 	if status == "incomplete" {
-		stop.Native = orElse(reason, status)
+		stop.Native = cmp.Or(reason, status)
 		if details != nil {
 			stop.Details = &dragoman.Native{Format: dragoman.Format(name), JSON: details}
-		}
-	}
-	if stop.Reason.Runs() {
-		return stop
-	}
-	for i, c := range calls {
-		switch {
-		case c.Problem != nil:
-		case stop.Reason == dragoman.StopLength && i == len(calls)-1:
-			c.Problem = truncated("the output limit cut the response, so the arguments may be incomplete; make the call again, shorter")
-		default:
-			c.Problem = stopped("the response ended with " + string(stop.Reason) + "; nothing runs after that")
 		}
 	}
 	return stop
@@ -171,11 +155,4 @@ func truncated(why string) *dragoman.CallProblem {
 
 func stopped(why string) *dragoman.CallProblem {
 	return &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -253,3 +253,65 @@ func TestOnlyTheModelOfAResponseIsReplaced(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
 }
+
+func TestAnErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
+	good := string(events(created, added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`))) + ": keep-alive\n\n"
+	for _, tc := range []struct{ what, event, pointer, at string }{
+		{"cut off", `data: {"type":"response.completed","response":{`, "/response", "\n\n"},
+		{"a string", `data: "x"`, "", `"x"`},
+		{"an index that is a word", `data: {"type":"x","content_index":"x"}`, "/content_index", `"x"`},
+		{"a role that is a number", "data: " + done(0, `{"type":"message","id":"msg_1","role":5}`), "/item/role", "5}"},
+		{"an item that is added", "data: " + added(1, `{"type":"message","id":"msg_2","phase":5}`), "/item/phase", "5}"},
+		{"an item of the output", `data: {"type":"response.completed","response":{"output":[{"type":"reasoning"},{"type":"message","role":5}]}}`, "/response/output/1/role", "5}"},
+		{"a status that is a number", `data: {"type":"response.completed","response":{"status":7}}`, "/response/status", "7}"},
+		{"two documents", `data: {"type":"x"} {}`, "", " {}"},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			body := good + tc.event + "\n\n"
+			for _, n := range []int{1, len(body)} {
+				_, _, err := decodeStream([]byte(body), n, dialect.DecodeOptions{})
+				var de *dragoman.DecodeError
+				if !errors.As(err, &de) || de.Pointer != tc.pointer || !strings.Contains(de.Error(), "event 3: ") {
+					t.Fatalf("%v", err)
+				}
+				if de.Offset < 0 || !strings.HasPrefix(body[de.Offset:], tc.at) {
+					t.Errorf("byte %d of %q is not %q", de.Offset, body, tc.at)
+				}
+			}
+		})
+	}
+	_, _, err := decodeStream([]byte(good+"data: "+strings.Repeat("x", 200)+"\n\n"), 7, dialect.DecodeOptions{MaxBytes: 180})
+	var de *dragoman.DecodeError
+	if !errors.As(err, &de) || de.Offset != int64(len(good)) || !strings.Contains(de.Error(), "event 3: ") || !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
+	failed := `{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"boom"},"output":[],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`
+	flat := `{"type":"error","code":"server_error","message":"boom"}`
+	for what, tail := range map[string][]string{"response.failed": {failed}, "an error before it": {flat, failed}} {
+		t.Run(what, func(t *testing.T) {
+			evs, _, err := decodeStream(twoCalls(tail...), 5, dialect.DecodeOptions{NoNative: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := collect(evs)
+			if err == nil || resp.Error == nil || resp.Error.Message != "boom" {
+				t.Errorf("%v %+v", err, resp.Error)
+			}
+			if resp.Usage.Input.N != 7 || resp.Usage.Output.N != 3 || resp.Stop.Reason != dragoman.StopError || resp.Text() != "hi" {
+				t.Errorf("%+v %+v %q", resp.Usage, resp.Stop, resp.Text())
+			}
+			// So does a client of what we write of it, streamed or whole.
+			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+			back, _, _ := decodeStream(out, len(out), dialect.DecodeOptions{NoNative: true})
+			if again, _ := collect(back); again.Usage.Input.N != 7 || again.Stop.Reason != dragoman.StopError {
+				t.Errorf("%+v\n%s", again.Usage, out)
+			}
+			if v, _ := encodeResponse(t, resp, dialect.EncodeOptions{}); v["status"] != "failed" || at(v, "usage", "input_tokens") != float64(7) {
+				t.Errorf("%v", v)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -22,6 +23,8 @@ import (
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d := &streamDecoder{responseDecoder: responseDecoder{newItemDecoder(c, o, true)}}
 	d.parser.Max = o.Limit()
+	d.hold = d.held.Hold
+	d.parts.Use(d.hold)
 	d.ids.d = &d.itemDecoder
 	d.byIndex = make(map[int64]*streamItem)
 	return d
@@ -30,10 +33,17 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 type streamDecoder struct {
 	responseDecoder
 	parser sse.Parser
+	place  wirekit.StreamPlace
 	r      jsonwire.Reader
 	ev     wireEvent
+	at     valuePlace
 	emit   func(dragoman.Event) error
 	parts  stream.Parts
+
+	// What the event at hand means is held until it is known how to pass it on.
+	held stream.Held
+	hold func(dragoman.Event) error
+	doubts
 
 	began bool // ResponseStart was emitted
 	ended bool // ResponseEnd or StreamError was emitted
@@ -48,7 +58,11 @@ type streamDecoder struct {
 	// byIndex finds items by output_index, the only key that is stable: some
 	// proxies make a new item_id for every event.
 	byIndex map[int64]*streamItem
-	ids     callIDs
+	// byID finds items by their id, once they are many; those before indexedIDs
+	// are in it.
+	byID       map[string]*streamItem
+	indexedIDs int
+	ids        callIDs
 }
 
 // wireEvent is one event as it came. Its slices are valid while it is handled.
@@ -67,6 +81,14 @@ type wireEvent struct {
 	part     []byte
 	response []byte
 	err      bool
+	// Where in the event the item and the response begin.
+	itemAt, responseAt int64
+}
+
+// valuePlace is where in the event at hand the value stands that is being read.
+type valuePlace struct {
+	pointer string
+	start   int64
 }
 
 // Feed implements [dialect.StreamDecoder].
@@ -74,20 +96,15 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	if d.failed != nil {
 		return d.failed
 	}
-	d.use(emit)
+	d.emit = emit
 	d.failed = d.framing(d.parser.Feed(p, d.event))
 	d.none.Fed(p)
 	return d.failed
 }
 
-func (d *streamDecoder) use(emit func(dragoman.Event) error) {
-	d.emit = emit
-	d.parts.Use(emit)
-}
-
 func (d *streamDecoder) framing(err error) error {
 	if errors.Is(err, sse.ErrTooLong) {
-		return wirekit.DecodeError(name, "stream", fmt.Errorf("%w: an event of more than %d bytes", dragoman.ErrTooLarge, d.o.Limit()))
+		return d.place.Beyond(name, fmt.Errorf("%w: more than %d bytes", dragoman.ErrTooLarge, d.o.Limit()))
 	}
 	return err
 }
@@ -97,23 +114,26 @@ func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 
 // Close implements [dialect.StreamDecoder].
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
-	d.use(emit)
+	d.emit = emit
 	if d.failed == nil { // else what was fed beyond the error must not matter
 		// A last event without its blank line still counts (quirk C18).
 		d.last = true
 		d.failed = d.framing(d.parser.Close(d.event))
 	}
-	if !d.ended && d.pending != nil {
-		if err := d.fail(d.pending); err != nil {
+	if d.ended {
+		return d.failed
+	}
+	if d.pending != nil {
+		d.fail(d.pending, dragoman.Usage{})
+		if err := d.held.Release(nil, emit); err != nil {
 			return err
 		}
-	}
-	if d.ended {
 		return d.failed
 	}
 	told, err := d.incomplete(d.failed)
 	d.failed = err
-	if e := d.fail(told); e != nil {
+	d.fail(told, dragoman.Usage{})
+	if e := d.held.Release(nil, emit); e != nil {
 		return e
 	}
 	return err
@@ -141,19 +161,16 @@ func (d *streamDecoder) incomplete(cause error) (told *dragoman.APIError, err er
 	return told, err
 }
 
-// event takes one framed event: its native form first, then what it means.
+// event takes one framed event: its native form goes before what it means,
+// unless another reader could take it to mean something else.
 func (d *streamDecoder) event(ev sse.Event) error {
+	d.place.Enter(ev)
 	if ev.HasData {
 		d.none.Event()
 	}
+	d.doubts = doubts{anew: d.anew}
 	if d.pending != nil && !d.ended {
-		last := says(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
-		if last && !d.o.NoNative {
-			if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
-				return err
-			}
-		}
-		if err := d.fail(d.pending); err != nil || last {
+		if last, err := d.afterError(ev); last || err != nil {
 			return err
 		}
 	}
@@ -163,27 +180,59 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
 	}
-	if d.last && says(ev) {
-		// Half an event is passed on to nobody, as nothing could follow it.
-		if err := d.read(ev); err != nil {
-			return wirekit.DecodeError(name, "stream", err)
+	var err error
+	torn := false
+	if says(ev) {
+		if err = d.read(ev); err == nil {
+			err = d.handle(ev.Data)
+			d.saidTwice()
+		} else {
+			torn = d.last // half an event is passed on to nobody, as nothing could follow it
 		}
 	}
-	if !d.o.NoNative {
-		if err := d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw}); err != nil {
-			return err
-		}
+	var chunk *dragoman.Chunk
+	if !torn {
+		chunk = d.chunk(ev, err != nil)
 	}
-	if !says(ev) {
+	if refused := d.held.Release(chunk, d.emit); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return d.place.Error(name, ev, err)
+	}
+	return nil
+}
+
+// chunk is what is passed on of an event: its bytes, or an empty chunk in their
+// place; nil where nobody wants either.
+func (d *streamDecoder) chunk(ev sse.Event, broken bool) *dragoman.Chunk {
+	switch {
+	case d.o.NoNative:
 		return nil
+	case d.doubtful() || broken:
+		return &dragoman.Chunk{}
+	default:
+		return &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
 	}
-	if err := d.read(ev); err != nil {
-		return wirekit.DecodeError(name, "stream", err)
+}
+
+// afterError takes the event behind an error. A terminal one is still passed on,
+// but none that would make a client run what the error stopped.
+func (d *streamDecoder) afterError(ev sse.Event) (last bool, err error) {
+	last = says(ev) && d.read(ev) == nil && terminalType(d.ev.typ)
+	var usage dragoman.Usage
+	if last { // of which nothing else is news
+		var resp dragoman.Response
+		d.members(jsonwire.NewReader(d.ev.response), &resp)
+		usage = resp.Usage
 	}
-	if err := d.handle(ev.Data); err != nil {
-		return err
+	d.fail(d.pending, usage)
+	var chunk *dragoman.Chunk
+	if last {
+		d.unsettled = d.unsettled || string(d.ev.typ) == "response.completed"
+		chunk = d.chunk(ev, false)
 	}
-	return d.parts.Err()
+	return last, d.held.Release(chunk, d.emit)
 }
 
 // says reports whether an event is more than a keep-alive or the marker that
@@ -197,57 +246,81 @@ func (d *streamDecoder) read(ev sse.Event) error {
 	r, e := &d.r, &d.ev
 	r.Reset(ev.Data)
 	*e = wireEvent{}
+	var seen wirekit.Members
 	if r.Kind() != '{' {
 		if r.Err() != nil {
 			return r.Err()
 		}
-		return errNotObject
+		return &jsonwire.Error{Err: errNotObject}
 	}
 	for key := range r.Object() {
 		switch string(key) {
 		case "type":
+			d.again(&seen, 0)
 			if raw := r.Raw(); len(raw) >= 2 && raw[0] == '"' {
 				if e.typ = raw[1 : len(raw)-1]; bytes.IndexByte(e.typ, '\\') >= 0 {
 					e.typ = []byte(unquoted(raw)) // a client reads it unescaped
 				}
 			}
 		case "output_index":
+			d.again(&seen, 1)
 			if r.Kind() == '0' {
 				e.index, e.hasIndex = r.Int(), true
 			} else {
 				r.Skip()
 			}
 		case "content_index":
+			d.again(&seen, 2)
 			e.content = r.Int()
 		case "summary_index":
 			e.summary = r.Int()
 		case "item_id":
+			d.again(&seen, 4)
 			e.itemID = r.Raw()
 		case "delta":
+			d.again(&seen, 5)
 			if r.Kind() == '"' {
 				e.delta = r.String()
 			} else if raw := r.Raw(); string(raw) != "null" {
 				e.delta = string(raw) // quirks B4, C7
 			}
 		case "text", "arguments", "input", "refusal":
+			d.again(&seen, 6) // one event has one of them
 			e.value = r.Raw()
 		case "item":
+			d.again(&seen, 7)
 			e.item = r.Raw()
+			e.itemAt = r.Offset() - int64(len(e.item))
 		case "part":
+			d.again(&seen, 8)
 			e.part = r.Raw()
 		case "response":
+			d.again(&seen, 9)
 			e.response = r.Raw()
+			e.responseAt = r.Offset() - int64(len(e.response))
 		case "error":
+			d.again(&seen, 10)
 			e.err = r.Kind() != 'n'
 			r.Skip()
+		case "sequence_number", "obfuscation", "logprobs":
+			r.Skip()
 		default:
+			d.twice = d.twice || wirekit.Folds(eventMembers, key)
 			r.Skip()
 		}
 	}
 	if e.typ == nil {
 		e.typ = ev.Name
+	} else if !bytes.Equal(e.typ, ev.Name) && isType(ev.Name) {
+		d.twice = true // some clients go by the one, some by the other
 	}
 	return r.End()
+}
+
+// isType reports whether the name of an event is a type of this API, and no name
+// that a proxy gives to all of them.
+func isType(name []byte) bool {
+	return bytes.HasPrefix(name, []byte("response.")) || string(name) == "error"
 }
 
 // handle turns one event of the catalogue into canonical events. What only a
@@ -255,6 +328,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 // only the terminal events end the stream (quirks J20, C40).
 func (d *streamDecoder) handle(data []byte) error {
 	e := &d.ev
+	d.at = valuePlace{start: -1}
 	switch string(e.typ) {
 	case "response.created", "response.queued", "response.in_progress":
 		return d.begin(e.response)
@@ -339,11 +413,11 @@ func (d *streamDecoder) begin(raw []byte) error {
 			}
 		}
 		if r.Err() != nil {
-			return wirekit.DecodeError(name, "stream", placed(r.Err(), "/response", -1))
+			return placed(r.Err(), "/response", d.ev.responseAt)
 		}
 	}
 	d.began = true
-	return d.emit(start)
+	return d.hold(start)
 }
 
 // terminal ends the response: it delivers what only the terminal event holds,
@@ -359,46 +433,45 @@ func (d *streamDecoder) terminal(word string) error {
 		r := jsonwire.NewReader(raw)
 		end = d.members(r, &resp)
 		if err := r.End(); err != nil {
-			return wirekit.DecodeError(name, "stream", placed(err, "/response", -1))
+			return placed(err, "/response", d.ev.responseAt)
 		}
 	}
+	said := end.status
 	if end.status == "" || (word != "completed" && end.status == "completed") {
 		end.status = word // the event names its own kind
 	}
 	for i, item := range end.output {
+		d.at = valuePlace{"/response/output/" + strconv.Itoa(i), d.ev.responseAt + end.offsets[i]}
 		if err := d.finalItem(item, i); err != nil {
 			return err
 		}
 	}
+	d.at = valuePlace{start: -1}
 	for _, it := range d.items {
 		if err := d.settle(it); err != nil {
 			return err
 		}
 	}
 	calls := d.calls()
+	d.unsure(word, said, end.twice, calls)
 	stop := settleStop(end.status, end.reason, resp.Error != nil, end.details, calls)
 	end.compacted(&stop)
+	d.forbidden(word, calls)
 	d.release()
-	if err := d.parts.Err(); err != nil {
-		return err
-	}
 	d.ended = true
 	if word == "failed" {
 		if resp.Error == nil {
 			resp.Error = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response failed; the server did not say why"}
 		}
-		return d.emit(&dragoman.StreamError{Err: resp.Error})
+		return d.hold(&dragoman.StreamError{Err: resp.Error, Usage: resp.Usage})
 	}
-	usage := resp.Usage
-	return d.emit(&dragoman.ResponseEnd{Stop: stop, Usage: usage, Response: resp})
+	return d.hold(&dragoman.ResponseEnd{Stop: stop, Usage: resp.Usage, Response: resp})
 }
 
 // fail ends the stream with an error: what is open is ended with what had
 // arrived, and no call of it may run (quirks C13, C39).
-func (d *streamDecoder) fail(err *dragoman.APIError) error {
-	if e := d.begin(nil); e != nil {
-		return e
-	}
+func (d *streamDecoder) fail(err *dragoman.APIError, usage dragoman.Usage) {
+	_ = d.begin(nil) // which has nothing to read
 	for _, it := range d.items {
 		open := it.final == nil
 		if d.settle(it) != nil {
@@ -414,11 +487,8 @@ func (d *streamDecoder) fail(err *dragoman.APIError) error {
 	}
 	d.calls()
 	d.release()
-	if e := d.parts.Err(); e != nil {
-		return e
-	}
 	d.ended = true
-	return d.emit(&dragoman.StreamError{Err: err})
+	_ = d.hold(&dragoman.StreamError{Err: err, Usage: usage})
 }
 
 // calls settles the ids of all calls in the order of the output and returns

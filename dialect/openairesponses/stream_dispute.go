@@ -57,8 +57,8 @@ func payloadText(raw []byte) string {
 	}
 }
 
-// dispute compares the end of a call with what was told of it before.
-func (d *streamDecoder) dispute(it *streamItem, raw []byte) {
+// disputeEnd compares the end of a call with what was told of it before.
+func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	end := readWireCall(raw)
 	it.ended = raw
 	if it.added != nil && !bytes.Equal(it.added, raw) {
@@ -92,10 +92,31 @@ func nothing(payload string, lowered bool) bool {
 	}
 }
 
-// disputeFinal compares a call of the terminal output with the one that its
-// own end gave.
+// disputeAdded compares a call that is added again with what it was added as.
+func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
+	if it.kind != callItem || bytes.Equal(it.added, raw) {
+		return
+	}
+	if readWireCall(it.added) != readWireCall(raw) {
+		d.dispute(it)
+	}
+}
+
+// disputeLate compares a payload that is told after the end of its call with
+// that end.
+func (d *streamDecoder) disputeLate(it *streamItem) {
+	late := payloadText(d.ev.value)
+	if it.call == nil || it.ended == nil || strings.TrimSpace(late) == "" {
+		return
+	}
+	if !sameJSON(readWireCall(it.ended).payload, late) {
+		d.dispute(it)
+	}
+}
+
+// disputeFinal compares a call that ended with what a later event says it is.
 func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
-	if it.call == nil || it.ended == nil || it.call.Problem != nil {
+	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) {
 		return
 	}
 	end, final := readWireCall(it.ended), readWireCall(raw)
@@ -103,8 +124,7 @@ func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	if same && (nothing(final.payload, it.lowered) || nothing(end.payload, it.lowered) || sameJSON(end.payload, final.payload)) {
 		return
 	}
-	it.disputed = true
-	it.call.Problem = disagree()
+	d.dispute(it)
 }
 
 // extends reports whether a payload begins with the fragments that were

@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -45,7 +46,9 @@ type streamEncoder struct {
 	ours     bool // the terminal event was written, not passed on
 	rebuild  bool // no chunk is passed on any more
 
-	items   []*streamedItem // by output index
+	items   []*streamedItem // in order of their start
+	next    int             // the first output index that is free
+	passed  bool            // a chunk was passed on: items keep the indexes it gave them
 	parts   map[int]*outputPart
 	headers map[int]*dragoman.Message
 	message *streamedItem // the message item that takes further content
@@ -62,6 +65,8 @@ type streamedItem struct {
 	done    bool
 	// spliced says that a call ended as another one than it was shown as.
 	spliced bool
+	// lost says that chunks added the item at an index that is not known.
+	lost bool
 }
 
 // outputPart is a part being written.
@@ -112,6 +117,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if ev.Err == nil || ev.Err.Native == nil || ev.Err.Native.Format != dragoman.Format(name) || !e.lastSays() {
 			e.interrupt() // not from the wire: no chunk stands for it
 		}
+		e.resp.Usage = e.resp.Usage.Merge(ev.Usage)
 		e.fail(ev.Err)
 	}
 	return e.dst, nil
@@ -143,7 +149,7 @@ func (e *streamEncoder) chunk(c *dragoman.Chunk) {
 	if e.ours && e.finished {
 		return // what follows a terminal event of our own has no place
 	}
-	e.quiet = true
+	e.quiet, e.passed = true, true
 	e.last = append(e.last[:0], c.Raw...)
 	e.dst = append(e.dst, withModel(c.Raw, e.o.Model)...)
 }
@@ -174,6 +180,9 @@ func (e *streamEncoder) speak() {
 		return
 	}
 	e.quiet = false
+	for _, it := range e.items {
+		it.spliced = it.spliced || it.lost && it.kind == callItem // nobody knows which call it would meet
+	}
 	var p sse.Parser
 	number := func(ev sse.Event) error {
 		if ev.HasData {
@@ -397,7 +406,8 @@ func (e *streamEncoder) leaveMessage() {
 // add writes the skeleton of an item and gives it its place.
 func (e *streamEncoder) add(it *streamedItem) {
 	const typ = "response.output_item.added"
-	it.index = len(e.items)
+	it.index, it.lost = e.indexOf(it)
+	e.next = max(e.next, it.index+1)
 	e.items = append(e.items, it)
 	w := e.event(typ)
 	if w == nil {
@@ -444,6 +454,20 @@ func (e *streamEncoder) add(it *streamedItem) {
 	e.send(typ)
 }
 
+// indexOf is the output index of an item. Where chunks were passed on, it is the
+// one that they gave it, which is its position in the output; lost says that they
+// gave it another.
+func (e *streamEncoder) indexOf(it *streamedItem) (index int, lost bool) {
+	if !e.passed {
+		return e.next, false
+	}
+	taken := func(other *streamedItem) bool { return other.index == it.message }
+	if it.message < 0 || it.message >= maxPlace || slices.ContainsFunc(e.items, taken) {
+		return e.next, e.quiet
+	}
+	return it.message, false
+}
+
 // finish writes the final form of an item.
 func (e *streamEncoder) finish(it *streamedItem) {
 	const typ = "response.output_item.done"
@@ -470,7 +494,7 @@ func (e *streamEncoder) responseEnd(ev *dragoman.ResponseEnd) {
 	if !e.began {
 		e.begin(ev.Response)
 	}
-	if it := e.message; it != nil && cut(ev.Stop) && it.index == len(e.items)-1 {
+	if it := e.message; it != nil && cut(ev.Stop) && it.index == e.next-1 {
 		it.status = "incomplete"
 	}
 	e.endAll()
@@ -553,6 +577,7 @@ func (e *streamEncoder) terminal(typ string) {
 	if w == nil {
 		return
 	}
+	slices.SortFunc(e.items, func(a, b *streamedItem) int { return a.index - b.index })
 	items := make([]*outputItem, len(e.items))
 	for i, it := range e.items {
 		e.close(&it.outputItem)

@@ -11,10 +11,11 @@ func (d *streamDecoder) done() error {
 	if len(d.ev.item) == 0 {
 		return nil
 	}
-	raw := clone(d.ev.item)
-	h := d.head(raw)
+	d.at = valuePlace{"/item", d.ev.itemAt}
+	raw, h := d.clear(clone(d.ev.item))
 	it := d.find()
 	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
+		d.disputeFinal(it, raw)
 		return nil // said twice
 	}
 	if it == nil || it.final != nil || it.typ != h.typ && it.kind != h.kind() {
@@ -23,13 +24,14 @@ func (d *streamDecoder) done() error {
 			return err
 		}
 	}
+	it.disputed = it.disputed || h.twice
 	return d.finish(it, raw)
 }
 
 // finalItem takes an item of the terminal event's output, which is news only
 // where no done event told it (quirk C24).
 func (d *streamDecoder) finalItem(raw []byte, i int) error {
-	h := d.head(raw)
+	raw, h := d.clear(raw)
 	it := d.match(&h, i)
 	if it == nil {
 		d.ev.hasIndex = false
@@ -42,10 +44,11 @@ func (d *streamDecoder) finalItem(raw []byte, i int) error {
 		}
 	}
 	it.matched = true
+	if h.twice {
+		d.dispute(it)
+	}
 	if it.final != nil {
-		if it.kind == callItem {
-			d.disputeFinal(it, raw)
-		}
+		d.disputeFinal(it, raw)
 		return nil
 	}
 	return d.finish(it, raw)
@@ -107,12 +110,13 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 		}
 		it.call = c
 		it.lowered = it.lowered || d.isLowered(it, c)
-		d.dispute(it, raw)
+		d.disputeEnd(it, raw)
 		if c.Arguments == "" {
 			d.keepPayload(it)
 		}
-		if it.disputed && c.Problem == nil {
-			c.Problem = disagree()
+		if it.disputed || ambiguous([]*dragoman.ToolCall{c}) {
+			d.dispute(it)
+			m.Native = nil
 		}
 		if it.part == nil {
 			it.doubtful = d.taken(it)

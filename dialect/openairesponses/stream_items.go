@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -61,6 +61,7 @@ func (it *streamItem) finalHeader() *dragoman.Message {
 func (d *streamDecoder) find() *streamItem {
 	if d.ev.hasIndex {
 		if it := d.byIndex[d.ev.index]; it != nil {
+			d.crossed(it)
 			return it
 		}
 	}
@@ -71,6 +72,9 @@ func (d *streamDecoder) find() *streamItem {
 			if !it.indexed && it.final == nil && (id != "" && it.id == id || int64(it.place) == d.ev.index) {
 				it.indexed = true
 				d.byIndex[d.ev.index] = it
+				if int64(it.place) != d.ev.index {
+					d.dispute(it)
+				}
 				return it
 			}
 		}
@@ -119,7 +123,7 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 		return nil, err
 	}
 	if len(d.items) >= stream.MaxParts {
-		return nil, wirekit.DecodeError(name, "stream", fmt.Errorf("%w: more than %d output items", dragoman.ErrTooLarge, stream.MaxParts))
+		return nil, fmt.Errorf("%w: more than %d output items", dragoman.ErrTooLarge, stream.MaxParts)
 	}
 	it := &streamItem{kind: h.kind(), typ: h.typ, id: h.id, callID: h.callID, added: raw, place: maxPlace + len(d.items)}
 	if it.kind == resultItem { // results are not a model's; one in an output is kept as it is
@@ -152,15 +156,17 @@ func (d *streamDecoder) added() error {
 	if len(d.ev.item) == 0 {
 		return nil
 	}
-	raw := clone(d.ev.item)
-	h := d.head(raw)
+	d.at = valuePlace{"/item", d.ev.itemAt}
+	raw, h := d.clear(clone(d.ev.item))
 	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
+		d.disputeAdded(it, raw)
 		return nil // said twice
 	}
 	it, err := d.newItem(&h, raw)
 	if err != nil {
 		return err
 	}
+	it.disputed = h.twice
 	return d.start(it)
 }
 
@@ -202,8 +208,16 @@ func (d *streamDecoder) start(it *streamItem) error {
 	return nil
 }
 
+// misread places what is wrong with the item at hand.
 func (d *streamDecoder) misread(err error) error {
-	return wirekit.DecodeError(name, "stream", placed(err, "/item", -1))
+	if d.at.start < 0 { // it was put together from several events
+		var at *jsonwire.Error
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return err
+	}
+	return placed(err, d.at.pointer, d.at.start)
 }
 
 // skeleton reads the call of an added item; its arguments come later. Reading
@@ -287,7 +301,7 @@ func (d *streamDecoder) contentPart(kind dragoman.Part) (*contentPart, error) {
 		}
 	}
 	if d.parts.Count() >= stream.MaxParts {
-		return nil, wirekit.DecodeError(name, "stream", fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts))
+		return nil, fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
 	}
 	if it.header == nil {
 		if err := d.start(it); err != nil {
@@ -354,8 +368,14 @@ func (d *streamDecoder) partDone() error {
 // callDelta takes a fragment of a call's payload.
 func (d *streamDecoder) callDelta(typ, text string) error {
 	it, err := d.open(typ)
-	if err != nil || it == nil || it.final != nil {
+	if err != nil || it == nil {
 		return err
+	}
+	if it.final != nil {
+		if text != "" {
+			d.dispute(it) // more of a call that is done
+		}
+		return nil
 	}
 	if it.header == nil {
 		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
@@ -370,8 +390,12 @@ func (d *streamDecoder) callDelta(typ, text string) error {
 
 func (d *streamDecoder) callRest(typ string) error {
 	it, err := d.open(typ)
-	if err != nil || it == nil || it.final != nil {
+	if err != nil || it == nil {
 		return err
+	}
+	if it.final != nil {
+		d.disputeLate(it)
+		return nil
 	}
 	have := it.held
 	if it.part != nil && !it.lowered {
@@ -381,7 +405,7 @@ func (d *streamDecoder) callRest(typ string) error {
 		return d.callDelta(typ, text)
 	}
 	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && !extends(string(have), whole) {
-		it.disputed = true
+		d.dispute(it)
 	}
 	return nil
 }

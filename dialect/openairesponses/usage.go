@@ -4,14 +4,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
-
-func count(r *jsonwire.Reader) dragoman.Count {
-	if r.Null() {
-		return dragoman.Count{}
-	}
-	return dragoman.Counted(r.Int())
-}
 
 // readUsage reads usage. Input and output are totals on this wire too; a total
 // that says something else is kept.
@@ -21,18 +15,18 @@ func readUsage(r *jsonwire.Reader) dragoman.Usage {
 	for key := range r.Object() {
 		switch string(key) {
 		case "input_tokens":
-			u.Input = count(r)
+			u.Input = wirekit.Count(r)
 		case "output_tokens":
-			u.Output = count(r)
+			u.Output = wirekit.Count(r)
 		case "total_tokens":
-			total = count(r)
+			total = wirekit.Count(r)
 		case "input_tokens_details":
 			for key := range r.Object() {
 				switch string(key) {
 				case "cached_tokens":
-					u.CacheRead = count(r)
+					u.CacheRead = wirekit.Count(r)
 				case "cache_write_tokens":
-					u.CacheWrite = count(r)
+					u.CacheWrite = wirekit.Count(r)
 				default:
 					extra.Add(&u.Extra, name, "/input_tokens_details", key, r.Raw())
 				}
@@ -40,7 +34,7 @@ func readUsage(r *jsonwire.Reader) dragoman.Usage {
 		case "output_tokens_details":
 			for key := range r.Object() {
 				if string(key) == "reasoning_tokens" {
-					u.Reasoning = count(r)
+					u.Reasoning = wirekit.Count(r)
 				} else {
 					extra.Add(&u.Extra, name, "/output_tokens_details", key, r.Raw())
 				}

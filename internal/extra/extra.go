@@ -128,13 +128,27 @@ func settled(fields []dragoman.Field) []dragoman.Field {
 // Write writes the members kept directly below prefix into the object that w
 // is writing, if they are of dialect d.
 func Write(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string) {
+	WriteBut(w, e, d, prefix, nil)
+}
+
+// WriteBut is Write without the members that skip is true of: those that are
+// written elsewhere, or must not be. A nil skip is true of none.
+func WriteBut(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, prefix string, skip func(dragoman.Field) bool) {
 	for _, f := range settled(e.For(d)) {
 		rest, ok := strings.CutPrefix(f.Path, prefix+"/")
-		if ok && !strings.Contains(rest, "/") {
+		if ok && !strings.Contains(rest, "/") && (skip == nil || !skip(f)) {
 			w.QuotedKey(unescape(rest))
 			w.Raw(f.Value)
 		}
 	}
+}
+
+// End ends the object that w is writing: the members kept for dialect d come
+// last, those kept for another are reported as lost at the object's place.
+func End(w *jsonwire.Writer, e *dragoman.Extra, d dragoman.Dialect, at Path, rep *dragoman.Report) {
+	Write(w, e, d, "")
+	w.EndObject()
+	Report(rep, e, d, at)
 }
 
 // Has reports whether a member is kept directly below prefix for dialect d.
@@ -190,6 +204,8 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		s := severity
 		switch f.Path {
 		case "/id", "/status": // the wire's own bookkeeping of an item
+			s = dragoman.Info
+		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // how long a server took
 			s = dragoman.Info
 		}
 		rep.Addf(dragoman.Dropped, s, at.String()+f.Path, "%s has no such member", d)

@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"slices"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"pgregory.net/rapid"
 )
@@ -269,7 +271,11 @@ func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 			}
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "metadata") {
-			r.Metadata = append(r.Metadata, dragoman.KeyValue{Key: o.words().Draw(t, "key"), Value: text(t, o, "value")})
+			kv := dragoman.KeyValue{Key: o.words().Draw(t, "key"), Value: text(t, o, "value")}
+			if o.Tidy && slices.ContainsFunc(r.Metadata, func(other dragoman.KeyValue) bool { return other.Key == kv.Key }) {
+				continue
+			}
+			r.Metadata = append(r.Metadata, kv)
 		}
 		if o.native(t) {
 			r.PreviousResponseID = "resp_0"

@@ -28,7 +28,8 @@ import (
 type Options struct {
 	// Tidy leaves out what no careful author writes: arguments that are no
 	// sound JSON object, calls with problems, odd names and ids, ids that
-	// return in a later turn, lists that are empty but not nil.
+	// return in a later turn, metadata with a key twice, lists that are empty
+	// but not nil.
 	Tidy bool
 	// Plain leaves out native state: opaque parts, extras, sidecars,
 	// envelopes, signatures, details, hosted tools and calls, origins.

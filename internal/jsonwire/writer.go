@@ -164,6 +164,16 @@ func (w *Writer) StringFieldIf(name, v string) {
 	}
 }
 
+// StringFieldOrNull writes a member, with null for an empty value.
+func (w *Writer) StringFieldOrNull(name, v string) {
+	w.Key(name)
+	if v == "" {
+		w.Null()
+	} else {
+		w.String(v)
+	}
+}
+
 // Edit replaces one span of a document.
 type Edit struct {
 	Start, End int64

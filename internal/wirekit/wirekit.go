@@ -1,5 +1,6 @@
-// Package wirekit holds what every dialect does alike: wrapping errors with
-// their place, replaying sidecars, classifying failures, making ids.
+// Package wirekit holds what every dialect does alike: opening and encoding
+// bodies, wrapping errors with their place, replaying sidecars, reading and
+// classifying failures, settling why a response ended, making ids.
 package wirekit
 
 import (
@@ -8,11 +9,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -32,14 +30,6 @@ func DecodeError(d dragoman.Dialect, what string, err error) error {
 		e.Pointer, e.Offset, e.Err = at.Pointer, at.Offset, at.Err
 	}
 	return e
-}
-
-// CheckSize refuses a body beyond the bound.
-func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOptions) error {
-	if len(body) <= o.Limit() {
-		return nil
-	}
-	return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
 }
 
 // EncodeRegistry returns the registry to encode a request with, or an answer
@@ -202,31 +192,6 @@ func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits drago
 	return origin.Matches(target.Origin(), limits.Replay.Reasoning)
 }
 
-// OutputName is the name of an output schema as OpenAI's wires demand it:
-// present, and of few characters (quirk F5).
-func OutputName(n string, rep *dragoman.Report) string {
-	const fallback = "response"
-	if n == "" {
-		rep.Addf(dragoman.Synthesised, dragoman.Info, "/output/name", "the wire demands a name; %q written", fallback)
-		return fallback
-	}
-	rule := dragoman.NameRule{Rest: "a-zA-Z0-9_-", Max: 64}
-	if interop.Legal(n, rule) {
-		return n
-	}
-	b := []byte(n)
-	if len(b) > rule.Max {
-		b = b[:rule.Max]
-	}
-	for i := range b {
-		if !interop.Legal(string(b[i:i+1]), rule) {
-			b[i] = '_'
-		}
-	}
-	rep.Addf(dragoman.Renamed, dragoman.Info, "/output/name", "schema name %q written as %q", n, b)
-	return string(b)
-}
-
 // WithCache returns the parts of a message with its cache hint on the last part
 // that can carry one, for wires that mark parts and not messages. ok is false
 // when no part can.
@@ -297,99 +262,6 @@ func SyntheticID(prefix, seed string, place ...int) string {
 		h.Write([]byte(strconv.Itoa(n)))
 	}
 	return prefix + hex.EncodeToString(h.Sum(nil)[:12])
-}
-
-// ClassOfStatus classifies an HTTP status when the body says no more.
-func ClassOfStatus(status int) dragoman.ErrorClass {
-	switch status {
-	case 400, 422:
-		return dragoman.ErrorBadRequest
-	case 401:
-		return dragoman.ErrorAuth
-	case 402:
-		return dragoman.ErrorQuota
-	case 403:
-		return dragoman.ErrorPermission
-	case 404:
-		return dragoman.ErrorNotFound
-	case 408, 504:
-		return dragoman.ErrorTimeout
-	case 409:
-		return dragoman.ErrorConflict
-	case 413:
-		return dragoman.ErrorTooLarge
-	case 429:
-		return dragoman.ErrorRateLimit
-	case 503, 529:
-		return dragoman.ErrorOverloaded
-	}
-	switch {
-	case status >= 500:
-		return dragoman.ErrorServer
-	case status >= 400:
-		return dragoman.ErrorBadRequest
-	default:
-		return dragoman.ErrorUnknown
-	}
-}
-
-// StatusOfClass is the HTTP status a server answers with for a class.
-func StatusOfClass(c dragoman.ErrorClass) int {
-	switch c {
-	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
-		return 400
-	case dragoman.ErrorAuth:
-		return 401
-	case dragoman.ErrorPermission:
-		return 403
-	case dragoman.ErrorNotFound:
-		return 404
-	case dragoman.ErrorConflict:
-		return 409
-	case dragoman.ErrorTooLarge:
-		return 413
-	case dragoman.ErrorRateLimit, dragoman.ErrorQuota:
-		return 429
-	case dragoman.ErrorOverloaded:
-		return 503
-	case dragoman.ErrorTimeout:
-		return 504
-	default:
-		return 500
-	}
-}
-
-// RetryAfter reads the wait a server asks for: retry-after-ms, then
-// retry-after in seconds. A date is left to who has a clock.
-func RetryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
-		return wait(ms / 1000)
-	}
-	if s, err := strconv.ParseFloat(h.Get("retry-after"), 64); err == nil && s > 0 {
-		return wait(s)
-	}
-	return 0
-}
-
-// wait is a number of seconds, of which no server means more than a year.
-func wait(seconds float64) time.Duration {
-	const year = 365 * 24 * time.Hour
-	if seconds >= year.Seconds() {
-		return year
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
-// PlainMessage is what to say of an error body that is no JSON of ours.
-func PlainMessage(status int, body []byte) string {
-	s := strings.TrimSpace(string(body))
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	if s == "" {
-		s = http.StatusText(status)
-	}
-	return s
 }
 
 // RequestSize is about how many bytes a request takes on a wire, so that a

@@ -1,0 +1,100 @@
+package dialect_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// hostileLists are the places of a body where a list of tiny elements becomes
+// a list of large canonical values.
+var hostileLists = map[dragoman.Dialect][]string{
+	dragoman.OpenAIChat: {
+		`{"model":"m","messages":[%s]}`,
+		`{"model":"m","tools":[%s]}`,
+		`{"model":"m","messages":[{"role":"user","content":[%s]}]}`,
+		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
+	},
+	dragoman.Ollama: {
+		`{"model":"m","messages":[%s]}`,
+		`{"model":"m","tools":[%s]}`,
+		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
+	},
+	dragoman.OpenAIResponses: {
+		`{"model":"m","input":[%s]}`,
+		`{"model":"m","tools":[%s]}`,
+		`{"model":"m","input":[{"type":"message","role":"user","content":[%s]}]}`,
+	},
+	dragoman.Anthropic: {
+		`{"model":"m","max_tokens":1,"messages":[%s]}`,
+		`{"model":"m","max_tokens":1,"tools":[%s]}`,
+		`{"model":"m","max_tokens":1,"system":[%s]}`,
+		`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[%s]}]}`,
+	},
+}
+
+func listOf(format, element string, n int) []byte {
+	return fmt.Appendf(nil, format, strings.Repeat(element+",", n-1)+element)
+}
+
+func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
+	for _, c := range codecs {
+		for _, format := range hostileLists[c.Dialect()] {
+			body := listOf(format, "{}", dialect.MaxValues+1)
+			for what, decode := range map[string]func() error{
+				"request":  func() error { _, _, err := c.DecodeRequest(body, dialect.DecodeOptions{}); return err },
+				"response": func() error { _, _, err := c.DecodeResponse(body, dialect.DecodeOptions{}); return err },
+			} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				err := decode()
+				runtime.ReadMemStats(&after)
+				if !errors.Is(err, dragoman.ErrTooLarge) || !strings.Contains(err.Error(), "values") {
+					t.Errorf("%s, %s %s: %v", c.Dialect(), what, format, err)
+				}
+				if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+					t.Errorf("%s, %s %s: refusing took %d bytes", c.Dialect(), what, format, took)
+				}
+			}
+		}
+	}
+}
+
+// Commas within strings are no values.
+func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
+	text := `{"type":"text","text":"\"` + strings.Repeat(",", dialect.MaxValues+1) + `\\"}`
+	for _, c := range codecs {
+		for _, format := range hostileLists[c.Dialect()] {
+			if _, _, err := c.DecodeRequest(listOf(format, text, 1), dialect.DecodeOptions{}); err != nil {
+				t.Errorf("%s, %s: %.200v", c.Dialect(), format, err)
+			}
+		}
+	}
+}
+
+// What the bound lets through stays in proportion to it.
+func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
+	const n = 20_000
+	for _, c := range codecs {
+		for _, format := range hostileLists[c.Dialect()] {
+			for _, element := range []string{`null`, `1`, `""`, `[]`, `{}`, `{"role":"user"}`, `{"type":"x"}`, `{"type":"function_call"}`} {
+				body := listOf(format, element, n)
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				req, _, err := c.DecodeRequest(body, dialect.DecodeOptions{})
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				if held := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / n; err == nil && held > 1024 {
+					t.Errorf("%s, %s of %s: %d bytes for each", c.Dialect(), format, element, held)
+				}
+				runtime.KeepAlive(req)
+			}
+		}
+	}
+}

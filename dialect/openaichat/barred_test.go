@@ -1,0 +1,97 @@
+package openaichat_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// barring are problems of calls that look sound, and the word that has to end an
+// answer with one.
+var barring = map[dragoman.ProblemCode]string{dragoman.ProblemStopped: "content_filter", dragoman.ProblemTruncated: "length"}
+
+func TestACallThatMustNotRunIsNotWrittenUnderAWordThatRunsIt(t *testing.T) {
+	for code, want := range barring {
+		for _, reason := range []dragoman.StopReason{dragoman.StopToolCalls, dragoman.StopEnd, dragoman.StopNone, dragoman.StopPause} {
+			for _, origin := range []*dragoman.Origin{nil, {Dialect: dragoman.OpenAIChat}, {Dialect: dragoman.Anthropic}} {
+				bad := &dragoman.ToolCall{ID: "a", Name: "rm", Arguments: "{}", Problem: &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}}
+				out := []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "b", Name: "ls", Arguments: "{}"}, bad}}}
+				stop := dragoman.Stop{Reason: reason, Native: "tool_calls"}
+				resp := &dragoman.Response{ID: "r", Model: "m", Origin: origin, Output: out, Stop: stop, Alternatives: []dragoman.Candidate{{Index: 1, Output: out, Stop: stop}}}
+				body, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
+				if n := strings.Count(body, `"finish_reason":"`+want+`"`); n != 2 {
+					t.Errorf("%s after %s: %s", code, reason, body)
+				}
+				if code == dragoman.ProblemStopped && !strings.Contains(rep.String(), "written as") {
+					t.Errorf("not reported: %s", rep)
+				}
+				again, _ := decodeResponse(t, body)
+				mustNotRun(t, again)
+
+				streamed, _ := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{
+					&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Origin: origin}},
+					&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "a", Name: "rm"}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+					&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: "{}"}, &dragoman.PartEnd{Part: bad},
+					&dragoman.ResponseEnd{Stop: stop},
+				})
+				if !strings.Contains(streamed, `"finish_reason":"`+want+`"`) || strings.Contains(streamed, `"finish_reason":"tool_calls"`) {
+					t.Errorf("%s after %s: %s", code, reason, streamed)
+				}
+			}
+		}
+	}
+}
+
+func TestACallThatIsMarkedAfterItWasDecodedIsNotReplayed(t *testing.T) {
+	for code, want := range barring {
+		for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
+			resp, _ := message(t, `{"role":"assistant","tool_calls":[`+aCall+`]}`, word)
+			resp.ToolCalls()[0].Problem = &dragoman.CallProblem{Code: code, Message: "a policy said no", Offset: -1}
+			body, _ := encodeResponse(t, resp, dialect.EncodeOptions{})
+			if !strings.Contains(body, `"finish_reason":"`+want+`"`) {
+				t.Errorf("%s under %s: %s", code, word, body)
+			}
+		}
+	}
+}
+
+// What a client cannot run, or sees to be wrong, needs no other word: it answers
+// the call with an error, and the model makes it again (quirk B9).
+func TestQuirkB9_ACallThatShowsItsProblemKeepsItsWord(t *testing.T) {
+	for _, args := range []string{`{`, `[1]`, `{\"a\":1,\"a\":2}`} {
+		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"`+args+`"}}]}`, `"tool_calls"`)
+		mustNotRun(t, resp)
+		if body, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true}); !strings.Contains(body, `"finish_reason":"tool_calls"`) {
+			t.Errorf("%s", body)
+		}
+	}
+}
+
+func TestAStreamThatWasCollectedKeepsWhatForbidsRunning(t *testing.T) {
+	for name, body := range map[string]string{
+		"renamed": stream(`"tool_calls"`, toolDeltas(
+			`{"index":0,"id":"a","function":{"name":"rm","arguments":"{"}}`, `{"index":0,"function":{"name":"ls","arguments":"}"}}`)...),
+		"broken off": sse(deltas(toolDeltas(aCall)...)...),
+		"failed":     sse(append(deltas(toolDeltas(aCall)...), `{"error":{"message":"boom"}}`)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decodeStream(t, dialect.DecodeOptions{}, body)
+			mustNotRun(t, d.resp)
+			out, _ := encodeResponse(t, d.resp, dialect.EncodeOptions{})
+			hasNot(t, out, `"finish_reason":"tool_calls"`)
+			hasNot(t, out, `"finish_reason":"stop"`)
+			again, _ := decodeResponse(t, out)
+			mustNotRun(t, again)
+		})
+	}
+}
+
+func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
+	body := sse(append(deltas(`{"content":"hi"}`), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`, `{"error":{"message":"boom"}}`)...)
+	d := decodeStream(t, dialect.DecodeOptions{}, body)
+	if d.resp.Usage.Input.N != 7 || d.resp.Usage.Output.N != 3 || d.resp.Stop.Reason != dragoman.StopError || d.resp.Error == nil || d.resp.Text() != "hi" {
+		t.Errorf("%+v", d.resp)
+	}
+}

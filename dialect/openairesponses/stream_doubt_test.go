@@ -1,0 +1,480 @@
+package openairesponses
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"pgregory.net/rapid"
+)
+
+// client reads a stream as a plain program does that knows nothing of ours: it
+// takes the last of two members, ignores the case of their names, keeps items by
+// their index or by their id, and runs the calls it has when the response is
+// completed.
+type client struct {
+	byID  bool // goes by item_id
+	whole bool // goes by the output of the terminal event
+	// tolerant: it goes on behind an event that it cannot read.
+	tolerant bool
+	runs     []string
+}
+
+type clientItem struct {
+	Type      string
+	ID        string
+	CallID    string `json:"call_id"`
+	Name      string
+	Arguments string
+	Input     string
+}
+
+func (c *client) read(t *testing.T, body []byte) []string {
+	t.Helper()
+	items, order := map[string]*clientItem{}, []string{}
+	c.runs = []string{}
+	var p sse.Parser
+	take := func(ev sse.Event) error {
+		if !says(ev) {
+			return nil
+		}
+		var e struct {
+			Type        string
+			OutputIndex int    `json:"output_index"`
+			ItemID      string `json:"item_id"`
+			Delta       string
+			Arguments   string
+			Item        clientItem
+			Response    struct{ Output []clientItem }
+		}
+		if err := json.Unmarshal(ev.Data, &e); err != nil && !c.tolerant {
+			return err
+		}
+		key := strconv.Itoa(e.OutputIndex)
+		if c.byID {
+			key = e.Item.ID + e.ItemID
+		}
+		put := func(it clientItem) {
+			if items[key] == nil {
+				order = append(order, key)
+			}
+			items[key] = &it
+		}
+		switch e.Type {
+		case "response.output_item.added", "response.output_item.done":
+			put(e.Item)
+		case "response.function_call_arguments.delta":
+			if items[key] != nil {
+				items[key].Arguments += e.Delta
+			}
+		case "response.function_call_arguments.done":
+			if items[key] != nil {
+				items[key].Arguments = e.Arguments
+			}
+		case "response.completed":
+			if c.whole {
+				for _, it := range e.Response.Output {
+					c.run(it)
+				}
+				return nil
+			}
+			for _, key := range order {
+				c.run(*items[key])
+			}
+		}
+		return nil
+	}
+	if err := p.Feed(body, take); err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	return c.runs
+}
+
+func (c *client) run(it clientItem) {
+	if it.Arguments == "" {
+		it.Arguments = "{}"
+	}
+	// What is only told has the form that no tool takes.
+	if it.Type == "function_call" && json.Valid([]byte(it.Arguments)) && !strings.HasPrefix(it.Arguments, `{"_raw":`) {
+		c.runs = append(c.runs, fmt.Sprintf("%s %s(%s)", it.CallID, it.Name, it.Arguments))
+	}
+}
+
+func approved(r *dragoman.Response) []string {
+	out := []string{}
+	for _, c := range r.ToolCalls() {
+		if c.Problem == nil {
+			obj, _ := c.Object()
+			out = append(out, fmt.Sprintf("%s %s(%s)", c.ID, c.Name, obj))
+		}
+	}
+	return out
+}
+
+func rewritten(evs []dragoman.Event) bool {
+	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
+		c, ok := ev.(*dragoman.Chunk)
+		return ok && len(c.Raw) == 0
+	})
+}
+
+func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
+	start := added(0, namedCall("ls", ""))
+	delta := argDelta(0, `{"p":1}`)
+	argsDone := func(extra string) string {
+		return `{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","arguments":"{\"p\":1}"` + extra + `}`
+	}
+	end := done(0, namedCall("ls", `{"p":1}`))
+	evil := done(0, namedCall("rm", `{"p":"/"}`))
+	output := func(response string) string { return `{"type":"response.completed","response":{` + response + `}}` }
+	all := `"id":"resp_1","status":"completed","output":[` + namedCall("ls", `{"p":1}`) + `]`
+	item := strings.TrimSuffix(strings.TrimPrefix(end, `{"type":"response.output_item.done","output_index":0,"item":`), "}")
+	with := func(member string) string { return strings.TrimSuffix(item, "}") + "," + member + "}" }
+	for _, tc := range []struct {
+		name string
+		list []string
+		bad  int  // which of them must not be passed on
+		runs bool // the call may still run
+	}{
+		{"nothing is wrong", []string{start, delta, argsDone(""), end, output(all)}, -1, true},
+		{"a delta twice", []string{start, strings.TrimSuffix(delta, "}") + `,"delta":"{\"p\":\"/\"}"}`, end, completed}, 1, false},
+		{"a delta in two cases", []string{start, strings.TrimSuffix(delta, "}") + `,"Delta":"{\"p\":\"/\"}"}`, end, completed}, 1, false},
+		{"an index twice", []string{start, strings.TrimSuffix(delta, "}") + `,"output_index":0}`, end, completed}, 1, false},
+		{"a type twice", []string{start, delta, `{"type":"keepalive",` + end[1:], completed}, 2, false},
+		{"a type in two cases", []string{start, delta, end, `{"type":"keepalive","Type":"response.output_item.done",` + evil[len(`{"type":"response.output_item.done",`):], completed}, 3, true},
+		{"arguments twice", []string{start, delta, argsDone(`,"arguments":"{\"p\":1}"`), end, completed}, 2, false},
+		{"arguments beside an input", []string{start, delta, argsDone(`,"input":"{\"p\":1}"`), end, completed}, 2, false},
+		{"an item twice", []string{start, delta, strings.TrimSuffix(end, "}") + `,"item":` + namedCall("rm", `{}`) + `}`, completed}, 2, false},
+		{"an item in two cases", []string{start, delta, strings.TrimSuffix(end, "}") + `,"Item":` + namedCall("rm", `{}`) + `}`, completed}, 2, false},
+		{"a name twice", []string{start, delta, done(0, with(`"name":"ls"`)), completed}, 2, false},
+		{"a name in two cases", []string{start, delta, done(0, with(`"Name":"rm"`)), completed}, 2, false},
+		{"arguments of an item in two cases", []string{start, delta, done(0, with(`"ARGUMENTS":"{}"`)), completed}, 2, false},
+		{"a name twice as it is added", []string{added(0, `{"name":"rm",`+item[1:]), end, completed}, 0, false},
+		{"a message that is a call to some", []string{
+			start, delta, end,
+			done(1, `{"type":"message","id":"msg_1","role":"assistant","content":[],"Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
+		}, 3, true},
+		{"an item of another kind that is a call to some", []string{
+			start, delta, end,
+			done(1, `{"type":"web_search_call","id":"ws_1","status":"completed","Type":"function_call","call_id":"c2","name":"rm","arguments":"{}"}`), completed,
+		}, 3, true},
+		{"another type in another letter", []string{
+			start, delta, end,
+			done(1, `{"type":"function_call","type":"message","id":"msg_1","role":"assistant","content":[],"call_id":"c2","name":"rm","arguments":"{}"}`), completed,
+		}, 3, true},
+		{"arguments that say something twice", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, 2, false},
+		{"another end", []string{start, delta, evil, completed}, 2, false},
+		{"other arguments at their end", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, 2, false},
+		{"a second end", []string{start, delta, end, evil, completed}, 3, false},
+		{"added again as another", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, 1, false},
+		{"more of a call that is done", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, 2, false},
+		{"other arguments of a call that is done", []string{start, done(0, namedCall("ls", `{"p":2}`)), argsDone(""), completed}, 2, false},
+		{"another one in the output", []string{start, delta, end, output(`"status":"completed","output":[` + namedCall("rm", `{"p":"/"}`) + `]`)}, 3, false},
+		{"a status twice", []string{start, delta, end, output(all + `,"status":"completed"`)}, 3, false},
+		{"a status in two cases", []string{start, delta, end, output(`"status":"incomplete","Status":"completed","output":[]`)}, 3, false},
+		{"an output in two cases", []string{start, delta, end, output(all + `,"Output":[` + namedCall("rm", `{}`) + `]`)}, 3, false},
+		{"an output twice", []string{start, delta, end, output(all + `,"output":[]`)}, 3, false},
+		{"a response twice", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, 3, false},
+		{"an error beside the output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, 3, false},
+		{"completed and incomplete", []string{start, delta, end, output(`"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item + `]`)}, 3, false},
+		{"completed and made up", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, 3, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list := append([]string{created}, tc.list...)
+			body := events(list...)
+			evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := collect(evs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+			if tc.bad < 0 {
+				if !bytes.Equal(out, body) {
+					t.Errorf("written anew:\n%s", out)
+				}
+			} else if !bytes.HasPrefix(out, events(list[:tc.bad+1]...)) || bytes.Contains(out, []byte(list[tc.bad+1])) {
+				t.Errorf("passed on:\n%s", out)
+			}
+			want := approved(resp)
+			if (len(want) > 0) != tc.runs {
+				t.Errorf("may run: %q", want)
+			}
+			for _, c := range []client{{}, {byID: true}, {whole: true}} {
+				if c.whole && tc.bad < 0 {
+					continue
+				}
+				if got := c.read(t, out); !slices.Equal(got, want) {
+					t.Errorf("the client %+v runs %q, approved is %q\n%s", c, got, want, out)
+				}
+			}
+			// The same holds for who is given the events alone.
+			bare, _, _ := decodeStream(body, 13, dialect.DecodeOptions{NoNative: true})
+			again, _ := collect(bare)
+			if got := approved(again); !slices.Equal(got, want) {
+				t.Errorf("without chunks %q may run, with them %q", got, want)
+			}
+			// And for who is given the whole.
+			enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var whole struct {
+				Status string
+				Output []clientItem
+			}
+			if err := json.Unmarshal(enc.Body, &whole); err != nil {
+				t.Fatal(err)
+			}
+			c := client{runs: []string{}}
+			for _, it := range whole.Output {
+				c.run(it)
+			}
+			if whole.Status == "completed" && !slices.Equal(c.runs, want) {
+				t.Errorf("a client of the whole runs %q, approved is %q\n%s", c.runs, want, enc.Body)
+			}
+		})
+	}
+}
+
+func TestTheNameOfAnEventMustNotContradictItsType(t *testing.T) {
+	hidden := "event: response.output_item.done\ndata: {\"type\":\"keepalive\"," + done(0, namedCall("rm", "{}"))[len(`{"type":"response.output_item.done",`):] + "\n\n"
+	body := string(events(created)) + hidden + string(events(completed))
+	evs, _, err := decodeStream([]byte(body), len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte("rm")) {
+		t.Errorf("%s", out)
+	}
+	// A name that a proxy gives to all of them says nothing.
+	body = strings.ReplaceAll(string(events(created, added(0, namedCall("ls", "")), done(0, namedCall("ls", "{}")), completed)), "data:", "event: message\ndata:")
+	if evs, _, _ = decodeStream([]byte(body), len(body), dialect.DecodeOptions{}); rewritten(evs) {
+		t.Error("written anew")
+	}
+}
+
+func TestAnEventWithTheIndexOfOneCallAndTheIDOfAnotherRunsNeither(t *testing.T) {
+	call := func(n int, name, args string) string {
+		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
+	}
+	for _, more := range []int{0, 2 * fewItems} {
+		for _, id := range []string{"fc_1", `fc\u005f1`} {
+			list := []string{created, added(0, call(0, "ls", "")), added(1, call(1, "rm", ""))}
+			for i := range more {
+				list = append(list, done(2+i, fmt.Sprintf(`{"type":"reasoning","id":"rs_%d","summary":[]}`, i)))
+			}
+			cross := `{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"` + id + `","delta":"{}"}`
+			runsNeither(t, append(list, cross, done(0, call(0, "ls", "{}")), done(1, call(1, "rm", "")), completed), cross)
+		}
+	}
+}
+
+// runsNeither checks that no client runs a call of a stream, and that a certain
+// event of it is not passed on.
+func runsNeither(t *testing.T, list []string, cross string) {
+	t.Helper()
+	body := events(list...)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _ := collect(evs)
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+	if got := approved(resp); len(got) > 0 || bytes.Contains(out, []byte(cross)) {
+		t.Errorf("%q may run\n%s", got, out)
+	}
+	for _, c := range []client{{}, {byID: true}} {
+		if got := c.read(t, out); len(got) > 0 {
+			t.Errorf("the client runs %q", got)
+		}
+	}
+}
+
+func TestNothingCompletesAStreamBehindAnError(t *testing.T) {
+	body := events(created, added(0, namedCall("rm", "")), done(0, namedCall("rm", "{}")), `{"type":"error","code":"server_error","message":"m"}`, completed)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+	if bytes.Contains(out, []byte(`"response.completed"`)) || !bytes.Contains(out, []byte(`"response.failed"`)) {
+		t.Errorf("%s", out)
+	}
+}
+
+// Events after the last native chunk must reach the calls that native chunks
+// began, whatever indexes those have.
+func TestAfterABlankedChunkAClientGetsTheCallsThatWereApproved(t *testing.T) {
+	call := func(n int, name, args string) string {
+		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
+	}
+	delta := func(n int, text string) string {
+		return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":"fc_%d","delta":%q}`, n, n, text)
+	}
+	for name, list := range map[string][]string{
+		"behind an empty message": {added(0, `{"type":"message","id":"m","role":"assistant","content":[]}`), added(1, call(1, "ls", "")), delta(1, "{"), delta(1, "}"), done(1, call(1, "ls", "{}"))},
+		"backwards": {
+			added(1, call(1, "ls", "")), added(0, call(0, "rm", "")), delta(1, `{"p"`), delta(0, `{"q"`), delta(1, `:1}`), delta(0, `:2}`),
+			done(1, call(1, "ls", `{"p":1}`)), done(0, call(0, "rm", `{"q":2}`)),
+		},
+		"with gaps": {added(3, call(3, "ls", "")), delta(3, "{"), delta(3, "}"), added(7, call(7, "rm", "")), done(3, call(3, "ls", "{}")), delta(7, "{}"), done(7, call(7, "rm", "{}"))},
+		"no index":  {strings.Replace(added(0, call(0, "ls", "")), `"output_index":0,`, "", 1), strings.Replace(delta(0, "{}"), `"output_index":0,`, "", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := events(append(append([]string{created}, list...), completed)...)
+			evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+			if err != nil || rewritten(evs) {
+				t.Fatal(err)
+			}
+			resp, _ := collect(evs)
+			inOrder := approved(resp)
+			want := slices.Sorted(slices.Values(inOrder))
+			for at, ev := range evs {
+				if ev.Type() != dragoman.EventChunk {
+					continue
+				}
+				changed := slices.Clone(evs)
+				changed[at] = &dragoman.Chunk{}
+				out, _ := encodeStream(t, changed, dialect.EncodeOptions{})
+				for _, c := range []client{{}, {byID: true}} {
+					got := c.read(t, out)
+					slices.Sort(got)
+					if !slices.Equal(got, want) {
+						t.Errorf("blanked at %d, the client %+v runs %q, approved is %q\n%s", at, c, got, want, out)
+					}
+				}
+				if at == 0 {
+					continue // no chunk gave an index
+				}
+				last := client{whole: true}
+				if got := last.read(t, out); !slices.Equal(got, inOrder) {
+					t.Errorf("blanked at %d, the output is %q, want %q", at, got, inOrder)
+				}
+			}
+		})
+	}
+}
+
+func TestACallWhoseIndexIsAnothersIsNotGoneOnWith(t *testing.T) {
+	call := func(n int, args string) string {
+		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":"rm","arguments":%q,"status":"completed"}`, n, n, args)
+	}
+	// The second call takes the index of the first.
+	body := events(created, added(0, call(1, "")), done(0, call(1, `{"p":1}`)), added(0, call(2, "")), argDelta(0, `{"p":2}`), done(0, call(2, `{"p":2}`)), completed)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for at, ev := range evs {
+		if c, ok := ev.(*dragoman.Chunk); !ok || !bytes.Contains(c.Raw, []byte("arguments.delta")) && !bytes.Contains(c.Raw, []byte("output_item.done")) {
+			continue
+		}
+		if shown++; shown == 1 {
+			continue
+		}
+		changed := slices.Clone(evs)
+		changed[at] = &dragoman.Chunk{}
+		out, _ := encodeStream(t, changed, dialect.EncodeOptions{})
+		for _, c := range []client{{}, {whole: true}} {
+			if got := c.read(t, out); len(got) > 0 {
+				t.Errorf("blanked at %d, the client runs %q\n%s", at, got, out)
+			}
+		}
+	}
+}
+
+func TestAnEventThatCannotBeReadIsNotPassedOn(t *testing.T) {
+	bad := "data: " + completed + " x\n\n"
+	body := append(events(created, added(0, namedCall("rm", "")), done(0, namedCall("rm", "{}"))), bad...)
+	evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+	if err == nil {
+		t.Fatal("read")
+	}
+	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte("response.completed")) || !bytes.Contains(out, []byte("response.failed")) {
+		t.Errorf("%s", out)
+	}
+}
+
+// A member that is said again, in whatever letters and with whatever value, makes
+// no client run what was not approved.
+func TestNoSecondWordMakesAClientRunSomethingElse(t *testing.T) {
+	call := func(n int, name, args string) string {
+		return fmt.Sprintf(`{"type":"function_call","id":"fc_%d","call_id":"c%d","name":%q,"arguments":%q,"status":"completed"}`, n, n, name, args)
+	}
+	delta := func(n int, text string) string {
+		return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":"fc_%d","delta":%q}`, n, n, text)
+	}
+	list := []string{
+		created, added(0, call(0, "ls", "")), delta(0, `{"p"`), added(1, call(1, "rm", "")), delta(1, `{}`), delta(0, `:1}`),
+		`{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_0","arguments":"{\"p\":1}"}`,
+		done(0, call(0, "ls", `{"p":1}`)), done(1, call(1, "rm", "{}")),
+		`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[` + call(0, "ls", `{"p":1}`) + "," + call(1, "rm", "{}") + `]}}`,
+	}
+	evil := map[string]string{
+		"item":     call(0, "rm", `{"p":"/"}`),
+		"output":   "[" + call(0, "rm", `{"p":"/"}`) + "]",
+		"response": `{"status":"completed","output":[` + call(2, "rm", "{}") + "]}",
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		changed := slices.Clone(list)
+		for range rapid.IntRange(1, 2).Draw(rt, "changes") {
+			i := rapid.IntRange(0, len(changed)-1).Draw(rt, "event")
+			changed[i] = sayAgain(rt, changed[i], evil)
+		}
+		body := events(changed...)
+		evs, _, _ := decodeStream(body, len(body), dialect.DecodeOptions{})
+		resp, _ := collect(evs)
+		want := approved(resp)
+		out, _ := encodeStream(t, evs, dialect.EncodeOptions{})
+		for _, c := range []client{{tolerant: true}, {tolerant: true, byID: true}, {tolerant: true, whole: true}} {
+			for _, got := range c.read(t, out) {
+				if !slices.Contains(want, got) {
+					rt.Fatalf("the client %+v runs %q, approved is %q\n%s\n%s", c, got, want, strings.Join(changed, "\n"), out)
+				}
+			}
+		}
+	})
+}
+
+// sayAgain adds a member to an object of a document that it has already.
+func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
+	keys := regexp.MustCompile(`[{,]"([a-z_]+)":`).FindAllStringSubmatchIndex(doc, -1)
+	key := keys[rapid.IntRange(0, len(keys)-1).Draw(rt, "member")]
+	name := doc[key[2]:key[3]]
+	var old json.RawMessage
+	dec := json.NewDecoder(strings.NewReader(doc[key[1]:]))
+	if err := dec.Decode(&old); err != nil {
+		rt.Fatal(err)
+	}
+	value := evil[name]
+	if value == "" {
+		value = rapid.SampledFrom([]string{
+			`"rm"`, `"{\"p\":\"/\"}"`, `" "`, `"incomplete"`, `"message"`, `"function_call"`, `"fc_1"`, `"c1"`, `0`, `1`, `null`, string(old),
+			`"response.completed"`, `"response.output_item.done"`,
+		}).Draw(rt, "value")
+	}
+	switch rapid.IntRange(0, 2).Draw(rt, "letters") {
+	case 1:
+		name = strings.ToUpper(name[:1]) + name[1:]
+	case 2:
+		name = name[:1] + fmt.Sprintf(`\u%04x`, name[1]) + name[2:]
+	}
+	member := `"` + name + `":` + value
+	if rapid.Bool().Draw(rt, "before") {
+		return doc[:key[0]+1] + member + "," + doc[key[0]+1:]
+	}
+	end := key[1] + int(dec.InputOffset())
+	return doc[:end] + "," + member + doc[end:]
+}

@@ -1,0 +1,136 @@
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// DecodeStream feeds a stream in pieces, closes it and returns its events, with
+// the first error of either. The pieces are overwritten behind the decoder,
+// and chunks are copied: neither may keep what is the other's.
+func DecodeStream(c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) ([]dragoman.Event, dragoman.Report, error) {
+	d := c.NewStreamDecoder(o)
+	var evs []dragoman.Event
+	emit := func(ev dragoman.Event) error {
+		if c, ok := ev.(*dragoman.Chunk); ok {
+			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
+		}
+		evs = append(evs, ev)
+		return nil
+	}
+	var failed error
+	for _, p := range pieces {
+		fed := bytes.Clone(p)
+		if failed = d.Feed(fed, emit); failed != nil {
+			break
+		}
+		for i := range fed {
+			fed[i] = 'x'
+		}
+	}
+	if err := d.Close(emit); failed == nil {
+		failed = err
+	}
+	return evs, d.Report(), failed
+}
+
+// Pieces cuts a stream into pieces of n bytes.
+func Pieces(stream []byte, n int) [][]byte {
+	return slices.Collect(slices.Chunk(stream, max(n, 1)))
+}
+
+// broken reports whether an error says that a stream broke off, which its
+// events say too.
+func broken(err error) bool { return errors.Is(err, dragoman.ErrIncompleteStream) }
+
+// EncodeStream writes events and the end of the stream.
+func EncodeStream(t testing.TB, c dialect.Codec, o dialect.EncodeOptions, evs []dragoman.Event) ([]byte, dragoman.Report) {
+	t.Helper()
+	e := c.NewStreamEncoder(o)
+	var out []byte
+	var err error
+	for _, ev := range evs {
+		if out, err = e.Encode(out, ev); err != nil {
+			t.Fatalf("encode %s: %v", ev.Type(), err)
+		}
+	}
+	if out, err = e.Close(out); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	return out, e.Report()
+}
+
+// Collect folds events to the response they tell.
+func Collect(evs []dragoman.Event) (*dragoman.Response, error) {
+	var c dragoman.Collector
+	for _, ev := range evs {
+		c.Add(ev)
+	}
+	return c.Response()
+}
+
+// Blanked returns events with an empty chunk in place of the one at or before
+// an event, as who changes the event must leave it.
+func Blanked(evs []dragoman.Event, at int) []dragoman.Event {
+	out := slices.Clone(evs)
+	for ; at >= 0; at-- {
+		if out[at].Type() == dragoman.EventChunk {
+			out[at] = &dragoman.Chunk{}
+			break
+		}
+	}
+	return out
+}
+
+// Changed returns events with one fragment changed, and the end of its part
+// with it. It is nil where the event is no fragment or change leaves it as it
+// is.
+func Changed(evs []dragoman.Event, at int, change func(string) string) []dragoman.Event {
+	d, ok := evs[at].(*dragoman.PartDelta)
+	if !ok || change(d.Text) == d.Text {
+		return nil
+	}
+	out := slices.Clone(evs)
+	changed := *d
+	changed.Text, out[at] = change(d.Text), &changed
+	whole := ""
+	for i, ev := range out {
+		switch ev := ev.(type) {
+		case *dragoman.PartDelta:
+			if ev.Index == d.Index {
+				whole += ev.Text
+			}
+		case *dragoman.PartEnd:
+			if ev.Index == d.Index {
+				end := *ev
+				end.Part, out[i] = saying(ev.Part, whole), &end
+			}
+		}
+	}
+	return out
+}
+
+// saying returns a part with another content.
+func saying(p dragoman.Part, content string) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		q := *p
+		q.Text = content
+		return &q
+	case *dragoman.Reasoning:
+		q := *p
+		q.Text = content
+		return &q
+	case *dragoman.ToolCall:
+		q := *p
+		q.Arguments = content
+		return &q
+	default:
+		return p
+	}
+}

@@ -1,0 +1,152 @@
+package wirekit
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// ErrorAnswer is an answer that a server sent instead of a response.
+type ErrorAnswer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Decode reads the answer. requestID is the header that names the request;
+// read fills in what the body says, where it is JSON that it knows, and leaves
+// the message empty where it is not: then the message is how the body begins.
+// The body is kept in format where it was understood and nothing stands behind
+// it. The class is left to the dialect.
+func (a ErrorAnswer) Decode(requestID string, format dragoman.Format, read func(*jsonwire.Reader, *dragoman.APIError)) *dragoman.APIError {
+	e := &dragoman.APIError{Status: a.Status, RequestID: a.Header.Get(requestID), RetryAfter: RetryAfter(a.Header)}
+	r := jsonwire.NewReader(a.Body)
+	read(r, e)
+	switch {
+	case r.Err() != nil || e.Message == "":
+		e.Message = PlainMessage(a.Status, a.Body)
+	case r.End() == nil:
+		e.Native = &dragoman.Native{Format: format, JSON: a.Body}
+	}
+	return e
+}
+
+// Text reads a string or the text of a number, as servers write codes in both;
+// anything else is passed over and gives other.
+func Text(r *jsonwire.Reader, other string) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case '0':
+		return string(r.Raw())
+	default:
+		r.Skip()
+		return other
+	}
+}
+
+// StatusOf is the HTTP status to answer with: the one the error came with, if
+// it is one of an error, else that of its class.
+func StatusOf(e *dragoman.APIError) int {
+	if e.Status >= 400 && e.Status <= 599 {
+		return e.Status
+	}
+	return StatusOfClass(e.Class)
+}
+
+// ClassOfStatus classifies an HTTP status when the body says no more.
+func ClassOfStatus(status int) dragoman.ErrorClass {
+	switch status {
+	case 400, 422:
+		return dragoman.ErrorBadRequest
+	case 401:
+		return dragoman.ErrorAuth
+	case 402:
+		return dragoman.ErrorQuota
+	case 403:
+		return dragoman.ErrorPermission
+	case 404:
+		return dragoman.ErrorNotFound
+	case 408, 504:
+		return dragoman.ErrorTimeout
+	case 409:
+		return dragoman.ErrorConflict
+	case 413:
+		return dragoman.ErrorTooLarge
+	case 429:
+		return dragoman.ErrorRateLimit
+	case 503, 529:
+		return dragoman.ErrorOverloaded
+	}
+	switch {
+	case status >= 500:
+		return dragoman.ErrorServer
+	case status >= 400:
+		return dragoman.ErrorBadRequest
+	default:
+		return dragoman.ErrorUnknown
+	}
+}
+
+// StatusOfClass is the HTTP status a server answers with for a class.
+func StatusOfClass(c dragoman.ErrorClass) int {
+	switch c {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
+		return 400
+	case dragoman.ErrorAuth:
+		return 401
+	case dragoman.ErrorPermission:
+		return 403
+	case dragoman.ErrorNotFound:
+		return 404
+	case dragoman.ErrorConflict:
+		return 409
+	case dragoman.ErrorTooLarge:
+		return 413
+	case dragoman.ErrorRateLimit, dragoman.ErrorQuota:
+		return 429
+	case dragoman.ErrorOverloaded:
+		return 503
+	case dragoman.ErrorTimeout:
+		return 504
+	default:
+		return 500
+	}
+}
+
+// RetryAfter reads the wait a server asks for: retry-after-ms, then
+// retry-after in seconds. A date is left to who has a clock.
+func RetryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
+		return wait(ms / 1000)
+	}
+	if s, err := strconv.ParseFloat(h.Get("retry-after"), 64); err == nil && s > 0 {
+		return wait(s)
+	}
+	return 0
+}
+
+// wait is a number of seconds, of which no server means more than a year.
+func wait(seconds float64) time.Duration {
+	const year = 365 * 24 * time.Hour
+	if seconds >= year.Seconds() {
+		return year
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// PlainMessage is what to say of an error body that is no JSON of ours.
+func PlainMessage(status int, body []byte) string {
+	s := strings.TrimSpace(string(body))
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + "…"
+	}
+	if s == "" {
+		s = http.StatusText(status)
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+package wirekit
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// EncodeRequest is the way of every request to the wire. One that no wire
+// could carry is refused; one that came from this dialect and was not changed
+// goes out byte for byte, with at most another model; any other is written by
+// write, whose body counts only when it is whole.
+func EncodeRequest(
+	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
+	write func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) (dialect.Encoded, error) {
+	if err := req.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
+	reg := EncodeRegistry(req, limits, o)
+	if body, ok := ReplayRequest(req, limits, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	w, err := write(reg, rep)
+	return Encoded(limits.Dialect, w, rep, reg, err)
+}
+
+// CheckTools refuses the tools of a request to a model that cannot call any.
+// pkg is the package that says so.
+func CheckTools(pkg string, req *dragoman.Request, caps dragoman.Capabilities) error {
+	if n := len(req.Tools); n > 0 && caps.NoTools {
+		return fmt.Errorf("%s: the model cannot call tools, but the request has %d: %w", pkg, n, dragoman.ErrUnsupported)
+	}
+	return nil
+}
+
+// KnownChoice reports whether a mode of a tool choice is one of ours: an
+// unknown one must not become auto.
+func KnownChoice(m dragoman.ChoiceMode) bool {
+	switch m {
+	case dragoman.ChoiceAuto, dragoman.ChoiceNone, dragoman.ChoiceRequired, dragoman.ChoiceTool, dragoman.ChoiceOpaque:
+		return true
+	default:
+		return false
+	}
+}
+
+// RefusesForced reports whether the request's tool choice forces a call that
+// the target would refuse, as some do while they think (quirk E4). It is for
+// targets that think unless told not to.
+func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
+	c, s := req.ToolChoice, req.Reasoning
+	if c == nil || c.Mode != dragoman.ChoiceRequired && c.Mode != dragoman.ChoiceTool {
+		return false
+	}
+	switch caps.ForcedChoice {
+	case dragoman.ForcedNever:
+		return true
+	case dragoman.ForcedWithoutThinking:
+		return s != nil && s.Effort != "none" && s.Mode != dragoman.ReasoningOff
+	default:
+		return false
+	}
+}
+
+// RefusesSampling reports whether the target takes no sampling parameters, and
+// then that the one named key is dropped.
+func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Report) bool {
+	if caps.NoSampling {
+		rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
+	}
+	return caps.NoSampling
+}
+
+// EffortOf is the effort nearest to a thinking budget, for wires that have no
+// budget.
+func EffortOf(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 16384:
+		return "medium"
+	default:
+		return "high"
+	}
+}

@@ -1,0 +1,41 @@
+package wirekit
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
+
+// Members finds what two readers of one object could read as two: a known
+// member that stands twice, or that stands there in letters of another case, as
+// many readers ignore it. The zero value is ready for one object.
+type Members struct{ seen uint64 }
+
+// Twice takes the next key and reports whether it says one of the known members
+// again, or another way. There are at most 64 of them, in small letters.
+func (m *Members) Twice(known []string, key []byte) bool {
+	for i, name := range known {
+		if string(key) == name {
+			return m.Again(i)
+		}
+	}
+	return Folds(known, key)
+}
+
+// Again is Twice for the key of the known member i, where that is known already.
+func (m *Members) Again(i int) bool {
+	again := m.seen&(1<<i) != 0
+	m.seen |= 1 << i
+	return again
+}
+
+// Folds reports whether key, which is none of the known names, is one of them but
+// for its case.
+func Folds(known []string, key []byte) bool {
+	for _, c := range key {
+		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf { // else it folds to nothing but itself
+			return slices.ContainsFunc(known, func(name string) bool { return bytes.EqualFold(key, []byte(name)) })
+		}
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package interop
+
+import (
+	"slices"
+	"strconv"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// UnfoldParallel replaces a call of the dispatcher that some servers leak, a
+// function named "parallel" that holds other calls, by the calls it holds
+// (quirk B23). It does so only where the request declared no tool of that
+// name, the call may run, and every call within is sound and of a declared
+// tool; any other call stays as it is.
+//
+// It is for who runs the calls of an answer, before the first one runs: the
+// calls get ids made from the wrapper's, and the message is then no longer the
+// one that came, so that the next request tells the model of these calls.
+func (r *Registry) UnfoldParallel(resp *dragoman.Response, rep *dragoman.Report) {
+	taken := map[string]bool{}
+	for _, c := range resp.ToolCalls() {
+		taken[c.ID] = true
+	}
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		for j := 0; j < len(m.Parts); j++ {
+			wrapper, ok := m.Parts[j].(*dragoman.ToolCall)
+			if !ok || !r.isWrapper(wrapper) {
+				continue
+			}
+			at := extra.Elem("/output", i).Elem("parts", j)
+			calls := r.unfold(wrapper, at, rep)
+			if len(calls) == 0 || slices.ContainsFunc(calls, func(p dragoman.Part) bool { return taken[p.(*dragoman.ToolCall).ID] }) {
+				continue
+			}
+			rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "the wrapper %q, which is no tool, became the %d calls within it", wrapper.Name, len(calls))
+			m.Parts = slices.Concat(m.Parts[:j], calls, m.Parts[j+1:])
+			j += len(calls) - 1
+		}
+	}
+}
+
+func (r *Registry) isWrapper(c *dragoman.ToolCall) bool {
+	if c.Name != "parallel" && c.Name != "multi_tool_use.parallel" {
+		return false
+	}
+	_, _, declared := r.PublicName(c.Namespace, c.Name)
+	return declared == nil && c.Namespace == "" && c.Problem == nil && !c.Hosted && c.Payload != dragoman.PayloadText
+}
+
+// unfold returns the calls within a wrapper, or nothing where it holds
+// anything but sound calls of declared tools.
+func (r *Registry) unfold(wrapper *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) (calls []dragoman.Part) {
+	rd := jsonwire.NewReader([]byte(wrapper.Arguments))
+	sound := true
+	var said dragoman.Report
+	for key := range rd.Object() {
+		if string(key) != "tool_uses" {
+			return nil
+		}
+		for i := range rd.Array() {
+			c := &dragoman.ToolCall{ID: wrapper.ID + "_" + strconv.Itoa(i), Synthetic: true, Caller: wrapper.Caller}
+			sound = sound && readRecipient(rd, c)
+			_, _, declared := r.PublicName("", c.Name)
+			r.Settle(c, at, &said)
+			sound = sound && declared != nil && c.Problem == nil
+			calls = append(calls, c)
+		}
+	}
+	if !sound || rd.End() != nil || len(calls) == 0 {
+		return nil
+	}
+	rep.Merge("", said)
+	calls[0].(*dragoman.ToolCall).Signature = wrapper.Signature
+	return calls
+}
+
+// readRecipient reads one use of a tool; false means that it says more than a
+// call can.
+func readRecipient(rd *jsonwire.Reader, c *dragoman.ToolCall) bool {
+	known := true
+	for key := range rd.Object() {
+		switch string(key) {
+		case "recipient_name":
+			c.Name = rd.String()
+		case "parameters":
+			c.Arguments = string(rd.Raw())
+		default:
+			rd.Skip()
+			known = false
+		}
+	}
+	return known
+}

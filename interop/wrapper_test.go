@@ -1,0 +1,122 @@
+package interop_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+func answered(calls ...*dragoman.ToolCall) *dragoman.Response {
+	m := dragoman.AssistantText("both at once")
+	for _, c := range calls {
+		m.Parts = append(m.Parts, c)
+	}
+	return &dragoman.Response{Output: []dragoman.Message{m}}
+}
+
+func TestQuirkB23_AWrapperThatWasNeverDeclaredBecomesTheCallsWithinIt(t *testing.T) {
+	reg := registry(dragoman.OpenAIChat, []dragoman.ToolSpec{fn("read"), fn("list"), fn("last")})
+	resp := answered(
+		&dragoman.ToolCall{ID: "c1", Name: "parallel", Signature: "sig", Arguments: `{"tool_uses":[{"recipient_name":"functions.read","parameters":{"path":"a"}},{"recipient_name":"list","parameters":{}}]}`},
+		&dragoman.ToolCall{ID: "c2", Name: "last", Arguments: `{}`},
+	)
+	var rep dragoman.Report
+	reg.UnfoldParallel(resp, &rep)
+	var got []string
+	for _, c := range resp.ToolCalls() {
+		got = append(got, c.ID+" "+c.Name+" "+c.Arguments+" "+c.Signature)
+	}
+	want := []string{`c1_0 read {"path":"a"} sig`, `c1_1 list {} `, `c2 last {} `}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if !strings.Contains(rep.String(), "2 calls") {
+		t.Errorf("the report does not say so: %s", rep.String())
+	}
+}
+
+func TestQuirkB23_AWrapperStaysWhereUnfoldingItCouldRunSomethingElse(t *testing.T) {
+	sound := `{"tool_uses":[{"recipient_name":"read","parameters":{}}]}`
+	for name, tc := range map[string]struct {
+		tools []dragoman.ToolSpec
+		call  dragoman.ToolCall
+		other string
+	}{
+		"the request declared it":            {tools: []dragoman.ToolSpec{fn("parallel")}, call: dragoman.ToolCall{Arguments: sound}},
+		"a recipient is not declared":        {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}},{"recipient_name":"rm","parameters":{}}]}`}},
+		"a recipient has no name":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"parameters":{}}]}`}},
+		"arguments are no object":            {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":[1]}]}`}},
+		"it says more":                       {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{},"if":"ok"}]}`}},
+		"the wrapper says more":              {call: dragoman.ToolCall{Arguments: `{"tool_uses":[{"recipient_name":"read","parameters":{}}],"order":1}`}},
+		"it holds no calls":                  {call: dragoman.ToolCall{Arguments: `{"tool_uses":[]}`}},
+		"it is not JSON":                     {call: dragoman.ToolCall{Arguments: `{"tool_uses":[`}},
+		"it must not run":                    {call: dragoman.ToolCall{Arguments: sound, Problem: &dragoman.CallProblem{Code: dragoman.ProblemStopped}}},
+		"the provider runs it":               {call: dragoman.ToolCall{Arguments: sound, Hosted: true}},
+		"an id would be there twice":         {call: dragoman.ToolCall{Arguments: sound}, other: "c1_0"},
+		"it is a call of another name space": {call: dragoman.ToolCall{Arguments: sound, Namespace: "crm"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := registry(dragoman.OpenAIChat, append(tc.tools, fn("read")))
+			tc.call.ID, tc.call.Name = "c1", "parallel"
+			resp := answered(&tc.call)
+			if tc.other != "" {
+				resp = answered(&tc.call, &dragoman.ToolCall{ID: tc.other, Name: "read"})
+			}
+			var rep dragoman.Report
+			reg.UnfoldParallel(resp, &rep)
+			if calls := resp.ToolCalls(); calls[0] != &tc.call || len(rep.Losses) > 0 {
+				t.Errorf("unfolded into %d calls, %s", len(calls), rep.String())
+			}
+		})
+	}
+}
+
+func TestQuirkB22_ADecoratedNameIsTheDeclaredToolItCanOnlyMean(t *testing.T) {
+	crm := fn("find")
+	crm.Namespace = "crm"
+	reg := registry(dragoman.Anthropic, []dragoman.ToolSpec{fn("Bash"), fn("read_file"), fn("get"), fn("GET"), fn("tools.odd"), crm})
+	for wire, want := range map[string]string{
+		"Bash":                                  "Bash",
+		"default_api:Bash":                      "Bash",
+		"default_api.read_file":                 "read_file",
+		"functions.read_file":                   "read_file",
+		" read_file\n":                          "read_file",
+		"read_file<|channel|>commentary":        "read_file",
+		"functions.Bash<|constrain|>json":       "Bash",
+		"functions.functions. bash ":            "Bash",
+		"BASH":                                  "Bash",
+		"Read_File":                             "read_file",
+		"crm__crm__find":                        "crm.find",
+		"crm__crm__crm__find":                   "crm.find",
+		"CRM__find":                             "crm.find",
+		"get":                                   "get",
+		"Get":                                   "Get", // two could be meant
+		"functions.rm":                          "functions.rm",
+		"read":                                  "read", // a beginning is no name
+		"":                                      "",
+		"<|channel|>":                           "<|channel|>",
+		strings.Repeat("functions.", 100) + "x": strings.Repeat("functions.", 100) + "x",
+	} {
+		c := &dragoman.ToolCall{ID: "c", Name: wire, Arguments: "{}"}
+		var rep dragoman.Report
+		reg.Settle(c, interop.Path{}, &rep)
+		if got := c.QualifiedName(); got != want {
+			t.Errorf("%q is taken for %q, want %q", wire, got, want)
+		}
+		decorated := want != wire && want != "crm.find" || strings.HasPrefix(wire, "crm__crm") || wire == "CRM__find"
+		if said := strings.Contains(rep.String(), "is no tool"); said != decorated {
+			t.Errorf("%q: report %q", wire, rep.String())
+		}
+	}
+}
+
+// Without a request there are no declared names to mean.
+func TestQuirkB22_NamesOfARequestThatIsNotKnownStayAsTheyAre(t *testing.T) {
+	c := &dragoman.ToolCall{ID: "c", Name: "functions.read", Arguments: "{}"}
+	registry(dragoman.OpenAIChat, nil).Settle(c, interop.Path{}, new(dragoman.Report))
+	if c.Name != "functions.read" {
+		t.Errorf("became %q", c.Name)
+	}
+}
