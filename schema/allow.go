@@ -7,21 +7,27 @@ import (
 )
 
 // keepAllowed applies the whitelist of keywords, formats and patterns to what
-// n says itself (quirks A16, A17, A22, A27).
+// n says itself (quirks A1, A16, A17, A22, A27).
 func (l *lowerer) keepAllowed(n *node) {
 	if c := n.get(kwConst); c != nil && !l.p.takes(kwConst) && l.p.takes(kwEnum) && !n.has(kwEnum) {
 		l.lost(dragoman.Lowered, dragoman.Info, c, "const becomes an enum of one value")
 		n.del(kwConst)
 		n.set(kwEnum, arrayOf([][]byte{c.raw}).at(c))
 	}
+	var types []string
+	if l.p.formats != nil && n.has(kwFormat) {
+		types = n.types()
+	}
 	l.removeEach(n, func(m member) (why string) {
 		switch text, _ := m.val.str(); {
-		case !l.p.takes(m.kw):
+		case m.kw == kwDescription && n == l.root:
+			// liftNote knows what becomes of it.
+		case !l.p.takesAt(m.kw, n == l.root):
 			why = "not taken by this target"
-		case m.kw == kwFormat && !l.p.takesFormat(text):
+		case m.kw == kwFormat && !l.p.takesFormat(text, types):
 			why = "a format this target does not take"
-		case m.kw == kwPattern && l.p.plainRegexps && !plainRegexp(text):
-			why = "a pattern with look-around or a back reference"
+		case m.kw == kwPattern && !l.p.takesRegexp(text):
+			why = "a pattern this target cannot read"
 		case m.kw == kwMinItems && l.p.minItemsMax > 0 && !smallCount(m.val.raw, l.p.minItemsMax):
 			why = "more than this target can demand"
 		}
@@ -31,8 +37,24 @@ func (l *lowerer) keepAllowed(n *node) {
 			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: says nothing", m.key)
 			return
 		}
+		if m.kw == kwAdditionalProperties && (m.val.kind == isBool || m.val.empty()) {
+			l.lost(dragoman.Dropped, dragoman.Info, m.val, "additionalProperties: this target cannot say whether other properties are taken")
+			return
+		}
 		l.tell(n, m, why)
 	})
+}
+
+// liftNote takes the root's description to where the target has a place for
+// it: the tool's own.
+func (l *lowerer) liftNote() {
+	d := l.root.get(kwDescription)
+	if d == nil || l.p.takesAt(kwDescription, true) {
+		return
+	}
+	l.rootNote, _ = d.str()
+	l.root.del(kwDescription)
+	l.lost(dragoman.Moved, dragoman.Info, d, "the root has no description here; it belongs to the tool's")
 }
 
 func smallCount(raw []byte, max int) bool {

@@ -43,55 +43,15 @@ func Check(src json.RawMessage, p Profile) []Violation {
 		c.add("", "root", "must be an object of keywords")
 		return c.found
 	}
-	if c.rules.rootObject {
-		c.root(root)
-	}
-	c.schema(root, "", 0)
+	c.root(root)
+	c.schema(root, place{})
 	c.recursion()
+	c.circles()
 	c.limits()
+	if most := c.rules.most["bytes"]; most > 0 && len(src) > most {
+		c.add("", "limit", strconv.Itoa(len(src))+" bytes, at most "+strconv.Itoa(most))
+	}
 	return c.found
-}
-
-// apiRules is what the wire reference says about one surface.
-type apiRules struct {
-	rootObject bool
-	items      bool
-	strict     bool
-	keywords   []string
-	formats    []string
-	all        bool // every property required
-	acyclic    bool
-	smallMin   bool // minItems 0 or 1 only
-	most       map[string]int
-}
-
-func rulesOf(name string) apiRules {
-	core := []string{
-		"$ref", "$defs", "anyOf", "properties", "additionalProperties", "items", "type", "enum", "const",
-		"required", "format", "pattern", "minItems", "title", "description",
-	}
-	switch name {
-	case "openai.tool", "openai.output":
-		return apiRules{rootObject: true, items: true}
-	case "anthropic.tool":
-		return apiRules{rootObject: true}
-	case "openai.strict":
-		return apiRules{
-			rootObject: true, items: true, strict: true, all: true,
-			keywords: append(core, "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "maxItems"),
-			formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
-			most:     map[string]int{"properties": 5000, "levels": 10, "names": 120_000, "enum values": 1000},
-		}
-	case "anthropic.strict":
-		return apiRules{
-			rootObject: true, items: true, strict: true, acyclic: true, smallMin: true,
-			keywords: append(core, "allOf"),
-			formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
-			most:     map[string]int{"optional": 24, "unions": 16},
-		}
-	default:
-		return apiRules{}
-	}
 }
 
 type checker struct {
@@ -100,8 +60,27 @@ type checker struct {
 	found []Violation
 	// refs maps the pointer of each schema that refers to its target.
 	refs map[string]string
+	// owners maps the pointer of each schema that refers to the nearest
+	// property or definition it stands in.
+	owners map[string]string
+	// required lists the pointers of required properties.
+	required []string
 	// count sums what the target bounds.
 	count map[string]int
+}
+
+// place is where a schema stands.
+type place struct {
+	ptr string
+	// level counts the properties on the way.
+	level int
+	// owner is the pointer of the nearest property or definition.
+	owner string
+}
+
+func (p place) at(key string) place {
+	p.ptr += "/" + escapeToken(key)
+	return p
 }
 
 func (c *checker) add(ptr, rule, detail string) {
@@ -118,7 +97,17 @@ func (c *checker) sum(what string, n int) {
 }
 
 func (c *checker) root(s map[string]any) {
-	if s["type"] != "object" {
+	if c.rules.rootKeys != nil {
+		for _, k := range slices.Sorted(maps.Keys(s)) {
+			if !slices.Contains(c.rules.rootKeys, k) {
+				c.add("/"+escapeToken(k), "root", "the root must not have "+k)
+			}
+		}
+	}
+	if !c.rules.rootObject {
+		return
+	}
+	if t, _ := s["type"].(string); t != "object" && !(c.rules.upper && t == "OBJECT") {
 		c.add("", "root", `the root's type must be "object"`)
 	}
 	if _, ok := s["properties"].(map[string]any); !ok {
@@ -131,61 +120,190 @@ func (c *checker) root(s map[string]any) {
 	}
 }
 
-func (c *checker) schema(v any, ptr string, level int) {
+func (c *checker) schema(v any, p place) {
 	if b, ok := v.(bool); ok {
-		if c.rules.strict {
-			c.add(ptr, "typed", "a schema must not be "+strconv.FormatBool(b))
+		if c.rules.strict || c.rules.noBooleans {
+			c.add(p.ptr, "typed", "a schema must not be "+strconv.FormatBool(b))
 		}
 		return
 	}
 	s, ok := v.(map[string]any)
 	if !ok {
-		c.add(ptr, "schema", "must be an object or a boolean")
+		c.add(p.ptr, "schema", "must be an object or a boolean")
 		return
 	}
+	c.vocabulary(s, p)
 	if c.rules.strict {
-		c.strict(s, ptr, level)
+		c.strict(s, p)
 	}
-	c.general(s, ptr)
+	c.general(s, p)
+	c.shape(s, p)
 	for _, key := range slices.Sorted(maps.Keys(s)) {
-		val, at := s[key], ptr+"/"+escapeToken(key)
-		switch key {
-		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-			m, ok := val.(map[string]any)
-			if !ok {
-				c.add(at, key, "must be an object of schemas")
-				continue
+		c.below(s, key, p)
+	}
+}
+
+// below checks the schemas that a keyword holds.
+func (c *checker) below(s map[string]any, key string, p place) {
+	val, at := s[key], p.at(key)
+	switch key {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		m, ok := val.(map[string]any)
+		if !ok {
+			c.add(at.ptr, key, "must be an object of schemas")
+			return
+		}
+		needed := map[string]bool{}
+		if key == "properties" {
+			at.level++
+			names, _ := namesOf(s["required"])
+			needed = nameSet(names)
+		}
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			entry := at.at(name)
+			entry.owner = entry.ptr
+			if key == "properties" && c.rules.names != nil && !c.rules.names.MatchString(name) {
+				c.add(entry.ptr, "name", "must match "+c.rules.names.String())
 			}
-			below := level
-			if key == "properties" {
-				below++
+			if needed[name] {
+				c.required = append(c.required, entry.ptr)
 			}
-			for _, name := range slices.Sorted(maps.Keys(m)) {
-				c.schema(m[name], at+"/"+escapeToken(name), below)
-			}
-		case "anyOf", "oneOf", "allOf", "prefixItems":
-			list, ok := val.([]any)
-			if !ok || len(list) == 0 {
-				c.add(at, key, "must be a list of schemas, not empty")
-				continue
-			}
-			for i, e := range list {
-				c.schema(e, at+"/"+strconv.Itoa(i), level)
-			}
-		case "items", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems",
-			"unevaluatedItems", "unevaluatedProperties", "contentSchema":
-			c.schema(val, at, level)
-		case "additionalProperties":
-			if !c.rules.strict {
-				c.schema(val, at, level)
-			}
+			c.schema(m[name], entry)
+		}
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		list, ok := val.([]any)
+		if !ok || len(list) == 0 {
+			c.add(at.ptr, key, "must be a list of schemas, not empty")
+			return
+		}
+		for i, e := range list {
+			c.schema(e, at.at(strconv.Itoa(i)))
+		}
+	case "items", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		c.schema(val, at)
+	case "additionalProperties":
+		_, flag := val.(bool)
+		if !c.rules.strict && !(flag && c.rules.noBooleans) {
+			c.schema(val, at)
 		}
 	}
 }
 
+// vocabulary is which keywords, formats and patterns are known.
+func (c *checker) vocabulary(s map[string]any, p place) {
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		known := c.rules.keywords == nil || slices.Contains(c.rules.keywords, k) || p.ptr == "" && slices.Contains(c.rules.rootKeys, k)
+		if !known || slices.Contains(c.rules.never, k) {
+			c.add(p.at(k).ptr, "keyword", k+" is not in the subset")
+		}
+	}
+	if f, ok := s["format"].(string); ok && c.rules.formats != nil {
+		if about, known := c.rules.formats[f]; !known || about != "" && !slices.Equal(c.types(s), []string{about}) {
+			c.add(p.ptr+"/format", "format", strconv.Quote(f)+" is not in the subset")
+		}
+	}
+	if pat, ok := s["pattern"].(string); ok {
+		c.pattern(pat, p)
+	}
+}
+
+func (c *checker) pattern(pat string, p place) {
+	plain := strings.ReplaceAll(strings.ReplaceAll(pat, `\\`, ""), `\(`, "")
+	var never []string
+	switch c.rules.patterns {
+	case "plain":
+		never = []string{"(?=", "(?!", "(?<=", "(?<!"}
+	case "grammar":
+		never = []string{"(?"}
+		if !strings.HasPrefix(pat, "^") || !strings.HasSuffix(pat, "$") {
+			c.add(p.ptr+"/pattern", "pattern", "must be anchored at both ends")
+		}
+	}
+	for _, bad := range never {
+		if strings.Contains(plain, bad) {
+			c.add(p.ptr+"/pattern", "pattern", "must not look around")
+		}
+	}
+}
+
+// shape is what single targets demand of the form of a schema.
+func (c *checker) shape(s map[string]any, p place) {
+	types := c.types(s)
+	_, list := s["type"].([]any)
+	_, union := s["anyOf"]
+	combined := union
+	for _, k := range []string{"$ref", "oneOf", "allOf", "$dynamicRef", "$recursiveRef"} {
+		_, has := s[k]
+		combined = combined || has
+	}
+	if list && c.rules.oneType {
+		c.add(p.ptr+"/type", "type", "must be one type")
+	}
+	if c.rules.typed && len(types) == 0 && !combined {
+		c.add(p.ptr, "typed", "must have a type")
+	}
+	if c.rules.flagged && slices.Contains(types, "null") {
+		c.add(p.ptr+"/type", "type", "null is said by nullable")
+	}
+	if union && c.rules.alone && len(s) > 1 {
+		c.add(p.ptr, "anyOf", "nothing may stand beside anyOf")
+	}
+	if c.rules.itemType && slices.Contains(types, "array") {
+		if items, ok := s["items"].(map[string]any); ok && len(c.types(items)) == 0 && items["anyOf"] == nil {
+			c.add(p.ptr+"/items", "typed", "must have a type")
+		}
+	}
+	c.members(s, p, types)
+	c.values(s, p, types)
+}
+
+// members is about the names an object declares and requires.
+func (c *checker) members(s map[string]any, p place, types []string) {
+	if !c.rules.known {
+		return
+	}
+	props, _ := s["properties"].(map[string]any)
+	required, _ := namesOf(s["required"])
+	for _, name := range required {
+		if _, ok := props[name]; !ok && slices.Contains(types, "object") {
+			c.add(p.ptr+"/required", "required", strconv.Quote(name)+" is no property")
+		}
+	}
+	if c.rules.flagged {
+		for _, k := range []string{"properties", "required"} {
+			if _, ok := s[k]; ok && !slices.Contains(types, "object") {
+				c.add(p.ptr+"/"+k, k, "belongs to an object")
+			}
+		}
+		if _, ok := s["properties"]; ok && len(props) == 0 && p.ptr != "" {
+			c.add(p.ptr+"/properties", "properties", "must not be empty")
+		}
+	}
+}
+
+// values is about what an enum lists.
+func (c *checker) values(s map[string]any, p place, types []string) {
+	list, ok := s["enum"].([]any)
+	if !ok || c.rules.enum == "" {
+		return
+	}
+	for i, v := range list {
+		text, str := v.(string)
+		_, num := v.(json.Number)
+		if c.rules.enum == "strings" && (!str || text == "") || !str && !num {
+			c.add(p.ptr+"/enum/"+strconv.Itoa(i), "enum", "a value that this target cannot list")
+		}
+	}
+	if c.rules.enum == "strings" && !slices.Equal(types, []string{"string"}) {
+		c.add(p.ptr+"/enum", "enum", "is for strings only")
+	}
+}
+
 // general is what every API demands of a schema.
-func (c *checker) general(s map[string]any, ptr string) {
-	types := typesOf(s)
+func (c *checker) general(s map[string]any, p place) {
+	ptr := p.ptr
+	types := c.types(s)
 	if _, ok := s["type"]; ok {
 		if len(types) == 0 {
 			c.add(ptr+"/type", "type", "must be a type or a list of types")
@@ -229,33 +347,41 @@ func (c *checker) general(s map[string]any, ptr string) {
 			c.add(ptr+"/required", "required", "must be a list of names, each once")
 		}
 	}
-	if _, ok := s["nullable"]; ok {
-		c.add(ptr+"/nullable", "nullable", "is not JSON Schema")
+	if v, ok := s["nullable"]; ok {
+		if _, flag := v.(bool); !flag || !c.rules.flagged {
+			c.add(ptr+"/nullable", "nullable", "is not JSON Schema")
+		}
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		c.ref(s, ref, ptr)
+		c.ref(s, ref, p)
 	}
 }
 
-func (c *checker) ref(s map[string]any, ref, ptr string) {
+func (c *checker) ref(s map[string]any, ref string, p place) {
 	if c.refs == nil {
-		c.refs = map[string]string{}
+		c.refs, c.owners = map[string]string{}, map[string]string{}
 	}
+	ptr := p.ptr
 	if strings.HasPrefix(ref, "#") && (len(ref) == 1 || ref[1] == '/') {
 		if !c.exists(ref) {
 			c.add(ptr+"/$ref", "$ref", "leads nowhere")
 		}
-		c.refs[ptr] = ref[1:]
+		c.refs[ptr], c.owners[ptr] = ref[1:], p.owner
+		if _, target, ok := join("", ref); ok {
+			c.refs[ptr] = target
+		}
 	} else if c.rules.strict {
 		c.add(ptr+"/$ref", "$ref", "must be # or #/$defs/…")
 	}
-	if !c.rules.strict {
-		return
+	if c.rules.bareRefs {
+		for _, k := range slices.Sorted(maps.Keys(s)) {
+			if k != "$ref" && !(c.rules.dollars && strings.HasPrefix(k, "$")) {
+				c.add(ptr, "$ref", "nothing may stand beside $ref")
+				break
+			}
+		}
 	}
-	if len(s) > 1 {
-		c.add(ptr, "$ref", "nothing may stand beside $ref")
-	}
-	if ref != "#" && (!strings.HasPrefix(ref, "#/$defs/") || strings.Count(ref, "/") != 2) {
+	if c.rules.strict && ref != "#" && (!strings.HasPrefix(ref, "#/$defs/") || strings.Count(ref, "/") != 2) {
 		c.add(ptr+"/$ref", "$ref", "must be # or #/$defs/…")
 	}
 }
@@ -291,26 +417,12 @@ func (c *checker) exists(ref string) bool {
 }
 
 // strict is what the subsets for constrained decoding demand.
-func (c *checker) strict(s map[string]any, ptr string, level int) {
-	for _, k := range slices.Sorted(maps.Keys(s)) {
-		if !slices.Contains(c.rules.keywords, k) {
-			c.add(ptr+"/"+escapeToken(k), "keyword", k+" is not in the subset")
-		}
-	}
-	if f, ok := s["format"].(string); ok && !slices.Contains(c.rules.formats, f) {
-		c.add(ptr+"/format", "format", strconv.Quote(f)+" is not in the subset")
-	}
-	if p, ok := s["pattern"].(string); ok {
-		for _, bad := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
-			if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(p, `\\`, ""), `\(`, ""), bad) {
-				c.add(ptr+"/pattern", "pattern", "must not look around")
-			}
-		}
-	}
+func (c *checker) strict(s map[string]any, p place) {
+	ptr := p.ptr
 	if n, ok := s["minItems"].(json.Number); ok && c.rules.smallMin && n != "0" && n != "1" {
 		c.add(ptr+"/minItems", "minItems", "must be 0 or 1")
 	}
-	types := typesOf(s)
+	types := c.types(s)
 	_, union := s["anyOf"]
 	_, ref := s["$ref"]
 	_, all := s["allOf"]
@@ -326,7 +438,7 @@ func (c *checker) strict(s map[string]any, ptr string, level int) {
 	if c.count == nil {
 		c.count = map[string]int{}
 	}
-	c.count["levels"] = max(c.count["levels"], level)
+	c.count["levels"] = max(c.count["levels"], p.level)
 	if slices.Contains(types, "object") {
 		c.object(s, ptr)
 	}
@@ -393,6 +505,69 @@ func (c *checker) recursion() {
 	}
 }
 
+// maxCircles bounds the references that circles looks at, because it holds
+// each against each.
+const maxCircles = 400
+
+// circles finds a required property in which a schema contains itself.
+func (c *checker) circles() {
+	if !c.rules.optionalCycles {
+		return
+	}
+	places := slices.Sorted(maps.Keys(c.refs))
+	if len(places) > maxCircles {
+		return
+	}
+	circular := map[string]bool{}
+	for _, p := range places {
+		circular[p] = c.reaches(places, c.refs[p], p)
+	}
+	for _, start := range append([]string{""}, c.required...) {
+		seen := map[string]bool{}
+		queue := []string{start}
+		for len(queue) > 0 {
+			owner := queue[0]
+			queue = queue[1:]
+			if seen[owner] {
+				continue
+			}
+			seen[owner] = true
+			for _, p := range places {
+				switch {
+				case c.owners[p] != owner:
+				case circular[p]:
+					c.add(p, "recursion", "only an optional property may contain the schema it stands in")
+				default:
+					queue = append(queue, c.refs[p])
+				}
+			}
+		}
+	}
+}
+
+// reaches reports whether references lead from one place to another.
+func (c *checker) reaches(places []string, from, to string) bool {
+	seen := map[string]bool{}
+	queue := []string{from}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		if to == at || strings.HasPrefix(to, at+"/") {
+			return true
+		}
+		for _, p := range places {
+			if p == at || strings.HasPrefix(p, at+"/") {
+				queue = append(queue, c.refs[p])
+			}
+		}
+	}
+	return false
+}
+
 func (c *checker) limits() {
 	for _, what := range slices.Sorted(maps.Keys(c.rules.most)) {
 		if have, most := c.count[what], c.rules.most[what]; have > most {
@@ -401,9 +576,14 @@ func (c *checker) limits() {
 	}
 }
 
-func typesOf(s map[string]any) []string {
+// types lists the types a schema names, in lower case where the target takes
+// both.
+func (c *checker) types(s map[string]any) []string {
 	switch t := s["type"].(type) {
 	case string:
+		if c.rules.upper && t == strings.ToUpper(t) {
+			t = strings.ToLower(t)
+		}
 		return []string{t}
 	case []any:
 		var out []string

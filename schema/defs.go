@@ -118,9 +118,13 @@ func (l *lowerer) rootDefs() *node {
 // but were part of something that was merged away.
 func (l *lowerer) reattach() {
 	for l.err == nil {
+		targets := l.targets(true)
+		if len(targets) == 0 {
+			return
+		}
 		where := l.locations()
 		added := false
-		for _, t := range l.targets(true) {
+		for _, t := range targets {
 			if _, ok := where[t]; ok {
 				continue
 			}
@@ -199,8 +203,14 @@ func (l *lowerer) pruneDefs() {
 		return
 	}
 	used := map[*node]bool{}
+	// The root without its definitions: a reference to the root uses none.
+	rest := *l.root
+	rest.members = slices.DeleteFunc(slices.Clone(rest.members), func(m member) bool { return m.kw == kwDefs })
 	var visit func(n *node)
 	visit = func(n *node) {
+		if n == l.root {
+			n = &rest
+		}
 		n.walk(func(c *node) {
 			if c.ref != nil && !used[c.ref] {
 				used[c.ref] = true
@@ -208,8 +218,6 @@ func (l *lowerer) pruneDefs() {
 			}
 		})
 	}
-	rest := *l.root
-	rest.members = slices.DeleteFunc(slices.Clone(rest.members), func(m member) bool { return m.kw == kwDefs })
 	visit(&rest)
 	inUse := map[*node]bool{}
 	for again := true; again; {
@@ -240,7 +248,7 @@ func (l *lowerer) pruneDefs() {
 
 // finishRefs writes the references anew where their targets moved.
 func (l *lowerer) finishRefs() {
-	if l.err != nil {
+	if l.err != nil || len(l.targets(true)) == 0 {
 		return
 	}
 	where := l.locations()

@@ -4,6 +4,8 @@
 //
 //	params, err := schema.For[City]()                               // from a Go type
 //	v, err := schema.Compile(params)                                // once per tool
+//	low, err := schema.Adapt(params, schema.GeminiJSONSchema())     // per target, with the way back
+//	args, err = low.FromWire(args)                                  // the author's names and values again
 //	args = schema.OmitNulls(params, args)                           // where the tool was sent strict
 //	err = v.Validate(args)                                          // all violations at once
 //	wire, losses, err := schema.Lower(params, schema.OpenAIStrict()) // per target
@@ -14,11 +16,18 @@
 //
 // # Lowering
 //
-// A [Profile] is data: the keywords, formats and rules of one surface. [Lower]
-// is pure, total and bounded. It returns the source's own bytes when nothing
+// A [Profile] is data: the keywords, formats and rules of one surface. There
+// is one for each surface of each API, found by its name with [Named], and
+// some for servers that speak OpenAI's language with an accent. [Lower] is
+// pure, total and bounded. It returns the source's own bytes when nothing
 // has to change, and otherwise reports each change with its place. The source
 // stays the truth: arguments are validated against it, never against what was
 // lowered.
+//
+// Where a target cannot say something in the author's words (a property's
+// name, an enum of numbers, a map), [Adapt] lowers and remembers, and
+// translates arguments both ways. [Check] knows the rules of every target from
+// their documents and shares nothing with the lowering.
 //
 // # Validation
 //

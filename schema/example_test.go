@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/dragoman-go/dragoman/schema"
@@ -44,4 +45,19 @@ func ExampleValidator_Validate() {
 	// (root): has no place for "town"
 	// (root): lacks "city"
 	// /days: must be at most 14, is 30
+}
+
+func ExampleAdapt() {
+	params := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer","enum":[10,50]}},"required":["$top"]}`)
+	low, err := schema.Adapt(params, schema.GeminiParameters())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(low.Schema))
+	args, err := low.FromWire(json.RawMessage(`{"top_81bf98e4":"50"}`))
+	fmt.Println(string(args), err)
+	// Output:
+	// {"type":"object","properties":{"top_81bf98e4":{"type":"string","enum":["10","50"]}},"required":["top_81bf98e4"]}
+	// {"$top":50} <nil>
 }

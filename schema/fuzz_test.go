@@ -2,7 +2,11 @@ package schema
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/dragoman-go/dragoman"
 )
@@ -28,11 +32,11 @@ var seeds = []string{
 
 func FuzzLower(f *testing.F) {
 	for _, s := range seeds {
-		for i := range all() {
+		for i := range Profiles() {
 			f.Add([]byte(s), byte(i))
 		}
 	}
-	profiles := all()
+	profiles := Profiles()
 	f.Fuzz(func(t *testing.T, src []byte, which byte) {
 		p := profiles[int(which)%len(profiles)]
 		before := string(src)
@@ -96,4 +100,58 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("OmitNulls is not done after once: %q", out)
 		}
 	})
+}
+
+// FuzzAdapt looks for arguments that do not come back as they were.
+func FuzzAdapt(f *testing.F) {
+	args := []string{`{}`, `{"a":1,"$filter":"x"}`, `{"m":{"k":1},"n":"1"}`, `{"n":1, "m":[{"key":"k","value":"1"}]}`, `[`, `{"foo-bar":{"@type":[{"x":1}]}}`}
+	for i, s := range append(slices.Clone(seeds), mapKeysSorted(ourZoo)...) {
+		f.Add([]byte(s), []byte(args[i%len(args)]), byte(i))
+	}
+	profiles := Profiles()
+	f.Fuzz(func(t *testing.T, src, args []byte, which byte) {
+		low, err := Adapt(src, profiles[int(which)%len(profiles)])
+		if err != nil {
+			return
+		}
+		before := string(args)
+		wire, err := low.ToWire(args)
+		if string(args) != before {
+			t.Fatal("the arguments were changed")
+		}
+		if err != nil {
+			if !errors.Is(err, ErrAmbiguous) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		back, err := low.FromWire(wire)
+		if err != nil {
+			t.Fatalf("%s became %s, which does not come back: %v", args, wire, err)
+		}
+		if string(wire) != before && !sameJSON(back, args) && !alreadyWire(low, args) {
+			t.Fatalf("%s\nlowered to %s\n%s became %s and then %s", src, low.Schema, args, wire, back)
+		}
+	})
+}
+
+// alreadyWire reports arguments that were, in part, in the target's words
+// before they were translated; those come back in the author's.
+func alreadyWire(low *Lowered, args []byte) bool {
+	once, err := low.FromWire(args)
+	return err != nil || string(once) != string(args)
+}
+
+func mapKeysSorted(m map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// sameJSON reports two texts that differ in blanks and escapes only.
+func sameJSON(a, b []byte) bool {
+	x, y := jsontext.Value(slices.Clone(a)), jsontext.Value(slices.Clone(b))
+	return x.Canonicalize() == nil && y.Canonicalize() == nil && string(x) == string(y)
 }

@@ -20,8 +20,12 @@ func many(n int, f func(i int) string) string {
 	return strings.Join(out, ",")
 }
 
+// everyProfile returns the profiles that differ in how they do their work.
 func everyProfile() []schema.Profile {
-	return []schema.Profile{schema.OpenAITool(), schema.OpenAIStrict(), schema.AnthropicTool(), schema.AnthropicStrict()}
+	return []schema.Profile{
+		schema.OpenAITool(), schema.OpenAIStrict(), schema.AnthropicTool(), schema.AnthropicStrict(), schema.GeminiParameters(),
+		schema.GeminiJSONSchema(), schema.OllamaTool(), schema.LlamaCPPTool(), schema.MoonshotTool(), schema.CompatTool(),
+	}
 }
 
 func TestCheckingManyNamesTakesLinearTime(t *testing.T) {
@@ -77,5 +81,26 @@ func TestMergingManyBranchesTakesLinearTimeAndMemory(t *testing.T) {
 				t.Errorf("%s for %s: %v and %d MB", what, p.Name(), took, mb)
 			}
 		}
+	}
+}
+
+func TestTranslatingManyArgumentsTakesLinearTime(t *testing.T) {
+	src := `{"type":"object","properties":{"m":{"type":"object","additionalProperties":{"enum":[1,2]}},` + many(9000, func(i int) string { return fmt.Sprintf(`"$p%d":{"type":"integer","enum":[%d]}`, i, i) }) + `}}`
+	low, err := schema.Adapt(json.RawMessage(src), schema.GeminiParameters().WithBudget(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := `{"m":{` + many(100_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `},` + many(9000, func(i int) string { return fmt.Sprintf(`"$p%d":%d`, i, i) }) + `,` + many(100_000, func(i int) string { return fmt.Sprintf(`"x%d":0`, i) }) + `}`
+	start := time.Now()
+	wire, err := low.ToWire(json.RawMessage(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := low.FromWire(wire)
+	if err != nil || string(back) != args || len(wire) <= len(args) {
+		t.Errorf("%d bytes became %d and then %d: %v", len(args), len(wire), len(back), err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("%v", took)
 	}
 }

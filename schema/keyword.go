@@ -70,6 +70,7 @@ const (
 	kwExample
 	kwNullable
 	kwDiscriminator
+	kwPropertyOrdering
 	kwCount
 )
 
@@ -180,6 +181,7 @@ var keywords = [kwCount]keywordInfo{
 	kwExample:               {"example", shapeData, lostDescribed},
 	kwNullable:              {"nullable", shapeBool, lostQuietly},
 	kwDiscriminator:         {"discriminator", shapeData, lostQuietly},
+	kwPropertyOrdering:      {"propertyOrdering", shapeStrings, lostQuietly},
 }
 
 // lookup finds a keyword by its name, without allocating.
@@ -315,6 +317,8 @@ func lookup(name []byte) keyword {
 		return kwNullable
 	case "discriminator":
 		return kwDiscriminator
+	case "propertyOrdering":
+		return kwPropertyOrdering
 	default:
 		return kwOther
 	}

@@ -22,19 +22,19 @@ import (
 //
 // A nil src (or null) means no arguments. The error is an [*Error]: see
 // [ErrInvalid] for its kinds. The report is then what had been found so far.
+//
+// Where a target cannot say what the author said in the author's words, such
+// as a property's name, arguments have to be translated too: use [Adapt].
 func Lower(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
 	if fits(src, &p) {
 		return src, dragoman.Report{}, nil
 	}
 	l := newLowerer(&p)
 	out, err := l.run(src)
-	if err != nil {
-		return nil, l.report, err
+	if err == nil && len(l.report.Losses) == 0 {
+		out = src
 	}
-	if len(l.report.Losses) == 0 {
-		return src, l.report, nil
-	}
-	return out, l.report, nil
+	return out, l.report, err
 }
 
 // StrictFits reports whether src satisfies p exactly as it is written, so
@@ -67,10 +67,17 @@ type lowerer struct {
 	expanding map[*node]bool
 	// rebased says that references are to be written from the root.
 	rebased bool
+	// flattening says that the root is being made a plain object, in which
+	// allOf has its place for a moment.
+	flattening bool
 	// hoisted says that the root swallowed what it referred to.
 	hoisted bool
 	// optional lists properties that became required and are to admit null.
 	optional []*node
+	// rootNote is what the root said where the target has no place for it.
+	rootNote string
+	// undo is what arguments have to be told about the changes.
+	undo undo
 }
 
 func newLowerer(p *Profile) *lowerer {
@@ -94,17 +101,23 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	l.repair(root)
 	l.bind()
 	if l.p.rootObject {
+		l.flattening = true
 		l.flattenRoot()
+		l.flattening = false
 		l.cutLoops() // merging may have put a reference where it leads
 	}
-	l.layDefs()
+	if l.p.inlineRefs {
+		l.inlineAll()
+	} else {
+		l.layDefs()
+	}
 	if l.err == nil && l.p.noRecursion {
-		if n := recursive(root); n != nil {
+		if n := recursive(l.root); n != nil {
 			l.refuse(n, "the schema contains itself, which this target cannot express")
 		}
 	}
 	if l.err == nil {
-		l.lower(root)
+		l.lower(l.root)
 		l.cutLoops()
 	}
 	for _, n := range l.optional {
@@ -112,6 +125,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 			l.admitNull(n)
 		}
 	}
+	l.finish()
 	if l.p.rootDefs || l.hoisted {
 		l.pruneDefs() // what was expanded may have been a definition's only use
 	}
@@ -124,8 +138,30 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	w := jsonwire.Writer{Buf: make([]byte, 0, len(src)+len(src)/4)}
-	root.write(&w)
+	return l.written(len(src))
+}
+
+// finish makes the changes that arguments have to be told about, when the
+// shape of the schema is settled.
+func (l *lowerer) finish() {
+	if l.err != nil {
+		return
+	}
+	l.lowerEnums()
+	l.freeCycles()
+	l.aliasNames()
+	l.liftNote()
+}
+
+// written returns the text of the root, compacted where it is too long.
+func (l *lowerer) written(size int) ([]byte, error) {
+	w := jsonwire.Writer{Buf: make([]byte, 0, size+size/4)}
+	l.root.write(&w)
+	if l.p.maxBytes > 0 && len(w.Buf) > l.p.maxBytes {
+		if w.Buf = l.compact(); l.err != nil {
+			return nil, l.err
+		}
+	}
 	if len(w.Buf) > MaxSchemaBytes {
 		return nil, &Error{Reason: fmt.Sprintf("lowered, the schema has %d bytes, more than %d", len(w.Buf), MaxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
@@ -135,10 +171,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 // readable replaces text that is not Unicode, which a provider would refuse
 // or read differently (quirk C17), and reads nothing as no arguments.
 func (l *lowerer) readable(src []byte) []byte {
-	if len(bytes.TrimSpace(src)) == 0 {
-		return l.noArguments()
-	}
-	if string(bytes.TrimSpace(src)) == "null" {
+	if text := bytes.TrimSpace(src); len(text) == 0 || string(text) == "null" {
 		return l.noArguments()
 	}
 	if len(src) > MaxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
@@ -172,12 +205,12 @@ func (l *lowerer) rootSchema(root *node) *node {
 	case root.kind == isSchema:
 		return root
 	case root.isTrue():
-		if !l.p.rootObject {
+		if !l.p.rootObject && !l.p.noBooleans {
 			return root
 		}
-		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes an object without properties")
+		l.lost(dragoman.Lowered, dragoman.Info, nil, "true becomes a schema that says nothing")
 		return empty
-	case root.isFalse() && !l.p.rootObject:
+	case root.isFalse() && !l.p.rootObject && !l.p.noBooleans:
 		return root
 	default:
 		l.fail(root, ErrInvalid, "the root must be a JSON object with keywords")
@@ -317,7 +350,7 @@ func (l *lowerer) bindBelow(from *node) {
 		if n.kind != isSchema {
 			return
 		}
-		if l.p.whitelist && !n.has(kwRef) {
+		if (l.p.whitelist || l.p.inlineRefs) && !n.has(kwRef) {
 			l.plainRef(n)
 		}
 		ref := n.get(kwRef)

@@ -11,27 +11,31 @@ import (
 // inline replaces n's $ref by what it means: n's own keywords stay and win
 // over the target's (quirk A4). The target is copied, never moved.
 func (l *lowerer) inline(n *node) {
-	seen := 0
-	for n.ref != nil && l.err == nil {
-		target := n.ref
-		n.del(kwRef)
-		n.ref = nil
-		if seen++; seen > 100 {
+	for seen := 0; n.ref != nil && l.err == nil; seen++ {
+		if seen > 100 {
 			l.fail(n, dragoman.ErrTooLarge, "a chain of references is too long")
 			return
 		}
-		if target.kind == isBool {
-			if target.isFalse() {
-				l.impossible(n, "the reference leads to a schema that nothing satisfies")
-			}
-			return
-		}
-		// What the reference stood beside outweighs what it leads to.
-		own := n.members
-		c := l.part(target)
-		n.members, n.ref = c.members, c.ref
-		l.merge(n, &node{kind: isSchema, members: own, parent: n.parent, token: n.token}, true)
+		l.inlineStep(n)
 	}
+}
+
+// inlineStep replaces n's $ref by what it means, which may be a $ref.
+func (l *lowerer) inlineStep(n *node) {
+	target := n.ref
+	n.del(kwRef)
+	n.ref = nil
+	if target.kind == isBool {
+		if target.isFalse() {
+			l.impossible(n, "the reference leads to a schema that nothing satisfies")
+		}
+		return
+	}
+	// What the reference stood beside outweighs what it leads to.
+	own := n.members
+	c := l.part(target)
+	n.members, n.ref = c.members, c.ref
+	l.merge(n, &node{kind: isSchema, members: own, parent: n.parent, token: n.token}, true)
 }
 
 // merge adds what src says to dst, as if both stood in one allOf: properties
@@ -87,14 +91,7 @@ func (l *lowerer) merge(dst, src *node, prefer bool) {
 			have.list = append(have.list, m.val.list...)
 		case kwAnyOf, kwOneOf:
 			if !sameText(have, m.val) {
-				// Both must hold, which allOf says exactly.
-				s := (&node{kind: isSchema}).at(m.val)
-				s.set(m.kw, m.val)
-				if a := dst.get(kwAllOf); a != nil {
-					a.list = append(a.list, s)
-				} else {
-					dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
-				}
+				l.bothUnions(dst, m)
 			}
 		default:
 			switch {
@@ -177,6 +174,26 @@ func (l *lowerer) mergeBranch(n, branch *node, u *requiredUnion) {
 		branch.del(kwRequired)
 	}
 	l.merge(n, branch, false)
+}
+
+// bothUnions lets a second union hold for dst. Only allOf says that exactly.
+func (l *lowerer) bothUnions(dst *node, m member) {
+	name := keywords[m.kw].name
+	switch {
+	case !l.p.mergeAllOf || l.flattening:
+		s := (&node{kind: isSchema}).at(m.val)
+		s.set(m.kw, m.val)
+		if a := dst.get(kwAllOf); a != nil {
+			a.list = append(a.list, s)
+		} else {
+			dst.set(kwAllOf, (&node{kind: isList, list: []*node{s}}).at(m.val))
+		}
+	case l.p.closed:
+		l.refuse(m.val, "two "+name+" hold at once, which this target cannot express")
+	default:
+		l.note(dst, "and "+name+": "+noteValue(m.val))
+		l.lostf(dragoman.Moved, dragoman.Warn, m.val, "two %s hold at once; one is told in the description", name)
+	}
 }
 
 // both makes one property satisfy two schemas: merged where the target has no
@@ -284,7 +301,7 @@ func (l *lowerer) mergeAllOf(n *node) (expanding []*node) {
 
 // requiredOnly reports a branch that adds nothing but required names.
 func requiredOnly(n *node) bool {
-	if n.kind != isSchema || n.ref != nil || !n.has(kwRequired) {
+	if n.kind != isSchema || n.ref != nil || len(n.required()) == 0 {
 		return false
 	}
 	for _, m := range n.members {
@@ -314,6 +331,9 @@ func (l *lowerer) dropRequiredUnion(n *node, k keyword) bool {
 		return false
 	}
 	n.del(k)
+	if !n.has(kwType) && slices.ContainsFunc(u.list, func(b *node) bool { return b.has(kwType) }) {
+		n.setTypes([]string{"object"})
+	}
 	l.note(n, alternatives(u.list))
 	l.lostf(dragoman.Lowered, dragoman.Warn, u, "%s of required names told in the description", keywords[k].name)
 	return true

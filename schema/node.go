@@ -14,15 +14,14 @@ func (l *lowerer) lower(n *node) {
 		return
 	}
 	p := l.p
-	if n.kind == isBool {
-		if p.typed {
-			l.refuse(n, "true and false are schemas without a type, which this target does not take")
-		}
+	if n.kind == isBool && !l.lowerBool(n) {
 		return
 	}
 	for range 100 {
 		if p.mergeAllOf {
-			defer l.expanded(l.mergeAllOf(n))
+			if opened := l.mergeAllOf(n); opened != nil {
+				defer l.expanded(opened)
+			}
 		}
 		if n.ref == nil || !p.bareRefs || l.err != nil {
 			break
@@ -35,33 +34,99 @@ func (l *lowerer) lower(n *node) {
 		defer delete(l.expanding, target)
 	}
 	if n.ref != nil {
+		l.keepAllowed(n)
 		l.lowerChildren(n)
 		return
 	}
 	l.hoistConditions(n)
 	if p.anyOfOnly && l.lowerUnion(n) {
-		l.keepAllowed(n)
-		l.lowerChildren(n)
+		l.finishUnion(n)
 		return
 	}
+	if l.err != nil {
+		return // what could not be copied is no schema any more
+	}
 	l.widenTuple(n)
-	if p.typed {
+	if p.typed || p.inferred && !l.combined(n) {
 		l.addType(n)
-		l.dropForeign(n)
+		if p.oneType && l.splitTypes(n) {
+			l.finishUnion(n)
+			return
+		}
+		if n.has(kwType) {
+			l.dropForeign(n)
+		}
 	}
 	if n.hasType("object") {
 		l.lowerObject(n)
 	}
-	if n.hasType("array") && p.arrayItems && !n.has(kwItems) && l.err == nil {
-		if p.typed {
-			l.refuse(n, "an array without items takes anything, which this target cannot express")
-			return
-		}
-		l.lost(dragoman.Synthesised, dragoman.Info, n, "items added: an array must have them")
-		n.set(kwItems, &node{kind: isSchema})
+	if n.hasType("array") && p.arrayItems && l.err == nil {
+		l.lowerItems(n)
 	}
 	l.keepAllowed(n)
 	l.lowerChildren(n)
+	l.typeItems(n) // a union may have turned out to say nothing
+}
+
+// combined reports a schema that says what it is by other schemas.
+func (l *lowerer) combined(n *node) bool {
+	for _, m := range n.members {
+		switch m.kw {
+		case kwAnyOf, kwOneOf, kwAllOf, kwDynamicRef, kwRecursiveRef:
+			if l.p.takes(m.kw) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lowerBool writes true and false as a target wants them (quirk A13). It
+// reports whether n became an object of keywords.
+func (l *lowerer) lowerBool(n *node) bool {
+	switch {
+	case l.p.typed:
+		l.refuse(n, "true and false are schemas without a type, which this target does not take")
+		return false
+	case !l.p.noBooleans:
+		return false
+	case n.isTrue():
+		l.lost(dragoman.Lowered, dragoman.Info, n, "true becomes a schema that says nothing")
+	default:
+		l.lost(dragoman.Lowered, dragoman.Warn, n, "false becomes a schema that says nothing")
+	}
+	n.kind, n.raw = isSchema, nil
+	return true
+}
+
+// lowerItems gives an array items, and those a type where the target wants
+// one (quirk A14).
+func (l *lowerer) lowerItems(n *node) {
+	items := n.get(kwItems)
+	switch {
+	case items == nil && l.p.typed:
+		l.refuse(n, "an array without items takes anything, which this target cannot express")
+		return
+	case items == nil:
+		l.lost(dragoman.Synthesised, dragoman.Info, n, "items added: an array must have them")
+		n.set(kwItems, &node{kind: isSchema})
+	}
+	l.typeItems(n)
+}
+
+// typeItems gives items that say nothing a type where the target wants one.
+func (l *lowerer) typeItems(n *node) {
+	items := n.get(kwItems)
+	if l.p.itemTypes == nil || l.err != nil || items == nil || items.kind == isList {
+		return
+	}
+	if items.kind == isBool {
+		l.lowerBool(items)
+	}
+	if items.ref == nil && !items.has(kwType) && !l.combined(items) && inferTypes(items) == nil {
+		l.lostf(dragoman.Lowered, dragoman.Warn, items, "items of no type become items of type %s", strings.Join(l.p.itemTypes, ", "))
+		items.setTypes(l.p.itemTypes)
+	}
 }
 
 // expanded unmarks references that were being expanded.
@@ -74,7 +139,7 @@ func (l *lowerer) expanded(targets []*node) {
 func (l *lowerer) lowerChildren(n *node) {
 	for _, m := range n.members {
 		switch {
-		case m.kw == kwAdditionalProperties && m.val.isFalse():
+		case m.kw == kwAdditionalProperties && (m.val.isFalse() || l.p.noBooleans && m.val.isTrue()):
 		case m.val.kind == isMap, m.val.kind == isList:
 			m.val.entries(l.lower)
 		case schemaShaped(m.kw):
@@ -134,17 +199,20 @@ func sameTypes(n, target *node) bool {
 // removeEach takes out the members for which why has a reason, and then tells
 // each of them.
 func (l *lowerer) removeEach(n *node, why func(member) string, told func(member, string)) {
-	var gone []member
+	var gone, kept []member
 	var reasons []string
-	kept := make([]member, 0, len(n.members))
-	for _, m := range n.members {
-		if reason := why(m); reason != "" {
+	for i, m := range n.members {
+		switch reason := why(m); {
+		case reason != "":
+			if gone == nil {
+				kept = append(make([]member, 0, len(n.members)), n.members[:i]...)
+			}
 			gone, reasons = append(gone, m), append(reasons, reason)
-		} else {
+		case gone != nil:
 			kept = append(kept, m)
 		}
 	}
-	if len(gone) == 0 {
+	if gone == nil {
 		return
 	}
 	n.members = kept
@@ -207,7 +275,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		}
 	}
 	u := n.get(kwAnyOf)
-	if u == nil || l.dropRequiredUnion(n, kwAnyOf) {
+	if u == nil || l.err != nil || l.dropRequiredUnion(n, kwAnyOf) {
 		return false
 	}
 	u.list = slices.DeleteFunc(u.list, func(b *node) bool {
@@ -217,7 +285,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		return b.isFalse()
 	})
 	if len(u.list) == 0 {
-		l.refuse(u, "no branch can be satisfied")
+		l.impossible(u, "no branch can be satisfied")
 		return true
 	}
 	beside := &node{kind: isSchema, parent: n.parent, token: n.token}
@@ -242,7 +310,7 @@ func (l *lowerer) lowerUnion(n *node) bool {
 		}
 		b.kind, b.raw, b.members, b.ref = isSchema, nil, own.members, own.ref
 	}
-	return true
+	return !l.dropRequiredUnion(n, kwAnyOf)
 }
 
 // within reports that b names its types, all among the given ones.
@@ -258,7 +326,7 @@ func within(b *node, types []string) bool {
 // positions, of the tuple's length (quirk A15).
 func (l *lowerer) widenTuple(n *node) {
 	pre := n.get(kwPrefixItems)
-	if pre == nil || l.p.takes(kwPrefixItems) {
+	if pre == nil || l.p.takes(kwPrefixItems) || len(pre.list) == 0 {
 		return
 	}
 	n.del(kwPrefixItems)
@@ -300,8 +368,13 @@ func (l *lowerer) addType(n *node) {
 	}
 	types := inferTypes(n)
 	if types == nil {
-		l.refuse(n, "a schema without a type takes anything, which this target cannot express")
-		return
+		if l.p.typed {
+			l.refuse(n, "a schema without a type takes anything, which this target cannot express")
+			return
+		}
+		if types = l.p.anyTypes; types == nil {
+			return // any JSON stays any JSON (quirk A40)
+		}
 	}
 	l.lostf(dragoman.Synthesised, dragoman.Info, n, "type %s added", strings.Join(types, ", "))
 	n.setTypes(types)

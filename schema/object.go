@@ -11,7 +11,7 @@ import (
 func subject(k keyword) string {
 	switch k {
 	case kwProperties, kwRequired, kwAdditionalProperties, kwPatternProperties, kwMinProperties, kwMaxProperties,
-		kwPropertyNames, kwDependentRequired, kwDependentSchemas, kwUnevaluatedProperties:
+		kwPropertyNames, kwPropertyOrdering, kwDependentRequired, kwDependentSchemas, kwUnevaluatedProperties:
 		return "object"
 	case kwItems, kwPrefixItems, kwAdditionalItems, kwMinItems, kwMaxItems, kwUniqueItems, kwContains, kwMinContains,
 		kwMaxContains, kwUnevaluatedItems:
@@ -43,27 +43,37 @@ func (l *lowerer) dropForeign(n *node) {
 // profile demands it.
 func (l *lowerer) lowerObject(n *node) {
 	p := l.p
-	if !p.closed {
-		return
-	}
 	props := n.get(kwProperties)
-	declared := props != nil && len(props.members) > 0
-	l.closeObject(n, declared)
-	if l.err != nil {
-		return
-	}
-	if props == nil {
-		l.lost(dragoman.Synthesised, dragoman.Info, n, "empty properties added")
-		props = &node{kind: isMap}
-		n.set(kwProperties, props)
-	}
-	props.members = slices.DeleteFunc(props.members, func(m member) bool {
-		if m.val.isFalse() {
-			l.lostf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
+	if p.closed {
+		l.closeObject(n, props != nil && len(props.members) > 0)
+		if l.err != nil {
+			return
 		}
-		return m.val.isFalse()
-	})
-	l.completeRequired(n, props)
+		if props == nil {
+			l.lost(dragoman.Synthesised, dragoman.Info, n, "empty properties added")
+			props = &node{kind: isMap}
+			n.set(kwProperties, props)
+		}
+	}
+	if props != nil && (p.closed || p.noBooleans) {
+		props.members = slices.DeleteFunc(props.members, func(m member) bool {
+			if m.val.isFalse() {
+				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "property %.60q can never be given", m.key)
+			}
+			return m.val.isFalse()
+		})
+	}
+	if p.closed || p.knownRequired {
+		l.completeRequired(n, props)
+	}
+	if p.noEmptyProps && props != nil && len(props.members) == 0 && n != l.root {
+		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: names none")
+		n.del(kwProperties)
+		props = nil
+	}
+	if p.mapEntries && props == nil {
+		l.listEntries(n)
+	}
 }
 
 func (l *lowerer) closeObject(n *node, declared bool) {
@@ -91,9 +101,15 @@ func (l *lowerer) closeObject(n *node, declared bool) {
 // absent (quirk A26).
 func (l *lowerer) completeRequired(n, props *node) {
 	have := n.required()
-	known := make(map[string]bool, len(props.members))
-	for _, m := range props.members {
-		known[m.key] = true
+	if len(have) == 0 && !l.p.allRequired {
+		return
+	}
+	known := map[string]bool{}
+	if props != nil {
+		known = make(map[string]bool, len(props.members))
+		for _, m := range props.members {
+			known[m.key] = true
+		}
 	}
 	names := make([]string, 0, len(have))
 	required := make(map[string]bool, len(have))

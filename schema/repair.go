@@ -197,15 +197,17 @@ func unique(values [][]byte) [][]byte {
 	return out
 }
 
+// repairRequired makes a list of names of required, and of propertyOrdering.
 func (l *lowerer) repairRequired(n *node, m member) {
 	v := m.val
 	if s, ok := v.str(); ok {
-		l.lost(dragoman.Lowered, dragoman.Info, v, "required stood as one name; it is a list")
-		n.set(kwRequired, stringsOf([]string{s}).at(v))
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s stood as one name; it is a list", m.key)
+		n.set(m.kw, stringsOf([]string{s}).at(v))
 		return
 	}
 	if v.raw[0] != '[' {
-		if v.raw[0] != 't' && v.raw[0] != 'f' { // liftRequired reads those
+		flag := m.kw == kwRequired && (v.raw[0] == 't' || v.raw[0] == 'f') // liftRequired reads those
+		if !flag {
 			l.dropMalformed(n, m, "a list of names")
 		}
 		return
@@ -214,8 +216,8 @@ func (l *lowerer) repairRequired(n *node, m member) {
 	names := slices.DeleteFunc(slices.Clone(values), func(e []byte) bool { return e[0] != '"' })
 	kept := unique(names)
 	if len(kept) < len(values) {
-		l.lost(dragoman.Lowered, dragoman.Info, v, "required keeps names only, each once")
-		n.set(kwRequired, arrayOf(kept).at(v))
+		l.lostf(dragoman.Lowered, dragoman.Info, v, "%s keeps names only, each once", m.key)
+		n.set(m.kw, arrayOf(kept).at(v))
 	}
 }
 
@@ -414,6 +416,9 @@ func (l *lowerer) repairTuple(n *node) {
 
 // repairNullable writes OpenAPI's nullable as JSON Schema says it (quirk A9).
 func (l *lowerer) repairNullable(n *node, v *node) {
+	if l.p.nullableFlag {
+		return // the target's own spelling
+	}
 	n.del(kwNullable)
 	if string(v.raw) != "true" {
 		l.lost(dragoman.Dropped, dragoman.Info, v, "nullable: false says nothing in JSON Schema")

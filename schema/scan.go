@@ -11,7 +11,7 @@ import (
 // building anything. It answers false whenever it would have to think: the
 // lowering then decides, and changes nothing if nothing is wrong.
 func fits(src []byte, p *Profile) bool {
-	if len(src) == 0 || len(src) > MaxSchemaBytes || jsonwire.Check(src) != nil {
+	if len(src) == 0 || len(src) > MaxSchemaBytes || p.maxBytes > 0 && len(src) > p.maxBytes || jsonwire.Check(src) != nil {
 		return false
 	}
 	s := scanners.Get().(*scanner)
@@ -49,9 +49,12 @@ type scanner struct {
 
 // facts is what the end of a schema object has to judge.
 type facts struct {
-	keys            keywordSet
-	types           typeBits
-	union, beside   bool
+	keys          keywordSet
+	types         typeBits
+	union, beside bool
+	enum          bool
+	// alone: nothing at all stands beside a union of several.
+	alone           bool
 	props, required [2]int // spans of names
 }
 
@@ -63,7 +66,7 @@ func (s *scanner) schema(depth, level int) bool {
 	switch r.kind() {
 	case 't', 'f':
 		r.raw()
-		return !p.typed
+		return !p.typed && !p.noBooleans
 	case '{':
 	default:
 		return false
@@ -76,7 +79,7 @@ func (s *scanner) schema(depth, level int) bool {
 		key := r.key()
 		kw := lookup(key)
 		// An escaped name may be a keyword in disguise.
-		if bytes.IndexByte(key, '\\') >= 0 || !p.takes(kw) || !s.member(kw, &f, depth, level) {
+		if bytes.IndexByte(key, '\\') >= 0 || !p.takesAt(kw, depth == 0) || !s.member(kw, &f, depth, level) {
 			ok = false
 			break
 		}
@@ -107,15 +110,20 @@ func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 		}
 		at := len(s.names)
 		for r.open(); r.next(); {
-			s.names = append(s.names, r.raw())
+			if v := r.raw(); p.enums == anyEnum || v[0] == '"' && len(v) > 2 {
+				s.names = append(s.names, v)
+			} else {
+				return false
+			}
 		}
+		f.enum = true
 		n := len(s.names) - at
 		s.seen.enumValues += n
 		ok := n > 0 && distinct(s.names[at:])
 		s.names = s.names[:at]
 		return ok
 	case shapeStrings:
-		if k != '[' {
+		if k != '[' || kw != kwRequired {
 			return false
 		}
 		f.required[0] = len(s.names)
@@ -140,6 +148,9 @@ func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 		case kw == kwAdditionalProperties && p.closed:
 			r.raw()
 			return k == 'f'
+		case kw == kwAdditionalProperties && k != '{':
+			r.raw()
+			return k == 't' || k == 'f'
 		}
 		return s.schema(depth+1, level)
 	case shapeList:
@@ -153,6 +164,7 @@ func (s *scanner) member(kw keyword, f *facts, depth, level int) bool {
 				return false
 			}
 		}
+		f.alone = n > 1 || !p.nullableFlag
 		return n > 0
 	case shapeMap:
 		return s.schemas(kw, f, depth, level)
@@ -179,17 +191,17 @@ func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bo
 		case kwFormat:
 			if p.formats != nil {
 				text, ok := (&node{raw: raw}).str()
-				return ok && p.takesFormat(text)
+				return ok && p.takesFormat(text, nil)
 			}
 		case kwPattern:
-			if p.plainRegexps {
+			if p.regexps != anyRegexp {
 				text, ok := (&node{raw: raw}).str()
-				return ok && plainRegexp(text)
+				return ok && p.takesRegexp(text)
 			}
 		}
 		return true
 	case shapeBool:
-		return kw != kwNullable && (k == 't' || k == 'f')
+		return (kw != kwNullable || p.nullableFlag) && (k == 't' || k == 'f')
 	case shapeNumber:
 		return (k == '-' || k >= '0' && k <= '9') && (kw != kwMultipleOf || isPositive(raw))
 	case shapeCount:
@@ -203,7 +215,7 @@ func (s *scanner) leaf(kw keyword, sh shape, raw []byte, f *facts, root bool) bo
 
 func (s *scanner) schemas(kw keyword, f *facts, depth, level int) bool {
 	r := &s.r
-	if r.kind() != '{' || kw == kwDefinitions && s.p.modernDefs || kw == kwDefs && s.p.rootDefs {
+	if r.kind() != '{' || kw == kwDefinitions && s.p.modernDefs || (kw == kwDefs || kw == kwDefinitions) && (s.p.rootDefs || s.p.inlineRefs) {
 		return false
 	}
 	if kw != kwProperties {
@@ -220,7 +232,10 @@ func (s *scanner) schemas(kw keyword, f *facts, depth, level int) bool {
 	for r.open(); r.next(); {
 		n++
 		key := r.key()
-		if s.p.closed {
+		if !s.p.names.allows(string(key)) {
+			return false
+		}
+		if s.p.closed || s.p.knownRequired {
 			s.names = append(s.names, key) // needed at the end of the object
 		}
 		if !s.schema(depth+2, level+1) {
@@ -229,7 +244,7 @@ func (s *scanner) schemas(kw keyword, f *facts, depth, level int) bool {
 	}
 	f.props[1] = len(s.names)
 	s.seen.properties += n
-	return true
+	return n > 0 || !s.p.noEmptyProps || depth == 0
 }
 
 // types reads a type or a list of types.
@@ -238,7 +253,7 @@ func (s *scanner) types(raw []byte, f *facts, root bool) bool {
 		f.types = bitOf(raw)
 		return f.types != 0
 	}
-	if root && s.p.rootObject {
+	if root && s.p.rootObject || s.p.oneType {
 		return false
 	}
 	s.seen.unions++
@@ -259,28 +274,47 @@ func (s *scanner) judge(f *facts, depth int) bool {
 	if depth == 0 && p.rootObject && (f.types != typeObject || !f.keys.has(kwProperties)) {
 		return false
 	}
-	if f.types&typeArray != 0 && p.arrayItems && !f.keys.has(kwItems) {
+	if f.types&typeArray != 0 && p.arrayItems && !f.keys.has(kwItems) || f.types&typeNull != 0 && p.nullableFlag {
 		return false
+	}
+	if f.enum && p.enums > scalarEnums && f.types != typeString {
+		return false
+	}
+	if p.anyOfOnly && f.keys.has(kwRequired) && !f.keys.has(kwProperties) {
+		return false // perhaps a branch that only requires names
 	}
 	if f.union {
 		s.seen.unions++
 	}
 	if f.union && p.anyOfOnly {
-		return !f.beside
+		lone := f.keys == setOf(kwAnyOf)
+		return !f.beside && f.alone && (lone || !p.loneAnyOf)
 	}
-	if !p.typed {
+	if p.typed || p.inferred {
+		if !f.keys.has(kwType) || s.foreign(f) {
+			return f.keys.has(kwAnyOf) && !p.typed && !p.anyOfOnly && !f.keys.has(kwType)
+		}
+	}
+	return s.judgeObject(f)
+}
+
+// judgeObject applies the rules about the names of an object.
+func (s *scanner) judgeObject(f *facts) bool {
+	p := s.p
+	if !p.closed && !p.knownRequired {
 		return true
 	}
-	if !f.keys.has(kwType) || s.foreign(f) {
-		return false
+	props, required := s.names[f.props[0]:f.props[1]], s.names[f.required[0]:f.required[1]]
+	if !p.closed {
+		// Of a schema that is no object the engine knows more.
+		return len(required) == 0 || f.types&typeObject != 0 && subset(required, props)
 	}
-	if !p.closed || f.types&typeObject == 0 {
+	if f.types&typeObject == 0 {
 		return true
 	}
 	if !f.keys.has(kwAdditionalProperties) || !f.keys.has(kwProperties) {
 		return false
 	}
-	props, required := s.names[f.props[0]:f.props[1]], s.names[f.required[0]:f.required[1]]
 	s.seen.optional += len(props) - len(required)
 	if p.allRequired && len(props) != len(required) {
 		return false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -120,6 +121,9 @@ func (n *node) str() (string, bool) {
 	if n == nil || n.kind != isData || len(n.raw) < 2 || n.raw[0] != '"' {
 		return "", false
 	}
+	if inner := n.raw[1 : len(n.raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), true
+	}
 	b, err := jsontext.AppendUnquote(nil, n.raw)
 	if err != nil && b == nil {
 		return "", false
@@ -129,13 +133,17 @@ func (n *node) str() (string, bool) {
 
 // pointer is the JSON pointer of the node in the source.
 func (n *node) pointer() string {
-	var tokens []string
+	tokens := make([]string, 0, 24)
 	for at := n; at != nil && at.parent != nil && len(tokens) <= 2*MaxSchemaDepth; at = at.parent {
 		tokens = append(tokens, at.token)
 	}
-	slices.Reverse(tokens)
-	var b strings.Builder
+	size := 0
 	for _, t := range tokens {
+		size += 1 + len(t)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, t := range slices.Backward(tokens) {
 		b.WriteByte('/')
 		b.WriteString(escapeToken(t))
 	}
@@ -153,6 +161,8 @@ func escapeToken(t string) string {
 type parser struct {
 	max   int
 	nodes int
+	// slab holds nodes to come: a schema is made of very many of them.
+	slab []node
 	// repeats says that some name stands twice somewhere.
 	repeats bool
 	// repeated lists members that stood more than once; the last one counts.
@@ -186,7 +196,18 @@ func parse(src []byte, maxNodes int) (*node, *parser, error) {
 
 func (p *parser) node(kind nodeKind, parent *node, token string) *node {
 	p.nodes++
-	return &node{kind: kind, parent: parent, token: token}
+	return p.make(node{kind: kind, parent: parent, token: token})
+}
+
+// make returns a node of the slab.
+func (p *parser) make(n node) *node {
+	if len(p.slab) == 0 {
+		p.slab = make([]node, 32)
+	}
+	at := &p.slab[0]
+	p.slab = p.slab[1:]
+	*at = n
+	return at
 }
 
 func (p *parser) bounded(r *jsonwire.Reader, depth int) bool {
@@ -202,7 +223,7 @@ func (p *parser) bounded(r *jsonwire.Reader, depth int) bool {
 }
 
 func (p *parser) raw(r *jsonwire.Reader, parent *node, token string) *node {
-	n := &node{raw: r.Raw(), parent: parent, token: token}
+	n := p.make(node{raw: r.Raw(), parent: parent, token: token})
 	if p.repeats && len(n.raw) > 0 && jsonwire.Check(n.raw) != nil {
 		var w jsonwire.Writer
 		if !once(jsonwire.NewReader(n.raw), &w, 0) {
@@ -270,7 +291,11 @@ func (p *parser) schema(r *jsonwire.Reader, parent *node, token string, depth in
 	n := p.node(isSchema, parent, token)
 	var seen map[string]int
 	for key := range r.Object() {
-		kw, name := lookup(key), string(key)
+		kw := lookup(key)
+		name := keywords[kw].name
+		if kw == kwOther {
+			name = string(key)
+		}
 		p.add(n, &seen, member{name, kw, p.value(r, kw, n, name, depth+1)})
 	}
 	return n
@@ -327,6 +352,9 @@ func (p *parser) add(n *node, seen *map[string]int, m member) {
 		(*seen)[m.key] = len(n.members)
 	}
 	if at < 0 {
+		if n.members == nil {
+			n.members = make([]member, 0, 4)
+		}
 		n.members = append(n.members, m)
 		return
 	}

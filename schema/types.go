@@ -53,6 +53,9 @@ func (n *node) types() []string {
 	if v == nil {
 		return nil
 	}
+	if s := typeName(v.raw); s != "" {
+		return []string{s}
+	}
 	if s, ok := v.str(); ok {
 		return []string{s}
 	}
@@ -81,7 +84,38 @@ func (n *node) setTypes(types []string) {
 	n.setFirst(kwType, &node{raw: w.Buf})
 }
 
-func (n *node) hasType(t string) bool { return slices.Contains(n.types(), t) }
+func (n *node) hasType(t string) bool {
+	v := n.get(kwType)
+	if v == nil {
+		return false
+	}
+	if s := typeName(v.raw); s != "" {
+		return s == t
+	}
+	return slices.Contains(n.types(), t)
+}
+
+// typeName reads a quoted type without allocating; empty when it is none.
+func typeName(quoted []byte) string {
+	switch string(quoted) {
+	case `"object"`:
+		return "object"
+	case `"array"`:
+		return "array"
+	case `"string"`:
+		return "string"
+	case `"number"`:
+		return "number"
+	case `"integer"`:
+		return "integer"
+	case `"boolean"`:
+		return "boolean"
+	case `"null"`:
+		return "null"
+	default:
+		return ""
+	}
+}
 
 // elements splits a JSON array into the text of its elements.
 func elements(v *node) [][]byte {
@@ -256,6 +290,9 @@ func (l *lowerer) wrapAnyOf(n *node) {
 // repairType makes a type legal: it knows other languages' names for the
 // seven types, in any case.
 func (l *lowerer) repairType(n *node, v *node) {
+	if typeName(v.raw) != "" {
+		return
+	}
 	var words []string
 	bad := false
 	if s, ok := v.str(); ok {
@@ -290,8 +327,7 @@ func (l *lowerer) repairType(n *node, v *node) {
 			changed = true
 			l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q stands twice", w)
 		default:
-			if t != w {
-				changed = true
+			if changed = changed || t != w; t != w && !(l.p.anyCase && strings.EqualFold(t, w)) {
 				l.lostf(dragoman.Lowered, dragoman.Info, v, "type %.60q is written %q in JSON Schema", w, t)
 			}
 			types = append(types, t)

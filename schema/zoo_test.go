@@ -82,7 +82,7 @@ func TestRealToolSchemasLowerForEveryProfile(t *testing.T) {
 	if len(schemas) < 1000 {
 		t.Errorf("only %d schemas found", len(schemas))
 	}
-	for _, p := range all() {
+	for _, p := range Profiles() {
 		ok, repaired, refused := 0, 0, 0
 		for at, src := range schemas {
 			before := string(src)
@@ -107,6 +107,6 @@ func TestRealToolSchemasLowerForEveryProfile(t *testing.T) {
 				t.Errorf("%s: %s: lowered, it does not compile: %v\n%s", p.Name(), at, err, out)
 			}
 		}
-		t.Logf("%-16s %4d as written, %4d repaired, %4d not expressible", p.Name(), ok, repaired, refused)
+		t.Logf("%-28s %4d as written, %4d repaired, %4d not expressible", p.Name(), ok, repaired, refused)
 	}
 }

@@ -1,0 +1,48 @@
+package schema
+
+import "github.com/dragoman-go/dragoman"
+
+// entryKey and entryValue name the members of one entry of a map that is
+// written as a list.
+const (
+	entryKey   = "key"
+	entryValue = "value"
+)
+
+// listEntries writes a free-form map as a list of entries, because targets
+// that know no additionalProperties send maps empty (quirk A42). Adapt turns
+// arguments back.
+func (l *lowerer) listEntries(n *node) {
+	values := n.get(kwAdditionalProperties)
+	if values == nil || values.isFalse() {
+		return
+	}
+	if values.isTrue() || values.empty() {
+		l.lost(dragoman.Lowered, dragoman.Warn, values, "a free-form map, which this target usually sends empty")
+		n.del(kwAdditionalProperties)
+		return
+	}
+	l.lost(dragoman.Lowered, dragoman.Warn, values, "a map becomes a list of entries, each with key and value")
+	key := (&node{kind: isSchema}).at(values)
+	key.set(kwType, dataString("string"))
+	entry := (&node{kind: isSchema}).at(values)
+	entry.set(kwType, dataString("object"))
+	entry.set(kwProperties, &node{kind: isMap, members: []member{{entryKey, kwOther, key}, {entryValue, kwOther, values}}})
+	entry.set(kwRequired, stringsOf([]string{entryKey, entryValue}))
+	// What else was said about the map's size is said about the list's.
+	var kept []member
+	for _, m := range n.members {
+		switch {
+		case m.kw == kwMinProperties:
+			kept = append(kept, member{keywords[kwMinItems].name, kwMinItems, m.val})
+		case m.kw == kwMaxProperties:
+			kept = append(kept, member{keywords[kwMaxItems].name, kwMaxItems, m.val})
+		case subject(m.kw) == "" || m.kw == kwPropertyNames || m.kw == kwPatternProperties:
+			kept = append(kept, m)
+		}
+	}
+	n.members = kept
+	n.setTypes([]string{"array"})
+	n.set(kwItems, entry)
+	l.undo.entries(n)
+}

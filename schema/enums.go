@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/dragoman-go/dragoman"
+)
+
+// lowerEnums lets enums list what the target takes in them (quirks A10, A11).
+func (l *lowerer) lowerEnums() {
+	if l.p.enums == anyEnum {
+		return
+	}
+	reach(l.root, func(n *node) {
+		e := n.get(kwEnum)
+		if e == nil || n.kind != isSchema {
+			return
+		}
+		if l.p.enums == scalarEnums {
+			l.scalarEnum(n, e)
+		} else {
+			l.stringEnum(n, e)
+		}
+	})
+}
+
+// scalarEnum keeps strings and numbers. Null gets a branch of its own; an enum
+// of other values is told.
+func (l *lowerer) scalarEnum(n, e *node) {
+	values := elements(e)
+	rest := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == "null" })
+	if !slices.ContainsFunc(values, func(v []byte) bool { return !isText(v) && !isNumber(string(v)) }) {
+		return
+	}
+	if slices.ContainsFunc(rest, func(v []byte) bool { return !isText(v) && !isNumber(string(v)) }) {
+		l.tellEnum(n, e)
+		return
+	}
+	n.del(kwEnum)
+	if len(rest) == 0 {
+		l.lost(dragoman.Lowered, dragoman.Info, e, "an enum of null becomes the type null")
+		n.setTypes([]string{"null"})
+		return
+	}
+	l.lost(dragoman.Lowered, dragoman.Info, e, "null among the values becomes a branch of its own")
+	types := slices.DeleteFunc(n.types(), func(t string) bool { return t == "null" })
+	n.set(kwEnum, arrayOf(rest).at(e))
+	if len(types) > 0 {
+		n.setTypes(types)
+	}
+	l.wrapAnyOf(n)
+	u := n.get(kwAnyOf)
+	u.list = append(u.list, nullSchema(n))
+}
+
+func isText(v []byte) bool { return v[0] == '"' }
+
+// tellEnum moves an enum into the description, and names its types instead.
+func (l *lowerer) tellEnum(n, e *node) {
+	if !n.has(kwType) {
+		if types := inferTypes(n); len(types) == 1 || !l.p.oneType {
+			n.setTypes(types)
+		}
+	}
+	n.del(kwEnum)
+	l.tell(n, member{"enum", kwEnum, e}, "values this target cannot list")
+	l.lower(n) // its type may ask for more
+}
+
+// stringEnum writes the values of an enum as strings, of type string, and
+// remembers which value each of them stands for. The empty string cannot be
+// listed and is told.
+func (l *lowerer) stringEnum(n, e *node) {
+	values := elements(e)
+	typed := slices.Equal(n.types(), []string{"string"})
+	foreign := func(v []byte) bool { return !isText(v) }
+	switch {
+	case slices.ContainsFunc(values, func(v []byte) bool { return v[0] == '{' || v[0] == '[' }),
+		l.p.enums == toldEnums && slices.ContainsFunc(values, foreign):
+		l.tellEnum(n, e)
+		return
+	case slices.ContainsFunc(values, foreign):
+		values = l.asStrings(n, e, values, typed)
+	case !typed:
+		l.lost(dragoman.Lowered, dragoman.Warn, e, "an enum of strings is of type string")
+		n.setTypes([]string{"string"})
+		l.dropForeign(n)
+	}
+	kept := slices.DeleteFunc(slices.Clone(values), func(v []byte) bool { return string(v) == `""` })
+	if len(kept) == len(values) {
+		return
+	}
+	l.lost(dragoman.Lowered, dragoman.Warn, e, "the empty string cannot be listed; told in the description")
+	l.note(n, "may be empty")
+	n.del(kwEnum)
+	if len(kept) > 0 {
+		n.set(kwEnum, arrayOf(kept).at(e))
+	}
+}
+
+// asStrings writes values that are no strings as strings (quirk A10).
+func (l *lowerer) asStrings(n, e *node, values [][]byte, typed bool) [][]byte {
+	out := make([][]byte, len(values))
+	for i, v := range values {
+		if out[i] = v; !isText(v) {
+			out[i] = quoted(string(v))
+		}
+	}
+	out = unique(out)
+	l.lost(dragoman.Lowered, dragoman.Warn, e, "the values are written as strings; arguments are turned back")
+	n.set(kwEnum, arrayOf(out).at(e))
+	if !typed {
+		n.setTypes([]string{"string"})
+		l.dropForeign(n)
+		n.del(kwFormat)
+		l.undo.values(n, values)
+	}
+	return out
+}

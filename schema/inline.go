@@ -1,0 +1,141 @@
+package schema
+
+import (
+	"github.com/dragoman-go/dragoman"
+)
+
+const (
+	// maxInline bounds the subschemas of a schema whose references are written
+	// out.
+	maxInline = 4_000
+	// maxUnroll says how often a schema may stand inside itself before the
+	// reference to it is cut.
+	maxUnroll = 2
+)
+
+// inlineAll writes what every reference means in its place, for targets that
+// know no $ref (quirks A3, A29). What contains itself is cut, and so is what
+// lies too deep: at the greatest depth at which the whole stays small.
+func (l *lowerer) inlineAll() {
+	if l.err != nil {
+		return
+	}
+	refs := false
+	l.root.walk(func(n *node) {
+		refs = refs || n.ref != nil
+		for _, m := range n.members {
+			if n.kind == isSchema && (m.kw == kwDefs || m.kw == kwDefinitions || naming(m.kw)) {
+				l.lostf(dragoman.Dropped, dragoman.Info, m.val, "%s: there are no references here", m.key)
+			}
+		}
+	})
+	if !refs {
+		l.root.walk(undefine)
+		return
+	}
+	x := expansion{l: l, open: map[*node]int{l.root: 1}}
+	for _, x.depth = range [...]int{32, 16, 8, 6, 5, 4, 3, 2, 1, 0} {
+		left := maxInline
+		if x.fits(l.root, 0, &left) {
+			break
+		}
+	}
+	// References lead to the schema as it was, never to what became of it.
+	l.maxCopies = l.copies + 2*maxInline + 2*l.maxCopies
+	l.root = l.copy(l.root)
+	x.expand(l.root, 0)
+}
+
+// expansion writes references out.
+type expansion struct {
+	l *lowerer
+	// depth is how many references may be nested.
+	depth int
+	// open counts how often a schema is being written.
+	open map[*node]int
+}
+
+// cuts reports whether a reference to t is not to be followed.
+func (x *expansion) cuts(t *node, depth int) bool {
+	return depth >= x.depth || x.open[t] >= maxUnroll
+}
+
+// fits counts what expanding n makes, until left is used up.
+func (x *expansion) fits(n *node, depth int, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	ok := true
+	below := func(c *node) { ok = ok && x.fits(c, depth, left) }
+	for _, m := range n.members {
+		switch {
+		case m.kw == kwDefs, m.kw == kwDefinitions:
+		case m.val.kind == isMap, m.val.kind == isList:
+			m.val.entries(below)
+		case schemaShaped(m.kw):
+			below(m.val)
+		}
+	}
+	if t := n.ref; ok && t != nil && !x.cuts(t, depth) {
+		x.open[t]++
+		ok = x.fits(t, depth+1, left)
+		x.open[t]--
+	}
+	return ok
+}
+
+// expand writes out the references in n, which is a copy.
+func (x *expansion) expand(n *node, depth int) {
+	l := x.l
+	if n.kind != isSchema || l.err != nil {
+		return
+	}
+	undefine(n)
+	var opened []*node
+	for n.ref != nil && l.err == nil {
+		t := n.ref
+		if x.cuts(t, depth) {
+			l.cutRef(n)
+			break
+		}
+		l.lost(dragoman.Lowered, dragoman.Info, n.get(kwRef), "the reference is replaced by what it means")
+		x.open[t]++
+		opened = append(opened, t)
+		l.inlineStep(n)
+		undefine(n)
+		depth++
+	}
+	n.children(func(c *node) { x.expand(c, depth) })
+	for _, t := range opened {
+		x.open[t]--
+	}
+}
+
+// undefine takes from a schema what only references use.
+func undefine(n *node) {
+	if n.kind != isSchema {
+		return
+	}
+	for _, k := range [...]keyword{kwDefs, kwDefinitions, kwID, kwAnchor, kwDynamicAnchor, kwRecursiveAnchor} {
+		n.del(k)
+	}
+}
+
+// cutRef leaves of a reference only the type of what it means.
+func (l *lowerer) cutRef(n *node) {
+	t := n.ref
+	l.lost(dragoman.Lowered, dragoman.Warn, n.get(kwRef), "the reference is cut: the schema contains itself or is too deep")
+	n.del(kwRef)
+	n.ref = nil
+	if n.has(kwType) || t.kind != isSchema {
+		return
+	}
+	types := t.types()
+	if types == nil {
+		types = inferTypes(t)
+	}
+	if types != nil {
+		n.setTypes(types)
+	}
+	l.note(n, "nested further in the same way")
+}
