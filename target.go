@@ -63,6 +63,35 @@ type Capabilities struct {
 	// MidSystem: the model takes system messages inside the conversation where
 	// its dialect makes that optional.
 	MidSystem bool
+	// NoReasoning: the server takes no reasoning back, not even its own.
+	NoReasoning bool
+	// NoOldReasoning: reasoning from before the last user message is not sent
+	// back.
+	NoOldReasoning bool
+	// NoPrefill: a conversation may not end with the assistant's words.
+	NoPrefill bool
+	// Alternate: messages of user and assistant must take turns even where the
+	// dialect lets neighbours have one role.
+	Alternate bool
+	// SplitCalls: each call stands in a message of its own, its result directly
+	// behind it.
+	SplitCalls bool
+	// AssistantAfterTools: only an assistant message may follow tool results.
+	AssistantAfterTools bool
+	// NoDummySignature: calls without a signature pass as they are where the
+	// dialect otherwise demands one (Limits.DummySignature).
+	NoDummySignature bool
+	// ClosedSchemas: the server takes tool and output schemas only in the closed
+	// subset of its dialect (Gemini's parameters and responseSchema).
+	ClosedSchemas bool
+	// NoCallIDs: calls and results carry no ids; they pair by name and order.
+	NoCallIDs bool
+	// NoResultMedia: tool results carry no media, where those of the dialect
+	// may; it stands beside them.
+	NoResultMedia bool
+	// ThinkingBudgets: the model takes a thinking budget and no effort, where
+	// newer models of its dialect take an effort.
+	ThinkingBudgets bool
 	// ID overrides the dialect's rule for call ids; nil keeps it.
 	ID *IDRule
 	// Name overrides the dialect's rule for tool names; nil keeps it.
@@ -109,7 +138,8 @@ type Limits struct {
 	SchemaFormats []Format
 	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes
 	// in a tool, and in one that asks for constrained decoding; schema.Named
-	// gives the rules behind the name.
+	// gives the rules behind the name. A wire without such tools has no
+	// StrictSchema.
 	ToolSchema   string
 	StrictSchema string
 	// MediaRoles are the roles whose messages may carry media.
@@ -134,6 +164,56 @@ type Limits struct {
 	ArgumentsAsString bool
 	// GroupedResults: all results of a turn stand in one message, first.
 	GroupedResults bool
+	// LooseResults: a result may stand anywhere behind its call; otherwise the
+	// results of a turn follow it directly, before anything else.
+	LooseResults bool
+	// OrderedResults: the results of a turn stand in the order of its calls;
+	// otherwise in any.
+	OrderedResults bool
+	// SeparateMessages: messages that came from this dialect are never joined, so
+	// that results stand behind the one message with their calls; otherwise
+	// behind the run of assistant messages around it.
+	SeparateMessages bool
+	// ResultNames: a result carries the name of the tool it came from.
+	ResultNames bool
+	// UniqueIDs: no call id may come back in a later turn.
+	UniqueIDs bool
+	// AsyncCalls: the wire knows calls whose result the model does not wait for.
+	AsyncCalls bool
+	// ToolsForHistory: calls and results in the conversation demand that tools
+	// are declared.
+	ToolsForHistory bool
+	// NoBlankText: a text of nothing but white space is refused, and so is a
+	// message without content.
+	NoBlankText bool
+	// UserFirst: the first message behind the system's must be the user's.
+	UserFirst bool
+	// NoMidSystem: system messages stand before the conversation only, unless
+	// the model takes others (Capabilities.MidSystem).
+	NoMidSystem bool
+	// SignedReasoning: reasoning goes back only with its signature, or as the
+	// encrypted form of one that was withheld.
+	SignedReasoning bool
+	// ReasoningLeads: reasoning goes back only with something behind it in its
+	// turn.
+	ReasoningLeads bool
+	// DummySignature is what the first call of a model's turn carries where it
+	// has no signature and the wire demands one; empty where it does not. Such
+	// a signature has no origin: an encoder writes it as it is.
+	DummySignature string
+	// MediaKinds are the kinds of media the wire has a place for; nil means that
+	// the encoder knows.
+	MediaKinds []MediaKind
+	// NoMediaURL and NoMediaFileID: media is sent with its content, not by URL,
+	// nor by the id of a file that a provider stores.
+	NoMediaURL    bool
+	NoMediaFileID bool
+	// TextBesideFiles: a user message with a file needs a text.
+	TextBesideFiles bool
+	// StoredBy names the members of a request, and the types of opaque parts,
+	// that bring in conversation kept by the server: where there is one, a
+	// result may answer a call that the request does not show.
+	StoredBy []string
 	// StrippedOnReplay lists native members that are never sent back.
 	StrippedOnReplay []string
 	// GrowthExceptions lists where appending to a conversation may change an

@@ -1,0 +1,120 @@
+package history_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/history"
+)
+
+// FuzzNormalize feeds stored requests: whatever they hold, normalising does not
+// panic, fails only in the ways it says, and is done once.
+func FuzzNormalize(f *testing.F) {
+	for _, ms := range [][]dragoman.Message{
+		{user("q"), asks("a", "b"), gets(result("a", "1")), user("r"), gets(result("b", "2"), result("b", "3"))},
+		{asks("", "a"), asks("a"), gets(result("", "1")), say("critic", &dragoman.Reasoning{Text: "t"}, text(" "))},
+		{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Signature: "s"}, call("a")))},
+	} {
+		b, err := (&dragoman.Request{Model: "m", Messages: ms}).MarshalJSON()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, uint16(0), true)
+		f.Add(b, uint16(0xffff), false)
+	}
+	f.Fuzz(func(t *testing.T, stored []byte, bits uint16, hard bool) {
+		req := new(dragoman.Request)
+		if req.UnmarshalJSON(stored) != nil {
+			return
+		}
+		bit := func(i int) bool { return bits&(1<<i) != 0 }
+		o := history.Options{Limits: strictest(), Abandon: history.AbandonAll, ReasoningAsText: bit(0)}
+		if !hard {
+			o.Limits = codecs[int(bits)%len(codecs)].Limits()
+		}
+		o.Target.Caps = dragoman.Capabilities{
+			NoTools: bit(1), NoImages: bit(2), MidSystem: bit(3), NoReasoning: bit(4), NoOldReasoning: bit(5), NoPrefill: bit(6),
+			Alternate: bit(7), SplitCalls: bit(8), AssistantAfterTools: bit(9), NoDummySignature: bit(10),
+		}
+		out, _, err := history.Normalize(req, o)
+		if err != nil {
+			if !errors.Is(err, dragoman.ErrInvalid) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if again, rep, err := history.Normalize(out, o); err != nil || again != out {
+			t.Fatalf("once was not enough: %v\n%s", err, rep)
+		}
+	})
+}
+
+// A conversation that somebody made as hard as possible takes time in
+// proportion to its length.
+func TestHostileConversationsTakeLinearTime(t *testing.T) {
+	shapes := map[string]func(n int) []dragoman.Message{
+		"one id for all calls of a turn": func(n int) []dragoman.Message {
+			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			for i := range n {
+				c := call("a")
+				c.Arguments = string(rune('a' + i%26))
+				m.Parts, r.Parts = append(m.Parts, c), append(r.Parts, result("a", "1"))
+			}
+			return []dragoman.Message{m, r}
+		},
+		"no ids at all": func(n int) []dragoman.Message {
+			m, r := say(dragoman.RoleAssistant), say(dragoman.RoleTool)
+			for range n {
+				m.Parts, r.Parts = append(m.Parts, call("")), append(r.Parts, result("", "1"))
+			}
+			return []dragoman.Message{m, r}
+		},
+		"one id for all turns": func(n int) (ms []dragoman.Message) {
+			for range n {
+				ms = append(ms, asks("a"))
+				ms = append(ms, gets(result("a", "1")))
+			}
+			return ms
+		},
+		"everybody talks at once": func(n int) (ms []dragoman.Message) {
+			for i := range n {
+				ms = append(ms, by(dragoman.Origin{Dialect: "strict.test", Model: string(rune('a' + i%2))}, user("q")))
+			}
+			return ms
+		},
+		"all results at the end, backwards": func(n int) (ms []dragoman.Message) {
+			for i := range n {
+				ms = append(ms, asks(string(rune(0x4e00+i))), user("q"))
+			}
+			for i := range n {
+				ms = append(ms, gets(result(string(rune(0x4e00+n-1-i)), "1")))
+			}
+			return ms
+		},
+	}
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			cost := func(n int) time.Duration {
+				req := &dragoman.Request{Messages: shape(n)}
+				o := history.Options{Limits: strictest(), Abandon: history.AbandonAll}
+				o.Target.Caps = dragoman.Capabilities{SplitCalls: true, AssistantAfterTools: true, Alternate: true}
+				best := time.Hour
+				for range 3 {
+					start := time.Now()
+					if _, _, err := history.Normalize(req, o); err != nil {
+						t.Fatal(err)
+					}
+					best = min(best, time.Since(start))
+				}
+				return best
+			}
+			small, large := cost(1000), cost(20000)
+			// Twenty times the length; a square would take 400 times as long.
+			if large > 100*small+time.Second {
+				t.Errorf("1000 took %v, 20000 took %v", small, large)
+			}
+		})
+	}
+}

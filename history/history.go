@@ -1,0 +1,189 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Options say for whom to normalise. The zero value is of no use: Limits are
+// needed.
+type Options struct {
+	// Target is the model and server behind the wire. Its Dialect may be left
+	// empty, its Model too.
+	Target dragoman.Target
+	// Limits are those of the codec that will encode the request.
+	Limits dragoman.Limits
+	// Abandon says which calls without a result will never have one.
+	Abandon Abandon
+	// ReasoningAsText keeps the visible thinking of other models as plain text
+	// of the assistant. Otherwise it is left out (quirk D26).
+	ReasoningAsText bool
+}
+
+// Abandon says which calls are given up, beside those that can never run.
+type Abandon string
+
+const (
+	// AbandonNone takes every call without a result for pending.
+	AbandonNone Abandon = ""
+	// AbandonPassed gives up calls that the conversation has gone past: somebody
+	// spoke after them. It suits histories that others wrote, and new input
+	// while calls are pending.
+	AbandonPassed Abandon = "passed"
+	// AbandonAll gives up every call without a result, as after a crash.
+	AbandonAll Abandon = "all"
+)
+
+// UnsettledError says which calls a conversation still waits for. It wraps
+// [dragoman.ErrUnsettledCalls].
+type UnsettledError struct {
+	Calls []UnsettledCall
+}
+
+// UnsettledCall is a call that waits for its result.
+type UnsettledCall struct {
+	ID string
+	// Name is the qualified name of the tool.
+	Name string
+	// Path is the JSON pointer of the call in the request.
+	Path string
+}
+
+func (e *UnsettledError) Error() string {
+	const most = 5
+	var names []string
+	for i, c := range e.Calls {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(e.Calls)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%.60q of %.60s at %s", c.ID, c.Name, c.Path))
+	}
+	return fmt.Sprintf("%v: %s; answer or abandon them first", dragoman.ErrUnsettledCalls, strings.Join(names, ", "))
+}
+
+// Unwrap returns [dragoman.ErrUnsettledCalls].
+func (e *UnsettledError) Unwrap() error { return dragoman.ErrUnsettledCalls }
+
+// Normalize returns the request with a conversation that the target accepts,
+// and what it did to make it so. The request given is never changed; it is
+// returned itself where nothing had to be done.
+//
+// The error is an [*UnsettledError] where calls wait for their results, or
+// wraps [dragoman.ErrInvalid] for a request that no wire could express. The
+// report is returned in either case.
+func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Report, error) {
+	if err := req.Validate(); err != nil {
+		return nil, dragoman.Report{}, err
+	}
+	n := newNormaliser(req, o)
+	n.roles()
+	n.prune()
+	n.unmix()
+	n.pair()
+	if err := n.settle(); err != nil {
+		return nil, n.rep, err
+	}
+	n.thin()
+	n.arrange()
+	n.flatten()
+	n.shape()
+	n.forget()
+	n.sign()
+	return n.result(), n.rep, nil
+}
+
+// normaliser is one conversation on its way.
+type normaliser struct {
+	req    *dragoman.Request
+	o      Options
+	target dragoman.Target
+	limits dragoman.Limits
+	rep    dragoman.Report
+
+	// ms is the conversation as far as it got, turns its shape.
+	ms    []draft
+	turns []*turn
+	// stored says that the server keeps a part of the conversation.
+	stored bool
+	// moved says that ms is no longer the list of the request, message by
+	// message.
+	moved bool
+}
+
+func newNormaliser(req *dragoman.Request, o Options) *normaliser {
+	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, ms: make([]draft, len(req.Messages))}
+	n.target.Dialect = o.Limits.Dialect
+	if n.target.Model == "" {
+		n.target.Model = req.Model
+	}
+	if n.target.Caps.SplitCalls || n.target.Caps.AssistantAfterTools {
+		n.limits.LooseResults, n.limits.AsyncCalls = false, false
+	}
+	for i := range req.Messages {
+		n.ms[i] = draft{Message: req.Messages[i], from: i}
+	}
+	n.stored = n.keptByServer()
+	return n
+}
+
+// keptByServer reports whether a part of the conversation is not in the
+// request.
+func (n *normaliser) keptByServer() bool {
+	for _, name := range n.limits.StoredBy {
+		if name == "previous_response_id" && n.req.PreviousResponseID != "" {
+			return true
+		}
+		for _, f := range n.req.Extra.For(n.limits.Dialect) {
+			if f.Path == "/"+name && string(f.Value) != "null" {
+				return true
+			}
+		}
+	}
+	if len(n.limits.StoredBy) == 0 {
+		return false
+	}
+	for i := range n.ms {
+		for _, p := range n.ms[i].Parts {
+			if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == n.limits.Dialect && contains(n.limits.StoredBy, o.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// result is the request with the conversation as it is now.
+func (n *normaliser) result() *dragoman.Request {
+	tools, choice := n.declare()
+	changed := n.moved || tools != nil
+	for i := range n.ms {
+		changed = changed || n.ms[i].touched
+	}
+	if !changed {
+		return n.req
+	}
+	// The sidecar stays: it mirrors another conversation by now, so that it is
+	// not replayed, but it tells encoders whose words the settings are.
+	out := *n.req
+	out.Messages = make([]dragoman.Message, len(n.ms))
+	for i := range n.ms {
+		out.Messages[i] = n.ms[i].Message
+	}
+	if tools != nil {
+		out.Tools = tools
+		out.ToolChoice = choice
+	}
+	return &out
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}

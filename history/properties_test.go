@@ -1,0 +1,388 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
+)
+
+var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}}
+
+// strictest is a target that asks for everything a target can ask for.
+func strictest() dragoman.Limits {
+	return dragoman.Limits{
+		Dialect: "strict.test", GroupedResults: true, OrderedResults: true, ResultNames: true, UniqueIDs: true,
+		ToolsForHistory: true, NoBlankText: true, UserFirst: true, NoMidSystem: true, SignedReasoning: true,
+		DummySignature: "dummy", MediaKinds: []dragoman.MediaKind{dragoman.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
+		TextBesideFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
+		Replay: dragoman.ReplayRules{Messages: dragoman.MatchDialect, Reasoning: dragoman.MatchDialect | dragoman.MatchProvider},
+	}
+}
+
+// targets draws options for any target, with any of its models' deviations.
+func targets(t *rapid.T) history.Options {
+	o := history.Options{
+		Abandon:         rapid.SampledFrom([]history.Abandon{history.AbandonAll, history.AbandonPassed, history.AbandonNone}).Draw(t, "abandon"),
+		ReasoningAsText: rapid.Bool().Draw(t, "as text"),
+	}
+	which := rapid.IntRange(0, len(codecs)).Draw(t, "target")
+	if which < len(codecs) {
+		o.Limits = codecs[which].Limits()
+	} else {
+		o.Limits = strictest()
+	}
+	flag := func(label string) bool { return rapid.IntRange(0, 5).Draw(t, label) == 0 }
+	o.Target.Provider = rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")
+	o.Target.Caps = dragoman.Capabilities{
+		NoTools: flag("no tools"), NoImages: flag("no images"), MidSystem: flag("mid system"), NoReasoning: flag("no reasoning"),
+		NoOldReasoning: flag("no old reasoning"), NoPrefill: flag("no prefill"), Alternate: flag("alternate"),
+		SplitCalls: flag("split calls"), AssistantAfterTools: flag("assistant after tools"), NoDummySignature: flag("no dummy"),
+		ToolResultName: flag("result name"),
+	}
+	if flag("reasoning field") {
+		o.Target.Caps.ReasoningField = "reasoning"
+	}
+	return o
+}
+
+// anyRequest makes a request whose conversation went through a lot: written by
+// several models, cut, shuffled, edited, cancelled.
+func anyRequest(t *rapid.T) *dragoman.Request {
+	req := gen.Options{}.Request().Draw(t, "request")
+	for range rapid.IntRange(0, 6).Draw(t, "mishaps") {
+		mishap(t, req)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "no tools") == 0 {
+		req.Tools, req.ToolChoice = nil, nil
+	}
+	return req
+}
+
+// mishap breaks a conversation in one way.
+func mishap(t *rapid.T, req *dragoman.Request) {
+	ms := slices.Clone(req.Messages)
+	defer func() { req.Messages = ms }()
+	if len(ms) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(ms)-1).Draw(t, "message")
+	k := rapid.IntRange(0, len(ms)-1).Draw(t, "other message")
+	m := ms[i]
+	m.Parts = slices.Clone(m.Parts)
+	part := func() int { return rapid.IntRange(0, len(m.Parts)-1).Draw(t, "part") }
+	switch rapid.IntRange(0, 10).Draw(t, "mishap") {
+	case 0: // trimmed
+		ms = ms[i:]
+		return
+	case 1:
+		ms = slices.Delete(ms, i, i+1)
+		return
+	case 2: // sent twice
+		ms = slices.Insert(ms, k, ms[i])
+		return
+	case 3:
+		ms[i], ms[k] = ms[k], ms[i]
+		return
+	case 4:
+		ms = slices.Insert(ms, i, gen.Options{}.Message().Draw(t, "stranger"))
+		return
+	case 5:
+		if len(m.Parts) > 0 {
+			j := part()
+			m.Parts = slices.Delete(m.Parts, j, j+1)
+		}
+	case 6:
+		if len(m.Parts) > 0 {
+			ms[k].Parts = append(slices.Clip(ms[k].Parts), m.Parts[part()])
+		}
+	case 7: // cancelled
+		m.Status = dragoman.StatusIncomplete
+	case 8: // ids lost, or all the same
+		id := rapid.SampledFrom([]string{"", "call_0"}).Draw(t, "new id")
+		for j, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				c := *p
+				c.ID = id
+				m.Parts[j] = &c
+			case *dragoman.ToolResult:
+				r := *p
+				r.CallID = id
+				m.Parts[j] = &r
+			}
+		}
+	case 9:
+		m.Parts = nil
+	case 10:
+		m.Parts = append(m.Parts, &dragoman.Text{Text: " "})
+	}
+	ms[i] = m
+}
+
+// stored is the request as stored JSON: a picture of everything in it.
+func stored(t *rapid.T, req *dragoman.Request) string {
+	b, err := req.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, o := anyRequest(t), targets(t)
+		before := stored(t, req)
+		out, rep, err := history.Normalize(req, o)
+		if stored(t, req) != before {
+			t.Fatal("the request was changed")
+		}
+		if err != nil {
+			if !errors.Is(err, dragoman.ErrUnsettledCalls) || o.Abandon == history.AbandonAll {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(rep.Losses) == 0 != (out == req) {
+			t.Fatalf("changed: %v, report:\n%s\n%s", out != req, rep, gen.Diff(req, out))
+		}
+		for _, l := range rep.Losses {
+			if !strings.HasPrefix(l.Path, "/messages") && l.Path != "/tools" {
+				t.Fatalf("a loss of no place: %s", l)
+			}
+		}
+		if second, _, err := history.Normalize(req, o); err != nil || gen.Diff(out, second) != "" {
+			t.Fatalf("not the same twice: %v\n%s", err, gen.Diff(out, second))
+		}
+		again, rep, err := history.Normalize(out, o)
+		if err != nil || again != out {
+			t.Fatalf("once was not enough: %v\n%s\n%s\n%s", err, rep, gen.Diff(out, again), before)
+		}
+	})
+}
+
+// Messages that need nothing keep their parts and their sidecar.
+func TestWhatNeedsNothingKeepsItsSidecar(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, o := anyRequest(t), targets(t)
+		out, _, err := history.Normalize(req, o)
+		if err != nil {
+			return
+		}
+		for i := range out.Messages {
+			m := &out.Messages[i]
+			if m.Native == nil {
+				continue
+			}
+			if !slices.ContainsFunc(req.Messages, func(was dragoman.Message) bool { return reflect.DeepEqual(was, *m) }) {
+				t.Fatalf("message %d has a sidecar, but is none of those given", i)
+			}
+		}
+	})
+}
+
+// verdict says what is wrong with the calls and results of a conversation.
+func verdict(ms []dragoman.Message, loose, kept bool) string {
+	open := map[string]bool{}
+	seen := map[string]bool{}
+	waits := func() string {
+		if loose {
+			return ""
+		}
+		for id := range open {
+			return fmt.Sprintf("call %q has no result behind it", id)
+		}
+		return ""
+	}
+	run := false
+	for i := range ms {
+		if a := ms[i].Role == dragoman.RoleAssistant; a && !run {
+			if s := waits(); s != "" {
+				return s
+			}
+			clear(seen)
+			run = true
+		} else if !a {
+			run = false
+		}
+		for _, p := range ms[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				if p.Hosted || p.Async && loose {
+					continue
+				}
+				if seen[p.ID] || p.ID == "" {
+					return fmt.Sprintf("two calls %q in a turn", p.ID)
+				}
+				seen[p.ID], open[p.ID] = true, true
+			case *dragoman.ToolResult:
+				if !open[p.CallID] && !kept {
+					return fmt.Sprintf("a result of %q, which waits for none", p.CallID)
+				}
+				delete(open, p.CallID)
+			default:
+				if !run {
+					if s := waits(); s != "" {
+						return s
+					}
+				}
+			}
+		}
+	}
+	loose = false
+	return waits()
+}
+
+func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, o := anyRequest(t), targets(t)
+		for i := range req.Messages { // what only one wire understands
+			for _, p := range req.Messages[i].Parts {
+				switch p := p.(type) {
+				case *dragoman.Opaque:
+					p.CallID = ""
+				case *dragoman.ToolCall:
+					p.Hosted, p.Async = false, false
+				case *dragoman.ToolResult:
+					if p.CallID == "" {
+						p.CallID = "none"
+					}
+				}
+			}
+		}
+		req.PreviousResponseID, req.Extra = "", nil
+		o.Abandon = history.AbandonAll
+		out, rep, err := history.Normalize(req, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := verdict(out.Messages, o.Limits.LooseResults, false); why != "" {
+			b, _ := out.MarshalJSON()
+			t.Fatalf("%s\n%s\n%s", why, rep, b)
+		}
+	})
+}
+
+// A conversation that is valid for the target comes back as it is.
+func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
+		c := rapid.SampledFrom(codecs).Draw(t, "codec")
+		for i := range req.Messages {
+			m := &req.Messages[i]
+			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+			for _, p := range m.Parts {
+				switch p := p.(type) {
+				case *dragoman.Text:
+					p.Text += "."
+				case *dragoman.Refusal:
+					p.Text += "."
+				}
+			}
+			if len(m.Parts) == 0 {
+				m.Parts = []dragoman.Part{&dragoman.Text{Text: "well"}}
+			}
+		}
+		if len(req.Tools) == 0 {
+			req.Tools = []dragoman.ToolSpec{{Name: "f"}}
+		}
+		out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits()})
+		if err != nil || out != req {
+			t.Fatalf("%v\n%s\n%s", err, rep, gen.Diff(req, out))
+		}
+	})
+}
+
+// honest takes away native JSON that the generator made up: replayed, it would
+// stand for something that nobody said.
+func honest(req *dragoman.Request) {
+	req.Native, req.Extra, req.ToolChoice, req.Output = nil, nil, nil, nil
+	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(s dragoman.ToolSpec) bool { return s.Kind == dragoman.ToolHosted })
+	for i := range req.Tools {
+		req.Tools[i].Source, req.Tools[i].Extra, req.Tools[i].NamespaceExtra = nil, nil, nil
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		m.Native, m.Extra = nil, nil
+		media := func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+		if m.Role == "critic" || m.Role != dragoman.RoleUser && slices.ContainsFunc(m.Parts, media) {
+			m.Origin = nil // no dialect made that
+		}
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p dragoman.Part) bool {
+			c, ok := p.(*dragoman.ToolCall)
+			return p.Kind() == dragoman.KindOpaque || ok && c.Hosted
+		})
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				p.Extra, p.Signature = nil, ""
+			case *dragoman.Media:
+				p.Extra = nil
+			case *dragoman.Reasoning:
+				p.Extra, p.Details = nil, nil
+				p.ID = ""
+			case *dragoman.Refusal:
+				p.Extra = nil
+			case *dragoman.ToolCall:
+				p.Extra, p.ItemID, p.Caller = nil, "", nil
+				p.Synthetic = true // no provider mints such ids
+			case *dragoman.ToolResult:
+				p.Extra, p.ItemID, p.Caller, p.Envelope = nil, "", nil, nil
+				for _, c := range p.Content {
+					switch c := c.(type) {
+					case *dragoman.Text:
+						c.Extra = nil
+					case *dragoman.Media:
+						c.Extra = nil
+					}
+				}
+			}
+		}
+	}
+}
+
+// Decision 20: switch the provider at any turn of any conversation, and the
+// request is valid for the new target.
+func TestAnyConversationIsValidForAnyTarget(t *testing.T) {
+	for _, c := range codecs {
+		t.Run(string(c.Dialect()), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				req := anyRequest(t)
+				honest(req)
+				o := history.Options{
+					Limits: c.Limits(), Abandon: history.AbandonAll,
+					Target: dragoman.Target{Provider: rapid.SampledFrom([]string{"", "openai", "anthropic"}).Draw(t, "provider of the target")},
+				}
+				o.Target.Caps.NoPrefill = rapid.Bool().Draw(t, "no prefill")
+				out, rep, err := history.Normalize(req, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.ContainsFunc(out.Messages, func(m dragoman.Message) bool { return len(m.Parts) > 0 }) {
+					return // nothing to send
+				}
+				enc, err := c.EncodeRequest(out, dialect.EncodeOptions{Target: o.Target})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range rulecheck.Request(c.Dialect(), enc.Body, rulecheck.Options{NoPrefill: o.Target.Caps.NoPrefill, MidSystem: true}) {
+					b, _ := req.MarshalJSON()
+					t.Errorf("%s\n%s\n%s\n%s\n%s", v, enc.Body, rep, b, enc.Report)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package history
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// What a model reads in place of a result that there is not. The texts are part
+// of the prompt: changing one changes what providers remember.
+const (
+	abandonedText = "The call was abandoned: it has no result, and it is not known whether it ran."
+	laterText     = "The call runs in the background; there is no result yet."
+)
+
+// Abandoned is the result of a call that will never have one: an error, in
+// words that are the same every time. Store it when a call is given up, so that
+// what was sent once never changes.
+func Abandoned(c *dragoman.ToolCall) *dragoman.ToolResult {
+	text := abandonedText
+	if c.Problem != nil && c.Problem.Message != "" {
+		text = c.Problem.Message
+	}
+	res := c.Fail(text)
+	res.Synthetic = true
+	return res
+}
+
+// settle gives every call its one result, or says which calls wait for theirs.
+func (n *normaliser) settle() error {
+	var unsettled []UnsettledCall
+	for _, t := range n.turns {
+		for _, s := range t.slots {
+			if s.first != nil && n.misnamed(s, s.last.res) {
+				n.rep.Addf(dragoman.Synthesised, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result is named after its tool, %.80q", s.call.QualifiedName())
+			}
+			if s.free || s.first != nil {
+				continue
+			}
+			if c := s.call; !n.standIn(t, s) {
+				unsettled = append(unsettled, UnsettledCall{ID: c.ID, Name: c.QualifiedName(), Path: n.ms[s.msg].part(s.part)})
+			}
+		}
+	}
+	if unsettled != nil {
+		return &UnsettledError{Calls: unsettled}
+	}
+	return nil
+}
+
+// standIn settles a call that has no result, unless it is pending.
+func (n *normaliser) standIn(t *turn, s *slot) bool {
+	c, d := s.call, &n.ms[s.msg]
+	switch {
+	case c.Async && n.limits.AsyncCalls:
+		s.free = true
+		return true
+	case c.Status != dragoman.StatusComplete || c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated:
+		n.rep.Addf(dragoman.Dropped, dragoman.Warn, d.part(s.part), "call %.60q was cut off and never answered", c.ID) // quirk D9
+		d.drop(s.part)
+		s.free = true
+		return true
+	case c.Async:
+		s.standIn = c.ResultText(laterText)
+		s.standIn.Synthetic, s.standIn.Outcome = true, dragoman.OutcomeUnknown
+		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "the target waits for the result of call %.60q; a note stands in for it", c.ID)
+		return true
+	case c.Problem != nil, d.Status != dragoman.StatusComplete,
+		n.o.Abandon == AbandonAll, n.o.Abandon == AbandonPassed && n.passed(t):
+		s.standIn = Abandoned(c)
+		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
+		return true
+	default:
+		return false
+	}
+}
+
+// passed reports whether somebody spoke after the turn, other than with
+// results.
+func (n *normaliser) passed(t *turn) bool {
+	if t != n.turns[len(n.turns)-1] {
+		return true
+	}
+	for i := t.last + 1; i < t.end; i++ {
+		d := &n.ms[i]
+		if d.Role != dragoman.RoleTool {
+			return true
+		}
+		if _, rest := d.results(); len(rest) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,399 @@
+package history
+
+import (
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Words that stand where a target demands some and nobody said any.
+const (
+	opening  = "(conversation continues)"
+	goOn     = "(continue)"
+	bridge   = "Done."
+	seeFile  = "(see the attached file)"
+	seeMedia = "(see the attachment below)"
+)
+
+// shape meets the demands of a target on the list as a whole, each of which is
+// asked for by name.
+func (n *normaliser) shape() {
+	caps := n.target.Caps
+	if n.limits.TextBesideFiles {
+		n.labelFiles()
+	}
+	if caps.SplitCalls {
+		n.splitCalls()
+	}
+	if caps.AssistantAfterTools {
+		n.bridgeTools()
+	}
+	if n.limits.UserFirst {
+		n.open()
+	}
+	if caps.NoPrefill {
+		n.close()
+	}
+	if caps.Alternate {
+		n.join()
+	}
+}
+
+// relist replaces the list by what f writes for each message.
+func (n *normaliser) relist(f func(i int, d draft, put func(draft))) {
+	out := make([]draft, 0, len(n.ms))
+	for i := range n.ms {
+		f(i, n.ms[i], func(d draft) { out = append(out, d) })
+	}
+	n.moved = n.moved || len(out) != len(n.ms)
+	n.ms = out
+}
+
+// labelFiles puts a text beside files that stand alone (quirk D38).
+func (n *normaliser) labelFiles() {
+	for i := range n.ms {
+		d := &n.ms[i]
+		file := func(p dragoman.Part) bool {
+			m, ok := p.(*dragoman.Media)
+			return ok && m.Media == dragoman.MediaFile
+		}
+		text := func(p dragoman.Part) bool { return p.Kind() == dragoman.KindText && !blank(p) }
+		if d.assistant() || d.system() || !slices.ContainsFunc(d.Parts, file) || slices.ContainsFunc(d.Parts, text) {
+			continue
+		}
+		n.rep.Addf(dragoman.Synthesised, dragoman.Info, d.path(), "a file needs a text beside it; %q written", seeFile)
+		d.append(&dragoman.Text{Text: seeFile})
+	}
+}
+
+// append adds a part at the end.
+func (d *draft) append(p dragoman.Part) {
+	at := make([]int, len(d.Parts), len(d.Parts)+1)
+	for j := range at {
+		at[j] = d.place(j)
+	}
+	d.touch()
+	d.Parts = append(slices.Clip(d.Parts), p)
+	d.at = append(at, max(0, len(at)-1))
+}
+
+// splitCalls gives each call of a turn a message of its own, its result
+// directly behind it (quirk D5). What else the turn says stays with the first.
+func (n *normaliser) splitCalls() {
+	calls := 0 // of the run of assistant messages at hand
+	results := map[string]draft{}
+	take := func(i int) { // the results that follow the run
+		clear(results)
+		for i < len(n.ms) && n.ms[i].assistant() {
+			i++
+		}
+		for ; i < len(n.ms) && n.ms[i].hasResults(); i++ {
+			for j, p := range n.ms[i].Parts {
+				if res, ok := p.(*dragoman.ToolResult); ok {
+					results[res.CallID] = n.ms[i].take(dragoman.RoleTool, []int{j})
+				}
+			}
+		}
+	}
+	n.relist(func(i int, d draft, put func(draft)) {
+		if !d.assistant() {
+			if _, rest := d.results(); calls < 2 || !d.hasResults() {
+				put(d)
+			} else if len(rest) > 0 {
+				put(d.take(dragoman.RoleUser, rest))
+			}
+			return
+		}
+		if i == 0 || !n.ms[i-1].assistant() {
+			calls = 0
+			for k := i; k < len(n.ms) && n.ms[k].assistant(); k++ {
+				calls += len(n.ms[k].clientCalls())
+			}
+			if calls > 1 {
+				n.rep.Addf(dragoman.Moved, dragoman.Info, d.path(), "a turn with %d calls written call by call", calls)
+				take(i)
+			}
+		}
+		if calls < 2 {
+			put(d)
+			return
+		}
+		if len(d.clientCalls()) == 0 {
+			n.piece(d, put)
+			return
+		}
+		start := 0
+		for _, j := range d.clientCalls() {
+			which := make([]int, 0, j+1-start)
+			for k := start; k <= j; k++ {
+				which = append(which, k)
+			}
+			start = j + 1
+			n.piece(d.take(dragoman.RoleAssistant, which), put)
+			if res, ok := results[d.Parts[j].(*dragoman.ToolCall).ID]; ok {
+				put(res)
+			}
+		}
+		if start < len(d.Parts) { // words behind the last call
+			which := make([]int, 0, len(d.Parts)-start)
+			for k := start; k < len(d.Parts); k++ {
+				which = append(which, k)
+			}
+			n.piece(d.take(dragoman.RoleAssistant, which), put)
+		}
+	})
+}
+
+// piece writes a part of a turn that is a turn of its own by now, if there is
+// anything in it.
+func (n *normaliser) piece(d draft, put func(draft)) {
+	thinks := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
+	says := slices.ContainsFunc(d.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindReasoning && !blank(p) })
+	switch {
+	case thinks && !says:
+		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.path(), "reasoning that led to nothing")
+		return
+	case n.limits.NoBlankText && !thinks:
+		n.unblank(&d)
+	}
+	if len(d.Parts) > 0 || !n.limits.NoBlankText {
+		put(d)
+	}
+}
+
+func (d *draft) clientCalls() []int {
+	var calls []int
+	for j, p := range d.Parts {
+		if c, ok := p.(*dragoman.ToolCall); ok && !c.Hosted {
+			calls = append(calls, j)
+		}
+	}
+	return calls
+}
+
+// bridgeTools puts words of the assistant between results and a user who speaks
+// after them (quirk D19). Media that results cannot carry follows the bridge.
+func (n *normaliser) bridgeTools() {
+	after := false // results stand directly before
+	var media []draft
+	say := func(put func(draft), d draft) {
+		if after {
+			n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.path(), "only the assistant may speak after results; %q written", bridge)
+			put(made(dragoman.RoleAssistant, &dragoman.Text{Text: bridge}))
+		}
+		after = false
+		put(d)
+	}
+	flush := func(put func(draft)) {
+		for _, d := range media {
+			say(put, d)
+		}
+		media = nil
+	}
+	n.relist(func(i int, d draft, put func(draft)) {
+		if !d.hasResults() {
+			if len(media) > 0 {
+				flush(put)
+			}
+			if d.assistant() || d.system() {
+				after = false
+				put(d)
+			} else {
+				say(put, d)
+			}
+			return
+		}
+		results, rest := d.results()
+		only := d
+		if len(rest) > 0 {
+			only = d.take(dragoman.RoleTool, results)
+			only.bare()
+		}
+		media = append(media, n.spill(&only)...)
+		put(only)
+		after = true
+		if len(rest) > 0 {
+			flush(put)
+			say(put, d.take(dragoman.RoleUser, rest))
+		}
+	})
+	flush(func(d draft) { n.ms = append(n.ms, d) })
+}
+
+// spill takes the media out of results that cannot carry any, for a message of
+// the user's.
+func (n *normaliser) spill(d *draft) []draft {
+	if n.limits.ResultMedia {
+		return nil
+	}
+	var out []draft
+	d.edit(func(j int, p dragoman.Part) dragoman.Part {
+		res, ok := p.(*dragoman.ToolResult)
+		if !ok || !slices.ContainsFunc(res.Content, isMedia) {
+			return p
+		}
+		n.rep.Add(dragoman.Moved, dragoman.Warn, d.part(j), "media of a result moved to a user message behind the batch")
+		told := made(dragoman.RoleUser, &dragoman.Text{Text: "Attached to the result of call " + res.CallID + ":"})
+		bare := *res
+		bare.Content = nil
+		for _, c := range res.Content {
+			if isMedia(c) {
+				told.Parts = append(told.Parts, c)
+			} else {
+				bare.Content = append(bare.Content, c)
+			}
+		}
+		bare.Content = append(bare.Content, &dragoman.Text{Text: seeMedia})
+		out = append(out, told)
+		return &bare
+	})
+	return out
+}
+
+func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
+
+// open makes the user speak first (quirks D17, D38). A conversation that the
+// server continues or compacted, or that a client sent in the target's own
+// dialect, starts as it likes.
+func (n *normaliser) open() {
+	first := 0
+	for first < len(n.ms) && n.ms[first].system() {
+		first++
+	}
+	if first < len(n.ms) {
+		d := &n.ms[first]
+		known := n.req.Native != nil && n.req.Native.Dialect == n.limits.Dialect ||
+			len(d.Parts) > 0 && d.Parts[0].Kind() == dragoman.KindOpaque
+		if !d.assistant() || known {
+			return
+		}
+	}
+	if n.stored {
+		return
+	}
+	n.rep.Add(dragoman.Synthesised, dragoman.Warn, "/messages", "a user message to open the conversation")
+	n.ms = slices.Insert(n.ms, first, made(dragoman.RoleUser, &dragoman.Text{Text: opening}))
+	n.moved = true
+}
+
+// close makes the user speak last, where the assistant may not.
+func (n *normaliser) close() {
+	last := len(n.ms) - 1
+	for last >= 0 && n.ms[last].system() {
+		last--
+	}
+	if last < 0 || !n.ms[last].assistant() {
+		return
+	}
+	n.rep.Addf(dragoman.Synthesised, dragoman.Warn, n.ms[last].path(), "the model continues no words of its own; %q written behind them", goOn)
+	n.ms = append(n.ms, made(dragoman.RoleUser, &dragoman.Text{Text: goOn}))
+	n.moved = true
+}
+
+// join makes one message of neighbours that have one role (quirk D18).
+func (n *normaliser) join() {
+	n.relist(func(_ int, d draft, put func(draft)) {
+		results, rest := d.results()
+		if len(results) == 0 || len(rest) == 0 {
+			put(d)
+			return
+		}
+		n.rep.Add(dragoman.Moved, dragoman.Info, d.part(rest[0]), "words beside results written as a message of their own")
+		only := d.take(dragoman.RoleTool, results)
+		only.bare()
+		put(only)
+		put(d.take(dragoman.RoleUser, rest))
+	})
+	out := make([]draft, 0, len(n.ms))
+	joins := false  // whether the last message may take in another
+	hosted := false // whether it holds a call that its provider runs
+	for i := range n.ms {
+		d := n.ms[i]
+		words := (d.assistant() || d.Role == dragoman.RoleUser) && !d.hasResults()
+		hosts := slices.ContainsFunc(d.Parts, isHosted)
+		last := len(out) - 1
+		// A call that only one origin understands must keep it.
+		if !joins || !words || out[last].Role != d.Role || (hosted || hosts) && !sameOrigin(&out[last], &d) {
+			out = append(out, d)
+			joins, hosted = words, hosts
+			continue
+		}
+		n.rep.Add(dragoman.Moved, dragoman.Info, d.path(), "written into the message before, which has the same role")
+		n.absorb(&out[last], &d)
+		hosted = hosted || hosts
+	}
+	n.moved = n.moved || len(out) != len(n.ms)
+	n.ms = out
+}
+
+func isHosted(p dragoman.Part) bool {
+	c, ok := p.(*dragoman.ToolCall)
+	return ok && c.Hosted
+}
+
+// absorb adds the parts of another message. Two origins make none: what is
+// bound to one is left behind, but for reasoning, which can say its own.
+func (n *normaliser) absorb(d, o *draft) {
+	if !sameOrigin(d, o) {
+		n.unbind(d)
+		n.unbind(o)
+	}
+	if !d.joined {
+		d.touch()
+		d.joined, d.at = true, make([]int, len(d.Parts)) // of no one message any more
+		d.Parts = slices.Clone(d.Parts)
+	}
+	d.Parts = append(d.Parts, o.Parts...)
+	d.at = append(d.at, make([]int, len(o.Parts))...)
+	if o.Cache != nil {
+		d.Cache = o.Cache
+	}
+	if d.Name != o.Name {
+		d.Name = ""
+	}
+}
+
+func sameOrigin(d, o *draft) bool {
+	return d.Origin == o.Origin || d.Origin != nil && o.Origin != nil && *d.Origin == *o.Origin
+}
+
+// unbind makes a message independent of its origin.
+func (n *normaliser) unbind(d *draft) {
+	origin := d.Origin
+	if origin == nil {
+		return // it has no state that is bound
+	}
+	d.edit(func(j int, p dragoman.Part) dragoman.Part {
+		switch p := p.(type) {
+		case *dragoman.Reasoning:
+			if p.Origin == nil {
+				r := *p
+				r.Origin = origin
+				return &r
+			}
+		case *dragoman.Text:
+			if p.Signature != "" {
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the text is joined with that of another model")
+				t := *p
+				t.Signature = ""
+				return &t
+			}
+		case *dragoman.ToolCall:
+			if dummy := n.limits.DummySignature; p.Signature != "" && p.Signature != dummy {
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the call is joined with those of another model")
+				c := *p
+				c.Signature = dummy
+				return &c
+			}
+		}
+		return p
+	})
+	d.touch()
+	d.Origin = nil
+	d.edit(func(j int, p dragoman.Part) dragoman.Part {
+		if m, ok := p.(*dragoman.Media); ok {
+			return n.media(d, j, m)
+		}
+		return p
+	})
+}

@@ -1,0 +1,137 @@
+package history
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// thin leaves out what says nothing any more, or has lost what it belonged to.
+func (n *normaliser) thin() {
+	for _, t := range n.turns {
+		if t.last < t.first {
+			continue
+		}
+		n.unled(t)
+		n.thoughtsOnly(t)
+	}
+}
+
+// unled leaves out reasoning whose next part is gone: a provider that checks
+// looks for what followed it (quirks D8, D27). What we do not know may be that.
+func (n *normaliser) unled(t *turn) {
+	lost := n.limits.ReasoningLeads // whether the part behind is gone
+	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == dragoman.KindOpaque {
+		lost = false
+	}
+	for i := t.last; i >= t.first; i-- {
+		d := &n.ms[i]
+		for j := len(d.Parts) - 1; j >= 0; j-- {
+			if d.Parts[j].Kind() != dragoman.KindReasoning {
+				lost = d.dropped(j)
+				continue
+			}
+			if lost {
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "what the reasoning led to is not there")
+				d.drop(j)
+			}
+		}
+	}
+}
+
+// thoughtsOnly leaves out a turn of which nothing is left but thinking, or
+// nothing at all: it is no answer, and several servers refuse it (quirk G11).
+func (n *normaliser) thoughtsOnly(t *turn) {
+	thinks, touched := false, false
+	for i := t.first; i <= t.last; i++ {
+		d := &n.ms[i]
+		if d.Extra.For(n.limits.Dialect) != nil {
+			return // it says something that is not modelled
+		}
+		touched = touched || d.touched || d.gone != nil
+		for j, p := range d.Parts {
+			switch {
+			case d.dropped(j):
+			case p.Kind() == dragoman.KindReasoning:
+				thinks = true
+			case !blank(p) || !n.limits.NoBlankText && !thinks:
+				return
+			}
+		}
+	}
+	switch {
+	case thinks:
+		n.rep.Add(dragoman.Dropped, dragoman.Warn, n.ms[t.first].path(), "a turn of nothing but reasoning")
+		t.silent = true
+	case touched || n.limits.NoBlankText:
+		for i := t.first; i <= t.last; i++ {
+			n.saysNothing(&n.ms[i])
+		}
+		t.silent = true
+	}
+}
+
+// saysNothing reports that a message is left out, unless its parts were
+// reported already.
+func (n *normaliser) saysNothing(d *draft) {
+	if !d.touched && d.gone == nil {
+		n.rep.Add(dragoman.Dropped, dragoman.Info, d.path(), "a message without content")
+	}
+}
+
+// sign puts the signature that stands for none on the first call of a turn
+// (quirk B16): in every turn, so that a turn stays as it was when the next one
+// begins.
+func (n *normaliser) sign() {
+	if n.limits.DummySignature == "" || n.target.Caps.NoDummySignature {
+		return
+	}
+	called := false // in the run of assistant messages at hand
+	for i := range n.ms {
+		d := &n.ms[i]
+		called = called && d.assistant()
+		d.edit(func(j int, p dragoman.Part) dragoman.Part {
+			c, ok := p.(*dragoman.ToolCall)
+			if !ok || c.Hosted || called {
+				return p
+			}
+			called = true
+			if c.Signature != "" {
+				return p
+			}
+			n.rep.Add(dragoman.Synthesised, dragoman.Info, d.part(j), "the call has no signature of this provider; the one that stands for none is written")
+			signed := *c
+			signed.Signature = n.limits.DummySignature
+			return &signed
+		})
+	}
+}
+
+// forget leaves out the reasoning of turns before the last word of the user's,
+// where the target forbids it there (quirk G3). It comes last: only then is it
+// known who has the last word.
+func (n *normaliser) forget() {
+	if !n.target.Caps.NoOldReasoning {
+		return
+	}
+	last := len(n.ms) - 1
+	for last > 0 && (n.ms[last].Role != dragoman.RoleUser || n.ms[last].hasResults()) {
+		last--
+	}
+	n.relist(func(i int, d draft, put func(draft)) {
+		was := d.touched
+		if i < last {
+			d.edit(func(j int, p dragoman.Part) dragoman.Part {
+				if p.Kind() != dragoman.KindReasoning {
+					return p
+				}
+				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j), "the server takes no reasoning of older turns back")
+				return nil
+			})
+			if n.limits.NoBlankText && d.assistant() {
+				n.unblank(&d)
+			}
+		}
+		if len(d.Parts) > 0 || d.touched == was {
+			put(d)
+		}
+	})
+}

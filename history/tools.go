@@ -1,0 +1,98 @@
+package history
+
+import (
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// stubDescription is what a model reads of a tool that is declared only because
+// the conversation has calls of it.
+const stubDescription = "Used earlier in this conversation. Not available now."
+
+// declare returns the tools that the conversation's calls demand where the
+// request declares none, in the order of their first use, and the choice that
+// keeps the model from calling them (quirk D21). Nil means that none are needed.
+func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
+	if !n.limits.ToolsForHistory || len(n.req.Tools) > 0 || n.target.Caps.NoTools {
+		return nil, nil
+	}
+	var tools []dragoman.ToolSpec
+	known := map[toolName]bool{}
+	for i := range n.ms {
+		for _, p := range n.ms[i].Parts {
+			c, ok := p.(*dragoman.ToolCall)
+			if !ok || c.Hosted || known[toolName{c.Namespace, c.Name}] {
+				continue
+			}
+			known[toolName{c.Namespace, c.Name}] = true
+			s := dragoman.ToolSpec{Name: c.Name, Namespace: c.Namespace, Description: stubDescription}
+			if c.Payload == dragoman.PayloadText {
+				s.Kind = dragoman.ToolFreeform
+			} else {
+				s.Parameters = []byte(`{"type":"object"}`)
+			}
+			tools = append(tools, s)
+		}
+	}
+	if tools == nil {
+		return nil, nil
+	}
+	n.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/tools", "the conversation has calls, so their %d tool(s) are declared, and may not be called", len(tools))
+	return tools, &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+}
+
+// flatten tells the tool history of a conversation in words, for a model that
+// has no tools at all.
+func (n *normaliser) flatten() {
+	if !n.target.Caps.NoTools {
+		return
+	}
+	for i := range n.ms {
+		d := &n.ms[i]
+		results := d.hasResults()
+		var media []dragoman.Part
+		d.edit(func(j int, p dragoman.Part) dragoman.Part {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				if p.Hosted {
+					return p
+				}
+				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model has no tools; the call is told in words")
+				return &dragoman.Text{Text: "[called " + p.QualifiedName() + ": " + p.Arguments + "]"}
+			case *dragoman.ToolResult:
+				n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "the model has no tools; the result is told in words")
+				for _, c := range p.Content {
+					if isMedia(c) {
+						media = append(media, c)
+					}
+				}
+				return &dragoman.Text{Text: toldResult(p)}
+			default:
+				return p
+			}
+		})
+		if results {
+			d.Role = dragoman.RoleUser
+		}
+		for _, m := range media {
+			d.append(m)
+		}
+	}
+}
+
+// toldResult is a result in words.
+func toldResult(res *dragoman.ToolResult) string {
+	what := "result"
+	if res.Outcome == dragoman.OutcomeError {
+		what = "error"
+	}
+	name := res.Name
+	if name != "" && res.Namespace != "" {
+		name = res.Namespace + "." + name
+	}
+	if name != "" {
+		what += " of " + name
+	}
+	return strings.TrimSpace("["+what+": "+res.Text()) + "]"
+}

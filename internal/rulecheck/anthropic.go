@@ -1,0 +1,196 @@
+package rulecheck
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var (
+	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	anthropicID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+)
+
+// anthropic knows the rules of Messages.
+func (c *checker) anthropic(req map[string]any) {
+	if _, ok := req["max_tokens"].(json.Number); !ok {
+		c.bad("/max_tokens", "required")
+	}
+	if sys, ok := req["system"].([]any); ok {
+		for i, v := range sys {
+			b := c.object(at("/system", i), v)
+			if str(b, "type") != "text" || blank(str(b, "text")) {
+				c.bad(at("/system", i), "a system block that is no text, or a blank one")
+			}
+		}
+	}
+	messages := c.list("/messages", req["messages"])
+	if len(messages) == 0 {
+		c.bad("/messages", "an empty list")
+	}
+	w := anthropicWalk{checker: c, ids: map[string]bool{}}
+	for i, v := range messages {
+		w.message(i, at("/messages", i), c.object(at("/messages", i), v), i == len(messages)-1)
+	}
+	c.closes(w.wait)
+	if w.tools && !has(req, "tools") {
+		c.bad("/tools", "calls in the history, but no tools")
+	}
+	c.namedTools(req, anthropicName, 128)
+	if w.role == "assistant" && c.o.NoPrefill {
+		c.bad("/messages", "the conversation ends with the assistant")
+	}
+}
+
+// namedTools checks a list of tools with a name each.
+func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) {
+	if !has(req, "tools") {
+		if has(req, "tool_choice") {
+			c.bad("/tool_choice", "a choice without tools")
+		}
+		return
+	}
+	tools := c.list("/tools", req["tools"])
+	if len(tools) == 0 {
+		c.bad("/tools", "an empty list")
+	}
+	seen := map[string]bool{}
+	for i, v := range tools {
+		t := c.object(at("/tools", i), v)
+		name, ok := t["name"].(string)
+		if !ok {
+			continue // a toolset
+		}
+		c.match(at("/tools", i), "name", name, rule, most)
+		if seen[name] {
+			c.bad(at("/tools", i), "a second tool %q", name)
+		}
+		seen[name] = true
+	}
+}
+
+type anthropicWalk struct {
+	*checker
+	role  string // of the message before
+	wait  *batch
+	ids   map[string]bool
+	tools bool
+	run   bool // this message continues the turn before
+}
+
+func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool) {
+	c := w.checker
+	role := str(m, "role")
+	w.run = role == w.role
+	switch {
+	case role == "system":
+		if i == 0 || !c.o.MidSystem {
+			c.bad(path, "a system message here")
+		}
+		return
+	case role != "user" && role != "assistant":
+		c.bad(path, "role %q", role)
+		return
+	case i == 0 && role != "user":
+		c.bad(path, "the first message is the assistant's")
+	}
+	if role == "assistant" && !w.run {
+		c.closes(w.wait)
+		w.wait = newBatch(path)
+	}
+	w.role = role
+	var blocks []any
+	if s, ok := m["content"].(string); ok {
+		blocks = []any{map[string]any{"type": "text", "text": s}}
+	} else {
+		blocks = c.list(path+"/content", m["content"])
+	}
+	if len(blocks) == 0 && !(last && role == "assistant") {
+		c.bad(path, "a message without content")
+	}
+	thinks := false
+	for _, v := range blocks {
+		b, _ := v.(map[string]any)
+		thinks = thinks || strings.HasSuffix(str(b, "type"), "thinking")
+	}
+	other := w.run && role == "user" // something precedes in this turn of the user's
+	for j, v := range blocks {
+		other = w.block(at(path+"/content", j), role, c.object(at(path+"/content", j), v), thinks, other)
+	}
+	if role == "user" && !w.run {
+		c.closes(w.wait)
+		w.wait = nil
+	}
+	if last && role == "assistant" && len(blocks) > 0 {
+		b, _ := blocks[len(blocks)-1].(map[string]any)
+		if t := str(b, "text"); str(b, "type") == "text" && strings.TrimRightFunc(t, unicode.IsSpace) != t {
+			c.bad(path, "the assistant's last words end in white space")
+		}
+	}
+}
+
+// block checks one block, and reports whether a result may no longer follow it.
+func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other bool) bool {
+	c := w.checker
+	switch typ := str(b, "type"); typ {
+	case "text":
+		if blank(str(b, "text")) && !thinks {
+			c.bad(path, "a blank text")
+		}
+	case "image", "document":
+		if role != "user" {
+			c.bad(path, "an %s of the assistant's", typ)
+		}
+	case "thinking":
+		if str(b, "signature") == "" || role != "assistant" {
+			c.bad(path, "thinking without a signature, or outside the assistant's turn")
+		}
+	case "redacted_thinking":
+		if str(b, "data") == "" || role != "assistant" {
+			c.bad(path, "redacted thinking without its data, or outside the assistant's turn")
+		}
+	case "tool_use":
+		w.tools = true
+		id := str(b, "id")
+		if role != "assistant" {
+			c.bad(path, "a call of the user's")
+			return true
+		}
+		c.match(path+"/id", "id", id, anthropicID, 0)
+		c.match(path+"/name", "name", str(b, "name"), anthropicName, 128)
+		c.object(path+"/input", b["input"])
+		if w.ids[id] {
+			c.bad(path, "an id that an earlier call has: %.60q", id)
+		}
+		w.ids[id] = true
+		c.opens(w.wait, path, id, str(b, "name"))
+	case "tool_result":
+		w.tools = true
+		if role != "user" {
+			c.bad(path, "a result of the assistant's")
+			return true
+		}
+		if other {
+			c.bad(path, "a result behind something else")
+		}
+		c.match(path+"/tool_use_id", "id", str(b, "tool_use_id"), anthropicID, 0)
+		c.answers(w.wait, path, str(b, "tool_use_id"))
+		c.anthropicResult(path, b)
+		return other
+	}
+	return true
+}
+
+func (c *checker) anthropicResult(path string, b map[string]any) {
+	parts, ok := b["content"].([]any)
+	if !ok {
+		return
+	}
+	for i, v := range parts {
+		p := c.object(at(path+"/content", i), v)
+		if str(p, "type") == "text" && blank(str(p, "text")) {
+			c.bad(at(path+"/content", i), "a blank text")
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package rulecheck
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var (
+	bedrockName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	bedrockID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	documentRe  = regexp.MustCompile(`^[a-zA-Z0-9\-()\[\]]+( [a-zA-Z0-9\-()\[\]]+)*$`)
+)
+
+// bedrock knows the rules of Converse.
+func (c *checker) bedrock(req map[string]any) {
+	messages := c.list("/messages", req["messages"])
+	if len(messages) == 0 {
+		c.bad("/messages", "an empty list")
+	}
+	w := bedrockWalk{checker: c, ids: map[string]bool{}, documents: map[string]bool{}}
+	for i, v := range messages {
+		w.message(i, at("/messages", i), c.object(at("/messages", i), v), i == len(messages)-1)
+	}
+	c.closes(w.wait)
+	if sys, ok := req["system"].([]any); ok {
+		for i, v := range sys {
+			if t, ok := c.object(at("/system", i), v)["text"].(string); ok && blank(t) {
+				c.bad(at("/system", i), "a blank text")
+			}
+		}
+	}
+	if w.tools && !has(req, "toolConfig") {
+		c.bad("/toolConfig", "calls in the history, but no tools")
+	}
+	if w.role == "assistant" && c.o.NoPrefill {
+		c.bad("/messages", "the conversation ends with the assistant")
+	}
+	c.bedrockTools(req)
+}
+
+func (c *checker) bedrockTools(req map[string]any) {
+	if !has(req, "toolConfig") {
+		return
+	}
+	seen := map[string]bool{}
+	tools := c.list("/toolConfig/tools", c.object("/toolConfig", req["toolConfig"])["tools"])
+	if len(tools) == 0 {
+		c.bad("/toolConfig/tools", "an empty list")
+	}
+	for i, v := range tools {
+		path := at("/toolConfig/tools", i)
+		t := c.object(path, v)
+		if !has(t, "toolSpec") {
+			continue
+		}
+		name := str(c.object(path, t["toolSpec"]), "name")
+		c.match(path, "name", name, bedrockName, 64)
+		if seen[name] {
+			c.bad(path, "a second tool %q", name)
+		}
+		seen[name] = true
+	}
+}
+
+type bedrockWalk struct {
+	*checker
+	role      string
+	wait      *batch
+	ids       map[string]bool
+	documents map[string]bool
+	tools     bool
+}
+
+func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
+	c := w.checker
+	role := str(m, "role")
+	switch {
+	case role == "system" && c.o.MidSystem && i > 0:
+		return
+	case role != "user" && role != "assistant":
+		c.bad(path, "role %q", role)
+		return
+	case i == 0 && role != "user":
+		c.bad(path, "the first message is the assistant's")
+	case role == w.role:
+		c.bad(path, "two messages of role %s follow each other", role)
+	}
+	w.role = role
+	if role == "assistant" {
+		c.closes(w.wait)
+		w.wait = newBatch(path)
+	}
+	blocks := c.list(path+"/content", m["content"])
+	if len(blocks) == 0 {
+		c.bad(path, "a message without content")
+	}
+	texts, documents, other := 0, 0, false
+	for j, v := range blocks {
+		here := at(path+"/content", j)
+		b := c.object(here, v)
+		if len(b) != 1 {
+			c.bad(here, "a block with %d members", len(b))
+		}
+		if has(b, "text") {
+			texts++
+		}
+		if has(b, "document") {
+			documents++
+		}
+		if has(b, "toolResult") && other {
+			c.bad(here, "a result behind something else")
+		}
+		other = other || !has(b, "toolResult")
+		w.block(here, role, b)
+	}
+	if documents > 0 && texts == 0 {
+		c.bad(path, "a document without a text beside it")
+	}
+	if documents > 5 {
+		c.bad(path, "%d documents", documents)
+	}
+	if role == "user" {
+		c.closes(w.wait)
+		w.wait = nil
+	}
+	if b, ok := lastOf(blocks).(map[string]any); ok && last && role == "assistant" {
+		if t := str(b, "text"); strings.TrimRightFunc(t, unicode.IsSpace) != t {
+			c.bad(path, "the assistant's last words end in white space")
+		}
+	}
+}
+
+func lastOf(list []any) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+func (w *bedrockWalk) block(path, role string, b map[string]any) {
+	c := w.checker
+	if t, ok := b["text"].(string); ok && blank(t) {
+		c.bad(path, "a blank text")
+	}
+	for _, key := range []string{"image", "document", "video", "audio"} {
+		if has(b, key) && role != "user" {
+			c.bad(path, "%s of the assistant's", key)
+		}
+	}
+	if has(b, "document") {
+		name := str(c.object(path, b["document"]), "name")
+		c.match(path+"/document/name", "name", name, documentRe, 200)
+		if w.documents[name] {
+			c.bad(path, "a second document %q", name)
+		}
+		w.documents[name] = true
+	}
+	switch {
+	case has(b, "reasoningContent"):
+		r := c.object(path, b["reasoningContent"])
+		if role != "assistant" {
+			c.bad(path, "reasoning of the user's")
+		}
+		if has(r, "reasoningText") && str(c.object(path, r["reasoningText"]), "signature") == "" {
+			c.bad(path, "reasoning without a signature")
+		}
+	case has(b, "toolUse"):
+		w.tools = true
+		u := c.object(path, b["toolUse"])
+		id := str(u, "toolUseId")
+		if role != "assistant" {
+			c.bad(path, "a call of the user's")
+			return
+		}
+		c.match(path+"/toolUse/toolUseId", "id", id, bedrockID, 64)
+		c.match(path+"/toolUse/name", "name", str(u, "name"), bedrockName, 64)
+		c.object(path+"/toolUse/input", u["input"])
+		if w.ids[id] {
+			c.bad(path, "an id that an earlier call has: %.60q", id)
+		}
+		w.ids[id] = true
+		c.opens(w.wait, path, id, str(u, "name"))
+	case has(b, "toolResult"):
+		w.tools = true
+		r := c.object(path, b["toolResult"])
+		if role != "user" {
+			c.bad(path, "a result of the assistant's")
+			return
+		}
+		c.answers(w.wait, path, str(r, "toolUseId"))
+		content := c.list(path+"/toolResult/content", r["content"])
+		if len(content) == 0 {
+			c.bad(path, "a result without content")
+		}
+		for i, v := range content {
+			p := c.object(at(path+"/toolResult/content", i), v)
+			if j, ok := p["json"]; ok {
+				c.object(at(path+"/toolResult/content", i)+"/json", j)
+			}
+		}
+		switch str(r, "status") {
+		case "", "success", "error":
+		default:
+			c.bad(path, "status %q", str(r, "status"))
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package rulecheck
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// sound are requests that break no rule, each with calls, results and words
+// behind them.
+var sound = map[dragoman.Dialect]string{
+	dragoman.OpenAIChat: `{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"q"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\":1e400}"}},
+			{"id":"b","type":"custom","custom":{"name":"g","input":"x"}}]},
+		{"role":"tool","tool_call_id":"b","content":"1"},{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"2"}]},
+		{"role":"user","content":[{"type":"text","text":"more"}]}],
+		"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto"}`,
+	dragoman.OpenAIResponses: `{"model":"m","input":[{"role":"user","content":"q"},{"type":"reasoning","id":"rs_1","summary":[]},
+		{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"custom_tool_call","call_id":"b","name":"g","input":""},
+		{"role":"user","content":[{"type":"input_text","text":"hurry"}]},
+		{"type":"custom_tool_call_output","call_id":"b","output":"1"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"2"}]},
+		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]}`,
+	dragoman.Anthropic: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"q"},
+		{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"b"},{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"more"}]}],
+		"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
+	dragoman.Gemini: `{"contents":[{"role":"user","parts":[{"text":"q"}]},
+		{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"c2k="},{"functionCall":{"id":"b","name":"f"}}]},
+		{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":1}}},{"functionResponse":{"id":"b","name":"f","response":{"error":"no"}}},{"text":"more"}]}]}`,
+	dragoman.Ollama: `{"model":"m","messages":[{"role":"user","content":"q"},
+		{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":{}}}]},
+		{"role":"tool","tool_name":"f","tool_call_id":"a","content":"1"},{"role":"tool","tool_name":"g","content":"2"},{"role":"user","content":"more"}]}`,
+	dragoman.Bedrock: `{"messages":[{"role":"user","content":[{"text":"q"},{"document":{"name":"a b","format":"pdf","source":{"bytes":""}}}]},
+		{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"t","signature":"s"}}},{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]},
+		{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"json":{}}],"status":"error"}},{"text":"more"}]}],
+		"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{}}}}]}}`,
+}
+
+func TestSoundRequestsBreakNoRule(t *testing.T) {
+	for d, body := range sound {
+		for _, v := range Request(d, []byte(body), Options{}) {
+			t.Errorf("%s: %s", d, v)
+		}
+	}
+}
+
+func TestEveryBrokenRuleIsFoundAtItsPlace(t *testing.T) {
+	for _, tc := range []struct {
+		dialect  dragoman.Dialect
+		old, new string // what is broken in the sound request
+		want     string
+	}{
+		{dragoman.OpenAIChat, `"tool_call_id":"b"`, `"tool_call_id":"c"`, "no call of the turn before"},
+		{dragoman.OpenAIChat, `{"role":"tool","tool_call_id":"b","content":"1"},`, ``, `"b" has no result`},
+		{dragoman.OpenAIChat, `"tool_call_id":"b"`, `"tool_call_id":"a"`, `a second result of "a"`},
+		{dragoman.OpenAIChat, `{"role":"tool","tool_call_id":"b","content":"1"},`, `{"role":"user","content":"x"},{"role":"tool","tool_call_id":"b","content":"1"},`, "where no calls wait"},
+		{dragoman.OpenAIChat, `"id":"b"`, `"id":"` + strings.Repeat("x", 41) + `"`, "at most 40"},
+		{dragoman.OpenAIChat, `"id":"b"`, `"id":"a"`, "two calls of a turn"},
+		{dragoman.OpenAIChat, `"name":"f","arguments"`, `"name":"f.g","arguments"`, "does not match"},
+		{dragoman.OpenAIChat, `"{\"n\":1e400}"`, `"{"`, "are no JSON"},
+		{dragoman.OpenAIChat, `[{"type":"text","text":"2"}]`, `[{"type":"image_url"}]`, `role "tool"`},
+		{dragoman.OpenAIChat, `[{"type":"text","text":"more"}]`, `[]`, "an empty list"},
+		{dragoman.OpenAIChat, `"role":"system"`, `"role":"critic"`, "role"},
+		{dragoman.OpenAIChat, `,
+		"tools":[{"type":"function","function":{"name":"f"}}]`, ``, "a choice without tools"},
+
+		{dragoman.OpenAIResponses, `{"type":"custom_tool_call_output","call_id":"b","output":"1"},`, ``, `"b" has no output`},
+		{dragoman.OpenAIResponses, `{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},`, ``, "no call before it"},
+		{dragoman.OpenAIResponses, `"type":"custom_tool_call_output"`, `"type":"function_call_output"`, "answers a custom_tool_call"},
+		{dragoman.OpenAIResponses, `"call_id":"b","name"`, `"call_id":"a","name"`, "a second call"},
+		{dragoman.OpenAIResponses, `"id":"rs_1"`, `"id":"x"`, "does not begin with"},
+		{dragoman.OpenAIResponses, `"output_text"`, `"input_text"`, "of role assistant"},
+		{dragoman.OpenAIResponses, `{"type":"function_call","call_id":"a"`, `{"role":"user","content":"x"},{"type":"function_call","call_id":"a"`, "without the item that followed"},
+		{dragoman.OpenAIResponses, `"role":"assistant"`, `"role":"tool"`, "role"},
+
+		{dragoman.Anthropic, `{"type":"tool_result","tool_use_id":"b"},`, ``, `"b" has no result`},
+		{dragoman.Anthropic, `{"type":"tool_result","tool_use_id":"b"},`, `{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"b"},`, "behind something else"},
+		{dragoman.Anthropic, `{"type":"tool_result","tool_use_id":"b"},`, `{"type":"tool_result","tool_use_id":"b"},{"type":"tool_result","tool_use_id":"b"},`, "a second result"},
+		{dragoman.Anthropic, `"id":"b"`, `"id":"a.b"`, "does not match"},
+		{dragoman.Anthropic, `"id":"b"`, `"id":"a"`, "two calls of a turn"},
+		{dragoman.Anthropic, `"input":{}},{"type":"tool_use"`, `"input":null},{"type":"tool_use"`, "want an object"},
+		{dragoman.Anthropic, `"text":"more"`, `"text":" \n"`, "a blank text"},
+		{dragoman.Anthropic, `"signature":"s"`, `"signature":""`, "without a signature"},
+		{dragoman.Anthropic, `{"role":"user","content":"q"},`, ``, "first message is the assistant's"},
+		{dragoman.Anthropic, `,
+		"tools":[{"name":"f","input_schema":{"type":"object"}}]`, ``, "but no tools"},
+		{dragoman.Anthropic, `"max_tokens":1,`, ``, "required"},
+		{dragoman.Anthropic, `{"type":"text","text":"more"}]}`, `{"type":"text","text":"more"}]},{"role":"assistant","content":"x "}`, "white space"},
+		{dragoman.Anthropic, `{"type":"text","text":"more"}]}`, `{"type":"text","text":"more"}]},{"role":"assistant","content":[]},{"role":"user","content":"x"}`, "without content"},
+		{dragoman.Anthropic, `{"type":"text","text":"more"}]}`, `{"type":"text","text":"more"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`, "an earlier call"},
+
+		{dragoman.Gemini, `{"functionResponse":{"id":"b","name":"f","response":{"error":"no"}}},`, ``, "no response directly behind"},
+		{dragoman.Gemini, `"id":"b","name":"f","response"`, `"id":"c","name":"f","response"`, "no call of the turn before"},
+		{dragoman.Gemini, `"id":"b","name":"f","response"`, `"name":"f","response"`, "an id on one side only"},
+		{dragoman.Gemini, `"thoughtSignature":"c2k="`, `"x":1`, "no thoughtSignature"},
+		{dragoman.Gemini, `{"output":1}`, `[1]`, "want an object"},
+		{dragoman.Gemini, `{"text":"more"}`, `{"text":""}`, "an empty text"},
+		{dragoman.Gemini, `{"role":"user","parts":[{"text":"q"}]},`, ``, "first content is the model's"},
+		{dragoman.Gemini, `{"role":"user","parts":[{"text":"q"}]},`, `{"role":"user","parts":[{"text":"q"}]},{"role":"user","parts":[{"text":"q"}]},`, "follow each other"},
+		{dragoman.Gemini, `{"functionResponse":{"id":"a"`, `{"text":"x"},{"functionResponse":{"id":"a"`, "behind something else"},
+		{dragoman.Gemini, `"id":"b","name":"f"}}`, `"id":"b","name":"9f"}}`, "does not match"},
+
+		{dragoman.Ollama, `{"role":"tool","tool_name":"g","content":"2"},`, ``, `"g" has no result`},
+		{dragoman.Ollama, `"tool_name":"f"`, `"tool_name":"g"`, "is due"},
+		{dragoman.Ollama, `"tool_name":"g",`, ``, "without tool_name"},
+		{dragoman.Ollama, `"content":"more"`, `"content":["more"]`, "want a string"},
+		{dragoman.Ollama, `"name":"f","arguments":{}`, `"name":"f","arguments":"{}"`, "want an object"},
+		{dragoman.Ollama, `"role":"user","content":"more"`, `"role":"developer","content":"more"`, "role"},
+
+		{dragoman.Bedrock, `{"toolResult":{"toolUseId":"a"`, `{"text":"x"},{"toolResult":{"toolUseId":"a"`, "behind something else"},
+		{dragoman.Bedrock, `"toolResult":{"toolUseId":"a"`, `"toolResult":{"toolUseId":"b"`, "no call of the turn before"},
+		{dragoman.Bedrock, `[{"json":{}}]`, `[]`, "without content"},
+		{dragoman.Bedrock, `{"json":{}}]`, `{"json":[]}]`, "want an object"},
+		{dragoman.Bedrock, `{"text":"more"}`, `{"text":" "}`, "a blank text"},
+		{dragoman.Bedrock, `{"text":"q"},`, ``, "without a text beside it"},
+		{dragoman.Bedrock, `"name":"a b"`, `"name":"a  b.pdf"`, "does not match"},
+		{dragoman.Bedrock, `"signature":"s"`, `"x":"s"`, "without a signature"},
+		{dragoman.Bedrock, `"status":"error"`, `"status":"incomplete"`, "status"},
+		{dragoman.Bedrock, `,
+		"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{}}}}]}`, ``, "but no tools"},
+	} {
+		body := strings.Replace(sound[tc.dialect], tc.old, tc.new, 1)
+		if body == sound[tc.dialect] {
+			t.Errorf("%s: %q is not in the request", tc.dialect, tc.old)
+			continue
+		}
+		found := Request(tc.dialect, []byte(body), Options{})
+		ok := false
+		for _, v := range found {
+			ok = ok || strings.Contains(v.Rule, tc.want)
+		}
+		if !ok {
+			t.Errorf("%s, %s instead of %s: found %v, want %q", tc.dialect, tc.new, tc.old, found, tc.want)
+		}
+	}
+}
+
+func TestWhatIsNoRequestIsAViolation(t *testing.T) {
+	for _, body := range []string{``, `[]`, `{}{}`, `{`} {
+		for d := range sound {
+			if Request(d, []byte(body), Options{}) == nil {
+				t.Errorf("%s: %q breaks no rule", d, body)
+			}
+		}
+	}
+	if Request("nobody's", []byte(`{}`), Options{}) == nil {
+		t.Error("an unknown dialect has no rules to keep")
+	}
+}
