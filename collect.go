@@ -10,6 +10,7 @@ type Collector struct {
 	slots   int // part slots taken, over all choices
 	err     *APIError
 	done    bool
+	broken  bool // a StreamError came
 }
 
 type collected struct {
@@ -50,8 +51,9 @@ func (c *Collector) Add(ev Event) {
 		c.end(ev)
 	case *StreamError:
 		// Without an error to tell, the stream is one that broke off.
-		c.err, c.done = ev.Err, ev.Err != nil
+		c.err, c.done, c.broken = ev.Err, ev.Err != nil, true
 		c.resp.Error = ev.Err
+		c.resp.Usage = c.resp.Usage.Merge(ev.Usage)
 	}
 }
 
@@ -99,18 +101,25 @@ func (c *Collector) choice(i int) *collected {
 }
 
 // Response returns what was collected so far, and the error that ended the
-// stream, if one did. Before the end it holds the parts that are complete and
-// the error is [ErrIncompleteStream].
+// stream, if one did: its usage and a stop of [StopError] are then in the
+// response, beside what had arrived. Before the end it holds the parts that are
+// complete and the error is [ErrIncompleteStream].
 func (c *Collector) Response() (*Response, error) {
 	r := c.resp
 	r.Output, r.Alternatives = nil, nil
+	if c.broken {
+		r.Stop = Stop{Reason: StopError}
+	}
 	for i := range c.choices {
-		out := c.choices[i].messages(c.resp.Origin)
+		out, stop := c.choices[i].messages(c.resp.Origin), c.choices[i].stop
+		if c.broken {
+			stop = Stop{Reason: StopError}
+		}
 		if i == 0 {
-			r.Output, r.Stop = out, c.choices[i].stop
+			r.Output, r.Stop = out, stop
 			continue
 		}
-		r.Alternatives = append(r.Alternatives, Candidate{Index: i, Output: out, Stop: c.choices[i].stop})
+		r.Alternatives = append(r.Alternatives, Candidate{Index: i, Output: out, Stop: stop})
 	}
 	switch {
 	case c.err != nil:

@@ -219,3 +219,23 @@ func TestCollectStopsAtTheFirstErrorWithWhatHadArrived(t *testing.T) {
 		t.Errorf("%q, %v", r.Text(), err)
 	}
 }
+
+func TestCollectorKeepsUsageAndAStopBesideTheError(t *testing.T) {
+	failure := &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom"}
+	evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "1", Usage: dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(1)}}}}
+	evs = append(evs, part(0, 0, 0, "a", nil)...)
+	evs = append(evs, part(1, 0, 0, "b", nil)...)
+	got, err := collect(append(evs, &dragoman.StreamError{Err: failure, Usage: dragoman.Usage{Output: dragoman.Counted(5)}})...)
+	if !errors.Is(err, failure) || got.Error != failure || got.Text() != "a" {
+		t.Errorf("%v %+v", err, got)
+	}
+	if got.Usage.Input.N != 9 || got.Usage.Output.N != 5 || got.Stop.Reason != dragoman.StopError || got.Alternatives[0].Stop.Reason != dragoman.StopError {
+		t.Errorf("%+v %+v %+v", got.Usage, got.Stop, got.Alternatives)
+	}
+	// Also where nothing had arrived, and where nobody says why.
+	for _, last := range []*dragoman.StreamError{{Err: failure}, {}} {
+		if got, err = collect(last); err == nil || got.Stop.Reason != dragoman.StopError {
+			t.Errorf("%v %+v", err, got.Stop)
+		}
+	}
+}

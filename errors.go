@@ -15,6 +15,9 @@ var (
 	// ErrUnsupported says that the target has no way to express something that
 	// must not be dropped.
 	ErrUnsupported = errors.New("dragoman: not supported by the target")
+	// ErrUnsettledCalls says that a conversation cannot be sent yet: some of its
+	// calls wait for an approval, an input or a result.
+	ErrUnsettledCalls = errors.New("dragoman: calls without a result")
 	// ErrVersion says that stored JSON was written by a newer version.
 	ErrVersion = errors.New("dragoman: stored by a newer version")
 )

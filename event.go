@@ -90,6 +90,8 @@ type ResponseEnd struct {
 // StreamError closes a stream that broke or reported an error.
 type StreamError struct {
 	Err *APIError
+	// Usage is what was counted until then, as far as it was told.
+	Usage Usage
 }
 
 // Chunk is the native form of the events that follow it, up to the next

@@ -66,6 +66,10 @@ func storeEvent(ev Event, out *storer) {
 		ev.Response.store(out)
 	case *StreamError:
 		storeOpt(out, "error", ev.Err, (*APIError).store)
+		if ev.Usage != (Usage{}) {
+			out.w.Key("usage")
+			ev.Usage.store(out)
+		}
 	case *Chunk:
 		out.str("dialect", string(ev.Dialect))
 		out.bytes("raw", ev.Raw)
@@ -121,7 +125,7 @@ func loadEvent(r *jsonwire.Reader) Event {
 	case EventResponseEnd:
 		return &ResponseEnd{Stop: a.stop, Stops: a.stops, Usage: a.usage, Response: a.response}
 	case EventStreamError:
-		return &StreamError{Err: a.err}
+		return &StreamError{Err: a.err, Usage: a.usage}
 	case EventChunk:
 		return &Chunk{Dialect: a.dialect, Raw: a.raw}
 	case "":

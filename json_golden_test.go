@@ -203,7 +203,7 @@ func richValue() everything {
 			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: dragoman.KindToolCall, Text: "{\"q\"", Summary: 1},
 			&dragoman.PartEnd{Choice: 1, Index: 2, Part: call, Header: &header},
 			&dragoman.ResponseEnd{Stop: stop, Stops: []dragoman.Stop{stop, {}}, Usage: usage, Response: dragoman.Response{ServiceTier: "standard"}},
-			&dragoman.StreamError{Err: &apiError},
+			&dragoman.StreamError{Err: &apiError, Usage: dragoman.Usage{Input: dragoman.Counted(3), Output: dragoman.Counted(4)}},
 		},
 		Usage: dragoman.Usage{Input: dragoman.Counted(0), Output: dragoman.Counted(5)}, Counts: []dragoman.Count{{}, dragoman.Counted(0), dragoman.Counted(9007199254740993)},
 		Stop: stop, Report: dragoman.Report{Losses: []dragoman.Loss{

@@ -101,6 +101,9 @@ const (
 	FormatResponsesCustom    Format = "openai.responses.custom"
 	FormatResponsesNamespace Format = "openai.responses.namespace"
 	FormatAnthropicTool      Format = "anthropic.messages.tool"
+	FormatGeminiFunction     Format = "gemini.generate_content.function"
+	FormatOllamaFunction     Format = "ollama.chat.function"
+	FormatBedrockTool        Format = "bedrock.converse.tool_spec"
 	FormatMCPTool            Format = "mcp.tool"
 )
 
@@ -111,6 +114,9 @@ const (
 	FormatResponsesFunctionCall Format = "openai.responses.function_call"
 	FormatResponsesCustomCall   Format = "openai.responses.custom_tool_call"
 	FormatAnthropicToolUse      Format = "anthropic.messages.tool_use"
+	FormatGeminiFunctionCall    Format = "gemini.generate_content.function_call"
+	FormatOllamaToolCall        Format = "ollama.chat.tool_call"
+	FormatBedrockToolUse        Format = "bedrock.converse.tool_use"
 )
 
 // The built-in result formats carry their dialect's name.
@@ -118,6 +124,9 @@ const (
 	FormatChatResult      Format = Format(OpenAIChat)
 	FormatResponsesResult Format = Format(OpenAIResponses)
 	FormatAnthropicResult Format = Format(Anthropic)
+	FormatGeminiResult    Format = Format(Gemini)
+	FormatOllamaResult    Format = Format(Ollama)
+	FormatBedrockResult   Format = Format(Bedrock)
 )
 
 // Native is one wire object together with the name of its shape.

@@ -21,6 +21,10 @@ func streamOf(t *testing.T, d dragoman.Dialect, resp []byte) []byte {
 		return responsesStreamOf(t, resp)
 	case dragoman.Anthropic:
 		return anthropicStreamOf(t, resp)
+	case dragoman.Ollama:
+		return ollamaStreamOf(t, resp)
+	case dragoman.Bedrock:
+		return bedrockStreamOf(t, resp)
 	default:
 		t.Fatalf("no stream writer for %s", d)
 		return nil
@@ -255,5 +259,36 @@ func responsesStreamOf(t *testing.T, resp []byte) []byte {
 		event("response.output_item.done", fmt.Sprintf(`"output_index":%d,"item":%s`, i, js(item)))
 	}
 	event("response.completed", `"response":`+string(resp))
+	return b.Bytes()
+}
+
+// ollamaStreamOf writes lines: thinking and text in fragments, each call whole.
+func ollamaStreamOf(t *testing.T, resp []byte) []byte {
+	var r map[string]any
+	dec := json.NewDecoder(bytes.NewReader(resp))
+	dec.UseNumber()
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v: %s", err, resp)
+	}
+	var b bytes.Buffer
+	line := func(message map[string]any) {
+		message["role"] = "assistant"
+		fmt.Fprintln(&b, js(map[string]any{"model": r["model"], "created_at": r["created_at"], "message": message, "done": false}))
+	}
+	message := r["message"].(map[string]any)
+	thinking, _ := message["thinking"].(string)
+	for _, piece := range halves(thinking) {
+		line(map[string]any{"content": "", "thinking": piece})
+	}
+	content, _ := message["content"].(string)
+	for _, piece := range halves(content) {
+		line(map[string]any{"content": piece})
+	}
+	calls, _ := message["tool_calls"].([]any)
+	for _, c := range calls {
+		line(map[string]any{"content": "", "tool_calls": []any{c}})
+	}
+	r["message"] = map[string]any{"role": "assistant", "content": ""}
+	fmt.Fprintln(&b, js(r))
 	return b.Bytes()
 }

@@ -166,11 +166,19 @@ func withoutTwins(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, r
 			known = chatFunction
 		case prefix == "/custom/":
 			known = chatCustom
+		case prefix == "/toolUse/":
+			known = bedrockToolUse
 		case prefix != "/":
 		case format == dragoman.FormatAnthropicToolUse:
 			known = toolUseMembers
 		case dialectOfCall(format) == dragoman.OpenAIChat:
 			known = chatMembers
+		case format == dragoman.FormatGeminiFunctionCall:
+			known = geminiMembers
+		case format == dragoman.FormatOllamaToolCall:
+			known = ollamaMembers
+		case format == dragoman.FormatBedrockToolUse:
+			known = bedrockCallBlock
 		default:
 			known = responsesMembers
 		}

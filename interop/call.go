@@ -40,7 +40,8 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 	}
 	unsaidOfCall(c, format, at, rep)
 	if c.Payload == dragoman.PayloadText && (format == dragoman.FormatChatFunctionCall ||
-		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse) {
+		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse || format == dragoman.FormatGeminiFunctionCall || format == dragoman.FormatOllamaToolCall ||
+		format == dragoman.FormatBedrockToolUse) {
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), `freeform input written as the argument "input" of a function call`)
 	}
 	id, name := r.wireIDName(c.ID, c.Namespace, c.Name, at, rep)
@@ -113,6 +114,12 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 			WriteCacheControl(w, c.Cache, at, rep)
 		}
 		w.EndObject()
+	case dragoman.FormatGeminiFunctionCall:
+		r.writeGeminiCall(w, c, id, name, at, rep)
+	case dragoman.FormatOllamaToolCall:
+		r.writeOllamaCall(w, c, id, name, at, rep)
+	case dragoman.FormatBedrockToolUse:
+		r.writeBedrockCall(w, c, id, name, at, rep)
 	default:
 		return fmt.Errorf("interop: no adapter writes calls as %s; contribute one", format)
 	}
@@ -128,6 +135,12 @@ func dialectOfCall(format dragoman.Format) dragoman.Dialect {
 		return dragoman.OpenAIResponses
 	case dragoman.FormatAnthropicToolUse:
 		return dragoman.Anthropic
+	case dragoman.FormatGeminiFunctionCall:
+		return dragoman.Gemini
+	case dragoman.FormatOllamaToolCall:
+		return dragoman.Ollama
+	case dragoman.FormatBedrockToolUse:
+		return dragoman.Bedrock
 	default:
 		return ""
 	}
@@ -165,6 +178,9 @@ func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)
+	if spec != nil && r.names.wireName(ns, name) != wireName {
+		rep.Addf(dragoman.Renamed, dragoman.Info, at.String()+"/name", "the model called %.80q, which is no tool; taken for %q", wireName, name)
+	}
 	c.Namespace, c.Name = ns, name
 	if wireName == "" && c.Problem == nil {
 		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call names no tool", Offset: -1}

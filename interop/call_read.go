@@ -54,6 +54,12 @@ func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, 
 		readResponsesCall(rd, c)
 	case dragoman.FormatAnthropicToolUse:
 		readToolUse(rd, c)
+	case dragoman.FormatGeminiFunctionCall:
+		readGeminiCall(rd, c)
+	case dragoman.FormatOllamaToolCall:
+		readOllamaCall(rd, c)
+	case dragoman.FormatBedrockToolUse:
+		readBedrockCall(rd, c)
 	default:
 		return nil, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
 	}

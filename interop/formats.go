@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -38,6 +37,12 @@ func wireOf(d dragoman.Dialect) (wire, error) {
 			call:     dragoman.FormatAnthropicToolUse,
 			result:   dragoman.FormatAnthropicResult,
 		}, nil
+	case dragoman.Ollama:
+		return wire{function: dragoman.FormatOllamaFunction, call: dragoman.FormatOllamaToolCall, result: dragoman.FormatOllamaResult}, nil
+	case dragoman.Gemini:
+		return wire{function: dragoman.FormatGeminiFunction, call: dragoman.FormatGeminiFunctionCall, result: dragoman.FormatGeminiResult}, nil
+	case dragoman.Bedrock:
+		return wire{function: dragoman.FormatBedrockTool, call: dragoman.FormatBedrockToolUse, result: dragoman.FormatBedrockResult}, nil
 	default:
 		return wire{}, fmt.Errorf("interop: no tool formats are known for dialect %q", d)
 	}
@@ -48,17 +53,19 @@ func builtIns() []Entry {
 	var es []Entry
 	for _, f := range []dragoman.Format{
 		dragoman.FormatChatFunction, dragoman.FormatChatCustom, dragoman.FormatResponsesFunction,
-		dragoman.FormatResponsesCustom, dragoman.FormatResponsesNamespace, dragoman.FormatAnthropicTool, dragoman.FormatMCPTool,
+		dragoman.FormatResponsesCustom, dragoman.FormatResponsesNamespace, dragoman.FormatAnthropicTool, dragoman.FormatGeminiFunction,
+		dragoman.FormatOllamaFunction, dragoman.FormatBedrockTool, dragoman.FormatMCPTool,
 	} {
 		es = append(es, Entry{What: "schema", From: f}, Entry{What: "schema adapter", To: f})
 	}
 	for _, f := range []dragoman.Format{
 		dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall, dragoman.FormatResponsesFunctionCall,
-		dragoman.FormatResponsesCustomCall, dragoman.FormatAnthropicToolUse,
+		dragoman.FormatResponsesCustomCall, dragoman.FormatAnthropicToolUse, dragoman.FormatGeminiFunctionCall, dragoman.FormatOllamaToolCall,
+		dragoman.FormatBedrockToolUse,
 	} {
 		es = append(es, Entry{What: "call", From: f}, Entry{What: "call adapter", To: f})
 	}
-	for _, f := range []dragoman.Format{dragoman.FormatChatResult, dragoman.FormatResponsesResult, dragoman.FormatAnthropicResult} {
+	for _, f := range []dragoman.Format{dragoman.FormatChatResult, dragoman.FormatResponsesResult, dragoman.FormatAnthropicResult, dragoman.FormatGeminiResult, dragoman.FormatOllamaResult, dragoman.FormatBedrockResult} {
 		es = append(es, Entry{What: "result", From: f}, Entry{What: "result adapter", To: f})
 	}
 	return es
@@ -98,6 +105,12 @@ func SchemaFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 		return dragoman.FormatResponsesNamespace
 	case d == dragoman.Anthropic && (typ == "" || typ == "custom"):
 		return dragoman.FormatAnthropicTool
+	case d == dragoman.Gemini:
+		return geminiSchemaFormat(obj)
+	case d == dragoman.Ollama:
+		return ollamaSchemaFormat(typ)
+	case d == dragoman.Bedrock:
+		return bedrockSchemaFormat(obj)
 	default:
 		return dragoman.Format(string(d) + "." + typ)
 	}
@@ -118,6 +131,12 @@ func CallFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 		return dragoman.FormatResponsesCustomCall
 	case d == dragoman.Anthropic && typ == "tool_use":
 		return dragoman.FormatAnthropicToolUse
+	case d == dragoman.Gemini:
+		return dragoman.FormatGeminiFunctionCall
+	case d == dragoman.Ollama: // its calls have no type (quirk B35)
+		return dragoman.FormatOllamaToolCall
+	case d == dragoman.Bedrock:
+		return bedrockCallFormat(obj)
 	default:
 		return dragoman.Format(string(d) + "." + typ)
 	}
@@ -125,47 +144,3 @@ func CallFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 
 // fail says which format an object was read as.
 func fail(f dragoman.Format, err error) error { return fmt.Errorf("interop: %s: %w", f, err) }
-
-func ttl(r *jsonwire.Reader) *dragoman.CacheHint {
-	hint := &dragoman.CacheHint{}
-	if r.Null() {
-		return nil
-	}
-	for key := range r.Object() {
-		if string(key) == "ttl" {
-			hint.TTL = r.String()
-		} else {
-			r.Skip()
-		}
-	}
-	return hint
-}
-
-// anthropicTTL is the lifetime Anthropic knows that is nearest to a hint's.
-func anthropicTTL(h *dragoman.CacheHint) string {
-	switch h.TTL {
-	case "", "5m":
-		return h.TTL
-	case "1h", "12h", "24h", "30m":
-		return "1h"
-	default:
-		return ""
-	}
-}
-
-// WriteCacheControl writes Anthropic's cache marker for a hint.
-func WriteCacheControl(w *jsonwire.Writer, h *dragoman.CacheHint, at extra.Path, rep *dragoman.Report) {
-	ttl := anthropicTTL(h)
-	switch {
-	case ttl == h.TTL:
-	case ttl == "":
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %.40q is unknown; left to the provider", h.TTL)
-	default:
-		rep.Addf(dragoman.Lowered, dragoman.Info, at.String()+"/cache", "cache lifetime %q written as %q", h.TTL, ttl)
-	}
-	w.Key("cache_control")
-	w.BeginObject()
-	w.StringField("type", "ephemeral")
-	w.StringFieldIf("ttl", ttl)
-	w.EndObject()
-}

@@ -36,6 +36,8 @@ type Registry struct {
 	surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
+	// allowed are the tools that an answer may call; nil means all.
+	allowed map[toolID]bool
 
 	accepts  []dragoman.Format
 	schemas  map[dragoman.Format]dragoman.SchemaAccessor

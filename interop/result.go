@@ -38,7 +38,7 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	if res.Envelope != nil && res.Envelope.Format != format {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "native result of %s written as its text", res.Envelope.Format)
 	}
-	if res.Outcome == dragoman.OutcomeError && nativeContent(res, format) != nil && format != dragoman.FormatAnthropicResult {
+	if res.Outcome == dragoman.OutcomeError && nativeContent(res, format) != nil && format != dragoman.FormatAnthropicResult && format != dragoman.FormatBedrockResult {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result says for itself what happened")
 	}
 	switch format {
@@ -51,6 +51,15 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	case dragoman.FormatAnthropicResult:
 		r.writeAnthropicResult(w, res, id, at, rep)
 		extra.Report(rep, res.Extra, dragoman.Anthropic, at)
+	case dragoman.FormatGeminiResult:
+		spill = r.writeGeminiResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.Gemini, at)
+	case dragoman.FormatOllamaResult:
+		r.writeOllamaResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.Ollama, at)
+	case dragoman.FormatBedrockResult:
+		r.writeBedrockResult(w, res, id, at, rep)
+		extra.Report(rep, res.Extra, dragoman.Bedrock, at)
 	default:
 		return nil, fmt.Errorf("interop: no adapter writes results as %s; contribute one", format)
 	}
@@ -361,6 +370,14 @@ func (r *Registry) readResultAs(format dragoman.Format, obj json.RawMessage, lif
 		readResponsesResult(rd, res)
 	case dragoman.FormatAnthropicResult:
 		readAnthropicResult(rd, res)
+		lift = false
+	case dragoman.FormatGeminiResult:
+		readGeminiResult(rd, res)
+		lift = false
+	case dragoman.FormatOllamaResult:
+		readOllamaResult(rd, res)
+	case dragoman.FormatBedrockResult:
+		readBedrockResult(rd, res)
 		lift = false
 	default:
 		return nil, fmt.Errorf("interop: no accessor reads results of format %s; contribute one", format)

@@ -55,6 +55,7 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 		}
 		if ok {
 			written++
+			r.markTool(w, s, at, rep)
 		}
 	}
 	return written, nil
@@ -200,7 +201,7 @@ func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, a
 // builtIn reports whether a format belongs to a dialect, or is one of ours:
 // then a tool of it that nothing reads is the provider's own.
 func builtIn(f dragoman.Format) bool {
-	return f == dragoman.FormatMCPTool || hostedBy(f, dragoman.OpenAIChat) || hostedBy(f, dragoman.OpenAIResponses) || hostedBy(f, dragoman.Anthropic)
+	return f == dragoman.FormatMCPTool || hostedBy(f, dragoman.OpenAIChat) || hostedBy(f, dragoman.OpenAIResponses) || hostedBy(f, dragoman.Anthropic) || hostedBy(f, dragoman.Gemini) || hostedBy(f, dragoman.Ollama) || hostedBy(f, dragoman.Bedrock)
 }
 
 // unread says what is missing for a tool of a format that nobody contributed.
@@ -263,8 +264,14 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 		r.writeResponsesCustom(w, s, name, at, rep)
 	case dragoman.FormatAnthropicTool:
 		return r.writeAnthropicTool(w, s, name, at, rep), nil
+	case dragoman.FormatGeminiFunction:
+		return r.writeGeminiFunction(w, s, name, at, rep), nil
+	case dragoman.FormatOllamaFunction:
+		return r.writeOllamaFunction(w, s, name, at, rep), nil
 	case dragoman.FormatMCPTool:
 		return writeMCPTool(w, s, at, rep), nil
+	case dragoman.FormatBedrockTool:
+		return r.writeBedrockTool(w, s, name, at, rep), nil
 	default:
 		return false, fmt.Errorf("interop: no adapter writes tools as %s; contribute one", format)
 	}
@@ -351,7 +358,7 @@ func freeformSchema(s *dragoman.ToolSpec) json.RawMessage {
 
 // unsaid reports the parts of a spec that a format has no member for.
 func unsaid(s *dragoman.ToolSpec, format dragoman.Format, at extra.Path, rep *dragoman.Report) {
-	if s.Deferred && (format == dragoman.FormatChatFunction || format == dragoman.FormatChatCustom || format == dragoman.FormatMCPTool) {
+	if s.Deferred && (format == dragoman.FormatChatFunction || format == dragoman.FormatChatCustom || format == dragoman.FormatGeminiFunction || format == dragoman.FormatOllamaFunction || format == dragoman.FormatBedrockTool || format == dragoman.FormatMCPTool) {
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "deferred tool sent from the start")
 	}
 	if len(s.Examples) > 0 && format != dragoman.FormatAnthropicTool {
@@ -360,10 +367,10 @@ func unsaid(s *dragoman.ToolSpec, format dragoman.Format, at extra.Path, rep *dr
 	if s.Annotations != (dragoman.Annotations{}) && format != dragoman.FormatMCPTool {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "annotations: they are hints for who runs the tool")
 	}
-	if s.OutputSchema != nil && format != dragoman.FormatResponsesFunction && format != dragoman.FormatMCPTool {
+	if s.OutputSchema != nil && format != dragoman.FormatResponsesFunction && format != dragoman.FormatGeminiFunction && format != dragoman.FormatMCPTool {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "output schema")
 	}
-	if s.Cache != nil && format != dragoman.FormatAnthropicTool {
+	if s.Cache != nil && format != dragoman.FormatAnthropicTool && format != dragoman.FormatBedrockTool {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a tool: the target caches by itself")
 	}
 }
@@ -389,9 +396,7 @@ func (r *Registry) writeChatFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, n
 	}
 	extra.Write(w, s.Extra, d, "/function")
 	w.EndObject()
-	extra.Write(w, s.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, s.Extra, d, at)
+	extra.End(w, s.Extra, d, at, rep)
 	return true
 }
 
@@ -419,9 +424,7 @@ func (r *Registry) writeChatCustom(w *jsonwire.Writer, s *dragoman.ToolSpec, nam
 	}
 	extra.Write(w, s.Extra, d, "/custom")
 	w.EndObject()
-	extra.Write(w, s.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, s.Extra, d, at)
+	extra.End(w, s.Extra, d, at, rep)
 }
 
 func (r *Registry) writeResponsesFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
@@ -444,9 +447,7 @@ func (r *Registry) writeResponsesFunction(w *jsonwire.Writer, s *dragoman.ToolSp
 	if s.OutputSchema != nil {
 		w.RawField("output_schema", s.OutputSchema)
 	}
-	extra.Write(w, s.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, s.Extra, d, at)
+	extra.End(w, s.Extra, d, at, rep)
 	return true
 }
 
@@ -477,9 +478,7 @@ func (r *Registry) writeResponsesCustom(w *jsonwire.Writer, s *dragoman.ToolSpec
 		w.EndObject()
 	}
 	r.writeDeferred(w, s, at, rep)
-	extra.Write(w, s.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, s.Extra, d, at)
+	extra.End(w, s.Extra, d, at, rep)
 }
 
 func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
@@ -512,9 +511,7 @@ func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, 
 			WriteCacheControl(w, s.Cache, at, rep)
 		}
 	}
-	extra.Write(w, s.Extra, d, "")
-	w.EndObject()
-	extra.Report(rep, s.Extra, d, at)
+	extra.End(w, s.Extra, d, at, rep)
 	return true
 }
 

@@ -44,12 +44,24 @@ func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at ex
 		readResponsesTool(rd, &s)
 	case dragoman.FormatAnthropicTool:
 		readAnthropicTool(rd, &s)
+	case dragoman.FormatGeminiFunction:
+		readGeminiFunction(rd, &s)
+	case formatGeminiTool:
+		return r.readGeminiTool(rd, at, rep)
+	case dragoman.FormatOllamaFunction:
+		readOllamaTool(rd, &s)
 	case dragoman.FormatMCPTool:
 		readMCPTool(rd, &s)
 	case dragoman.FormatResponsesNamespace:
 		return r.readNamespace(rd, obj, at, rep)
+	case dragoman.FormatBedrockTool:
+		readBedrockTool(rd, &s)
 	default:
 		s.Kind = dragoman.ToolHosted
+		if hostedBy(format, dragoman.Bedrock) {
+			s.Name = bedrockHostedName(rd)
+			break
+		}
 		s.Name = hostedName(rd)
 	}
 	if err := rd.End(); err != nil {

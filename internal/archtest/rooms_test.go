@@ -67,13 +67,18 @@ var rooms = []room{
 	{path: "agent"},
 	{path: "gateway", files: true},
 	{path: "console"},
-	{path: "cmd/dragoman", program: true},
+	{path: "internal/sniff", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "cmd/dragoman", program: true, third: []string{"github.com/spf13/cobra", "github.com/rogpeppe/go-internal/diff"}},
 	{path: "examples/*", program: true},
 
 	// What tests share: on top, so that nothing but tests can import it.
-	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
-	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/sse", "interop", "dialect"}},
 	{path: "internal/repotree", only: []string{}, files: true},
+	{path: "internal/recordings", only: []string{"internal/repotree"}, files: true},
+	{path: "internal/steady", only: []string{}, files: true, program: true},
+	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
+	{path: "internal/codectest", only: []string{"", "dialect"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar"}},
+	{path: "internal/rulecheck", only: []string{""}},
+	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/sse", "interop", "dialect"}},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},
 }

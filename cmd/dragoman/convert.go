@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/sniff"
+)
+
+func newConvert() *cobra.Command {
+	var c conversion
+	var from, to, kind, report string
+	var fail []string
+	cmd := &cobra.Command{
+		Use:   "convert --to LANGUAGE [FILE]",
+		Short: "Turn a request, response, stream, message list or tools into another wire language",
+		Long: `Convert reads a file, or standard input, in any of the wire languages and writes
+it in another. It guesses what it reads, and says on standard error what it took
+it for and what could not be kept.
+
+A request becomes one that the target accepts: calls and results are paired and
+ordered, names and ids made legal, schemas lowered. A stream is converted as it
+comes.
+
+Languages:` + helpLanguages(),
+		Example: `  dragoman convert --to anthropic request.json
+  curl -sN localhost:8080/v1/chat/completions -d @request.json | dragoman convert --to responses --kind stream
+  dragoman convert --to gemini --kind tools --fail-on dropped tools.json
+  dragoman convert --to chat --from claude --report json < request.json 2> report.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return misused("convert needs --to, the wire language to write:%s", helpLanguages())
+			}
+			var err error
+			if c.to, err = languageNamed(to); err != nil {
+				return err
+			}
+			if from != "" && from != string(sniff.MCP) {
+				l, err := languageNamed(from)
+				if err != nil {
+					return err
+				}
+				from = string(l.Dialect())
+			}
+			k, err := kindNamed(kind)
+			if err != nil {
+				return err
+			}
+			asJSON, err := reportFormat(report)
+			if err != nil {
+				return err
+			}
+			forbidden, err := parseFailOn(fail)
+			if err != nil {
+				return err
+			}
+			in, done, err := input(cmd, args)
+			if err != nil {
+				return err
+			}
+			defer done()
+			err = c.run(in, cmd.OutOrStdout(), k, dragoman.Dialect(from))
+			if c.said.From != "" {
+				if err != nil {
+					c.said.Error = err.Error()
+				}
+				write := c.said.writeText
+				if asJSON {
+					write = c.said.writeJSON
+				}
+				if werr := write(cmd.ErrOrStderr()); werr != nil && err == nil {
+					err = failed("%w", werr)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return forbidden.check(c.said.Losses)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&to, "to", "", "the wire language to write")
+	f.StringVar(&from, "from", "", "the wire language of the input (default: guessed)")
+	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
+	f.StringVar(&c.model, "model", "", "name this model in the result")
+	f.StringVar(&report, "report", "text", "how to report: text or json")
+	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
+	f.BoolVar(&c.lift, "lift-errors", false, `take "ERROR: " at the start of a tool result for its error flag`)
+	f.BoolVar(&c.abandon, "abandon", false, "give up calls that have no result, instead of refusing them")
+	return cmd
+}
+
+// conversion is one run of convert.
+type conversion struct {
+	to            language
+	model         string
+	lift, abandon bool
+	said          converted
+}
+
+func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from dragoman.Dialect) error {
+	r := bufio.NewReaderSize(in, sniff.HeadSize)
+	head, err := r.Peek(sniff.HeadSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return failed("%w", err)
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return failed("the input is empty")
+	}
+	if kind == sniff.Stream || kind == "" && sniff.IsStream(head) {
+		if err := c.guess(head, sniff.Stream, from); err != nil {
+			return err
+		}
+		return c.stream(r, out)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, dialect.DefaultMaxBytes+1))
+	if err != nil {
+		return failed("%w", err)
+	}
+	if err := c.guess(data, kind, from); err != nil {
+		return err
+	}
+	var body []byte
+	switch c.said.Kind {
+	case sniff.Request:
+		body, err = c.request(data)
+	case sniff.Response:
+		body, err = c.response(data)
+	case sniff.Messages:
+		body, err = c.messages(data)
+	default:
+		body, err = c.tools(data)
+	}
+	if err != nil {
+		return failed("%w", err)
+	}
+	if !bytes.HasSuffix(body, []byte("\n")) {
+		body = append(body[:len(body):len(body)], '\n')
+	}
+	if _, err := out.Write(body); err != nil {
+		return failed("%w", err)
+	}
+	return nil
+}
+
+func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) error {
+	g, ok := sniff.Of(data, kind, from)
+	if !ok {
+		if _, _, err := firstJSON(data); err != nil && kind != sniff.Stream {
+			return failed("the input is no JSON: %w", err)
+		}
+		return failed("cannot tell what the input is; say it with --from and --kind")
+	}
+	c.said = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
+	return nil
+}
+
+// firstJSON says what is wrong with a document.
+func firstJSON(data []byte) (json.RawMessage, int64, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	var raw json.RawMessage
+	err := d.Decode(&raw)
+	return raw, d.InputOffset(), err
+}
+
+func (c *conversion) lost(reps ...dragoman.Report) {
+	for _, rep := range reps {
+		c.said.Losses = append(c.said.Losses, rep.Losses...)
+	}
+}
+
+func (c *conversion) decodeOptions() dialect.DecodeOptions {
+	return dialect.DecodeOptions{LiftErrors: c.lift}
+}
+
+func (c *conversion) from() language { return languageOf(c.said.From) }
+
+func (c *conversion) request(data []byte) ([]byte, error) {
+	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
+	c.lost(rep)
+	if err != nil {
+		return nil, err
+	}
+	if c.model != "" {
+		req.Model = c.model
+	}
+	o := history.Options{Limits: c.to.Limits(), Abandon: history.AbandonPassed}
+	if c.abandon {
+		o.Abandon = history.AbandonAll
+	}
+	req, rep, err = history.Normalize(req, o)
+	c.lost(rep)
+	if errors.Is(err, dragoman.ErrUnsettledCalls) {
+		return nil, fmt.Errorf("%w (--abandon gives them up)", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
+	c.lost(enc.Report)
+	return enc.Body, err
+}
+
+func (c *conversion) response(data []byte) ([]byte, error) {
+	resp, rep, err := c.from().DecodeResponse(data, c.decodeOptions())
+	c.lost(rep)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := c.to.EncodeResponse(resp, dialect.EncodeOptions{Model: c.model})
+	c.lost(enc.Report)
+	return enc.Body, err
+}
+
+func (c *conversion) stream(in io.Reader, out io.Writer) error {
+	from := c.from().NewStreamDecoder(c.decodeOptions())
+	to := c.to.NewStreamEncoder(dialect.EncodeOptions{Model: c.model, StreamUsage: true})
+	err := dialect.Translate(out, to, from, in)
+	c.lost(from.Report(), to.Report())
+	if err != nil {
+		return failed("%w", err)
+	}
+	return nil
+}
+
+// messages converts a list of messages, or a single one, by way of a request
+// that holds nothing else.
+func (c *conversion) messages(data []byte) ([]byte, error) {
+	single := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+	if single {
+		data = append(append([]byte("["), data...), ']')
+	}
+	from := c.from()
+	body := append(append([]byte(`{"`+from.list+`":`), data...), '}')
+	req, rep, err := from.DecodeRequest(body, c.decodeOptions())
+	c.lost(rep)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
+	for _, l := range enc.Report.Losses {
+		if strings.HasPrefix(l.Path, "/messages") { // the rest is of the request that never was
+			c.said.Losses = append(c.said.Losses, l)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var written map[string]json.RawMessage
+	if err := json.Unmarshal(enc.Body, &written); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"system", "systemInstruction", "instructions"} {
+		if written[name] != nil {
+			c.said.Losses = append(c.said.Losses, dragoman.Loss{
+				Kind: dragoman.Dropped, Severity: dragoman.Serious, Path: "/messages",
+				Detail: fmt.Sprintf("the system's words belong to %q, beside the messages of %s; convert a whole request to keep them", name, c.to.Dialect()),
+			})
+		}
+	}
+	list := written[c.to.list]
+	var elements []json.RawMessage
+	if json.Unmarshal(list, &elements) == nil && single && len(elements) == 1 {
+		return elements[0], nil
+	}
+	if list == nil {
+		list = json.RawMessage("[]")
+	}
+	return list, nil
+}

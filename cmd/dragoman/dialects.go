@@ -1,0 +1,75 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/sniff"
+)
+
+// language is a dialect as the command line knows it.
+type language struct {
+	dialect.Codec
+	// short is what people call it.
+	short []string
+	// list is the member of a request that holds the conversation.
+	list string
+}
+
+func languages() []language {
+	return []language{
+		{openaichat.Codec{}, []string{"chat", "openai"}, "messages"},
+		{openairesponses.Codec{}, []string{"responses"}, "input"},
+		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages"},
+		{gemini.Codec{}, []string{"gemini"}, "contents"},
+		{ollama.Codec{}, []string{"ollama"}, "messages"},
+		{bedrock.Codec{}, []string{"bedrock"}, "messages"},
+	}
+}
+
+// languageNamed finds a language by its name, long or short.
+func languageNamed(name string) (language, error) {
+	var known []string
+	for _, l := range languages() {
+		if string(l.Dialect()) == name || slices.Contains(l.short, name) {
+			return l, nil
+		}
+		known = append(known, l.short[0]+" ("+string(l.Dialect())+")")
+	}
+	return language{}, misused("%q is none of the wire languages: %s", name, strings.Join(known, ", "))
+}
+
+func languageOf(d dragoman.Dialect) language {
+	all := languages()
+	return all[slices.IndexFunc(all, func(l language) bool { return l.Dialect() == d })]
+}
+
+// kindNamed finds a kind of object by its name; tool and message are taken for
+// the lists they would be in.
+func kindNamed(name string) (sniff.Kind, error) {
+	if name == "tool" || name == "message" {
+		name += "s"
+	}
+	if name == "" || slices.Contains(sniff.Kinds, sniff.Kind(name)) {
+		return sniff.Kind(name), nil
+	}
+	return "", misused("--kind %q is none of request, response, stream, messages, tools", name)
+}
+
+// helpLanguages lists the languages for help texts.
+func helpLanguages() string {
+	var b strings.Builder
+	for _, l := range languages() {
+		b.WriteString("\n  " + string(l.Dialect()))
+		b.WriteString(strings.Repeat(" ", max(1, 26-len(l.Dialect()))) + "or " + strings.Join(l.short, ", "))
+	}
+	return b.String()
+}

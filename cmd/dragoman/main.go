@@ -1,0 +1,105 @@
+// Command dragoman converts and checks what crosses between tools and models.
+//
+//	dragoman convert --to anthropic request.json
+//	dragoman lint --for gemini tools.json
+//
+// Results go to standard output, reports to standard error. The exit code is 0
+// when all went well, 1 when the input could not be read or converted, 2 for a
+// command line that makes no sense, and 3 when the result lost more than
+// --fail-on allows.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitLossy  = 3
+)
+
+// run is main without the process: it returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newRoot()
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.Execute()
+	if err == nil {
+		return exitOK
+	}
+	var coded *exitError
+	if !errors.As(err, &coded) { // cobra's own: an unknown flag or command
+		coded = &exitError{exitUsage, err}
+	}
+	if coded.err != nil {
+		fmt.Fprintf(stderr, "dragoman: %v\n", coded.err)
+	}
+	if coded.code == exitUsage {
+		fmt.Fprintln(stderr, `Try "dragoman --help" or "dragoman COMMAND --help".`)
+	}
+	return coded.code
+}
+
+// exitError ends the program with a code; err is nil where all was said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func failed(format string, args ...any) error {
+	return &exitError{exitFailed, fmt.Errorf(format, args...)}
+}
+
+func misused(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dragoman",
+		Short: "Tools and models, in every wire language",
+		Long: `dragoman stands between tools and models: it reads and writes the wire
+languages of OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama
+and Bedrock, and says what a conversion could not keep.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newConvert(), newLint())
+	return root
+}
+
+// input opens the file that a command was given, or standard input.
+func input(cmd *cobra.Command, args []string) (io.Reader, func(), error) {
+	if len(args) == 0 || args[0] == "-" {
+		return cmd.InOrStdin(), func() {}, nil
+	}
+	f, err := os.Open(args[0])
+	if err != nil {
+		return nil, nil, failed("%w", err)
+	}
+	return f, func() { _ = f.Close() }, nil
+}

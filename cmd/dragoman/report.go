@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/sniff"
+)
+
+// failOn is the losses after which a command fails: kinds and severities.
+type failOn struct {
+	kinds    []dragoman.LossKind
+	severity dragoman.Severity
+	any      bool // severity counts
+}
+
+var lossKinds = []dragoman.LossKind{dragoman.Dropped, dragoman.Lowered, dragoman.Renamed, dragoman.Synthesised, dragoman.Moved}
+
+func parseFailOn(words []string) (failOn, error) {
+	var f failOn
+	for _, w := range words {
+		var s dragoman.Severity
+		switch {
+		case slices.Contains(lossKinds, dragoman.LossKind(w)):
+			f.kinds = append(f.kinds, dragoman.LossKind(w))
+		case s.UnmarshalText([]byte(w)) == nil:
+			if !f.any || s < f.severity {
+				f.severity = s
+			}
+			f.any = true
+		default:
+			return f, misused("--fail-on %q is none of dropped, lowered, renamed, synthesised, moved, info, warn, serious", w)
+		}
+	}
+	return f, nil
+}
+
+// check counts the losses that are too many.
+func (f failOn) check(losses []dragoman.Loss) error {
+	n := 0
+	for _, l := range losses {
+		if slices.Contains(f.kinds, l.Kind) || f.any && l.Severity >= f.severity {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &exitError{exitLossy, fmt.Errorf("%s that --fail-on forbids", plural(n, "loss", "losses"))}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// converted is the report of a conversion as JSON.
+type converted struct {
+	From    dragoman.Dialect   `json:"from"`
+	To      dragoman.Dialect   `json:"to"`
+	Kind    sniff.Kind         `json:"kind"`
+	Because string             `json:"because"`
+	Or      []dragoman.Dialect `json:"or,omitempty"`
+	Losses  []dragoman.Loss    `json:"losses"`
+	Error   string             `json:"error,omitempty"`
+}
+
+func (c converted) writeJSON(w io.Writer) error {
+	if c.Losses == nil {
+		c.Losses = []dragoman.Loss{} // a script counts them
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(c)
+}
+
+func (c converted) writeText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Read as %s, %s: %s.\n", c.From, c.Kind, c.Because)
+	if len(c.Or) > 0 {
+		fmt.Fprintf(&b, "It could also be %s; --from says which.\n", list(c.Or, "or"))
+	}
+	writeLosses(&b, c.Losses, "")
+	if len(c.Losses) == 0 && c.Error == "" {
+		b.WriteString("Nothing was lost.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeLosses writes one line for each loss.
+func writeLosses(b *strings.Builder, losses []dragoman.Loss, indent string) {
+	for _, l := range losses {
+		at := l.Path
+		if at == "" {
+			at = "/"
+		}
+		fmt.Fprintf(b, "%s%-7s %-11s %s: %s\n", indent, l.Severity, l.Kind, at, l.Detail)
+	}
+}
+
+func list[T ~string](words []T, last string) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i > 0 && i == len(words)-1:
+			b.WriteString(" " + last + " ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
+// reportFormat checks the word of --report.
+func reportFormat(word string) (asJSON bool, err error) {
+	switch word {
+	case "text":
+		return false, nil
+	case "json":
+		return true, nil
+	default:
+		return false, misused("--report %q is neither text nor json", word)
+	}
+}

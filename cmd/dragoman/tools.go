@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// tools converts tool definitions by way of a request that holds nothing else.
+func (c *conversion) tools(data []byte) ([]byte, error) {
+	specs, rep, err := readTools(data, c.said.From)
+	c.lost(rep)
+	if err != nil {
+		return nil, err
+	}
+	written, rep, err := writeTools(c.to, specs)
+	c.lost(rep)
+	return written, err
+}
+
+// readTools reads a tool, a list of tools, or an object that holds one, as a
+// request and the answer of an MCP server do.
+func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	elements, err := toolList(data)
+	if err != nil {
+		return nil, dragoman.Report{}, err
+	}
+	if from == sniff.MCP {
+		return readMCPTools(elements)
+	}
+	if from == dragoman.Gemini {
+		elements = declarations(elements)
+	}
+	list, err := json.Marshal(elements)
+	if err != nil {
+		return nil, dragoman.Report{}, err
+	}
+	l := languageOf(from)
+	member := `"tools":` + string(list)
+	if from == dragoman.Bedrock {
+		member = `"toolConfig":{` + member + `}`
+	}
+	req, rep, err := l.DecodeRequest([]byte(`{"`+l.list+`":[],`+member+`}`), dialect.DecodeOptions{})
+	if err != nil {
+		return nil, rep, err
+	}
+	return req.Tools, rep, nil
+}
+
+// toolList takes the list of tools out of what may hold one.
+func toolList(data []byte) ([]json.RawMessage, error) {
+	data = bytes.TrimSpace(data)
+	var elements []json.RawMessage
+	if bytes.HasPrefix(data, []byte("[")) {
+		err := json.Unmarshal(data, &elements)
+		return elements, err
+	}
+	var holder struct {
+		Tools      []json.RawMessage
+		ToolConfig *struct{ Tools []json.RawMessage }
+		Result     *struct{ Tools []json.RawMessage } // of JSON-RPC
+	}
+	if err := json.Unmarshal(data, &holder); err != nil {
+		return nil, err
+	}
+	switch {
+	case holder.Tools != nil:
+		return holder.Tools, nil
+	case holder.ToolConfig != nil:
+		return holder.ToolConfig.Tools, nil
+	case holder.Result != nil:
+		return holder.Result.Tools, nil
+	default:
+		return []json.RawMessage{data}, nil
+	}
+}
+
+// declarations puts Gemini's functions into the object they come in.
+func declarations(elements []json.RawMessage) []json.RawMessage {
+	out := make([]json.RawMessage, len(elements))
+	for i, el := range elements {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(el, &m) == nil && m["name"] != nil {
+			el = json.RawMessage(`{"functionDeclarations":[` + string(el) + `]}`)
+		}
+		out[i] = el
+	}
+	return out
+}
+
+func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dragoman.Report, err error) {
+	reg := interop.Default()
+	for i, el := range elements {
+		read, sub, err := reg.InspectSchema(dragoman.Native{Format: dragoman.FormatMCPTool, JSON: el})
+		rep.Merge(fmt.Sprintf("/%d", i), sub)
+		if err != nil {
+			return specs, rep, fmt.Errorf("tool %d: %w", i, err)
+		}
+		specs = append(specs, read...)
+	}
+	return specs, rep, nil
+}
+
+// writeTools returns the list of tools as a request to the language has it.
+func writeTools(l language, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
+	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
+	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{})
+	var rep dragoman.Report
+	for _, loss := range enc.Report.Losses {
+		if strings.HasPrefix(loss.Path, "/tools") {
+			rep.Losses = append(rep.Losses, loss)
+		}
+	}
+	if err != nil {
+		return nil, rep, err
+	}
+	list, err := toolList(enc.Body)
+	if err != nil {
+		return nil, rep, err
+	}
+	if len(list) == 1 && bytes.Equal(list[0], enc.Body) { // there is no list
+		list = nil
+	}
+	if list == nil {
+		return json.RawMessage("[]"), rep, nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, el := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(el)
+	}
+	b.WriteByte(']')
+	return b.Bytes(), rep, nil
+}

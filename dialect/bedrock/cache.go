@@ -1,0 +1,113 @@
+package bedrock
+
+import (
+	"bytes"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+// cacheBudget keeps a request within the API's number of cache points. A later
+// one remembers all that stands before it, so when there are too many the first
+// ones go, in the order a model reads a prompt: tools, system, messages (quirk
+// D31).
+type cacheBudget struct {
+	// surplus is how many hints are still to be left out.
+	surplus int
+}
+
+var cacheName = []byte(`"` + keyCache + `"`)
+
+// hintOf returns the hint of a part of a message.
+func hintOf(p dragoman.Part) *dragoman.CacheHint {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Cache
+	case *dragoman.Media:
+		return p.Cache
+	case *dragoman.ToolCall:
+		return p.Cache
+	case *dragoman.ToolResult:
+		return p.Cache
+	default:
+		return nil
+	}
+}
+
+// plan counts what is asked for and settles how much of it is too much. Cache
+// points inside blocks and tools that we never rewrite count, and stay.
+func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, conv *conversation) {
+	n := 0
+	for i := range tools {
+		if t := &tools[i]; t.Kind == dragoman.ToolHosted && t.Source != nil {
+			n += bytes.Count(t.Source.JSON, cacheName)
+		} else if t.Cache != nil {
+			n++
+		}
+	}
+	count := func(blocks []block) {
+		for i := range blocks {
+			if blocks[i].cache != nil {
+				n++
+			}
+			if o, ok := blocks[i].part.(*dragoman.Opaque); ok {
+				n += bytes.Count(o.JSON, cacheName)
+			}
+		}
+	}
+	count(conv.system)
+	for i := range conv.turns {
+		count(conv.turns[i].blocks)
+	}
+	if atEnd {
+		n++
+	}
+	c.surplus = max(n-limit, 0)
+}
+
+func (c *cacheBudget) drop(rep *dragoman.Report, at extra.Path) {
+	c.surplus--
+	rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the API takes four, and later ones cover more")
+}
+
+// tools leaves out the hints of tools that are too many.
+func (c *cacheBudget) tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
+	copied := false
+	for i := range tools {
+		if c.surplus == 0 {
+			break
+		}
+		if tools[i].Cache == nil || tools[i].Kind == dragoman.ToolHosted {
+			continue
+		}
+		if !copied {
+			tools, copied = slices.Clone(tools), true
+		}
+		t := &tools[i]
+		unedited := t.Source != nil && t.Source.Mirror == t.Fingerprint()
+		t.Cache = nil
+		if unedited { // the hint is no part of the source, which stands as it is
+			src := *t.Source
+			src.Mirror = t.Fingerprint()
+			t.Source = &src
+		}
+		c.drop(rep, extra.Elem("/tools", i))
+	}
+	return tools
+}
+
+// take returns the hint to write after a block.
+func (c *cacheBudget) take(b *block, rep *dragoman.Report) *dragoman.CacheHint {
+	if b.cache != nil && c.surplus > 0 {
+		c.drop(rep, b.at)
+		return nil
+	}
+	return b.cache
+}
+
+// cutsAny reports whether any of the blocks would lose its hint, so that the
+// message around them cannot be written in the form it came in.
+func (c *cacheBudget) cutsAny(blocks []block) bool {
+	return c.surplus > 0 && slices.ContainsFunc(blocks, func(b block) bool { return b.cache != nil })
+}

@@ -1,0 +1,200 @@
+package bedrock
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeError implements [dialect.Codec]. The type of an error is told in a
+// header, x-amzn-errortype, or in the body, or by nothing but the status.
+func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-amzn-requestid", formatError, readError)
+	if typ := errorType(header.Get("x-amzn-errortype")); typ != "" {
+		e.Type = typ
+	}
+	e.Class = classOf(e)
+	return e
+}
+
+// readError reads {"__type": …, "message": …}, in the spellings that AWS's
+// services have for it; anything but an object is none.
+func readError(r *jsonwire.Reader, e *dragoman.APIError) {
+	if r.Kind() != '{' {
+		return
+	}
+	for key := range r.Object() {
+		switch k := string(key); {
+		case k == "__type" || k == "code" && e.Type == "":
+			e.Type = errorType(wirekit.Text(r, ""))
+		case strings.EqualFold(k, "message"):
+			if s := wirekit.Text(r, ""); s != "" {
+				e.Message = s
+			}
+		case k == "originalStatusCode":
+			e.Code = wirekit.Text(r, "")
+		case k == "resourceName":
+			e.Param = wirekit.Text(r, "")
+		case k == "Output" && r.Kind() == '{': // of the router in front of the service
+			readError(r, e)
+		default:
+			r.Skip()
+		}
+	}
+	if e.Message == "" {
+		e.Message = e.Type // an error without words is still understood
+	}
+}
+
+// errorType is the name of an exception without the namespace before it and the
+// address behind it.
+func errorType(s string) string {
+	s, _, _ = strings.Cut(s, ":")
+	if i := strings.LastIndexByte(s, '#'); i >= 0 {
+		s = s[i+1:]
+	}
+	return strings.TrimSpace(s)
+}
+
+// classOf classifies an error. Streams spell the names of exceptions with a
+// small letter.
+func classOf(e *dragoman.APIError) dragoman.ErrorClass {
+	switch strings.ToLower(e.Type) {
+	case "validationexception":
+		if tooLong(e.Message) {
+			return dragoman.ErrorContextLength
+		}
+		return dragoman.ErrorBadRequest
+	case "accessdeniedexception":
+		return dragoman.ErrorPermission
+	case "unrecognizedclientexception", "invalidsignatureexception", "expiredtokenexception", "missingauthenticationtokenexception",
+		"incompletesignatureexception", "invalidclienttokenid", "signaturedoesnotmatch", "notauthorizedexception":
+		return dragoman.ErrorAuth
+	case "resourcenotfoundexception", "unknownoperationexception":
+		return dragoman.ErrorNotFound
+	case "conflictexception":
+		return dragoman.ErrorConflict
+	case "servicequotaexceededexception":
+		return dragoman.ErrorQuota
+	case "throttlingexception", "toomanyrequestsexception":
+		return dragoman.ErrorRateLimit
+	case "modelnotreadyexception", "serviceunavailableexception":
+		return dragoman.ErrorOverloaded
+	case "modeltimeoutexception", "requesttimeoutexception":
+		return dragoman.ErrorTimeout
+	case "modelerrorexception", "modelstreamerrorexception", "internalserverexception", "internalfailure":
+		return dragoman.ErrorServer
+	}
+	switch {
+	case e.Status == http.StatusFailedDependency:
+		return dragoman.ErrorServer // the model's, not the caller's
+	case e.Status == http.StatusBadRequest && tooLong(e.Message):
+		return dragoman.ErrorContextLength
+	case e.Status != 0:
+		return wirekit.ClassOfStatus(e.Status)
+	default:
+		return dragoman.ErrorUnknown
+	}
+}
+
+// tooLong reports whether an error says that a prompt is too long. The API has
+// no type for it, only the words of the model.
+func tooLong(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "input is too long") || strings.Contains(m, "prompt is too long") ||
+		strings.Contains(m, "too many input tokens") || strings.Contains(m, "maximum context length") || strings.Contains(m, "exceed context limit")
+}
+
+// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
+// own bytes, if they are a JSON object, and its status, if it is one of an
+// error. AWS's clients read the type from the header x-amzn-errortype or from
+// __type in the body, where it stands here. No error at all is one of the
+// server.
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
+	}
+	typ, status := wordsOf(e)
+	if raw := nativeError(e); raw != nil {
+		if e.Status >= 400 && e.Status <= 599 {
+			status = e.Status
+		}
+		return status, raw
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("__type", typ)
+	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
+	w.EndObject()
+	return status, w.Buf
+}
+
+// nativeError is the error as it came from this dialect; nil for one of another
+// or one that is no JSON object.
+func nativeError(e *dragoman.APIError) []byte {
+	if e.Native == nil || e.Native.Format != formatError {
+		return nil
+	}
+	r := jsonwire.NewReader(e.Native.JSON)
+	if r.Kind() != '{' {
+		return nil
+	}
+	r.Skip()
+	if r.End() != nil {
+		return nil
+	}
+	return e.Native.JSON
+}
+
+// wordsOf are the type and status this dialect has for an error. Words of
+// another API never leak (quirk J3).
+func wordsOf(e *dragoman.APIError) (typ string, status int) {
+	switch e.Class {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy, dragoman.ErrorTooLarge:
+		return "ValidationException", 400
+	case dragoman.ErrorConflict:
+		return "ConflictException", 400
+	case dragoman.ErrorQuota:
+		return "ServiceQuotaExceededException", 400
+	case dragoman.ErrorAuth:
+		return "UnrecognizedClientException", 403
+	case dragoman.ErrorPermission:
+		return "AccessDeniedException", 403
+	case dragoman.ErrorNotFound:
+		return "ResourceNotFoundException", 404
+	case dragoman.ErrorTimeout:
+		return "ModelTimeoutException", 408
+	case dragoman.ErrorRateLimit:
+		return "ThrottlingException", 429
+	case dragoman.ErrorOverloaded:
+		return "ServiceUnavailableException", 503
+	default:
+		return "InternalServerException", 500
+	}
+}
+
+// streamWord is the exception that says an error inside a stream: there are
+// five.
+func streamWord(e *dragoman.APIError) string {
+	for _, word := range []string{
+		"validationException", "throttlingException", "serviceUnavailableException", "internalServerException", "modelStreamErrorException",
+	} {
+		if strings.EqualFold(word, e.Type) && classOf(&dragoman.APIError{Type: word, Message: e.Message}) == e.Class {
+			return word
+		}
+	}
+	switch e.Class {
+	case dragoman.ErrorRateLimit, dragoman.ErrorQuota:
+		return "throttlingException"
+	case dragoman.ErrorOverloaded, dragoman.ErrorTimeout:
+		return "serviceUnavailableException"
+	case dragoman.ErrorServer, dragoman.ErrorUnknown, "":
+		return "internalServerException"
+	default:
+		return "validationException"
+	}
+}

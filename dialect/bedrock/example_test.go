@@ -1,0 +1,33 @@
+package bedrock_test
+
+import (
+	"fmt"
+	"log"
+	"net/url"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+)
+
+// The body does not name the model and does not say whether to stream: the URL
+// does both.
+func Example() {
+	req := &dragoman.Request{
+		Model:    "us.anthropic.claude-opus-5-5-v1:0",
+		Stream:   true,
+		Messages: []dragoman.Message{dragoman.UserText("Do I need a coat in Oslo?")},
+	}
+	enc, err := bedrock.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	operation := "converse"
+	if req.Stream {
+		operation = "converse-stream"
+	}
+	fmt.Printf("POST /model/%s/%s\n%s\n", url.PathEscape(req.Model), operation, enc.Body)
+	// Output:
+	// POST /model/us.anthropic.claude-opus-5-5-v1:0/converse-stream
+	// {"messages":[{"role":"user","content":[{"text":"Do I need a coat in Oslo?"}]}]}
+}

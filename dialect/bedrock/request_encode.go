@@ -1,0 +1,430 @@
+package bedrock
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. The body holds neither the model
+// nor whether to stream; the URL does. A request that came from this dialect and
+// was not changed is written byte for byte; so is every tool and every message
+// that was not changed. Where messages are merged, so is each of their blocks.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	if req != nil { // what the URL says is no change of the body
+		body := *req
+		body.Stream, body.StreamUsage = false, false
+		req = &body
+	}
+	enc, err := wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		e := requestEncoder{
+			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			req:          req,
+			written:      make([]string, 0, 16),
+		}
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
+	if err != nil || req.Model == "" {
+		return enc, err
+	}
+	// A client that names the model in the body as well must not name another.
+	if extra.Has(req.Extra, name, "") {
+		if out, bad := jsonwire.ReplaceString(enc.Body, req.Model, []string{"modelId"}, []string{"model"}); bad == nil {
+			enc.Body = out
+		}
+	}
+	return enc, nil
+}
+
+type requestEncoder struct {
+	conversation
+	w   jsonwire.Writer
+	req *dragoman.Request
+	// written lists the top-level members, which extras must not repeat.
+	written []string
+}
+
+// key writes the name of a top-level member.
+func (e *requestEncoder) key(k string) {
+	e.written = append(e.written, k)
+	e.w.Key(k)
+}
+
+func (e *requestEncoder) encode() error {
+	w, req := &e.w, e.req
+	e.arrange(req)
+	tools, err := e.offered()
+	if err != nil {
+		return err
+	}
+	var cache cacheBudget
+	ending := e.ending(req.Cache)
+	cache.plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.conversation)
+
+	w.BeginObject()
+	if err := e.toolConfig(&tools, &cache); err != nil {
+		return err
+	}
+	if len(e.system) > 0 {
+		e.key("system")
+		w.BeginArray()
+		for i := range e.system {
+			if err := e.writeBlock(w, &e.system[i], &cache); err != nil {
+				return err
+			}
+		}
+		w.EndArray()
+	}
+	e.key("messages")
+	w.BeginArray()
+	for i := range e.turns {
+		var mark *dragoman.CacheHint
+		if i == len(e.turns)-1 {
+			mark = ending
+		}
+		if err := e.write(w, &e.turns[i], &cache, mark); err != nil {
+			return err
+		}
+	}
+	w.EndArray()
+	e.inference()
+	e.outputConfig()
+	e.modelFields()
+	e.metadata()
+	e.tier()
+	e.unsaidSettings()
+	writeExtras(w, req.Extra, func(path string) bool { return slices.Contains(e.written, path[1:]) })
+	extra.Report(e.rep, req.Extra, name, extra.At(""))
+	w.EndObject()
+	return nil
+}
+
+// inference writes the bound on the answer and the knobs of the sampler.
+func (e *requestEncoder) inference() {
+	const at = "/inferenceConfig"
+	w, s := &e.w, e.req.Sampling
+	mark, named := len(w.Buf), len(e.written)
+	e.key("inferenceConfig")
+	w.BeginObject()
+	start := len(w.Buf)
+	if n := e.req.MaxOutputTokens; n != nil {
+		w.IntField("maxTokens", *n)
+	}
+	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
+	if n := s.Temperature; n != nil && !refused("temperature") {
+		v := string(*n)
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", v)
+			v = "1"
+		}
+		w.RawField("temperature", []byte(v))
+	}
+	if n := s.TopP; n != nil && !refused("top_p") {
+		w.RawField("topP", []byte(*n))
+	}
+	if stop := e.stopSequences(); len(stop) > 0 {
+		w.Key("stopSequences")
+		w.BeginArray()
+		for _, v := range stop {
+			w.String(v)
+		}
+		w.EndArray()
+	}
+	extra.Write(w, e.req.Extra, name, at)
+	if len(w.Buf) == start { // an empty one is written only where one came
+		w.Buf, e.written = w.Buf[:mark], e.written[:named]
+	} else {
+		w.EndObject()
+	}
+	drop := func(key string, set bool) {
+		if set {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the API has no such parameter")
+		}
+	}
+	drop("top_k", s.TopK != nil)
+	drop("frequency_penalty", s.FrequencyPenalty != nil)
+	drop("presence_penalty", s.PresencePenalty != nil)
+	drop("seed", s.Seed != nil)
+	drop("candidates", s.Candidates != nil && *s.Candidates != 1)
+}
+
+// stopSequences are those that the wire takes: none may be empty.
+func (e *requestEncoder) stopSequences() []string {
+	stop := e.req.Sampling.Stop
+	empty := func(s string) bool { return s == "" }
+	if !slices.ContainsFunc(stop, empty) {
+		return stop
+	}
+	e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "empty stop sequences")
+	return slices.DeleteFunc(slices.Clone(stop), empty)
+}
+
+// reasoning are the settings of the request, where a number without a mode is
+// a budget.
+func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
+	s := e.req.Reasoning
+	if s == nil || s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none" {
+		return s
+	}
+	budget := *s
+	budget.Mode = dragoman.ReasoningBudget
+	return &budget
+}
+
+// own reports whether the request came from a client of this dialect.
+func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+
+// budget is a thinking budget that Claude takes: not too small, and less than
+// maxTokens, but that a client of this dialect may know better.
+func (e *requestEncoder) budget(n int64) int64 {
+	const at = "/reasoning/budget_tokens"
+	if most := e.req.MaxOutputTokens; most != nil && n >= *most && !e.own() {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, at, "a budget of %d lowered below maxTokens, which is %d", n, *most)
+		n = *most - 1
+	}
+	if n < MinThinkingBudget {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, at, "a budget of %d written as %d, the least the model takes", n, MinThinkingBudget)
+		n = MinThinkingBudget
+	}
+	return n
+}
+
+// roomToThink reports whether any budget fits below maxTokens.
+func (e *requestEncoder) roomToThink() bool {
+	most := e.req.MaxOutputTokens
+	return most == nil || *most > MinThinkingBudget || e.own()
+}
+
+// thinkingType is Claude's word for how to think; empty for none. Effort has a
+// place of its own.
+func (e *requestEncoder) thinkingType() string {
+	switch s := e.reasoning(); {
+	case s == nil:
+		return ""
+	case s.Mode == dragoman.ReasoningOff:
+		return "disabled"
+	case s.Mode == dragoman.ReasoningAdaptive:
+		return "adaptive"
+	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
+		return "adaptive"
+	case s.Mode == dragoman.ReasoningBudget && !e.roomToThink():
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "maxTokens leaves no room for the least budget, %d", MinThinkingBudget)
+		return ""
+	case s.Mode == dragoman.ReasoningBudget:
+		return "enabled"
+	case s.Effort == "none":
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
+		return "disabled"
+	default:
+		return ""
+	}
+}
+
+// modelFields writes what the model behind the API takes. How to think is such
+// a thing, in Claude's words: the API has none of its own.
+func (e *requestEncoder) modelFields() {
+	const member, at = "additionalModelRequestFields", "/additionalModelRequestFields"
+	typ := e.thinkingType()
+	s := e.reasoning()
+	if s != nil {
+		extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+		if typ == "" && s.Summary != "" {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "how thinking is shown cannot be said without saying how to think")
+		}
+	}
+	if typ == "" && !extra.Has(e.req.Extra, name, at) {
+		return
+	}
+	w := &e.w
+	e.key(member)
+	w.BeginObject()
+	if typ != "" {
+		e.thinking(typ, s, at+"/thinking")
+	}
+	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool { return f.Path == at+"/thinking" && typ != "" })
+	w.EndObject()
+}
+
+func (e *requestEncoder) thinking(typ string, s *dragoman.ReasoningSettings, at string) {
+	w := &e.w
+	w.Key("thinking")
+	w.BeginObject()
+	w.StringField("type", typ)
+	if typ == "enabled" {
+		w.IntField("budget_tokens", e.budget(*s.BudgetTokens))
+	}
+	switch {
+	case s.Summary == "":
+	case typ == "disabled":
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "there is no thinking to show")
+	case s.Summary == "omitted":
+		w.StringField("display", "omitted")
+	default:
+		if s.Summary != "auto" {
+			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/summary", "%q written as summarized", s.Summary)
+		}
+		w.StringField("display", "summarized")
+	}
+	extra.Write(w, s.Extra, name, at)
+	w.EndObject()
+}
+
+// outputConfig writes effort and the output format.
+func (e *requestEncoder) outputConfig() {
+	const at = "/outputConfig"
+	effort := ""
+	if s := e.req.Reasoning; s != nil {
+		switch effort = s.Effort; effort {
+		case "none":
+			effort = "" // told as thinking disabled, or by the mode
+		case "minimal":
+			effort = "low"
+			e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort minimal written as low")
+		}
+	}
+	format := e.schema()
+	if effort == "" && format == nil && !extra.Has(e.req.Extra, name, at) {
+		return
+	}
+	w := &e.w
+	e.key("outputConfig")
+	w.BeginObject()
+	w.StringFieldIf("effort", effort)
+	if format != nil {
+		e.textFormat(format)
+	}
+	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool {
+		return f.Path == at+"/effort" && effort != "" || f.Path == at+"/textFormat" && format != nil
+	})
+	w.EndObject()
+}
+
+// textFormat writes the output format; the schema goes into a string.
+func (e *requestEncoder) textFormat(format []byte) {
+	w, f := &e.w, e.req.Output
+	w.Key("textFormat")
+	w.BeginObject()
+	w.StringField("type", "json_schema")
+	w.Key("structure")
+	w.BeginObject()
+	w.Key("jsonSchema")
+	w.BeginObject()
+	w.StringField("schema", string(format))
+	if f.Name != "" || f.Dialect != name {
+		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
+	}
+	w.StringFieldIf("description", f.Description)
+	extra.Write(w, f.Extra, name, "/structure/jsonSchema")
+	w.EndObject()
+	extra.Write(w, f.Extra, name, "/structure")
+	w.EndObject()
+	extra.Write(w, f.Extra, name, "")
+	w.EndObject()
+}
+
+// schema is the output schema for the wire, nil for none. The subset is that of
+// Claude (quirk F3).
+func (e *requestEncoder) schema() []byte {
+	f := e.req.Output
+	if f == nil || f.Kind == dragoman.OutputText {
+		return nil
+	}
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return nil
+	}
+	if f.Kind != dragoman.OutputSchema && f.Kind != "" || f.Schema == nil {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
+		return nil
+	}
+	if f.Dialect == name || schema.StrictFits(f.Schema, schema.BedrockStrict()) {
+		return f.Schema
+	}
+	out, sub, err := schema.Lower(f.Schema, schema.BedrockStrict())
+	if err != nil {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
+		return nil
+	}
+	e.rep.Merge("/output/schema", sub)
+	return out
+}
+
+// metadata writes what is said about the request, as far as the API takes it.
+func (e *requestEncoder) metadata() {
+	const most = 16
+	kept := make([]dragoman.KeyValue, 0, len(e.req.Metadata))
+	for _, kv := range e.req.Metadata {
+		switch {
+		case kv.Key == "" || !plainMetadata(kv.Key) || !plainMetadata(kv.Value):
+			e.rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API takes up to 256 plain characters", kv.Key)
+		case len(kept) == most:
+			e.rep.Addf(dragoman.Dropped, dragoman.Info, "/metadata", "%.40q: the API takes %d", kv.Key, most)
+		default:
+			kept = append(kept, kv)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	e.key("requestMetadata")
+	wirekit.WriteMetadata(&e.w, kept, e.rep)
+}
+
+// plainMetadata reports whether metadata takes a text.
+func plainMetadata(s string) bool {
+	for _, c := range s {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.ContainsRune(" \t\n:_@$#=/+,-.", c):
+		default:
+			return false
+		}
+	}
+	return len(s) <= 256
+}
+
+// tier writes how urgent the request is.
+func (e *requestEncoder) tier() {
+	tier := e.req.ServiceTier
+	switch {
+	case tier == "":
+		return
+	case knownTier(tier):
+	case tier == "standard_only": // Anthropic's word
+		tier = "default"
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/service_tier", `"standard_only" written as "default"`)
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/service_tier", "the API has no tier %.40q", tier)
+		return
+	}
+	e.key("serviceTier")
+	e.w.BeginObject()
+	e.w.StringField("type", tier)
+	e.w.EndObject()
+}
+
+// unsaidSettings reports the settings that the wire has no member for.
+func (e *requestEncoder) unsaidSettings() {
+	req := e.req
+	drop := func(set bool, sev dragoman.Severity, path, detail string) {
+		if set {
+			e.rep.Add(dragoman.Dropped, sev, path, detail)
+		}
+	}
+	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "the API caches by breakpoints, not by key")
+	drop(req.User != "", dragoman.Info, "/user", "the API takes no user")
+	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no verbosity")
+	drop(req.Store != nil && *req.Store, dragoman.Info, "/store", "the API stores no responses")
+	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no responses; send the whole conversation")
+}

@@ -1,0 +1,508 @@
+package bedrock
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// streamBlock is a block that is being streamed.
+type streamBlock struct {
+	// part is nil for a call whose id was seen before: whether it is a call of
+	// its own shows only at its end.
+	part  *stream.Part
+	index int64
+	at    int
+	kind  blockKind
+	// raw is the block as it started; what the deltas brought is put into it.
+	raw     []byte
+	hidden  bool   // the fragments are no arguments to show
+	input   []byte // of a block whose fragments are not shown
+	stopped bool   // the wire said that the block is complete
+	twice   string // a member that a delta had twice
+	items   []byte // citations, or the blocks of a result, with commas between
+	pieces  []string
+}
+
+type blockKind int
+
+const (
+	blockText blockKind = iota
+	blockThinking
+	blockRedacted
+	blockCall
+	blockHosted // a call that the provider runs
+	blockResult // of such a call
+	blockImage
+	blockUnknown
+)
+
+// startKey is what a start says the block is; empty where it says nothing.
+func startKey(opening []byte) string { return interop.BedrockKey(opening) }
+
+func (d *streamDecoder) blockStart() error {
+	d.start()
+	if old := d.open[d.index]; old != nil {
+		d.finish(old) // its end was lost
+		delete(d.open, d.index)
+	}
+	raw := d.opening
+	if raw == nil {
+		return nil
+	}
+	switch key := startKey(raw); key {
+	case "": // text, and thinking, start so or not at all: the first delta tells
+		return nil
+	case keyCall:
+		return d.beginCall(raw)
+	case keyResult:
+		return d.beginOpaque(blockResult, raw, key)
+	case "image":
+		return d.beginImage(raw)
+	default:
+		return d.beginOpaque(blockUnknown, raw, key)
+	}
+}
+
+// begin takes the next block. The bound is on blocks, never on what an index
+// says (quirk C4).
+func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) {
+	if d.blocks >= stream.MaxParts {
+		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
+	}
+	b := &streamBlock{index: d.index, at: d.blocks, kind: kind, raw: bytes.Clone(raw), twice: d.twice}
+	d.blocks++
+	if d.open == nil {
+		d.open = make(map[int64]*streamBlock)
+	}
+	d.open[d.index], d.last = b, b
+	return b, nil
+}
+
+func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) error {
+	b, err := d.begin(kind, raw)
+	if err != nil {
+		return err
+	}
+	skeleton := opaque(b.raw, key)
+	value := *skeleton
+	b.part = d.parts.Start(0, nil, skeleton, &value)
+	return nil
+}
+
+func (d *streamDecoder) beginCall(raw []byte) error {
+	q := d.quiet()
+	c := q.call(bytes.Clone(raw), extra.At(""))
+	if c.Hosted && c.Problem == nil {
+		return d.beginOpaque(blockHosted, raw, keyCall)
+	}
+	b, err := d.begin(blockCall, raw)
+	if err != nil {
+		return err
+	}
+	d.ambiguous = d.ambiguous || q.ambiguous
+	q.identify(c, extra.At(""), 0, b.at)
+	d.calls = append(d.calls, b)
+	b.hidden = c.Payload == dragoman.PayloadText
+	if d.ids[c.ID] {
+		return nil
+	}
+	if d.ids == nil {
+		d.ids = make(map[string]bool)
+	}
+	d.ids[c.ID] = true
+	skeleton := *c
+	skeleton.Arguments, skeleton.Problem = "", nil
+	b.part = d.parts.Start(0, nil, &skeleton, c)
+	return nil
+}
+
+func (d *streamDecoder) beginImage(raw []byte) error {
+	b, err := d.begin(blockImage, raw)
+	if err != nil {
+		return err
+	}
+	b.part = d.parts.Start(0, nil, &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
+	return nil
+}
+
+// blockDelta applies the delta that was read. Text and thinking open their
+// block by themselves (quirk C33); a delta that does not fit the open block
+// ends it, as one whose end was lost.
+func (d *streamDecoder) blockDelta() error {
+	d.start()
+	kind, ok := d.blockOf()
+	if !ok {
+		return nil
+	}
+	b := d.open[d.index]
+	if b == nil && !d.hasIndex && d.last != nil && !d.last.stopped {
+		b = d.last
+	}
+	if b != nil && !fits(b.kind, kind) {
+		d.finish(b)
+		delete(d.open, b.index)
+		b = nil
+	}
+	if b == nil {
+		var err error
+		if b, err = d.openFor(kind); b == nil || err != nil {
+			return err
+		}
+	}
+	if d.twice != "" {
+		b.twice = d.twice
+	}
+	d.apply(b)
+	return nil
+}
+
+// blockOf says which kind of block the delta at hand belongs to; ok is false
+// for one that says nothing we know.
+func (d *streamDecoder) blockOf() (kind blockKind, ok bool) {
+	switch d.kind {
+	case deltaText, deltaCitation:
+		return blockText, true
+	case deltaThinking, deltaSignature:
+		return blockThinking, true
+	case deltaRedacted:
+		return blockRedacted, true
+	case deltaInput:
+		return blockCall, true
+	case deltaResult:
+		return blockResult, true
+	case deltaImage:
+		return blockImage, true
+	case deltaUnknown:
+		if d.strange.first("delta " + d.wireEvent.name) {
+			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
+		}
+	}
+	return 0, false
+}
+
+func fits(open, delta blockKind) bool {
+	return open == delta || open == blockHosted && delta == blockCall
+}
+
+// openFor opens the block of a delta that came without a start. Empty
+// fragments open none: servers send them between blocks.
+func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
+	if d.text == "" && d.raw == nil {
+		return nil, nil
+	}
+	switch kind {
+	case blockText, blockThinking, blockRedacted:
+		b, err := d.begin(kind, nil)
+		if err != nil {
+			return nil, err
+		}
+		var skeleton, value dragoman.Part = &dragoman.Text{}, &dragoman.Text{}
+		if kind != blockText {
+			skeleton = &dragoman.Reasoning{Redacted: kind == blockRedacted}
+			value = &dragoman.Reasoning{Redacted: kind == blockRedacted}
+		}
+		b.part = d.parts.Start(0, nil, skeleton, value)
+		return b, nil
+	case blockCall: // of a tool nobody named: an invalid call, not a lost one
+		err := d.beginCall([]byte(`{"toolUse":{}}`))
+		return d.open[d.index], err
+	case blockResult:
+		d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/output/message/content", "what came of a result for block %d, which is not open", d.index)
+		return nil, nil
+	default:
+		err := d.beginImage([]byte(`{"image":{}}`))
+		return d.open[d.index], err
+	}
+}
+
+// apply adds what a delta brings to its block.
+func (d *streamDecoder) apply(b *streamBlock) {
+	switch d.kind {
+	case deltaText, deltaThinking:
+		b.part.Append(d.text)
+	case deltaSignature:
+		p := b.part.Value.(*dragoman.Reasoning)
+		p.Signature += d.text // nothing erases it (quirk C22)
+	case deltaRedacted:
+		b.pieces = append(b.pieces, d.text)
+	case deltaInput:
+		if b.part != nil && b.kind == blockCall && !b.hidden {
+			b.part.Append(d.text)
+		} else {
+			b.input = append(b.input, d.text...)
+		}
+	case deltaCitation:
+		b.add(d.raw)
+	case deltaResult:
+		d.addResult(b)
+	case deltaImage:
+		b.addImage(d.raw)
+	}
+}
+
+// add appends an element to the list of a block.
+func (b *streamBlock) add(raw []byte) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	if len(b.items) > 0 {
+		b.items = append(b.items, ',')
+	}
+	b.items = append(b.items, raw...)
+}
+
+// addResult takes the blocks of a result: a list, or one.
+func (d *streamDecoder) addResult(b *streamBlock) {
+	raw := bytes.TrimSpace(d.raw)
+	if len(raw) >= 2 && raw[0] == '[' {
+		raw = bytes.TrimSpace(raw[1 : len(raw)-1])
+	}
+	b.add(raw)
+}
+
+// addImage takes the source of an image: its bytes, maybe in pieces, or where
+// it is.
+func (b *streamBlock) addImage(raw []byte) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return
+	}
+	for key := range r.Object() {
+		if string(key) != "source" || r.Kind() != '{' {
+			r.Skip()
+			continue
+		}
+		source := r.Raw()
+		in := jsonwire.NewReader(source)
+		piece := false
+		for key := range in.Object() {
+			if string(key) == "bytes" && in.Kind() == '"' {
+				b.pieces, piece = append(b.pieces, in.String()), true
+			} else {
+				in.Skip()
+			}
+		}
+		if !piece {
+			b.input = append(b.input[:0], source...)
+		}
+	}
+}
+
+// joined are pieces of base64 as one.
+func joined(pieces []string) string {
+	if len(pieces) == 1 {
+		return pieces[0]
+	}
+	var all []byte
+	for _, p := range pieces {
+		raw, err := base64.StdEncoding.DecodeString(p)
+		if err != nil {
+			return strings.Join(pieces, "")
+		}
+		all = append(all, raw...)
+	}
+	return base64.StdEncoding.EncodeToString(all)
+}
+
+func (d *streamDecoder) blockStop() {
+	d.start()
+	b := d.open[d.index]
+	if b == nil {
+		return
+	}
+	delete(d.open, d.index)
+	d.finish(b)
+}
+
+// finish ends a block. A call stays open: nothing runs before the response is
+// known to be whole.
+func (d *streamDecoder) finish(b *streamBlock) {
+	if b.stopped {
+		return
+	}
+	b.stopped = true
+	switch b.kind {
+	case blockCall:
+		d.showWhole(b)
+		return
+	case blockText:
+		if b.items != nil {
+			p := b.part.Value.(*dragoman.Text)
+			extra.Add(&p.Extra, name, "/citationsContent", []byte("citations"), slices.Concat([]byte{'['}, b.items, []byte{']'}))
+		}
+	case blockRedacted:
+		b.part.Value.(*dragoman.Reasoning).Encrypted = joined(b.pieces)
+	case blockHosted:
+		p := b.part.Value.(*dragoman.Opaque)
+		p.JSON = d.assembled(b)
+	case blockResult:
+		p := b.part.Value.(*dragoman.Opaque)
+		if b.items != nil {
+			p.JSON = withInner(b.raw, keyResult, "content", slices.Concat([]byte{'['}, b.items, []byte{']'}))
+		}
+	case blockImage:
+		b.part.Value = b.image()
+	}
+	b.part.End()
+}
+
+// image is the part of an image that has arrived.
+func (b *streamBlock) image() dragoman.Part {
+	source := b.input
+	if len(b.pieces) > 0 {
+		var w jsonwire.Writer
+		w.BeginObject()
+		w.StringField("bytes", joined(b.pieces))
+		w.EndObject()
+		source = w.Buf
+	}
+	raw := b.raw
+	if len(source) > 0 {
+		raw = withInner(raw, "image", "source", source)
+	}
+	return interop.ReadBedrockPart(raw)
+}
+
+// showWhole shows the arguments of a call that came with its start (quirk C19).
+func (d *streamDecoder) showWhole(b *streamBlock) {
+	if b.part == nil || b.hidden || len(b.part.Text) > 0 {
+		return
+	}
+	if c := b.part.Value.(*dragoman.ToolCall); c.Arguments != "" && c.Arguments != "{}" {
+		b.part.Append(c.Arguments)
+	}
+}
+
+// assembled is the block of a call as the API would have sent it whole.
+func (d *streamDecoder) assembled(b *streamBlock) []byte {
+	input := b.input
+	if b.kind == blockCall && b.part != nil && !b.hidden {
+		input = b.part.Text
+	}
+	if len(bytes.TrimSpace(input)) == 0 {
+		return b.raw
+	}
+	switch err := jsonwire.Check(input); {
+	case err == nil:
+		return withInner(b.raw, keyCall, "input", input)
+	case b.kind == blockCall:
+		return withInner(b.raw, keyCall, "input", quote(string(input))) // read back as the text it is
+	default:
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/output/message/content", b.at).String(), "input that is not JSON left out: %v", err)
+		return b.raw
+	}
+}
+
+func quote(s string) []byte {
+	var w jsonwire.Writer
+	w.String(s)
+	return w.Buf
+}
+
+// withInner returns a block with a member of the object in it set; every other
+// member stays, also one that is there twice.
+func withInner(raw []byte, key, inner string, value []byte) []byte {
+	var w jsonwire.Writer
+	r := jsonwire.NewReader(raw)
+	w.BeginObject()
+	for k := range r.Object() {
+		w.QuotedKey(string(k))
+		if string(k) != key || r.Kind() != '{' {
+			w.Known(r.Raw())
+			continue
+		}
+		w.BeginObject()
+		for k := range r.Object() {
+			if string(k) == inner {
+				r.Skip()
+				continue
+			}
+			w.QuotedKey(string(k))
+			w.Known(r.Raw())
+		}
+		w.Key(inner)
+		w.Known(value)
+		w.EndObject()
+	}
+	w.EndObject()
+	if r.Err() != nil {
+		return raw
+	}
+	return w.Buf
+}
+
+// settle ends what is open and then the calls, with the verdict of the whole
+// response.
+func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
+	truncated := map[*streamBlock]bool{}
+	for _, b := range d.calls {
+		if !b.stopped && !terminal {
+			truncated[b] = true
+		}
+	}
+	for _, b := range d.openInOrder() {
+		d.finish(b)
+	}
+	d.open = nil
+	var ids callIDs
+	var calls []*dragoman.ToolCall
+	var ending []*stream.Part
+	for _, b := range d.calls {
+		at := extra.Elem("/output/message/content", b.at)
+		c := d.wholeCall(b, at)
+		if truncated[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
+			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+		}
+		fresh, _ := ids.settle(&d.blockDecoder, c, b.at)
+		switch {
+		case b.part == nil && !fresh:
+			continue
+		case b.part == nil:
+			skeleton := *c
+			skeleton.Arguments, skeleton.Problem = "", nil
+			b.part = d.parts.Start(0, nil, &skeleton, c)
+			b.part.Append(c.Arguments)
+		case b.hidden:
+			b.part.Append(c.Arguments)
+		}
+		b.part.Value = c
+		calls = append(calls, c)
+		ending = append(ending, b.part)
+	}
+	stop := d.answer.settledStop(terminal, calls)
+	for _, p := range ending {
+		p.End()
+	}
+	d.calls = nil
+	d.parts.EndAll()
+	return stop
+}
+
+// openInOrder lists the open blocks in order of their start.
+func (d *streamDecoder) openInOrder() []*streamBlock {
+	out := make([]*streamBlock, 0, len(d.open))
+	for _, b := range d.open {
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b *streamBlock) int { return a.at - b.at })
+	return out
+}
+
+// wholeCall reads a call from its block as the API would have sent it whole.
+func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
+	c := d.call(d.assembled(b), at)
+	if b.twice != "" {
+		c.Problem, d.ambiguous = repeatedMembers(b.twice), true
+	}
+	d.identify(c, at, 0, b.at)
+	return c
+}

@@ -1,0 +1,225 @@
+package bedrock
+
+import (
+	"bytes"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// The types of event.
+const (
+	eventStart      = "messageStart"
+	eventBlockStart = "contentBlockStart"
+	eventDelta      = "contentBlockDelta"
+	eventBlockStop  = "contentBlockStop"
+	eventStop       = "messageStop"
+	eventMetadata   = "metadata"
+)
+
+func knownEvent(typ []byte) bool {
+	switch string(typ) {
+	case eventStart, eventBlockStart, eventDelta, eventBlockStop, eventStop, eventMetadata, "initial-response":
+		return true
+	default:
+		return false
+	}
+}
+
+// deltaKind says what a delta brings.
+type deltaKind int
+
+const (
+	deltaNone deltaKind = iota
+	deltaText
+	deltaInput
+	deltaThinking
+	deltaSignature
+	deltaRedacted
+	deltaCitation
+	deltaResult
+	deltaImage
+	deltaUnknown
+)
+
+// wireEvent is the payload of one event of a stream, read in one pass. One
+// value serves for a whole stream: what it holds is valid until it reads again.
+type wireEvent struct {
+	r        jsonwire.Reader
+	typ      []byte
+	index    int64
+	hasIndex bool
+	opening  []byte // start, as it stands
+	twice    string // a member that is there twice, or in two spellings
+	word     string // stopReason
+	usage    []byte
+	rest     []member // further members of the response
+
+	// Of a contentBlockDelta.
+	kind deltaKind
+	text string
+	raw  []byte // a citation, a result's blocks, an image's source
+	name string // of a delta we do not know
+}
+
+// member is a member of an object as it stands.
+type member struct {
+	name string
+	raw  []byte
+}
+
+// The members that decide what runs, as the wire spells them.
+var (
+	eventMembers = []string{"contentBlockIndex", "start", "delta", "stopReason"}
+	deltaMembers = []string{"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"}
+	inputMembers = []string{"input"}
+)
+
+// once takes note of a member and finds the one that comes again, or in other
+// letters, which many readers ignore: two readers could see two values.
+func (v *wireEvent) once(known []string, seen *uint, key []byte) {
+	for i, k := range known {
+		if string(key) == k {
+			if *seen&(1<<i) != 0 {
+				v.twice = k
+			}
+			*seen |= 1 << i
+			return
+		}
+	}
+	for _, k := range known {
+		if bytes.EqualFold(key, []byte(k)) {
+			v.twice = k
+		}
+	}
+}
+
+// read reads the payload of an event of the given type.
+func (v *wireEvent) read(payload, typ []byte) error {
+	r := &v.r
+	r.Reset(payload)
+	v.typ = append(v.typ[:0], typ...)
+	v.index, v.hasIndex, v.opening, v.twice, v.word, v.usage, v.rest = 0, false, nil, "", "", nil, v.rest[:0]
+	v.kind, v.text, v.raw, v.name = deltaNone, "", nil, ""
+	var seen uint
+	for key := range r.Object() {
+		v.once(eventMembers, &seen, key)
+		switch string(key) { // no copy of the key: this runs for every fragment
+		case "p", "role": // padding, and what is always the assistant
+			r.Skip()
+		case "contentBlockIndex":
+			v.hasIndex = r.Kind() != 'n'
+			v.index = r.Int()
+		case "delta":
+			v.readDelta(r)
+		case "start":
+			if r.Kind() == '{' {
+				v.opening = r.Raw()
+			} else {
+				r.Skip()
+			}
+		case "stopReason":
+			v.word = r.String()
+		case "usage":
+			if r.Kind() == '{' {
+				v.usage = r.Raw()
+			} else {
+				r.Skip()
+			}
+		default:
+			k := string(key)
+			v.rest = append(v.rest, member{name: k, raw: r.Raw()})
+		}
+	}
+	return r.End()
+}
+
+// readDelta reads a delta, which holds one thing. One that holds a fragment of
+// a call beside another is read as the fragment, and as one that is not clear.
+func (v *wireEvent) readDelta(r *jsonwire.Reader) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return
+	}
+	var seen uint
+	for key := range r.Object() {
+		v.once(deltaMembers, &seen, key)
+		if v.kind != deltaNone {
+			v.twice = "delta"
+			if v.kind == deltaInput {
+				r.Skip()
+				continue
+			}
+		}
+		switch string(key) {
+		case "text":
+			v.kind, v.text = deltaText, r.String()
+		case "toolUse":
+			v.kind, v.text = deltaInput, ""
+			v.readInput(r)
+		case "reasoningContent":
+			v.readThinking(r)
+		case "citation":
+			v.kind, v.raw = deltaCitation, r.Raw()
+		case "toolResult":
+			v.kind, v.raw = deltaResult, r.Raw()
+		case "image":
+			v.kind, v.raw = deltaImage, r.Raw()
+		default:
+			v.kind, v.name = deltaUnknown, string(key)
+			r.Skip()
+		}
+	}
+}
+
+// readInput reads a fragment of a call's arguments. One that is no string, as
+// some servers send it, is a whole value.
+func (v *wireEvent) readInput(r *jsonwire.Reader) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return
+	}
+	var seen uint
+	for key := range r.Object() {
+		v.once(inputMembers, &seen, key)
+		switch {
+		case string(key) != "input", r.Kind() == 'n':
+			r.Skip()
+		case r.Kind() == '"':
+			v.text = r.String()
+		default:
+			v.text = string(r.Raw())
+		}
+	}
+}
+
+func (v *wireEvent) readThinking(r *jsonwire.Reader) {
+	v.kind, v.text = deltaThinking, ""
+	if r.Kind() != '{' {
+		r.Skip()
+		return
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "text":
+			v.kind, v.text = deltaThinking, r.String()
+		case "signature":
+			v.kind, v.text = deltaSignature, r.String()
+		case "redactedContent":
+			v.kind, v.text = deltaRedacted, r.String()
+		case "reasoningText": // whole, as in a response
+			if r.Kind() != '{' {
+				r.Skip()
+				continue
+			}
+			for key := range r.Object() {
+				if string(key) == "text" {
+					v.kind, v.text = deltaThinking, r.String()
+				} else {
+					r.Skip()
+				}
+			}
+		default:
+			r.Skip()
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package bedrock
+
+import (
+	"math"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/eventstream"
+)
+
+// chunk writes a native frame as it is; the events up to the next chunk are
+// then only noted. One chunk that is not ours ends this for good: from there on
+// all is written from events, after what was shown so far.
+func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
+	if e.done {
+		return dst // nothing follows the terminal event
+	}
+	if e.rebuild || c.Dialect != name || len(c.Raw) == 0 {
+		if c.Dialect == name {
+			e.lose(c.Raw)
+		}
+		e.leaveNative()
+		return dst
+	}
+	e.native, e.last = true, nil
+	frames(c.Raw, e.see)
+	return append(dst, c.Raw...)
+}
+
+// frames calls see for the frames of a chunk.
+func frames(raw []byte, see func(eventstream.Frame)) {
+	p := eventstream.Parser{Max: math.MaxInt}
+	_ = p.Feed(raw, func(f eventstream.Frame) error { // the decoder will say what is wrong with it
+		see(f)
+		return nil
+	})
+}
+
+// lose reports an event that only its chunk told, where no chunk is written.
+func (e *streamEncoder) lose(raw []byte) {
+	frames(raw, func(f eventstream.Frame) {
+		if typ := f.Text(":event-type"); typ != nil && !knownEvent(typ) && e.strange.first(string(typ)) {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "events of type %.60q, which have no canonical form", typ)
+		}
+	})
+}
+
+// leaveNative makes all that follows be written from events.
+func (e *streamEncoder) leaveNative() {
+	if e.native {
+		e.queue = slices.DeleteFunc(e.queue, func(p *outPart) bool { return p.closed })
+	}
+	e.native, e.rebuild = false, true
+}
+
+// see takes from a native frame what no canonical event tells in time: the
+// block it opens or closes, what it adds to one, the end.
+func (e *streamEncoder) see(f eventstream.Frame) {
+	kind := string(f.Text(":message-type"))
+	if kind == "exception" || kind == "error" || f.Text(":exception-type") != nil {
+		e.done = true
+		return
+	}
+	typ := f.Text(":event-type")
+	if !knownEvent(typ) || string(typ) == "initial-response" {
+		return
+	}
+	ev := &e.event
+	if ev.read(f.Payload, typ) != nil {
+		return // the decoder will say so
+	}
+	switch string(typ) {
+	case eventStart:
+		e.started = true
+	case eventBlockStart:
+		e.hide(ev.index) // its end was lost
+		if ev.opening != nil && startKey(ev.opening) != "" {
+			e.last = &outPart{block: ev.index}
+			e.show(e.last)
+		}
+	case eventDelta:
+		e.seeDelta(ev)
+	case eventBlockStop:
+		e.hide(ev.index)
+	case eventStop:
+		e.stopped = true
+	case eventMetadata:
+		e.counted = true
+	}
+	e.done = e.done || e.stopped && e.counted
+}
+
+// seeDelta takes note of a delta. The part of one that opens its block by
+// itself starts with the events behind it.
+func (e *streamEncoder) seeDelta(ev *wireEvent) {
+	p := e.shown[ev.index]
+	if p == nil || p.skeleton != nil && !p.takes(ev.kind) {
+		e.last = &outPart{block: ev.index}
+		p = e.last
+	}
+	switch ev.kind {
+	case deltaSignature:
+		p.signed += ev.text
+	case deltaCitation:
+		p.cited++
+	case deltaRedacted, deltaImage, deltaResult:
+		p.whole = true
+	case deltaInput:
+		if p.skeleton != nil && !p.grows() {
+			p.sent = append(p.sent, ev.text...)
+		}
+	}
+}
+
+// takes reports whether a delta goes on with the part; one that does not makes
+// the decoder end it and start another.
+func (p *outPart) takes(kind deltaKind) bool {
+	switch part := p.skeleton.(type) {
+	case *dragoman.Text:
+		return kind == deltaText || kind == deltaCitation
+	case *dragoman.Reasoning:
+		return part.Redacted == (kind == deltaRedacted) && (kind == deltaRedacted || kind == deltaThinking || kind == deltaSignature)
+	case *dragoman.ToolCall:
+		return kind == deltaInput
+	case *dragoman.Media:
+		return kind == deltaImage
+	case *dragoman.Opaque:
+		return kind == deltaInput || kind == deltaResult
+	default:
+		return false
+	}
+}
+
+// show takes note of a block that a native event opened.
+func (e *streamEncoder) show(p *outPart) {
+	e.hide(p.block)
+	e.shown[p.block] = p
+	e.queue = append(e.queue, p)
+	e.next = max(e.next, clip(p.block)+1)
+}
+
+func (e *streamEncoder) hide(index int64) {
+	if p := e.shown[index]; p != nil {
+		p.closed = true
+		delete(e.shown, index)
+	}
+}
+
+// note keeps the state in step with an event that a chunk has written. It is
+// false for an end that no chunk told: that one is left to write.
+func (e *streamEncoder) note(ev dragoman.Event) bool {
+	switch ev := ev.(type) {
+	case *dragoman.ResponseStart:
+		// A stream may lack its messageStart; none is written behind its content.
+		e.started, e.first = true, ev.Response
+	case *dragoman.PartStart:
+		p := e.last
+		if p == nil {
+			p = &outPart{block: e.next, closed: true}
+			e.next++
+		}
+		e.last = nil
+		if e.track(ev, p) && !p.closed && e.shown[p.block] != p {
+			e.show(p)
+		}
+	case *dragoman.PartDelta:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
+			p.sent = append(p.sent, ev.Text...)
+		}
+	case *dragoman.PartEnd:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
+			p.final = ev.Part
+		}
+	case *dragoman.ResponseEnd:
+		if !e.stopped {
+			return false
+		}
+		e.done = true // as it came: the end without its numbers
+	case *dragoman.StreamError:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,312 @@
+package bedrock
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// toolbox is the tools of the request that are offered to the model.
+type toolbox struct {
+	specs []dragoman.ToolSpec
+	// index of each in the request, where the choice narrowed the list.
+	index []int
+	// written is how many the wire holds, lost the positions of those it
+	// could not hold.
+	written int
+	lost    []int
+}
+
+// offered narrows the tools where the choice allows only some, or none: this
+// wire has neither allowed tools nor a choice of none (quirks E2, E9).
+func (e *requestEncoder) offered() (toolbox, error) {
+	t := toolbox{specs: e.req.Tools}
+	if err := wirekit.CheckTools("bedrock", e.req, e.target.Caps); err != nil {
+		return t, err
+	}
+	c := e.req.ToolChoice
+	e.reg.AllowOnly(allowed(c))
+	switch {
+	case c == nil || len(t.specs) == 0:
+	case c.Mode == dragoman.ChoiceNone && e.usesTools():
+		// Without tools the API refuses the calls of the conversation.
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and tools must stand beside a conversation with calls; a call that comes is not to be run")
+	case c.Mode == dragoman.ChoiceNone:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
+		t.specs = nil
+	case c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
+		t.narrow(c.Tools)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
+	}
+	return t, nil
+}
+
+// allowed lists the tools that an answer may call, where the wire cannot say
+// so; nil means all.
+func allowed(c *dragoman.ToolChoice) []dragoman.ToolRef {
+	switch {
+	case c == nil:
+		return nil
+	case c.Mode == dragoman.ChoiceNone:
+		return []dragoman.ToolRef{}
+	case c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired:
+		return c.Tools
+	default:
+		return nil
+	}
+}
+
+// narrow leaves the tools that refs name.
+func (t *toolbox) narrow(refs []dragoman.ToolRef) {
+	allowed := make(map[[2]string]bool, len(refs))
+	for _, ref := range refs {
+		if ref.Native == nil {
+			allowed[[2]string{ref.Namespace, ref.Name}] = true
+		}
+	}
+	all := t.specs
+	t.specs = nil
+	for i := range all {
+		if s := &all[i]; allowed[[2]string{s.Namespace, s.Name}] {
+			t.specs = append(t.specs, all[i])
+			t.index = append(t.index, i)
+		}
+	}
+}
+
+// usesTools reports whether calls or results stand in the conversation.
+func (e *requestEncoder) usesTools() bool {
+	return slices.ContainsFunc(e.turns, func(t turn) bool {
+		return slices.ContainsFunc(t.blocks, func(b block) bool {
+			switch p := b.part.(type) {
+			case *dragoman.ToolCall, *dragoman.ToolResult:
+				return true
+			case *dragoman.Opaque:
+				return p.Type == keyCall || p.Type == keyResult
+			default:
+				return false
+			}
+		})
+	})
+}
+
+// toolConfig writes the tools and the choice of them.
+func (e *requestEncoder) toolConfig(t *toolbox, cache *cacheBudget) error {
+	const at = "/toolConfig"
+	w := &e.w
+	mark, named := len(w.Buf), len(e.written)
+	e.key("toolConfig")
+	w.BeginObject()
+	start := len(w.Buf)
+	if err := e.tools(t, cache); err != nil {
+		return err
+	}
+	if err := e.choice(t); err != nil {
+		return err
+	}
+	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool {
+		return f.Path == at+"/tools" && t.written > 0 || f.Path == at+"/toolChoice" && e.req.ToolChoice != nil
+	})
+	if len(w.Buf) == start {
+		w.Buf, e.written = w.Buf[:mark], e.written[:named]
+		return nil
+	}
+	w.EndObject()
+	return nil
+}
+
+// tools writes the definitions and takes note of those that got lost. A
+// conversation with calls needs tools beside it; where there are none, those it
+// calls are declared, with nothing known of them (quirk D21).
+func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
+	specs := cache.tools(t.specs, e.rep)
+	if err := e.writeTools(t, specs); err != nil || t.written > 0 || !e.usesTools() {
+		return err
+	}
+	stubs := e.stubs()
+	var unheard dragoman.Report
+	mark := len(e.w.Buf)
+	e.w.Key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, stubs, &unheard)
+	e.w.EndArray()
+	if err != nil {
+		return fmt.Errorf("bedrock: tools: %w", err)
+	}
+	if n == 0 {
+		e.w.Buf = e.w.Buf[:mark]
+		return nil
+	}
+	e.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/tools", "%d tool(s) that the conversation uses: the API wants them declared", n)
+	return nil
+}
+
+func (e *requestEncoder) writeTools(t *toolbox, specs []dragoman.ToolSpec) error {
+	if len(specs) == 0 {
+		return nil
+	}
+	mark, first := len(e.w.Buf), len(e.rep.Losses)
+	e.w.Key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, specs, e.rep)
+	e.w.EndArray()
+	if err != nil {
+		return fmt.Errorf("bedrock: tools: %w", err)
+	}
+	for i := first; i < len(e.rep.Losses); i++ {
+		l := &e.rep.Losses[i]
+		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
+		at, err := strconv.Atoi(num)
+		if err != nil || at >= len(specs) {
+			continue
+		}
+		if rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
+			t.lost = append(t.lost, at)
+		}
+		if t.index != nil { // tell of the place in the request, not in the narrowed list
+			l.Path = strings.TrimSuffix(extra.Elem("/tools", t.index[at]).String()+"/"+rest, "/")
+		}
+	}
+	if t.written = n; n == 0 {
+		e.w.Buf = e.w.Buf[:mark]
+	}
+	return nil
+}
+
+// stubs are the tools that the conversation calls, each once, in order.
+func (e *requestEncoder) stubs() []dragoman.ToolSpec {
+	var specs []dragoman.ToolSpec
+	seen := map[[2]string]bool{}
+	for i := range e.turns {
+		for _, b := range e.turns[i].blocks {
+			ns, tool := "", ""
+			switch p := b.part.(type) {
+			case *dragoman.ToolCall:
+				ns, tool = p.Namespace, p.Name
+			case *dragoman.ToolResult:
+				ns, tool = p.Namespace, p.Name
+			}
+			if id := [2]string{ns, tool}; tool != "" && !seen[id] {
+				seen[id] = true
+				specs = append(specs, dragoman.ToolSpec{Namespace: ns, Name: tool})
+			}
+		}
+	}
+	if len(specs) == 0 { // results of calls that are gone
+		specs = append(specs, dragoman.ToolSpec{Name: "unknown"})
+	}
+	return specs
+}
+
+// holds reports whether a chosen tool is on the wire.
+func (t *toolbox) holds(ref dragoman.ToolRef) bool {
+	if ref.Native != nil {
+		return false
+	}
+	for i := range t.specs {
+		if s := &t.specs[i]; ref.Name == s.Name && ref.Namespace == s.Namespace && !slices.Contains(t.lost, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// choice writes the tool choice, only beside tools (quirk E3). The wire has no
+// parallel flag (quirk E6).
+func (e *requestEncoder) choice(t *toolbox) error {
+	c := e.req.ToolChoice
+	if c != nil && !wirekit.KnownChoice(c.Mode) {
+		return fmt.Errorf("bedrock: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+	}
+	if c != nil && c.Mode == dragoman.ChoiceTool {
+		// A named tool that is not there is an error, never silently auto
+		// (quirk E5).
+		if len(c.Tools) != 1 {
+			return fmt.Errorf("bedrock: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		if !t.holds(c.Tools[0]) {
+			return fmt.Errorf("bedrock: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
+		}
+	}
+	e.parallel(t)
+	if c == nil {
+		return nil
+	}
+	if t.written == 0 {
+		if c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
+		}
+		return nil
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	mode := c.Mode
+	if (mode == dragoman.ChoiceRequired || mode == dragoman.ChoiceTool) && !e.mayForce() {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", mode)
+		mode = dragoman.ChoiceAuto
+	}
+	e.writeChoice(c, mode)
+	return nil
+}
+
+func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.ChoiceMode) {
+	w := &e.w
+	word := "auto"
+	switch mode {
+	case dragoman.ChoiceOpaque:
+		if c.Native == nil || c.Native.Format != formatChoice {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+			return
+		}
+		w.RawField("toolChoice", c.Native.JSON)
+		return
+	case dragoman.ChoiceNone: // told by offered
+		return
+	case dragoman.ChoiceRequired:
+		word = "any"
+	case dragoman.ChoiceTool:
+		word = "tool"
+	}
+	w.Key("toolChoice")
+	w.BeginObject()
+	w.Key(word)
+	w.BeginObject()
+	if mode == dragoman.ChoiceTool {
+		w.StringField("name", e.reg.WireName(c.Tools[0].Namespace, c.Tools[0].Name))
+	}
+	extra.Write(w, c.Extra, name, "/"+word)
+	w.EndObject()
+	w.EndObject()
+}
+
+// parallel reports the flag, which is lost. Several calls at once are what
+// models do by themselves.
+func (e *requestEncoder) parallel(t *toolbox) {
+	switch p := e.req.ParallelToolCalls; {
+	case p == nil:
+	case t.written == 0:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
+	case *p:
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no flag; several calls at once are its default")
+	default:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API has no flag against parallel calls; several may come")
+	}
+}
+
+// mayForce reports whether the model takes a forced choice beside the thinking
+// that is asked for (quirk E4). A thinking budget never goes with one.
+func (e *requestEncoder) mayForce() bool {
+	r := e.reasoning()
+	switch {
+	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, r != nil && r.Mode == dragoman.ReasoningBudget:
+		return false
+	case e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
+		return r == nil || r.Mode == dragoman.ReasoningOff || r.Mode == dragoman.ReasoningDefault
+	default:
+		return true
+	}
+}

@@ -1,0 +1,98 @@
+package bedrock
+
+import (
+	"math"
+	"strconv"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// counters are the native numbers of a usage object.
+type counters struct {
+	input, cacheRead, cacheWrite, output dragoman.Count
+	totalRaw                             []byte
+	extra                                *dragoman.Extra
+}
+
+// read takes a usage object. keep copies what is kept, where the document does
+// not outlive the call. Null says nothing.
+func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
+	count := func(n *dragoman.Count) {
+		if !r.Null() {
+			*n = dragoman.Counted(max(r.Int(), 0))
+		}
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "inputTokens":
+			count(&c.input)
+		case "cacheReadInputTokens":
+			count(&c.cacheRead)
+		case "cacheWriteInputTokens":
+			count(&c.cacheWrite)
+		case "outputTokens":
+			count(&c.output)
+		case "totalTokens":
+			if r.Null() {
+				continue
+			}
+			if raw := r.Raw(); r.Err() == nil {
+				c.totalRaw = keep(raw)
+			}
+		default:
+			extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+		}
+	}
+}
+
+// usage gives the canonical counts: input is everything the model read, here
+// told in three parts (quirk J12). A total that is not their sum is kept.
+func (c *counters) usage() dragoman.Usage {
+	u := dragoman.Usage{CacheRead: c.cacheRead, CacheWrite: c.cacheWrite, Output: c.output}
+	if c.extra != nil {
+		u.Extra = clone(c.extra)
+	}
+	if c.input.Known {
+		u.Input = dragoman.Counted(add(add(c.input.N, c.cacheRead.N), c.cacheWrite.N))
+	}
+	if c.totalRaw != nil && string(c.totalRaw) != strconv.FormatInt(totalOf(u), 10) {
+		extra.Add(&u.Extra, name, "", []byte("totalTokens"), c.totalRaw)
+	}
+	return u
+}
+
+func totalOf(u dragoman.Usage) int64 { return add(u.Input.N, u.Output.N) }
+
+// add adds counts without wrapping around.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// writeUsage writes a usage object. Clients demand the three totals, so unknown
+// is written as zero.
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	if !u.Input.Known || !u.Output.Known {
+		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+	}
+	if u.Reasoning.Known {
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count thinking by itself")
+	}
+	w.BeginObject()
+	w.IntField("inputTokens", max(u.Input.N-u.CacheWrite.N-u.CacheRead.N, 0))
+	w.IntField("outputTokens", u.Output.N)
+	if _, ok := extra.Get(u.Extra, name, "/totalTokens"); !ok {
+		w.IntField("totalTokens", totalOf(u))
+	}
+	if u.CacheRead.Known {
+		w.IntField("cacheReadInputTokens", u.CacheRead.N)
+	}
+	if u.CacheWrite.Known {
+		w.IntField("cacheWriteInputTokens", u.CacheWrite.N)
+	}
+	extra.End(w, u.Extra, name, extra.At("/usage"), rep)
+}

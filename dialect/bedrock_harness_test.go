@@ -1,0 +1,228 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"pgregory.net/rapid"
+)
+
+// bedrockFrame frames an event.
+func bedrockFrame(t *testing.T, typ string, payload any) []byte {
+	t.Helper()
+	out, err := eventstream.Append(nil, []eventstream.Header{
+		{Name: ":event-type", Value: eventstream.Text(typ)},
+		{Name: ":content-type", Value: eventstream.Text("application/json")},
+		{Name: ":message-type", Value: eventstream.Text("event")},
+	}, []byte(js(payload)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// bedrockStreamOf writes the frames of a response: text, thinking and arguments
+// in fragments.
+func bedrockStreamOf(t *testing.T, resp []byte) []byte {
+	t.Helper()
+	var r struct {
+		Output     struct{ Message struct{ Content []map[string]json.RawMessage } }
+		StopReason string
+		Usage      json.RawMessage
+		Metrics    json.RawMessage
+	}
+	parse(t, resp, &r)
+	out := bedrockFrame(t, "messageStart", map[string]any{"role": "assistant"})
+	for i, block := range r.Output.Message.Content {
+		delta := func(d any) {
+			out = append(out, bedrockFrame(t, "contentBlockDelta", map[string]any{"contentBlockIndex": i, "delta": d})...)
+		}
+		switch {
+		case block["text"] != nil:
+			var s string
+			parse(t, block["text"], &s)
+			for _, h := range halves(s) {
+				delta(map[string]any{"text": h})
+			}
+		case block["reasoningContent"] != nil:
+			var c struct {
+				ReasoningText   struct{ Text, Signature string }
+				RedactedContent string
+			}
+			parse(t, block["reasoningContent"], &c)
+			thought := func(member, s string) {
+				if s != "" {
+					delta(map[string]any{"reasoningContent": map[string]any{member: s}})
+				}
+			}
+			for _, h := range halves(c.ReasoningText.Text) {
+				thought("text", h)
+			}
+			thought("signature", c.ReasoningText.Signature)
+			thought("redactedContent", c.RedactedContent)
+		case block["toolUse"] != nil:
+			var u map[string]json.RawMessage
+			parse(t, block["toolUse"], &u)
+			input := string(u["input"])
+			delete(u, "input")
+			out = append(out, bedrockFrame(t, "contentBlockStart", map[string]any{"contentBlockIndex": i, "start": map[string]any{"toolUse": u}})...)
+			for _, h := range halves(input) {
+				delta(map[string]any{"toolUse": map[string]any{"input": h}})
+			}
+		default:
+			t.Fatalf("no fragments for %s", js(block))
+		}
+		out = append(out, bedrockFrame(t, "contentBlockStop", map[string]any{"contentBlockIndex": i})...)
+	}
+	out = append(out, bedrockFrame(t, "messageStop", map[string]any{"stopReason": r.StopReason})...)
+	return append(out, bedrockFrame(t, "metadata", map[string]any{"usage": r.Usage, "metrics": r.Metrics})...)
+}
+
+// soundFrames is soundStream for frames of the binary event stream.
+func soundFrames(t *rapid.T, body []byte) {
+	var p eventstream.Parser
+	err := p.Feed(body, func(f eventstream.Frame) error {
+		sound(t, "a payload", f.Payload)
+		return nil
+	})
+	if err != nil || p.Close() != nil {
+		t.Fatalf("%v, %v: %q", err, p.Close(), body)
+	}
+}
+
+// isCachePoint reports whether a block is a cache point.
+func isCachePoint(block json.RawMessage) bool {
+	m := members(block)
+	return len(m) == 1 && m["cachePoint"] != nil
+}
+
+// withoutCachePoints takes the cache points out of an element.
+func withoutCachePoints(el json.RawMessage) json.RawMessage {
+	m := messageOf(el)
+	return holding(el, slices.DeleteFunc(m.Content, isCachePoint))
+}
+
+// bedrockGrowth are the exceptions of Bedrock: those of Anthropic in its own
+// words, and one more.
+var bedrockGrowth = []growthException{
+	{starts: "cache markers", shows: fiveMarkers, forgive: func(s growthStep) growthStep {
+		if markers(s.req) <= 4 {
+			return s
+		}
+		s.short, s.long = slices.Clone(s.short), slices.Clone(s.long)
+		for _, els := range [][]json.RawMessage{s.short, s.long} {
+			for i, el := range els {
+				els[i] = withoutCachePoints(el)
+			}
+		}
+		return s
+	}},
+	{
+		starts: "the cache point at the end of the prompt",
+		shows: func() (growth, dialect.EncodeOptions) {
+			g := talk(1, dragoman.UserText("q"), dragoman.AssistantText("a"))
+			g.req.Cache = &dragoman.CacheHint{}
+			return g, dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			n := len(s.short) - 1
+			if s.req.Cache == nil || n < 0 {
+				return s
+			}
+			m := messageOf(s.short[n])
+			if last := len(m.Content) - 1; last >= 0 && isCachePoint(m.Content[last]) {
+				s.short = append(slices.Clone(s.short[:n]), holding(s.short[n], m.Content[:last]))
+			}
+			return s
+		},
+	},
+	{
+		starts: "the message that opens a conversation without any",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			opening := map[string]any{"role": "user", "content": []any{map[string]any{"text": "(conversation continues)"}}}
+			if len(s.short) == 1 && reflect.DeepEqual(members(s.short[0]), opening) {
+				s.short = nil
+			}
+			return s
+		},
+	},
+	{
+		starts: "a system message inside the conversation",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(2, dragoman.UserText("q"), dragoman.SystemText("s"), dragoman.UserText("more")),
+				dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{MidSystem: true}}}
+		},
+		forgive: func(s growthStep) growthStep {
+			n := len(s.short) - 1
+			if n < 1 || n > len(s.long) || !s.o.Target.Caps.MidSystem || messageOf(s.short[n]).Role != "system" {
+				return s
+			}
+			before, system, is := messageOf(s.short[n-1]), messageOf(s.short[n]), messageOf(s.long[n-1])
+			if at := len(before.Content) + len(system.Content); before.Role == is.Role && at <= len(is.Content) &&
+				slices.EqualFunc(system.Content, is.Content[len(before.Content):at], equal) {
+				s.short = s.short[:n]
+			}
+			return s
+		},
+	},
+	{
+		starts: "a late duplicate result",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(3, dragoman.UserText("q"), says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			late := map[any]bool{}
+			for _, m := range s.req.Messages[s.n:] {
+				for _, p := range m.Parts {
+					if res, ok := p.(*dragoman.ToolResult); ok {
+						late[res.CallID] = true
+					}
+				}
+			}
+			id := func(raw json.RawMessage) any {
+				res, _ := members(raw)["toolResult"].(map[string]any)
+				return res["toolUseId"]
+			}
+			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool { return late[id(was)] && id(was) == id(is) })
+		},
+	},
+	{
+		starts: "white space at the end of an assistant message",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(2, dragoman.UserText("q"), dragoman.AssistantText("a \n"), dragoman.UserText("more")), dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			was, _, _ := s.last()
+			return s.forgiveBlocks(func(_ int, cut, whole json.RawMessage) bool {
+				a, b := members(cut), members(whole)
+				if text, ok := b["text"].(string); ok {
+					b["text"] = strings.TrimRightFunc(text, unicode.IsSpace)
+				}
+				return was.Role == "assistant" && reflect.DeepEqual(a, b)
+			})
+		},
+	},
+}
+
+// inURL reports whether a dialect's URL names the model, and not its bodies.
+func inURL(c dialect.Codec) bool { return c.Dialect() == dragoman.Bedrock }
+
+// withoutModel leaves the model out of what a cell compares, where one of its
+// sides does not tell it in the body.
+func (res cellResult) withoutModel(in, out dialect.Codec) cellResult {
+	if inURL(in) || inURL(out) {
+		isModel := func(f fact) bool { return f.kind == "model" }
+		res.before, res.after = slices.DeleteFunc(res.before, isModel), slices.DeleteFunc(res.after, isModel)
+	}
+	return res
+}

@@ -1,0 +1,252 @@
+package gemini
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeError implements [dialect.Codec]. A stream that is an array answers
+// with the error in a list; some servers with the envelopes of others, or none.
+func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
+	wait := time.Duration(0)
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError,
+		func(r *jsonwire.Reader, e *dragoman.APIError) { wait = readError(r, e) })
+	if e.RetryAfter == 0 {
+		e.RetryAfter = wait
+	}
+	e.Class = classOf(e)
+	return e
+}
+
+// readError reads {"error":{…}}, alone or in a list; anything else is none. It
+// returns the wait that the error asks for.
+func readError(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
+	switch r.Kind() {
+	case '[':
+		for range r.Array() {
+			if w := readError(r, e); w > 0 {
+				wait = w
+			}
+		}
+	case '{':
+		for key := range r.Object() {
+			switch {
+			case string(key) == "error" && r.Kind() == '{':
+				wait = readErrorObject(r, e)
+			case string(key) == "error":
+				e.Message = wirekit.Text(r, "")
+			case string(key) == "message", string(key) == "detail":
+				if s := wirekit.Text(r, ""); e.Message == "" {
+					e.Message = s
+				}
+			default:
+				r.Skip()
+			}
+		}
+	default:
+		r.Skip()
+	}
+	return wait
+}
+
+func readErrorObject(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
+	for key := range r.Object() {
+		switch string(key) {
+		case "code":
+			e.Code = wirekit.Text(r, "")
+		case "message":
+			e.Message = wirekit.Text(r, "")
+		case "status":
+			e.Type = wirekit.Text(r, "")
+		case "details":
+			if r.Kind() != '[' {
+				r.Skip()
+				continue
+			}
+			for range r.Array() {
+				if w := readDetail(r, e); w > 0 {
+					wait = w
+				}
+			}
+		default:
+			r.Skip()
+		}
+	}
+	if e.Message == "" {
+		e.Message = e.Type
+	}
+	return wait
+}
+
+// readDetail reads one of the records that explain an error: why, and how long
+// to wait.
+func readDetail(r *jsonwire.Reader, e *dragoman.APIError) (wait time.Duration) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return 0
+	}
+	for key := range r.Object() {
+		switch {
+		case string(key) == "reason" && r.Kind() == '"':
+			e.Param = r.String()
+		case string(jsonwire.Camel(key)) == "retryDelay" && r.Kind() == '"':
+			wait = delay(r.String())
+		default:
+			r.Skip()
+		}
+	}
+	return wait
+}
+
+// delay reads a duration such as "34.4s"; no server means more than a year.
+func delay(s string) time.Duration {
+	seconds, err := strconv.ParseFloat(strings.TrimSuffix(s, "s"), 64)
+	if err != nil || !(seconds > 0) {
+		return 0
+	}
+	const year = 365 * 24 * time.Hour
+	if seconds >= year.Seconds() {
+		return year
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// status is the number of an error: the answer's, or inside a stream the one it
+// tells.
+func status(e *dragoman.APIError) int {
+	if e.Status >= 400 && e.Status <= 599 {
+		return e.Status
+	}
+	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n <= 599 {
+		return n
+	}
+	return 0
+}
+
+func classOf(e *dragoman.APIError) dragoman.ErrorClass {
+	switch e.Type {
+	case "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE":
+		switch {
+		case e.Param == "API_KEY_INVALID", strings.Contains(e.Message, "API key not valid"):
+			return dragoman.ErrorAuth
+		case strings.Contains(e.Message, "exceeds the maximum number of tokens"):
+			return dragoman.ErrorContextLength
+		case e.Status == http.StatusRequestEntityTooLarge:
+			return dragoman.ErrorTooLarge
+		}
+		return dragoman.ErrorBadRequest
+	case "UNAUTHENTICATED":
+		return dragoman.ErrorAuth
+	case "PERMISSION_DENIED":
+		return dragoman.ErrorPermission
+	case "NOT_FOUND":
+		return dragoman.ErrorNotFound
+	case "ALREADY_EXISTS", "ABORTED":
+		return dragoman.ErrorConflict
+	case "RESOURCE_EXHAUSTED":
+		return dragoman.ErrorRateLimit
+	case "UNAVAILABLE":
+		return dragoman.ErrorOverloaded
+	case "DEADLINE_EXCEEDED":
+		return dragoman.ErrorTimeout
+	case "UNIMPLEMENTED":
+		return dragoman.ErrorBadRequest
+	case "INTERNAL", "UNKNOWN", "DATA_LOSS":
+		return dragoman.ErrorServer
+	}
+	if n := status(e); n != 0 {
+		return wirekit.ClassOfStatus(n)
+	}
+	return dragoman.ErrorUnknown
+}
+
+// EncodeError implements [dialect.Codec]. An error of this dialect keeps its
+// own bytes, if they are JSON, and its status, if it is one of an error. No
+// error at all is one of the server.
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
+	}
+	typ, code := wordsOf(e)
+	if raw := nativeError(e); raw != nil {
+		if n := status(e); n != 0 {
+			code = n
+		}
+		return code, raw
+	}
+	var w jsonwire.Writer
+	writeError(&w, e, typ, code)
+	return code, w.Buf
+}
+
+// nativeError is the error as it came from this dialect; nil for one of another
+// or one that is no JSON object or list.
+func nativeError(e *dragoman.APIError) []byte {
+	if e.Native == nil || e.Native.Format != formatError {
+		return nil
+	}
+	r := jsonwire.NewReader(e.Native.JSON)
+	if k := r.Kind(); k != '{' && k != '[' {
+		return nil
+	}
+	r.Skip()
+	if r.End() != nil {
+		return nil
+	}
+	return e.Native.JSON
+}
+
+// writeError writes the envelope, which is the same in a body and in a stream.
+func writeError(w *jsonwire.Writer, e *dragoman.APIError, typ string, code int) {
+	w.BeginObject()
+	w.Key("error")
+	w.BeginObject()
+	w.IntField("code", int64(code))
+	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
+	w.StringField("status", typ)
+	if e.RetryAfter > 0 {
+		w.Key("details")
+		w.BeginArray()
+		w.BeginObject()
+		w.StringField("@type", "type.googleapis.com/google.rpc.RetryInfo")
+		w.StringField("retryDelay", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64)+"s")
+		w.EndObject()
+		w.EndArray()
+	}
+	w.EndObject()
+	w.EndObject()
+}
+
+// wordsOf are the status word and number this dialect has for an error. Words
+// of another API never leak (quirk J3).
+func wordsOf(e *dragoman.APIError) (typ string, code int) {
+	switch e.Class {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorPolicy:
+		return "INVALID_ARGUMENT", 400
+	case dragoman.ErrorTooLarge:
+		return "INVALID_ARGUMENT", 413
+	case dragoman.ErrorAuth:
+		return "UNAUTHENTICATED", 401
+	case dragoman.ErrorPermission:
+		return "PERMISSION_DENIED", 403
+	case dragoman.ErrorNotFound:
+		return "NOT_FOUND", 404
+	case dragoman.ErrorConflict:
+		return "ABORTED", 409
+	case dragoman.ErrorRateLimit, dragoman.ErrorQuota:
+		return "RESOURCE_EXHAUSTED", 429
+	case dragoman.ErrorOverloaded:
+		return "UNAVAILABLE", 503
+	case dragoman.ErrorTimeout:
+		return "DEADLINE_EXCEEDED", 504
+	default:
+		return "INTERNAL", 500
+	}
+}

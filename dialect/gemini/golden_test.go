@@ -1,0 +1,10 @@
+package gemini_test
+
+import (
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/codectest"
+)
+
+// TestGolden runs the files of testdata: see [codectest.Wire].
+func TestGolden(t *testing.T) { codectest.Golden(t, codectest.Wire(codec, checkWire)) }

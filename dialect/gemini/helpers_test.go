@@ -1,0 +1,258 @@
+package gemini_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var codec gemini.Codec
+
+var (
+	// own is the origin of what a client of this dialect sends.
+	own = &dragoman.Origin{Dialect: dragoman.Gemini}
+	// foreign is the origin of what another dialect minted.
+	foreign = &dragoman.Origin{Dialect: dragoman.Anthropic, Provider: "anthropic"}
+)
+
+func ask(ms ...dragoman.Message) *dragoman.Request {
+	return &dragoman.Request{Model: "gemini-3.8-flash", Messages: ms}
+}
+
+func said(role dragoman.Role, parts ...dragoman.Part) dragoman.Message {
+	return dragoman.Message{Role: role, Parts: parts}
+}
+
+func from(o *dragoman.Origin, m dragoman.Message) dragoman.Message {
+	m.Origin = o
+	return m
+}
+
+func call(id, name, args string) *dragoman.ToolCall {
+	return &dragoman.ToolCall{ID: id, Name: name, Arguments: args}
+}
+
+func result(id, text string) *dragoman.ToolResult {
+	return &dragoman.ToolResult{CallID: id, Content: []dragoman.Part{&dragoman.Text{Text: text}}}
+}
+
+func tool(name string) dragoman.ToolSpec {
+	return dragoman.ToolSpec{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`)}
+}
+
+func encode(t testing.TB, req *dragoman.Request, o dialect.EncodeOptions) (string, dragoman.Report) {
+	t.Helper()
+	enc, err := codec.EncodeRequest(req, o)
+	if err != nil {
+		t.Fatalf("encode: %v", err)
+	}
+	if !json.Valid(enc.Body) {
+		t.Fatalf("not JSON: %s", enc.Body)
+	}
+	return string(enc.Body), enc.Report
+}
+
+// member is the JSON of a top-level member of a body.
+func member(t testing.TB, body, name string) string {
+	t.Helper()
+	var v map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	return string(v[name])
+}
+
+// contentsOf gives the encoded elements of the conversation as text.
+func contentsOf(t interface{ Fatalf(string, ...any) }, body string) []string {
+	var v struct{ Contents []json.RawMessage }
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	out := make([]string, len(v.Contents))
+	for i, m := range v.Contents {
+		out[i] = string(m)
+	}
+	return out
+}
+
+func decode(t testing.TB, body string) *dragoman.Request {
+	t.Helper()
+	req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatalf("decode: %v", err)
+	}
+	return req
+}
+
+func decodeResponse(t testing.TB, body string) *dragoman.Response {
+	t.Helper()
+	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatalf("decode: %v", err)
+	}
+	return resp
+}
+
+// drain decodes a stream fed in pieces of the given sizes, then the rest.
+func drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
+	var pieces [][]byte
+	for _, n := range append(sizes, len(stream)) {
+		n = min(n, len(stream))
+		pieces = append(pieces, stream[:n])
+		stream = stream[n:]
+	}
+	evs, _, err := codectest.DecodeStream(codec, o, pieces...)
+	return evs, err
+}
+
+func collect(t testing.TB, stream string) *dragoman.Response {
+	t.Helper()
+	evs, err := drain(dialect.DecodeOptions{NoNative: true}, []byte(stream))
+	if err != nil {
+		t.Fatalf("stream: %v", err)
+	}
+	resp, err := codectest.Collect(evs)
+	if err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	return resp
+}
+
+func play(t testing.TB, o dialect.EncodeOptions, evs ...dragoman.Event) (string, dragoman.Report) {
+	t.Helper()
+	out, rep := codectest.EncodeStream(t, codec, o, evs)
+	return string(out), rep
+}
+
+// sseStream frames chunks, one a line, as a server does.
+func sseStream(chunks ...string) string {
+	var b strings.Builder
+	for _, c := range chunks {
+		b.WriteString("data: " + c + "\r\n\r\n")
+	}
+	return b.String()
+}
+
+// chunk is a chunk of one candidate with the given parts; finish may be empty.
+func chunk(finish, parts string) string {
+	if finish != "" {
+		finish = `,"finishReason":"` + finish + `"`
+	}
+	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + finish + `,"index":0}],"modelVersion":"gemini-3.8-flash","responseId":"r1"}`
+}
+
+// answerOf is a whole response with the given parts.
+func answerOf(finish, parts string) string { return chunk(finish, parts) }
+
+// has fails unless a report holds a loss of this kind at this place.
+func has(t testing.TB, rep dragoman.Report, kind dragoman.LossKind, path string) {
+	t.Helper()
+	for _, l := range rep.Losses {
+		if l.Kind == kind && l.Path == path {
+			return
+		}
+	}
+	t.Errorf("the report lacks %s at %s:\n%s", kind, path, rep)
+}
+
+var ignoreSidecars = cmp.Options{
+	cmpopts.IgnoreFields(dragoman.Response{}, "Native"),
+	cmpopts.IgnoreFields(dragoman.Message{}, "Native"),
+	cmp.Transformer("text", func(r json.RawMessage) string {
+		var b bytes.Buffer
+		if json.Compact(&b, r) != nil {
+			return string(r)
+		}
+		return b.String()
+	}),
+}
+
+// documents splits a stream that we wrote into its chunks.
+func documents(stream []byte) ([]map[string]any, error) {
+	var docs [][]byte
+	if trimmed := bytes.TrimSpace(stream); bytes.HasPrefix(trimmed, []byte("[")) {
+		var list []json.RawMessage
+		if err := json.Unmarshal(trimmed, &list); err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			docs = append(docs, d)
+		}
+	} else {
+		for line := range bytes.Lines(stream) {
+			if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && !bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+				docs = append(docs, data)
+			}
+		}
+	}
+	var out []map[string]any
+	for _, d := range docs {
+		var v map[string]any
+		if err := json.Unmarshal(d, &v); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, d)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// checkWire says what a strict client would refuse of a stream that we wrote:
+// every chunk is an answer or the error that ends it, every candidate has a
+// content of the model with parts, and finishes once, last.
+func checkWire(stream []byte) error {
+	docs, err := documents(stream)
+	if err != nil {
+		return err
+	}
+	finished := map[any]bool{}
+	ended := false
+	for i, d := range docs {
+		if ended {
+			return fmt.Errorf("chunk %d comes behind the end", i)
+		}
+		if _, failed := d["error"]; failed {
+			ended = true
+			continue
+		}
+		for _, key := range []string{"modelVersion", "responseId"} {
+			if _, ok := d[key].(string); !ok {
+				return fmt.Errorf("chunk %d has no %s", i, key)
+			}
+		}
+		candidates, _ := d["candidates"].([]any)
+		_, refused := d["promptFeedback"]
+		if len(candidates) == 0 && !refused {
+			return fmt.Errorf("chunk %d has no candidates", i)
+		}
+		ended = refused
+		for _, c := range candidates {
+			c := c.(map[string]any)
+			content, _ := c["content"].(map[string]any)
+			parts, _ := content["parts"].([]any)
+			if content["role"] != "model" || len(parts) == 0 {
+				return fmt.Errorf("chunk %d: no content of the model: %v", i, c)
+			}
+			if finished[c["index"]] {
+				return fmt.Errorf("chunk %d: candidate %v goes on behind its end", i, c["index"])
+			}
+			if _, ok := c["finishReason"]; ok {
+				finished[c["index"]] = true
+			}
+		}
+	}
+	if !ended && len(finished) == 0 {
+		return fmt.Errorf("no end")
+	}
+	return nil
+}
+
+func equalJSON(a, b any) bool { return cmp.Equal(a, b) }

@@ -1,0 +1,91 @@
+package gemini
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// The members that say what runs, and whether it may.
+var (
+	responseMembers  = []string{"candidates", "error", "promptFeedback"}
+	candidateMembers = []string{"content", "finishReason", "index"}
+	contentMembers   = []string{"parts", "role"}
+	partMembers      = []string{
+		"text", "functionCall", "functionResponse", "inlineData", "fileData", "thought", "thoughtSignature",
+		"executableCode", "codeExecutionResult", "toolCall", "toolResponse",
+	}
+	callMembers = []string{"id", "name", "args", "partialArgs", "willContinue"}
+)
+
+// members finds what two readers of one object could read as two: a member that
+// stands twice, in either spelling, or in letters of another case, as many
+// readers ignore it. The zero value is ready for one object.
+type members struct{ seen uint64 }
+
+// twice takes the next key, in camel case, and reports whether it says one of
+// the known members again or another way.
+func (m *members) twice(known []string, key []byte) bool {
+	for i, name := range known {
+		if string(key) == name {
+			again := m.seen&(1<<i) != 0
+			m.seen |= 1 << i
+			return again
+		}
+	}
+	for _, name := range known {
+		if bytes.EqualFold(key, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatedMember is the problem of a call that two readers could read as two.
+func repeatedMember(member string) *dragoman.CallProblem {
+	return &dragoman.CallProblem{
+		Code: dragoman.ProblemDuplicateKey, Offset: -1,
+		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
+	}
+}
+
+// word reads the name of an enum's value. Servers that are asked to write
+// numbers for them get the number's text.
+func word(r *jsonwire.Reader) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case '0':
+		return string(r.Raw())
+	default:
+		r.Skip()
+		return ""
+	}
+}
+
+// writeWord writes the value of an enum in the spelling it came in.
+func writeWord(w *jsonwire.Writer, key, value string) {
+	if _, err := strconv.ParseUint(value, 10, 31); err == nil {
+		w.RawField(key, []byte(value))
+		return
+	}
+	w.StringField(key, value)
+}
+
+// unquote reads a JSON string; anything else is none.
+func unquote(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return jsonwire.NewReader(raw).String()
+}
+
+// quote writes a string as JSON.
+func quote(s string) []byte {
+	var w jsonwire.Writer
+	w.String(s)
+	return w.Buf
+}

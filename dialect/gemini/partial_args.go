@@ -1,0 +1,305 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// The bounds of arguments that come in pieces (quirk C28): a path of a hostile
+// stream must not decide how much memory we take, nor how deep we go.
+const (
+	maxArgDepth = 64
+	maxArgIndex = 4096
+	maxArgNodes = 1 << 16
+)
+
+// partialArgs builds the arguments of a call from values and the paths they
+// belong to. The zero value is ready.
+type partialArgs struct {
+	root  *argNode
+	nodes int
+	// last is the string that goes on with the next value.
+	last *argNode
+}
+
+// argNode is one value of the arguments.
+type argNode struct {
+	kind  byte // '{', '[', '"', 'v' for a value of its own, 0 for none yet
+	names []string
+	index map[string]*argNode
+	items []*argNode
+	text  []byte
+	open  bool // a string that goes on
+}
+
+var (
+	errArgPath  = errors.New("a path that is none")
+	errArgDeep  = fmt.Errorf("a path deeper than %d", maxArgDepth)
+	errArgIndex = fmt.Errorf("an index beyond %d", maxArgIndex)
+	errArgMany  = fmt.Errorf("more than %d values", maxArgNodes)
+	errArgTwice = errors.New("a value that is there already")
+	errArgKind  = errors.New("a path through a value that has no members")
+)
+
+// add takes one piece: {"jsonPath":…, "stringValue":…, "willContinue":…}.
+func (a *partialArgs) add(r *jsonwire.Reader) error {
+	var path, text string
+	var value []byte
+	str, goesOn := false, false
+	values := 0
+	for key := range r.Object() {
+		switch string(jsonwire.Camel(key)) {
+		case "jsonPath":
+			path = r.String()
+		case "stringValue":
+			text, str = r.String(), true
+			values++
+		case "numberValue":
+			value = []byte(r.Number())
+			values++
+		case "boolValue":
+			value = strconv.AppendBool(nil, r.Bool())
+			values++
+		case "nullValue":
+			r.Skip()
+			value = []byte("null")
+			values++
+		case "willContinue":
+			goesOn = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if values > 1 {
+		return errArgTwice
+	}
+	n, err := a.at(path)
+	if err != nil {
+		return err
+	}
+	return a.set(n, str || values == 0, text, value, goesOn)
+}
+
+func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesOn bool) error {
+	if a.last != nil && a.last != n {
+		a.last.open = false
+	}
+	a.last = n
+	switch {
+	case str && (n.kind == 0 || n.kind == '"' && n.open):
+		n.kind, n.open = '"', goesOn
+		n.text = append(n.text, text...)
+		return nil
+	case !str && n.kind == 0:
+		n.kind, n.text = 'v', value
+		return nil
+	default:
+		return errArgTwice
+	}
+}
+
+// at finds the place of a path, and makes what leads to it.
+func (a *partialArgs) at(path string) (*argNode, error) {
+	rest, ok := strings.CutPrefix(path, "$")
+	if !ok || rest == "" {
+		return nil, errArgPath
+	}
+	if a.root == nil {
+		a.root = &argNode{kind: '{'}
+	}
+	n := a.root
+	for depth := 0; rest != ""; depth++ {
+		if depth == maxArgDepth {
+			return nil, errArgDeep
+		}
+		step, next, err := nextStep(rest)
+		if err != nil {
+			return nil, err
+		}
+		rest = next
+		if n, err = a.child(n, step); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// argStep is one segment of a path: a member's name or an element's index.
+type argStep struct {
+	name  string
+	index int
+	named bool
+}
+
+func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
+	kind := byte('[')
+	if s.named {
+		kind = '{'
+	}
+	if n.kind == 0 {
+		n.kind = kind
+	}
+	if n.kind != kind {
+		return nil, errArgKind
+	}
+	if s.named {
+		if c := n.index[s.name]; c != nil {
+			return c, nil
+		}
+		if a.nodes++; a.nodes > maxArgNodes {
+			return nil, errArgMany
+		}
+		if n.index == nil {
+			n.index = map[string]*argNode{}
+		}
+		c := &argNode{}
+		n.index[s.name], n.names = c, append(n.names, s.name)
+		return c, nil
+	}
+	for len(n.items) <= s.index {
+		if a.nodes++; a.nodes > maxArgNodes {
+			return nil, errArgMany
+		}
+		n.items = append(n.items, &argNode{})
+	}
+	return n.items[s.index], nil
+}
+
+// nextStep reads one segment of a singular query of RFC 9535: .name, ['name'],
+// ["name"] or [0].
+func nextStep(path string) (s argStep, rest string, err error) {
+	switch {
+	case strings.HasPrefix(path, ".") && !strings.HasPrefix(path, ".."):
+		path = path[1:]
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		if end == 0 || path[:end] == "*" {
+			return s, "", errArgPath
+		}
+		return argStep{name: path[:end], named: true}, path[end:], nil
+	case strings.HasPrefix(path, "['"), strings.HasPrefix(path, `["`):
+		return quotedStep(path)
+	case strings.HasPrefix(path, "["):
+		num, rest, ok := strings.Cut(path[1:], "]")
+		n, err := strconv.Atoi(num)
+		switch {
+		case !ok || err != nil || n < 0 || num[0] == '+':
+			return s, "", errArgPath
+		case n > maxArgIndex:
+			return s, "", errArgIndex
+		}
+		return argStep{index: n}, rest, nil
+	default:
+		return s, "", errArgPath
+	}
+}
+
+// quotedStep reads a name in brackets and quotes.
+func quotedStep(path string) (s argStep, rest string, err error) {
+	q := path[1]
+	var name []byte
+	for i := 2; i < len(path); i++ {
+		switch c := path[i]; c {
+		case q:
+			if i+1 >= len(path) || path[i+1] != ']' {
+				return s, "", errArgPath
+			}
+			return argStep{name: string(name), named: true}, path[i+2:], nil
+		case '\\':
+			r, size := escaped(path[i+1:])
+			if size == 0 {
+				return s, "", errArgPath
+			}
+			name = utf8.AppendRune(name, r)
+			i += size
+		default:
+			name = append(name, c)
+		}
+	}
+	return s, "", errArgPath
+}
+
+// escaped reads what stands behind a backslash, and how long it is.
+func escaped(s string) (r rune, size int) {
+	if s == "" {
+		return 0, 0
+	}
+	switch s[0] {
+	case 'b':
+		return '\b', 1
+	case 'f':
+		return '\f', 1
+	case 'n':
+		return '\n', 1
+	case 'r':
+		return '\r', 1
+	case 't':
+		return '\t', 1
+	case '\\', '/', '\'', '"':
+		return rune(s[0]), 1
+	case 'u':
+		if len(s) < 5 {
+			return 0, 0
+		}
+		n, err := strconv.ParseUint(s[1:5], 16, 32)
+		if err != nil {
+			return 0, 0
+		}
+		return rune(n), 5
+	default:
+		return 0, 0
+	}
+}
+
+// text is the JSON of the arguments; empty where there were none.
+func (a *partialArgs) text() string {
+	if a.root == nil {
+		return ""
+	}
+	var w jsonwire.Writer
+	a.root.write(&w)
+	return string(w.Buf)
+}
+
+func (n *argNode) write(w *jsonwire.Writer) {
+	switch n.kind {
+	case '{':
+		w.BeginObject()
+		for _, name := range n.names {
+			w.QuotedKey(name)
+			n.index[name].write(w)
+		}
+		w.EndObject()
+	case '[':
+		w.BeginArray()
+		for _, item := range n.items {
+			item.write(w)
+		}
+		w.EndArray()
+	case '"':
+		w.String(string(n.text))
+	case 'v':
+		w.Raw(n.text)
+	default: // an element that was passed over
+		w.Null()
+	}
+}
+
+// badPiece is the problem of a call of which a piece has no place.
+func badPiece(err error) *dragoman.CallProblem {
+	return &dragoman.CallProblem{
+		Code: dragoman.ProblemInvalidJSON, Offset: -1,
+		Message: "the arguments came in pieces that do not fit together: " + err.Error() + "; make the call again",
+	}
+}

@@ -1,0 +1,533 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
+// which must not change afterwards. What was decoded before an error is
+// returned with it.
+func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	d := requestDecoder{partDecoder: newPartDecoder(c, o), req: new(dragoman.Request)}
+	var err error
+	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
+		return d.req, *d.rep, err
+	}
+	for key := range d.r.Object() {
+		d.member(key)
+		if d.err != nil {
+			break
+		}
+	}
+	if err = d.err; err == nil {
+		err = d.r.End()
+	}
+	if err != nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	}
+	d.output.settle(&d)
+	if !o.NoNative && !d.unsure {
+		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
+	}
+	return d.req, *d.rep, nil
+}
+
+type requestDecoder struct {
+	partDecoder
+	r   *jsonwire.Reader
+	req *dragoman.Request
+	err error
+	// unsure says that a message can be read in two ways.
+	unsure bool
+	asked  openCalls
+	output outputMembers
+}
+
+func (d *requestDecoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// keep puts a member aside that is not modelled, or not in this spelling.
+func (d *requestDecoder) keep(prefix, key string, raw []byte) {
+	extra.Add(&d.req.Extra, name, prefix, []byte(key), raw)
+}
+
+func (d *requestDecoder) member(key []byte) {
+	r, req := d.r, d.req
+	member := string(jsonwire.Camel(key))
+	if r.Kind() == 'n' {
+		d.keep("", string(key), r.Raw())
+		return
+	}
+	switch member {
+	case "model":
+		req.Model = r.String()
+		d.keep("", member, []byte(`""`)) // a mark that the body names it
+	case "contents":
+		d.contents()
+	case "systemInstruction":
+		d.system()
+	case "tools":
+		d.tools()
+	case "toolConfig":
+		d.toolConfig()
+	case "generationConfig":
+		d.generationConfig()
+	case "serviceTier":
+		raw := r.Raw()
+		switch tier := unquote(raw); tier {
+		case "standard", "flex", "priority":
+			req.ServiceTier = tier
+		default:
+			d.keep("", member, raw)
+		}
+	case "store":
+		v := r.Bool()
+		req.Store = &v
+	default:
+		d.keep("", string(key), r.Raw())
+	}
+}
+
+// system reads the system instruction, a content without a place in the
+// conversation.
+func (d *requestDecoder) system() {
+	const prefix = "/systemInstruction"
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		if string(key) != "parts" || d.r.Kind() != '[' {
+			d.keep(prefix, string(key), d.r.Raw())
+			continue
+		}
+		i := -1
+		for i = range d.r.Array() {
+			raw := d.r.Raw()
+			if d.r.Err() != nil {
+				return
+			}
+			p, err := d.part(raw, extra.Elem(prefix+"/parts", i), i, -1)
+			if err != nil {
+				d.fail(placeAt(extra.Elem(prefix+"/parts", i).String(), d.r.Offset()-int64(len(raw)), err))
+				return
+			}
+			d.req.Instructions = append(d.req.Instructions, p)
+		}
+		if i < 0 {
+			d.keep(prefix, "parts", []byte("[]"))
+		}
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", prefix[1:], []byte("{}"))
+	}
+}
+
+// contents reads the conversation. A client that has a single content may send
+// it without the list.
+func (d *requestDecoder) contents() {
+	if d.r.Kind() == '{' {
+		d.content(0, "/contents")
+		return
+	}
+	for i := range d.r.Array() {
+		d.content(i, extra.Elem("/contents", i).String())
+		if d.err != nil {
+			return
+		}
+	}
+}
+
+func (d *requestDecoder) content(i int, path string) {
+	raw := d.r.Raw()
+	if d.r.Err() != nil {
+		return
+	}
+	m, err := d.message(raw, i)
+	if err != nil {
+		d.fail(placeAt(path, d.r.Offset()-int64(len(raw)), err))
+		return
+	}
+	d.req.Messages = append(d.req.Messages, m)
+}
+
+// message reads one element of the conversation.
+func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
+	m := dragoman.Message{Role: dragoman.RoleUser, Origin: d.origin} // what a missing role means
+	at := extra.Elem("/contents", pos)
+	d.ambiguous = false
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' && r.Err() == nil {
+		return m, wirekit.ErrNotObject
+	}
+	var seen members
+	twice := false
+	for key := range r.Object() {
+		twice = seen.twice(contentMembers, key) || twice
+		switch string(key) {
+		case "role":
+			d.role(&m, r)
+		case "parts":
+			if err := d.parts(&m, r, at, pos); err != nil {
+				return m, err
+			}
+		default:
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return m, err
+	}
+	d.asked.pair(&m, at, d.rep)
+	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
+		m.Role = dragoman.RoleTool
+	}
+	if twice && len(m.ToolCalls()) > 0 {
+		d.ambiguous = true
+	}
+	d.unsure = d.unsure || d.ambiguous
+	if !d.o.NoNative && !d.ambiguous {
+		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+	}
+	return m, nil
+}
+
+func (d *requestDecoder) role(m *dragoman.Message, r *jsonwire.Reader) {
+	switch role := r.String(); role {
+	case "", "user":
+		m.Role = dragoman.RoleUser
+	case "model":
+		m.Role = dragoman.RoleAssistant
+	case "function": // what the content of results was called before
+		m.Role = dragoman.RoleTool
+		extra.Add(&m.Extra, name, "", []byte("role"), []byte(`"function"`))
+	default:
+		m.Role = dragoman.Role(role)
+	}
+}
+
+func (d *requestDecoder) parts(m *dragoman.Message, r *jsonwire.Reader, at extra.Path, pos int) error {
+	m.Parts = nil
+	if r.Kind() == '{' { // a single part without the list
+		raw := r.Raw()
+		p, err := d.part(raw, at.Elem("parts", 0), 0, pos)
+		if err != nil {
+			return placeAt("/parts", r.Offset()-int64(len(raw)), err)
+		}
+		m.Parts = []dragoman.Part{p}
+		return nil
+	}
+	for i := range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil {
+			break
+		}
+		p, err := d.part(raw, at.Elem("parts", i), i, pos)
+		if err != nil {
+			return placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(raw)), err)
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	return nil
+}
+
+func onlyResults(parts []dragoman.Part) bool {
+	for _, p := range parts {
+		if p.Kind() != dragoman.KindToolResult {
+			return false
+		}
+	}
+	return len(parts) > 0
+}
+
+func (d *requestDecoder) tools() {
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil {
+			return
+		}
+		n++
+		specs, err := d.reg.ReadTool(raw, extra.Elem("/tools", i), d.rep)
+		if err != nil {
+			d.fail(placeAt(extra.Elem("/tools", i).String(), d.r.Offset()-int64(len(raw)), err))
+			return
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", "tools", []byte("[]"))
+	}
+}
+
+const (
+	configPath = "/toolConfig"
+	callPath   = "/toolConfig/functionCallingConfig"
+	tuningPath = "/generationConfig"
+	thinkPath  = "/generationConfig/thinkingConfig"
+)
+
+func (d *requestDecoder) toolConfig() {
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		if string(jsonwire.Camel(key)) == "functionCallingConfig" && d.r.Kind() == '{' {
+			d.choice()
+			continue
+		}
+		d.keep(configPath, string(key), d.r.Raw())
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", configPath[1:], []byte("{}"))
+	}
+}
+
+// choice reads the function calling config. What it says beside the mode is
+// kept with the request.
+func (d *requestDecoder) choice() {
+	raw := d.r.Raw()
+	if d.r.Err() != nil {
+		return
+	}
+	base := d.r.Offset() - int64(len(raw))
+	in := jsonwire.NewReader(raw)
+	mode, n := "", 0
+	var allowed []dragoman.ToolRef
+	var rest []dragoman.Field
+	for key := range in.Object() {
+		n++
+		member := string(jsonwire.Camel(key))
+		switch {
+		case in.Kind() == 'n':
+			rest = append(rest, dragoman.Field{Path: string(key), Value: in.Raw()})
+		case member == "mode":
+			mode = modeWord(word(in))
+		case member == "allowedFunctionNames":
+			allowed = []dragoman.ToolRef{}
+			for range in.Array() {
+				ref := dragoman.ToolRef{}
+				ref.Namespace, ref.Name, _ = d.reg.PublicName("", in.String())
+				allowed = append(allowed, ref)
+			}
+		default:
+			rest = append(rest, dragoman.Field{Path: string(key), Value: in.Raw()})
+		}
+	}
+	if err := in.End(); err != nil {
+		d.fail(placeAt(callPath, base, err))
+		return
+	}
+	if len(allowed) == 0 {
+		if allowed != nil {
+			d.keep(callPath, "allowedFunctionNames", []byte("[]"))
+		}
+		allowed = nil // an empty list allows all
+	}
+	c := &dragoman.ToolChoice{Tools: allowed}
+	switch mode {
+	case "AUTO":
+		c.Mode = dragoman.ChoiceAuto
+	case "VALIDATED": // auto, with arguments held to the schema
+		c.Mode = dragoman.ChoiceAuto
+		extra.Add(&c.Extra, name, "", []byte("mode"), []byte(`"VALIDATED"`))
+	case "ANY":
+		c.Mode = dragoman.ChoiceRequired
+		if len(allowed) == 1 {
+			c.Mode = dragoman.ChoiceTool
+		}
+	case "NONE":
+		c.Mode = dragoman.ChoiceNone
+	case "":
+		c = nil
+		if allowed != nil {
+			c = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+		}
+	default:
+		d.req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: &dragoman.Native{Format: formatChoice, JSON: raw}}
+		return
+	}
+	d.req.ToolChoice = c
+	for _, f := range rest {
+		d.keep(callPath, f.Path, f.Value)
+	}
+	if n == 0 {
+		d.keep(configPath, "functionCallingConfig", []byte("{}"))
+	}
+}
+
+// modeWord is the name of a mode that may come as its number.
+func modeWord(mode string) string {
+	switch mode {
+	case "1":
+		return "AUTO"
+	case "2":
+		return "ANY"
+	case "3":
+		return "NONE"
+	case "0", "MODE_UNSPECIFIED":
+		return ""
+	default:
+		return strings.ToUpper(mode)
+	}
+}
+
+func (d *requestDecoder) generationConfig() {
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		d.setting(key)
+	}
+	if n == 0 && d.r.Err() == nil {
+		d.keep("", tuningPath[1:], []byte("{}"))
+	}
+}
+
+func (d *requestDecoder) setting(key []byte) {
+	r, s := d.r, &d.req.Sampling
+	if r.Kind() == 'n' {
+		d.keep(tuningPath, string(key), r.Raw())
+		return
+	}
+	switch member := string(jsonwire.Camel(key)); member {
+	case "temperature":
+		s.Temperature = d.number()
+	case "topP":
+		s.TopP = d.number()
+	case "topK":
+		s.TopK = d.integer()
+	case "candidateCount":
+		s.Candidates = d.integer()
+	case "maxOutputTokens":
+		d.req.MaxOutputTokens = d.integer()
+	case "seed":
+		s.Seed = d.integer()
+	case "presencePenalty":
+		s.PresencePenalty = d.number()
+	case "frequencyPenalty":
+		s.FrequencyPenalty = d.number()
+	case "stopSequences":
+		for range r.Array() {
+			s.Stop = append(s.Stop, r.String())
+		}
+		if len(s.Stop) == 0 {
+			d.keep(tuningPath, member, []byte("[]"))
+		}
+	case "responseMimeType", "responseSchema", "responseJsonSchema":
+		d.output.take(member, r.Raw())
+	case "thinkingConfig":
+		d.thinking()
+	default:
+		d.keep(tuningPath, string(key), r.Raw())
+	}
+}
+
+func (d *requestDecoder) number() *dragoman.Number {
+	n := dragoman.Number(d.r.Number())
+	return &n
+}
+
+func (d *requestDecoder) integer() *int64 {
+	n := d.r.Int()
+	return &n
+}
+
+// thinking reads the thinking config. A budget of nothing is no thinking, one of
+// -1 as much as the model likes.
+func (d *requestDecoder) thinking() {
+	s := &dragoman.ReasoningSettings{}
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		switch member := string(jsonwire.Camel(key)); {
+		case member == "includeThoughts" && d.r.Kind() != 'n':
+			s.Summary = "omitted"
+			if d.r.Bool() {
+				s.Summary = "auto"
+			}
+		case member == "thinkingBudget" && d.r.Kind() != 'n':
+			budget(s, d.r.Int())
+		case member == "thinkingLevel" && d.r.Kind() != 'n':
+			raw := d.r.Raw()
+			switch level := strings.ToLower(unquote(raw)); level {
+			case "minimal", "low", "medium", "high":
+				s.Effort = level
+			default:
+				extra.Add(&s.Extra, name, "", key, raw)
+			}
+		default:
+			extra.Add(&s.Extra, name, "", key, d.r.Raw())
+		}
+	}
+	if d.r.Err() != nil {
+		return
+	}
+	if n == 0 {
+		d.keep(tuningPath, "thinkingConfig", []byte("{}"))
+		return
+	}
+	d.req.Reasoning = s
+}
+
+func budget(s *dragoman.ReasoningSettings, n int64) {
+	switch {
+	case n == 0:
+		s.Mode = dragoman.ReasoningOff
+	case n < 0:
+		s.Mode = dragoman.ReasoningAdaptive
+	default:
+		s.Mode, s.BudgetTokens = dragoman.ReasoningBudget, &n
+	}
+}
+
+// outputMembers are the members that say what shape an answer must have. They
+// are understood together.
+type outputMembers struct {
+	mime, schema, jsonSchema json.RawMessage
+}
+
+func (o *outputMembers) take(member string, raw []byte) {
+	switch member {
+	case "responseMimeType":
+		o.mime = raw
+	case "responseSchema":
+		o.schema = raw
+	case "responseJsonSchema":
+		o.jsonSchema = raw
+	}
+}
+
+// settle gives the request its output format. Members that make none we know
+// are kept as they are.
+func (o *outputMembers) settle(d *requestDecoder) {
+	mime := unquote(o.mime)
+	schema := o.jsonSchema
+	if schema == nil && o.schema != nil {
+		schema = interop.FromGeminiSchema(o.schema)
+	}
+	isObject := len(schema) > 0 && schema[0] == '{'
+	switch {
+	case mime == "application/json" && schema == nil:
+		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
+	case mime == "application/json" && isObject:
+		// The API enforces the schema; toward others that means: where it fits.
+		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: schema, Strict: dragoman.StrictAuto, Dialect: name}
+	default:
+		for _, f := range []struct {
+			key string
+			raw []byte
+		}{{"responseMimeType", o.mime}, {"responseSchema", o.schema}, {"responseJsonSchema", o.jsonSchema}} {
+			if f.raw != nil {
+				d.keep(tuningPath, f.key, f.raw)
+			}
+		}
+	}
+}

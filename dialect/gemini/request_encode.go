@@ -1,0 +1,623 @@
+package gemini
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. A request that came from this
+// dialect and was not changed is written byte for byte, whatever its model and
+// whether it streams: both stand in the URL. So is every tool and every message
+// that was not changed; where messages are merged, so is each of their parts.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	if req != nil && (req.Stream || req.StreamUsage) {
+		body := *req
+		body.Stream, body.StreamUsage = false, false // what the body says of it
+		if enc, ok := replayed(&body, limits, o); ok {
+			return enc, nil
+		}
+	}
+	if foreignState(req, limits, o) {
+		o.Rebuild = true
+	}
+	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		e := requestEncoder{
+			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			req:          req,
+			written:      make([]string, 0, 16),
+		}
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
+}
+
+// replayed returns a request that was not changed, as it came.
+func replayed(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) (dialect.Encoded, bool) {
+	if foreignState(req, limits, o) || req.Validate() != nil {
+		return dialect.Encoded{}, false
+	}
+	body, ok := wirekit.ReplayRequest(req, limits, o)
+	if !ok {
+		return dialect.Encoded{}, false
+	}
+	return dialect.Encoded{Body: body, Registry: wirekit.EncodeRegistry(req, limits, o)}, true
+}
+
+// foreignState reports whether a part that has no signature of its own holds
+// one that another model made, among the members we do not model.
+func foreignState(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) bool {
+	if req == nil || req.Native == nil {
+		return false
+	}
+	target := o.Target
+	target.Dialect = limits.Dialect
+	if target.Model == "" {
+		target.Model = req.Model
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if slices.ContainsFunc(m.Parts, hidesSignature) && !wirekit.MayReplayReasoning(m, nil, limits, target) {
+			return true
+		}
+	}
+	return false
+}
+
+func hidesSignature(p dragoman.Part) bool {
+	switch p := p.(type) {
+	case *dragoman.Media:
+		if p == nil {
+			return false
+		}
+		_, signed := extra.Get(p.Extra, name, "/thoughtSignature")
+		return signed
+	case *dragoman.Opaque:
+		if p == nil || p.Dialect != name {
+			return false
+		}
+		signed, _ := withoutSignature(p.JSON)
+		return signed != ""
+	default:
+		return false
+	}
+}
+
+type requestEncoder struct {
+	conversation
+	w   jsonwire.Writer
+	req *dragoman.Request
+	// written lists the top-level members, which extras must not repeat.
+	written []string
+	// cached says that a cached content holds instructions and tools.
+	cached bool
+}
+
+// key writes the name of a top-level member.
+func (e *requestEncoder) key(k string) {
+	e.written = append(e.written, k)
+	e.w.Key(k)
+}
+
+func (e *requestEncoder) encode() error {
+	w, req := &e.w, e.req
+	_, e.cached = extra.Get(req.Extra, name, "/cachedContent")
+	e.arrange(req)
+	w.BeginObject()
+	e.model()
+	if err := e.systemInstruction(); err != nil {
+		return err
+	}
+	e.key("contents")
+	w.BeginArray()
+	for i := range e.turns {
+		if err := e.write(w, &e.turns[i]); err != nil {
+			return err
+		}
+	}
+	w.EndArray()
+	tools, err := e.tools()
+	if err != nil {
+		return err
+	}
+	if err := e.toolConfig(tools); err != nil {
+		return err
+	}
+	e.generationConfig()
+	e.serviceTier()
+	if req.Store != nil {
+		e.store(*req.Store)
+	}
+	e.unsaidSettings()
+	extra.WriteBut(w, req.Extra, name, "", func(f dragoman.Field) bool { return slices.Contains(e.written, f.Path[1:]) })
+	extra.Report(e.rep, req.Extra, name, extra.At(""))
+	w.EndObject()
+	return nil
+}
+
+// model writes the model where the body named it, and reports that it stands in
+// the URL where it did not.
+func (e *requestEncoder) model() {
+	_, named := extra.Get(e.req.Extra, name, "/model")
+	switch {
+	case named && e.req.Model != "":
+		e.key("model")
+		e.w.String(e.req.Model)
+	case e.req.Model != "":
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model stands in the URL, not in the body")
+	}
+	e.written = append(e.written, "model")
+	if e.req.Stream {
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/stream", "whether to stream stands in the URL, not in the body")
+	}
+}
+
+// inCache reports whether a member is left to the cached content that the
+// request names: the API takes it from there and nowhere else (quirk D37).
+func (e *requestEncoder) inCache(path string) bool {
+	if e.cached {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, path, "the cached content has its own, and the API takes no other beside it")
+	}
+	return e.cached
+}
+
+func (e *requestEncoder) systemInstruction() error {
+	const member = "systemInstruction"
+	w := &e.w
+	kept := extra.Has(e.req.Extra, name, "/"+member)
+	if len(e.system) == 0 && !kept || len(e.system) > 0 && e.inCache("/instructions") {
+		return nil
+	}
+	e.key(member)
+	w.BeginObject()
+	if len(e.system) > 0 {
+		w.Key("parts")
+		w.BeginArray()
+		for i := range e.system {
+			if err := e.writePart(w, &e.system[i]); err != nil {
+				return err
+			}
+		}
+		w.EndArray()
+	}
+	extra.WriteBut(w, e.req.Extra, name, "/"+member, func(f dragoman.Field) bool {
+		return f.Path == "/systemInstruction/parts" && len(e.system) > 0
+	})
+	w.EndObject()
+	return nil
+}
+
+// toolbox is the tools of the request that are offered to the model.
+type toolbox struct {
+	// functions are the positions of those that the wire declares, lost of those
+	// that it could not hold.
+	functions []int
+	lost      map[int]bool
+	specs     []dragoman.ToolSpec
+}
+
+// tools writes the definitions: all functions in one element, each of the
+// provider's own tools in another (quirk A44).
+func (e *requestEncoder) tools() (*toolbox, error) {
+	w := &e.w
+	t := &toolbox{specs: e.req.Tools, lost: map[int]bool{}}
+	if err := wirekit.CheckTools("gemini", e.req, e.target.Caps); err != nil {
+		return t, err
+	}
+	var before, behind []int
+	for i := range t.specs {
+		switch {
+		case !hosted(&t.specs[i]):
+			if e.allowed(i) {
+				t.functions = append(t.functions, i)
+			}
+		case len(t.functions) == 0:
+			before = append(before, i)
+		default:
+			behind = append(behind, i)
+		}
+	}
+	if len(t.specs) == 0 || e.inCache("/tools") {
+		t.functions = nil
+		return t, nil
+	}
+	mark, named := len(w.Buf), len(e.written)
+	e.key("tools")
+	w.BeginArray()
+	written := 0
+	for _, group := range [][]int{before, t.functions, behind} {
+		n, err := e.group(t, group)
+		if err != nil {
+			return t, fmt.Errorf("gemini: tools: %w", err)
+		}
+		written += n
+	}
+	w.EndArray()
+	if written == 0 {
+		w.Buf, e.written = w.Buf[:mark], e.written[:named]
+	}
+	t.functions = slices.DeleteFunc(t.functions, func(i int) bool { return t.lost[i] })
+	return t, nil
+}
+
+// hosted reports whether a tool is one of the API's own.
+func hosted(s *dragoman.ToolSpec) bool {
+	return s.Kind == dragoman.ToolHosted && s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(name)+".")
+}
+
+// allowed reports whether a tool is sent: where the server knows no list of
+// allowed names, one that the choice does not allow is left out (quirk E9).
+func (e *requestEncoder) allowed(i int) bool {
+	c, s := e.req.ToolChoice, &e.req.Tools[i]
+	if !e.target.Caps.NoAllowedTools || c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
+		return true
+	}
+	if slices.ContainsFunc(c.Tools, func(ref dragoman.ToolRef) bool { return names(ref, s) }) {
+		return true
+	}
+	e.rep.Add(dragoman.Lowered, dragoman.Warn, extra.Elem("/tools", i).String(), "the server knows no allowed tools; one that is not allowed is not sent")
+	return false
+}
+
+func names(ref dragoman.ToolRef, s *dragoman.ToolSpec) bool {
+	return ref.Native == nil && ref.Name == s.Name && ref.Namespace == s.Namespace
+}
+
+// group writes tools of one kind and returns how many elements that made.
+func (e *requestEncoder) group(t *toolbox, group []int) (int, error) {
+	if len(group) == 0 {
+		return 0, nil
+	}
+	w := &e.w
+	specs := make([]dragoman.ToolSpec, len(group))
+	for i, at := range group {
+		specs[i] = t.specs[at]
+	}
+	functions := !hosted(&specs[0])
+	mark, first := len(w.Buf), len(e.rep.Losses)
+	if functions {
+		w.BeginObject()
+		w.Key("functionDeclarations")
+		w.BeginArray()
+	}
+	n, err := e.reg.WriteTools(w, specs, e.rep)
+	if functions {
+		w.EndArray()
+		w.EndObject()
+		if n == 0 {
+			w.Buf = w.Buf[:mark]
+		}
+		n = min(n, 1)
+	}
+	e.replace(t, group, first)
+	return n, err
+}
+
+// replace tells of places in the request, not in a group, and takes note of the
+// tools that got lost.
+func (e *requestEncoder) replace(t *toolbox, group []int, first int) {
+	for i := first; i < len(e.rep.Losses); i++ {
+		l := &e.rep.Losses[i]
+		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
+		at, err := strconv.Atoi(num)
+		if err != nil || at >= len(group) {
+			continue
+		}
+		if rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
+			t.lost[group[at]] = true
+		}
+		l.Path = strings.TrimSuffix(extra.Elem("/tools", group[at]).String()+"/"+rest, "/")
+	}
+}
+
+// holds reports whether a chosen tool is on the wire.
+func (t *toolbox) holds(ref dragoman.ToolRef) bool {
+	return slices.ContainsFunc(t.functions, func(i int) bool { return names(ref, &t.specs[i]) })
+}
+
+// toolConfig writes which functions may be called, only beside functions (quirk
+// E3), and what else stands in the same object.
+func (e *requestEncoder) toolConfig(t *toolbox) error {
+	c, err := e.settledChoice(t)
+	if err != nil {
+		return err
+	}
+	if e.req.ParallelToolCalls != nil && !*e.req.ParallelToolCalls && len(t.functions) > 0 {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/parallel_tool_calls", "the API cannot forbid several calls at once")
+	}
+	inCall := len(t.functions) > 0 && extra.Has(e.req.Extra, name, callPath)
+	if c == nil && !inCall && !extra.Has(e.req.Extra, name, configPath) || e.cached {
+		if c != nil {
+			e.inCache("/tool_choice")
+		}
+		return nil
+	}
+	w := &e.w
+	e.key("toolConfig")
+	w.BeginObject()
+	if c != nil || inCall {
+		w.Key("functionCallingConfig")
+		e.writeChoice(c, t)
+	}
+	extra.WriteBut(w, e.req.Extra, name, configPath, func(f dragoman.Field) bool {
+		return f.Path == callPath && (c != nil || inCall)
+	})
+	w.EndObject()
+	return nil
+}
+
+// settledChoice is the choice to write; nil for none.
+func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error) {
+	c := e.req.ToolChoice
+	if c == nil {
+		return nil, nil
+	}
+	if !wirekit.KnownChoice(c.Mode) {
+		return nil, fmt.Errorf("gemini: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+	}
+	if c.Mode == dragoman.ChoiceTool && !e.cached {
+		// A named tool that is not there is an error, never silently auto
+		// (quirk E5).
+		if len(c.Tools) != 1 {
+			return nil, fmt.Errorf("gemini: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		if !t.holds(c.Tools[0]) {
+			return nil, fmt.Errorf("gemini: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
+		}
+	}
+	if len(t.functions) == 0 && !e.cached {
+		if c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
+		}
+		return nil, nil
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	if c.Mode == dragoman.ChoiceOpaque && (c.Native == nil || c.Native.Format != formatChoice) {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		return nil, nil
+	}
+	if wirekit.RefusesForced(e.req, e.target.Caps) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", c.Mode)
+		return &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, nil
+	}
+	return c, nil
+}
+
+// writeChoice writes the function calling config; a nil choice leaves the mode
+// to the API. Names may stand only beside ANY and VALIDATED, so that is what an
+// auto of some tools becomes (quirk E8).
+func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, t *toolbox) {
+	w := &e.w
+	if c != nil && c.Mode == dragoman.ChoiceOpaque {
+		w.Raw(c.Native.JSON)
+		return
+	}
+	w.BeginObject()
+	if c != nil {
+		mode, allowed := e.mode(c, t)
+		w.StringField("mode", mode)
+		if len(allowed) > 0 {
+			w.Key("allowedFunctionNames")
+			w.BeginArray()
+			for _, ref := range allowed {
+				w.String(e.reg.WireName(ref.Namespace, ref.Name))
+			}
+			w.EndArray()
+		}
+		extra.WriteBut(w, e.req.Extra, name, callPath, func(f dragoman.Field) bool {
+			return f.Path == callPath+"/allowedFunctionNames" && len(allowed) > 0
+		})
+	} else {
+		extra.Write(w, e.req.Extra, name, callPath)
+	}
+	w.EndObject()
+}
+
+func (e *requestEncoder) mode(c *dragoman.ToolChoice, t *toolbox) (mode string, allowed []dragoman.ToolRef) {
+	if e.target.Caps.NoAllowedTools && c.Mode != dragoman.ChoiceTool {
+		c = &dragoman.ToolChoice{Mode: c.Mode, Extra: c.Extra} // the tools were narrowed instead
+	}
+	for i, ref := range c.Tools {
+		if t.holds(ref) {
+			allowed = append(allowed, ref)
+			continue
+		}
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %.80q is not sent", ref.Name)
+	}
+	validated, _ := extra.Get(c.Extra, name, "/mode")
+	switch {
+	case c.Mode == dragoman.ChoiceNone:
+		return "NONE", nil
+	case c.Tools != nil && len(allowed) == 0: // an empty list would allow all
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "none of the allowed tools is sent; no tool may be called")
+		return "NONE", nil
+	case c.Mode == dragoman.ChoiceRequired, c.Mode == dragoman.ChoiceTool:
+		return "ANY", allowed
+	case unquote(validated) == "VALIDATED":
+		return "VALIDATED", allowed
+	case len(allowed) > 0:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "a choice among some tools written as VALIDATED, which holds calls to their schema")
+		return "VALIDATED", allowed
+	default:
+		return "AUTO", nil
+	}
+}
+
+// generationConfig writes sampling, output format and thinking.
+func (e *requestEncoder) generationConfig() {
+	w := &e.w
+	mark, named := len(w.Buf), len(e.written)
+	e.key("generationConfig")
+	w.BeginObject()
+	start := len(w.Buf)
+	e.sampling()
+	e.output()
+	e.thinking()
+	e.unknownSettings(start)
+	w.EndObject()
+	if len(w.Buf) == start+1 {
+		w.Buf, e.written = w.Buf[:mark], e.written[:named]
+	}
+}
+
+// unknownSettings writes the settings that are kept as they came, but those
+// that were written.
+func (e *requestEncoder) unknownSettings(start int) {
+	fields := e.req.Extra.For(name)
+	if !slices.ContainsFunc(fields, func(f dragoman.Field) bool { return strings.HasPrefix(f.Path, tuningPath+"/") }) {
+		return
+	}
+	have := map[string]bool{}
+	r := jsonwire.NewReader(append(slices.Clone(e.w.Buf[start-1:]), '}'))
+	for key := range r.Object() {
+		have[string(key)] = true
+		r.Skip()
+	}
+	extra.WriteBut(&e.w, e.req.Extra, name, tuningPath, func(f dragoman.Field) bool {
+		return have[string(jsonwire.Camel([]byte(f.Path[len(tuningPath)+1:])))]
+	})
+}
+
+func (e *requestEncoder) sampling() {
+	s, w := e.req.Sampling, &e.w
+	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
+	for _, f := range []struct {
+		key, member string
+		value       *dragoman.Number
+	}{
+		{"temperature", "temperature", s.Temperature},
+		{"top_p", "topP", s.TopP},
+		{"frequency_penalty", "frequencyPenalty", s.FrequencyPenalty},
+		{"presence_penalty", "presencePenalty", s.PresencePenalty},
+	} {
+		if f.value != nil && !refused(f.key) {
+			w.RawField(f.member, []byte(*f.value))
+		}
+	}
+	if s.TopK != nil && !refused("top_k") {
+		w.IntField("topK", *s.TopK)
+	}
+	if s.Seed != nil {
+		w.IntField("seed", *s.Seed)
+	}
+	if s.Candidates != nil {
+		w.IntField("candidateCount", *s.Candidates)
+	}
+	if n := e.req.MaxOutputTokens; n != nil {
+		w.IntField("maxOutputTokens", *n)
+	}
+	stop := s.Stop
+	if most := e.limits.MaxStopSequences; len(stop) > most && !e.own() {
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/stop", "the API takes %d stop sequences", most)
+		stop = stop[:most]
+	}
+	if len(stop) > 0 {
+		w.Key("stopSequences")
+		w.BeginArray()
+		for _, v := range stop {
+			w.String(v)
+		}
+		w.EndArray()
+	}
+}
+
+// own reports whether the request came from a client of this dialect.
+func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
+
+// output writes the output format.
+func (e *requestEncoder) output() {
+	f, w := e.req.Output, &e.w
+	if f == nil || f.Kind == dragoman.OutputText {
+		return
+	}
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return
+	}
+	if f.Name != "" || f.Description != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "name and description of the output schema")
+	}
+	w.StringField("responseMimeType", "application/json")
+	if f.Schema == nil {
+		return
+	}
+	closed := e.target.Caps.ClosedSchemas
+	out, profile := f.Schema, schema.GeminiResponseJSONSchema()
+	if closed {
+		profile = schema.GeminiResponseSchema()
+	}
+	if f.Dialect != name || closed {
+		low, sub, err := schema.Lower(f.Schema, profile)
+		e.rep.Merge("/output/schema", sub)
+		if err != nil {
+			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "any JSON is asked for: %v", err)
+			return
+		}
+		out = low
+	}
+	if closed {
+		w.RawField("responseSchema", out)
+	} else {
+		w.RawField("responseJsonSchema", out)
+	}
+}
+
+// serviceTier writes how urgent the request is.
+func (e *requestEncoder) serviceTier() {
+	tier := e.req.ServiceTier
+	switch tier {
+	case "":
+		return
+	case "standard", "flex", "priority":
+	case "default", "standard_only":
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/service_tier", "%q written as \"standard\"", tier)
+		tier = "standard"
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "service tier %.40q", tier)
+		return
+	}
+	e.key("serviceTier")
+	e.w.String(tier)
+}
+
+// store writes whether the request is kept, where it came so: only one of the
+// API's two servers knows the member.
+func (e *requestEncoder) store(v bool) {
+	if e.own() {
+		e.key("store")
+		e.w.Bool(v)
+		return
+	}
+	sev := dragoman.Info
+	if v {
+		sev = dragoman.Warn
+	}
+	e.rep.Add(dragoman.Dropped, sev, "/store", "what the API keeps is a setting of the project")
+}
+
+// unsaidSettings reports the settings the API has no member for.
+func (e *requestEncoder) unsaidSettings() {
+	req := e.req
+	drop := func(set bool, sev dragoman.Severity, path, detail string) {
+		if set {
+			e.rep.Add(dragoman.Dropped, sev, path, detail)
+		}
+	}
+	drop(req.Cache != nil, dragoman.Info, "/cache", "cache breakpoint: the target caches by itself")
+	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "the API has no cache key")
+	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "the API takes no metadata")
+	drop(req.User != "", dragoman.Info, "/user", "the API takes no user")
+	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no such parameter")
+	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no conversations")
+}

@@ -1,0 +1,516 @@
+package gemini_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+const snakeRequest = `{
+	"system_instruction": {"parts": [{"text": "Be terse."}]},
+	"contents": [
+		{"role": "user", "parts": [{"text": "hi"}, {"inline_data": {"mime_type": "image/png", "data": "AAAA", "display_name": "a.png"}}, {"file_data": {"file_uri": "gs://b/f.mp4", "mime_type": "video/mp4"}}]},
+		{"role": "model", "parts": [{"function_call": {"name": "f", "args": {"q": "x"}}, "thought_signature": "c2ln"}]},
+		{"role": "user", "parts": [{"function_response": {"name": "f", "response": {"output": "ok"}}}]}],
+	"tools": [{"function_declarations": [{"name": "f", "description": "F.", "parameters_json_schema": {"type": "object", "properties": {"q": {"type": "string"}}}}]}],
+	"tool_config": {"function_calling_config": {"mode": "ANY", "allowed_function_names": ["f"]}},
+	"generation_config": {"max_output_tokens": 5, "top_p": 0.5, "stop_sequences": ["x"], "response_mime_type": "application/json", "response_json_schema": {"type": "object"},
+		"thinking_config": {"thinking_budget": 128, "include_thoughts": true}},
+	"service_tier": "flex"}`
+
+func TestBothSpellingsOfEveryMemberMeanTheSame(t *testing.T) {
+	snake := decode(t, snakeRequest)
+	built, _ := encode(t, snake, dialect.EncodeOptions{Rebuild: true})
+	// A tool passes as its author wrote it.
+	if strings.Contains(strings.ReplaceAll(built, member(t, built, "tools"), ""), `_`) {
+		t.Errorf("snake_case is left: %s", built)
+	}
+	camel := decode(t, built)
+	if snake.Fingerprint() != camel.Fingerprint() {
+		a, _ := json.Marshal(snake)
+		b, _ := json.Marshal(camel)
+		t.Errorf("they differ:\n%s\n%s", a, b)
+	}
+	if c := snake.Messages[1].ToolCalls(); len(c) != 1 || c[0].Signature != "c2ln" || !c[0].Synthetic {
+		t.Errorf("the call is %+v", c)
+	}
+	if snake.ToolChoice.Mode != dragoman.ChoiceTool || snake.Reasoning.Summary != "auto" || *snake.Reasoning.BudgetTokens != 128 || snake.ServiceTier != "flex" {
+		t.Errorf("settings got lost: %+v %+v", snake.ToolChoice, snake.Reasoning)
+	}
+	if snake.Messages[2].Role != dragoman.RoleTool {
+		t.Errorf("results have role %s", snake.Messages[2].Role)
+	}
+}
+
+func TestAnUnchangedRequestKeepsItsBytesWhateverTheURLSays(t *testing.T) {
+	req := decode(t, snakeRequest)
+	req.Model, req.Stream = "gemini-9", true
+	if body, rep := encode(t, req, dialect.EncodeOptions{}); body != snakeRequest || len(rep.Losses) > 0 {
+		t.Errorf("%s\n%s", body, rep)
+	}
+}
+
+func TestTheModelStandsInTheURLUnlessTheBodyNamedIt(t *testing.T) {
+	req := ask(dragoman.UserText("hi"))
+	req.Stream = true
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if strings.Contains(body, "model") || strings.Contains(body, "stream") {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Moved, "/model")
+	has(t, rep, dragoman.Moved, "/stream")
+
+	named := decode(t, `{"model":"models/gemini-2.0-flash","contents":[{"parts":[{"text":"hi"}],"role":"user"}]}`)
+	if named.Model != "models/gemini-2.0-flash" {
+		t.Fatalf("the model is %q", named.Model)
+	}
+	named.Model = "models/other"
+	if body, _ := encode(t, named, dialect.EncodeOptions{}); body != `{"model":"models/other","contents":[{"parts":[{"text":"hi"}],"role":"user"}]}` {
+		t.Error(body)
+	}
+	if body, rep := encode(t, named, dialect.EncodeOptions{Rebuild: true}); member(t, body, "model") != `"models/other"` || strings.Contains(rep.String(), "/model") {
+		t.Errorf("%s\n%s", body, rep)
+	}
+}
+
+func TestQuirkB15_ACallWithoutAnIDGoesBackWithoutOneAndPairsByNameAndOrder(t *testing.T) {
+	const body = `{"contents":[{"role":"user","parts":[{"text":"go"}]},` +
+		`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g","args":{}}},{"functionCall":{"name":"f","args":{"n":2}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":"g"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}]}`
+	req := decode(t, body)
+	calls := req.Messages[1].ToolCalls()
+	answered := map[string]string{}
+	for _, p := range req.Messages[2].Parts {
+		res := p.(*dragoman.ToolResult)
+		answered[res.CallID] = res.Text()
+	}
+	if answered[calls[0].ID] != "1" || answered[calls[1].ID] != "g" || answered[calls[2].ID] != "2" {
+		t.Errorf("calls %v are answered by %v", calls, answered)
+	}
+	built, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+	if strings.Contains(built, `"id"`) {
+		t.Errorf("an id was made up: %s", built)
+	}
+	again, _, _ := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+	if again.Messages[1].ToolCalls()[0].ID != calls[0].ID {
+		t.Error("a history that is sent again has other ids")
+	}
+}
+
+func TestQuirkB15_IDsAreSentUnlessTheTargetTakesNone(t *testing.T) {
+	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("toolu_1", "f", `{}`)), dragoman.ToolResults(result("toolu_1", "ok")))
+	body, _ := encode(t, req, dialect.EncodeOptions{})
+	if strings.Count(body, `"id":"toolu_1"`) != 2 {
+		t.Errorf("the id must stand on call and result: %s", body)
+	}
+	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCallIDs: true}}})
+	if strings.Contains(body, "toolu_1") {
+		t.Errorf("the target takes no ids: %s", body)
+	}
+}
+
+func TestQuirkB15_AClientsOwnIDOnAResultFindsTheCallThatHasNone(t *testing.T) {
+	req := decode(t, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"g"}}]},`+
+		`{"role":"user","parts":[{"functionResponse":{"id":"mine","name":"g","response":{"output":"G"}}},{"functionResponse":{"id":"mine2","name":"f","response":{"output":"F"}}}]}]}`)
+	calls := req.Messages[0].ToolCalls()
+	for i, p := range req.Messages[1].Parts {
+		if res := p.(*dragoman.ToolResult); res.CallID != calls[1-i].ID {
+			t.Errorf("result %d answers %q, want %q", i, res.CallID, calls[1-i].ID)
+		}
+	}
+}
+
+func TestQuirkB16_ASignatureGoesBackOnItsPartToItsModelOnly(t *testing.T) {
+	const body = `{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"text":"","thoughtSignature":"c0"},` +
+		`{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c1"},{"functionCall":{"name":"f","args":{"q":"2"}}},{"executableCode":{"code":"1","language":"PYTHON"},"thoughtSignature":"c2"},` +
+		`{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c3"}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}]}`
+	home := dragoman.Origin{Provider: "google", Model: "gemini-3"}
+	req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{Origin: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true, Target: dragoman.Target{Provider: "google", Model: "gemini-3"}})
+	for _, want := range []string{`{"text":"hm","thought":true}`, `{"text":"","thoughtSignature":"c0"}`, `"args":{}},"thoughtSignature":"c1"}`, `"thoughtSignature":"c2"`, `"thoughtSignature":"c3"`} {
+		if !strings.Contains(same, want) {
+			t.Errorf("its own model lacks %s: %s", want, same)
+		}
+	}
+	for _, rebuild := range []bool{false, true} {
+		other, rep := encode(t, req, dialect.EncodeOptions{Rebuild: rebuild, Target: dragoman.Target{Provider: "google", Model: "gemini-4"}})
+		for _, secret := range []string{`"c0"`, `"c1"`, `"c2"`, `"c3"`, `hm`} {
+			if strings.Contains(other, secret) {
+				t.Errorf("another model gets %s: %s", secret, other)
+			}
+		}
+		if strings.Count(other, "skip_thought_signature_validator") != 1 {
+			t.Errorf("the first call needs the signature that stands for none, once: %s", other)
+		}
+		has(t, rep, dragoman.Dropped, "/messages/1/parts/2/signature")
+		has(t, rep, dragoman.Synthesised, "/messages/1/parts/2/signature")
+	}
+}
+
+func TestQuirkB16_CallsOfOthersCarryTheSignatureThatStandsForNone(t *testing.T) {
+	turn := from(foreign, said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}, call("1", "f", `{}`), call("2", "f", `{}`)))
+	req := ask(dragoman.UserText("go"), turn, dragoman.ToolResults(result("1", "x"), result("2", "y")))
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	want := `{"functionCall":{"id":"1","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"2","name":"f","args":{}}}`
+	if !strings.Contains(body, want) {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Synthesised, "/messages/1/parts/1/signature")
+	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoDummySignature: true}}})
+	if strings.Contains(body, "skip") {
+		t.Errorf("the target needs none: %s", body)
+	}
+	// What history put there has no origin and is written as it is.
+	turn.Parts[1].(*dragoman.ToolCall).Signature = codec.Limits().DummySignature
+	if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, want) {
+		t.Error(body)
+	}
+	// An unsigned call of the target itself needs none.
+	req.Messages[1] = from(own, said(dragoman.RoleAssistant, call("1", "f", `{}`)))
+	if body, _ := encode(t, req, dialect.EncodeOptions{}); strings.Contains(body, "skip") {
+		t.Errorf("its own call came unsigned: %s", body)
+	}
+}
+
+func TestQuirkD3_TheResultsOfATurnAreOneContentInTheOrderOfItsCalls(t *testing.T) {
+	req := ask(dragoman.UserText("go"),
+		said(dragoman.RoleAssistant, &dragoman.Text{Text: "a"}), said(dragoman.RoleAssistant, call("1", "f", `{}`)), said(dragoman.RoleAssistant, call("2", "g", `{}`)),
+		dragoman.ToolResults(result("2", "second")), dragoman.ToolResults(result("1", "first")), dragoman.UserText("and now?"))
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	got := contentsOf(t, body)
+	if len(got) != 3 {
+		t.Fatalf("%d contents: %s", len(got), body)
+	}
+	want := `{"role":"user","parts":[{"functionResponse":{"id":"1","name":"f","response":{"output":"first"}}},` +
+		`{"functionResponse":{"id":"2","name":"g","response":{"output":"second"}}},{"text":"and now?"}]}`
+	if got[2] != want {
+		t.Errorf("got  %s\nwant %s", got[2], want)
+	}
+	has(t, rep, dragoman.Moved, "/messages/5/parts/0")
+}
+
+func TestQuirkD15_AResultNamesItsTool(t *testing.T) {
+	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"), result("nobody's", "y")))
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if !strings.Contains(body, `{"id":"1","name":"f","response"`) || !strings.Contains(body, `{"id":"nobody's","name":"unknown_tool","response"`) {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Synthesised, "/messages/2/parts/1/name")
+}
+
+func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
+	text := func(s string) []dragoman.Part { return []dragoman.Part{&dragoman.Text{Text: s}} }
+	data := func(s string) []dragoman.Part { return []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(s)}} }
+	for _, c := range []struct {
+		name    string
+		outcome dragoman.Outcome
+		content []dragoman.Part
+		want    string
+	}{
+		{"text", dragoman.OutcomeOK, text("4 C"), `{"output":"4 C"}`},
+		{"nothing", dragoman.OutcomeOK, nil, `{"output":""}`},
+		{"an error", dragoman.OutcomeError, text("no"), `{"error":"no"}`},
+		{"an error of data", dragoman.OutcomeError, data(`{"code":5}`), `{"error":{"code":5}}`},
+		{"an object", dragoman.OutcomeOK, data(`{"temp":4}`), `{"output":{"temp":4}}`},
+		{"an object that may be either", dragoman.OutcomeUnknown, data(`{"temp":4}`), `{"temp":4}`},
+		{"an object like the convention", dragoman.OutcomeUnknown, data(`{"error":4}`), `{"output":{"error":4}}`},
+		{"a list", dragoman.OutcomeOK, data(`[1,2]`), `{"output":[1,2]}`},
+		{"data with a reference", dragoman.OutcomeOK, data(`{"$ref":"x"}`), `{"output":"{\"$ref\":\"x\"}"}`},
+		{"several texts", dragoman.OutcomeOK, append(text("a"), text("b")...), `{"output":"a\nb"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: c.outcome, Content: c.content}
+			body, _ := encode(t, ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res)), dialect.EncodeOptions{})
+			if want := `"response":` + c.want + `}`; !strings.Contains(body, want) {
+				t.Errorf("%s lacks %s", body, want)
+			}
+			again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
+			if c.outcome != dragoman.OutcomeUnknown && again.Outcome != c.outcome {
+				t.Errorf("the outcome %q came back as %q", c.outcome, again.Outcome)
+			}
+		})
+	}
+}
+
+func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
+	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{
+		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
+	}}
+	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
+	body, _ := encode(t, req, dialect.EncodeOptions{})
+	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"a.png"}}`
+	if !strings.Contains(body, `"response":{"output":"see"},"parts":[`+blob+`]}}`) {
+		t.Error(body)
+	}
+	again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
+	if m, ok := again.Content[1].(*dragoman.Media); !ok || m.Base64 != "AAAA" || m.Name != "a.png" {
+		t.Errorf("the media came back as %+v", again.Content)
+	}
+	old := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoResultMedia: true}}}
+	body, rep := encode(t, req, old)
+	if !strings.Contains(body, `"response":{"output":"see"}}},`+blob+`]`) {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Moved, "/messages/2/parts/0")
+}
+
+func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
+	body, rep := encode(t, ask(said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
+	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Synthesised, "/messages")
+}
+
+func TestQuirkD18_NeighboursOfOneRoleAreOneContentUnlessTheyCameAsTwo(t *testing.T) {
+	body, _ := encode(t, ask(dragoman.UserText("a"), dragoman.UserText("b")), dialect.EncodeOptions{})
+	if got := contentsOf(t, body); len(got) != 1 {
+		t.Error(body)
+	}
+	const two = `{"contents":[{"parts":[{"text":"a"}],"role":"user"},{"parts":[{"text":"b"}],"role":"user"}]}`
+	req := decode(t, two)
+	body, _ = encode(t, req, dialect.EncodeOptions{Rebuild: true})
+	if got := contentsOf(t, body); len(got) != 2 {
+		t.Error(body)
+	}
+	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{Alternate: true}}})
+	if got := contentsOf(t, body); len(got) != 1 || got[0] != `{"parts":[{"text":"a"},{"text":"b"}],"role":"user"}` {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestQuirkD37_ACachedContentHoldsInstructionsAndTools(t *testing.T) {
+	req := decode(t, `{"cachedContent":"cachedContents/x","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`)
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "rule"}}
+	req.Tools = []dragoman.ToolSpec{tool("f")}
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	for _, key := range []string{"systemInstruction", "tools", "toolConfig"} {
+		if member(t, body, key) != "" {
+			t.Errorf("%s beside a cached content: %s", key, body)
+		}
+	}
+	for _, path := range []string{"/instructions", "/tools", "/tool_choice"} {
+		has(t, rep, dragoman.Dropped, path)
+	}
+	if member(t, body, "cachedContent") != `"cachedContents/x"` {
+		t.Error(body)
+	}
+}
+
+func TestQuirkE1_EveryChoiceHasItsMode(t *testing.T) {
+	ref := func(names ...string) (refs []dragoman.ToolRef) {
+		for _, n := range names {
+			refs = append(refs, dragoman.ToolRef{Name: n})
+		}
+		return refs
+	}
+	for _, c := range []struct {
+		name   string
+		choice *dragoman.ToolChoice
+		want   string
+	}{
+		{"none set", nil, ""},
+		{"auto", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}, `{"mode":"AUTO"}`},
+		{"none", &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}, `{"mode":"NONE"}`},
+		{"required", &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, `{"mode":"ANY"}`},
+		{"a tool", &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: ref("f")}, `{"mode":"ANY","allowedFunctionNames":["f"]}`},
+		{"one of two", &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired, Tools: ref("f", "g")}, `{"mode":"ANY","allowedFunctionNames":["f","g"]}`},
+		{"auto of some (quirk E8)", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("f")}, `{"mode":"VALIDATED","allowedFunctionNames":["f"]}`},
+		{"auto of none", &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: []dragoman.ToolRef{}}, `{"mode":"NONE"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req := ask(dragoman.UserText("go"))
+			req.Tools, req.ToolChoice = []dragoman.ToolSpec{tool("f"), tool("g")}, c.choice
+			body, _ := encode(t, req, dialect.EncodeOptions{})
+			want := c.want
+			if want != "" {
+				want = `{"functionCallingConfig":` + want + `}`
+			}
+			if got := member(t, body, "toolConfig"); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestQuirkE3_WithoutToolsThereIsNoChoice(t *testing.T) {
+	req := ask(dragoman.UserText("go"))
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+	off := false
+	req.ParallelToolCalls = &off
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if member(t, body, "toolConfig") != "" || member(t, body, "tools") != "" {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Dropped, "/tool_choice")
+}
+
+func TestQuirkE5_AForcedToolThatIsNotSentIsAnError(t *testing.T) {
+	req := ask(dragoman.UserText("go"))
+	req.Tools = []dragoman.ToolSpec{tool("f")}
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "g"}}}
+	if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestValidatedAndUnknownModesSurvive(t *testing.T) {
+	for _, config := range []string{
+		`{"mode":"VALIDATED"}`, `{"mode":"VALIDATED","allowedFunctionNames":["f"]}`, `{"mode":"TELEPATHY","x":1}`,
+		`{"mode":"AUTO","streamFunctionCallArguments":true}`, `{"streamFunctionCallArguments":true}`,
+	} {
+		req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":""}]}],"toolConfig":{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}}`)
+		body, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+		if got := member(t, body, "toolConfig"); got != `{"functionCallingConfig":`+config+`,"includeServerSideToolInvocations":true}` {
+			t.Errorf("%s became %s\n%s", config, got, rep)
+		}
+	}
+}
+
+func TestQuirkA2_SchemasAreJSONSchemaUnlessTheServerTakesTheClosedSubset(t *testing.T) {
+	req := ask(dragoman.UserText("go"))
+	req.Tools = []dragoman.ToolSpec{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":["string","null"]}},"additionalProperties":false}`)}}
+	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
+	body, _ := encode(t, req, dialect.EncodeOptions{})
+	if !strings.Contains(body, `"parametersJsonSchema":{`) || strings.Contains(body, `"parameters":`) || !strings.Contains(body, `"responseJsonSchema":{`) {
+		t.Error(body)
+	}
+	body, rep := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ClosedSchemas: true}}})
+	if strings.Contains(body, "JsonSchema") || strings.Contains(body, "additionalProperties") || !strings.Contains(body, `"nullable":true`) || !strings.Contains(body, `"responseSchema":{`) {
+		t.Errorf("%s\n%s", body, rep)
+	}
+}
+
+func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
+	for _, params := range []string{``, `{}`, `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"type":"object","properties":null}`, `{"$schema":"x"}`} {
+		req := ask(dragoman.UserText("go"))
+		req.Tools = []dragoman.ToolSpec{{Name: "f", Description: "F."}}
+		if params != "" {
+			req.Tools[0].Parameters = json.RawMessage(params)
+		}
+		body, rep := encode(t, req, dialect.EncodeOptions{})
+		if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
+			t.Errorf("%q became %s\n%s", params, got, rep)
+		}
+	}
+}
+
+func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
+	req := decode(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{
+		"type":{"type":"STRING","nullable":true,"enum":["a"],"format":"enum"},"n":{"type":"INTEGER","enum":["1","2"],"format":"int32"},
+		"l":{"type":"ARRAY","min_items":"1","items":{"anyOf":[{"type":"STRING"},{"type":"NUMBER"}],"nullable":true}}},"required":["n"],"propertyOrdering":["n"]}}]}]}`)
+	want := `{"type":"object","properties":{"type":{"type":["string","null"],"enum":["a",null]},"n":{"type":"integer","enum":[1,2],"format":"int32"},` +
+		`"l":{"type":"array","minItems":1,"items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"null"}]}}},"required":["n"],"propertyOrdering":["n"]}`
+	if got := string(req.Tools[0].Parameters); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	plain := json.RawMessage(`{"type": "object",  "properties": {}}`)
+	if got := interop.FromGeminiSchema(plain); string(got) != string(plain) {
+		t.Errorf("what is JSON Schema already became %s", got)
+	}
+}
+
+func TestQuirkA44_TheProvidersOwnToolsStandApart(t *testing.T) {
+	const tools = `[{"googleSearch":{}},{"functionDeclarations":[{"name":"f","description":""},{"name":"g","description":""}]},{"codeExecution":{}}]`
+	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":`+tools+`}`)
+	if len(req.Tools) != 4 || req.Tools[0].Kind != dragoman.ToolHosted || req.Tools[0].Name != "googleSearch" || req.Tools[3].Name != "codeExecution" {
+		t.Fatalf("%+v", req.Tools)
+	}
+	body, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+	if got := member(t, body, "tools"); got != tools {
+		t.Errorf("got %s", got)
+	}
+	req.Tools[2].Parameters = json.RawMessage(`{"type":5}`)
+	req.Tools[2].Name = ""
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if got := member(t, body, "tools"); strings.Contains(got, `"g"`) || !strings.Contains(got, `"f"`) {
+		t.Errorf("got %s", got)
+	}
+	has(t, rep, dragoman.Dropped, "/tools/2")
+}
+
+func TestQuirkG10_EffortAndBudgetAreWrittenAsTheModelTakesThem(t *testing.T) {
+	budget := func(n int64) *int64 { return &n }
+	for _, c := range []struct {
+		name     string
+		settings dragoman.ReasoningSettings
+		level    string // what a model of today gets
+		number   string // and one that takes budgets
+	}{
+		{"effort", dragoman.ReasoningSettings{Effort: "low"}, `{"thinkingLevel":"LOW"}`, `{"thinkingBudget":1024}`},
+		{"too much", dragoman.ReasoningSettings{Effort: "max"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":24576}`},
+		{"a budget", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: budget(99)}, `{"thinkingBudget":99}`, `{"thinkingBudget":99}`},
+		{"both, of which one is sent", dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: budget(99), Effort: "high"}, `{"thinkingLevel":"HIGH"}`, `{"thinkingBudget":99}`},
+		{"off", dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
+		{"no effort", dragoman.ReasoningSettings{Effort: "none"}, `{"thinkingLevel":"MINIMAL"}`, `{"thinkingBudget":0}`},
+		{"as it likes", dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Summary: "auto"}, `{"thinkingBudget":-1,"includeThoughts":true}`, `{"thinkingBudget":-1,"includeThoughts":true}`},
+		{"not shown", dragoman.ReasoningSettings{Summary: "omitted"}, `{"includeThoughts":false}`, `{"includeThoughts":false}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req := ask(dragoman.UserText("go"))
+			req.Reasoning = &c.settings
+			for caps, want := range map[dragoman.Capabilities]string{{}: c.level, {ThinkingBudgets: true}: c.number} {
+				body, _ := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: caps}})
+				if got := member(t, body, "generationConfig"); got != `{"thinkingConfig":`+want+`}` {
+					t.Errorf("%+v: got %s, want %s", caps.ThinkingBudgets, got, want)
+				}
+			}
+		})
+	}
+	own := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}`)
+	if body, _ := encode(t, own, dialect.EncodeOptions{Rebuild: true}); member(t, body, "generationConfig") != `{"thinkingConfig":{"thinkingBudget":0}}` {
+		t.Errorf("what a client of this dialect asked for: %s", body)
+	}
+}
+
+func TestSystemMessagesStandOutsideTheConversation(t *testing.T) {
+	req := ask(dragoman.SystemText("one"), said(dragoman.RoleDeveloper, &dragoman.Text{Text: "two"}), dragoman.UserText("hi"), dragoman.SystemText("late"))
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "zero"}}
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if got := member(t, body, "systemInstruction"); got != `{"parts":[{"text":"zero"},{"text":"one"},{"text":"two"}]}` {
+		t.Error(got)
+	}
+	if got := contentsOf(t, body); len(got) != 1 || !strings.Contains(got[0], "late") {
+		t.Errorf("%q", got)
+	}
+	has(t, rep, dragoman.Lowered, "/messages/3")
+}
+
+func TestUnknownMembersAndPartsComeBack(t *testing.T) {
+	const body = `{"contents":[{"role":"model","parts":[{"text":"a","partMetadata":{"k":1}},{"videoMetadata":{"fps":1},"fileData":{"fileUri":"u","x":2}},{"toolCall":{"id":"t1","toolType":"URL_CONTEXT"}},{"toolResponse":{"id":"t1"}},{"novelty":[1]},` +
+		`{"functionCall":{"name":"f","args":{},"y":3},"partMetadata":{"k":2}}],"z":4},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":"o"},"scheduling":"SILENT"}}]},{"role":"martian","parts":[{"text":"m"}]}],` +
+		`"safetySettings":[{"category":10,"threshold":3}],"labels":{"a":"b"},"store":false,"generationConfig":{"responseModalities":["TEXT"],"responseMimeType":"text/x.enum","responseSchema":{"type":"STRING"},"thinkingConfig":{"future":1}},"novel":{}}`
+	req := decode(t, body)
+	built, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+	if got, want := sorted(t, []byte(built)), sorted(t, []byte(body)); !equalJSON(got, want) {
+		t.Errorf("%s\n%s", built, rep)
+	}
+	if o, ok := req.Messages[0].Parts[2].(*dragoman.Opaque); !ok || o.CallID != "t1" || o.Type != "toolCall" {
+		t.Errorf("%+v", req.Messages[0].Parts[2])
+	}
+}
+
+func TestSettingsTheAPIHasNoWordForAreReported(t *testing.T) {
+	on := true
+	req := ask(dragoman.UserText("hi"))
+	req.User, req.Verbosity, req.Store, req.CacheKey, req.PreviousResponseID = "u", "low", &on, "k", "resp_1"
+	req.Metadata = []dragoman.KeyValue{{Key: "a", Value: "b"}}
+	req.ServiceTier = "auto"
+	req.Cache = &dragoman.CacheHint{}
+	req.Messages[0].Cache = &dragoman.CacheHint{}
+	req.Messages[0].Name = "Ann"
+	_, rep := encode(t, req, dialect.EncodeOptions{})
+	for _, path := range []string{"/user", "/verbosity", "/store", "/cache_key", "/previous_response_id", "/metadata", "/service_tier", "/cache", "/messages/0/cache", "/messages/0/name"} {
+		has(t, rep, dragoman.Dropped, path)
+	}
+}

@@ -1,0 +1,360 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// maxCandidates bounds the candidates of one response: an index beyond it is no
+// answer to any request (quirk C4).
+const maxCandidates = 128
+
+var (
+	errNoCandidates   = errors.New("no candidates: is this a generateContent response?")
+	errManyCandidates = fmt.Errorf("more than %d candidates", maxCandidates)
+)
+
+// DecodeResponse implements [dialect.Codec]. The response keeps slices of body,
+// which must not change afterwards. What was decoded before an error is
+// returned with it.
+func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
+	a := answer{partDecoder: newPartDecoder(c, o)}
+	a.resp.Origin = a.origin
+	r, err := wirekit.OpenBody(name, "response", body, o)
+	if err != nil {
+		return &a.resp, *a.rep, err
+	}
+	var seen members
+	for key := range r.Object() {
+		camel := jsonwire.Camel(key)
+		if seen.twice(responseMembers, camel) {
+			a.unclear(string(camel))
+		}
+		a.member(r, key, string(camel))
+	}
+	if err = r.End(); err == nil {
+		err = a.err
+	}
+	if err == nil && !a.answered {
+		err = errNoCandidates
+	}
+	a.finish()
+	if err != nil {
+		return &a.resp, *a.rep, wirekit.DecodeError(name, "response", err)
+	}
+	if a.failed {
+		a.resp.Error = c.DecodeError(0, nil, body)
+		if len(a.calls) > 0 {
+			// A client that overlooks the error would run the calls beside it.
+			a.ambiguous, a.resp.Error.Native = true, nil
+		}
+	}
+	if !o.NoNative && !a.ambiguous {
+		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
+	}
+	return &a.resp, *a.rep, nil
+}
+
+// answer is a response being read.
+type answer struct {
+	partDecoder
+	resp     dragoman.Response
+	counters counters
+	found    []candidate
+	calls    []*dragoman.ToolCall // of all candidates
+	failed   bool                 // an error stands there
+	answered bool                 // anything that is an answer stands there
+	blocked  string               // why the prompt was refused
+	err      error
+}
+
+// candidate is one of the answers.
+type candidate struct {
+	messages []dragoman.Message
+	word     string
+	calls    []*dragoman.ToolCall
+}
+
+func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
+	switch camel {
+	case "candidates":
+		if r.Kind() != 'n' {
+			a.answered = true
+		}
+		for i := range r.Array() {
+			raw := r.Raw()
+			if r.Err() != nil || a.err != nil {
+				continue // what follows a bad candidate is only checked as JSON
+			}
+			if err := a.candidate(raw, i); err != nil {
+				a.err = placeAt(extra.Elem("/candidates", i).String(), r.Offset()-int64(len(raw)), err)
+			}
+		}
+	case "promptFeedback":
+		raw := r.Raw()
+		if reason := blockReason(raw); reason != "" {
+			a.answered, a.blocked = true, reason
+			a.resp.Stop.Details = &dragoman.Native{Format: formatFeedback, JSON: raw}
+			return
+		}
+		extra.Add(&a.resp.Extra, name, "", key, raw)
+	case "usageMetadata":
+		a.counters.read(r)
+	case "modelVersion":
+		a.resp.Model = r.String()
+	case "responseId":
+		a.resp.ID = r.String()
+	case "createTime":
+		raw := r.Raw()
+		if a.resp.Created = timeOf(raw); a.resp.Created.IsZero() {
+			extra.Add(&a.resp.Extra, name, "", key, raw)
+		}
+	case "error":
+		if r.Kind() == 'n' {
+			r.Skip()
+			return
+		}
+		a.failed, a.answered = true, true
+		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
+	default:
+		extra.Add(&a.resp.Extra, name, "", key, r.Raw())
+	}
+}
+
+// timeOf reads a time; the zero one where it is none.
+func timeOf(raw []byte) time.Time {
+	t, err := time.Parse(time.RFC3339, unquote(raw))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// blockReason reads why a prompt was refused; empty where it was not.
+func blockReason(raw []byte) (reason string) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return ""
+	}
+	for key := range r.Object() {
+		if string(jsonwire.Camel(key)) == "blockReason" {
+			reason = word(r)
+		} else {
+			r.Skip()
+		}
+	}
+	if reason == "BLOCK_REASON_UNSPECIFIED" || reason == "0" {
+		return ""
+	}
+	return reason
+}
+
+// unclear says that two readers could find two answers in this one.
+func (a *answer) unclear(member string) {
+	a.ambiguous = true
+	for _, c := range a.calls {
+		c.Problem = repeatedMember(member)
+	}
+}
+
+// candidate reads one answer. What we do not model of it is kept with the
+// response, under its place.
+func (a *answer) candidate(raw json.RawMessage, i int) error {
+	if i >= maxCandidates {
+		return errManyCandidates
+	}
+	prefix := "/candidates/" + strconv.Itoa(i)
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' && r.Err() == nil {
+		return wirekit.ErrNotObject
+	}
+	var c candidate
+	var seen members
+	twice := ""
+	for key := range r.Object() {
+		camel := jsonwire.Camel(key)
+		if seen.twice(candidateMembers, camel) {
+			twice = string(camel)
+		}
+		switch string(camel) {
+		case "content":
+			content := r.Raw()
+			if r.Err() != nil {
+				break
+			}
+			if err := a.content(&c, content, i); err != nil {
+				return placeAt("/content", r.Offset()-int64(len(content)), err)
+			}
+		case "finishReason":
+			c.word = laterWord(c.word, word(r))
+		case "index":
+			r.Skip()
+		default:
+			extra.Add(&a.resp.Extra, name, prefix, key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	a.calls = append(a.calls, c.calls...)
+	if twice != "" {
+		a.unclear(twice)
+	}
+	a.found = append(a.found, c)
+	return nil
+}
+
+// laterWord settles a finish reason that comes twice: one after which nothing
+// runs stays, whatever a later one says.
+func laterWord(have, next string) string {
+	if next == "" || forbids(have) && !forbids(next) {
+		return have
+	}
+	return next
+}
+
+// content reads the parts of a candidate.
+func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
+	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: a.origin}
+	r := jsonwire.NewReader(raw)
+	if r.Kind() == 'n' {
+		return nil
+	}
+	if r.Kind() != '{' && r.Err() == nil {
+		return wirekit.ErrNotObject
+	}
+	role, changed := "", false
+	var ids callIDs
+	var seen members
+	for key := range r.Object() {
+		if seen.twice(contentMembers, key) {
+			a.ambiguous, changed = true, true
+			defer func() {
+				for _, k := range c.calls {
+					k.Problem = repeatedMember("parts")
+				}
+			}()
+		}
+		switch string(key) {
+		case "role":
+			role = word(r)
+		case "parts":
+			for i := range r.Array() {
+				part := r.Raw()
+				if r.Err() != nil {
+					break
+				}
+				at := extra.Elem("/candidates", index).Elem("content/parts", i)
+				p, err := a.part(part, at, len(c.calls), index)
+				if err != nil {
+					return placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
+				}
+				if silent(p) {
+					continue
+				}
+				if call, ok := p.(*dragoman.ToolCall); ok {
+					fresh, touched := ids.settle(&a.partDecoder, call, at, index, len(c.calls))
+					changed = changed || touched
+					if !fresh {
+						continue
+					}
+					c.calls = append(c.calls, call)
+				}
+				m.Parts = append(m.Parts, p)
+			}
+		default:
+			extra.Add(&m.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	if len(m.Parts) == 0 {
+		return nil
+	}
+	if !a.o.NoNative && !changed && !a.ambiguous && role == wireModel {
+		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
+	}
+	c.messages = []dragoman.Message{m}
+	return nil
+}
+
+// silent reports whether a part of an answer says nothing: the API ends streams
+// with an empty text.
+func silent(p dragoman.Part) bool {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Text == "" && p.Signature == ""
+	case *dragoman.Reasoning:
+		return p.Text == "" && p.Signature == ""
+	default:
+		return false
+	}
+}
+
+// callIDs are the calls of one candidate by id.
+type callIDs map[string]*dragoman.ToolCall
+
+// settle takes the next call. Calls that share an id are one if they are the
+// same, else the later gets an id of its own (quirk B11): fresh is false for a
+// repeat, and touched says that the answer no longer reads as it came.
+func (s *callIDs) settle(d *partDecoder, c *dragoman.ToolCall, at extra.Path, place ...int) (fresh, touched bool) {
+	if first, dup := (*s)[c.ID]; dup {
+		if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {
+			d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
+			d.ambiguous = true // a client would run it twice
+			return false, true
+		}
+		old := c.ID
+		c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed+old, place...), true
+		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", old, c.ID)
+		touched = true
+	}
+	if *s == nil {
+		*s = make(callIDs)
+	}
+	(*s)[c.ID] = c
+	return true, touched
+}
+
+// finish settles the stops and the usage.
+func (a *answer) finish() {
+	a.resp.Usage, a.resp.ServiceTier = a.counters.usage(), a.counters.tier
+	details := a.resp.Stop.Details
+	for i, c := range a.found {
+		stop := dragoman.Stop{Reason: a.settle(c.word, c.calls), Native: c.word}
+		if i == 0 {
+			a.resp.Output, a.resp.Stop = c.messages, stop
+			continue
+		}
+		a.resp.Alternatives = append(a.resp.Alternatives, dragoman.Candidate{Index: i, Output: c.messages, Stop: stop})
+	}
+	a.resp.Stop.Details = details
+	switch {
+	case a.blocked != "": // nothing of an answer to a refused prompt runs
+		a.resp.Stop.Reason = dragoman.StopContentFilter
+		if len(a.found) == 0 {
+			a.resp.Stop.Native = a.blocked
+		}
+		wirekit.ForbidCalls(dragoman.StopContentFilter, a.calls)
+	case len(a.found) == 0:
+		a.resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
+	}
+}
+
+func (a *answer) settle(word string, calls []*dragoman.ToolCall) dragoman.StopReason {
+	reason := stopOf(word)
+	if a.failed {
+		reason = dragoman.StopError // whatever it says: nothing runs beside an error
+	}
+	return wirekit.SettleStop(reason, true, calls)
+}

@@ -1,0 +1,310 @@
+package gemini
+
+import (
+	"strconv"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// EncodeResponse implements [dialect.Codec]. All messages of the output become
+// the content of one candidate; a response that came from this dialect and was
+// not changed is written byte for byte.
+func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	if body, ok := replayResponse(resp, o); ok {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	rep := new(dragoman.Report)
+	if resp.Error != nil {
+		_, body := c.EncodeError(resp.Error)
+		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
+	}
+	e := answerEncoder{reg: reg, o: o, rep: rep}
+	var w jsonwire.Writer
+	w.BeginObject()
+	if err := e.candidates(&w, resp); err != nil {
+		return dialect.Encoded{Report: *rep, Registry: reg}, err
+	}
+	e.feedback(&w, resp.Stop)
+	w.Key("usageMetadata")
+	writeUsage(&w, resp.Usage, resp.ServiceTier, rep)
+	e.identity(&w, resp)
+	extra.WriteBut(&w, resp.Extra, name, "", func(f dragoman.Field) bool { return told(f, resp.Stop, &resp.Created) })
+	w.EndObject()
+	extra.ReportEcho(rep, resp.Extra, name, extra.At(""))
+	return wirekit.Encoded(name, &w, rep, reg, nil)
+}
+
+// replayResponse returns the body of a response that was not changed since it
+// was decoded, with at most another model in it.
+func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, bool) {
+	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || overtaken(resp) {
+		return nil, false
+	}
+	model := resp.Model
+	if o.Model != "" {
+		model = o.Model
+	}
+	out, err := jsonwire.ReplaceString(resp.Native.Raw, model, []string{"modelVersion"}, []string{"model_version"})
+	return out, err == nil
+}
+
+// barredBy is the reason that has to end an answer with a call that must not
+// run: a client could run what is written of it, as its arguments look sound.
+func barredBy(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	switch {
+	case c.Problem == nil || c.Hosted:
+		return "", false
+	case c.Problem.Code == dragoman.ProblemStopped:
+		return dragoman.StopError, true
+	case wirekit.Cut(c):
+		return dragoman.StopLength, true
+	default:
+		return "", false
+	}
+}
+
+// standing is the stop to write for an output: one after which calls run does
+// not stand beside a call that must not.
+func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
+	if stop.Reason != dragoman.StopNone && !stop.Reason.Runs() {
+		return stop
+	}
+	for i := range out {
+		for _, c := range out[i].ToolCalls() {
+			if reason, barred := barredBy(c); barred && stop.Reason != dragoman.StopError {
+				stop = dragoman.Stop{Reason: reason}
+			}
+		}
+	}
+	return stop
+}
+
+// overtaken reports whether a stop of the response no longer stands, because a
+// call was marked since.
+func overtaken(resp *dragoman.Response) bool {
+	if standing(resp.Stop, resp.Output).Reason != resp.Stop.Reason {
+		return true
+	}
+	for i := range resp.Alternatives {
+		if a := &resp.Alternatives[i]; standing(a.Stop, a.Output).Reason != a.Stop.Reason {
+			return true
+		}
+	}
+	return false
+}
+
+// answerEncoder writes the pieces that a response and a stream share.
+type answerEncoder struct {
+	reg *interop.Registry
+	o   dialect.EncodeOptions
+	rep *dragoman.Report
+}
+
+// identity writes which model answered, and under which id.
+func (e *answerEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) {
+	id := resp.ID
+	if id == "" {
+		id = wirekit.SyntheticID("", e.o.Seed)
+		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", id)
+	}
+	model := resp.Model
+	if e.o.Model != "" {
+		model = e.o.Model
+	}
+	w.StringField("modelVersion", model)
+	if !resp.Created.IsZero() {
+		w.StringField("createTime", resp.Created.UTC().Format(time.RFC3339Nano))
+	}
+	w.StringField("responseId", id)
+}
+
+// told reports whether a member that was kept aside was written already.
+func told(f dragoman.Field, stop dragoman.Stop, created *time.Time) bool {
+	return f.Path == "/promptFeedback" && feedback(stop) != nil || f.Path == "/createTime" && !created.IsZero()
+}
+
+// feedback is what a refused prompt was told; nil for none.
+func feedback(s dragoman.Stop) []byte {
+	if s.Details == nil || s.Details.Format != formatFeedback {
+		return nil
+	}
+	return s.Details.JSON
+}
+
+func (e *answerEncoder) feedback(w *jsonwire.Writer, s dragoman.Stop) {
+	if raw := feedback(s); raw != nil {
+		w.RawField("promptFeedback", raw)
+	} else if s.Details != nil {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/details", "a native record of another API")
+	}
+}
+
+// candidates writes the answers. A refused prompt has none.
+func (e *answerEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) error {
+	if feedback(resp.Stop) != nil && len(resp.Output) == 0 && len(resp.Alternatives) == 0 {
+		return nil
+	}
+	w.Key("candidates")
+	w.BeginArray()
+	if err := e.candidate(w, resp, 0, "/output", resp.Output, resp.Stop); err != nil {
+		return err
+	}
+	for i := range resp.Alternatives {
+		a := &resp.Alternatives[i]
+		extra.ReportEcho(e.rep, a.Extra, name, extra.Elem("/alternatives", i))
+		if err := e.candidate(w, resp, i+1, extra.Elem("/alternatives", i).String()+"/output", a.Output, a.Stop); err != nil {
+			return err
+		}
+	}
+	w.EndArray()
+	return nil
+}
+
+func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, index int, path string, out []dragoman.Message, stop dragoman.Stop) error {
+	w.BeginObject()
+	w.Key("content")
+	w.BeginObject()
+	w.Key("parts")
+	w.BeginArray()
+	empty := len(w.Buf)
+	for i := range out {
+		m := &out[i]
+		at := extra.Elem(path, i)
+		e.unsaid(m, at)
+		origin := m.Origin
+		if origin == nil {
+			origin = resp.Origin
+		}
+		for j, p := range m.Parts {
+			if err := e.part(w, origin, p, at.Elem("parts", j)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(w.Buf) == empty { // clients look into the first part without asking
+		writeText(w, "", false, "", nil)
+	}
+	w.EndArray()
+	w.StringField("role", wireModel)
+	for i := range out {
+		extra.WriteBut(w, out[i].Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/role" || i > 0 })
+	}
+	w.EndObject()
+	e.finish(w, standing(stop, out), resp.Origin, countCalls(out))
+	w.IntField("index", int64(index))
+	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(index))
+	w.EndObject()
+	return nil
+}
+
+func countCalls(out []dragoman.Message) (n int) {
+	for i := range out {
+		n += len(out[i].ToolCalls())
+	}
+	return n
+}
+
+// finish writes why a candidate ended.
+func (e *answerEncoder) finish(w *jsonwire.Writer, s dragoman.Stop, origin *dragoman.Origin, calls int) {
+	own := origin != nil && origin.Dialect == name
+	word, exact := wordOf(s, own, calls)
+	if !exact {
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+	}
+	if s.Sequence != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "the API does not tell which stop sequence was written")
+	}
+	writeWord(w, "finishReason", word)
+}
+
+func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
+	extra.Report(e.rep, m.Extra, name, at)
+	if m.Phase != "" {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
+	}
+}
+
+// signature is the opaque state of a part as a client may see it: one that
+// another dialect minted would only be rejected when it comes back.
+func (e *answerEncoder) signature(origin *dragoman.Origin, signature string, at extra.Path) string {
+	if signature == "" || origin == nil || origin.Dialect == name {
+		return signature
+	}
+	e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque reasoning belongs to its own provider")
+	return ""
+}
+
+// part writes one part of an answer; what has no form here is reported.
+func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		writeText(w, p.Text, false, e.signature(origin, p.Signature, at), p.Extra)
+		extra.Report(e.rep, p.Extra, name, at)
+	case *dragoman.Refusal:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
+		writeText(w, p.Text, false, "", nil)
+		extra.Report(e.rep, p.Extra, name, at)
+	case *dragoman.Data:
+		writeText(w, string(p.JSON), false, "", nil)
+	case *dragoman.Reasoning:
+		e.reasoning(w, origin, p, at)
+	case *dragoman.ToolCall:
+		return e.call(w, origin, p, at)
+	case *dragoman.Media:
+		if p.Base64 == "" && p.Text == "" && p.URL == "" {
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s that only its own provider can read; a note stands in for it", p.Media)
+			writeText(w, interop.Placeholder(p), false, "", nil)
+			return nil
+		}
+		raw, _ := extra.Get(p.Extra, name, "/thoughtSignature")
+		writeMedia(w, p, unquote(raw), at, e.rep)
+	case *dragoman.Opaque:
+		if p.Dialect != name {
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place here", p.Type, p.Dialect)
+			return nil
+		}
+		w.Raw(p.JSON)
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s has no place in an answer", p.Kind())
+	}
+	return nil
+}
+
+func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.Reasoning, at extra.Path) {
+	if p.Origin != nil {
+		origin = p.Origin
+	}
+	signature := e.signature(origin, p.Signature, at)
+	if p.Encrypted != "" || len(p.Details) > 0 {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+	}
+	if thought(p) != "" || signature != "" {
+		writeText(w, thought(p), true, signature, p.Extra)
+	}
+	extra.Report(e.rep, p.Extra, name, at)
+}
+
+// call writes a call for a client to run. Its id is left out only where the API
+// gave none.
+func (e *answerEncoder) call(w *jsonwire.Writer, origin *dragoman.Origin, p *dragoman.ToolCall, at extra.Path) error {
+	if p.Hosted {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", p.Name)
+		return nil
+	}
+	call := *p
+	if call.Synthetic && origin != nil && origin.Dialect == name {
+		call.ID = ""
+	}
+	call.Signature = ""
+	return writeCallPart(w, e.reg, &call, e.signature(origin, p.Signature, at), at, e.rep)
+}

@@ -1,0 +1,446 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// NewStreamDecoder implements [dialect.Codec].
+func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	d := &streamDecoder{partDecoder: newPartDecoder(c, o)}
+	d.frames.max = o.Limit()
+	d.hold = d.held.Hold
+	d.resp.Origin = d.origin
+	return d
+}
+
+// streamDecoder folds chunks into events. The stream has no marker of its end:
+// a finish reason is one, but more may follow it, as servers finish every step
+// of their own tools. So calls are complete only when the stream is.
+type streamDecoder struct {
+	partDecoder
+	frames frames
+	place  wirekit.StreamPlace
+	reader jsonwire.Reader
+	inner  jsonwire.Reader // reads contents
+	calls  jsonwire.Reader // reads calls
+
+	resp       dragoman.Response // id, model, … as far as known
+	started    bool
+	candidates []*streamed // by index; nil where none was seen
+	counters   counters
+	blocked    string           // why the prompt was refused
+	details    *dragoman.Native // in the words of the server
+	ended      bool             // ResponseEnd or StreamError was sent
+	failed     error            // why what was fed is no such stream, or emit refused it
+	closing    bool             // the event at hand may be half of one
+	none       wirekit.NotAStream
+	emit       func(dragoman.Event) error
+	fields     []dragoman.Field // members of the candidate at hand
+	doubts
+
+	// What the event at hand means is held until it is known how to pass it on.
+	held stream.Held
+	hold func(dragoman.Event) error
+}
+
+// doubts is what two readers could take differently in the event at hand. A
+// client that is passed its bytes must not find another call in them than the
+// one we tell of, nor run one that we say must not run: then an empty chunk
+// takes their place, and the rest is written from what we read.
+type doubts struct {
+	repeated  string // a member that stands twice
+	unsettled bool   // it does not fit what came before it
+	touched   []*streamedCall
+	anew      bool // it was reported that an event is not passed on
+}
+
+// Report implements [dialect.StreamDecoder].
+func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
+
+// Feed implements [dialect.StreamDecoder].
+func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
+	d.emit = emit
+	err := d.wrap(d.frames.feed(p, d.event))
+	d.none.Fed(p)
+	if d.failed == nil {
+		d.failed = err
+	}
+	return err
+}
+
+func (d *streamDecoder) wrap(err error) error {
+	if errors.Is(err, sse.ErrTooLong) {
+		return d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
+	}
+	return err
+}
+
+// Close implements [dialect.StreamDecoder].
+func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
+	d.emit = emit
+	// After an error nothing more is read: how much of it had been fed already
+	// must not matter.
+	if d.failed == nil {
+		d.closing = true
+		d.failed = d.wrap(d.frames.close(d.event))
+		var ours *dragoman.DecodeError
+		if d.failed != nil && !errors.As(d.failed, &ours) {
+			return d.failed // emit's
+		}
+	}
+	if d.ended {
+		return nil
+	}
+	if d.finished() && d.failed == nil {
+		d.end()
+		return d.held.Release(nil, emit)
+	}
+	cut := d.cut()
+	d.breakOff(cut)
+	if err := d.held.Release(nil, emit); err != nil {
+		return err
+	}
+	return wirekit.Incomplete(cut)
+}
+
+// cut is the error of a stream without an end. It says what is known of why.
+func (d *streamDecoder) cut() *dragoman.APIError {
+	if d.failed == nil {
+		if e := d.none.Failure(Codec{}.DecodeError); e != nil {
+			return e
+		}
+	}
+	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
+	switch {
+	case d.failed != nil && d.closing:
+		e.Message = "the stream was cut in the middle of an event: " + d.failed.Error()
+	case d.failed != nil:
+		e.Message = "the stream broke: " + d.failed.Error()
+	default:
+		e.Message = "the stream ended before its finish reason"
+	}
+	if d.failed != nil {
+		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
+	}
+	return e
+}
+
+// finished reports whether every candidate that began has its finish reason, or
+// the prompt was refused.
+func (d *streamDecoder) finished() bool {
+	seen := d.blocked != ""
+	for _, c := range d.candidates {
+		if c == nil {
+			continue
+		}
+		if c.word == "" && d.blocked == "" {
+			return false
+		}
+		seen = true
+	}
+	return seen
+}
+
+func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
+
+// event takes one event: its bytes go before what they mean, unless another
+// reader could take them to mean something else.
+func (d *streamDecoder) event(ev sse.Event) error {
+	ev.Data = bytes.TrimSpace(ev.Data)
+	d.place.Enter(ev)
+	if ev.HasData {
+		d.none.Event()
+	}
+	if d.ended { // nothing counts after the end (quirk C12)
+		if d.o.NoNative || !wirekit.SaysNothing(ev) {
+			return nil
+		}
+		return d.emit(&dragoman.Chunk{Dialect: name, Raw: ev.Raw})
+	}
+	torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
+	d.repeated, d.unsettled, d.ambiguous, d.touched = "", false, false, d.touched[:0]
+	err := d.says(ev)
+	var chunk *dragoman.Chunk
+	switch doubtful := d.doubtful() || err != nil; {
+	case d.o.NoNative, torn:
+	case doubtful:
+		chunk = &dragoman.Chunk{}
+	default:
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+	}
+	if refused := d.held.Release(chunk, d.emit); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return d.place.Error(name, ev, err)
+	}
+	return nil
+}
+
+// doubtful reports whether the event that was read must not be passed on. The
+// calls that it says something of twice must not run.
+func (d *streamDecoder) doubtful() bool {
+	if d.repeated != "" {
+		for _, k := range d.touched {
+			k.problem = repeatedMember(d.repeated)
+		}
+	}
+	doubtful := d.repeated != "" || d.unsettled || d.ambiguous
+	if doubtful && !d.anew && !d.o.NoNative {
+		d.anew = true
+		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+	}
+	return doubtful
+}
+
+// once takes the next key of an object, in camel case.
+func (d *streamDecoder) once(seen *members, known []string, camel []byte) {
+	if seen.twice(known, camel) && d.repeated == "" {
+		d.repeated = string(camel)
+	}
+}
+
+// says takes what an event says.
+func (d *streamDecoder) says(ev sse.Event) error {
+	switch {
+	case !ev.HasData, len(ev.Data) == 0: // keep-alives
+		return nil
+	case string(ev.Data) == "[DONE]": // of other APIs, but some servers send it
+		if d.finished() {
+			d.end()
+		}
+		return nil
+	}
+	if err := wirekit.CheckSize(name, "stream", ev.Data, d.o); err != nil {
+		return errors.Unwrap(err)
+	}
+	return d.chunk(ev.Data)
+}
+
+func (d *streamDecoder) chunk(data []byte) error {
+	r := &d.reader
+	r.Reset(data)
+	if r.Kind() != '{' && r.Err() == nil {
+		return &jsonwire.Error{Err: wirekit.ErrNotObject}
+	}
+	if !d.started {
+		d.peekHead(data)
+	}
+	failed := false
+	var wrong error
+	var seen members
+	for key := range r.Object() {
+		camel := jsonwire.Camel(key)
+		d.once(&seen, responseMembers, camel)
+		switch string(camel) {
+		case "candidates":
+			for i := range r.Array() {
+				if err := d.candidate(i); err != nil && wrong == nil {
+					wrong = err
+				}
+			}
+		case "usageMetadata":
+			d.counters.read(r)
+		case "modelVersion":
+			if s := r.Again(d.resp.Model); s != "" {
+				d.resp.Model = s
+			}
+		case "responseId":
+			if s := r.Again(d.resp.ID); d.resp.ID == "" {
+				d.resp.ID = s
+			}
+		case "createTime":
+			raw := r.Raw()
+			if d.resp.Created.IsZero() {
+				d.resp.Created = timeOf(raw)
+			}
+			if d.resp.Created.IsZero() {
+				extra.AddCopy(&d.resp.Extra, name, "", key, raw)
+			}
+		case "promptFeedback":
+			d.feedback(r.Raw())
+		case "error":
+			failed = r.Kind() != 'n' || failed
+			r.Skip()
+		default:
+			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
+		}
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	if wrong != nil {
+		return wrong
+	}
+	if failed { // an error inside a 200 (quirk C14)
+		d.breakOff(Codec{}.DecodeError(0, nil, bytes.Clone(data)))
+	}
+	return nil
+}
+
+// feedback takes what was said of the prompt.
+func (d *streamDecoder) feedback(raw []byte) {
+	reason := blockReason(raw)
+	if reason == "" {
+		extra.AddCopy(&d.resp.Extra, name, "", []byte("promptFeedback"), raw)
+		return
+	}
+	d.start()
+	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: bytes.Clone(raw)}
+}
+
+// start announces the response when anything of it shows.
+func (d *streamDecoder) start() {
+	if d.started {
+		return
+	}
+	d.started = true
+	d.send(&dragoman.ResponseStart{Response: d.resp})
+}
+
+// peekHead reads what ResponseStart tells from the first chunk: the members
+// stand behind the candidates.
+func (d *streamDecoder) peekHead(data []byte) {
+	r := &d.inner
+	r.Reset(data)
+	for key := range r.Object() {
+		switch camel := string(jsonwire.Camel(key)); {
+		case camel == "responseId" && r.Kind() == '"' && d.resp.ID == "":
+			d.resp.ID = r.String()
+		case camel == "modelVersion" && r.Kind() == '"':
+			d.resp.Model = r.String()
+		case camel == "createTime" && r.Kind() == '"':
+			d.resp.Created = timeOf(r.Raw())
+		default:
+			r.Skip()
+		}
+	}
+}
+
+// candidate takes what a chunk says of one candidate. Its index stands behind
+// the content.
+func (d *streamDecoder) candidate(pos int) error {
+	r := &d.reader
+	if r.Null() {
+		return nil
+	}
+	index := int64(pos)
+	var content []byte
+	var start int64
+	finish := ""
+	d.fields = d.fields[:0]
+	var seen members
+	for key := range r.Object() {
+		camel := jsonwire.Camel(key)
+		d.once(&seen, candidateMembers, camel)
+		switch string(camel) {
+		case "content":
+			content = r.Raw()
+			start = r.Offset() - int64(len(content))
+		case "finishReason":
+			finish = laterWord(finish, word(r))
+		case "index":
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			index = r.Int()
+		default:
+			d.fields = append(d.fields, dragoman.Field{Path: string(key), Value: r.Raw()})
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if index < 0 || index >= maxCandidates {
+		return fmt.Errorf("candidate index %d is out of range", index)
+	}
+	c := d.at(int(index))
+	prefix := "/candidates/" + strconv.Itoa(c.index)
+	for _, f := range d.fields {
+		extra.AddCopy(&d.resp.Extra, name, prefix, []byte(f.Path), f.Value)
+	}
+	var err error
+	if content != nil {
+		err = c.content(content)
+	}
+	if finish != "" {
+		c.finish(finish)
+	}
+	if err != nil {
+		return placeAt(extra.Elem("/candidates", pos).String()+"/content", start, err)
+	}
+	return nil
+}
+
+func (d *streamDecoder) at(index int) *streamed {
+	for len(d.candidates) <= index {
+		d.candidates = append(d.candidates, nil)
+	}
+	if d.candidates[index] == nil {
+		d.start()
+		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index}}
+		c.parts.Use(d.hold)
+		d.candidates[index] = c
+	}
+	return d.candidates[index]
+}
+
+// end closes a stream that came to its end.
+func (d *streamDecoder) end() {
+	d.ended = true
+	d.start()
+	stops := []dragoman.Stop{{Reason: dragoman.StopEnd}}
+	if len(d.candidates) > 1 {
+		stops = slices.Grow(stops, len(d.candidates))
+	}
+	for i, c := range d.candidates {
+		stop := dragoman.Stop{Reason: dragoman.StopEnd}
+		if c != nil {
+			stop = c.end(true)
+		}
+		if i == 0 {
+			stops[0] = stop
+		} else {
+			stops = append(stops, stop)
+		}
+	}
+	if d.blocked != "" {
+		stops[0].Reason, stops[0].Details = dragoman.StopContentFilter, d.details
+		if stops[0].Native == "" {
+			stops[0].Native = d.blocked
+		}
+	}
+	d.resp.ServiceTier = d.counters.tier
+	ev := &dragoman.ResponseEnd{Stop: stops[0], Usage: d.counters.usage(), Response: d.resp}
+	if len(stops) > 1 {
+		ev.Stops = stops[1:]
+	}
+	d.send(ev)
+}
+
+// breakOff closes a stream that failed: open parts end with what arrived, and
+// no call of it may run.
+func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+	d.ended = true
+	d.start()
+	for _, c := range d.candidates {
+		if c != nil {
+			c.end(false)
+		}
+	}
+	d.send(&dragoman.StreamError{Err: failure})
+}

@@ -1,0 +1,395 @@
+package gemini_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/google/go-cmp/cmp"
+)
+
+// richStream has one of everything.
+var richStream = []byte(sseStream(
+	chunk("", `{"text":"Let me","thought":true}`), chunk("", `{"text":" look.","thought":true}`),
+	chunk("", `{"text":"Hel"}`), chunk("", `{"text":"lo"}`), chunk("", `{"text":"","thoughtSignature":"c0"}`),
+	chunk("", `{"functionCall":{"id":"fc-1","name":"get_weather","args":{"city":"Oslo"}},"thoughtSignature":"c1"},{"functionCall":{"id":"fc-2","name":"get_time","args":{}}}`),
+	chunk("", `{"executableCode":{"language":"PYTHON","code":"1"}}`),
+	chunk("", `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`),
+	chunk("", `{"functionCall":{"name":"slow","willContinue":true}}`),
+	chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Os","willContinue":true}],"willContinue":true}}`),
+	chunk("", `{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"lo"}],"willContinue":true}}`),
+	chunk("", `{"functionCall":{}}`),
+	`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":29,"candidatesTokenCount":15,"thoughtsTokenCount":40,"totalTokenCount":84},"modelVersion":"gemini-3.8-flash","responseId":"r1"}`))
+
+// asArray is a stream of events as one array, as the API writes it.
+func asArray(stream []byte) []byte {
+	var docs []string
+	for line := range strings.Lines(string(stream)) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
+			docs = append(docs, data)
+		}
+	}
+	return []byte("[" + strings.Join(docs, "\n,\r\n") + "\n]\n")
+}
+
+func TestQuirkC29_AStreamMayBeAnArray(t *testing.T) {
+	array := asArray(richStream)
+	want := collect(t, string(richStream))
+	if diff := cmp.Diff(want, collect(t, string(array)), ignoreSidecars); diff != "" {
+		t.Error(diff)
+	}
+	evs, err := drain(dialect.DecodeOptions{}, array)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := play(t, dialect.EncodeOptions{}, evs...); out != string(array) {
+		t.Errorf("not byte-identical:\n%s\n%s", out, array)
+	}
+	for size := 1; size < 40; size++ {
+		var got []dragoman.Event
+		got, _, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, codectest.Pieces(array, size)...)
+		if diff := cmp.Diff(evs, got, ignoreSidecars); diff != "" || err != nil {
+			t.Fatalf("pieces of %d: %v %s", size, err, diff)
+		}
+	}
+	// Wherever it goes on from events, it stays one array.
+	for at := range evs {
+		out, _ := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
+		if err := checkWire([]byte(out)); err != nil {
+			t.Fatalf("blanked at %d: %v\n%s", at, err, out)
+		}
+	}
+	list := gemini.Codec{Array: true}
+	events, err := drain(dialect.DecodeOptions{}, richStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := codectest.EncodeStream(t, list, dialect.EncodeOptions{}, events)
+	if err := checkWire(out); err != nil || out[0] != '[' {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, c := range want.ToolCalls() {
+		if c.Name == "slow" {
+			c.Arguments = `{"city":"Oslo"}`
+		}
+	}
+	if diff := cmp.Diff(texts(want), texts(collect(t, string(out)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// texts is what a response says, and which calls it makes, in any order.
+func texts(r *dragoman.Response) []string {
+	out := []string{r.Text(), string(r.Stop.Reason)}
+	for _, c := range r.ToolCalls() {
+		out = append(out, c.Name+c.Arguments+c.Signature)
+	}
+	slices.Sort(out[2:])
+	return out
+}
+
+func TestAStreamOfAnArrayThatBreaksIsIncomplete(t *testing.T) {
+	whole := string(asArray([]byte(sseStream(chunk("", `{"text":"a"}`), chunk("STOP", `{"text":"b"}`)))))
+	for cut := range len(whole) {
+		evs, err := drain(dialect.DecodeOptions{}, []byte(whole[:cut]))
+		complete := strings.Contains(whole[:cut], `"STOP"`) && strings.HasSuffix(strings.TrimRight(whole[:cut], "] \r\n"), "}") && strings.Count(whole[:cut], "{") == strings.Count(whole[:cut], "}")
+		if complete != (err == nil) {
+			t.Fatalf("cut at %d: %v\n%s", cut, err, whole[:cut])
+		}
+		if err != nil && !errors.Is(err, dragoman.ErrIncompleteStream) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if _, failed := evs[len(evs)-1].(*dragoman.StreamError); failed == complete {
+			t.Fatalf("cut at %d: the last event is %+v", cut, evs[len(evs)-1])
+		}
+	}
+}
+
+func TestQuirkC27_EveryCallIsItsOwnAndOneThatIsSentAgainIsNot(t *testing.T) {
+	f := func(n int) string { return fmt.Sprintf(`{"functionCall":{"name":"f","args":{"n":%d}}}`, n) }
+	resp := collect(t, sseStream(chunk("", f(1)), chunk("", f(2)), chunk("STOP", f(3)+","+f(1))))
+	var got []string
+	ids := map[string]bool{}
+	for _, c := range resp.ToolCalls() {
+		got, ids[c.ID] = append(got, c.Arguments), true
+	}
+	if want := []string{`{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":1}`}; !slices.Equal(got, want) || len(ids) != 4 {
+		t.Errorf("got %v, ids %v", got, ids)
+	}
+	again := sseStream(chunk("", f(1)), chunk("STOP", f(1)+","+f(2)))
+	resp = collect(t, again)
+	if calls := resp.ToolCalls(); len(calls) != 2 {
+		t.Errorf("%d calls", len(calls))
+	}
+	evs, err := drain(dialect.DecodeOptions{}, []byte(again))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	if n := strings.Count(out, `"functionCall"`); n != 2 {
+		t.Errorf("a client sees %d calls: %s", n, out)
+	}
+}
+
+func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
+	piece := func(goesOn bool, pieces string) string {
+		return chunk("", fmt.Sprintf(`{"functionCall":{"partialArgs":[%s],"willContinue":%v}}`, pieces, goesOn))
+	}
+	begin, end, stop := chunk("", `{"functionCall":{"name":"f","willContinue":true},"thoughtSignature":"s"}`), chunk("", `{"functionCall":{}}`), chunk("STOP", `{"text":""}`)
+	for _, c := range []struct {
+		name   string
+		chunks []string
+		want   string
+		code   dragoman.ProblemCode
+	}{
+		{"none", []string{begin, end}, ``, ""},
+		{"a string in fragments", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x","willContinue":true}`), piece(true, `{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"xy"}`, ""},
+		{"an end of its own", []string{begin, piece(false, `{"jsonPath":"$.a","numberValue":3}`)}, `{"a":3}`, ""},
+		{"all kinds", []string{begin, piece(true, `{"jsonPath":"$.n","numberValue":1.50},{"jsonPath":"$.b","boolValue":false},{"jsonPath":"$.z","nullValue":"NULL_VALUE"},{"jsonPath":"$.s","stringValue":""}`), end}, `{"n":1.50,"b":false,"z":null,"s":""}`, ""},
+		{"deep and listed", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
+		{"snake case", []string{begin, chunk("", `{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"x"}]}}`)}, `{"a":"x"}`, ""},
+		{"a value twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, dragoman.ProblemInvalidJSON},
+		{"a string that had ended", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, dragoman.ProblemInvalidJSON},
+		{"through a string", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`), end}, `{"a":"x"}`, dragoman.ProblemInvalidJSON},
+		{"a billion", []string{begin, piece(true, `{"jsonPath":"$.a[1000000000]","stringValue":"x"}`), end}, `{"a":null}`, dragoman.ProblemInvalidJSON},
+		{"no path", []string{begin, piece(true, `{"jsonPath":"a","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"many values at once", []string{begin, piece(true, `{"jsonPath":"$..a","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
+		{"no end", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"}`)}, `{"a":"x"}`, dragoman.ProblemTruncated},
+		{"no end before the next", []string{begin, chunk("", `{"functionCall":{"name":"g","args":{}}}`)}, ``, dragoman.ProblemTruncated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp := collect(t, sseStream(append(c.chunks, stop)...))
+			k := resp.ToolCalls()[0]
+			code := dragoman.ProblemCode("")
+			if k.Problem != nil {
+				code = k.Problem.Code
+			}
+			if k.Arguments != c.want || code != c.code || k.Signature != "s" || k.Name != "f" {
+				t.Errorf("got %s, problem %v, signature %q", k.Arguments, k.Problem, k.Signature)
+			}
+		})
+	}
+}
+
+func TestQuirkC28_ManyPiecesTakeBoundedMemory(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"functionCall":{"name":"f","partialArgs":[`)
+	for i := range 40 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"jsonPath":"$.a%d[4096]","stringValue":"x"}`, i)
+	}
+	b.WriteString(`,{"jsonPath":"$` + strings.Repeat(".a", 10_000) + `","stringValue":"x"}]}}`)
+	k := collect(t, sseStream(chunk("STOP", b.String()))).ToolCalls()[0]
+	if k.Problem == nil || len(k.Arguments) > 1<<20 {
+		t.Errorf("%v, %d bytes", k.Problem, len(k.Arguments))
+	}
+}
+
+func TestQuirkC30_ASignatureStaysOnThePartItCameWith(t *testing.T) {
+	resp := collect(t, string(richStream))
+	var got []string
+	for _, p := range resp.Output[0].Parts {
+		switch p := p.(type) {
+		case *dragoman.Reasoning:
+			got = append(got, "thought "+p.Text)
+		case *dragoman.Text:
+			got = append(got, "text "+p.Text+p.Signature)
+		case *dragoman.ToolCall:
+			got = append(got, "call "+p.Name+p.Signature)
+		default:
+			got = append(got, string(p.Kind()))
+		}
+	}
+	want := []string{"thought Let me look.", "text Hello", "text c0", "call get_weatherc1", "call get_time", "opaque", "media", "call slow"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	evs, _ := drain(dialect.DecodeOptions{NoNative: true}, []byte(sseStream(chunk("", `{"text":"a"}`), chunk("", `{"text":"b","thoughtSignature":"s"}`), chunk("STOP", `{"text":"c"}`))))
+	out, _ := play(t, dialect.EncodeOptions{}, evs...)
+	if !strings.Contains(out, `{"text":"b","thoughtSignature":"s"}`) {
+		t.Error(out)
+	}
+}
+
+func TestQuirkC13_AStreamWithoutAFinishReasonIsIncomplete(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, []byte(sseStream(chunk("", `{"functionCall":{"name":"f","args":{}}}`))))
+	if !errors.Is(err, dragoman.ErrIncompleteStream) {
+		t.Fatal(err)
+	}
+	resp, _ := codectest.Collect(evs)
+	if c := resp.ToolCalls(); len(c) != 1 || c[0].Problem == nil || c[0].Problem.Code != dragoman.ProblemTruncated {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestAFinishReasonInTheMiddleIsNotTheEnd(t *testing.T) {
+	resp := collect(t, sseStream(chunk("STOP", `{"text":"a"}`), chunk("", `{"text":"b"}`), chunk("STOP", `{"functionCall":{"name":"f","args":{}}}`)))
+	if resp.Text() != "ab" || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("%q, %+v", resp.Text(), resp.Stop)
+	}
+	// But one after which nothing runs is not taken back.
+	stream := sseStream(chunk("SAFETY", `{"functionCall":{"name":"f","args":{}}}`), chunk("STOP", `{"text":""}`))
+	resp = collect(t, stream)
+	if resp.Stop.Reason != dragoman.StopContentFilter || resp.ToolCalls()[0].Problem == nil {
+		t.Errorf("%+v", resp.Stop)
+	}
+	evs, _ := drain(dialect.DecodeOptions{}, []byte(stream))
+	if out, _ := play(t, dialect.EncodeOptions{}, evs...); strings.Contains(out, "STOP") {
+		t.Errorf("a client would run the call: %s", out)
+	}
+}
+
+func TestQuirkC14_AnErrorInAStreamEndsIt(t *testing.T) {
+	failure := `{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`
+	for _, stream := range []string{
+		sseStream(chunk("", `{"text":"a"}`), failure),
+		string(asArray([]byte(sseStream(chunk("", `{"text":"a"}`), failure)))),
+		"[" + failure + "]", failure, sseStream(failure),
+	} {
+		evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+		last, ok := evs[len(evs)-1].(*dragoman.StreamError)
+		for i := len(evs) - 1; !ok && i > 0; i-- {
+			last, ok = evs[i].(*dragoman.StreamError)
+		}
+		if !ok || last.Err.Class != dragoman.ErrorOverloaded || !last.Err.Retryable() {
+			t.Errorf("%s: %+v, %v", stream, evs[len(evs)-1], err)
+			continue
+		}
+		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		if strings.Count(out, `"error"`) != 1 {
+			t.Errorf("%q told as %q", stream, out)
+		}
+	}
+}
+
+func TestEveryWayOfCuttingAStreamGivesTheSameEvents(t *testing.T) {
+	want, err := drain(dialect.DecodeOptions{}, richStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(richStream) {
+		got, err := drain(dialect.DecodeOptions{}, richStream, cut)
+		if diff := cmp.Diff(want, got, ignoreSidecars); diff != "" || err != nil {
+			t.Fatalf("cut at %d: %v %s", cut, err, diff)
+		}
+	}
+}
+
+func TestAnUnchangedStreamKeepsItsBytesAndAChangedOneIsValid(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, richStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, rep := play(t, dialect.EncodeOptions{}, evs...)
+	if out != string(richStream) || len(rep.Losses) > 0 {
+		t.Errorf("%s\n%s", out, rep)
+	}
+	renamed, _ := play(t, dialect.EncodeOptions{Model: "other"}, evs...)
+	if renamed != strings.ReplaceAll(string(richStream), "gemini-3.8-flash", "other") {
+		t.Error(renamed)
+	}
+	want := collect(t, string(richStream))
+	for at := range evs {
+		out, _ := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
+		if err := checkWire([]byte(out)); err != nil {
+			t.Fatalf("blanked at %d: %v\n%s", at, err, out)
+		}
+		again := collect(t, out)
+		if again.Stop.Reason != dragoman.StopToolCalls {
+			continue // a call was cut in two, and nothing runs
+		}
+		if diff := cmp.Diff(texts(want), texts(again)); diff != "" {
+			t.Fatalf("blanked at %d: %s\n%s", at, diff, out)
+		}
+	}
+}
+
+func TestACallCutInTwoByAChangeDoesNotRun(t *testing.T) {
+	evs, err := drain(dialect.DecodeOptions{}, richStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(evs, func(ev dragoman.Event) bool {
+		c, ok := ev.(*dragoman.Chunk)
+		return ok && bytes.Contains(c.Raw, []byte(`"Os"`))
+	})
+	out, rep := play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, at)...)
+	resp := collect(t, out)
+	if resp.Stop.Reason.Runs() {
+		t.Errorf("calls may run after %+v\n%s", resp.Stop, out)
+	}
+	has(t, rep, dragoman.Dropped, "/output")
+}
+
+func TestAFreeformToolStreamsAsText(t *testing.T) {
+	req := ask(dragoman.UserText("go"))
+	req.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFreeform, Name: "patch"}}
+	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := collectWith(t, enc.Registry, sseStream(chunk("STOP", `{"functionCall":{"name":"patch","args":{"input":"*** x"}}}`)))
+	if c := resp.ToolCalls()[0]; c.Payload != dragoman.PayloadText || c.Arguments != "*** x" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func collectWith(t *testing.T, reg *interop.Registry, stream string) *dragoman.Response {
+	t.Helper()
+	evs, err := drain(dialect.DecodeOptions{Registry: reg, NoNative: true}, []byte(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := codectest.Collect(evs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
+	k := call("toolu_1", "f", `{"a":1}`)
+	evs := []dragoman.Event{
+		&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Model: "claude", Origin: foreign}},
+		&dragoman.PartStart{Index: 0, Part: &dragoman.Reasoning{}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+		&dragoman.PartDelta{Index: 0, Kind: dragoman.KindReasoning, Text: "hm"},
+		&dragoman.PartEnd{Index: 0, Part: &dragoman.Reasoning{Text: "hm", Signature: "secret"}},
+		&dragoman.PartStart{Index: 1, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "f"}},
+		&dragoman.PartDelta{Index: 1, Kind: dragoman.KindToolCall, Text: `{"a"`},
+		&dragoman.PartDelta{Index: 1, Kind: dragoman.KindToolCall, Text: `:1}`},
+		&dragoman.PartEnd{Index: 1, Part: k},
+		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls, Native: "tool_use"}, Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(2)}},
+	}
+	const id = `"modelVersion":"claude","responseId":"msg_1"`
+	want := `data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}],"role":"model"},"index":0}],` + id + "}\n\n" +
+		`data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"toolu_1","name":"f","args":{"a":1}}}],"role":"model"},"index":0}],` + id + "}\n\n" +
+		`data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},` + id + "}\n\n"
+	out, rep := play(t, dialect.EncodeOptions{}, evs...)
+	if out != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+	has(t, rep, dragoman.Dropped, "/output/signature")
+	if err := checkWire([]byte(out)); err != nil {
+		t.Error(err)
+	}
+	// Left open, it ends with an error.
+	out, _ = play(t, dialect.EncodeOptions{}, evs[:4]...)
+	if !strings.HasSuffix(out, `data: {"error":{"code":500,"message":"the stream ended before the response was complete","status":"INTERNAL"}}`+"\n\n") {
+		t.Error(out)
+	}
+	k.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped}
+	out, _ = play(t, dialect.EncodeOptions{}, evs...)
+	if strings.Contains(out, `"STOP"`) {
+		t.Errorf("a call that must not run ends with STOP: %s", out)
+	}
+}

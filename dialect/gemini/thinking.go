@@ -1,0 +1,98 @@
+package gemini
+
+import (
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+// The budgets that stand for an effort where the model takes a budget.
+const (
+	budgetLow    = 1024
+	budgetMedium = 8192
+	budgetHigh   = 24576
+)
+
+// thinking writes the thinking config: a level or a budget, never both.
+func (e *requestEncoder) thinking() {
+	s, w := e.req.Reasoning, &e.w
+	if s == nil {
+		return
+	}
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+	budget, level := e.effort(s)
+	if budget == nil && level == "" && s.Summary == "" && s.Extra.For(name) == nil {
+		return
+	}
+	w.Key("thinkingConfig")
+	w.BeginObject()
+	switch {
+	case budget != nil:
+		w.IntField("thinkingBudget", *budget)
+	case level != "":
+		w.StringField("thinkingLevel", strings.ToUpper(level))
+	}
+	switch s.Summary {
+	case "":
+	case "omitted":
+		w.BoolField("includeThoughts", false)
+	default:
+		if s.Summary != "auto" {
+			e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/summary", "%q written as thoughts included", s.Summary)
+		}
+		w.BoolField("includeThoughts", true)
+	}
+	extra.WriteBut(w, s.Extra, name, "", func(f dragoman.Field) bool {
+		return strings.EqualFold(f.Path, "/thinkingLevel") && (level != "" || budget != nil)
+	})
+	w.EndObject()
+}
+
+// effort is how much the model may think, in the words of the target: models
+// before Gemini 3 take a budget, those since a level, and the newer ones cannot
+// be told not to think (quirk G10).
+func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, level string) {
+	number := func(n int64) *int64 { return &n }
+	lower := func(path, format string, args ...any) {
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, path, format, args...)
+	}
+	off := s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && s.Effort == "none"
+	budgets := e.target.Caps.ThinkingBudgets
+	switch {
+	case off && (budgets || e.own()):
+		return number(0), ""
+	case off:
+		lower("/reasoning", "no thinking written as the least there is")
+		return nil, "minimal"
+	case s.BudgetTokens != nil && (s.Effort == "" || budgets):
+		return number(*s.BudgetTokens), ""
+	case s.BudgetTokens != nil:
+		lower("/reasoning/budget_tokens", "a budget beside the effort %q, of which the API takes one", s.Effort)
+	case s.Mode == dragoman.ReasoningBudget && s.Effort == "":
+		lower("/reasoning/mode", "a budget without a number left to the model")
+		return number(-1), ""
+	}
+	switch s.Effort {
+	case "":
+		if s.Mode == dragoman.ReasoningAdaptive {
+			return number(-1), ""
+		}
+		return nil, ""
+	case "minimal", "low", "medium", "high":
+		level = s.Effort
+	case "xhigh", "max":
+		lower("/reasoning/effort", "effort %s written as high", s.Effort)
+		level = "high"
+	case "none":
+		level = "minimal"
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort %.40q", s.Effort)
+		return nil, ""
+	}
+	if !budgets {
+		return nil, level
+	}
+	lower("/reasoning/effort", "effort %s written as a budget", level)
+	return number(map[string]int64{"minimal": 0, "low": budgetLow, "medium": budgetMedium, "high": budgetHigh}[level]), ""
+}

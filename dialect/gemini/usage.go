@@ -1,0 +1,119 @@
+package gemini
+
+import (
+	"math"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// counters are the native numbers of a usage object. Chunks of a stream leave
+// some out and repeat others: the last that is not zero counts (quirk C31).
+type counters struct {
+	prompt, tools, cached, candidates, thoughts, total dragoman.Count
+
+	tier  string
+	extra *dragoman.Extra
+}
+
+// read takes a usage object.
+func (c *counters) read(r *jsonwire.Reader) {
+	count := func(n *dragoman.Count) {
+		if r.Kind() == 'n' {
+			r.Skip()
+			return
+		}
+		if v := max(r.Int(), 0); v != 0 || !n.Known {
+			*n = dragoman.Counted(v)
+		}
+	}
+	for key := range r.Object() {
+		switch string(jsonwire.Camel(key)) {
+		case "promptTokenCount":
+			count(&c.prompt)
+		case "toolUsePromptTokenCount":
+			count(&c.tools)
+			extra.Add(&c.extra, name, "", key, digits(c.tools.N))
+		case "cachedContentTokenCount":
+			count(&c.cached)
+		case "candidatesTokenCount", "responseTokenCount":
+			count(&c.candidates)
+		case "thoughtsTokenCount":
+			count(&c.thoughts)
+		case "totalTokenCount":
+			count(&c.total)
+		case "serviceTier":
+			if r.Kind() == '"' {
+				c.tier = r.Again(c.tier)
+			} else {
+				extra.AddCopy(&c.extra, name, "", key, r.Raw())
+			}
+		default:
+			extra.AddCopy(&c.extra, name, "", key, r.Raw())
+		}
+	}
+}
+
+// usage gives the canonical counts: what the tools of the provider read is input
+// too, and thoughts are output (quirk J12).
+func (c *counters) usage() dragoman.Usage {
+	u := dragoman.Usage{CacheRead: c.cached, Reasoning: c.thoughts, Extra: c.extra}
+	if c.prompt.Known {
+		u.Input = dragoman.Counted(add(c.prompt.N, c.tools.N))
+	}
+	if c.candidates.Known || c.thoughts.Known {
+		u.Output = dragoman.Counted(add(c.candidates.N, c.thoughts.N))
+	}
+	if c.total.Known && (!u.Input.Known || c.total.N != add(u.Input.N, u.Output.N)) { // else it says nothing new
+		extra.Add(&c.extra, name, "", []byte("totalTokenCount"), digits(c.total.N))
+		u.Extra = c.extra
+	}
+	return u
+}
+
+// add adds counts without wrapping around.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func digits(n int64) []byte {
+	var w jsonwire.Writer
+	w.Int(n)
+	return w.Buf
+}
+
+// writeUsage writes the usage object. What is unknown is left out, and so is a
+// count of nothing that the API would leave out.
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
+	var tools int64
+	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok {
+		tools = jsonwire.NewReader(raw).Int()
+	}
+	w.BeginObject()
+	if u.Input.Known {
+		w.IntField("promptTokenCount", max(u.Input.N-tools, 0))
+	}
+	if u.CacheRead.Known {
+		w.IntField("cachedContentTokenCount", u.CacheRead.N)
+	}
+	if n := max(u.Output.N-u.Reasoning.N, 0); u.Output.Known && (n > 0 || !u.Reasoning.Known) {
+		w.IntField("candidatesTokenCount", n)
+	}
+	if u.Reasoning.Known {
+		w.IntField("thoughtsTokenCount", u.Reasoning.N)
+	}
+	if _, ok := extra.Get(u.Extra, name, "/totalTokenCount"); !ok && u.Input.Known {
+		w.IntField("totalTokenCount", add(u.Input.N, u.Output.N))
+	}
+	w.StringFieldIf("serviceTier", tier)
+	extra.WriteBut(w, u.Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/serviceTier" && tier != "" })
+	w.EndObject()
+	extra.ReportEcho(rep, u.Extra, name, extra.At("/usage"))
+	if u.CacheWrite.Known && u.CacheWrite.N > 0 {
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "the API tells nothing of what was written to a cache")
+	}
+}

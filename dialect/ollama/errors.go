@@ -1,0 +1,103 @@
+package ollama
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeError implements [dialect.Codec]. The error is a string; servers that
+// stand before Ollama write an object as well.
+func (Codec) DecodeError(status int, header http.Header, body []byte) *dragoman.APIError {
+	e := wirekit.ErrorAnswer{Status: status, Header: header, Body: body}.Decode("x-request-id", formatError, readErrorBody)
+	e.Class = classOf(e)
+	return e
+}
+
+func readErrorBody(r *jsonwire.Reader, e *dragoman.APIError) {
+	if r.Kind() != '{' {
+		return
+	}
+	for key := range r.Object() {
+		if string(key) == "error" {
+			readError(r, e)
+		} else {
+			r.Skip()
+		}
+	}
+}
+
+// readError reads the value of an error member.
+func readError(r *jsonwire.Reader, e *dragoman.APIError) {
+	if r.Kind() != '{' {
+		e.Message = wirekit.Text(r, "")
+		return
+	}
+	for key := range r.Object() {
+		switch string(key) {
+		case "message":
+			e.Message = wirekit.Text(r, "")
+		case "type":
+			e.Type = wirekit.Text(r, "")
+		case "code":
+			e.Code = wirekit.Text(r, "")
+		default:
+			r.Skip()
+		}
+	}
+}
+
+// classOf classifies an error. The wire has no codes: where the status says no
+// more than that something is wrong, the words do.
+func classOf(e *dragoman.APIError) dragoman.ErrorClass {
+	message := strings.ToLower(e.Message)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if !strings.Contains(message, w) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("exceed", "context"), has("context length"), has("context window"):
+		return dragoman.ErrorContextLength
+	case e.Status == 499:
+		return dragoman.ErrorTimeout
+	case e.Status != 0:
+		return wirekit.ClassOfStatus(e.Status)
+	case has("model", "not found"):
+		return dragoman.ErrorNotFound
+	case has("does not support"):
+		return dragoman.ErrorBadRequest
+	case has("server busy"), has("maximum pending requests"):
+		return dragoman.ErrorOverloaded
+	default: // the model's runner broke
+		return dragoman.ErrorServer
+	}
+}
+
+// EncodeError implements [dialect.Codec].
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+	if e == nil {
+		e = &dragoman.APIError{Class: dragoman.ErrorServer}
+	}
+	status := wirekit.StatusOf(e)
+	if e.Native != nil && e.Native.Format == formatError && json.Valid(e.Native.JSON) {
+		return status, e.Native.JSON
+	}
+	var w jsonwire.Writer
+	writeError(&w, e)
+	return status, w.Buf
+}
+
+func writeError(w *jsonwire.Writer, e *dragoman.APIError) {
+	w.BeginObject()
+	w.StringField("error", cmp.Or(e.Message, string(e.Class), "unknown error"))
+	w.EndObject()
+}

@@ -1,0 +1,229 @@
+package ollama_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// A client that is passed bytes must not find another call in them than the one
+// we tell of.
+func TestWhatTwoReadersReadDifferentlyIsWrittenAnew(t *testing.T) {
+	const fine = `{"id":"a","function":{"name":"rm","arguments":{}}}`
+	for name, c := range map[string]struct {
+		msg  string
+		runs bool
+	}{
+		"a name twice":               {`{"tool_calls":[{"id":"a","function":{"name":"ls","name":"rm","arguments":{}}}]}`, false},
+		"a function twice":           {`{"tool_calls":[{"id":"a","function":{"name":"ls","arguments":{}},"function":{"name":"rm","arguments":{}}}]}`, false},
+		"a key of arguments twice":   {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"a":1,"a":2}}}]}`, false},
+		"a nested key twice":         {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{"o":{"a":1,"a":2}}}}]}`, false},
+		"arguments twice":            {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"arguments":{"a":1}}}]}`, false},
+		"another case of arguments":  {`{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{},"Arguments":{"a":1}}}]}`, false},
+		"another case of a function": {`{"tool_calls":[{"id":"a","function":{"name":"rm"},"FUNCTION":{"name":"ls"}}]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, rep := decodeResponse(t, answer(c.msg, ""))
+			problem(t, calls(resp)[0], dragoman.ProblemDuplicateKey)
+			if resp.Native != nil || resp.Output[0].Native != nil {
+				t.Error("the native form is kept")
+			}
+			lost(t, rep, dragoman.Lowered, "", "twice")
+			enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			object(t, enc.Body) // no member twice
+			if !strings.Contains(string(enc.Body), `"_raw"`) {
+				t.Errorf("a client would run %s", enc.Body)
+			}
+			d := streamed(t, line(c.msg)+last(""))
+			problem(t, calls(d.resp)[0], dragoman.ProblemDuplicateKey)
+			lines, _ := written(t, dialect.EncodeOptions{}, d.events)
+			if all := strings.Join(lines, "\n"); !strings.Contains(all, `"_raw"`) {
+				t.Errorf("a client would run %s", all)
+			}
+		})
+	}
+	for name, l := range map[string]string{
+		"a list of calls twice":      `{"message":{"tool_calls":[` + fine + `],"tool_calls":[]}}`,
+		"another case of a message":  `{"message":{"tool_calls":[` + fine + `]},"Message":{}}`,
+		"a message twice":            `{"message":{},"message":{"tool_calls":[` + fine + `]}}`,
+		"another case of the calls":  `{"message":{"TOOL_CALLS":[],"tool_calls":[` + fine + `]}}`,
+		"a role twice beside a call": `{"message":{"role":"assistant","role":"tool","tool_calls":[` + fine + `]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := streamed(t, l+"\n"+last(""))
+			for _, c := range calls(d.resp) {
+				problem(t, c, dragoman.ProblemDuplicateKey)
+			}
+			lines, _ := written(t, dialect.EncodeOptions{}, d.events)
+			if all := strings.Join(lines, "\n"); strings.Contains(all, `"arguments":{}`) {
+				t.Errorf("a client would run %s", all)
+			}
+			resp, _, err := codec.DecodeResponse([]byte(l), dialect.DecodeOptions{})
+			if err == nil && resp.Native != nil {
+				t.Error("the native form is kept")
+			}
+		})
+	}
+}
+
+func TestAReasonAfterWhichNothingRunsSticks(t *testing.T) {
+	const call = `{"tool_calls":[{"id":"a","function":{"name":"rm","arguments":{}}}]}`
+	resp, _ := decodeResponse(t, answer(call, `,"done_reason":"length","done_reason":"stop"`))
+	d := streamed(t, line(call)+`{"message":{},"done_reason":"length"}`+"\n"+last(`,"done_reason":"stop"`))
+	for _, r := range []*dragoman.Response{resp, d.resp} {
+		if r.Stop.Reason != dragoman.StopLength || r.ToolCalls()[0].Problem == nil {
+			t.Errorf("%+v", r.Stop)
+		}
+	}
+	if resp.Native != nil {
+		t.Error("a client would read the other reason")
+	}
+	lines, _ := written(t, dialect.EncodeOptions{}, d.events)
+	if end := lines[len(lines)-1]; !strings.Contains(end, `"done_reason":"length"`) {
+		t.Error(end)
+	}
+}
+
+func TestACallThatNobodyCanReadIsNotPassedOn(t *testing.T) {
+	for _, call := range []string{`"f"`, `5`, `[]`, `true`} {
+		msg := `{"content":"x","tool_calls":[` + call + `]}`
+		resp, rep := decodeResponse(t, answer(msg, ""))
+		if len(resp.ToolCalls()) != 0 || resp.Native != nil || len(rep.Losses) == 0 {
+			t.Errorf("%s: %+v\n%s", call, resp.Output, rep)
+		}
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil || strings.Contains(string(enc.Body), "tool_calls") {
+			t.Errorf("%s: %s, %v", call, enc.Body, err)
+		}
+		d := streamed(t, line(msg)+last(""))
+		lines, rep := written(t, dialect.EncodeOptions{}, d.events)
+		if strings.Contains(strings.Join(lines, ""), "tool_calls") {
+			t.Errorf("%s: %q", call, lines)
+		}
+		lost(t, rep, dragoman.Dropped, "/output", "cannot be read")
+		// In a history it goes back to where it came from.
+		req := &dragoman.Request{Model: "m", Messages: resp.Output}
+		m, _ := encode(t, req, dialect.EncodeOptions{})
+		sameJSON(t, elements(t, m["messages"])[0], `{"role":"assistant","content":"x","tool_calls":[`+call+`]}`)
+	}
+	unnamed, _ := decodeResponse(t, answer(`{"tool_calls":[{"id":"a","function":{"arguments":{}}}]}`, ""))
+	problem(t, calls(unnamed)[0], dragoman.ProblemNoName)
+}
+
+func TestACallThatEndsAsAnotherThanWasShownEndsTheStream(t *testing.T) {
+	d := streamed(t, aStream)
+	change := func(edit func(*dragoman.ToolCall)) ([]string, dragoman.Report) {
+		evs := append([]dragoman.Event(nil), d.events...)
+		blanked := false
+		for i := len(evs) - 1; i >= 0; i-- {
+			switch ev := evs[i].(type) {
+			case *dragoman.PartEnd:
+				if c, ok := ev.Part.(*dragoman.ToolCall); ok && c.ID == "call_1" {
+					edited := *c
+					edit(&edited)
+					evs[i] = &dragoman.PartEnd{Index: ev.Index, Part: &edited}
+				}
+			case *dragoman.Chunk:
+				if !blanked { // the one that told the end
+					evs[i], blanked = &dragoman.Chunk{}, true
+				}
+			}
+		}
+		return written(t, dialect.EncodeOptions{}, evs)
+	}
+	lines, rep := change(func(c *dragoman.ToolCall) { c.Arguments = `{"city":"Rome"}` })
+	if end := lines[len(lines)-1]; !strings.HasPrefix(end, `{"error":`) || strings.Contains(end, `"done":true`) {
+		t.Errorf("%q", lines)
+	}
+	lost(t, rep, dragoman.Dropped, "/output", "differs")
+	lines, _ = change(func(*dragoman.ToolCall) {})
+	if all := strings.Join(lines, "\n"); strings.Count(all, "call_1") != 1 || !strings.Contains(lines[len(lines)-1], `"done":true`) {
+		t.Errorf("%q", lines)
+	}
+}
+
+// What was changed is said, and what was said before it is not said again.
+func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
+	d := streamed(t, aStream)
+	for i, ev := range d.events {
+		delta, ok := ev.(*dragoman.PartDelta)
+		if !ok || delta.Text != "look." {
+			continue
+		}
+		d.events[i] = &dragoman.PartDelta{Index: delta.Index, Kind: delta.Kind, Text: "leap."}
+		d.events[i-1] = &dragoman.Chunk{}
+	}
+	for i, ev := range d.events {
+		if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindText {
+			d.events[i] = &dragoman.PartEnd{Index: end.Index, Part: text("I leap.")}
+		}
+	}
+	lines, rep := written(t, dialect.EncodeOptions{}, d.events)
+	lossless(t, rep)
+	got := streamed(t, strings.Join(lines, "\n")).resp
+	if got.Text() != "I leap." || len(got.ToolCalls()) != 2 || got.Usage.Input != d.resp.Usage.Input {
+		t.Errorf("%q", lines)
+	}
+	if !strings.HasPrefix(aStream, strings.Join(lines[:3], "\n")+"\n") {
+		t.Errorf("what came before is another: %q", lines)
+	}
+}
+
+// Hostile input takes time in proportion to its length.
+func TestHostileInputTakesLinearTime(t *testing.T) {
+	const n = 60_000
+	bodies := map[string]func() error{
+		"calls without ids, then results": func() error {
+			body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` + strings.Repeat(`{"function":{"name":"f"}},`, n) + `null]}` + strings.Repeat(`,{"role":"tool","tool_name":"f"}`, n) + `]}`
+			req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			if err == nil {
+				_, err = codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			}
+			return err
+		},
+		"results that name no tool": func() error {
+			body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` + strings.Repeat(`{"id":"a","function":{"name":"f"}},`, n) + `null]}` + strings.Repeat(`,{"role":"tool"}`, n) + `]}`
+			_, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			return err
+		},
+		"members nobody knows": func() error {
+			var b strings.Builder
+			for i := range n {
+				b.WriteString(`"k` + strings.Repeat("x", i%7) + time.Duration(i).String() + `":1,`)
+			}
+			req, _, err := codec.DecodeRequest([]byte(`{`+b.String()+`"messages":[{`+b.String()+`"role":"user","content":"x"}]}`), dialect.DecodeOptions{})
+			if err == nil {
+				_, err = codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			}
+			return err
+		},
+		"blank lines": func() error {
+			d := decodeStream(t, dialect.DecodeOptions{}, strings.Repeat("\n", 20*n)+last(""))
+			return d.feed
+		},
+		"one long line in small pieces": func() error {
+			body := line(`{"content":"`+strings.Repeat("a", 40*n)+`"}`) + last("")
+			var pieces []string
+			for len(body) > 16 {
+				pieces, body = append(pieces, body[:16]), body[16:]
+			}
+			d := decodeStream(t, dialect.DecodeOptions{NoNative: true}, append(pieces, body)...)
+			return d.feed
+		},
+	}
+	for name, run := range bodies {
+		start := time.Now()
+		if err := run(); err != nil {
+			t.Errorf("%s: %.300v", name, err)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package ollama_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/interop"
+	"pgregory.net/rapid"
+
+	"github.com/dragoman-go/dragoman/internal/gen"
+)
+
+// drawn encodes a random request, or skips one that this wire must refuse.
+func drawn(t *rapid.T, o gen.Options, eo dialect.EncodeOptions) (*dragoman.Request, dialect.Encoded) {
+	req := o.Request().Draw(t, "request")
+	enc, err := codec.EncodeRequest(req, eo)
+	if err != nil {
+		if req.ToolChoice == nil {
+			t.Fatalf("EncodeRequest: %v", err)
+		}
+		t.Skip("a choice of a tool that cannot be sent")
+	}
+	return req, enc
+}
+
+// dealings lists what a conversation says that must survive any wire: who
+// said which words, the calls with their ids, and what answered them.
+func dealings(req *dragoman.Request) []string {
+	var out []string
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				args, _ := p.Object()
+				if p.Payload == dragoman.PayloadText {
+					args = []byte(p.Arguments)
+				}
+				out = append(out, fmt.Sprintf("call %s %s %s %s", p.ID, p.Namespace, p.Name, args))
+			case *dragoman.ToolResult:
+				out = append(out, fmt.Sprintf("result %s %s %s", p.CallID, p.Namespace, p.Name))
+			}
+		}
+	}
+	return out
+}
+
+func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, enc := drawn(t, gen.Options{Tidy: true, Plain: true}, dialect.EncodeOptions{})
+		// A fence around a whole freeform input is taken off on purpose.
+		for i := range req.Messages {
+			for _, c := range req.Messages[i].ToolCalls() {
+				if strings.HasPrefix(strings.TrimSpace(c.Arguments), "```") {
+					t.Skip("fenced")
+				}
+			}
+		}
+		back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, enc.Body)
+		}
+		if want, got := dealings(req), dealings(back); !slices.Equal(want, got) {
+			t.Fatalf("want %q\ngot  %q\n%s", want, got, enc.Body)
+		}
+		if back.Stream != req.Stream || back.Model != req.Model {
+			t.Fatalf("settings differ\n%s", enc.Body)
+		}
+		if d := gen.Diff(req.MaxOutputTokens, back.MaxOutputTokens); d != "" {
+			t.Fatal(d)
+		}
+		s := req.Sampling
+		s.Candidates = nil
+		if d := gen.Diff(s, back.Sampling); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// What was decoded and is written anew is the same body, whatever it was: the
+// wire form is a fixed point.
+func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
+	for _, o := range []gen.Options{{Tidy: true, Plain: true}, {}, {Dialect: dragoman.Ollama}} {
+		rapid.Check(t, func(t *rapid.T) {
+			_, enc := drawn(t, o, dialect.EncodeOptions{Rebuild: true})
+			back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Skip("opaque JSON of the generator that this wire would not send")
+			}
+			again, err := codec.EncodeRequest(back, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Plain && string(again.Body) != string(enc.Body) {
+				t.Fatalf("first  %s\nsecond %s", enc.Body, again.Body)
+			}
+			twice, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, again.Body)
+			}
+			third, err := codec.EncodeRequest(twice, dialect.EncodeOptions{Rebuild: true})
+			if err != nil || string(third.Body) != string(again.Body) {
+				t.Fatalf("%v\nsecond  %s\nthird   %s", err, again.Body, third.Body)
+			}
+		})
+	}
+}
+
+func TestProperty_EncodingIsDeterministicSoundAndChangesNothing(t *testing.T) {
+	for _, o := range []gen.Options{{}, {Dialect: dragoman.Ollama}} {
+		rapid.Check(t, func(rt *rapid.T) {
+			req := o.Request().Draw(rt, "request")
+			before := req.Fingerprint()
+			eo := dialect.EncodeOptions{Rebuild: true}
+			first, err1 := codec.EncodeRequest(req, eo)
+			second, err2 := codec.EncodeRequest(req, eo)
+			if (err1 == nil) != (err2 == nil) || string(first.Body) != string(second.Body) || first.Report.String() != second.Report.String() {
+				rt.Fatalf("%v, %v\n%s\n%s", err1, err2, first.Body, second.Body)
+			}
+			if err1 == nil {
+				object(t, first.Body)
+			}
+			if req.Fingerprint() != before {
+				rt.Fatal("the request was changed")
+			}
+		})
+	}
+}
+
+// Decision 6: at every point where a conversation is settled, the elements of
+// the encoded list are a prefix of the elements of the longer conversation.
+func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
+	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: dragoman.Ollama}} {
+		rapid.Check(t, func(rt *rapid.T) {
+			req := o.Request().Draw(rt, "request")
+			req.ToolChoice, req.Output, req.Native = nil, nil, nil
+			encode := func(n int) []string {
+				part := *req
+				part.Messages = req.Messages[:n]
+				enc, err := codec.EncodeRequest(&part, dialect.EncodeOptions{})
+				if err != nil {
+					rt.Fatal(err)
+				}
+				return elements(t, object(t, enc.Body)["messages"])
+			}
+			full := encode(len(req.Messages))
+			for n := range req.Messages {
+				if role := req.Messages[n].Role; role == dragoman.RoleAssistant || role == dragoman.RoleTool {
+					continue // within a turn
+				}
+				for i, el := range encode(n) {
+					if full[i] != el {
+						rt.Fatalf("element %d of %d messages is\n%s\nand of all\n%s", i, n, el, full[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+func pieces(body string, cuts []int) []string {
+	slices.Sort(cuts)
+	var out []string
+	at := 0
+	for _, c := range cuts {
+		out = append(out, body[at:c])
+		at = c
+	}
+	return append(out, body[at:])
+}
+
+func sameEvents(t testing.TB, a, b []dragoman.Event) {
+	t.Helper()
+	if len(a) != len(b) {
+		t.Fatalf("%d events and %d", len(a), len(b))
+	}
+	for i := range a {
+		x, err1 := dragoman.MarshalEvent(a[i])
+		y, err2 := dragoman.MarshalEvent(b[i])
+		if err1 != nil || err2 != nil || string(x) != string(y) {
+			t.Fatalf("event %d is\n%s\nand\n%s", i, x, y)
+		}
+	}
+}
+
+// hostileStream has multi-byte text, CRLF, blank lines, a BOM and no last line
+// end, so that a cut at any byte hits something that matters.
+const hostileStream = "\ufeff" + `{"message":{"thinking":"日本","content":"é👩‍👩‍👧"},"model":"m"}` + "\r\n\r\n \n" +
+	`{"model":"m","message":{"content":"\ud83d\ude00","tool_calls":[{"function":{"name":"f","arguments":{"ü":1}}},null]},"done":false}` + "\n" +
+	`{"model":"m","message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"g","arguments":"{}"}}]}}` + "\n" +
+	` {"model":"m","done":true,"done_reason":"stop","eval_count":3} `
+
+func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
+	whole := decodeStream(t, dialect.DecodeOptions{}, hostileStream)
+	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` || len(whole.resp.ToolCalls()) != 2 {
+		t.Fatalf("%+v, %v", whole.resp, whole.feed)
+	}
+	for i := 1; i < len(hostileStream); i++ {
+		sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, hostileStream[:i], hostileStream[i:]).events)
+	}
+	sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, strings.Split(hostileStream, "")...).events)
+}
+
+func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		evs := gen.Options{Dialect: dragoman.Ollama}.Events().Draw(rt, "events")
+		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, evs)
+		body := strings.Join(lines, "\n") + "\n"
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(rt, "cuts")
+		a := decodeStream(t, dialect.DecodeOptions{}, body)
+		b := decodeStream(t, dialect.DecodeOptions{}, pieces(body, cuts)...)
+		sameEvents(t, a.events, b.events)
+		if fmt.Sprint(a.feed) != fmt.Sprint(b.feed) || a.rep.String() != b.rep.String() {
+			rt.Fatalf("%v and %v\n%s\n%s", a.feed, b.feed, a.rep, b.rep)
+		}
+	})
+}
+
+// said is what an answer says: words, thinking, and the calls a client gets.
+func said(ms []dragoman.Message) (text, thinking string, calls []string) {
+	reg := interop.New(interop.Options{Target: dragoman.Target{Dialect: dragoman.Ollama}, Limits: codec.Limits()})
+	for i := range ms {
+		for _, p := range ms[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				text += p.Text
+			case *dragoman.Refusal:
+				text += p.Text
+			case *dragoman.Reasoning:
+				if thinking += p.Text; p.Text == "" {
+					thinking += strings.Join(p.Summary, "")
+				}
+			case *dragoman.ToolCall:
+				if p.Hosted {
+					continue
+				}
+				args, _ := p.Object()
+				args = bytes.ReplaceAll(args, []byte("\n"), []byte(" ")) // a line has no line ends
+				calls = append(calls, p.ID+" "+reg.WireName(p.Namespace, p.Name)+" "+string(args))
+			}
+		}
+	}
+	apart := strings.NewReplacer("\n", "")
+	return apart.Replace(text), apart.Replace(thinking), calls
+}
+
+func sameSaid(rt *rapid.T, want, got []dragoman.Message, body string, rep dragoman.Report) {
+	wt, wh, wc := said(want)
+	gt, gh, gc := said(got)
+	if gt != wt || gh != wh && rep.Err(dragoman.Warn) == nil {
+		rt.Fatalf("says %q (%q), want %q (%q)\n%s", gt, gh, wt, wh, body)
+	}
+	// Calls that must not run are not shown to who runs everything.
+	if !slices.Equal(wc, gc) && rep.Err(dragoman.Serious) == nil {
+		rt.Fatalf("calls %q, want %q\n%s", gc, wc, body)
+	}
+}
+
+// An answer that is written and read again says the same, whole and streamed,
+// or the report says what is missing.
+func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o := gen.Options{Tidy: true, Plain: true}
+		resp := o.Response().Draw(rt, "response")
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		object(t, enc.Body)
+		back, _, err := codec.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, enc.Body)
+		}
+		sameSaid(rt, resp.Output, back.Output, string(enc.Body), enc.Report)
+		if back.Stop.Reason != resp.Stop.Reason && enc.Report.Err(dragoman.Warn) == nil {
+			rt.Fatalf("stopped with %q, want %q\n%s", back.Stop.Reason, resp.Stop.Reason, enc.Body)
+		}
+		again, err := codec.EncodeResponse(back, dialect.EncodeOptions{Rebuild: true})
+		if err != nil || string(again.Body) != string(enc.Body) {
+			rt.Fatalf("%v\nfirst  %s\nsecond %s", err, enc.Body, again.Body)
+		}
+
+		lines, rep := written(t, dialect.EncodeOptions{}, o.Stream(rt, resp))
+		body := strings.Join(lines, "\n")
+		d := decodeStream(t, dialect.DecodeOptions{}, body)
+		if d.feed != nil || d.err != nil {
+			rt.Fatalf("%v, %v\n%s", d.feed, d.err, body)
+		}
+		sameSaid(rt, resp.Output, d.resp.Output, body, rep)
+		if d.resp.Stop.Reason != resp.Stop.Reason && rep.Err(dragoman.Warn) == nil {
+			rt.Fatalf("stopped with %q, want %q\n%s", d.resp.Stop.Reason, resp.Stop.Reason, body)
+		}
+		for _, r := range []*dragoman.Response{back, d.resp} {
+			if r.Usage.Input != resp.Usage.Input || r.Usage.Output != resp.Usage.Output || r.Usage.CacheRead != resp.Usage.CacheRead {
+				rt.Fatalf("usage %+v, want %+v\n%s", r.Usage, resp.Usage, body)
+			}
+		}
+	})
+}
+
+// Whoever changes something in the middle of a stream gets a stream that is
+// still one, and that says the change.
+func TestProperty_AStreamIsSoundWhereverItsChunksEnd(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o := gen.Options{Tidy: true}
+		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, o.Stream(rt, o.Response().Draw(rt, "response")))
+		body := strings.Join(lines, "\n") + "\n"
+		d := decodeStream(t, dialect.DecodeOptions{}, body)
+		want, thinking, calls := said(d.resp.Output)
+		chunk := rapid.IntRange(0, len(lines)-1).Draw(rt, "emptied")
+		for i, ev := range d.events {
+			if ev.Type() == dragoman.EventChunk {
+				if chunk--; chunk < 0 {
+					d.events[i] = &dragoman.Chunk{}
+					break
+				}
+			}
+		}
+		again, _ := written(t, dialect.EncodeOptions{}, d.events)
+		back := decodeStream(t, dialect.DecodeOptions{}, strings.Join(again, "\n"))
+		got, gh, gc := said(back.resp.Output)
+		if got != want || gh != thinking || !slices.Equal(gc, calls) && d.resp.Stop.Reason.Runs() || back.resp.Stop != d.resp.Stop {
+			rt.Fatalf("says %q (%q) %q %v, want %q (%q) %q %v\n%s\n%s", got, gh, gc, back.resp.Stop, want, thinking, calls, d.resp.Stop, body, strings.Join(again, "\n"))
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package ollama
+
+import (
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
+// which must not change afterwards.
+func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	d := requestDecoder{
+		messageDecoder: newMessageDecoder(c, o),
+		// A stream is what a request asks for unless it says otherwise.
+		req: &dragoman.Request{Stream: true},
+	}
+	var err error
+	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
+		return d.req, *d.rep, err
+	}
+	for key := range d.r.Object() {
+		d.member(string(key))
+	}
+	err = d.r.End()
+	if err == nil {
+		err = d.err
+	}
+	if err != nil {
+		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	}
+	// The last line of a stream always tells what it cost.
+	d.req.StreamUsage = d.req.Stream
+	if !o.NoNative {
+		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
+	}
+	return d.req, *d.rep, nil
+}
+
+type requestDecoder struct {
+	messageDecoder
+	r   *jsonwire.Reader
+	req *dragoman.Request
+	err error
+}
+
+// fail remembers the first error in a value that was just read.
+func (d *requestDecoder) fail(at extra.Path, raw []byte, err error) {
+	if d.err == nil {
+		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
+	}
+}
+
+// keep puts a member that is not modelled, or not in this spelling, aside.
+func (d *requestDecoder) keep(prefix, key string) {
+	extra.Add(&d.req.Extra, name, prefix, []byte(key), d.r.Raw())
+}
+
+func (d *requestDecoder) member(key string) {
+	r, req := d.r, d.req
+	if r.Kind() == 'n' && key != "messages" && key != "stream" {
+		d.keep("", key)
+		return
+	}
+	switch key {
+	case "model":
+		req.Model = r.String()
+	case "messages":
+		for i := range r.Array() {
+			raw := r.Raw()
+			if r.Err() != nil || d.err != nil {
+				continue // what follows a bad element is only checked as JSON
+			}
+			at := extra.Elem("/messages", i)
+			m, err := d.message(raw, at, i)
+			if err != nil {
+				d.fail(at, raw, err)
+				continue
+			}
+			req.Messages = append(req.Messages, m)
+		}
+	case "tools":
+		d.tools()
+	case "format":
+		d.format()
+	case "stream":
+		req.Stream = r.Null() || r.Bool()
+	case "think":
+		d.think()
+	case "options":
+		d.options()
+	default:
+		d.keep("", key)
+	}
+}
+
+func (d *requestDecoder) tools() {
+	n := 0
+	for i := range d.r.Array() {
+		raw := d.r.Raw()
+		if d.r.Err() != nil || d.err != nil {
+			continue
+		}
+		n++
+		at := extra.Elem("/tools", i)
+		specs, err := d.reg.ReadTool(raw, at, d.rep)
+		if err != nil {
+			d.fail(at, raw, err)
+			continue
+		}
+		d.req.Tools = append(d.req.Tools, specs...)
+	}
+	if n == 0 {
+		extra.Add(&d.req.Extra, name, "", []byte("tools"), []byte("[]"))
+	}
+}
+
+// format reads what an answer must look like: any JSON, or JSON of a schema, to
+// which the sampler is then bound. An empty string is what some clients write
+// for neither.
+func (d *requestDecoder) format() {
+	raw := d.r.Raw()
+	switch {
+	case string(raw) == `"json"`:
+		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON, Dialect: name}
+	case len(raw) > 0 && raw[0] == '{':
+		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: raw, Strict: dragoman.StrictAuto, Dialect: name}
+	default:
+		extra.Add(&d.req.Extra, name, "", []byte("format"), raw)
+	}
+}
+
+// think reads whether, or how much, to think.
+func (d *requestDecoder) think() {
+	r, req := d.r, d.req
+	switch r.Kind() {
+	case 't':
+		r.Skip()
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}
+	case 'f':
+		r.Skip()
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}
+	case '"':
+		raw := r.Raw()
+		if level := jsonwire.NewReader(raw).String(); knownLevel(level) {
+			req.Reasoning = &dragoman.ReasoningSettings{Effort: level}
+		} else { // a word that only its model knows
+			extra.Add(&req.Extra, name, "", []byte("think"), raw)
+		}
+	default:
+		_ = r.Bool() // which says what is wrong
+	}
+}
+
+// knownLevel reports whether every model that takes levels takes this one.
+func knownLevel(s string) bool {
+	switch s {
+	case "low", "medium", "high", "max":
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *requestDecoder) options() {
+	n := 0
+	for key := range d.r.Object() {
+		n++
+		d.option(string(key))
+	}
+	if n == 0 {
+		extra.Add(&d.req.Extra, name, "", []byte("options"), []byte("{}"))
+	}
+}
+
+func (d *requestDecoder) option(key string) {
+	r, s := d.r, &d.req.Sampling
+	if r.Kind() == 'n' {
+		d.keep("/options", key)
+		return
+	}
+	switch key {
+	case "temperature":
+		s.Temperature = d.number()
+	case "top_p":
+		s.TopP = d.number()
+	case "top_k":
+		s.TopK = ptr(r.Int())
+	case "frequency_penalty":
+		s.FrequencyPenalty = d.number()
+	case "presence_penalty":
+		s.PresencePenalty = d.number()
+	case "seed":
+		s.Seed = ptr(r.Int())
+	case "num_predict":
+		raw := r.Raw()
+		// Less than nothing stands for no bound, which is what none means.
+		if n := jsonwire.NewReader(raw); n.Kind() != '0' {
+			d.fail(extra.At("/options/num_predict"), raw, errNotNumber)
+		} else if v := n.Int(); v >= 0 {
+			d.req.MaxOutputTokens = &v
+		} else {
+			extra.Add(&d.req.Extra, name, "/options", []byte(key), raw)
+		}
+	case "stop":
+		if r.Kind() == '"' {
+			s.Stop = []string{r.String()}
+			return
+		}
+		for range r.Array() {
+			s.Stop = append(s.Stop, r.String())
+		}
+		if len(s.Stop) == 0 {
+			extra.Add(&d.req.Extra, name, "/options", []byte(key), []byte("[]"))
+		}
+	default:
+		d.keep("/options", key)
+	}
+}
+
+var errNotNumber = errors.New("want a number")
+
+func (d *requestDecoder) number() *dragoman.Number { return ptr(dragoman.Number(d.r.Number())) }
+
+func ptr[T any](v T) *T { return &v }
+
+// placeAt puts an error of a value below its place in the document; start is
+// the value's first byte, -1 where that is unknown.
+func placeAt(at extra.Path, start int64, err error) error {
+	out := &jsonwire.Error{Pointer: at.String(), Offset: start, Err: err}
+	var in *jsonwire.Error
+	if errors.As(err, &in) {
+		out.Pointer, out.Err = out.Pointer+in.Pointer, in.Err
+		if start >= 0 && in.Offset >= 0 {
+			out.Offset = start + in.Offset
+		}
+	}
+	return out
+}

@@ -1,0 +1,420 @@
+package ollama
+
+import (
+	"bytes"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// EncodeRequest implements [dialect.Codec]. A request that came from this
+// dialect and was not changed is written byte for byte, with at most another
+// model; so is every message and tool that was not changed.
+func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	limits := c.Limits()
+	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+		e := requestEncoder{
+			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			req:            req,
+		}
+		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
+		return &e.w, e.encode()
+	})
+}
+
+type requestEncoder struct {
+	messageEncoder
+	req *dragoman.Request
+}
+
+func (e *requestEncoder) encode() error {
+	w, req := &e.w, e.req
+	w.BeginObject()
+	w.StringField("model", req.Model)
+	w.Key("messages")
+	w.BeginArray()
+	e.instructions(req.Instructions)
+	if err := e.messages(req.Messages); err != nil {
+		return err
+	}
+	w.EndArray()
+	tools, err := e.tools()
+	if err != nil {
+		return err
+	}
+	if req.Output != nil {
+		e.output(req.Output, tools > 0)
+	}
+	// Explicit, because this wire's default is a stream.
+	w.BoolField("stream", req.Stream)
+	e.think()
+	e.options()
+	e.unsaid()
+	extra.WriteBut(w, req.Extra, name, "", e.noted)
+	extra.Report(e.rep, req.Extra, name, extra.At(""))
+	w.EndObject()
+	return nil
+}
+
+// noted reports whether a member that was put aside is written elsewhere, or
+// must not be written.
+func (e *requestEncoder) noted(f dragoman.Field) bool {
+	req := e.req
+	switch f.Path {
+	case "/model":
+		return true
+	case "/tools":
+		return len(req.Tools) > 0
+	case "/format":
+		return req.Output != nil
+	case "/think":
+		return req.Reasoning != nil
+	case "/options":
+		return e.hasOptions()
+	default:
+		return false
+	}
+}
+
+// tools writes the definitions that the choice leaves, and returns how many
+// there are. The wire has no choice (quirk E1): the tools are narrowed to what
+// it allows (quirks E2, E9), and the registry remembers that.
+func (e *requestEncoder) tools() (int, error) {
+	allowed, err := e.allowed()
+	if err != nil {
+		return 0, err
+	}
+	e.reg.AllowOnly(allowed)
+	tools := e.req.Tools
+	if allowed != nil {
+		tools = narrow(tools, allowed)
+	}
+	if len(tools) > 0 {
+		if err := wirekit.CheckTools("ollama", e.req, e.target.Caps); err != nil {
+			return 0, err
+		}
+	}
+	start := len(e.w.Buf)
+	e.w.Key("tools")
+	e.w.BeginArray()
+	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	e.w.EndArray()
+	if err == nil {
+		err = e.missing(e.w.Buf[start:])
+	}
+	if n == 0 {
+		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)
+		e.choiceOfNothing()
+	}
+	if p := e.req.ParallelToolCalls; p != nil {
+		severity := dragoman.Info // which is what the wire does anyway
+		if !*p {
+			severity = dragoman.Warn
+		}
+		e.rep.Add(dragoman.Dropped, severity, "/parallel_tool_calls", "Ollama has no such flag; a model may call several tools at once")
+	}
+	return n, err
+}
+
+// allowed returns the tools that the choice leaves to the model; nil means all.
+func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
+	c := e.req.ToolChoice
+	if c == nil {
+		return nil, nil
+	}
+	if !wirekit.KnownChoice(c.Mode) {
+		return nil, fmt.Errorf("ollama: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+	}
+	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	if len(e.req.Tools) == 0 {
+		return nil, nil
+	}
+	switch c.Mode {
+	case dragoman.ChoiceNone:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "Ollama has no choice of none; no tools are sent")
+		return []dragoman.ToolRef{}, nil
+	case dragoman.ChoiceTool:
+		if len(c.Tools) != 1 {
+			return nil, fmt.Errorf("ollama: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
+		}
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the one tool is sent, and the model may answer without it")
+	case dragoman.ChoiceRequired:
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama cannot force a call; the model may answer without one")
+	case dragoman.ChoiceOpaque:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
+		return nil, nil
+	}
+	if c.Tools != nil && c.Mode != dragoman.ChoiceTool {
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama knows no allowed tools; the others are not sent")
+	}
+	return c.Tools, nil
+}
+
+func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolSpec {
+	var out []dragoman.ToolSpec
+	for i := range tools {
+		for _, ref := range refs {
+			if ref.Native == nil && ref.Name == tools[i].Name && ref.Namespace == tools[i].Namespace {
+				out = append(out, tools[i])
+				break
+			}
+		}
+	}
+	return out
+}
+
+// missing refuses a choice that demands a call of tools of which none was
+// written (quirk E5).
+func (e *requestEncoder) missing(member []byte) error {
+	c := e.req.ToolChoice
+	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(e.req.Tools) == 0 {
+		return nil
+	}
+	sent := sentNames(member)
+	for _, ref := range c.Tools {
+		if sent[e.reg.WireName(ref.Namespace, ref.Name)] {
+			return nil
+		}
+	}
+	return fmt.Errorf("ollama: the tool choice demands a call, but none of the tools it names is sent: %w", dragoman.ErrUnsupported)
+}
+
+// sentNames reads the names out of the tools member that was just written.
+func sentNames(member []byte) map[string]bool {
+	names := map[string]bool{}
+	r := jsonwire.NewReader(member[bytes.IndexByte(member, '['):])
+	for range r.Array() {
+		for key := range r.Object() {
+			if string(key) == "function" && r.Kind() == '{' {
+				for key := range r.Object() {
+					if string(key) == "name" && r.Kind() == '"' {
+						names[r.String()] = true
+					} else {
+						r.Skip()
+					}
+				}
+			} else {
+				r.Skip()
+			}
+		}
+	}
+	return names
+}
+
+// choiceOfNothing reports a choice among tools where none is sent (quirk E3).
+func (e *requestEncoder) choiceOfNothing() {
+	c := e.req.ToolChoice
+	if c != nil && len(e.req.Tools) == 0 && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
+	}
+}
+
+func (e *requestEncoder) output(f *dragoman.OutputFormat, tools bool) {
+	if e.target.Caps.NoStructuredOutput {
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "the target takes no output format")
+		return
+	}
+	kind := f.Kind
+	if kind == "" && len(f.Schema) > 0 {
+		kind = dragoman.OutputSchema // what else would it be for
+	}
+	switch kind {
+	case dragoman.OutputJSON:
+		e.w.StringField("format", "json")
+	case dragoman.OutputSchema:
+		e.outputSchema(f)
+	case dragoman.OutputText, "":
+		return
+	default:
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "Ollama has no output of kind %.40q", string(kind))
+		return
+	}
+	if tools && f.Dialect != name { // quirk F9
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "Ollama holds every answer to the format, so that a model may call no tool")
+	}
+	if f.Name != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "the format has no name")
+	}
+	if f.Description != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/description", "the format has no description")
+	}
+	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
+}
+
+func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) {
+	if len(f.Schema) == 0 {
+		e.w.StringField("format", "json")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none; any JSON will do")
+		return
+	}
+	out := []byte(f.Schema)
+	if f.Dialect != name {
+		lowered, sub, err := schema.Lower(f.Schema, schema.OllamaFormat())
+		e.rep.Merge("/output/schema", sub)
+		if err != nil {
+			e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+		} else {
+			out = lowered
+		}
+	}
+	e.w.RawField("format", out)
+}
+
+// think writes whether, or how much, to think.
+func (e *requestEncoder) think() {
+	s := e.req.Reasoning
+	if s == nil {
+		return
+	}
+	switch level := e.level(s); {
+	case s.Mode == dragoman.ReasoningOff, s.Effort == "none":
+		e.w.BoolField("think", false)
+	case level != "":
+		e.w.StringField("think", level)
+	case s.Mode == dragoman.ReasoningAdaptive, s.Effort != "":
+		e.w.BoolField("think", true)
+	}
+	if s.Summary != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Ollama shows the thinking itself")
+	}
+	if s.Encrypted != nil && *s.Encrypted {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Ollama encrypts no thinking")
+	}
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+}
+
+// level is how much to think, in Ollama's words; empty where nothing says so.
+func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {
+	off := s.Mode == dragoman.ReasoningOff || s.Effort == "none"
+	budget := s.BudgetTokens
+	switch {
+	case off && s.Effort != "" && s.Effort != "none":
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "effort %.40q contradicts mode off, which wins", s.Effort)
+	case budget == nil && s.Mode == dragoman.ReasoningBudget:
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "mode budget names no budget")
+	}
+	if budget != nil && (off || s.Effort != "" || s.Mode == dragoman.ReasoningAdaptive) {
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "Ollama has no budget of %d tokens", *budget)
+		budget = nil
+	}
+	switch effort := s.Effort; {
+	case off:
+		return ""
+	case budget != nil:
+		level := wirekit.EffortOf(*budget)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as %q", *budget, level)
+		return level
+	case effort == "", knownLevel(effort):
+		return effort
+	default:
+		level := map[string]string{"minimal": "low", "xhigh": "max"}[effort]
+		written := level
+		if level == "" {
+			written = "true"
+		}
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %.40q written as %s", effort, written)
+		return level
+	}
+}
+
+func (e *requestEncoder) hasOptions() bool {
+	req, s := e.req, &e.req.Sampling
+	return req.MaxOutputTokens != nil || len(s.Stop) > 0 || s.Seed != nil || s.TopK != nil || s.Temperature != nil || s.TopP != nil ||
+		s.FrequencyPenalty != nil || s.PresencePenalty != nil || extra.Has(req.Extra, name, "/options")
+}
+
+// options writes what controls the sampler.
+func (e *requestEncoder) options() {
+	w, s := &e.w, &e.req.Sampling
+	if n := s.Candidates; n != nil && *n != 1 {
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/sampling/candidates", "Ollama answers once, not %d times", *n)
+	}
+	if !e.hasOptions() {
+		return
+	}
+	start := len(w.Buf)
+	w.Key("options")
+	w.BeginObject()
+	empty := len(w.Buf)
+	number := func(key string, n *dragoman.Number) {
+		if n != nil && !wirekit.RefusesSampling(e.target.Caps, key, e.rep) {
+			w.RawField(key, []byte(*n))
+		}
+	}
+	number("temperature", s.Temperature)
+	number("top_p", s.TopP)
+	if s.TopK != nil && !wirekit.RefusesSampling(e.target.Caps, "top_k", e.rep) {
+		w.IntField("top_k", *s.TopK)
+	}
+	number("frequency_penalty", s.FrequencyPenalty)
+	number("presence_penalty", s.PresencePenalty)
+	if s.Seed != nil {
+		w.IntField("seed", *s.Seed)
+	}
+	if n := e.req.MaxOutputTokens; n != nil {
+		w.IntField("num_predict", *n)
+	}
+	if len(s.Stop) > 0 {
+		w.Key("stop")
+		w.BeginArray()
+		for _, v := range s.Stop {
+			w.String(v)
+		}
+		w.EndArray()
+	}
+	extra.WriteBut(w, e.req.Extra, name, "/options", e.optionSet)
+	if len(w.Buf) == empty {
+		w.Buf = w.Buf[:start]
+		return
+	}
+	w.EndObject()
+}
+
+// optionSet reports whether an option that was put aside has a value by now.
+func (e *requestEncoder) optionSet(f dragoman.Field) bool {
+	req, s := e.req, &e.req.Sampling
+	switch f.Path {
+	case "/options/temperature":
+		return s.Temperature != nil
+	case "/options/top_p":
+		return s.TopP != nil
+	case "/options/top_k":
+		return s.TopK != nil
+	case "/options/frequency_penalty":
+		return s.FrequencyPenalty != nil
+	case "/options/presence_penalty":
+		return s.PresencePenalty != nil
+	case "/options/seed":
+		return s.Seed != nil
+	case "/options/num_predict":
+		return req.MaxOutputTokens != nil
+	case "/options/stop":
+		return len(s.Stop) > 0
+	default:
+		return false
+	}
+}
+
+// unsaid reports the settings that the wire has no member for.
+func (e *requestEncoder) unsaid() {
+	req, rep := e.req, e.rep
+	drop := func(said bool, severity dragoman.Severity, path, detail string) {
+		if said {
+			rep.Add(dragoman.Dropped, severity, path, detail)
+		}
+	}
+	drop(req.Cache != nil, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: Ollama caches by itself")
+	drop(req.CacheKey != "", dragoman.Info, "/cache_key", "Ollama has no cache key")
+	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "Ollama takes no metadata")
+	drop(req.User != "", dragoman.Info, "/user", "Ollama knows no users")
+	drop(req.ServiceTier != "", dragoman.Info, "/service_tier", "Ollama has no service tiers")
+	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "Ollama has no verbosity")
+	drop(req.Store != nil && *req.Store, dragoman.Warn, "/store", "Ollama keeps no responses")
+	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "Ollama keeps no responses; send the whole conversation")
+}

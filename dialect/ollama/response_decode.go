@@ -1,0 +1,172 @@
+package ollama
+
+import (
+	"errors"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// answerMembers are the members of an answer, or of a line of one, that readers
+// would take differently, should they stand twice or in letters of another case.
+var answerMembers = []string{"message", "done", "done_reason", "error"}
+
+// DecodeResponse implements [dialect.Codec]. The response keeps slices of
+// body, which must not change afterwards.
+func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
+	d := responseDecoder{messageDecoder: newMessageDecoder(c, o), done: true}
+	d.answer = true
+	resp := &d.resp
+	resp.Origin = d.origin
+	r, err := wirekit.OpenBody(name, "response", body, o)
+	if err != nil {
+		return resp, *d.rep, err
+	}
+	d.r = r
+	var seen wirekit.Members
+	for key := range r.Object() {
+		if seen.Twice(answerMembers, key) {
+			d.ambiguous("/"+extra.Escape(string(key)), "the response says this twice")
+		}
+		d.member(key)
+	}
+	if err = r.End(); err == nil {
+		err = d.err
+	}
+	if err == nil && d.msg == nil && resp.Error == nil {
+		err = errNoMessage
+	}
+	if err != nil {
+		return resp, *d.rep, wirekit.DecodeError(name, "response", err)
+	}
+	d.settleAnswer()
+	if resp.Error != nil {
+		resp.Error.Native = &dragoman.Native{Format: formatError, JSON: body}
+	}
+	if !o.NoNative && !d.unclear {
+		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
+	}
+	return resp, *d.rep, nil
+}
+
+var errNoMessage = errors.New("no message: is this a response of Ollama's chat API?")
+
+type responseDecoder struct {
+	messageDecoder
+	r    *jsonwire.Reader
+	resp dragoman.Response
+	msg  []byte // the message, nil where there was none
+	done bool
+	word string
+	err  error
+}
+
+func (d *responseDecoder) member(key []byte) {
+	r, resp := d.r, &d.resp
+	switch string(key) {
+	case "model":
+		resp.Model = r.String()
+	case "created_at":
+		raw := r.Raw()
+		resp.Created = readTime(raw)
+		if !spelled(resp.Created, raw) {
+			extra.Add(&resp.Extra, name, "", key, raw)
+		}
+	case "message":
+		d.message(r.Raw())
+	case "done":
+		d.done = r.Bool()
+	case "done_reason":
+		if r.Kind() == 'n' {
+			extra.Add(&resp.Extra, name, "", key, r.Raw())
+			return
+		}
+		word := r.String()
+		if word == "" {
+			extra.Add(&resp.Extra, name, "", []byte("done_reason"), []byte(`""`))
+		}
+		d.word = laterWord(d.word, word)
+	case "error":
+		if r.Null() {
+			return
+		}
+		resp.Error = &dragoman.APIError{}
+		readError(r, resp.Error)
+		resp.Error.Class = classOf(resp.Error)
+	default:
+		if !readUsage(r, key, &resp.Usage) {
+			extra.Add(&resp.Extra, name, "", key, r.Raw())
+		}
+	}
+}
+
+// message reads what the model said; nothing at all is no message.
+func (d *responseDecoder) message(raw []byte) {
+	if len(raw) == 0 || raw[0] == 'n' || d.err != nil {
+		return
+	}
+	d.msg = raw
+	at := extra.At("/message")
+	m, err := d.messageDecoder.message(raw, at, 0)
+	if err != nil {
+		d.err = placeAt(at, d.r.Offset()-int64(len(raw)), err)
+		return
+	}
+	if hasOpaqueCall(&m) { // clients must not be given what nobody can read
+		m.Native, d.unclear = nil, true
+	}
+	d.resp.Output = nil
+	if len(m.Parts) > 0 || m.Extra != nil {
+		d.resp.Output = []dragoman.Message{m}
+	}
+}
+
+// settleAnswer derives why the answer ended. Nothing of one that failed runs.
+func (d *responseDecoder) settleAnswer() {
+	resp := &d.resp
+	calls := resp.ToolCalls()
+	if resp.Error != nil {
+		resp.Stop = dragoman.Stop{Reason: dragoman.StopError, Native: d.word}
+		wirekit.ForbidCalls(dragoman.StopError, calls)
+		return
+	}
+	resp.Stop = settleStop(d.reg, d.word, d.done, calls)
+	for _, c := range calls {
+		// A client that is passed the bytes would run it.
+		d.unclear = d.reg.Forbid(c) || d.unclear
+	}
+}
+
+// readTime reads a time stamp; zero where it is none, or the epoch, which
+// stands for none.
+func readTime(raw []byte) time.Time {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '"' {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, r.String())
+	if err != nil || t.Unix() == 0 && t.Nanosecond() == 0 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// spelled reports whether a time is written as it came.
+func spelled(t time.Time, raw []byte) bool {
+	var w jsonwire.Writer
+	w.String(stamp(t))
+	return string(w.Buf) == string(raw)
+}
+
+// stamp is a time as this wire writes it. Strict clients want one, so that no
+// time is the epoch.
+func stamp(t time.Time) string {
+	if t = t.UTC(); t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		t = time.Unix(0, 0).UTC()
+	}
+	return t.Format(time.RFC3339Nano)
+}

@@ -1,0 +1,150 @@
+package ollama
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// EncodeResponse implements [dialect.Codec]. All messages of the output become
+// one; a response that came from this dialect and was not changed is written
+// byte for byte.
+func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
+	if err := resp.Validate(); err != nil {
+		return dialect.Encoded{}, err
+	}
+	limits := c.Limits()
+	reg := wirekit.EncodeRegistry(nil, limits, o)
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !overtaken(resp) {
+		return dialect.Encoded{Body: body, Registry: reg}, nil
+	}
+	e := messageEncoder{
+		list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), halted: halts(resp.Stop),
+	}
+	if resp.Error != nil {
+		if len(resp.Output) > 0 {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "what had arrived before the error; an answer that failed is its error")
+		}
+		_, body := c.EncodeError(resp.Error)
+		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil
+	}
+	w := &e.w
+	w.BeginObject()
+	e.head(resp)
+	w.Key("message")
+	if err := e.answer(resp); err != nil {
+		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
+	}
+	e.tail(resp.Stop, ownAnswer(resp), countCalls(resp.Output), resp.Usage, resp)
+	w.EndObject()
+	e.unsaidResponse(resp)
+	return wirekit.Encoded(name, w, e.rep, reg, nil)
+}
+
+// overtaken reports whether a call was marked since the response came, so that
+// its bytes would make a client run it.
+func overtaken(resp *dragoman.Response) bool {
+	for _, c := range resp.ToolCalls() {
+		if barred(c) && resp.Stop.Reason.Runs() {
+			return true
+		}
+	}
+	return false
+}
+
+func ownAnswer(resp *dragoman.Response) bool {
+	return resp.Origin != nil && resp.Origin.Dialect == name
+}
+
+func countCalls(out []dragoman.Message) (n int) {
+	for i := range out {
+		for _, c := range out[i].ToolCalls() {
+			if !wirekit.Cut(c) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// head writes the members that every answer and every line begins with.
+func (e *messageEncoder) head(resp *dragoman.Response) {
+	e.w.StringField("model", cmp.Or(e.o.Model, resp.Model))
+	if raw, ok := extra.Get(resp.Extra, name, "/created_at"); ok && resp.Created.Equal(readTime(raw)) {
+		e.w.RawField("created_at", raw)
+	} else {
+		e.w.StringField("created_at", stamp(resp.Created))
+	}
+}
+
+// answer writes the message of an answer.
+func (e *messageEncoder) answer(resp *dragoman.Response) error {
+	out := resp.Output
+	if len(out) == 1 && !e.o.Rebuild && !hasOpaqueCall(&out[0]) && !e.bars(&out[0]) &&
+		out[0].Native.Current(name, out[0].Fingerprint) {
+		e.w.Raw(out[0].Native.Raw)
+		return nil
+	}
+	var t speech
+	for i := range out {
+		m := out[i]
+		if m.Origin == nil {
+			m.Origin = resp.Origin
+		}
+		t.add(e, &m, extra.Elem(e.list, i), i)
+	}
+	e.w.BeginObject()
+	e.w.StringField("role", "assistant")
+	if err := t.write(e, out, 0); err != nil {
+		return err
+	}
+	e.w.EndObject()
+	return nil
+}
+
+// bars reports whether a message holds a call that must not be shown.
+func (e *messageEncoder) bars(m *dragoman.Message) bool {
+	calls := m.ToolCalls()
+	return e.halted && len(calls) > 0 || slices.ContainsFunc(calls, barred)
+}
+
+// tail writes how an answer ended and what it cost.
+func (e *messageEncoder) tail(stop dragoman.Stop, own bool, calls int, usage dragoman.Usage, resp *dragoman.Response) {
+	w := &e.w
+	w.BoolField("done", true)
+	// A server that gave no reason goes on to give none.
+	none := own && stop.Native == "" && dragoman.DeriveStop(dragoman.StopNone, calls, true) == stop.Reason
+	if !none {
+		word, exact := wordOf(stop, own, calls)
+		if !exact {
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
+		}
+		w.StringField("done_reason", word)
+	}
+	writeUsage(w, usage, e.rep)
+	extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool {
+		_, counted := extra.Get(usage.Extra, name, f.Path)
+		return counted || f.Path == "/created_at" || f.Path == "/done_reason" && !none
+	})
+}
+
+func (e *messageEncoder) unsaidResponse(resp *dragoman.Response) {
+	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
+	if n := len(resp.Alternatives); n > 0 {
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); Ollama answers once", n)
+	}
+	if resp.ID != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/id", "answers of Ollama have no id")
+	}
+	if resp.ServiceTier != "" {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/service_tier", "Ollama has no service tiers")
+	}
+	if t := resp.Created; !t.IsZero() && stamp(t) == stamp(time.Time{}) {
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "a time that the wire cannot write")
+	}
+}

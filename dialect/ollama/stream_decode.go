@@ -1,0 +1,416 @@
+package ollama
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/ndjson"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// NewStreamDecoder implements [dialect.Codec].
+//
+// A call comes whole in one line, but its end is held back until the line that
+// says that the answer is done: only then is it known that the calls of this
+// answer may run (quirks C13, C32, C34).
+func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	d := &streamDecoder{messageDecoder: newMessageDecoder(c, o), seen: map[string]*dragoman.ToolCall{}}
+	d.lines.Max = o.Limit()
+	d.resp.Origin = d.origin
+	d.parts.Use(d.held.Hold)
+	return d
+}
+
+type streamDecoder struct {
+	messageDecoder
+	lines  ndjson.Parser
+	place  linePlace
+	reader jsonwire.Reader
+	emit   func(dragoman.Event) error
+
+	// What the line at hand means is held until it is known how to pass it on.
+	held  stream.Held
+	parts stream.Parts
+	line  lineState
+
+	resp           dragoman.Response // model, time, … as far as known
+	usage          dragoman.Usage
+	word           string // the done_reason so far
+	text, thinking *stream.Part
+	calls          []*dragoman.ToolCall
+	seen           map[string]*dragoman.ToolCall // by id
+	elements       int                           // of lists of calls
+	lost           map[string]bool               // members reported as not collected
+	started, ended bool
+	closing        bool  // the line at hand may be half of one
+	anew           bool  // it was reported that a line is not passed on
+	failed         error // why what was fed is no such stream, or emit refused it
+}
+
+// lineState is what the line at hand says of the whole answer.
+type lineState struct {
+	done   bool
+	failed *dragoman.APIError
+	// twice: it says something again, or another way.
+	twice bool
+	// doubt: a client that is passed its bytes could run what must not run, or
+	// see another call in them than we do.
+	doubt bool
+}
+
+// Report implements [dialect.StreamDecoder].
+func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
+
+// Feed implements [dialect.StreamDecoder].
+func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
+	if d.failed != nil {
+		return d.failed
+	}
+	d.emit = emit
+	d.failed = d.wrap(d.lines.Feed(p, d.take))
+	return d.failed
+}
+
+func (d *streamDecoder) wrap(err error) error {
+	if errors.Is(err, ndjson.ErrTooLong) {
+		return d.place.beyond(fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
+	}
+	return err
+}
+
+// Close implements [dialect.StreamDecoder].
+func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
+	d.emit = emit
+	// After an error nothing more is read: how much of it had been fed already
+	// must not matter.
+	if d.failed == nil {
+		d.closing = true
+		d.failed = d.wrap(d.lines.Close(d.take))
+		var ours *dragoman.DecodeError
+		if d.failed != nil && !errors.As(d.failed, &ours) {
+			return d.failed // emit's
+		}
+	}
+	if d.ended {
+		return nil
+	}
+	cut := d.cut()
+	d.breakOff(cut)
+	if err := d.held.Release(nil, emit); err != nil {
+		return err
+	}
+	return wirekit.Incomplete(cut)
+}
+
+// cut is the error of a stream without an end. It says what is known of why.
+func (d *streamDecoder) cut() *dragoman.APIError {
+	e := &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
+	switch {
+	case d.failed != nil && d.closing:
+		e.Message = "the stream was cut in the middle of a line: " + d.failed.Error()
+	case d.failed != nil:
+		e.Message = "the stream broke: " + d.failed.Error()
+	default:
+		e.Message = "the stream ended before the line that says that it is done"
+	}
+	if d.failed != nil {
+		e.Err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, d.failed)
+	}
+	return e
+}
+
+// take takes one line: its bytes go before what they mean, unless another
+// reader could take them to mean something else.
+func (d *streamDecoder) take(l ndjson.Line) error {
+	d.place.enter(l)
+	if d.ended { // nothing counts after the end (quirk C12)
+		if d.o.NoNative || len(l.Data) > 0 {
+			return nil
+		}
+		return d.emit(&dragoman.Chunk{Dialect: name, Raw: l.Raw})
+	}
+	// Half a line is nobody's to read.
+	torn := d.closing && !json.Valid(l.Data)
+	d.line = lineState{}
+	var err error
+	if len(l.Data) > 0 {
+		err = d.read(l.Data)
+	}
+	var chunk *dragoman.Chunk
+	switch {
+	case d.o.NoNative, torn && len(l.Data) > 0:
+	case err != nil, d.line.twice, d.line.doubt:
+		d.reportDoubt(err)
+		chunk = &dragoman.Chunk{}
+	default:
+		chunk = &dragoman.Chunk{Dialect: name, Raw: l.Raw}
+	}
+	if refused := d.held.Release(chunk, d.emit); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return d.place.error(l, err)
+	}
+	return nil
+}
+
+func (d *streamDecoder) reportDoubt(err error) {
+	if err == nil && !d.anew {
+		d.anew = true
+		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "a line has a call that a client must not see as it came; it and what follows is not passed on as it came")
+	}
+}
+
+// read takes what a line says.
+func (d *streamDecoder) read(data []byte) error {
+	r := &d.reader
+	r.Reset(data)
+	if r.Kind() != '{' && r.Err() == nil {
+		return &jsonwire.Error{Err: wirekit.ErrNotObject}
+	}
+	var msg []byte // read when the response was announced, with its model
+	var at int64
+	var seen wirekit.Members
+	for key := range r.Object() {
+		twice := seen.Twice(answerMembers, key)
+		d.line.twice = d.line.twice || twice
+		if string(key) == "message" {
+			msg = r.Raw()
+			at = r.Offset() - int64(len(msg))
+			continue
+		}
+		d.member(key, twice)
+	}
+	if err := r.End(); err != nil {
+		return err
+	}
+	if msg != nil {
+		d.start()
+		r.Reset(msg)
+		d.message(r)
+		if err := r.Err(); err != nil {
+			return placeAt(extra.At("/message"), at, err)
+		}
+	}
+	switch {
+	case d.line.failed != nil: // an error inside a 200 (quirks C14, C32)
+		d.line.failed.Class = classOf(d.line.failed)
+		d.line.failed.Native = &dragoman.Native{Format: formatError, JSON: bytes.Clone(data)}
+		d.breakOff(d.line.failed)
+	case d.line.done:
+		d.end()
+	}
+	return nil
+}
+
+// member takes a member of a line but its message.
+func (d *streamDecoder) member(key []byte, twice bool) {
+	r := &d.reader
+	switch string(key) {
+	case "model":
+		if s := r.Again(d.resp.Model); s != "" {
+			d.resp.Model = s
+		}
+	case "created_at":
+		if raw := r.Raw(); d.resp.Created.IsZero() { // the first one was announced
+			d.resp.Created = readTime(raw)
+		}
+	case "done":
+		d.line.done = r.Bool() || d.line.done
+	case "done_reason":
+		word := r.String()
+		d.word = laterWord(d.word, word)
+		d.line.doubt = d.line.doubt || word != "" && d.word != word
+	case "error":
+		if r.Null() {
+			return
+		}
+		d.line.failed = &dragoman.APIError{}
+		readError(r, d.line.failed)
+	case "logprobs":
+		d.lose(r, "logprobs")
+	default:
+		switch {
+		case readUsage(r, key, &d.usage):
+		case twice, r.Kind() == 'n':
+			r.Skip()
+		default:
+			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
+		}
+	}
+}
+
+// lose passes over a member that only the lines themselves keep, and reports it
+// once.
+func (d *streamDecoder) lose(r *jsonwire.Reader, member string) {
+	null := r.Kind() == 'n'
+	r.Skip()
+	if null || d.lost[member] || len(d.lost) > 64 {
+		return
+	}
+	if d.lost == nil {
+		d.lost = map[string]bool{}
+	}
+	d.lost[member] = true
+	d.rep.Addf(dragoman.Dropped, dragoman.Info, "", "the member %.60q of a stream is not collected", member)
+}
+
+// start announces the response when its first line shows.
+func (d *streamDecoder) start() {
+	if d.started {
+		return
+	}
+	d.started = true
+	resp := d.resp
+	resp.Extra = nil
+	d.parts.Send(&dragoman.ResponseStart{Response: resp})
+}
+
+// message takes what a line adds to the message. Within one line thinking comes
+// before text, and text before calls (quirk C38).
+func (d *streamDecoder) message(r *jsonwire.Reader) {
+	var content, thinking string
+	var images []string
+	var calls [][]byte
+	var seen wirekit.Members
+	for key := range r.Object() {
+		d.line.twice = seen.Twice(telling, key) || d.line.twice
+		switch string(key) {
+		case "role":
+			r.Skip()
+		case "content":
+			content = r.String()
+		case "thinking":
+			thinking = r.String()
+		case "images":
+			for range r.Array() {
+				images = append(images, r.String())
+			}
+		case "tool_calls":
+			for range r.Array() {
+				calls = append(calls, r.Raw())
+			}
+		default:
+			d.lose(r, "message/"+string(key))
+		}
+	}
+	if r.Err() != nil {
+		return
+	}
+	if n := len(images) + len(calls) + 2; d.parts.Count()+n > stream.MaxParts {
+		r.Fail(fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts))
+		return
+	}
+	d.think(thinking)
+	d.speak(content)
+	for _, s := range images {
+		d.parts.Whole(0, d.header(), interop.ReadOllamaImage(s))
+	}
+	for _, raw := range calls {
+		d.streamCall(raw)
+	}
+}
+
+// header is that of the message, for its first part.
+func (d *streamDecoder) header() *dragoman.Message {
+	if d.parts.Count() > 0 {
+		return nil
+	}
+	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+}
+
+// think adds to the thinking. What comes behind text is another one.
+func (d *streamDecoder) think(text string) {
+	if text == "" {
+		return
+	}
+	if d.thinking.Ended() {
+		d.thinking = d.parts.Start(0, d.header(), &dragoman.Reasoning{}, &dragoman.Reasoning{})
+	}
+	d.thinking.Append(text)
+}
+
+func (d *streamDecoder) speak(text string) {
+	if text == "" {
+		return
+	}
+	d.thinking.End()
+	if d.text == nil {
+		d.text = d.parts.Start(0, d.header(), &dragoman.Text{}, &dragoman.Text{})
+	}
+	d.text.Append(text)
+}
+
+// streamCall takes a call, which comes whole (quirks C7, C32). One that was told
+// before, exactly, is the same one (quirk B11).
+func (d *streamDecoder) streamCall(raw []byte) {
+	pos := d.elements
+	d.elements++
+	at := extra.At("/message").Elem("tool_calls", pos)
+	switch p := d.call(bytes.Clone(raw), at, 0, pos).(type) {
+	case *dragoman.Opaque:
+		d.line.doubt = true // clients must not be given what nobody can read
+		d.thinking.End()
+		d.parts.Whole(0, d.header(), p)
+	case *dragoman.ToolCall:
+		if !d.distinct(p, at) {
+			return
+		}
+		if d.line.twice && p.Problem == nil {
+			p.Problem = &dragoman.CallProblem{
+				Code: dragoman.ProblemDuplicateKey, Offset: -1,
+				Message: "the line with the call repeats a member, so its meaning is ambiguous",
+			}
+		}
+		d.line.doubt = ambiguousCall(p) || d.reg.Forbid(p) || d.line.doubt
+		d.thinking.End()
+		begin := &dragoman.ToolCall{ID: p.ID, Synthetic: p.Synthetic, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload}
+		d.parts.Start(0, d.header(), begin, p).Append(p.Arguments)
+		d.calls = append(d.calls, p)
+	}
+}
+
+// distinct settles a call whose id another one has. It is false for a repeat.
+func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) bool {
+	if first, dup := d.seen[c.ID]; dup {
+		if sameCall(first, c) {
+			d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
+			return false
+		}
+		wire := c.ID
+		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, 0, len(d.calls)), true
+		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call is %q", wire, c.ID)
+		d.line.doubt = true
+	}
+	d.seen[c.ID] = c
+	return true
+}
+
+// end closes a stream that had its terminal line.
+func (d *streamDecoder) end() {
+	d.ended = true
+	d.start()
+	stop := settleStop(d.reg, d.word, true, d.calls)
+	d.parts.EndAll()
+	d.parts.Send(&dragoman.ResponseEnd{Stop: stop, Usage: d.usage, Response: d.resp})
+}
+
+// breakOff closes a stream that failed: open parts end with what arrived, and
+// no call of it may run.
+func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
+	d.ended = true
+	d.start()
+	settleStop(d.reg, d.word, false, d.calls)
+	d.parts.EndAll()
+	failure.Message = cmp.Or(failure.Message, "the server reported an error without a message")
+	d.parts.Send(&dragoman.StreamError{Err: failure, Usage: d.usage})
+}

@@ -1,0 +1,454 @@
+package ollama
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/ndjson"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// NewStreamEncoder implements [dialect.Codec].
+func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	return &streamEncoder{
+		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
+		parts:          map[int]*outPart{},
+		spoke:          -1,
+	}
+}
+
+// streamEncoder writes lines. A client appends what it gets, so that of two
+// parts that grow at the same time the later one waits for the earlier.
+type streamEncoder struct {
+	messageEncoder
+	first  dragoman.Response
+	native bool // the events at hand were already written as a chunk
+	// rebuild: no later chunk is written as it is.
+	rebuild  bool
+	parts    map[int]*outPart
+	texts    lane
+	thoughts lane
+	called   lane
+	whole    int    // calls that were not cut
+	spoke    int    // the message of the latest text; -1 before any
+	last     []byte // the latest chunk that was written as it is
+	closed   bool
+	reported map[string]bool
+}
+
+// lane holds the parts that grow one member of the message, in order of their
+// start.
+type lane []*outPart
+
+// outPart is what the client was told of a part.
+type outPart struct {
+	begin   dragoman.Part
+	message int
+	sent    []byte // of its text; of a call that was shown, its arguments
+	waiting []byte // what came of it and was not sent
+	summary int    // the latest summary that came, counted from 1
+	final   dragoman.Part
+	// shown: a native chunk brought it, whole.
+	shown bool
+}
+
+// Report implements [dialect.StreamEncoder].
+func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
+
+// Encode implements [dialect.StreamEncoder].
+func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
+	if err := dragoman.ValidateEvent(ev); err != nil {
+		return dst, err
+	}
+	if c, ok := ev.(*dragoman.Chunk); ok {
+		return e.chunk(dst, c), nil
+	}
+	if e.closed {
+		return dst, nil // nothing follows the end
+	}
+	switch ev := ev.(type) {
+	case *dragoman.ResponseStart:
+		e.first = ev.Response
+	case *dragoman.PartStart:
+		if e.only(ev.Choice) {
+			e.partStart(ev)
+		}
+	case *dragoman.PartDelta:
+		if e.only(ev.Choice) {
+			return e.partDelta(dst, ev), nil
+		}
+	case *dragoman.PartEnd:
+		if e.only(ev.Choice) {
+			return e.partEnd(dst, ev)
+		}
+	case *dragoman.ResponseEnd:
+		return e.responseEnd(dst, ev)
+	case *dragoman.StreamError:
+		err := ev.Err
+		if err == nil {
+			err = incomplete()
+		}
+		return e.failure(dst, err), nil
+	}
+	return dst, nil
+}
+
+// only reports whether a part is of the one answer that the wire has.
+func (e *streamEncoder) only(choice int) bool {
+	if choice != 0 {
+		e.once(dragoman.Serious, "/alternatives", "further candidates; Ollama answers once")
+	}
+	return choice == 0
+}
+
+// once reports something that many parts have in common.
+func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
+	if e.reported[detail] {
+		return
+	}
+	if e.reported == nil {
+		e.reported = map[string]bool{}
+	}
+	e.reported[detail] = true
+	e.rep.Add(dragoman.Dropped, severity, path, detail)
+}
+
+// chunk writes a native line, with the model that the caller asked for; every
+// other byte stays. One chunk that is not ours ends native mode for good.
+func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
+	e.rebuild = e.rebuild || e.o.Rebuild || c.Dialect != name || len(c.Raw) == 0
+	if e.native = !e.rebuild; !e.native {
+		return dst
+	}
+	e.last = append(e.last[:0], c.Raw...)
+	if e.o.Model != "" && len(bytes.TrimSpace(c.Raw)) > 0 {
+		if out, err := jsonwire.ReplaceString(bytes.TrimPrefix(c.Raw, bom), e.o.Model, []string{"model"}); err == nil {
+			return append(dst, out...)
+		}
+	}
+	return append(dst, c.Raw...)
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
+	p := &outPart{begin: ev.Part, message: ev.Message, shown: e.native}
+	e.parts[ev.Index] = p
+	if ev.Header != nil {
+		extra.Report(e.rep, ev.Header.Extra, name, extra.At("/output"))
+	}
+	switch ev.Part.(type) {
+	case *dragoman.Text, *dragoman.Refusal:
+		e.texts = append(e.texts, p)
+	case *dragoman.Reasoning:
+		e.thoughts = append(e.thoughts, p)
+	case *dragoman.ToolCall:
+		e.called = append(e.called, p)
+	}
+}
+
+func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
+	p := e.parts[ev.Index]
+	if p == nil || p.final != nil {
+		return dst
+	}
+	if !p.grows(ev) {
+		return dst
+	}
+	switch p.begin.Kind() {
+	case dragoman.KindText, dragoman.KindRefusal:
+		return e.advance(dst, &e.texts)
+	case dragoman.KindReasoning:
+		return e.advance(dst, &e.thoughts)
+	default: // a call is written at its end
+		return dst
+	}
+}
+
+// grows takes a fragment. Thinking that is told as it is, and in summaries too,
+// is shown in the way that came first; summaries are set apart.
+func (p *outPart) grows(ev *dragoman.PartDelta) bool {
+	begun := len(p.sent)+len(p.waiting) > 0
+	if begun && (ev.Summary > 0) != (p.summary > 0) {
+		return false
+	}
+	for ; p.summary < ev.Summary; p.summary++ {
+		if p.summary > 0 {
+			p.waiting = append(p.waiting, interop.BlankLine...)
+		}
+	}
+	p.waiting = append(p.waiting, ev.Text...)
+	return true
+}
+
+// advance writes what came of the first part of a lane, and of those behind it
+// as far as the ones before them ended.
+func (e *streamEncoder) advance(dst []byte, l *lane) []byte {
+	for len(*l) > 0 {
+		p := (*l)[0]
+		dst = e.text(dst, p)
+		if p.final == nil {
+			break
+		}
+		*l = (*l)[1:]
+	}
+	return dst
+}
+
+// text writes what waits of a part's text.
+func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
+	if len(p.waiting) == 0 {
+		return dst
+	}
+	text := string(p.waiting)
+	p.sent, p.waiting = append(p.sent, p.waiting...), p.waiting[:0]
+	thinks := p.begin.Kind() == dragoman.KindReasoning
+	apart := !thinks && e.spoke >= 0 && e.spoke != p.message
+	if !thinks {
+		e.spoke = p.message
+	}
+	if e.native {
+		return dst
+	}
+	if apart { // as in a whole response
+		text = interop.BlankLine + text
+	}
+	return e.message(dst, func(w *jsonwire.Writer) {
+		if thinks {
+			w.StringField("content", "")
+			w.StringField("thinking", text)
+		} else {
+			w.StringField("content", text)
+		}
+	})
+}
+
+// message writes a line; fill writes the members of its message.
+func (e *streamEncoder) message(dst []byte, fill func(w *jsonwire.Writer)) []byte {
+	w := &e.w
+	w.Buf = w.Buf[:0]
+	w.BeginObject()
+	e.head(&e.first)
+	w.Key("message")
+	w.BeginObject()
+	w.StringField("role", "assistant")
+	fill(w)
+	w.EndObject()
+	w.BoolField("done", false)
+	w.EndObject()
+	return e.flush(dst)
+}
+
+// flush writes the line at hand, behind the end of the line before it.
+func (e *streamEncoder) flush(dst []byte) []byte {
+	if n := len(e.last); n > 0 && e.last[n-1] != '\n' {
+		dst = append(dst, '\n') // the chunk had no end of its own
+	}
+	e.last = e.last[:0]
+	return ndjson.Append(dst, e.w.Buf)
+}
+
+// partEnd writes what the deltas left out: parts may come whole.
+func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
+	p := e.parts[ev.Index]
+	if p == nil || p.final != nil {
+		return dst, nil
+	}
+	p.final = ev.Part
+	at := extra.At("/output")
+	switch part := ev.Part.(type) {
+	case *dragoman.Text:
+		e.content(part, at)
+		e.rest(p, part.Text)
+		return e.advance(dst, &e.texts), nil
+	case *dragoman.Refusal:
+		e.content(part, at)
+		e.rest(p, part.Text)
+		return e.advance(dst, &e.texts), nil
+	case *dragoman.Reasoning:
+		e.unsaidOfThinking(part, at)
+		e.rest(p, visible(part))
+		return e.advance(dst, &e.thoughts), nil
+	case *dragoman.ToolCall:
+		return e.callEnd(dst, p, part), nil
+	case *dragoman.Opaque:
+		if part.Dialect == name && part.Type == typeCall {
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a call that cannot be read is not passed on")
+			return dst, nil
+		}
+	}
+	if p.shown {
+		return dst, nil
+	}
+	content := e.content(ev.Part, at)
+	if content.Empty() {
+		return dst, nil
+	}
+	return e.message(dst, func(w *jsonwire.Writer) { content.Write(w, "", at, e.rep) }), nil
+}
+
+// content reports what a part says that the wire has no place for.
+func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *interop.OllamaContent {
+	var c interop.OllamaContent
+	c.Add(e.reg, p, at, e.rep)
+	return &c
+}
+
+// rest makes what the deltas left out of a part's text wait. A text that does
+// not go on from what was sent cannot be taken back.
+func (e *streamEncoder) rest(p *outPart, full string) {
+	rest, ok := strings.CutPrefix(full, string(p.sent)+string(p.waiting))
+	switch {
+	case ok:
+		p.waiting = append(p.waiting, rest...)
+	case len(p.sent) == 0: // nobody saw the fragments
+		p.waiting = append(p.waiting[:0], full...)
+	case p.begin.Kind() == dragoman.KindReasoning:
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")
+	default:
+		p.waiting = p.waiting[:0]
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
+	}
+}
+
+// callEnd takes the end of a call, which is written when it is known that the
+// calls of this answer may run.
+func (e *streamEncoder) callEnd(dst []byte, p *outPart, c *dragoman.ToolCall) []byte {
+	if !wirekit.Cut(c) {
+		e.whole++
+	}
+	if !e.contradicts(p, c) {
+		return dst
+	}
+	const why = "the final value of a call differs from what was streamed of it"
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", why+"; the stream ends with an error")
+	return e.failure(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
+}
+
+// contradicts reports whether the end of a call that a native chunk brought
+// says another call than that did.
+func (e *streamEncoder) contradicts(p *outPart, c *dragoman.ToolCall) bool {
+	begin, ok := p.begin.(*dragoman.ToolCall)
+	return p.shown && !e.native && (!ok || begin.Name != c.Name || begin.Namespace != c.Namespace || string(p.waiting) != c.Arguments)
+}
+
+// writeCalls writes the calls, whole (quirk C32), in the order in which the
+// model began them. One that never ended is none.
+func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
+	var t speech
+	m := dragoman.Message{Origin: e.first.Origin}
+	for _, p := range e.called {
+		if c, ok := p.final.(*dragoman.ToolCall); ok && !p.shown {
+			if c.Payload == dragoman.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
+				e.rep.Add(dragoman.Lowered, dragoman.Info, "/output", "line ends between the tokens of arguments are written as blanks")
+			}
+			t.addCall(&e.messageEncoder, c, placedPart{c, &m, extra.At("/output")})
+		}
+	}
+	var failed error
+	for _, c := range t.calls {
+		dst = e.message(dst, func(w *jsonwire.Writer) {
+			w.StringField("content", "")
+			w.Key("tool_calls")
+			w.BeginArray()
+			failed = cmp.Or(failed, e.call(c))
+			w.EndArray()
+		})
+	}
+	return dst, failed
+}
+
+func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
+	e.closed = true
+	if e.native { // the chunk at hand told it
+		return dst, nil
+	}
+	e.halted = halts(ev.Stop)
+	dst, err := e.writeCalls(e.leftovers(dst))
+	if err != nil {
+		return dst, err
+	}
+	resp := ev.Response
+	resp.Model = cmp.Or(resp.Model, e.first.Model)
+	if resp.Created.IsZero() {
+		resp.Created = e.first.Created
+	}
+	if resp.Origin == nil {
+		resp.Origin = e.first.Origin
+	}
+	w := &e.w
+	w.Buf = w.Buf[:0]
+	w.BeginObject()
+	e.head(&resp)
+	w.Key("message")
+	w.BeginObject()
+	w.StringField("role", "assistant")
+	w.StringField("content", "")
+	w.EndObject()
+	e.tail(ev.Stop, ownAnswer(&resp), e.whole, e.first.Usage.Merge(ev.Usage), &resp)
+	w.EndObject()
+	resp.ID = cmp.Or(resp.ID, e.first.ID)
+	resp.ServiceTier = cmp.Or(resp.ServiceTier, e.first.ServiceTier)
+	e.unsaidResponse(&resp)
+	return e.flush(dst), nil
+}
+
+// leftovers writes what waits of parts that never ended.
+func (e *streamEncoder) leftovers(dst []byte) []byte {
+	for _, l := range []lane{e.thoughts, e.texts} {
+		for _, p := range l {
+			dst = e.text(dst, p)
+		}
+	}
+	e.thoughts, e.texts = nil, nil
+	return dst
+}
+
+// failure writes an error after the stream began. It is the end, and there is
+// only one (quirk J3): where the native line at hand told it, it is told.
+func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
+	e.closed = true
+	if e.native && e.told(err) {
+		return dst
+	}
+	e.native = false
+	dst = e.leftovers(dst)
+	if slices.ContainsFunc(e.called, func(p *outPart) bool { return !p.shown }) {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "calls of an answer that failed are not shown")
+	}
+	e.w.Buf = e.w.Buf[:0]
+	writeError(&e.w, err)
+	return e.flush(dst)
+}
+
+// told reports whether the latest native line is the one the error came in. A
+// stream that was cut, or whose line was broken, has an error that no line
+// tells.
+func (e *streamEncoder) told(err *dragoman.APIError) bool {
+	return err.Native != nil && err.Native.Format == formatError &&
+		bytes.Equal(bytes.TrimSpace(bytes.TrimPrefix(e.last, bom)), bytes.TrimSpace(err.Native.JSON))
+}
+
+// Close implements [dialect.StreamEncoder].
+func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
+	if e.closed {
+		return dst, nil
+	}
+	e.native = false
+	return e.failure(dst, incomplete()), nil
+}
+
+func incomplete() *dragoman.APIError {
+	return &dragoman.APIError{
+		Class: dragoman.ErrorServer, Message: "the stream ended before the response was complete",
+		Err: dragoman.ErrIncompleteStream,
+	}
+}

@@ -1,0 +1,48 @@
+package ollama
+
+import (
+	"bytes"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// readUsage reads a member of an answer that counts something; false means that
+// it is none. Counters that are zero are left out by the server: what is absent
+// is unknown. Durations are kept, in nanoseconds as they come.
+func readUsage(r *jsonwire.Reader, key []byte, u *dragoman.Usage) bool {
+	switch string(key) {
+	case "prompt_eval_count":
+		u.Input = wirekit.Count(r)
+	case "prompt_eval_cached_count":
+		u.CacheRead = wirekit.Count(r)
+	case "eval_count":
+		u.Output = wirekit.Count(r)
+	case "total_duration", "load_duration", "prompt_eval_duration", "eval_duration":
+		extra.Add(&u.Extra, name, "", key, bytes.Clone(r.Raw()))
+	default:
+		return false
+	}
+	return true
+}
+
+func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	extra.Write(w, u.Extra, name, "")
+	count := func(key string, c dragoman.Count) {
+		if c.Known {
+			w.IntField(key, c.N)
+		}
+	}
+	count("prompt_eval_count", u.Input)
+	count("prompt_eval_cached_count", u.CacheRead)
+	count("eval_count", u.Output)
+	if u.CacheWrite.Known {
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/cache_write", "Ollama does not count what is written to a cache")
+	}
+	if u.Reasoning.Known {
+		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "Ollama does not count thinking apart")
+	}
+	extra.ReportEcho(rep, u.Extra, name, extra.At("/usage"))
+}

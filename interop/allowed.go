@@ -1,0 +1,38 @@
+package interop
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// AllowOnly remembers which tools an answer to the request may call, for wires
+// that cannot be told. Nil means all of them; a list that is empty, none. The
+// answer's decoder asks [Registry.Forbid].
+func (r *Registry) AllowOnly(tools []dragoman.ToolRef) {
+	r.allowed = nil
+	if tools == nil {
+		return
+	}
+	r.allowed = make(map[toolID]bool, len(tools))
+	for _, t := range tools {
+		r.allowed[toolID{t.Namespace, t.Name}] = true
+	}
+}
+
+// Forbid marks a settled call of an answer that the request did not allow: it
+// must not run (quirks B37, E2). It reports whether the call is such a one; a
+// call that has a problem keeps it.
+func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
+	if r.allowed == nil || r.allowed[toolID{c.Namespace, c.Name}] {
+		return false
+	}
+	if c.Problem == nil {
+		why := "the request allowed no calls; answer without one"
+		if len(r.allowed) > 0 {
+			why = fmt.Sprintf("the request did not allow a call of %.80q; use one of the tools that were offered", c.Name)
+		}
+		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
+	}
+	return true
+}

@@ -1,0 +1,493 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// Gemini speaks the JSON of protocol buffers: every member may come in
+// lowerCamelCase or in snake_case, and is written in the first. Its tool
+// objects are a function declaration, and the functionCall and functionResponse
+// inside a part; what stands beside those in the part is the dialect's.
+
+// formatGeminiTool is an element of a request's tools: any number of function
+// declarations, and the provider's own tools, in one object.
+const formatGeminiTool dragoman.Format = "gemini.generate_content.tool"
+
+// geminiSchemaFormat tells a declaration, which has a name, from an element of
+// the tools.
+func geminiSchemaFormat(obj json.RawMessage) dragoman.Format {
+	rd := jsonwire.NewReader(obj)
+	if rd.Kind() != '{' {
+		return formatGeminiTool
+	}
+	for key := range rd.Object() {
+		if string(key) == "name" && rd.Kind() == '"' {
+			return dragoman.FormatGeminiFunction
+		}
+		rd.Skip()
+	}
+	return formatGeminiTool
+}
+
+// readGeminiTool reads an element of the tools. Whatever is no declaration is
+// the provider's own, one tool for each member: they are written apart (quirk
+// A44).
+func (r *Registry) readGeminiTool(rd *jsonwire.Reader, at extra.Path, rep *dragoman.Report) ([]dragoman.ToolSpec, error) {
+	var specs []dragoman.ToolSpec
+	var failed error
+	for key := range rd.Object() {
+		member := string(jsonwire.Camel(key))
+		switch {
+		case rd.Kind() == 'n':
+			rd.Skip()
+		case member == "functionDeclarations":
+			for i := range rd.Array() {
+				raw := rd.Raw()
+				if rd.Err() != nil {
+					break
+				}
+				inner, err := r.readToolAs(dragoman.FormatGeminiFunction, raw, at.Elem(member, i), rep)
+				if err != nil && failed == nil {
+					failed = err
+				}
+				specs = append(specs, inner...)
+			}
+		default:
+			specs = append(specs, geminiHosted(string(key), member, rd.Raw()))
+		}
+	}
+	if err := rd.End(); err != nil {
+		return nil, fail(formatGeminiTool, err)
+	}
+	return specs, failed
+}
+
+// geminiHosted is a tool that the provider runs. Its source holds it alone.
+func geminiHosted(key, member string, value []byte) dragoman.ToolSpec {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.QuotedKey(key)
+	w.Known(value)
+	w.EndObject()
+	format := dragoman.Format(string(dragoman.Gemini) + "." + member)
+	s := dragoman.ToolSpec{
+		Kind: dragoman.ToolHosted, Name: member,
+		Source: &dragoman.ToolSource{Format: format, JSON: w.Buf},
+	}
+	s.Source.Mirror = s.Fingerprint()
+	return s
+}
+
+func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+	const d = dragoman.Gemini
+	var closed, closedOutput json.RawMessage
+	for key := range rd.Object() {
+		switch string(jsonwire.Camel(key)) {
+		case "name":
+			s.Name = rd.String()
+		case "description":
+			s.Description = rd.String()
+		case "parametersJsonSchema":
+			s.Parameters = parameters(rd)
+		case "parameters":
+			closed = parameters(rd)
+		case "responseJsonSchema":
+			s.OutputSchema = parameters(rd)
+		case "response":
+			closedOutput = parameters(rd)
+		default:
+			extra.Add(&s.Extra, d, "", key, rd.Raw())
+		}
+	}
+	if rd.Err() != nil {
+		return
+	}
+	if s.Parameters == nil && closed != nil {
+		s.Parameters = FromGeminiSchema(closed)
+	}
+	if s.OutputSchema == nil && closedOutput != nil {
+		s.OutputSchema = FromGeminiSchema(closedOutput)
+	}
+}
+
+func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
+	const d = dragoman.Gemini
+	closed := r.target.Caps.ClosedSchemas
+	profile := schema.GeminiJSONSchema
+	if closed { // quirk A2
+		profile = schema.GeminiParameters
+	}
+	loose := *s
+	loose.Strict = dragoman.StrictOff
+	low, ok := r.lower(&loose, profile, profile, at, rep)
+	if !ok {
+		return false
+	}
+	if s.Strict == dragoman.StrictOn {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
+	}
+	unsaid(s, dragoman.FormatGeminiFunction, at, rep)
+	w.BeginObject()
+	w.StringField("name", name)
+	w.StringField("description", s.Description) // the API's document demands one
+	if !takesNothing(low.parameters) {          // quirk A20
+		w.RawField(geminiMember("parameters", closed), low.parameters)
+	}
+	if s.OutputSchema != nil {
+		r.writeGeminiOutput(w, s, closed, at, rep)
+	}
+	extra.End(w, s.Extra, d, at, rep)
+	return true
+}
+
+// geminiMember is the name of the member that holds a schema.
+func geminiMember(name string, closed bool) string {
+	if closed {
+		return name
+	}
+	return name + "JsonSchema"
+}
+
+func (r *Registry) writeGeminiOutput(w *jsonwire.Writer, s *dragoman.ToolSpec, closed bool, at extra.Path, rep *dragoman.Report) {
+	profile := schema.GeminiResponseJSONSchema
+	if closed {
+		profile = schema.GeminiResponseSchema
+	}
+	out, sub, err := r.lowered.lower(s.OutputSchema, profile())
+	if err != nil {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "output schema: %v", err)
+		return
+	}
+	rep.Merge(at.String()+"/output_schema", sub)
+	w.RawField(geminiMember("response", closed), out)
+}
+
+// takesNothing reports whether a schema is that of a tool without arguments:
+// the API dislikes an object of no properties.
+func takesNothing(parameters json.RawMessage) bool {
+	rd := jsonwire.NewReader(parameters)
+	if rd.Kind() != '{' {
+		return false
+	}
+	for key := range rd.Object() {
+		switch string(key) {
+		case "type", "description", "title":
+			rd.Skip()
+		case "properties", "required":
+			if v := rd.Raw(); string(v) != "{}" && string(v) != "[]" {
+				return false
+			}
+		case "additionalProperties":
+			if string(rd.Raw()) != "false" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return rd.Err() == nil
+}
+
+var geminiMembers = []string{"id", "name", "args", "partialArgs", "willContinue"}
+
+func readGeminiCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
+	cr := &callReader{rd: rd, c: c, d: dragoman.Gemini}
+	var seen uint
+	for key := range rd.Object() {
+		switch cr.member(geminiMembers, &seen, "", jsonwire.Camel(key)) {
+		case "id":
+			c.ID = readID(rd)
+		case "name":
+			c.Name = cr.text("", "name")
+		case "args":
+			c.Arguments = readPayload(rd)
+		case "partialArgs":
+			if !rd.Null() {
+				rd.Skip()
+				cr.half()
+			}
+		case "willContinue":
+			if string(rd.Raw()) == "true" {
+				cr.half()
+			}
+		default:
+			cr.other("", key)
+		}
+	}
+}
+
+// half says that the object is a fragment of a streamed call (quirk C28).
+func (cr *callReader) half() {
+	if cr.c.Problem == nil {
+		cr.c.Problem = &dragoman.CallProblem{
+			Code: dragoman.ProblemTruncated, Offset: -1,
+			Message: "the call came in fragments, of which some are missing; make it again",
+		}
+	}
+}
+
+// writeGeminiCall writes a functionCall. A call without an id is written
+// without one: the API pairs it by its name and place (quirk B15).
+func (r *Registry) writeGeminiCall(w *jsonwire.Writer, c *dragoman.ToolCall, id, name string, at extra.Path, rep *dragoman.Report) {
+	const d = dragoman.Gemini
+	w.BeginObject()
+	w.StringFieldIf("id", id)
+	if !hasMember(c.Extra, d, "/name") {
+		w.StringField("name", name)
+	}
+	w.RawField("args", r.argumentObject(c, at, rep))
+	extra.Write(w, c.Extra, d, "")
+	w.EndObject()
+}
+
+// writeGeminiResult writes a functionResponse. It returns the media that has
+// to stand beside it.
+func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResult, id string, at extra.Path, rep *dragoman.Report) (spill []dragoman.Part) {
+	const d = dragoman.Gemini
+	w.BeginObject()
+	w.StringFieldIf("id", id)
+	w.StringField("name", r.names.wireName(res.Namespace, res.Name))
+	w.Key("response")
+	var media []dragoman.Part
+	if native := nativeContent(res, dragoman.FormatGeminiResult); native != nil {
+		if jsonwire.NewReader(native).Kind() == '{' {
+			w.Raw(native)
+		} else {
+			writeKeyed(w, "output", native)
+		}
+	} else {
+		media = writeGeminiResponse(w, res, at, rep)
+	}
+	if r.target.Caps.NoResultMedia {
+		spill, media = media, nil
+	}
+	if len(media) > 0 {
+		w.Key("parts")
+		w.BeginArray()
+		for _, p := range media {
+			r.writeGeminiResultPart(w, p, at, rep)
+		}
+		w.EndArray()
+	}
+	extra.Write(w, res.Extra, d, "")
+	w.EndObject()
+	if res.Cache != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
+	}
+	return spill
+}
+
+func (r *Registry) writeGeminiResultPart(w *jsonwire.Writer, p dragoman.Part, at extra.Path, rep *dragoman.Report) {
+	w.BeginObject()
+	defer w.EndObject()
+	m, ok := p.(*dragoman.Media)
+	if !ok {
+		o := p.(*dragoman.Opaque)
+		writeMembers(w, o.JSON)
+		return
+	}
+	WriteGeminiMedia(w, m, at, rep)
+	extra.Write(w, m.Extra, dragoman.Gemini, "")
+	extra.Report(rep, m.Extra, dragoman.Gemini, at)
+}
+
+// writeMembers writes the members of an object into the one that w is writing.
+func writeMembers(w *jsonwire.Writer, obj []byte) {
+	rd := jsonwire.NewReader(obj)
+	for key := range rd.Object() {
+		w.QuotedKey(string(key))
+		w.Known(rd.Raw())
+	}
+}
+
+// writeGeminiResponse writes the object of a result, by the API's convention:
+// "output" for what came out, "error" for what went wrong; any other object is
+// the output itself (quirks D11, D12, D16). It returns what is no text.
+func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (media []dragoman.Part) {
+	key := "output"
+	if res.Outcome == dragoman.OutcomeError {
+		key = "error"
+	}
+	var said []dragoman.Part
+	for _, p := range res.Content {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			said = append(said, p)
+			extra.Report(rep, p.Extra, dragoman.Gemini, at)
+			if p.Cache != nil {
+				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+			}
+		case *dragoman.Data:
+			said = append(said, p)
+		case *dragoman.Media:
+			if unsendable(p) {
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s that only its own provider can read; a note stands in for it", p.Media)
+				said = append(said, &dragoman.Text{Text: Placeholder(p)})
+				continue
+			}
+			media = append(media, p)
+		case *dragoman.Opaque:
+			if p.Dialect == dragoman.Gemini && jsonwire.NewReader(p.JSON).Kind() == '{' {
+				media = append(media, p)
+				continue
+			}
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place in a result", p.Type, p.Dialect)
+		default:
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a result", p.Kind())
+		}
+	}
+	switch {
+	case len(said) == 0:
+		writeKeyed(w, key, []byte(`""`)) // the member is required
+	case len(said) > 1:
+		rep.Addf(dragoman.Lowered, dragoman.Info, at.String(), "%d texts of a result written as one", len(said))
+		writeKeyed(w, key, quoteJSON(joinSaid(said)))
+	default:
+		writeSaid(w, key, said[0], res.Outcome == dragoman.OutcomeUnknown, at, rep)
+	}
+	return media
+}
+
+// writeSaid writes the only text or value of a result. bare says that an object
+// stands for itself, as nobody says whether the tool failed.
+func writeSaid(w *jsonwire.Writer, key string, p dragoman.Part, bare bool, at extra.Path, rep *dragoman.Report) {
+	d, ok := p.(*dragoman.Data)
+	switch {
+	case !ok:
+		writeKeyed(w, key, quoteJSON(p.(*dragoman.Text).Text))
+	case bytes.Contains(d.JSON, []byte(`"$ref"`)) || bytes.Contains(d.JSON, []byte(`"$defs"`)):
+		// The API would look for what they point at.
+		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "data with a $ref written as text")
+		writeKeyed(w, key, quoteJSON(string(d.JSON)))
+	case bare && jsonwire.NewReader(d.JSON).Kind() == '{' && soleKey(d.JSON) == "":
+		w.Raw(d.JSON)
+	default:
+		writeKeyed(w, key, d.JSON)
+	}
+}
+
+func writeKeyed(w *jsonwire.Writer, key string, value []byte) {
+	w.BeginObject()
+	w.RawField(key, value)
+	w.EndObject()
+}
+
+func joinSaid(parts []dragoman.Part) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			texts[i] = p.Text
+		case *dragoman.Data:
+			texts[i] = string(p.JSON)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// soleKey returns "output" or "error" for an object that has nothing but that
+// member, so that it follows the convention; else nothing.
+func soleKey(obj []byte) string {
+	rd := jsonwire.NewReader(obj)
+	sole, n := "", 0
+	for key := range rd.Object() {
+		if k := string(key); k == "output" || k == "error" {
+			sole = k
+		}
+		n++
+		rd.Skip()
+	}
+	if n != 1 {
+		return ""
+	}
+	return sole
+}
+
+func readGeminiResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	const d = dragoman.Gemini
+	var media []dragoman.Part
+	for key := range rd.Object() {
+		switch string(jsonwire.Camel(key)) {
+		case "id":
+			res.CallID = readID(rd)
+		case "name":
+			res.Name = rd.String()
+		case "response":
+			readGeminiResponse(rd, res)
+		case "parts":
+			for range rd.Array() {
+				raw := rd.Raw()
+				if rd.Err() != nil {
+					break
+				}
+				media = append(media, readGeminiResultPart(raw))
+			}
+		default:
+			extra.Add(&res.Extra, d, "", key, rd.Raw())
+		}
+	}
+	res.Content = append(res.Content, media...)
+}
+
+func readGeminiResultPart(raw []byte) dragoman.Part {
+	if m := ReadGeminiMedia(raw); m != nil {
+		return m
+	}
+	return &dragoman.Opaque{Dialect: dragoman.Gemini, JSON: raw}
+}
+
+// readGeminiResponse reads the object of a result. Without the API's own keys
+// the whole object is the output, and whether the tool failed is unknown.
+func readGeminiResponse(rd *jsonwire.Reader, res *dragoman.ToolResult) {
+	switch rd.Kind() {
+	case 'n':
+		rd.Skip()
+		return
+	case '"': // not of the API, but it says what it is
+		res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
+		return
+	}
+	raw := rd.Raw()
+	if rd.Err() != nil {
+		return
+	}
+	value := json.RawMessage(raw)
+	if raw[0] == '{' {
+		switch soleKey(raw) {
+		case "output":
+			res.Outcome, value = dragoman.OutcomeOK, soleValue(raw)
+		case "error":
+			res.Outcome, value = dragoman.OutcomeError, soleValue(raw)
+		}
+	}
+	in := jsonwire.NewReader(value)
+	if in.Kind() != '"' {
+		res.Content = []dragoman.Part{&dragoman.Data{JSON: value}}
+		return
+	}
+	if text := in.String(); text != "" {
+		res.Content = []dragoman.Part{&dragoman.Text{Text: text}}
+	}
+}
+
+// soleValue is the value of an object's only member.
+func soleValue(obj []byte) (value json.RawMessage) {
+	rd := jsonwire.NewReader(obj)
+	for range rd.Object() {
+		value = rd.Raw()
+	}
+	return value
+}
+
+// unsendable reports whether media has no content, nor a place that the API
+// could fetch it from.
+func unsendable(m *dragoman.Media) bool {
+	return m.Base64 == "" && m.Text == "" && m.URL == ""
+}

@@ -1,0 +1,202 @@
+package interop
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxGeminiDepth is how deep a closed schema is read; below it stays as it is.
+const maxGeminiDepth = 64
+
+// FromGeminiSchema writes a schema of Gemini's closed subset as the JSON Schema
+// it means: types in small letters, nullable as a type, numbers as numbers
+// (quirks A9, A10, A21). A schema that is JSON Schema already is returned as it
+// is; so is what is no schema.
+func FromGeminiSchema(src json.RawMessage) json.RawMessage {
+	var t geminiSchema
+	t.schema(src, 0)
+	if !t.changed || t.w.Err() != nil {
+		return src
+	}
+	return t.w.Buf
+}
+
+// geminiSchema translates one schema.
+type geminiSchema struct {
+	w       jsonwire.Writer
+	changed bool
+}
+
+// member is a keyword and its value.
+type member struct {
+	key string
+	raw []byte
+}
+
+func (t *geminiSchema) schema(raw []byte, depth int) {
+	rd := jsonwire.NewReader(raw)
+	if depth > maxGeminiDepth || rd.Kind() != '{' {
+		t.w.Raw(raw)
+		return
+	}
+	var members []member
+	typ, nullable := "", false
+	for key := range rd.Object() {
+		m := member{string(jsonwire.Camel(key)), nil}
+		t.changed = t.changed || m.key != string(key)
+		m.raw = rd.Raw()
+		switch m.key {
+		case "type":
+			typ = strings.ToLower(unquoted(m.raw))
+		case "nullable":
+			nullable = string(m.raw) == "true"
+		}
+		members = append(members, m)
+	}
+	t.w.BeginObject()
+	for _, m := range members {
+		t.member(m, typ, nullable, depth)
+	}
+	t.w.EndObject()
+}
+
+func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {
+	w := &t.w
+	switch m.key {
+	case "nullable":
+		t.changed = true
+	case "type":
+		t.typ(m, typ, nullable)
+	case "format":
+		if unquoted(m.raw) == "enum" { // says what the list of values says
+			t.changed = true
+			return
+		}
+		w.RawField(m.key, m.raw)
+	case "enum":
+		w.Key(m.key)
+		t.enum(m.raw, typ, nullable)
+	case "example":
+		t.changed = true
+		w.Key("examples")
+		w.BeginArray()
+		w.Raw(m.raw)
+		w.EndArray()
+	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "minimum", "maximum":
+		w.Key(m.key)
+		w.Raw(t.number(m.raw))
+	case "items":
+		w.Key(m.key)
+		t.schema(m.raw, depth+1)
+	case "properties":
+		w.Key(m.key)
+		t.properties(m.raw, depth)
+	case "anyOf":
+		w.Key(m.key)
+		t.anyOf(m.raw, nullable, depth)
+	default:
+		w.QuotedKey(m.key)
+		w.Raw(m.raw)
+	}
+}
+
+func (t *geminiSchema) typ(m member, typ string, nullable bool) {
+	w := &t.w
+	switch {
+	case typ == "" || typ == "type_unspecified":
+		if typ != "" {
+			t.changed = true
+			return
+		}
+		w.RawField(m.key, m.raw)
+	case nullable && typ != "null":
+		t.changed = true
+		w.Key(m.key)
+		w.BeginArray()
+		w.String(typ)
+		w.String("null")
+		w.EndArray()
+	default:
+		t.changed = t.changed || typ != unquoted(m.raw)
+		w.StringField(m.key, typ)
+	}
+}
+
+// enum writes the values. Those of a number stand in strings on the wire.
+func (t *geminiSchema) enum(raw []byte, typ string, nullable bool) {
+	rd := jsonwire.NewReader(raw)
+	if rd.Kind() != '[' {
+		t.w.Raw(raw)
+		return
+	}
+	numeric, hasNull := typ == "integer" || typ == "number", false
+	t.w.BeginArray()
+	for range rd.Array() {
+		v := rd.Raw()
+		hasNull = hasNull || string(v) == "null"
+		if numeric {
+			v = t.number(v)
+		}
+		t.w.Raw(v)
+	}
+	if nullable && !hasNull {
+		t.w.Null()
+	}
+	t.w.EndArray()
+}
+
+func (t *geminiSchema) properties(raw []byte, depth int) {
+	rd := jsonwire.NewReader(raw)
+	if rd.Kind() != '{' {
+		t.w.Raw(raw)
+		return
+	}
+	t.w.BeginObject()
+	for key := range rd.Object() {
+		t.w.QuotedKey(string(key))
+		t.schema(rd.Raw(), depth+1)
+	}
+	t.w.EndObject()
+}
+
+func (t *geminiSchema) anyOf(raw []byte, nullable bool, depth int) {
+	rd := jsonwire.NewReader(raw)
+	if rd.Kind() != '[' {
+		t.w.Raw(raw)
+		return
+	}
+	t.w.BeginArray()
+	for range rd.Array() {
+		t.schema(rd.Raw(), depth+1)
+	}
+	if nullable {
+		t.w.BeginObject()
+		t.w.StringField("type", "null")
+		t.w.EndObject()
+	}
+	t.w.EndArray()
+}
+
+// number takes a number out of the string that proto's int64 comes in.
+func (t *geminiSchema) number(raw []byte) []byte {
+	if len(raw) == 0 || raw[0] != '"' {
+		return raw
+	}
+	s := unquoted(raw)
+	if v := jsontext.Value(s); s == "" || v.Kind() != '0' || !v.IsValid() || strings.TrimSpace(s) != s {
+		return raw
+	}
+	t.changed = true
+	return []byte(s)
+}
+
+// unquoted reads a JSON string; anything else is none.
+func unquoted(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	return jsonwire.NewReader(raw).String()
+}
