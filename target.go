@@ -82,7 +82,8 @@ type Capabilities struct {
 	// dialect otherwise demands one (Limits.DummySignature).
 	NoDummySignature bool
 	// ClosedSchemas: the server takes tool and output schemas only in the closed
-	// subset of its dialect (Gemini's parameters and responseSchema).
+	// subset of its dialect (Gemini's parameters and responseSchema, the tools of
+	// Amazon's own models on Bedrock).
 	ClosedSchemas bool
 	// NoCallIDs: calls and results carry no ids; they pair by name and order.
 	NoCallIDs bool

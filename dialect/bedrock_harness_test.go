@@ -33,7 +33,9 @@ func bedrockFrame(t *testing.T, typ string, payload any) []byte {
 func bedrockStreamOf(t *testing.T, resp []byte) []byte {
 	t.Helper()
 	var r struct {
-		Output     struct{ Message struct{ Content []map[string]json.RawMessage } }
+		Output struct {
+			Message struct{ Content []map[string]json.RawMessage }
+		}
 		StopReason string
 		Usage      json.RawMessage
 		Metrics    json.RawMessage

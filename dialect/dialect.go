@@ -89,6 +89,11 @@ type DecodeOptions struct {
 	// NoNative leaves out sidecars and chunks, for who never sends the same
 	// dialect on.
 	NoNative bool
+	// DeltasOnly leaves the text, refusal or thinking out of the end of a part
+	// whose deltas told it, for who passes a stream on and does not collect it: a
+	// long text then takes no memory. Calls always end whole. The stream of a
+	// dialect that says everything twice (OpenAI Responses) is kept as it is.
+	DeltasOnly bool
 	// LiftErrors reads "ERROR: " at the start of a result as its error flag,
 	// where the dialect has no flag. Each lift is reported.
 	LiftErrors bool

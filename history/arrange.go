@@ -83,14 +83,17 @@ func (n *normaliser) answered(s *slot) (res *dragoman.ToolResult, same bool) {
 	} else {
 		res = s.last.res
 	}
-	named := !n.misnamed(s, res)
-	if res.CallID == s.id && named {
+	named, typed := !n.misnamed(s, res), !mistyped(s, res)
+	if res.CallID == s.id && named && typed {
 		return res, s.first == s.last && s.standIn == nil
 	}
 	fixed := *res
 	fixed.CallID = s.id
 	if !named { // quirk D15
 		fixed.Name, fixed.Namespace = s.call.Name, s.call.Namespace
+	}
+	if !typed {
+		fixed.Payload = s.call.Payload
 	}
 	return &fixed, false
 }
@@ -100,6 +103,12 @@ func (n *normaliser) answered(s *slot) (res *dragoman.ToolResult, same bool) {
 func (n *normaliser) misnamed(s *slot, res *dragoman.ToolResult) bool {
 	return (n.limits.ResultNames || n.target.Caps.ToolResultName) && s.call != nil &&
 		(res.Name != s.call.Name || res.Namespace != s.call.Namespace)
+}
+
+// mistyped reports whether a result claims to answer text, but answers a call
+// with arguments.
+func mistyped(s *slot, res *dragoman.ToolResult) bool {
+	return s.call != nil && res.Payload == dragoman.PayloadText && s.call.Payload != dragoman.PayloadText
 }
 
 // behind writes what follows a turn: all of it stands behind the turns given,

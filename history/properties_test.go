@@ -13,6 +13,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
@@ -20,7 +23,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
 )
 
-var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}}
+var codecs = []dialect.Codec{
+	openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{},
+}
 
 // strictest is a target that asks for everything a target can ask for.
 func strictest() dragoman.Limits {
@@ -276,11 +281,12 @@ func TestEveryCallHasExactlyOneResultAndEveryResultItsCall(t *testing.T) {
 	})
 }
 
-// A conversation that is valid for the target comes back as it is.
+// A conversation that is valid for the target comes back as it is. The three
+// wires that take any media and demand no signatures show it.
 func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
-		c := rapid.SampledFrom(codecs).Draw(t, "codec")
+		c := rapid.SampledFrom(codecs[:3]).Draw(t, "codec")
 		for i := range req.Messages {
 			m := &req.Messages[i]
 			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })

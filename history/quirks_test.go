@@ -681,6 +681,15 @@ func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *te
 	})
 }
 
+func TestAResultIsOfTheKindOfItsCall(t *testing.T) {
+	res := result("a", "1")
+	res.Payload = dragoman.PayloadText
+	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(res)}}, history.Options{Limits: strict()})
+	if err != nil || out.Messages[1].Parts[0].(*dragoman.ToolResult).Payload != dragoman.PayloadObject || res.Payload != dragoman.PayloadText {
+		t.Errorf("%v %+v", err, out.Messages[1].Parts[0])
+	}
+}
+
 func TestQuirkB26_WhatAProviderRanIsKeptOrDroppedWhole(t *testing.T) {
 	hosted := &dragoman.ToolCall{ID: "s", Name: "search", Hosted: true}
 	in := func(o dragoman.Origin) []dragoman.Message {

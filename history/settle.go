@@ -32,6 +32,9 @@ func (n *normaliser) settle() error {
 			if s.first != nil && n.misnamed(s, s.last.res) {
 				n.rep.Addf(dragoman.Synthesised, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result is named after its tool, %.80q", s.call.QualifiedName())
 			}
+			if s.first != nil && mistyped(s, s.last.res) {
+				n.rep.Add(dragoman.Lowered, dragoman.Info, n.ms[s.last.msg].part(s.last.part), "the result of a text answers a call with arguments")
+			}
 			if s.free || s.first != nil {
 				continue
 			}

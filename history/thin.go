@@ -117,7 +117,7 @@ func (n *normaliser) forget() {
 		last--
 	}
 	n.relist(func(i int, d draft, put func(draft)) {
-		was := d.touched
+		before := len(d.Parts)
 		if i < last {
 			d.edit(func(j int, p dragoman.Part) dragoman.Part {
 				if p.Kind() != dragoman.KindReasoning {
@@ -130,7 +130,7 @@ func (n *normaliser) forget() {
 				n.unblank(&d)
 			}
 		}
-		if len(d.Parts) > 0 || d.touched == was {
+		if len(d.Parts) > 0 || before == 0 {
 			put(d)
 		}
 	})

@@ -146,7 +146,11 @@ func bedrockHostedName(rd *jsonwire.Reader) string {
 // left out (quirk A32).
 func (r *Registry) writeBedrockTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.Bedrock
-	low, ok := r.lower(s, schema.BedrockTool, schema.BedrockStrict, at, rep)
+	loose := schema.BedrockTool
+	if r.target.Caps.ClosedSchemas {
+		loose = schema.BedrockNova
+	}
+	low, ok := r.lower(s, loose, schema.BedrockStrict, at, rep)
 	if !ok {
 		return false
 	}
@@ -155,10 +159,10 @@ func (r *Registry) writeBedrockTool(w *jsonwire.Writer, s *dragoman.ToolSpec, na
 	w.Key("toolSpec")
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringFieldIf("description", s.Description)
+	w.StringFieldIf("description", low.description)
 	w.Key("inputSchema")
 	w.BeginObject()
-	w.RawField("json", low.parameters)
+	w.RawField("json", low.Schema)
 	extra.Write(w, s.Extra, d, "/toolSpec/inputSchema")
 	w.EndObject()
 	if low.strict {

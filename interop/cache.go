@@ -1,11 +1,11 @@
 package interop
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -17,7 +17,7 @@ import (
 // What comes out is the same with and without one, losses included.
 type SchemaCache struct {
 	mu      sync.Mutex
-	entries map[schemaKey]loweredSchema
+	entries map[schemaKey]cachedSchema
 	size    int
 }
 
@@ -26,9 +26,8 @@ type schemaKey struct {
 	source  [sha256.Size]byte
 }
 
-type loweredSchema struct {
-	out json.RawMessage
-	rep dragoman.Report
+type cachedSchema struct {
+	low *schema.Lowered
 	err error
 }
 
@@ -36,36 +35,45 @@ type loweredSchema struct {
 // that are still in use come back with the next request.
 const maxCachedBytes = 16 << 20
 
-func (c *SchemaCache) lower(src json.RawMessage, p schema.Profile) (json.RawMessage, dragoman.Report, error) {
+// adapt is schema.Adapt. Nobody may change what it returns.
+func (c *SchemaCache) adapt(src json.RawMessage, p schema.Profile) (*schema.Lowered, error) {
 	if c == nil {
-		return schema.Lower(src, p)
+		return schema.Adapt(src, p)
 	}
 	key := schemaKey{p.Name(), sha256.Sum256(src)}
 	c.mu.Lock()
-	low, ok := c.entries[key]
+	kept, ok := c.entries[key]
 	c.mu.Unlock()
 	if ok {
-		return low.out, low.rep, low.err
+		return kept.low, kept.err
 	}
-	low.out, low.rep, low.err = schema.Lower(src, p)
 	// Never the caller's memory, which the caller may use again.
-	kept := low
-	kept.out = append(json.RawMessage(nil), low.out...)
-	cost := len(kept.out) + 256
-	for i := range kept.rep.Losses {
-		cost += 64 + len(kept.rep.Losses[i].Path) + len(kept.rep.Losses[i].Detail)
-	}
+	kept.low, kept.err = schema.Adapt(bytes.Clone(src), p)
+	cost := costOf(kept.low, len(src))
 	if cost > maxCachedBytes {
-		return low.out, low.rep, low.err
+		return kept.low, kept.err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size+cost > maxCachedBytes || c.entries == nil {
-		c.entries, c.size = make(map[schemaKey]loweredSchema), 0
+		c.entries, c.size = make(map[schemaKey]cachedSchema), 0
 	}
 	if _, ok := c.entries[key]; !ok {
 		c.entries[key] = kept
 		c.size += cost
 	}
-	return low.out, low.rep, low.err
+	return kept.low, kept.err
+}
+
+// costOf estimates the memory that a lowered schema holds. What it takes to
+// translate arguments is a tree over the source.
+func costOf(low *schema.Lowered, source int) int {
+	cost := len(low.Schema) + len(low.Note) + 256
+	if low.Translates() {
+		cost += 16 * source
+	}
+	for i := range low.Report.Losses {
+		cost += 64 + len(low.Report.Losses[i].Path) + len(low.Report.Losses[i].Detail)
+	}
+	return cost
 }

@@ -30,7 +30,8 @@ func TestSchemaCacheChangesNothing(t *testing.T) {
 			for _, p := range profiles {
 				for _, src := range sources {
 					want, wantRep, wantErr := schema.Lower(json.RawMessage(src), p)
-					got, rep, err := c.lower(json.RawMessage(src), p)
+					low, err := c.adapt(json.RawMessage(src), p)
+					got, rep := low.Schema, low.Report
 					if string(got) != string(want) || !slices.Equal(rep.Losses, wantRep.Losses) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 						t.Errorf("%s for %s: %s (%v), want %s (%v)", src, p.Name(), got, err, want, wantErr)
 					}
@@ -44,14 +45,13 @@ func TestSchemaCacheChangesNothing(t *testing.T) {
 func TestSchemaCacheKeepsNoMemoryOfItsCaller(t *testing.T) {
 	src := []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)
 	var c SchemaCache
-	before, _, err := c.lower(slices.Clone(src), schema.OpenAITool())
-	if err != nil {
+	callers := slices.Clone(src)
+	if _, err := c.adapt(callers, schema.OpenAITool()); err != nil {
 		t.Fatal(err)
 	}
-	clear(before) // the caller's own bytes, as nothing had to change
-	after, _, _ := c.lower(src, schema.OpenAITool())
-	if string(after) != string(src) {
-		t.Errorf("the cache returns %s", after)
+	clear(callers)
+	if after, _ := c.adapt(src, schema.OpenAITool()); string(after.Schema) != string(src) {
+		t.Errorf("the cache returns %s", after.Schema)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestSchemaCacheIsBounded(t *testing.T) {
 	}
 	for i := range 400 {
 		src := fmt.Appendf(nil, `{"type":"object","description":"%d%s","properties":{}}`, i, long)
-		if _, _, err := c.lower(src, schema.OpenAITool()); err != nil {
+		if _, err := c.adapt(src, schema.OpenAITool()); err != nil {
 			t.Fatal(err)
 		}
 		if c.size > maxCachedBytes {

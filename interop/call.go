@@ -39,6 +39,7 @@ func (r *Registry) writeCallAs(w *jsonwire.Writer, format dragoman.Format, c *dr
 		c = withoutTwins(c, format, at, rep)
 	}
 	unsaidOfCall(c, format, at, rep)
+	c = r.toWire(c, format, at, rep)
 	if c.Payload == dragoman.PayloadText && (format == dragoman.FormatChatFunctionCall ||
 		format == dragoman.FormatResponsesFunctionCall || format == dragoman.FormatAnthropicToolUse || format == dragoman.FormatGeminiFunctionCall || format == dragoman.FormatOllamaToolCall ||
 		format == dragoman.FormatBedrockToolUse) {
@@ -154,7 +155,7 @@ func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, r
 	if c.Async && format != dragoman.FormatResponsesFunctionCall && format != dragoman.FormatResponsesCustomCall {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
 	}
-	if c.Signature != "" {
+	if c.Signature != "" && c.Signature != GeminiNoSignature {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
 	}
 }
@@ -172,8 +173,9 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 }
 
 // Settle turns a call as it came off the wire into the call the author of the
-// tool knows: aliases are reversed, a freeform tool's input is unwrapped, and
-// arguments that must not run are marked with the problem.
+// tool knows: aliases are reversed, those in arguments too, a freeform tool's
+// input is unwrapped, and arguments that must not run are marked with the
+// problem.
 func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
@@ -197,6 +199,9 @@ func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 		if c.Problem != nil && c.Problem.Code == dragoman.ProblemNotObject {
 			unwrapDoubleEncoded(c, at, rep)
 		}
+	}
+	if c.Problem == nil && spec != nil {
+		r.fromWire(c, spec)
 	}
 }
 

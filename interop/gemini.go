@@ -16,6 +16,10 @@ import (
 // objects are a function declaration, and the functionCall and functionResponse
 // inside a part; what stands beside those in the part is the dialect's.
 
+// GeminiNoSignature is the signature that the API takes in place of one it did
+// not make. It says nothing, and is no loss toward others (quirk B16).
+const GeminiNoSignature = "skip_thought_signature_validator"
+
 // formatGeminiTool is an element of a request's tools: any number of function
 // declarations, and the provider's own tools, in one object.
 const formatGeminiTool dragoman.Format = "gemini.generate_content.tool"
@@ -136,9 +140,9 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	unsaid(s, dragoman.FormatGeminiFunction, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringField("description", s.Description) // the API's document demands one
-	if !takesNothing(low.parameters) {          // quirk A20
-		w.RawField(geminiMember("parameters", closed), low.parameters)
+	w.StringField("description", low.description) // the API's document demands one
+	if !takesNothing(low.Schema) {                // quirk A20
+		w.RawField(geminiMember("parameters", closed), low.Schema)
 	}
 	if s.OutputSchema != nil {
 		r.writeGeminiOutput(w, s, closed, at, rep)
@@ -160,13 +164,13 @@ func (r *Registry) writeGeminiOutput(w *jsonwire.Writer, s *dragoman.ToolSpec, c
 	if closed {
 		profile = schema.GeminiResponseSchema
 	}
-	out, sub, err := r.lowered.lower(s.OutputSchema, profile())
+	low, err := r.lowered.adapt(s.OutputSchema, profile())
 	if err != nil {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "output schema: %v", err)
 		return
 	}
-	rep.Merge(at.String()+"/output_schema", sub)
-	w.RawField(geminiMember("response", closed), out)
+	rep.Merge(at.String()+"/output_schema", low.Report)
+	w.RawField(geminiMember("response", closed), low.Schema)
 }
 
 // takesNothing reports whether a schema is that of a tool without arguments:

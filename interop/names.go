@@ -141,6 +141,15 @@ func (n *names) wireName(namespace, name string) string {
 	return w
 }
 
+// spec returns the tool that was declared under an identity, or nil.
+func (n *names) spec(id toolID) *dragoman.ToolSpec {
+	w, ok := n.wire[id]
+	if !ok {
+		return nil
+	}
+	return n.tools[n.key(id.namespace, w)]
+}
+
 // resolve returns the identity behind a wire name; a name that was never
 // written, and is none of the declared ones decorated, is its own.
 func (n *names) resolve(namespace, wire string) (toolID, *dragoman.ToolSpec) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
 )
 
 // Options compose a registry for one request.
@@ -46,6 +47,11 @@ type Registry struct {
 	adapters map[adapterKey]dragoman.Adapter
 	listing  []Entry
 	lowered  *SchemaCache
+
+	// lowering is that of the tool at hand, forms those of all that were
+	// written.
+	lowering *schema.Lowered
+	forms    forms
 }
 
 type adapterKey struct {

@@ -159,7 +159,16 @@ func (r *Registry) writeNamespace(w *jsonwire.Writer, tools []dragoman.ToolSpec,
 	return true
 }
 
+// writeTool writes a tool for the target, and remembers what its arguments
+// have to be told about that.
 func (r *Registry) writeTool(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
+	r.lowering = nil
+	ok, err := r.writeToolFor(w, f, s, at, rep)
+	r.remember(s, r.lowering)
+	return ok, err
+}
+
+func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if src := s.Source; src != nil {
 		unedited := src.Mirror == dragoman.Fingerprint{} || src.Mirror == s.Fingerprint()
 		if slices.Contains(r.accepts, src.Format) && unedited && (s.Kind == dragoman.ToolHosted || r.passes(src, s)) {
@@ -278,10 +287,12 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	return true, nil
 }
 
-// lowered is a function's parameters for one target.
+// lowered is a function for one target: its parameters, and its description
+// with what has no place in them.
 type lowered struct {
-	parameters json.RawMessage
-	strict     bool
+	*schema.Lowered
+	description string
+	strict      bool
 }
 
 // lower makes the parameters legal for the target. Strictness is asked for
@@ -302,20 +313,33 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the target rejects a strict flag")
 	}
 	if wantStrict {
-		out, sub, err := r.lowered.lower(src, strict())
+		low, err := r.lowered.adapt(src, strict())
 		if err == nil {
-			rep.Merge(at.String()+"/parameters", sub)
-			return lowered{out, true}, true
+			return r.fitted(s, low, true, at, rep), true
 		}
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/strict", "not strict: %v", err)
 	}
-	out, sub, err := r.lowered.lower(src, loose())
-	rep.Merge(at.String()+"/parameters", sub)
+	low, err := r.lowered.adapt(src, loose())
 	if err != nil {
+		rep.Merge(at.String()+"/parameters", low.Report)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
 		return lowered{}, false
 	}
-	return lowered{out, false}, true
+	return r.fitted(s, low, false, at, rep), true
+}
+
+func (r *Registry) fitted(s *dragoman.ToolSpec, low *schema.Lowered, strict bool, at extra.Path, rep *dragoman.Report) lowered {
+	rep.Merge(at.String()+"/parameters", low.Report)
+	r.lowering = low
+	out := lowered{low, s.Description, strict}
+	switch {
+	case low.Note == "":
+	case out.description == "":
+		out.description = low.Note
+	default:
+		out.description += "\n\n" + low.Note
+	}
+	return out
 }
 
 // noArguments is the schema of a tool without any: what the absence of one
@@ -387,9 +411,9 @@ func (r *Registry) writeChatFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, n
 	w.Key("function")
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringFieldIf("description", s.Description)
+	w.StringFieldIf("description", low.description)
 	if s.Parameters != nil || s.Kind == dragoman.ToolFreeform || s.Source == nil {
-		w.RawField("parameters", low.parameters)
+		w.RawField("parameters", low.Schema)
 	}
 	if low.strict {
 		w.BoolField("strict", true)
@@ -437,8 +461,8 @@ func (r *Registry) writeResponsesFunction(w *jsonwire.Writer, s *dragoman.ToolSp
 	w.BeginObject()
 	w.StringField("type", "function")
 	w.StringField("name", name)
-	w.StringFieldIf("description", s.Description)
-	w.RawField("parameters", low.parameters)
+	w.StringFieldIf("description", low.description)
+	w.RawField("parameters", low.Schema)
 	if s.Strict != dragoman.StrictUnset && !r.target.Caps.NoStrict {
 		// Explicit, because this wire's default is not false.
 		w.BoolField("strict", low.strict)
@@ -490,20 +514,13 @@ func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, 
 	unsaid(s, dragoman.FormatAnthropicTool, at, rep)
 	w.BeginObject()
 	w.StringField("name", name)
-	w.StringFieldIf("description", s.Description)
-	w.RawField("input_schema", low.parameters)
+	w.StringFieldIf("description", low.description)
+	w.RawField("input_schema", low.Schema)
 	if low.strict {
 		w.BoolField("strict", true)
 	}
 	r.writeDeferred(w, s, at, rep)
-	if len(s.Examples) > 0 {
-		w.Key("input_examples")
-		w.BeginArray()
-		for _, e := range s.Examples {
-			w.Raw(e)
-		}
-		w.EndArray()
-	}
+	r.writeExamples(w, s, low, at, rep)
 	if s.Cache != nil {
 		if s.Deferred {
 			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint on a deferred tool") // quirk D31
@@ -513,6 +530,24 @@ func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, 
 	}
 	extra.End(w, s.Extra, d, at, rep)
 	return true
+}
+
+// writeExamples writes arguments that fit the schema as it is written.
+func (r *Registry) writeExamples(w *jsonwire.Writer, s *dragoman.ToolSpec, low lowered, at extra.Path, rep *dragoman.Report) {
+	if len(s.Examples) == 0 {
+		return
+	}
+	w.Key("input_examples")
+	w.BeginArray()
+	for _, e := range s.Examples {
+		wire, err := low.ToWire(e)
+		if err != nil {
+			rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "an input example: %v", err)
+			continue
+		}
+		w.Raw(wire)
+	}
+	w.EndArray()
 }
 
 func writeMCPTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) bool {

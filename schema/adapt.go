@@ -53,6 +53,10 @@ func Adapt(src json.RawMessage, p Profile) (*Lowered, error) {
 	return low, nil
 }
 
+// Translates reports whether arguments may have to be translated; where it is
+// false, FromWire and ToWire return what they are given.
+func (l *Lowered) Translates() bool { return l != nil && l.root != nil }
+
 // FromWire translates arguments that the target's model wrote into the
 // author's words: names, values that were written as strings, maps that were
 // written as lists. Everything else keeps its bytes and its order; arguments

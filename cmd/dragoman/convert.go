@@ -30,7 +30,8 @@ it for and what could not be kept.
 
 A request becomes one that the target accepts: calls and results are paired and
 ordered, names and ids made legal, schemas lowered. A stream is converted as it
-comes.
+comes, and held no longer than the target needs: one call for targets that take
+calls whole, the whole text for OpenAI Responses, which says it again at its end.
 
 Languages:` + helpLanguages(),
 		Example: `  dragoman convert --to anthropic request.json
@@ -181,7 +182,7 @@ func (c *conversion) lost(reps ...dragoman.Report) {
 }
 
 func (c *conversion) decodeOptions() dialect.DecodeOptions {
-	return dialect.DecodeOptions{LiftErrors: c.lift}
+	return dialect.DecodeOptions{LiftErrors: c.lift, DeltasOnly: true}
 }
 
 func (c *conversion) from() language { return languageOf(c.said.From) }

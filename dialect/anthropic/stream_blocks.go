@@ -114,7 +114,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	case *dragoman.ToolCall:
 		b.call = true
 		d.calls = append(d.calls, b)
-		b.hidden = p.Payload == dragoman.PayloadText
+		b.hidden = p.Payload == dragoman.PayloadText || d.reg.Translates(p.Namespace, p.Name)
 		if d.ids[p.ID] {
 			break
 		}

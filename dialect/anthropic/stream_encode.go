@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -69,7 +70,7 @@ type outPart struct {
 	at       extra.Path
 	block    int // index on the wire, -1 before its block was opened
 	waiting  []byte
-	sent     []byte
+	sent     stream.Sent
 	summary  int
 
 	// What native chunks did.
@@ -172,6 +173,9 @@ func (e *streamEncoder) track(ev *dragoman.PartStart, p *outPart) bool {
 	}
 	p.skeleton, p.at = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
 	e.parts[ev.Index] = p
+	if p.sent.Len() == 0 {
+		p.sent = stream.SentOf(ev.Part)
+	}
 	switch part := ev.Part.(type) {
 	case *dragoman.ToolCall:
 		e.calls = e.calls || !part.Hosted
@@ -202,7 +206,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, e
 	}
 	if ev.Summary != p.summary {
 		// Summaries, and the thinking itself, are paragraphs of one text.
-		if p.summary != 0 || len(p.sent)+len(p.waiting) > 0 {
+		if p.summary != 0 || p.sent.Len()+len(p.waiting) > 0 {
 			p.waiting = append(p.waiting, "\n\n"...)
 		}
 		p.summary = ev.Summary
@@ -344,7 +348,7 @@ func (e *streamEncoder) delta(dst []byte, p *outPart, text string) []byte {
 	if text == "" {
 		return dst
 	}
-	p.sent = append(p.sent, text...)
+	p.sent.Add(text)
 	switch p.skeleton.(type) {
 	case *dragoman.Reasoning:
 		return e.deltaFrame(dst, p, "thinking_delta", "thinking", text)
@@ -379,7 +383,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 		return dst, err
 	}
 	if e.next == 0 && !e.ending { // some clients take a message without blocks for a broken one
-		p := &outPart{skeleton: &dragoman.Text{}}
+		p := &outPart{skeleton: &dragoman.Text{}, sent: stream.SentOf(&dragoman.Text{})}
 		if dst, err = e.open(dst, p, p.skeleton); err != nil {
 			return dst, err
 		}

@@ -46,7 +46,7 @@ func (e *streamEncoder) finish(dst []byte, p *outPart) ([]byte, error) {
 
 // unfinished is the value of a part whose end never came.
 func unfinished(p *outPart) dragoman.Part {
-	text := string(p.sent) + string(p.waiting)
+	text := p.sent.String() + string(p.waiting)
 	p.waiting = nil
 	switch part := p.skeleton.(type) {
 	case *dragoman.Text:
@@ -71,7 +71,7 @@ func unfinished(p *outPart) dragoman.Part {
 // remainder is what of a text was not sent yet. A text that does not go on
 // from what was sent cannot be taken back: that is reported.
 func (e *streamEncoder) remainder(p *outPart, whole string) string {
-	rest, ok := strings.CutPrefix(whole, string(p.sent))
+	rest, ok := p.sent.Rest(whole)
 	if !ok {
 		e.differs(p)
 		return ""
@@ -180,7 +180,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *outPart, c *dragoman.ToolCall)
 // callRest is what of a call's arguments was not sent yet.
 func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
 	whole := wholeArguments(p, c)
-	if len(p.sent) == 0 && whole == "{}" {
+	if p.sent.Len() == 0 && whole == "{}" {
 		return ""
 	}
 	return e.remainder(p, whole)
@@ -190,9 +190,9 @@ func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
 func wholeArguments(p *outPart, c *dragoman.ToolCall) string {
 	obj, exact := c.Object()
 	switch {
-	case c.Payload == dragoman.PayloadText, exact && len(p.sent) == 0:
+	case c.Payload == dragoman.PayloadText, exact && p.sent.Len() == 0:
 		return string(obj)
-	case len(p.sent) == 0: // a client must not get {} to run, nor two values
+	case p.sent.Len() == 0: // a client must not get {} to run, nor two values
 		told, _ := interop.AnswerObject(c)
 		return string(told)
 	default:
@@ -216,10 +216,10 @@ func (e *streamEncoder) contradicts(p *outPart) bool {
 	}
 	whole := wholeArguments(p, c)
 	if p.closed {
-		blank, _ := (&dragoman.ToolCall{Arguments: string(p.sent)}).Object()
-		return string(p.sent) != whole && !sameArguments(string(p.sent), whole) && (len(p.sent) > 0 || string(blank) != whole)
+		blank, _ := (&dragoman.ToolCall{Arguments: p.sent.String()}).Object()
+		return p.sent.String() != whole && !sameArguments(p.sent.String(), whole) && (p.sent.Len() > 0 || string(blank) != whole)
 	}
-	return !strings.HasPrefix(whole, string(p.sent)) && !sameArguments(string(p.sent), whole)
+	return !strings.HasPrefix(whole, p.sent.String()) && !sameArguments(p.sent.String(), whole)
 }
 
 // sameArguments reports whether arguments that were sent are others only in
@@ -274,7 +274,7 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque)
 		// Only the API knows in which deltas the rest would come.
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, p.at.String(), "what came for a %.60s after its chunks ended", o.Type)
 	}
-	if input != nil && (len(p.sent) > 0 || string(input) != "{}") {
+	if input != nil && (p.sent.Len() > 0 || string(input) != "{}") {
 		if rest := e.remainder(p, string(input)); rest != "" {
 			dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
 		}

@@ -99,7 +99,7 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 			p.cited++
 		case "input_json_delta":
 			if !p.grows() {
-				p.sent = append(p.sent, ev.delta.text...)
+				p.sent.Add(string(ev.delta.text))
 			}
 		}
 	case typ == "content_block_stop":
@@ -143,7 +143,7 @@ func (e *streamEncoder) note(ev dragoman.Event) bool {
 		}
 	case *dragoman.PartDelta:
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.sent = append(p.sent, ev.Text...)
+			p.sent.Add(ev.Text)
 		}
 	case *dragoman.PartEnd:
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {

@@ -10,8 +10,8 @@
 // model (/model/{modelId}/…) and whether the answer is streamed (…/converse or
 // …/converse-stream). They are carried by [dragoman.Request].Model and Stream,
 // and who makes the URL, or serves it, reads and sets them: encoding leaves
-// them out of the body without a loss, and setting them on a decoded request
-// leaves its bytes as they came. A "modelId" or "model" that a client put into
+// them out of the body and reports that they moved, and setting them on a
+// decoded request leaves its bytes as they came. A "modelId" or "model" that a client put into
 // the body all the same is read as the model, and follows it. An answer names
 // no model and has no id, so that both are empty in a decoded response.
 //
@@ -71,6 +71,8 @@ func (Codec) Limits() dragoman.Limits {
 		GroupedResults:  true,
 		OrderedResults:  true,
 		ToolsForHistory: true,
+		UniqueIDs:       true,
+		ReasoningLeads:  true,
 		NoBlankText:     true,
 		UserFirst:       true,
 		NoMidSystem:     true,

@@ -20,8 +20,10 @@ import (
 // that was not changed. Where messages are merged, so is each of their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
+	streams := false
 	if req != nil { // what the URL says is no change of the body
 		body := *req
+		streams = req.Stream
 		body.Stream, body.StreamUsage = false, false
 		req = &body
 	}
@@ -31,6 +33,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req:          req,
 			written:      make([]string, 0, 16),
 		}
+		e.inURL(streams)
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 		return &e.w, e.encode()
 	})
@@ -44,6 +47,18 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 	}
 	return enc, nil
+}
+
+// inURL tells what stands in the URL and not in the body.
+func (e *requestEncoder) inURL(streams bool) {
+	_, id := extra.Get(e.req.Extra, name, "/modelId")
+	_, model := extra.Get(e.req.Extra, name, "/model")
+	if e.req.Model != "" && !id && !model {
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/model", "the model stands in the URL, not in the body")
+	}
+	if streams {
+		e.rep.Add(dragoman.Moved, dragoman.Info, "/stream", "whether to stream stands in the URL, not in the body")
+	}
 }
 
 type requestEncoder struct {

@@ -111,7 +111,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ambiguous = d.ambiguous || q.ambiguous
 	q.identify(c, extra.At(""), 0, b.at)
 	d.calls = append(d.calls, b)
-	b.hidden = c.Payload == dragoman.PayloadText
+	b.hidden = c.Payload == dragoman.PayloadText || d.reg.Translates(c.Namespace, c.Name)
 	if d.ids[c.ID] {
 		return nil
 	}

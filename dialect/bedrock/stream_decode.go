@@ -26,6 +26,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
 	d.answer = answer{decoder: &d.blockDecoder, keep: bytes.Clone}
 	d.answer.resp.Origin = d.origin
+	d.parts.DeltasOnly = o.DeltasOnly
 	d.frames.Max = o.Limit()
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -66,7 +67,7 @@ type outPart struct {
 	at       extra.Path
 	block    int64 // index on the wire, -1 before its block was opened
 	waiting  []byte
-	sent     []byte
+	sent     stream.Sent
 	summary  int
 
 	// What native chunks did.
@@ -169,6 +170,9 @@ func (e *streamEncoder) track(ev *dragoman.PartStart, p *outPart) bool {
 	}
 	p.skeleton, p.at = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
 	e.parts[ev.Index] = p
+	if p.sent.Len() == 0 {
+		p.sent = stream.SentOf(ev.Part)
+	}
 	switch part := ev.Part.(type) {
 	case *dragoman.ToolCall:
 		e.calls = e.calls || !part.Hosted
@@ -199,7 +203,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, e
 	}
 	if ev.Summary != p.summary {
 		// Summaries, and the thinking itself, are paragraphs of one text.
-		if p.summary != 0 || len(p.sent)+len(p.waiting) > 0 {
+		if p.summary != 0 || p.sent.Len()+len(p.waiting) > 0 {
 			p.waiting = append(p.waiting, "\n\n"...)
 		}
 		p.summary = ev.Summary
@@ -319,7 +323,7 @@ func (e *streamEncoder) delta(dst []byte, p *outPart, text string) []byte {
 	if text == "" {
 		return dst
 	}
-	p.sent = append(p.sent, text...)
+	p.sent.Add(text)
 	switch p.skeleton.(type) {
 	case *dragoman.Reasoning:
 		return e.thought(dst, p, "text", text)

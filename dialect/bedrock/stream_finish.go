@@ -115,7 +115,7 @@ func (e *streamEncoder) finish(dst []byte, p *outPart) ([]byte, error) {
 
 // unfinished is the value of a part whose end never came.
 func unfinished(p *outPart) dragoman.Part {
-	text := string(p.sent) + string(p.waiting)
+	text := p.sent.String() + string(p.waiting)
 	p.waiting = nil
 	switch part := p.skeleton.(type) {
 	case *dragoman.Text:
@@ -140,7 +140,7 @@ func unfinished(p *outPart) dragoman.Part {
 // remainder is what of a text was not sent yet. A text that does not go on
 // from what was sent cannot be taken back: that is reported.
 func (e *streamEncoder) remainder(p *outPart, whole string) string {
-	rest, ok := strings.CutPrefix(whole, string(p.sent))
+	rest, ok := p.sent.Rest(whole)
 	if !ok {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "the final value differs from the fragments that were sent")
 		return ""
@@ -257,9 +257,9 @@ func (e *streamEncoder) callRest(p *outPart, c *dragoman.ToolCall) string {
 func wholeArguments(p *outPart, c *dragoman.ToolCall) string {
 	obj, exact := c.Object()
 	switch {
-	case c.Payload == dragoman.PayloadText, exact && len(p.sent) == 0:
+	case c.Payload == dragoman.PayloadText, exact && p.sent.Len() == 0:
 		return string(obj)
-	case len(p.sent) == 0: // a client must not get {} to run, nor two values
+	case p.sent.Len() == 0: // a client must not get {} to run, nor two values
 		told, _ := interop.AnswerObject(c)
 		return string(told)
 	default:
@@ -283,10 +283,10 @@ func (e *streamEncoder) contradicts(p *outPart) bool {
 	}
 	whole := wholeArguments(p, c)
 	if p.closed {
-		blank, _ := (&dragoman.ToolCall{Arguments: string(p.sent)}).Object()
-		return string(p.sent) != whole && !sameArguments(string(p.sent), whole) && (len(p.sent) > 0 || string(blank) != whole)
+		blank, _ := (&dragoman.ToolCall{Arguments: p.sent.String()}).Object()
+		return p.sent.String() != whole && !sameArguments(p.sent.String(), whole) && (p.sent.Len() > 0 || string(blank) != whole)
 	}
-	return !strings.HasPrefix(whole, string(p.sent)) && !sameArguments(string(p.sent), whole)
+	return !strings.HasPrefix(whole, p.sent.String()) && !sameArguments(p.sent.String(), whole)
 }
 
 // sameArguments reports whether arguments that were sent are others only in

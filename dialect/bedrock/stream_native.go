@@ -107,7 +107,7 @@ func (e *streamEncoder) seeDelta(ev *wireEvent) {
 		p.whole = true
 	case deltaInput:
 		if p.skeleton != nil && !p.grows() {
-			p.sent = append(p.sent, ev.text...)
+			p.sent.Add(ev.text)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (e *streamEncoder) note(ev dragoman.Event) bool {
 		}
 	case *dragoman.PartDelta:
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.sent = append(p.sent, ev.Text...)
+			p.sent.Add(ev.Text)
 		}
 	case *dragoman.PartEnd:
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {

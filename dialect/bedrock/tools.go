@@ -143,6 +143,7 @@ func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
 		return nil
 	}
 	e.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/tools", "%d tool(s) that the conversation uses: the API wants them declared", n)
+	e.reg.AllowOnly([]dragoman.ToolRef{}) // nobody offered them
 	return nil
 }
 

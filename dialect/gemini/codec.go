@@ -33,13 +33,14 @@ package gemini
 import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 const name = dragoman.Gemini
 
 // skipSignature is the signature the API takes in place of one that it did not
 // make (quirk B16).
-const skipSignature = "skip_thought_signature_validator"
+const skipSignature = interop.GeminiNoSignature
 
 // The formats of native records that are no tool objects.
 const (

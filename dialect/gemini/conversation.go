@@ -136,7 +136,7 @@ func (c *conversation) message(m *dragoman.Message, at extra.Path) {
 	}
 	c.unsaid(m, at)
 	last := len(c.turns) - 1
-	if last < 0 || c.turns[last].role != role || role != wireUser && role != wireModel || c.apart(&c.turns[last], m) {
+	if last < 0 || c.turns[last].role != role || role != wireUser && role != wireModel {
 		c.turns = append(c.turns, next)
 		return
 	}
@@ -144,18 +144,6 @@ func (c *conversation) message(m *dragoman.Message, at extra.Path) {
 	t.blocks = append(t.blocks, next.blocks...)
 	t.messages = append(t.messages, m)
 }
-
-// apart reports whether a user message stays a content of its own behind
-// another one: both came so from a client of this dialect, and the API takes
-// it. Results are always brought together.
-func (c *conversation) apart(t *turn, m *dragoman.Message) bool {
-	if t.role != wireUser || c.target.Caps.Alternate || !own(m) || slices.ContainsFunc(m.Parts, isResultPart) {
-		return false
-	}
-	return own(t.messages[len(t.messages)-1])
-}
-
-func isResultPart(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult }
 
 // unsaid reports what a message says that the wire has no member for.
 func (c *conversation) unsaid(m *dragoman.Message, at extra.Path) {

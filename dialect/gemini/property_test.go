@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -129,6 +130,9 @@ func TestAnyConversationIsValidForTheWire(t *testing.T) {
 		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bad := rulecheck.Request(dragoman.Gemini, enc.Body, rulecheck.Options{NoSignatures: true}); len(bad) > 0 {
+			t.Fatalf("%v\n%s", bad, enc.Body)
 		}
 		again, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
 		if err != nil {

@@ -125,7 +125,23 @@ func expanded(req map[string]any, why map[string]int) map[string]any {
 			}
 		}
 	}
+	req["contents"] = merged(list(req["contents"]), why)
 	return req
+}
+
+// merged joins neighbours of one role.
+func merged(contents []any, why map[string]int) (out []any) {
+	for _, c := range contents {
+		if n := len(out); n > 0 {
+			if last := object(out[n-1]); last["role"] == object(c)["role"] {
+				last["parts"] = append(list(last["parts"]), list(object(c)["parts"])...)
+				why["contents of one role merged"]++
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // inOrder puts the results of a content in the order of the calls before it, and

@@ -271,19 +271,19 @@ func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
 	has(t, rep, dragoman.Synthesised, "/messages")
 }
 
-func TestQuirkD18_NeighboursOfOneRoleAreOneContentUnlessTheyCameAsTwo(t *testing.T) {
+func TestQuirkD18_NeighboursOfOneRoleAreOneContentAndKeepTheirBytes(t *testing.T) {
 	body, _ := encode(t, ask(dragoman.UserText("a"), dragoman.UserText("b")), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 1 {
 		t.Error(body)
 	}
-	const two = `{"contents":[{"parts":[{"text":"a"}],"role":"user"},{"parts":[{"text":"b"}],"role":"user"}]}`
+	const two = `{"contents":[{"parts":[{"text": "a"}],"role":"user","x":1},{"parts":[{"text":  "b"}],"role":"user"}]}`
 	req := decode(t, two)
-	body, _ = encode(t, req, dialect.EncodeOptions{Rebuild: true})
-	if got := contentsOf(t, body); len(got) != 2 {
+	if body, _ = encode(t, req, dialect.EncodeOptions{}); body != two {
 		t.Error(body)
 	}
-	body, _ = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{Alternate: true}}})
-	if got := contentsOf(t, body); len(got) != 1 || got[0] != `{"parts":[{"text":"a"},{"text":"b"}],"role":"user"}` {
+	req.Messages = append(req.Messages, dragoman.AssistantText("c"))
+	body, _ = encode(t, req, dialect.EncodeOptions{})
+	if got := contentsOf(t, body); len(got) != 2 || got[0] != `{"parts":[{"text": "a"},{"text":  "b"}],"role":"user","x":1}` {
 		t.Errorf("%q", got)
 	}
 }
@@ -512,5 +512,24 @@ func TestSettingsTheAPIHasNoWordForAreReported(t *testing.T) {
 	_, rep := encode(t, req, dialect.EncodeOptions{})
 	for _, path := range []string{"/user", "/verbosity", "/store", "/cache_key", "/previous_response_id", "/metadata", "/service_tier", "/cache", "/messages/0/cache", "/messages/0/name"} {
 		has(t, rep, dragoman.Dropped, path)
+	}
+}
+
+func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
+	for _, part := range []string{
+		`{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"secret"}`,
+		`{"executableCode":{"code":"1","language":"PYTHON"},"thoughtSignature":"secret"}`,
+	} {
+		body := `{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[` + part + `]}]}`
+		req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{Origin: dragoman.Origin{Model: "gemini-3"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for model, kept := range map[string]bool{"gemini-3": true, "gemini-4": false} {
+			out, _ := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Model: model}})
+			if strings.Contains(out, "secret") != kept || kept && out != body {
+				t.Errorf("%s gets %s", model, out)
+			}
+		}
 	}
 }

@@ -301,3 +301,15 @@ func TestAnAnswerOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 		t.Errorf("%s, %v", empty.Body, err)
 	}
 }
+
+func TestQuirkB21_AMalformedCallIsNoSuccessAndLeavesTheOthersAlone(t *testing.T) {
+	for _, word := range []string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"} {
+		resp := decodeResponse(t, `{"candidates":[{"finishReason":"`+word+`","finishMessage":"print(f("},{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP","index":1}]}`)
+		if resp.Stop.Reason != dragoman.StopMalformedCall || resp.Stop.Native != word || len(resp.Output) != 0 {
+			t.Errorf("%s: %+v", word, resp.Stop)
+		}
+		if c := resp.Alternatives[0].Output[0].ToolCalls()[0]; c.Problem != nil {
+			t.Errorf("%s: the other candidate's call has %v", word, c.Problem)
+		}
+	}
+}

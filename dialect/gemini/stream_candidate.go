@@ -41,7 +41,7 @@ type streamedCall struct {
 	extra     *dragoman.Extra
 	problem   *dragoman.CallProblem
 	part      *stream.Part
-	wrapped   bool // a freeform tool's input inside a function's arguments
+	wrapped   bool // the tool will get other arguments than those of the wire
 }
 
 var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
@@ -306,8 +306,9 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	skeleton.ID = c.d.reg.PublicID(value.ID)
 	ns, public, spec := c.d.reg.PublicName("", f.name)
 	skeleton.Namespace, skeleton.Name = ns, public
+	k.wrapped = c.d.reg.Translates(ns, public)
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
-		k.wrapped, skeleton.Payload = true, dragoman.PayloadText
+		skeleton.Payload = dragoman.PayloadText
 	}
 	k.part = c.parts.Start(0, c.header(), &skeleton, value)
 	c.calls = append(c.calls, k)

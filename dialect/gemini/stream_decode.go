@@ -392,7 +392,7 @@ func (d *streamDecoder) at(index int) *streamed {
 	}
 	if d.candidates[index] == nil {
 		d.start()
-		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index}}
+		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly}}
 		c.parts.Use(d.hold)
 		d.candidates[index] = c
 	}
@@ -442,5 +442,5 @@ func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 			c.end(false)
 		}
 	}
-	d.send(&dragoman.StreamError{Err: failure})
+	d.send(&dragoman.StreamError{Err: failure, Usage: d.counters.usage()})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -48,7 +49,7 @@ type streamEncoder struct {
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part dragoman.Part
-	sent []byte // of its text, or of a call's arguments
+	sent stream.Sent // of its text, or of a call's arguments
 	// shown: a native chunk told of the call.
 	shown bool
 	// signed: a text that its signature belongs to, so that it is written whole.
@@ -216,7 +217,7 @@ func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Write
 
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	e.goesOn(ev.Choice)
-	p := &sentPart{part: ev.Part}
+	p := &sentPart{part: ev.Part, sent: stream.SentOf(ev.Part)}
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		p.signed = part.Signature != ""
@@ -248,11 +249,11 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	}
 	if p.part.Kind() == dragoman.KindToolCall {
 		if e.native {
-			p.sent = append(p.sent, ev.Text...)
+			p.sent.Add(ev.Text)
 		}
 		return dst
 	}
-	p.sent = append(p.sent, ev.Text...)
+	p.sent.Add(ev.Text)
 	return e.text(dst, ev.Choice, p, ev.Text, "")
 }
 
@@ -319,7 +320,7 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 	if p.shown {
 		begun := p.part.(*dragoman.ToolCall)
 		same := begun.Name == c.Name && begun.Namespace == c.Namespace
-		if !same || c.Payload != dragoman.PayloadText && string(p.sent) != c.Arguments || c.Problem != nil {
+		if !same || c.Payload != dragoman.PayloadText && p.sent.String() != c.Arguments || c.Problem != nil {
 			e.bar(choice, dragoman.StopError)
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a client was told of a call that is another; nothing of this answer may run")
 		}
@@ -345,7 +346,7 @@ func (e *streamEncoder) bar(choice int, reason dragoman.StopReason) {
 // rest writes what the deltas left out of a part's text, and the signature that
 // ends it, as the API does: with an empty text where nothing is left.
 func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string) []byte {
-	rest, ok := strings.CutPrefix(full, string(p.sent))
+	rest, ok := p.sent.Rest(full)
 	if !ok {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
 		rest = ""

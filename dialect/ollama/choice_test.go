@@ -130,6 +130,25 @@ func TestQuirkE2_CallsThatComeThoughNoneWasAllowedDoNotRun(t *testing.T) {
 	}
 }
 
+func TestOfTwoCallsOnlyTheAllowedOneRuns(t *testing.T) {
+	enc, err := codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceAuto, Tools: ref("g")}), dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, _, err := codec.DecodeResponse([]byte(answer(`{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}`, "")), dialect.DecodeOptions{Registry: enc.Registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem(t, calls(resp)[0], dragoman.ProblemStopped)
+	if calls(resp)[1].Problem != nil || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("%v, %s", calls(resp)[1].Problem, resp.Stop.Reason)
+	}
+	out, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil || strings.Contains(string(out.Body), `"name":"f"`) || !strings.Contains(string(out.Body), `"name":"g"`) {
+		t.Errorf("%s, %v", out.Body, err)
+	}
+}
+
 func TestAChoiceIsForgottenWithItsRequest(t *testing.T) {
 	enc, err := codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: dragoman.ChoiceNone}), dialect.EncodeOptions{})
 	if err != nil {

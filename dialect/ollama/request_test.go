@@ -257,6 +257,11 @@ func TestQuirkB12_ResultsPairWithinTheirTurn(t *testing.T) {
 		t.Errorf("%q %q", one.ID, two.ID)
 	}
 	lost(t, rep, dragoman.Synthesised, "/messages/0", one.ID)
+	// A call that was never answered does not take the result of a later one.
+	open, _ := decodeRequest(t, strings.Replace(body, `,{"role":"tool","tool_name":"f","content":"1"}`, "", 1))
+	if res := result(open.Messages[3]); res.CallID != open.Messages[2].ToolCalls()[0].ID {
+		t.Errorf("the result answers %q", res.CallID)
+	}
 	again, _ := decodeRequest(t, body)
 	if again.Messages[0].ToolCalls()[0].ID != one.ID {
 		t.Error("the same history got another id")

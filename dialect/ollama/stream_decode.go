@@ -27,6 +27,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	d.lines.Max = o.Limit()
 	d.resp.Origin = d.origin
 	d.parts.Use(d.held.Hold)
+	d.parts.DeltasOnly = o.DeltasOnly
 	return d
 }
 

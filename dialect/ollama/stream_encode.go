@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/ndjson"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -52,9 +53,9 @@ type lane []*outPart
 type outPart struct {
 	begin   dragoman.Part
 	message int
-	sent    []byte // of its text; of a call that was shown, its arguments
-	waiting []byte // what came of it and was not sent
-	summary int    // the latest summary that came, counted from 1
+	sent    stream.Sent // of its text; of a call that was shown, its arguments
+	waiting []byte      // what came of it and was not sent
+	summary int         // the latest summary that came, counted from 1
 	final   dragoman.Part
 	// shown: a native chunk brought it, whole.
 	shown bool
@@ -140,7 +141,7 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 var bom = []byte("\xef\xbb\xbf")
 
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
-	p := &outPart{begin: ev.Part, message: ev.Message, shown: e.native}
+	p := &outPart{begin: ev.Part, message: ev.Message, shown: e.native, sent: stream.SentOf(ev.Part)}
 	e.parts[ev.Index] = p
 	if ev.Header != nil {
 		extra.Report(e.rep, ev.Header.Extra, name, extra.At("/output"))
@@ -176,7 +177,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 // grows takes a fragment. Thinking that is told as it is, and in summaries too,
 // is shown in the way that came first; summaries are set apart.
 func (p *outPart) grows(ev *dragoman.PartDelta) bool {
-	begun := len(p.sent)+len(p.waiting) > 0
+	begun := p.sent.Len()+len(p.waiting) > 0
 	if begun && (ev.Summary > 0) != (p.summary > 0) {
 		return false
 	}
@@ -209,7 +210,8 @@ func (e *streamEncoder) text(dst []byte, p *outPart) []byte {
 		return dst
 	}
 	text := string(p.waiting)
-	p.sent, p.waiting = append(p.sent, p.waiting...), p.waiting[:0]
+	p.sent.Add(text)
+	p.waiting = p.waiting[:0]
 	thinks := p.begin.Kind() == dragoman.KindReasoning
 	apart := !thinks && e.spoke >= 0 && e.spoke != p.message
 	if !thinks {
@@ -305,11 +307,14 @@ func (e *streamEncoder) content(p dragoman.Part, at extra.Path) *interop.OllamaC
 // rest makes what the deltas left out of a part's text wait. A text that does
 // not go on from what was sent cannot be taken back.
 func (e *streamEncoder) rest(p *outPart, full string) {
-	rest, ok := strings.CutPrefix(full, string(p.sent)+string(p.waiting))
+	rest, ok := p.sent.Rest(full)
+	if ok && full != "" {
+		rest, ok = strings.CutPrefix(rest, string(p.waiting))
+	}
 	switch {
 	case ok:
 		p.waiting = append(p.waiting, rest...)
-	case len(p.sent) == 0: // nobody saw the fragments
+	case p.sent.Len() == 0: // nobody saw the fragments
 		p.waiting = append(p.waiting[:0], full...)
 	case p.begin.Kind() == dragoman.KindReasoning:
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")

@@ -212,6 +212,27 @@ func TestMembersThatALineHasAndTheModelHasNotAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestALineOfOursBeginsBehindTheEndOfTheOneBefore(t *testing.T) {
+	d := decodeStream(t, dialect.DecodeOptions{}, line(`{"content":"a"}`), strings.TrimSuffix(line(`{"content":"b"}`), "\n"))
+	lines, _ := written(t, dialect.EncodeOptions{}, d.events)
+	if len(lines) != 3 || !strings.HasPrefix(lines[2], `{"error"`) {
+		t.Errorf("%q", lines)
+	}
+}
+
+// A guardrail that ends an answer in another way keeps its calls from running.
+func TestCallsAreNotWrittenBeforeAnEndAfterWhichNothingRuns(t *testing.T) {
+	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopError} {
+		evs := withoutChunks(streamed(t, aStream).events)
+		evs[len(evs)-1].(*dragoman.ResponseEnd).Stop.Reason = reason
+		lines, rep := written(t, dialect.EncodeOptions{}, evs)
+		if all := strings.Join(lines, "\n"); strings.Contains(all, "tool_calls") || !strings.Contains(all, "look.") {
+			t.Errorf("%s: %s", reason, all)
+		}
+		lost(t, rep, dragoman.Dropped, "/output", "must not run")
+	}
+}
+
 func TestTextsOfTwoMessagesAreSetApartAndPartsThatOverlapAreNotMixed(t *testing.T) {
 	start := func(i, message int, p dragoman.Part) dragoman.Event {
 		return &dragoman.PartStart{Index: i, Message: message, Part: p, Header: &dragoman.Message{Role: dragoman.RoleAssistant}}

@@ -42,8 +42,8 @@ type call struct {
 	position int
 	index    int64 // on the wire
 	indexed  bool
-	// wrapped: a freeform tool's input inside a function's arguments, which is
-	// no fragment of the input (quirk B30).
+	// wrapped: the tool will get something else than the arguments on the wire,
+	// such as a freeform input inside them (quirks A23, B30).
 	wrapped bool
 	end     objectEnd
 	// unclear: a delta of it had a member twice.
@@ -557,8 +557,8 @@ func (c *choice) start(k *call) {
 	skeleton.ID = c.d.reg.PublicID(value.ID)
 	ns, public, spec := c.d.reg.PublicName("", value.Name)
 	skeleton.Namespace, skeleton.Name = ns, public
+	k.wrapped = k.payload == dragoman.PayloadObject && c.d.reg.Translates(ns, public)
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
-		k.wrapped = k.payload == dragoman.PayloadObject
 		skeleton.Payload = dragoman.PayloadText
 	}
 	k.part = c.open(&skeleton, value)

@@ -484,7 +484,7 @@ func (d *streamDecoder) choiceAt(index int) *choice {
 	}
 	if d.choices[index] == nil {
 		d.start()
-		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index}}
+		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly}}
 		c.parts.Use(d.hold)
 		d.choices[index] = c
 	}

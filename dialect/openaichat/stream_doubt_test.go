@@ -319,17 +319,26 @@ func TestFragmentsOfACallThatHasNoIndexOfItsOwnAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestACallInAnEscapedListIsGoneOnWith(t *testing.T) {
-	list := deltas(`{"tool\u005fcalls":[{"index":4,"id":"a","function":{"name":"ls","arguments":""}}]}`, `{"tool_calls":[{"index":4,"function":{"arguments":"{}"}}]}`)
-	d := decodeStream(t, dialect.DecodeOptions{}, sse(append(list, finish(`"tool_calls"`), "[DONE]")...))
-	second := slices.IndexFunc(d.events, func(ev dragoman.Event) bool {
-		c, ok := ev.(*dragoman.Chunk)
-		return ok && strings.Contains(string(c.Raw), `"{}"`)
-	})
-	out, _ := encodeStream(t, dialect.EncodeOptions{}, blanked(d.events, second))
-	var c client
-	if c.read(t, out); !slices.Equal(c.runs(), []string{"a ls({})"}) {
-		t.Errorf("%q\n%s", c.runs(), out)
+func TestACallThatIsHardToSeeIsGoneOnWith(t *testing.T) {
+	first := deltas(`{"tool_calls":[{"index":4,"id":"a","function":{"name":"ls","arguments":""}}]}`)[0]
+	for name, begin := range map[string]string{
+		"an escaped list":   sse(strings.Replace(first, "tool_calls", `tool\u005fcalls`, 1)),
+		"over two lines":    sse(strings.Replace(first, `"delta":`, "\"delta\":\ndata: ", 1)),
+		"behind other data": "event: x\n" + sse(first),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decodeStream(t, dialect.DecodeOptions{}, begin+stream(`"tool_calls"`, `{"tool_calls":[{"index":4,"function":{"arguments":"{}"}}]}`))
+			second := slices.IndexFunc(d.events, func(ev dragoman.Event) bool {
+				c, ok := ev.(*dragoman.Chunk)
+				return ok && strings.Contains(string(c.Raw), `"{}"`)
+			})
+			out, _ := encodeStream(t, dialect.EncodeOptions{}, blanked(d.events, second))
+			out, ok := strings.CutPrefix(out, begin)
+			var c client
+			if c.read(t, sse(first)+out); !ok || !slices.Equal(c.runs(), []string{"a ls({})"}) {
+				t.Errorf("%q\n%s", c.runs(), out)
+			}
+		})
 	}
 }
 

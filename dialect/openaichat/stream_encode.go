@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -54,7 +55,7 @@ type sentPart struct {
 	part  dragoman.Part
 	index int64 // of a call; -1 where only native chunks know it
 	field string
-	sent  []byte // of its text
+	sent  stream.Sent // of its text
 	// mute: the part cannot be shown in this dialect.
 	mute bool
 	// wrapped: a freeform call that is written as a function, whole, at its end.
@@ -158,7 +159,7 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 }
 
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
-	p := &sentPart{part: ev.Part, message: ev.Message}
+	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.SentOf(ev.Part)}
 	e.parts[[2]int{ev.Choice, ev.Index}] = p
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
@@ -245,7 +246,7 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 		return dst // its end shows whether there is a place for it
 	}
 	text := ev.Text
-	p.sent = append(p.sent, text...)
+	p.sent.Add(text)
 	return e.text(dst, ev.Choice, p, text)
 }
 
@@ -330,7 +331,7 @@ func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 	switch {
 	case why != nil, p.wrapped:
 		return told
-	case c.Payload == dragoman.PayloadObject && len(p.sent) == 0 && c.Problem == nil:
+	case c.Payload == dragoman.PayloadObject && p.sent.Len() == 0 && c.Problem == nil:
 		obj, _ := c.Object() // none, in the one spelling all clients read (quirk B2)
 		return string(obj)
 	default:
@@ -365,12 +366,12 @@ func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *drago
 
 // rest writes what the deltas left out of a part's text.
 func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) []byte {
-	rest, ok := strings.CutPrefix(full, string(p.sent))
+	rest, ok := p.sent.Rest(full)
 	if !ok {
 		e.differs(choice, p, full)
 		return dst
 	}
-	p.sent = append(p.sent, rest...)
+	p.sent.Add(rest)
 	if rest == "" {
 		return dst
 	}
@@ -384,7 +385,7 @@ func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
 	case dragoman.KindReasoning:
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")
 	case dragoman.KindToolCall:
-		if r := jsonwire.NewReader(p.sent); r.Kind() == '"' && r.String() == full && r.End() == nil {
+		if r := jsonwire.NewReader(p.sent.Bytes()); r.Kind() == '"' && r.String() == full && r.End() == nil {
 			return // the same, encoded once more (quirk B3)
 		}
 		e.spoil(choice, "the arguments of a call ended as others than were streamed")

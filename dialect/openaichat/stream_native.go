@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
 // shownCalls are the calls of a choice that native chunks told of. Where such a
@@ -45,7 +46,9 @@ func (e *streamEncoder) chunk(dst, raw []byte) []byte {
 	// one (quirk J4).
 	e.done = e.done || string(bytes.TrimSpace(doc)) == "[DONE]"
 	e.last = append(e.last[:0], raw...)
-	if beginsCall(doc) {
+	if bytes.Contains(raw[end:], []byte("data:")) {
+		e.seeLines(raw)
+	} else if beginsCall(doc) {
 		e.see(doc)
 	}
 	if e.o.Model != "" && len(doc) > 0 {
@@ -87,6 +90,17 @@ func beginsCall(doc []byte) bool {
 		}
 	}
 	return bytes.Contains(doc, []byte(`\u00`))
+}
+
+// seeLines is see for an event that has its data in several lines.
+func (e *streamEncoder) seeLines(raw []byte) {
+	see := func(ev sse.Event) error {
+		e.see(ev.Data)
+		return nil
+	}
+	var p sse.Parser
+	_ = p.Feed(raw, see)
+	_ = p.Close(see)
 }
 
 // see takes note of the calls that a native chunk begins. What it cannot read is

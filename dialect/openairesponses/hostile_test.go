@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -411,5 +412,16 @@ func TestNothingThatSaysAnythingFollowsTheTerminalEvent(t *testing.T) {
 		if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); string(out) != body+silent {
 			t.Errorf("passed on as %s\nwant %s", out, body)
 		}
+	}
+}
+
+// The parts of an item that comes whole are bounded as those that come one by
+// one.
+func TestAnItemOfAbsurdlyManyPartsIsRefused(t *testing.T) {
+	body := `data: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"m","content":[` +
+		strings.Repeat("{},", stream.MaxParts) + `{}]}}` + "\n\n"
+	err := Codec{}.NewStreamDecoder(dialect.DecodeOptions{}).Feed([]byte(body), func(dragoman.Event) error { return nil })
+	if !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	if it.part != nil && !it.lowered {
 		have = it.part.Text
 	}
-	if nothing(end.payload, it.lowered) {
+	if nothing(end.payload, it.freeform) {
 		return // nothing never erases something
 	}
 	if !extends(string(have), end.payload) {
@@ -80,8 +80,8 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 }
 
 // nothing reports whether a payload leaves the one that deltas brought.
-func nothing(payload string, lowered bool) bool {
-	if !lowered {
+func nothing(payload string, freeform bool) bool {
+	if !freeform {
 		return payload == ""
 	}
 	switch strings.TrimSpace(payload) {
@@ -121,7 +121,7 @@ func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	}
 	end, final := readWireCall(it.ended), readWireCall(raw)
 	same := end.name == final.name && end.namespace == final.namespace && end.typ == final.typ
-	if same && (nothing(final.payload, it.lowered) || nothing(end.payload, it.lowered) || sameJSON(end.payload, final.payload)) {
+	if same && (nothing(final.payload, it.freeform) || nothing(end.payload, it.freeform) || sameJSON(end.payload, final.payload)) {
 		return
 	}
 	d.dispute(it)

@@ -173,6 +173,10 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 		{"arguments that say something twice", []string{start, argDelta(0, `{"p":1,"p":2}`), done(0, namedCall("ls", `{"p":1,"p":2}`)), completed}, 2, false},
 		{"another end", []string{start, delta, evil, completed}, 2, false},
 		{"other arguments at their end", []string{start, argDelta(0, `{"p":2}`), argsDone(""), done(0, namedCall("ls", `{"p":2}`)), completed}, 2, false},
+		{"an index that comes late and is another", []string{
+			strings.Replace(start, `"output_index":0,`, "", 1),
+			`{"type":"response.function_call_arguments.delta","output_index":5,"item_id":"fc_1","delta":"{\"p\":1}"}`, completed,
+		}, 1, false},
 		{"a second end", []string{start, delta, end, evil, completed}, 3, false},
 		{"added again as another", []string{start, added(0, namedCall("rm", "")), delta, end, completed}, 1, false},
 		{"more of a call that is done", []string{start, end, argDelta(0, `{"p":"/"}`), completed}, 2, false},

@@ -1,9 +1,12 @@
 package openairesponses
 
 import (
+	"fmt"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // done takes the authoritative form of an item.
@@ -90,6 +93,9 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 	if err != nil {
 		return d.misread(err)
 	}
+	if len(m.Parts) > stream.MaxParts {
+		return fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
+	}
 	if it.header == nil {
 		h := m
 		h.Parts, h.Native = nil, nil
@@ -109,7 +115,7 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 			return nil
 		}
 		it.call = c
-		it.lowered = it.lowered || d.isLowered(it, c)
+		d.markLowered(it, c)
 		d.disputeEnd(it, raw)
 		if c.Arguments == "" {
 			d.keepPayload(it)
@@ -185,8 +191,9 @@ func (d *streamDecoder) putBack(it *streamItem, text string) {
 		}
 		return
 	}
-	// The text is the JSON around a freeform tool's input: it is unwrapped as
-	// ever, and what is cut or ambiguous gets its problem.
+	// The text is not what the tool takes, such as the JSON around a freeform
+	// input: it is settled as ever, and what is cut or ambiguous gets its
+	// problem.
 	id, ns, public := c.ID, c.Namespace, c.Name
 	c.Payload, c.Namespace, c.Name = dragoman.PayloadObject, "", d.reg.WireName(ns, public)
 	d.reg.Settle(c, extra.Elem("/output", it.place), d.rep)
@@ -341,7 +348,7 @@ func (d *streamDecoder) settleCall(it *streamItem) error {
 	if it.call == nil {
 		return nil
 	}
-	it.lowered = it.lowered || d.isLowered(it, it.call)
+	d.markLowered(it, it.call)
 	if it.call.Arguments == "" && text != "" {
 		d.putBack(it, text)
 	}

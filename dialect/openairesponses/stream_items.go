@@ -33,7 +33,8 @@ type streamItem struct {
 	doubtful bool   // another call has the same id
 	indexed  bool   // found by its output_index
 	matched  bool   // found in the terminal output
-	lowered  bool   // a freeform tool that was sent as a function
+	lowered  bool   // the tool will get something else than the arguments on the wire
+	freeform bool   // such as the text inside them
 	disputed bool   // its events do not agree on what is called
 	ended    []byte // a call as its end gave it
 	call     *dragoman.ToolCall
@@ -235,18 +236,21 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 			}
 		}
 	}
-	if d.isLowered(it, c) {
-		it.lowered = true
+	if d.markLowered(it, c); it.freeform {
 		c.Payload = dragoman.PayloadText
 	}
 	return &dragoman.ToolCall{ID: c.ID, ItemID: c.ItemID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload}, nil
 }
 
-// isLowered reports whether a call is of a freeform tool that was sent as a
-// function: its payload on the wire is JSON that holds the text.
-func (d *streamDecoder) isLowered(it *streamItem, c *dragoman.ToolCall) bool {
-	_, _, spec := d.reg.PublicName("", d.reg.WireName(c.Namespace, c.Name))
-	return spec != nil && spec.Kind == dragoman.ToolFreeform && it.typ == "function_call"
+// markLowered takes note of a call whose payload on the wire is not what its
+// tool will get: the text of a freeform tool that was sent as a function stands
+// inside it, or the schema could not be sent in its author's words.
+func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
+	if it.typ != "function_call" || !d.reg.Translates(c.Namespace, c.Name) {
+		return
+	}
+	_, _, spec := d.reg.PublicName(c.Namespace, d.reg.WireName(c.Namespace, c.Name))
+	it.lowered, it.freeform = true, spec != nil && spec.Kind == dragoman.ToolFreeform
 }
 
 // taken reports whether another call has the same id.

@@ -111,7 +111,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		if has(b, "toolResult") && other {
 			c.bad(here, "a result behind something else")
 		}
-		other = other || !has(b, "toolResult")
+		other = other || !has(b, "toolResult") && !has(b, "cachePoint")
 		w.block(here, role, b)
 	}
 	if documents > 0 && texts == 0 {

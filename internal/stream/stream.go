@@ -17,6 +17,8 @@ type Parts struct {
 	err    error
 	next   int
 	open   []*Part
+	// DeltasOnly keeps no text of parts other than calls: their ends have none.
+	DeltasOnly bool
 	sums   int // summaries, over all parts
 }
 
@@ -75,8 +77,11 @@ func (p *Part) Append(text string) {
 	if p == nil || p.ended || text == "" {
 		return
 	}
-	p.Text = grow(p.Text, text)
-	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text})
+	kind := p.Value.Kind()
+	if !p.owner.DeltasOnly || kind == dragoman.KindToolCall {
+		p.Text = grow(p.Text, text)
+	}
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: kind, Text: text})
 }
 
 // Hold adds a fragment without an event, for text that means something else on
@@ -107,7 +112,9 @@ func (p *Part) AppendSummary(n int, text string) {
 		p.Summary = append(p.Summary, nil)
 		p.owner.sums++
 	}
-	p.Summary[n] = grow(p.Summary[n], text)
+	if !p.owner.DeltasOnly {
+		p.Summary[n] = grow(p.Summary[n], text)
+	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
 }
 

@@ -1,0 +1,69 @@
+package stream
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Sent is what an encoder sent of a part, to find what is missing when its end
+// comes. Of a call it keeps every byte, since clients run it; of anything else
+// a digest, so that a long text takes no memory. The zero value is ready, and
+// keeps every byte.
+type Sent struct {
+	n      int
+	text   []byte
+	digest bool
+	sum    uint64
+}
+
+// SentOf is for a part of which nothing was sent yet.
+func SentOf(p dragoman.Part) Sent {
+	_, call := p.(*dragoman.ToolCall)
+	return Sent{digest: !call}
+}
+
+// Add takes what was sent.
+func (s *Sent) Add(text string) {
+	s.n += len(text)
+	if s.digest {
+		s.sum = digest(s.sum, text)
+		return
+	}
+	s.text = grow(s.text, text)
+}
+
+// Len returns how many bytes were sent.
+func (s *Sent) Len() int { return s.n }
+
+// String returns what was sent of a call, and nothing of another part.
+func (s *Sent) String() string { return string(s.text) }
+
+// Bytes is String without the copy.
+func (s *Sent) Bytes() []byte { return s.text }
+
+// Rest returns what of a part's final text was not sent yet; ok is false where
+// the text does not go on from what was sent. The end of a part other than a
+// call may leave out its text (dialect.DecodeOptions.DeltasOnly): then nothing
+// is missing.
+func (s *Sent) Rest(final string) (rest string, ok bool) {
+	switch {
+	case final == "" && s.digest:
+		return "", true
+	case len(final) < s.n:
+		return "", false
+	case s.digest:
+		return final[s.n:], digest(0, final[:s.n]) == s.sum
+	default:
+		return final[s.n:], final[:s.n] == string(s.text)
+	}
+}
+
+// digest goes on with the sum of a text: FNV-1a, which takes strings as they
+// are.
+func digest(sum uint64, text string) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	sum ^= offset
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * prime
+	}
+	return sum ^ offset
+}

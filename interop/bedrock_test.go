@@ -1,0 +1,86 @@
+package interop_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+func TestBedrockObjectsConvertBothWays(t *testing.T) {
+	r := interop.Default()
+	for name, tc := range map[string]struct {
+		convert  func([]dragoman.Native, dragoman.Format) ([]dragoman.Native, dragoman.Report, error)
+		from, to dragoman.Native
+	}{
+		"a tool": {
+			r.ConvertSchemas,
+			dragoman.Native{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"name":"f","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"string"}}}}`)},
+			dragoman.Native{Format: dragoman.FormatBedrockTool, JSON: json.RawMessage(`{"toolSpec":{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{"a":{"type":"string"}}}}}}`)},
+		},
+		"a call": {
+			r.ConvertCalls,
+			dragoman.Native{Format: dragoman.FormatAnthropicToolUse, JSON: json.RawMessage(`{"type":"tool_use","id":"1","name":"f","input":{"b":1.0,"a":2}}`)},
+			dragoman.Native{Format: dragoman.FormatBedrockToolUse, JSON: json.RawMessage(`{"toolUse":{"toolUseId":"1","name":"f","input":{"b":1.0,"a":2}}}`)},
+		},
+		"a failed result": {
+			r.ConvertResults,
+			dragoman.Native{Format: dragoman.FormatAnthropicResult, JSON: json.RawMessage(`{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"no"}],"is_error":true}`)},
+			dragoman.Native{Format: dragoman.FormatBedrockResult, JSON: json.RawMessage(`{"toolResult":{"toolUseId":"1","content":[{"text":"no"}],"status":"error"}}`)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, way := range [][2]dragoman.Native{{tc.from, tc.to}, {tc.to, tc.from}} {
+				got, rep, err := tc.convert([]dragoman.Native{way[0]}, way[1].Format)
+				if err != nil || len(got) != 1 || string(got[0].JSON) != string(way[1].JSON) || len(rep.Losses) > 0 {
+					t.Errorf("%v %s %s", err, got, rep)
+				}
+			}
+		})
+	}
+}
+
+func TestBedrockFormatsAreToldByTheirMember(t *testing.T) {
+	for obj, want := range map[string]dragoman.Format{
+		`{"toolSpec":{}}`: dragoman.FormatBedrockTool, `{"x":1,"toolSpec":{}}`: dragoman.FormatBedrockTool,
+		`{"systemTool":{"name":"n"}}`: "bedrock.converse.systemTool", `{}`: "bedrock.converse.", `7`: "bedrock.converse.",
+	} {
+		if got := interop.SchemaFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+			t.Errorf("%s: %s", obj, got)
+		}
+	}
+	for obj, want := range map[string]dragoman.Format{
+		`{"toolUse":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a","TOOLUSE":{}}`: dragoman.FormatBedrockToolUse, `{"text":"a"}`: "bedrock.converse.text",
+	} {
+		if got := interop.CallFormat(dragoman.Bedrock, json.RawMessage(obj)); got != want {
+			t.Errorf("%s: %s", obj, got)
+		}
+	}
+	if specs, _, err := interop.Default().InspectSchema(dragoman.Native{Format: "bedrock.converse.systemTool", JSON: json.RawMessage(`{"systemTool":{"name":"n"}}`)}); err != nil || specs[0].Name != "n" || specs[0].Kind != dragoman.ToolHosted {
+		t.Errorf("%v %+v", err, specs)
+	}
+}
+
+func TestBedrockDocumentNamesAreOfFewCharacters(t *testing.T) {
+	for name, want := range map[string]string{
+		"report.pdf": "report-pdf", "a  b\tc": "a b c", "": "document", "   ": "document", "日本": "--", "ok [1] (x)-y": "ok [1] (x)-y", strings.Repeat("x", 300): strings.Repeat("x", 200),
+	} {
+		if got := interop.BedrockDocumentName(&dragoman.Media{Name: name}); got != want {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+}
+
+func TestBedrockCachePointsThatSayMoreThanAHintAreNone(t *testing.T) {
+	for block, want := range map[string]bool{
+		`{"cachePoint":{"type":"default"}}`: true, `{"cachePoint":{"type":"default","ttl":"5m"}}`: true,
+		`{"cachePoint":{"type":"eternal"}}`: false, `{"cachePoint":{"type":"default","ttl":"9h"}}`: false, `{"cachePoint":{"type":"default","x":1}}`: false,
+		`{"cachePoint":{"type":"default"},"text":"a"}`: false, `{"text":"a"}`: false, `[]`: false, `{"cachePoint":7}`: false,
+	} {
+		if got := interop.ReadCachePoint([]byte(block)) != nil; got != want {
+			t.Errorf("%s: %v", block, got)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package interop
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// forms says of each tool that was looked at how its arguments are translated;
+// nil where they are the same on the wire.
+type forms map[toolID]*schema.Lowered
+
+func (r *Registry) remember(s *dragoman.ToolSpec, low *schema.Lowered) {
+	if !low.Translates() {
+		low = nil
+	}
+	if r.forms == nil {
+		r.forms = make(forms, len(r.names.tools))
+	}
+	r.forms[toolID{s.Namespace, s.Name}] = low
+}
+
+// Translates reports whether a function call of a tool, given by its public
+// name, carries other arguments on the wire than the tool takes: those of a
+// freeform tool that was sent as a function, and of one whose schema the
+// target could not be told in the author's words (quirks A10, A23, A42). What
+// streams of such arguments is not what the tool will get.
+func (r *Registry) Translates(namespace, name string) bool {
+	spec := r.names.spec(toolID{namespace, name})
+	return spec != nil && (spec.Kind == dragoman.ToolFreeform || r.form(spec) != nil)
+}
+
+// form returns how the arguments of a tool are translated; nil for as they
+// are. A tool that was not written yet, since some wires have their messages
+// before their tools, is written for nobody.
+func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
+	id := toolID{s.Namespace, s.Name}
+	low, known := r.forms[id]
+	if known {
+		return low
+	}
+	if f, err := wireOf(r.target.Dialect); err == nil && s.Kind == dragoman.ToolFunction {
+		_, _ = r.writeTool(new(jsonwire.Writer), f, s, extra.At(""), new(dragoman.Report))
+	}
+	return r.forms[id]
+}
+
+// fromWire puts arguments that the model wrote into the words of the tool's
+// author. Those that could be meant in two ways must not run.
+func (r *Registry) fromWire(c *dragoman.ToolCall, s *dragoman.ToolSpec) {
+	low := r.form(s)
+	if low == nil {
+		return
+	}
+	args, err := low.FromWire(json.RawMessage(c.Arguments))
+	if err != nil {
+		c.Problem = &dragoman.CallProblem{
+			Code: dragoman.ProblemDuplicateKey, Offset: -1,
+			Message: "the arguments can be read in two ways: " + err.Error(),
+		}
+		return
+	}
+	c.Arguments = string(args)
+}
+
+// toWire returns a call of the history as the target's model would have
+// written it. An answer's client has the tools of its own request.
+func (r *Registry) toWire(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, rep *dragoman.Report) *dragoman.ToolCall {
+	if r.answer || c.Payload == dragoman.PayloadText || dialectOfCall(format) != r.target.Dialect {
+		return c
+	}
+	spec := r.names.spec(toolID{c.Namespace, c.Name})
+	if spec == nil {
+		return c
+	}
+	low := r.form(spec)
+	if low == nil {
+		return c
+	}
+	args, err := low.ToWire(json.RawMessage(c.Arguments))
+	switch {
+	case err != nil:
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments written as they are, not as the target was told of them: %v", err)
+		return c
+	case string(args) == c.Arguments:
+		return c
+	}
+	rep.Add(dragoman.Renamed, dragoman.Info, at.String()+"/arguments", "arguments written as the target was told of them")
+	out := *c
+	out.Arguments = string(args)
+	return &out
+}
