@@ -215,16 +215,3 @@ var bedrockGrowth = []growthException{
 		},
 	},
 }
-
-// inURL reports whether a dialect's URL names the model, and not its bodies.
-func inURL(c dialect.Codec) bool { return c.Dialect() == dragoman.Bedrock }
-
-// withoutModel leaves the model out of what a cell compares, where one of its
-// sides does not tell it in the body.
-func (res cellResult) withoutModel(in, out dialect.Codec) cellResult {
-	if inURL(in) || inURL(out) {
-		isModel := func(f fact) bool { return f.kind == "model" }
-		res.before, res.after = slices.DeleteFunc(res.before, isModel), slices.DeleteFunc(res.after, isModel)
-	}
-	return res
-}

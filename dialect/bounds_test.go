@@ -98,3 +98,24 @@ func TestNoValueOfABodyBecomesMoreThanAKilobyte(t *testing.T) {
 		}
 	}
 }
+
+// An event of a stream is bounded as a body is.
+func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
+	lists := map[dragoman.Dialect]string{
+		dragoman.OpenAIChat:      `{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[%s]}}]}`,
+		dragoman.OpenAIResponses: `{"type":"response.completed","response":{"id":"r","output":[%s]}}`,
+		dragoman.Anthropic:       `{"type":"message_start","message":{"id":"x","content":[%s]}}`,
+	}
+	for _, c := range codecs {
+		format, ok := lists[c.Dialect()]
+		if !ok {
+			continue
+		}
+		body := append([]byte("data: "), listOf(format, "{}", dialect.MaxValues+1)...)
+		body = append(body, "\n\n"...)
+		err := c.NewStreamDecoder(dialect.DecodeOptions{}).Feed(body, func(dragoman.Event) error { return nil })
+		if !errors.Is(err, dragoman.ErrTooLarge) || !strings.Contains(err.Error(), "values") {
+			t.Errorf("%s: %.200v", c.Dialect(), err)
+		}
+	}
+}

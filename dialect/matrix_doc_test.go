@@ -78,7 +78,7 @@ func (d *matrixDoc) String() string {
 	b.WriteString("# The matrix\n\n")
 	b.WriteString("Written by `go test ./dialect -run TestMatrix -update`; never by hand. What each feature looks like on each wire is in\n")
 	b.WriteString("`dialect/testdata/matrix`. A cell reads: what was decoded from the left dialect, written in the right one, and read back.\n\n")
-	b.WriteString("- `=` the same bytes\n- `✓` the same facts\n- `✗` something is lost, and the report says what\n- `*` the left dialect has no words of its own for the feature: it carries what was first written in it from another\n- numbers: lines of the report, below\n")
+	b.WriteString("- `=` the same bytes\n- `✓` the same facts (a model that stands in the URL is none of the body)\n- `✗` something is lost, and the report says what\n- `*` the left dialect has no words of its own for the feature: it carries what was first written in it from another\n- numbers: lines of the report, below\n")
 	for _, kind := range []string{"request", "response", "stream"} {
 		fmt.Fprintf(&b, "\n## %s\n\n| feature |", strings.ToUpper(kind[:1])+kind[1:])
 		for _, in := range codecs {

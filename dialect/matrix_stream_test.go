@@ -21,6 +21,8 @@ func streamOf(t *testing.T, d dragoman.Dialect, resp []byte) []byte {
 		return responsesStreamOf(t, resp)
 	case dragoman.Anthropic:
 		return anthropicStreamOf(t, resp)
+	case dragoman.Gemini:
+		return geminiStreamOf(t, resp)
 	case dragoman.Ollama:
 		return ollamaStreamOf(t, resp)
 	case dragoman.Bedrock:

@@ -31,6 +31,7 @@ var growthExceptions = map[dragoman.Dialect][]growthException{
 	dragoman.OpenAIResponses: {
 		{starts: "cache markers", shows: fiveMarkers, forgive: forgiveMarkers},
 	},
+	dragoman.Gemini:  geminiGrowth,
 	dragoman.Ollama:  {assistantGains},
 	dragoman.Bedrock: bedrockGrowth,
 	dragoman.OpenAIChat: {
@@ -149,9 +150,13 @@ type message struct {
 	Content []json.RawMessage
 }
 
-func messageOf(el json.RawMessage) (m message) {
+func messageOf(el json.RawMessage) message {
+	var m struct {
+		Role           string
+		Content, Parts []json.RawMessage // Gemini has parts
+	}
 	_ = json.Unmarshal(el, &m)
-	return m
+	return message{m.Role, append(m.Content, m.Parts...)}
 }
 
 // members reads an object.
@@ -201,7 +206,11 @@ func holding(el json.RawMessage, blocks []json.RawMessage) json.RawMessage {
 	for i, b := range blocks {
 		list[i] = b
 	}
-	m["content"] = slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
+	member := "content"
+	if m["parts"] != nil {
+		member = "parts"
+	}
+	m[member] = slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
 	var pairs [][]byte
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		quoted, _ := json.Marshal(key)

@@ -25,11 +25,28 @@ func elements(c dialect.Codec, req *dragoman.Request, o dialect.EncodeOptions) (
 	if err != nil {
 		return nil, err
 	}
-	var body struct{ Messages, Input []json.RawMessage }
+	var body map[string]json.RawMessage
+	var list []json.RawMessage
 	if err := json.Unmarshal(enc.Body, &body); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, enc.Body)
 	}
-	return append(body.Messages, body.Input...), nil
+	raw, ok := body[listMember(c.Dialect())]
+	if !ok {
+		return nil, fmt.Errorf("no list of %s in %s", c.Dialect(), enc.Body)
+	}
+	return list, json.Unmarshal(raw, &list)
+}
+
+// listMember names the list of a body that holds the conversation.
+func listMember(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.OpenAIResponses:
+		return "input"
+	case dragoman.Gemini:
+		return "contents"
+	default:
+		return "messages"
+	}
 }
 
 // grown says what is wrong with how a list grew, or nothing.
@@ -354,6 +371,30 @@ func TestProperty_AConversationOnlyGrowsAtItsEndButForTheListedExceptions(t *tes
 	})
 }
 
+// definitions are the tools of a body, each by itself.
+func definitions(d dragoman.Dialect, body []byte) ([]json.RawMessage, error) {
+	var in struct {
+		Tools      []json.RawMessage
+		ToolConfig struct{ Tools []json.RawMessage }
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return nil, err
+	}
+	switch d {
+	case dragoman.Bedrock:
+		return in.ToolConfig.Tools, nil
+	case dragoman.Gemini: // all functions are in one element
+		if len(in.Tools) != 1 {
+			return nil, fmt.Errorf("%d elements with functions", len(in.Tools))
+		}
+		var group struct{ FunctionDeclarations []json.RawMessage }
+		err := json.Unmarshal(in.Tools[0], &group)
+		return group.FunctionDeclarations, err
+	default:
+		return in.Tools, nil
+	}
+}
+
 // Tools keep list and order; later ones are appended.
 func TestProperty_AToolThatIsAppendedLeavesTheOthersAlone(t *testing.T) {
 	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
@@ -372,15 +413,19 @@ func TestProperty_AToolThatIsAppendedLeavesTheOthersAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var body struct{ Tools []json.RawMessage }
-			if err := json.Unmarshal(enc.Body, &body); err != nil {
-				t.Fatal(err)
+			list, err := definitions(c.Dialect(), enc.Body)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, enc.Body)
 			}
-			return body.Tools
+			return list
 		}
 		all := tools(len(req.Tools))
 		for n := 1; n < len(req.Tools); n++ {
-			for i, el := range tools(n) {
+			list := tools(n)
+			if len(list) > len(all) {
+				t.Fatalf("%d of the tools are %d, all of them %d", n, len(list), len(all))
+			}
+			for i, el := range list {
 				if !bytes.Equal(el, all[i]) {
 					t.Fatalf("tool %d of %d changed\n%s\n%s", i, n, el, all[i])
 				}

@@ -202,6 +202,15 @@ func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
 		},
 		want:   "assistant \"look\" call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nuser \"q\"",
 		report: "a turn with 2 calls",
+	}, {
+		name: "whatever stands between, and wherever results may stand",
+		o:    history.Options{Limits: dragoman.Limits{Dialect: "test", LooseResults: true}, Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), user("q"), gets(result("a", "1"), result("b", "2"))},
+		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem\nuser \"q\"", report: "moved",
+	}, {
+		name: "an empty message between", o: history.Options{Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), gets(result("a", "1"), result("b", "2"))},
+		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem", report: "moved",
 	}})
 }
 
@@ -667,15 +676,16 @@ func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *te
 	in := []dragoman.Message{
 		by(dragoman.Origin{Dialect: "other"}, say(dragoman.RoleAssistant, mine, call("c"))), gets(result("b", "1"), result("c", "2")),
 		by(own, say(dragoman.RoleAssistant, mine, call("c"))), gets(result("b", "1"), result("c", "2")),
+		asks("d"), gets(result("d", "3")),
 	}
 	check(t, []row{
 		{
 			name: "a foreign signature gives way to the dummy, one's own stays", o: signs, in: in,
-			want:   "assistant call:b+skip call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"",
+			want:   "assistant call:b+skip call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:d+skip\ntool result:d=\"3\"",
 			report: "synthesised (info) /messages/0/parts/0",
 		},
 		{
-			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(dragoman.Capabilities{NoDummySignature: true})}, in: in[2:],
+			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(dragoman.Capabilities{NoDummySignature: true})}, in: in[2:4],
 			want: "assistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"",
 		},
 	})

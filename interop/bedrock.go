@@ -544,6 +544,7 @@ func citedText(raw []byte) (text string, pieces int, ok bool) {
 // WriteBedrockText writes a text, with its citations where it has some.
 func (r *Registry) WriteBedrockText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Bedrock
+	extra.ReportState(rep, t.Signature, at)
 	w.BeginObject()
 	if !extra.Has(t.Extra, d, citations) {
 		w.StringField("text", t.Text)

@@ -87,6 +87,7 @@ func WriteAnthropicText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep
 	if t.Cache != nil {
 		WriteCacheControl(w, t.Cache, at, rep)
 	}
+	extra.ReportState(rep, t.Signature, at)
 	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
 }
 

@@ -115,6 +115,7 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 		w.StringField("type", "text")
 		w.StringField("text", p.Text)
 		r.writeBreakpoint(w, p.Cache, p.Extra, d, at, rep)
+		extra.ReportState(rep, p.Signature, at)
 		extra.End(w, p.Extra, d, at, rep)
 	case *dragoman.Refusal:
 		writeRefusal(w, p, d, at, rep)

@@ -181,9 +181,7 @@ func unsaidOfText(t *dragoman.Text, at extra.Path, rep *dragoman.Report) {
 	if t.Cache != nil {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 	}
-	if t.Signature != "" {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
-	}
+	extra.ReportState(rep, t.Signature, at)
 }
 
 // BlankLine is what sets texts apart that become one.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 )
 
@@ -20,12 +21,12 @@ type cacheBudget struct {
 var markerName = []byte(`"cache_control"`)
 
 // hints counts the hints of a block: its own and those of a result's content.
-func hints(b *block) int {
+func hints(b *blockwire.Block) int {
 	n := 0
-	if b.cache != nil {
+	if b.Cache != nil {
 		n++
 	}
-	if res, ok := b.part.(*dragoman.ToolResult); ok {
+	if res, ok := b.Part.(*dragoman.ToolResult); ok {
 		for _, p := range res.Content {
 			if hintInside(p) != nil {
 				n++
@@ -33,18 +34,6 @@ func hints(b *block) int {
 		}
 	}
 	return n
-}
-
-// hintOf returns the hint of a part of a message.
-func hintOf(p dragoman.Part) *dragoman.CacheHint {
-	switch p := p.(type) {
-	case *dragoman.ToolCall:
-		return p.Cache
-	case *dragoman.ToolResult:
-		return p.Cache
-	default:
-		return hintInside(p)
-	}
 }
 
 // hintInside returns the hint of a part of a result's content.
@@ -60,8 +49,8 @@ func hintInside(p dragoman.Part) *dragoman.CacheHint {
 }
 
 // fixed counts the markers of a block that we never rewrite.
-func fixed(b *block) int {
-	if o, ok := b.part.(*dragoman.Opaque); ok {
+func fixed(b *blockwire.Block) int {
+	if o, ok := b.Part.(*dragoman.Opaque); ok {
 		return bytes.Count(o.JSON, markerName)
 	}
 	return 0
@@ -78,14 +67,14 @@ func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, con
 			n++
 		}
 	}
-	count := func(blocks []block) {
+	count := func(blocks []blockwire.Block) {
 		for i := range blocks {
 			n += hints(&blocks[i]) + fixed(&blocks[i])
 		}
 	}
-	count(conv.system)
-	for i := range conv.turns {
-		count(conv.turns[i].blocks)
+	count(conv.System)
+	for i := range conv.Turns {
+		count(conv.Turns[i].Blocks)
 	}
 	if atEnd {
 		n++
@@ -118,12 +107,12 @@ func (c *cacheBudget) tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []d
 }
 
 // take returns the hint to write on a block.
-func (c *cacheBudget) take(b *block, rep *dragoman.Report) *dragoman.CacheHint {
-	if b.cache != nil && c.surplus > 0 {
-		c.drop(rep, b.at)
+func (c *cacheBudget) take(b *blockwire.Block, rep *dragoman.Report) *dragoman.CacheHint {
+	if b.Cache != nil && c.surplus > 0 {
+		c.drop(rep, b.At)
 		return nil
 	}
-	return b.cache
+	return b.Cache
 }
 
 // inside returns the content of a result with the hints to write.
@@ -154,10 +143,10 @@ func (c *cacheBudget) inside(parts []dragoman.Part, at extra.Path, rep *dragoman
 
 // cuts reports whether a block would lose a hint, so that it cannot be written
 // in the form it came in.
-func (c *cacheBudget) cuts(b *block) bool { return c.surplus > 0 && hints(b) > 0 }
+func (c *cacheBudget) cuts(b *blockwire.Block) bool { return c.surplus > 0 && hints(b) > 0 }
 
 // cutsAny reports whether any of the blocks would lose a hint.
-func (c *cacheBudget) cutsAny(blocks []block) bool {
+func (c *cacheBudget) cutsAny(blocks []blockwire.Block) bool {
 	if c.surplus == 0 {
 		return false
 	}

@@ -24,7 +24,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	limits := c.Limits()
 	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
-			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			conversation: newConversation(reg, limits, o, rep),
 			req:          req,
 			written:      make([]string, 0, 16),
 		}
@@ -69,11 +69,11 @@ func (e *requestEncoder) encode() error {
 	if err := e.choice(&tools); err != nil {
 		return err
 	}
-	if len(e.system) > 0 {
+	if len(e.System) > 0 {
 		e.key("system")
 		w.BeginArray()
-		for i := range e.system {
-			if err := e.writeBlock(w, &e.system[i], &cache); err != nil {
+		for i := range e.System {
+			if err := e.writeBlock(w, &e.System[i], &cache); err != nil {
 				return err
 			}
 		}
@@ -81,8 +81,8 @@ func (e *requestEncoder) encode() error {
 	}
 	e.key("messages")
 	w.BeginArray()
-	for i := range e.turns {
-		if err := e.write(w, &e.turns[i], &cache); err != nil {
+	for i := range e.Turns {
+		if err := e.write(w, &e.Turns[i], &cache); err != nil {
 			return err
 		}
 	}

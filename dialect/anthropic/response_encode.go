@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -19,7 +20,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
@@ -51,7 +52,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		}
 	}
 	w.EndArray()
-	e.stop(&w, resp.Stop, resp.Origin, calls, refused)
+	e.stop(&w, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused)
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, resp.ServiceTier, rep)
 	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
@@ -148,7 +149,7 @@ func (e *answerEncoder) shows(origin *dragoman.Origin, p *dragoman.Reasoning) bo
 	if p.Redacted {
 		return own && p.Encrypted != ""
 	}
-	return visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
+	return blockwire.Visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
 }
 
 // block writes one part of an answer; what has no block is reported.

@@ -413,7 +413,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.stop(w, ev.Stop, origin, e.calls, e.refused)
+	e.stop(w, wirekit.Standing(ev.Stop, ended(e.parts), wirekit.Barred), origin, e.calls, e.refused)
 	news := fresh(e.first.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

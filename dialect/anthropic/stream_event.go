@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // wireEvent is the JSON of one event of a stream, read in one pass. One value
@@ -37,6 +38,9 @@ type delta struct {
 // read reads the data of an event; its type is the name of the event unless the
 // data say more.
 func (v *wireEvent) read(data, name []byte) error {
+	if err := wirekit.CheckValues(data); err != nil {
+		return err
+	}
 	r := &v.r
 	r.Reset(data)
 	v.typ, v.index = append(v.typ[:0], name...), 0

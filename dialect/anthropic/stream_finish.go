@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -102,6 +103,7 @@ func (e *streamEncoder) finishText(dst []byte, p *outPart, t *dragoman.Text) ([]
 		dst = e.deltaFrame(dst, p, "text_delta", "text", rest)
 	}
 	extra.Report(e.rep, t.Extra, name, p.at)
+	extra.ReportState(e.rep, t.Signature, p.at)
 	if list, ok := extra.Get(t.Extra, name, "/citations"); ok && len(list) > 0 && list[0] == '[' {
 		r := jsonwire.NewReader(list)
 		for i := range r.Array() {
@@ -140,7 +142,7 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *outPart, r *dragoman.Reas
 			return e.whole(dst, p, w.Buf), nil
 		}
 	}
-	rest := e.remainder(p, visible(r))
+	rest := e.remainder(p, blockwire.Visible(r))
 	dst, err := e.begun(dst, p, r)
 	if err != nil {
 		return dst, err
@@ -288,4 +290,14 @@ func (e *streamEncoder) whole(dst []byte, p *outPart, raw []byte) []byte {
 	w.Raw(raw)
 	dst = e.flush(dst, "content_block_start")
 	return e.blockStop(dst, p)
+}
+
+// ended are the calls that came to their end. Their order does not count.
+func ended(parts map[int]*outPart) (calls []*dragoman.ToolCall) {
+	for _, p := range parts {
+		if c, ok := p.final.(*dragoman.ToolCall); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 )
 
@@ -19,22 +20,6 @@ type cacheBudget struct {
 
 var cacheName = []byte(`"` + keyCache + `"`)
 
-// hintOf returns the hint of a part of a message.
-func hintOf(p dragoman.Part) *dragoman.CacheHint {
-	switch p := p.(type) {
-	case *dragoman.Text:
-		return p.Cache
-	case *dragoman.Media:
-		return p.Cache
-	case *dragoman.ToolCall:
-		return p.Cache
-	case *dragoman.ToolResult:
-		return p.Cache
-	default:
-		return nil
-	}
-}
-
 // plan counts what is asked for and settles how much of it is too much. Cache
 // points inside blocks and tools that we never rewrite count, and stay.
 func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, conv *conversation) {
@@ -46,19 +31,19 @@ func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, con
 			n++
 		}
 	}
-	count := func(blocks []block) {
+	count := func(blocks []blockwire.Block) {
 		for i := range blocks {
-			if blocks[i].cache != nil {
+			if blocks[i].Cache != nil {
 				n++
 			}
-			if o, ok := blocks[i].part.(*dragoman.Opaque); ok {
+			if o, ok := blocks[i].Part.(*dragoman.Opaque); ok {
 				n += bytes.Count(o.JSON, cacheName)
 			}
 		}
 	}
-	count(conv.system)
-	for i := range conv.turns {
-		count(conv.turns[i].blocks)
+	count(conv.System)
+	for i := range conv.Turns {
+		count(conv.Turns[i].Blocks)
 	}
 	if atEnd {
 		n++
@@ -98,16 +83,16 @@ func (c *cacheBudget) tools(tools []dragoman.ToolSpec, rep *dragoman.Report) []d
 }
 
 // take returns the hint to write after a block.
-func (c *cacheBudget) take(b *block, rep *dragoman.Report) *dragoman.CacheHint {
-	if b.cache != nil && c.surplus > 0 {
-		c.drop(rep, b.at)
+func (c *cacheBudget) take(b *blockwire.Block, rep *dragoman.Report) *dragoman.CacheHint {
+	if b.Cache != nil && c.surplus > 0 {
+		c.drop(rep, b.At)
 		return nil
 	}
-	return b.cache
+	return b.Cache
 }
 
 // cutsAny reports whether any of the blocks would lose its hint, so that the
 // message around them cannot be written in the form it came in.
-func (c *cacheBudget) cutsAny(blocks []block) bool {
-	return c.surplus > 0 && slices.ContainsFunc(blocks, func(b block) bool { return b.cache != nil })
+func (c *cacheBudget) cutsAny(blocks []blockwire.Block) bool {
+	return c.surplus > 0 && slices.ContainsFunc(blocks, func(b blockwire.Block) bool { return b.Cache != nil })
 }

@@ -29,7 +29,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	enc, err := wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
-			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			conversation: newConversation(reg, limits, o, rep),
 			req:          req,
 			written:      make([]string, 0, 16),
 		}
@@ -90,11 +90,11 @@ func (e *requestEncoder) encode() error {
 	if err := e.toolConfig(&tools, &cache); err != nil {
 		return err
 	}
-	if len(e.system) > 0 {
+	if len(e.System) > 0 {
 		e.key("system")
 		w.BeginArray()
-		for i := range e.system {
-			if err := e.writeBlock(w, &e.system[i], &cache); err != nil {
+		for i := range e.System {
+			if err := e.writeBlock(w, &e.System[i], &cache); err != nil {
 				return err
 			}
 		}
@@ -102,12 +102,12 @@ func (e *requestEncoder) encode() error {
 	}
 	e.key("messages")
 	w.BeginArray()
-	for i := range e.turns {
+	for i := range e.Turns {
 		var mark *dragoman.CacheHint
-		if i == len(e.turns)-1 {
+		if i == len(e.Turns)-1 {
 			mark = ending
 		}
-		if err := e.write(w, &e.turns[i], &cache, mark); err != nil {
+		if err := e.write(w, &e.Turns[i], &cache, mark); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -19,7 +20,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
-	if !o.Rebuild && resp.Native.Current(name, resp.Fingerprint) {
+	if !o.Rebuild && resp.Native.Current(name, resp.Fingerprint) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: resp.Native.Raw, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
@@ -38,7 +39,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	extra.WriteBut(&w, resp.Extra, name, "/output", func(f dragoman.Field) bool { return f.Path == "/output/message" })
 	w.EndObject()
-	w.StringField("stopReason", e.word(resp.Stop, resp.Origin, calls, refused))
+	w.StringField("stopReason", e.word(wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused))
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, rep)
 	e.trailer(&w, resp)
@@ -204,7 +205,7 @@ func (e *answerEncoder) shows(origin *dragoman.Origin, p *dragoman.Reasoning) bo
 	if p.Redacted {
 		return own && p.Encrypted != ""
 	}
-	return visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
+	return blockwire.Visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
 }
 
 // block writes one part of an answer; what has no block is reported.

@@ -381,7 +381,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	resp := ev.Response
 	resp.Alternatives = nil
 	resp.Extra = cmp.Or(resp.Extra, e.first.Extra)
-	resp.Stop = ev.Stop
+	resp.Stop = wirekit.Standing(ev.Stop, ended(e.parts), wirekit.Barred)
 	resp.ID, resp.Model = cmp.Or(resp.ID, e.first.ID), cmp.Or(resp.Model, e.first.Model)
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created

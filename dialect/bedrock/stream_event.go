@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // The types of event.
@@ -95,6 +96,9 @@ func (v *wireEvent) once(known []string, seen *uint, key []byte) {
 
 // read reads the payload of an event of the given type.
 func (v *wireEvent) read(payload, typ []byte) error {
+	if err := wirekit.CheckValues(payload); err != nil {
+		return err
+	}
 	r := &v.r
 	r.Reset(payload)
 	v.typ = append(v.typ[:0], typ...)

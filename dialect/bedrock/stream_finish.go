@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
@@ -161,6 +162,7 @@ func (e *streamEncoder) finishText(dst []byte, p *outPart, t *dragoman.Text) ([]
 	p.waiting = nil
 	cites := e.citations(t, p)
 	extra.Report(e.rep, t.Extra, name, p.at)
+	extra.ReportState(e.rep, t.Signature, p.at)
 	if p.block < 0 && rest == "" && len(cites) == 0 {
 		return dst, nil // a text of nothing has no block that anybody could see
 	}
@@ -208,7 +210,7 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *outPart, r *dragoman.Reas
 		}
 		return e.blockStop(dst, p), err
 	}
-	rest := e.remainder(p, visible(r))
+	rest := e.remainder(p, blockwire.Visible(r))
 	signature, signed := strings.CutPrefix(signature, p.signed)
 	if p.block < 0 && rest == "" && signature == "" {
 		return dst, nil
@@ -379,4 +381,14 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *outPart, o *dragoman.Opaque)
 		}
 	}
 	return e.blockStop(dst, p), nil
+}
+
+// ended are the calls that came to their end. Their order does not count.
+func ended(parts map[int]*outPart) (calls []*dragoman.ToolCall) {
+	for _, p := range parts {
+		if c, ok := p.final.(*dragoman.ToolCall); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -81,9 +82,9 @@ func (t *toolbox) narrow(refs []dragoman.ToolRef) {
 
 // usesTools reports whether calls or results stand in the conversation.
 func (e *requestEncoder) usesTools() bool {
-	return slices.ContainsFunc(e.turns, func(t turn) bool {
-		return slices.ContainsFunc(t.blocks, func(b block) bool {
-			switch p := b.part.(type) {
+	return slices.ContainsFunc(e.Turns, func(t blockwire.Turn) bool {
+		return slices.ContainsFunc(t.Blocks, func(b blockwire.Block) bool {
+			switch p := b.Part.(type) {
 			case *dragoman.ToolCall, *dragoman.ToolResult:
 				return true
 			case *dragoman.Opaque:
@@ -183,10 +184,10 @@ func (e *requestEncoder) writeTools(t *toolbox, specs []dragoman.ToolSpec) error
 func (e *requestEncoder) stubs() []dragoman.ToolSpec {
 	var specs []dragoman.ToolSpec
 	seen := map[[2]string]bool{}
-	for i := range e.turns {
-		for _, b := range e.turns[i].blocks {
+	for i := range e.Turns {
+		for _, b := range e.Turns[i].Blocks {
 			ns, tool := "", ""
-			switch p := b.part.(type) {
+			switch p := b.Part.(type) {
 			case *dragoman.ToolCall:
 				ns, tool = p.Namespace, p.Name
 			case *dragoman.ToolResult:

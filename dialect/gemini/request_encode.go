@@ -33,7 +33,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	}
 	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
-			conversation: conversation{reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
+			conversation: newConversation(reg, limits, o, rep),
 			req:          req,
 			written:      make([]string, 0, 16),
 		}
@@ -120,8 +120,8 @@ func (e *requestEncoder) encode() error {
 	}
 	e.key("contents")
 	w.BeginArray()
-	for i := range e.turns {
-		if err := e.write(w, &e.turns[i]); err != nil {
+	for i := range e.Turns {
+		if err := e.write(w, &e.Turns[i]); err != nil {
 			return err
 		}
 	}
@@ -175,23 +175,23 @@ func (e *requestEncoder) systemInstruction() error {
 	const member = "systemInstruction"
 	w := &e.w
 	kept := extra.Has(e.req.Extra, name, "/"+member)
-	if len(e.system) == 0 && !kept || len(e.system) > 0 && e.inCache("/instructions") {
+	if len(e.System) == 0 && !kept || len(e.System) > 0 && e.inCache("/instructions") {
 		return nil
 	}
 	e.key(member)
 	w.BeginObject()
-	if len(e.system) > 0 {
+	if len(e.System) > 0 {
 		w.Key("parts")
 		w.BeginArray()
-		for i := range e.system {
-			if err := e.writePart(w, &e.system[i]); err != nil {
+		for i := range e.System {
+			if err := e.writePart(w, &e.System[i]); err != nil {
 				return err
 			}
 		}
 		w.EndArray()
 	}
 	extra.WriteBut(w, e.req.Extra, name, "/"+member, func(f dragoman.Field) bool {
-		return f.Path == "/systemInstruction/parts" && len(e.system) > 0
+		return f.Path == "/systemInstruction/parts" && len(e.System) > 0
 	})
 	w.EndObject()
 	return nil

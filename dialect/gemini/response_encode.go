@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -47,7 +48,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 // replayResponse returns the body of a response that was not changed since it
 // was decoded, with at most another model in it.
 func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || overtaken(resp) {
+	if o.Rebuild || !resp.Native.Current(name, resp.Fingerprint) || wirekit.Overtaken(resp, wirekit.Barred) {
 		return nil, false
 	}
 	model := resp.Model
@@ -58,49 +59,13 @@ func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, b
 	return out, err == nil
 }
 
-// barredBy is the reason that has to end an answer with a call that must not
-// run: a client could run what is written of it, as its arguments look sound.
-func barredBy(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
-	switch {
-	case c.Problem == nil || c.Hosted:
-		return "", false
-	case c.Problem.Code == dragoman.ProblemStopped:
-		return dragoman.StopError, true
-	case wirekit.Cut(c):
-		return dragoman.StopLength, true
-	default:
-		return "", false
-	}
-}
-
 // standing is the stop to write for an output: one after which calls run does
 // not stand beside a call that must not.
 func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
-	if stop.Reason != dragoman.StopNone && !stop.Reason.Runs() {
-		return stop
-	}
 	for i := range out {
-		for _, c := range out[i].ToolCalls() {
-			if reason, barred := barredBy(c); barred && stop.Reason != dragoman.StopError {
-				stop = dragoman.Stop{Reason: reason}
-			}
-		}
+		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
 	}
 	return stop
-}
-
-// overtaken reports whether a stop of the response no longer stands, because a
-// call was marked since.
-func overtaken(resp *dragoman.Response) bool {
-	if standing(resp.Stop, resp.Output).Reason != resp.Stop.Reason {
-		return true
-	}
-	for i := range resp.Alternatives {
-		if a := &resp.Alternatives[i]; standing(a.Stop, a.Output).Reason != a.Stop.Reason {
-			return true
-		}
-	}
-	return false
 }
 
 // answerEncoder writes the pieces that a response and a stream share.
@@ -288,8 +253,8 @@ func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p
 	if p.Encrypted != "" || len(p.Details) > 0 {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
 	}
-	if thought(p) != "" || signature != "" {
-		writeText(w, thought(p), true, signature, p.Extra)
+	if blockwire.Visible(p) != "" || signature != "" {
+		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
 	}
 	extra.Report(e.rep, p.Extra, name, at)
 }

@@ -224,8 +224,8 @@ func (d *streamDecoder) says(ev sse.Event) error {
 		}
 		return nil
 	}
-	if err := wirekit.CheckSize(name, "stream", ev.Data, d.o); err != nil {
-		return errors.Unwrap(err)
+	if err := wirekit.CheckValues(ev.Data); err != nil {
+		return err
 	}
 	return d.chunk(ev.Data)
 }

@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
@@ -296,7 +297,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, at, "opaque reasoning belongs to its own provider")
 		}
 		extra.Report(e.rep, part.Extra, name, extra.At(at))
-		return e.rest(dst, ev.Choice, p, thought(part), e.signature(origin, part.Signature, extra.At(at))), nil
+		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, extra.At(at))), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
@@ -314,7 +315,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call. One that a native chunk told of is known: nothing is
 // said of it again, but that it must not run.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	if reason, barred := barredBy(c); barred {
+	if reason, barred := wirekit.Barred(c); barred {
 		e.bar(choice, reason)
 	}
 	if p.shown {

@@ -173,6 +173,9 @@ func (d *streamDecoder) reportDoubt(err error) {
 
 // read takes what a line says.
 func (d *streamDecoder) read(data []byte) error {
+	if err := wirekit.CheckValues(data); err != nil {
+		return err
+	}
 	r := &d.reader
 	r.Reset(data)
 	if r.Kind() != '{' && r.Err() == nil {

@@ -377,3 +377,33 @@ func TestHostileInputCostsLinearTime(t *testing.T) {
 		})
 	}
 }
+
+// A client that ignores case must not find a second answer in what we pass on.
+func TestAWholeResponseIsNotPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
+	call := `[{"id":"b","type":"function","function":{"name":"rm","arguments":"{}"}}]`
+	for name, body := range map[string]string{
+		"choices":       `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"Choices":[{"index":0,"message":{"role":"assistant","tool_calls":` + call + `},"finish_reason":"tool_calls"}]}`,
+		"a message":     `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop","Message":{"role":"assistant","tool_calls":` + call + `}}]}`,
+		"finish reason": `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop","FINISH_REASON":"rm"}]}`,
+		"tool calls":    `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi","Tool_Calls":` + call + `},"finish_reason":"stop"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, rep, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rep.Losses) == 0 {
+				t.Error("nothing is reported")
+			}
+			for _, rebuild := range []bool{false, true} {
+				enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(enc.Body, []byte("rm")) {
+					t.Errorf("rebuild %v: %s", rebuild, enc.Body)
+				}
+			}
+		})
+	}
+}

@@ -45,6 +45,18 @@ func (d *messageDecoder) ambiguous(at, detail string) {
 	d.rep.Add(dragoman.Lowered, dragoman.Warn, at, detail+"; its native form is not kept")
 }
 
+// twin reports whether a member is another spelling of one that says what runs
+// or whether it may: a reader that ignores case would take it for that one. It
+// is left out, so that nobody does.
+func (d *messageDecoder) twin(known []string, key []byte, at string) bool {
+	if slices.Contains(known, string(key)) || !wirekit.Folds(known, key) {
+		return false
+	}
+	d.unclear, d.twice = true, true
+	d.rep.Addf(dragoman.Dropped, dragoman.Warn, at, "the member %.40q, which some readers would take for another; the native form is not kept", key)
+	return true
+}
+
 // message reads the message at a place; pos is its position, from which ids
 // are made for calls that have none.
 func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.Message, error) {
@@ -169,6 +181,10 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 	var seen uint // which of the members that say what counts
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
+		if d.twin(telling, key, at.String()) {
+			r.Skip()
+			continue
+		}
 		if i := slices.Index(telling, string(key)); i >= 0 {
 			if seen&(1<<i) != 0 && !d.twice {
 				d.ambiguous(at.String(), "the message has its "+telling[i]+" twice")

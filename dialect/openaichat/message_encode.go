@@ -521,6 +521,7 @@ func (t *turn) write(e *messageEncoder) bool {
 			text := c.part.(*dragoman.Text)
 			b.WriteString(text.Text)
 			extra.Report(e.rep, text.Extra, name, c.at)
+			extra.ReportState(e.rep, text.Signature, c.at)
 			if text.Cache != nil {
 				e.rep.Add(dragoman.Dropped, dragoman.Info, c.at.String(), "cache breakpoint: the target caches by itself")
 			}

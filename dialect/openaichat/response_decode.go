@@ -81,6 +81,10 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			groq = groqUsage(raw)
 			extra.Add(&resp.Extra, name, "", []byte("x_groq"), raw)
 		default:
+			if d.twin(chunkMembers, key, "") {
+				r.Skip()
+				continue
+			}
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		}
 	}
@@ -197,6 +201,10 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			routed = laterRouted(routed, word)
 			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
+			if d.twin(choiceMembers, key, place) {
+				r.Skip()
+				continue
+			}
 			extra.Add(&ex, name, "", key, r.Raw())
 		}
 	}

@@ -17,7 +17,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.EncodeRegistry(nil, limits, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !overtaken(resp) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, barredBy) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -140,28 +140,10 @@ func barredBy(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 // standing is the stop to write for an output: one after which calls run does
 // not stand beside a call that must not.
 func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
-	if !runs(stop) {
-		return stop
-	}
 	for i := range out {
-		for _, c := range out[i].ToolCalls() {
-			reason, barred := barredBy(c)
-			if barred && stop.Reason != dragoman.StopError {
-				stop = dragoman.Stop{Reason: reason}
-			}
-		}
+		stop = wirekit.Standing(stop, out[i].ToolCalls(), barredBy)
 	}
 	return stop
-}
-
-// overtaken reports whether a stop of the response no longer stands, because a
-// call was marked since.
-func overtaken(resp *dragoman.Response) bool {
-	changed := func(stop dragoman.Stop, out []dragoman.Message) bool {
-		return standing(stop, out).Reason != stop.Reason
-	}
-	return changed(resp.Stop, resp.Output) ||
-		slices.ContainsFunc(resp.Alternatives, func(c dragoman.Candidate) bool { return changed(c.Stop, c.Output) })
 }
 
 // unreadable reports whether a response holds a call that nobody can read.

@@ -208,6 +208,9 @@ func (d *streamDecoder) torn(ev sse.Event) bool {
 // chunk takes the data of one event; flat says that it is an error without the
 // envelope of one.
 func (d *streamDecoder) chunk(data []byte, flat bool) error {
+	if err := wirekit.CheckValues(data); err != nil {
+		return err
+	}
 	r := &d.reader
 	r.Reset(data)
 	d.scanned = false

@@ -225,8 +225,8 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 	}
 	for i := start; i < end; i++ {
 		p := parts[i-start]
-		if t, ok := p.(*dragoman.Text); ok && t.Signature != "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.Elem("parts", i).String()+"/signature", "state of another provider's reasoning")
+		if t, ok := p.(*dragoman.Text); ok {
+			extra.ReportState(e.rep, t.Signature, at.Elem("parts", i))
 		}
 		if e.reg.WriteResponsesPart(w, p, assistant, at.Elem("parts", i), e.rep) {
 			wrote = true

@@ -155,9 +155,7 @@ func (e *outputEncoder) writePart(w *jsonwire.Writer, p dragoman.Part, at extra.
 	case *dragoman.Data:
 		p = &dragoman.Text{Text: string(t.JSON)}
 	case *dragoman.Text:
-		if t.Signature != "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "state of another provider's reasoning")
-		}
+		extra.ReportState(e.rep, t.Signature, at)
 	}
 	if t, ok := p.(*dragoman.Text); ok {
 		full := *t

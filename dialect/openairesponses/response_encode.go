@@ -19,7 +19,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
@@ -47,7 +47,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
-		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) {
+		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.Standing(resp.Stop, m.ToolCalls(), wirekit.Barred).Reason == resp.Stop.Reason {
 			items = append(items, &outputItem{json: m.Native.Raw})
 			continue
 		}

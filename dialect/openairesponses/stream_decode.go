@@ -243,6 +243,9 @@ func says(ev sse.Event) bool {
 }
 
 func (d *streamDecoder) read(ev sse.Event) error {
+	if err := wirekit.CheckValues(ev.Data); err != nil {
+		return err
+	}
 	r, e := &d.r, &d.ev
 	r.Reset(ev.Data)
 	*e = wireEvent{}

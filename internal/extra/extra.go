@@ -182,6 +182,20 @@ func empty(v []byte) bool {
 	}
 }
 
+// success reports whether a member is Bedrock's word for a result that did not
+// fail, which the outcome of the result tells in every other dialect.
+func success(f dragoman.Field) bool {
+	return f.Path == "/toolResult/status" && string(f.Value) == `"success"`
+}
+
+// ReportState reports the opaque state that a provider signed a text with: no
+// other can read it.
+func ReportState(rep *dragoman.Report, signature string, at Path) {
+	if signature != "" {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+	}
+}
+
 // Report reports the members as lost, unless they are of dialect d.
 func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
 	report(rep, e, d, at, dragoman.Warn)
@@ -198,7 +212,7 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		return
 	}
 	for _, f := range settled(e.Fields) {
-		if empty(f.Value) {
+		if empty(f.Value) || success(f) {
 			continue
 		}
 		s := severity

@@ -19,7 +19,7 @@ type Parts struct {
 	open   []*Part
 	// DeltasOnly keeps no text of parts other than calls: their ends have none.
 	DeltasOnly bool
-	sums   int // summaries, over all parts
+	sums       int // summaries, over all parts
 }
 
 // Part is a part that is being streamed.

@@ -15,9 +15,15 @@ func CheckSize(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOpt
 	if len(body) > o.Limit() {
 		return DecodeError(d, what, fmt.Errorf("%w: %d bytes, the limit is %d", dragoman.ErrTooLarge, len(body), o.Limit()))
 	}
-	// Strings hold commas too, but only a very long body needs a closer look.
-	if bytes.Count(body, []byte{','}) >= dialect.MaxValues && separators(body) >= dialect.MaxValues {
-		return DecodeError(d, what, fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, dialect.MaxValues))
+	return DecodeError(d, what, CheckValues(body))
+}
+
+// CheckValues refuses a document of too many values: a body, or the data of one
+// event.
+func CheckValues(doc []byte) error {
+	// Strings hold commas too, but only a very long document needs a closer look.
+	if len(doc) > dialect.MaxValues && bytes.Count(doc, []byte{','}) >= dialect.MaxValues && separators(doc) >= dialect.MaxValues {
+		return fmt.Errorf("%w: more than %d values", dragoman.ErrTooLarge, dialect.MaxValues)
 	}
 	return nil
 }

@@ -47,3 +47,50 @@ func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 func Cut(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
 }
+
+// Barred is the reason that has to end an answer with a call that must not run:
+// a client could run what is written of it, as its arguments look sound.
+func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	switch {
+	case c.Problem == nil || c.Hosted:
+		return "", false
+	case c.Problem.Code == dragoman.ProblemStopped:
+		return dragoman.StopError, true
+	case Cut(c):
+		return dragoman.StopLength, true
+	default:
+		return "", false
+	}
+}
+
+// Standing is the stop to write for an answer with these calls: one after which
+// calls run does not stand beside a call that must not. barred is Barred, or
+// what a dialect knows better.
+func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
+	if stop.Reason != dragoman.StopNone && !stop.Reason.Runs() {
+		return stop
+	}
+	for _, c := range calls {
+		if reason, ok := barred(c); ok && stop.Reason != dragoman.StopError {
+			stop = dragoman.Stop{Reason: reason}
+		}
+	}
+	return stop
+}
+
+// Overtaken reports whether a stop of the response no longer stands, because a
+// call was marked since it was decoded: its native form would have it run.
+func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
+	if Standing(resp.Stop, resp.ToolCalls(), barred).Reason != resp.Stop.Reason {
+		return true
+	}
+	for i := range resp.Alternatives {
+		a := &resp.Alternatives[i]
+		for j := range a.Output {
+			if Standing(a.Stop, a.Output[j].ToolCalls(), barred).Reason != a.Stop.Reason {
+				return true
+			}
+		}
+	}
+	return false
+}

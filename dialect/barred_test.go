@@ -1,0 +1,81 @@
+package dialect_test
+
+import (
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// What somebody forbade after decoding, a policy for one, stays forbidden for
+// the client behind us: whether the answer is whole or streamed, as it came or
+// written anew. Sound arguments alone would make the client run the call.
+func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
+	for _, code := range []dragoman.ProblemCode{dragoman.ProblemStopped, dragoman.ProblemTruncated} {
+		for _, c := range codecs {
+			sound := func() *dragoman.Response {
+				return &dragoman.Response{
+					ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
+					Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(1)},
+					Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+						&dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`},
+					}}},
+				}
+			}
+			barred := &dragoman.CallProblem{Code: code, Message: "no", Offset: -1}
+			runs := func(resp *dragoman.Response) bool {
+				for _, call := range resp.ToolCalls() {
+					if call.Problem == nil && resp.Stop.Reason.Runs() {
+						return true
+					}
+				}
+				return false
+			}
+			t.Run(string(c.Dialect())+"/"+string(code)+"/whole", func(t *testing.T) {
+				enc, err := c.EncodeResponse(sound(), dialect.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+				if err != nil || !runs(resp) {
+					t.Fatalf("%v: the call would not have run anyway", err)
+				}
+				resp.ToolCalls()[0].Problem = barred
+				for _, rebuild := range []bool{false, true} {
+					enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
+					if err != nil {
+						t.Fatal(err)
+					}
+					back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if runs(back) {
+						t.Errorf("rebuild %v: a client runs it\n%s", rebuild, enc.Body)
+					}
+				}
+			})
+			t.Run(string(c.Dialect())+"/"+string(code)+"/stream", func(t *testing.T) {
+				call := &dragoman.ToolCall{ID: "call_1", Name: "f"}
+				ended := &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: `{"a":1}`, Problem: barred}
+				resp := sound()
+				resp.Output = nil
+				body, _, _ := streamed(c, []dragoman.Event{
+					&dragoman.ResponseStart{Response: *resp},
+					&dragoman.PartStart{Part: call, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+					&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: `{"a":1}`},
+					&dragoman.PartEnd{Part: ended},
+					&dragoman.ResponseEnd{Response: *resp, Stop: resp.Stop, Usage: resp.Usage},
+				}, dialect.EncodeOptions{})
+				var col dragoman.Collector
+				d := c.NewStreamDecoder(dialect.DecodeOptions{})
+				emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+				_ = d.Feed(body, emit)
+				_ = d.Close(emit)
+				if back, err := col.Response(); err == nil && runs(back) {
+					t.Errorf("a client runs it\n%s", body)
+				}
+			})
+		}
+	}
+}

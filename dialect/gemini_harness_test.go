@@ -1,0 +1,115 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// geminiStreamOf writes events as the API sends them: each is a whole response
+// with the next pieces of its candidate. Texts and thoughts come in fragments,
+// a signature with the last of them; every other part comes whole. The model
+// and the id are told each time, the finish with the last.
+func geminiStreamOf(t *testing.T, resp []byte) []byte {
+	t.Helper()
+	var r map[string]json.RawMessage
+	var candidates []struct {
+		Content      struct{ Parts []map[string]json.RawMessage }
+		FinishReason string
+	}
+	parse(t, resp, &r)
+	parse(t, r["candidates"], &candidates)
+	var b bytes.Buffer
+	event := func(candidate map[string]any, usage json.RawMessage) {
+		candidate["index"] = 0
+		fmt.Fprintf(&b, "data: %s\n\n", js(map[string]any{
+			"candidates": []any{candidate}, "usageMetadata": usage, "modelVersion": r["modelVersion"], "responseId": r["responseId"],
+		}))
+	}
+	part := func(p map[string]json.RawMessage) {
+		event(map[string]any{"content": map[string]any{"role": "model", "parts": []any{p}}}, json.RawMessage(`{"promptTokenCount":30,"totalTokenCount":30}`))
+	}
+	for _, p := range candidates[0].Content.Parts {
+		if p["text"] == nil {
+			part(p)
+			continue
+		}
+		var text string
+		parse(t, p["text"], &text)
+		pieces := halves(text)
+		for i, h := range pieces {
+			piece := maps.Clone(p)
+			piece["text"] = json.RawMessage(js(h))
+			if i < len(pieces)-1 {
+				delete(piece, "thoughtSignature")
+			}
+			part(piece)
+		}
+	}
+	event(map[string]any{"content": map[string]any{"role": "model", "parts": []any{map[string]any{"text": ""}}}, "finishReason": candidates[0].FinishReason}, r["usageMetadata"])
+	return b.Bytes()
+}
+
+// geminiGrowth are the exceptions of Gemini.
+var geminiGrowth = []growthException{
+	{
+		starts: "the content that opens a conversation without any",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(1, dragoman.SystemText("s"), dragoman.UserText("q")), dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			opening := map[string]any{"role": "user", "parts": []any{map[string]any{"text": "(conversation continues)"}}}
+			if len(s.short) == 1 && reflect.DeepEqual(members(s.short[0]), opening) {
+				s.short = nil
+			}
+			return s
+		},
+	},
+	{
+		starts: "a late duplicate result",
+		shows: func() (growth, dialect.EncodeOptions) {
+			return talk(3, dragoman.UserText("q"), says(dragoman.RoleAssistant, callOf("1")), dragoman.ToolResults(resultOf("1", "r")), dragoman.ToolResults(resultOf("1", "late"))), dialect.EncodeOptions{}
+		},
+		forgive: func(s growthStep) growthStep {
+			late := s.lateResults()
+			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool {
+				a, b := functionResponse(was), functionResponse(is)
+				return late[a["id"]] && a["id"] == b["id"] && a["name"] == b["name"]
+			})
+		},
+	},
+}
+
+// lateResults are the ids of the results that came with this step; nil stands
+// for those of calls whose ids we made, which are not on the wire (quirk B15).
+func (s growthStep) lateResults() map[any]bool {
+	made := map[string]bool{}
+	late := map[any]bool{}
+	for i, m := range s.req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				made[p.ID] = p.Synthetic
+			case *dragoman.ToolResult:
+				if i < s.n {
+					continue
+				}
+				if late[p.CallID] = true; made[p.CallID] {
+					late[nil] = true
+				}
+			}
+		}
+	}
+	return late
+}
+
+func functionResponse(part json.RawMessage) map[string]any {
+	res, _ := members(part)["functionResponse"].(map[string]any)
+	return res
+}
