@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -11,10 +12,10 @@ import (
 const stubDescription = "Used earlier in this conversation. Not available now."
 
 // declare returns the tools that the conversation's calls demand where the
-// request declares none, in the order of their first use, and the choice that
+// request declares none that reaches the target, in the order of their first use, and the choice that
 // keeps the model from calling them (quirk D21). Nil means that none are needed.
 func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
-	if !n.limits.ToolsForHistory || len(n.req.Tools) > 0 || n.target.Caps.NoTools {
+	if !n.limits.ToolsForHistory || slices.ContainsFunc(n.req.Tools, n.reaches) || n.target.Caps.NoTools {
 		return nil, nil
 	}
 	var tools []dragoman.ToolSpec
@@ -39,7 +40,13 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 		return nil, nil
 	}
 	n.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/tools", "the conversation has calls, so their %d tool(s) are declared, and may not be called", len(tools))
-	return tools, &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+	return slices.Concat(n.req.Tools, tools), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+}
+
+// reaches reports whether a tool has a form for the target: one that another
+// provider runs has none.
+func (n *normaliser) reaches(s dragoman.ToolSpec) bool {
+	return s.Kind != dragoman.ToolHosted || s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(n.limits.Dialect)+".")
 }
 
 // flatten tells the tool history of a conversation in words, for a model that

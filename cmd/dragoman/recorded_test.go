@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/recordings"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/internal/sniff"
+)
+
+// Every request that a real client sent becomes one that each target accepts,
+// or is refused for a reason that it has itself.
+func TestRecordedRequestsBecomeValidForEveryTarget(t *testing.T) {
+	step := 7
+	if os.Getenv("DRAGOMAN_LONG") != "" {
+		step = 1
+	}
+	for file, from := range map[string]dragoman.Dialect{
+		"openai_chat": dragoman.OpenAIChat, "openai_responses": dragoman.OpenAIResponses, "anthropic_messages": dragoman.Anthropic,
+		"gemini_generateContent": dragoman.Gemini, "ollama_chat": dragoman.Ollama, "bedrock_converse": dragoman.Bedrock,
+	} {
+		t.Run(file, func(t *testing.T) {
+			xs := recordings.Load(t, file)
+			converted, refused := 0, 0
+			for i := 0; i < len(xs); i += step {
+				body, ok := xs[i].Request()
+				if !ok || xs[i].Status >= 400 {
+					continue
+				}
+				asks := asksSomething(languageOf(from), body)
+				for _, to := range languages() {
+					c := conversion{to: to, model: "m", abandon: true}
+					var out bytes.Buffer
+					err := c.run(bytes.NewReader(body), &out, sniff.Request, from)
+					if err != nil {
+						refused++
+						if !expected(err) {
+							t.Errorf("%s to %s: %v", xs[i].ID(), to.Dialect(), err)
+						}
+						continue
+					}
+					converted++
+					if to.Dialect() == from || !asks {
+						continue // a client may break rules that its server does not keep
+					}
+					for _, v := range rulecheck.Request(to.Dialect(), out.Bytes(), rulecheck.Options{}) {
+						t.Errorf("%s to %s: %v\n%.2000s", xs[i].ID(), to.Dialect(), v, out.Bytes())
+					}
+				}
+			}
+			t.Logf("%d converted, %d refused", converted, refused)
+		})
+	}
+}
+
+// asksSomething reports whether a request has a conversation: what is recorded of
+// some has none.
+func asksSomething(l language, body []byte) bool {
+	req, _, err := l.DecodeRequest(body, dialect.DecodeOptions{})
+	return err == nil && slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
+		return len(m.Parts) > 0 && m.Role != dragoman.RoleSystem && m.Role != dragoman.RoleDeveloper && m.Parts[0].Kind() != dragoman.KindOpaque
+	})
+}
+
+// expected says whether a refusal is the request's own fault.
+func expected(err error) bool {
+	return errors.Is(err, dragoman.ErrUnsupported) || errors.Is(err, dragoman.ErrInvalid) ||
+		strings.Contains(err.Error(), "no JSON")
+}
