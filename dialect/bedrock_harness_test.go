@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,13 @@ func withoutCachePoints(el json.RawMessage) json.RawMessage {
 	return holding(el, slices.DeleteFunc(m.Content, isCachePoint))
 }
 
+// numbered is the name of a document that shares it with another.
+var numbered = regexp.MustCompile(`("name":"[^"]*) \(\d+\)"`)
+
+func unnumbered(block json.RawMessage) json.RawMessage {
+	return numbered.ReplaceAll(block, []byte(`$1"`))
+}
+
 // bedrockGrowth are the exceptions of Bedrock: those of Anthropic in its own
 // words, and one more.
 var bedrockGrowth = []growthException{
@@ -195,7 +203,10 @@ var bedrockGrowth = []growthException{
 				res, _ := members(raw)["toolResult"].(map[string]any)
 				return res["toolUseId"]
 			}
-			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool { return late[id(was)] && id(was) == id(is) })
+			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool {
+				// The documents of the earlier one gave others of that name a number.
+				return late[id(was)] && id(was) == id(is) || len(late) > 0 && equal(unnumbered(was), unnumbered(is))
+			})
 		},
 	},
 	{

@@ -122,7 +122,7 @@ func answer(t *testing.T, target toolTarget, name, args string) []byte {
 	t.Helper()
 	resp := &dragoman.Response{
 		ID: "r_1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
-		Usage: dragoman.Usage{Input: dragoman.Count{N: 30, Known: true}, Output: dragoman.Count{N: 9, Known: true}},
+		Usage:  dragoman.Usage{Input: dragoman.Count{N: 30, Known: true}, Output: dragoman.Count{N: 9, Known: true}},
 		Output: []dragoman.Message{says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_000001", Name: name, Arguments: args})},
 	}
 	enc, err := target.codec.EncodeResponse(resp, dialect.EncodeOptions{})

@@ -1,18 +1,14 @@
 package dialect_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/recordings"
 )
 
 // sharedDir holds recorded traffic and official documents. It is data that is
@@ -20,23 +16,7 @@ import (
 const sharedDir = "../../shared"
 
 // exchange is one recorded HTTP exchange.
-type exchange struct {
-	Repo, Path string
-	I          int
-	Status     int
-	Req, Resp  *string
-}
-
-// id names the exchange as the recordings' own index does.
-func (x *exchange) id() string { return fmt.Sprintf("%s:%s#%d", x.Repo, x.Path, x.I) }
-
-// request returns the body sent, if it was recorded.
-func (x *exchange) request() (string, bool) {
-	if x.Req == nil || !strings.HasPrefix(strings.TrimSpace(*x.Req), "{") {
-		return "", false
-	}
-	return *x.Req, true
-}
+type exchange struct{ recordings.Exchange }
 
 type answerKind int
 
@@ -91,40 +71,19 @@ func withEventNames(body string) string {
 	return frame(chunks)
 }
 
-var recordings sync.Map // file name to []exchange
+var loaded sync.Map // file name to []exchange
 
 // recorded returns every exchange of an API, or skips the test.
 func recorded(t testing.TB, file string) []exchange {
 	t.Helper()
-	if xs, ok := recordings.Load(file); ok {
+	if xs, ok := loaded.Load(file); ok {
 		return xs.([]exchange)
 	}
-	f, err := os.Open(filepath.Join(sharedDir, "recorded", file+".jsonl.gz"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no recorded traffic: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	gz, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(gz)
-	lines.Buffer(nil, 1<<28)
 	var xs []exchange
-	for lines.Scan() {
-		var x exchange
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		xs = append(xs, x)
+	for _, x := range recordings.Load(t, file) {
+		xs = append(xs, exchange{x})
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	recordings.Store(file, xs)
+	loaded.Store(file, xs)
 	return xs
 }
 

@@ -38,25 +38,26 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 	bad := checked(undecodableRequests[a.file])
 	differing := explain(requestExplanations[a.file])
 	for _, x := range xs {
-		body, ok := x.request()
+		sent, ok := x.Request()
 		if !ok {
 			counts.add("requests not recorded", 1)
 			continue
 		}
+		body := string(sent)
 		counts.add("requests", 1)
-		req, report, err := a.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		req, report, err := a.codec.DecodeRequest(sent, dialect.DecodeOptions{})
 		if err != nil {
-			if !bad.has(x.id()) {
-				t.Errorf("%s: request: %v", x.id(), err)
+			if !bad.has(x.ID()) {
+				t.Errorf("%s: request: %v", x.ID(), err)
 			}
 			counts.add("requests that cannot be decoded", 1)
 			continue
 		}
 		if err := report.Err(dragoman.Warn); err != nil {
-			t.Errorf("%s: decoding the request: %v", x.id(), err)
+			t.Errorf("%s: decoding the request: %v", x.ID(), err)
 		}
 		if same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.id(), err, firstDifference(body, string(same.Body)))
+			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {
 			counts.add("requests byte-identical", 1)
 		}
@@ -64,21 +65,21 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 		other.Model += "-other"
 		renamed, err := a.codec.EncodeRequest(&other, dialect.EncodeOptions{})
 		if want := withOtherModel(body, req.Model); want != "" && (err != nil || string(renamed.Body) != want) {
-			t.Errorf("%s: another model changes other bytes (%v)\n%s", x.id(), err, firstDifference(want, string(renamed.Body)))
+			t.Errorf("%s: another model changes other bytes (%v)\n%s", x.ID(), err, firstDifference(want, string(renamed.Body)))
 		}
 		rebuilt, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: rebuilding the request: %v", x.id(), err)
+			t.Errorf("%s: rebuilding the request: %v", x.ID(), err)
 			continue
 		}
-		was, err := decodeJSON([]byte(body))
+		was, err := decodeJSON(sent)
 		if err != nil {
-			t.Errorf("%s: %v", x.id(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
 		is, err := decodeJSON(rebuilt.Body)
 		if err != nil {
-			t.Errorf("%s: the rebuilt request is not JSON: %v\n%.300s", x.id(), err, rebuilt.Body)
+			t.Errorf("%s: the rebuilt request is not JSON: %v\n%.300s", x.ID(), err, rebuilt.Body)
 			continue
 		}
 		ds := diff("", was, is)
@@ -87,7 +88,7 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 		} else {
 			counts.add("requests rebuilt with explained differences", 1)
 		}
-		differing.add(x.id(), ds)
+		differing.add(x.ID(), ds)
 	}
 	bad.report(t, "undecodable requests")
 	differing.report(t, "request")
@@ -114,37 +115,37 @@ func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
 		counts.add("responses", 1)
 		resp, report, err := a.codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err := report.Err(dragoman.Warn); err != nil {
-			t.Errorf("%s: decoding the response: %v", x.id(), err)
+			t.Errorf("%s: decoding the response: %v", x.ID(), err)
 		}
 		if err != nil {
-			if !bad.has(x.id()) {
-				t.Errorf("%s: response: %v", x.id(), err)
+			if !bad.has(x.ID()) {
+				t.Errorf("%s: response: %v", x.ID(), err)
 			}
 			counts.add("responses that cannot be decoded", 1)
 			continue
 		}
 		raw, err := decodeObject(body)
 		if err != nil {
-			t.Errorf("%s: we decode what is not JSON: %v", x.id(), err)
+			t.Errorf("%s: we decode what is not JSON: %v", x.ID(), err)
 			continue
 		}
 		want := a.whole(raw)
 		countContent(counts, "responses", want)
 		got := canonicalReading(resp)
 		for _, d := range want.differences(got) {
-			t.Errorf("%s: response: %s", x.id(), d)
+			t.Errorf("%s: response: %s", x.ID(), d)
 		}
 		if same, err := a.codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
-			t.Errorf("%s: an unchanged response is not written byte for byte (%v)\n%s", x.id(), err, firstDifference(body, string(same.Body)))
+			t.Errorf("%s: an unchanged response is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {
 			counts.add("responses byte-identical", 1)
 		}
 		again, err := a.rebuild(resp, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: rebuilding the response: %v", x.id(), err)
+			t.Errorf("%s: rebuilding the response: %v", x.ID(), err)
 			continue
 		}
-		counts.add("responses rebuilt"+changed.add(x.id(), got, canonicalReading(again)), 1)
+		counts.add("responses rebuilt"+changed.add(x.ID(), got, canonicalReading(again)), 1)
 	}
 	bad.report(t, "undecodable responses")
 	changed.report(t, "rebuilt response")
@@ -174,7 +175,7 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 		counts.add("streams", 1)
 		events, done, err := sseObjects(body)
 		if err != nil {
-			t.Logf("%s: the independent reading stops: %v", x.id(), err)
+			t.Logf("%s: the independent reading stops: %v", x.ID(), err)
 		}
 		want := a.stream(events, done)
 		countContent(counts, "streams", want)
@@ -183,14 +184,14 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 		got := streamReading(resp, err)
 		var broken *dragoman.DecodeError
 		if errors.As(err, &broken) {
-			if !bad.has(x.id()) {
-				t.Errorf("%s: stream: %v", x.id(), err)
+			if !bad.has(x.ID()) {
+				t.Errorf("%s: stream: %v", x.ID(), err)
 			}
 			counts.add("streams that cannot be decoded", 1)
 			continue
 		}
 		for _, d := range want.differences(got) {
-			t.Errorf("%s: stream: %s", x.id(), d)
+			t.Errorf("%s: stream: %s", x.ID(), d)
 		}
 		if want.Failed || want.Broken {
 			counts.add("streams that report an error or break off", 1)
@@ -199,30 +200,30 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 			// Recorded without the names of events, which servers do send.
 			named, _, err := a.through(withEventNames(body), nil)
 			for _, d := range want.differences(streamReading(named, err)) {
-				t.Errorf("%s: stream with event names: %s", x.id(), d)
+				t.Errorf("%s: stream with event names: %s", x.ID(), d)
 			}
 			counts.add("streams recorded without event names", 1)
 		}
 		if cutBehindTerminal(body, out) {
 			counts.add("streams byte-identical up to their end, the rest cut", 1)
 		} else if out != body && !(want.Broken && strings.HasPrefix(out, body)) {
-			t.Errorf("%s: an unchanged stream is not written byte for byte\n%s", x.id(), firstDifference(body, out))
+			t.Errorf("%s: an unchanged stream is not written byte for byte\n%s", x.ID(), firstDifference(body, out))
 		} else {
 			counts.add("streams byte-identical", 1)
 		}
 
 		plain, plainErr := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, nil)
 		if fmt.Sprint(err) != fmt.Sprint(plainErr) {
-			t.Errorf("%s: without its chunks, the stream ends with %v, with them %v", x.id(), plainErr, err)
+			t.Errorf("%s: without its chunks, the stream ends with %v, with them %v", x.ID(), plainErr, err)
 		}
-		if err := wellFormed(plain); err != nil && !revised.has(x.id()) {
-			t.Errorf("%s: the events are out of order: %v", x.id(), err)
+		if err := wellFormed(plain); err != nil && !revised.has(x.ID()) {
+			t.Errorf("%s: the events are out of order: %v", x.ID(), err)
 		}
 		if len(body) < 20_000 && sampled < 60 || x.I == 3 && len(body) < 100_000 {
 			sampled++
 			one, _ := a.eventsOf(body, dialect.DecodeOptions{NoNative: true}, ones(len(body)))
 			if w, g := fmt.Sprint(storedEvents(t, plain)), fmt.Sprint(storedEvents(t, one)); w != g {
-				t.Errorf("%s: fed byte by byte, the events are others\n%s", x.id(), firstDifference(w, g))
+				t.Errorf("%s: fed byte by byte, the events are others\n%s", x.ID(), firstDifference(w, g))
 			}
 			counts.add("streams fed byte by byte", 1)
 		}
@@ -230,22 +231,22 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 			continue
 		}
 		again, err := a.reencode(plain)
-		if err != nil && revised.has(x.id()) && again != nil {
+		if err != nil && revised.has(x.ID()) && again != nil {
 			err = nil
 		}
 		if err != nil {
-			t.Errorf("%s: the stream rebuilt from its events: %v", x.id(), err)
+			t.Errorf("%s: the stream rebuilt from its events: %v", x.ID(), err)
 			continue
 		}
 		got.FirstID = want.FirstID
-		counts.add("streams rebuilt"+changed.add(x.id(), got, streamReading(again, nil)), 1)
+		counts.add("streams rebuilt"+changed.add(x.ID(), got, streamReading(again, nil)), 1)
 
 		whole, err := a.rebuild(collectEvents(plain), dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: the stream written as a response: %v", x.id(), err)
+			t.Errorf("%s: the stream written as a response: %v", x.ID(), err)
 			continue
 		}
-		counts.add("streams written whole"+collected.add(x.id(), got, canonicalReading(whole)), 1)
+		counts.add("streams written whole"+collected.add(x.ID(), got, canonicalReading(whole)), 1)
 	}
 	bad.report(t, "undecodable streams")
 	revised.report(t, "streams that revise their deltas")
@@ -440,20 +441,20 @@ func checkErrors(t *testing.T, a api, xs []exchange, counts *tally) {
 		e := a.codec.DecodeError(x.Status, nil, []byte(body))
 		switch {
 		case e == nil:
-			t.Errorf("%s: no error from status %d", x.id(), x.Status)
+			t.Errorf("%s: no error from status %d", x.ID(), x.Status)
 			continue
 		case e.Status != x.Status, e.Message == "":
-			t.Errorf("%s: status %d, message %q from %.200s", x.id(), e.Status, e.Message, body)
+			t.Errorf("%s: status %d, message %q from %.200s", x.ID(), e.Status, e.Message, body)
 		case strings.Contains(e.Message, "{") && !strings.Contains(body, `{\"`):
-			t.Errorf("%s: the message is JSON that was not understood: %.200s", x.id(), e.Message)
+			t.Errorf("%s: the message is JSON that was not understood: %.200s", x.ID(), e.Message)
 		}
 		if want := sensibleClasses[x.Status]; !strings.Contains(want, string(e.Class)) {
-			t.Errorf("%s: status %d is class %q, want one of %s: %.200s", x.id(), x.Status, e.Class, want, body)
+			t.Errorf("%s: status %d is class %q, want one of %s: %.200s", x.ID(), x.Status, e.Class, want, body)
 		}
 		// A gateway's client must learn the same.
 		status, again := a.codec.EncodeError(e)
 		if back := a.codec.DecodeError(status, nil, again); back.Message != e.Message || back.Class != e.Class {
-			t.Errorf("%s: written again, the error is %s %q, was %s %q", x.id(), back.Class, back.Message, e.Class, e.Message)
+			t.Errorf("%s: written again, the error is %s %q, was %s %q", x.ID(), back.Class, back.Message, e.Class, e.Message)
 		}
 	}
 }

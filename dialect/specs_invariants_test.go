@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -23,9 +24,13 @@ func invariants(a api, doc any) []string {
 		names = v.responses(body)
 	case dragoman.Anthropic:
 		names = v.anthropic(body)
+	case dragoman.Gemini:
+		names = v.gemini(body)
+	case dragoman.Ollama:
+		names = v.ollama(body)
 	}
 	for _, n := range names {
-		if !legal(n, nameCharacters, 1, maxName(limits.Dialect)) {
+		if !legalName(limits.Dialect, n) {
 			v.complain("the tool name %q is not legal", n)
 		}
 	}
@@ -38,6 +43,19 @@ func invariants(a api, doc any) []string {
 }
 
 const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+// legalName: Gemini takes dots and colons too, and a name that starts with a
+// letter or an underscore; Ollama takes any.
+func legalName(d dragoman.Dialect, name string) bool {
+	switch d {
+	case dragoman.Gemini:
+		return legal(name, nameCharacters+".:", 1, 128) && !strings.ContainsAny(name[:1], "0123456789-.:")
+	case dragoman.Ollama:
+		return name != ""
+	default:
+		return legal(name, nameCharacters, 1, maxName(d))
+	}
+}
 
 // maxName is the longest tool name: 64 on OpenAI, 128 on Anthropic and for
 // Responses.
@@ -68,6 +86,8 @@ func (p *pairing) legalID(d dragoman.Dialect, id string) bool {
 		return len(id) >= 1 && len(id) <= 40
 	case dragoman.OpenAIResponses:
 		return len(id) >= 1 && len(id) <= 64
+	case dragoman.Gemini, dragoman.Ollama: // any text
+		return true
 	default:
 		return legal(id, nameCharacters, 1, 1<<10)
 	}
@@ -246,6 +266,153 @@ func (p *pairing) anthropic(body map[string]any) (names []string) {
 	}
 	if n := strings.Count(jsonText(body), `"cache_control":{"type":"ephemeral"`); n > 4 {
 		p.complain("%d cache breakpoints, the API takes 4", n)
+	}
+	return names
+}
+
+// gemini: contents alternate between the user and the model and start with the
+// user; the content after one with calls starts with a response for each, in
+// their order and by their names; no text is blank; what may stand beside what.
+func (p *pairing) gemini(body map[string]any) (names []string) {
+	var open []map[string]any
+	last := "model"
+	for i, v := range list(body["contents"]) {
+		content := obj(v)
+		role := str(content["role"])
+		if role == last || role != "user" && role != "model" {
+			p.complain("content %d is of %q, after %q", i, role, last)
+		}
+		last = role
+		if len(list(content["parts"])) == 0 {
+			p.complain("content %d has no parts", i)
+		}
+		var calls []map[string]any
+		for j, v := range list(content["parts"]) {
+			part := obj(v)
+			call, response := obj(part["functionCall"]), obj(part["functionResponse"])
+			switch {
+			case call != nil:
+				if len(calls) == 0 && str(part["thoughtSignature"]) == "" {
+					p.complain("content %d, part %d: the first call has no signature", i, j)
+				}
+				if role != "model" {
+					p.complain("content %d, part %d: a call of the user", i, j)
+				}
+				calls = append(calls, call)
+				names = append(names, str(call["name"]))
+			case response != nil:
+				if len(open) == 0 || response["id"] != open[0]["id"] || response["name"] != open[0]["name"] {
+					p.complain("content %d, part %d answers %v, which is not the next open call", i, j, response["name"])
+				} else {
+					open = open[1:]
+				}
+			default:
+				// The media of a response may stand behind it.
+				if len(open) > 0 && part["inlineData"] == nil && part["fileData"] == nil {
+					p.complain("content %d, part %d stands before the response of %v", i, j, open[0]["name"])
+				}
+				if text, ok := part["text"].(string); ok && strings.TrimSpace(text) == "" && part["thoughtSignature"] == nil {
+					p.complain("content %d, part %d: a blank text", i, j)
+				}
+			}
+		}
+		if len(open) > 0 {
+			p.complain("content %d leaves %d calls unanswered", i, len(open))
+		}
+		open = calls
+	}
+	if len(open) > 0 {
+		p.complain("%d calls are never answered", len(open))
+	}
+	return append(names, p.geminiSettings(body)...)
+}
+
+// geminiSettings: a calling config needs functions, names need a mode that
+// takes them, and of two ways to say a schema or to think only one is said.
+func (p *pairing) geminiSettings(body map[string]any) (names []string) {
+	declared := map[any]bool{}
+	for _, v := range list(body["tools"]) {
+		for _, f := range list(obj(v)["functionDeclarations"]) {
+			function := obj(f)
+			names = append(names, str(function["name"]))
+			if declared[function["name"]] {
+				p.complain("the function %q is declared twice", function["name"])
+			}
+			declared[function["name"]] = true
+			p.atMostOne(function, "parameters", "parametersJsonSchema")
+		}
+	}
+	if calling := obj(obj(body["toolConfig"])["functionCallingConfig"]); calling != nil {
+		if len(declared) == 0 {
+			p.complain("a function calling config without functions")
+		}
+		allowed := list(calling["allowedFunctionNames"])
+		if mode := calling["mode"]; len(allowed) > 0 && mode != "ANY" && mode != "VALIDATED" {
+			p.complain("names are allowed beside the mode %v", mode)
+		}
+		for _, name := range allowed {
+			if !declared[name] {
+				p.complain("%v is allowed but not declared", name)
+			}
+		}
+	}
+	config := obj(body["generationConfig"])
+	p.atMostOne(config, "responseSchema", "responseJsonSchema")
+	p.atMostOne(obj(config["thinkingConfig"]), "thinkingBudget", "thinkingLevel")
+	if (config["responseSchema"] != nil || config["responseJsonSchema"] != nil) && config["responseMimeType"] != "application/json" {
+		p.complain("an output schema for %v", config["responseMimeType"])
+	}
+	return names
+}
+
+func (p *pairing) atMostOne(m map[string]any, a, b string) {
+	if m[a] != nil && m[b] != nil {
+		p.complain("%s beside %s", a, b)
+	}
+}
+
+// ollama: the tool messages after a message with calls answer them in their
+// order, each by the name of its tool, and stand nowhere else; images are
+// Base64 and nothing else; whether to stream is always said, since the default
+// is to stream.
+func (p *pairing) ollama(body map[string]any) (names []string) {
+	var open []map[string]any
+	for i, v := range list(body["messages"]) {
+		m := obj(v)
+		for _, image := range list(m["images"]) {
+			if _, err := base64.StdEncoding.DecodeString(str(image)); err != nil {
+				p.complain("message %d: an image that is not Base64: %.40v", i, image)
+			}
+		}
+		if m["role"] == "tool" {
+			if len(open) == 0 || m["tool_name"] != open[0]["name"] {
+				p.complain("message %d answers %v, which is not the next open call", i, m["tool_name"])
+			} else {
+				open = open[1:]
+			}
+			continue
+		}
+		if len(open) > 0 {
+			p.complain("message %d leaves %d calls unanswered", i, len(open))
+		}
+		open = nil
+		for _, c := range list(m["tool_calls"]) {
+			f := obj(obj(c)["function"])
+			open = append(open, f)
+			names = append(names, str(f["name"]))
+		}
+		if m["role"] != "assistant" && len(open) > 0 {
+			p.complain("message %d has calls but is no assistant message", i)
+		}
+	}
+	if len(open) > 0 {
+		p.complain("%d calls are never answered", len(open))
+	}
+	for _, v := range list(body["tools"]) {
+		names = append(names, str(obj(obj(v)["function"])["name"]))
+	}
+	if body["stream"] == nil {
+		p.complain("whether to stream is left to the default")
 	}
 	return names
 }

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
@@ -70,7 +71,7 @@ func (j *judge) report(t *testing.T) {
 // APIs, and hand-written ones for each feature.
 func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 	invalid, replayed := checked(invalidAtSource), 0
-	for _, a := range apis() {
+	for _, a := range judged() {
 		t.Run(a.file, func(t *testing.T) {
 			j := newJudge(t, a)
 			whole := false
@@ -85,7 +86,7 @@ func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 				whole = true
 			})
 			t.Run("recorded requests of other APIs", func(t *testing.T) {
-				for _, from := range apis() {
+				for _, from := range append(judged(), api{file: "bedrock_converse", codec: bedrock.Codec{}}) {
 					if from.file != a.file {
 						j.checkRecorded(t, from, invalid, counts)
 					}
@@ -136,7 +137,7 @@ func TestRequestsWeEncodeSatisfyTheOfficialDocuments(t *testing.T) {
 			t.Log(table([]string{a.file}, []*tally{counts}))
 		})
 	}
-	if replayed == len(apis()) {
+	if replayed == len(judged()) {
 		invalid.report(t, "requests that were invalid where they came from")
 	}
 }
@@ -158,22 +159,25 @@ func (j *judge) checkRecorded(t *testing.T, from api, invalid *checkedList, coun
 	first := map[string]string{}
 	n := map[string]int{}
 	for _, x := range recorded(t, from.file) {
-		body, ok := x.request()
+		body, ok := x.Request()
 		if !ok {
 			continue
 		}
-		req, _, err := from.codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		req, _, err := from.codec.DecodeRequest(body, dialect.DecodeOptions{})
 		if err != nil {
 			continue // listed by the test of recorded traffic
+		}
+		if req.Model == "" {
+			req.Model = "m" // its URL named one
 		}
 		counts.add("recorded requests of "+from.file, 1)
 		enc, err := j.api.codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil {
-			t.Errorf("%s: encoding for %s: %v", x.id(), j.api.file, err)
+			t.Errorf("%s: encoding for %s: %v", x.ID(), j.api.file, err)
 			continue
 		}
 		bad := j.complaints(enc.Body)
-		if len(bad) > 0 && invalid.has(x.id()) {
+		if len(bad) > 0 && invalid.has(x.ID()) {
 			counts.add("recorded requests that were invalid where they came from", 1)
 			continue
 		}
@@ -181,7 +185,7 @@ func (j *judge) checkRecorded(t *testing.T, from api, invalid *checkedList, coun
 			kind, _, _ := strings.Cut(c, " (")
 			n[kind]++
 			if _, ok := first[kind]; !ok {
-				first[kind] = fmt.Sprintf("%s: %s", x.id(), c)
+				first[kind] = fmt.Sprintf("%s: %s", x.ID(), c)
 			}
 		}
 	}
@@ -193,7 +197,7 @@ func (j *judge) checkRecorded(t *testing.T, from api, invalid *checkedList, coun
 // TestTheJudgeObjectsToBrokenRequests keeps the check sharp: each of these
 // bodies has one fault, and the judge must name it.
 func TestTheJudgeObjectsToBrokenRequests(t *testing.T) {
-	for _, a := range apis() {
+	for _, a := range judged() {
 		t.Run(a.file, func(t *testing.T) {
 			j := newJudge(t, a)
 			for _, c := range brokenRequests[a.file] {
@@ -206,9 +210,9 @@ func TestTheJudgeObjectsToBrokenRequests(t *testing.T) {
 			xs := recorded(t, a.file)
 			n := 0
 			for _, x := range xs {
-				if body, ok := x.request(); ok && x.Status == 200 {
+				if body, ok := x.Request(); ok && x.Status == 200 {
 					n++
-					if len(j.complaints([]byte(body))) == 0 {
+					if len(j.complaints(body)) == 0 {
 						good++
 					}
 				}
@@ -260,5 +264,45 @@ var brokenRequests = map[string][]struct{ body, fault string }{
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{}}]}`, "'type'"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"required"}}`, "/tool_choice"},
 		{`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}],"unknown":1}`, "unknown"},
+	},
+	"gemini_generateContent": {
+		{`{}`, "'contents'"},
+		{`{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, "is of \"assistant\""},
+		{`{"contents":[{"role":"model","parts":[{"text":"x"}]}]}`, "is of \"model\""},
+		{`{"contents":[{"role":"user","parts":[]}]}`, "no parts"},
+		{`{"contents":[{"role":"user","parts":[{"text":" "}]}]}`, "blank text"},
+		{`{"contents":[{"role":"user","parts":[{"type":"text","text":"x"}]}]}`, "'type'"},
+		{`{"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"a/b","data":"AA==","displayName":"n"}}]}]}`, "'displayName'"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":"{}"},"thoughtSignature":"s"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`, "/args"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`, "no signature"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":"1"}}]}]}`, "/response"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{}}}]}]}`, "not the next open call"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]},{"role":"user","parts":[{"text":"x"}]}]}`, "unanswered"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s"}]}]}`, "never answered"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"1f","description":"d"}]}]}`, "not legal"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}]}`, "'description'"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d","parameters":{},"parametersJsonSchema":{}}]}]}`, "beside"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`, "without functions"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["f"]}}}`, "beside the mode"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"d"}]}],"toolConfig":{"functionCallingConfig":{"mode":"required"}}}`, "/mode"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":1,"thinkingLevel":"LOW"}}}`, "beside"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"responseJsonSchema":{}}}`, "output schema"},
+		{`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"max_tokens":1}`, "'max_tokens'"},
+	},
+	"ollama_chat": {
+		{`{"messages":[{"role":"user","content":"x"}],"stream":false}`, "'model'"},
+		{`{"model":"m","messages":[{"role":"user","content":"x"}]}`, "left to the default"},
+		{`{"model":"m","messages":[{"role":"developer","content":"x"}],"stream":false}`, "/messages/*/role"},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"stream":false}`, "/messages/*/content"},
+		{`{"model":"m","messages":[{"role":"user","content":"x","images":["data:image/png;base64,AA=="]}],"stream":false}`, "not Base64"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"1","tool_name":"f"}],"stream":false}`, "arguments"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}],"stream":false}`, "never answered"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"user","content":"x"}],"stream":false}`, "unanswered"},
+		{`{"model":"m","messages":[{"role":"tool","content":"1","tool_name":"f"}],"stream":false}`, "not the next open call"},
+		{`{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"1"}],"stream":false}`, "not the next open call"},
+		{`{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"stream":false}`, "'parameters'"},
+		{`{"model":"m","messages":[],"tool_choice":"auto","stream":false}`, "'tool_choice'"},
+		{`{"model":"m","messages":[],"think":"huge","stream":false}`, "/think"},
+		{`{"model":"m","messages":[],"temperature":1,"stream":false}`, "'temperature'"},
 	},
 }

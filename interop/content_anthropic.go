@@ -1,7 +1,10 @@
 package interop
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -91,6 +94,15 @@ func WriteAnthropicText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep
 	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
 }
 
+// plainText is the text of a document that is one.
+func plainText(m *dragoman.Media) (string, bool) {
+	if m.Base64 == "" || m.Media != dragoman.MediaFile || !strings.HasPrefix(m.MIME, "text/") {
+		return m.Text, m.Base64 == "" && m.Text != ""
+	}
+	text, err := base64.StdEncoding.DecodeString(m.Base64)
+	return string(text), err == nil && utf8.Valid(text)
+}
+
 // WriteAnthropicMedia writes an image or document block, or a note where
 // Anthropic has no block for the media or the model takes none (quirk D14).
 func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
@@ -114,15 +126,16 @@ func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at
 	w.StringField("type", typ)
 	w.Key("source")
 	w.BeginObject()
+	plain, isText := plainText(m)
 	switch {
+	case isText: // what is no PDF has no other place
+		w.StringField("type", "text")
+		w.StringField("media_type", "text/plain")
+		w.StringField("data", plain)
 	case m.Base64 != "":
 		w.StringField("type", "base64")
 		w.StringField("media_type", m.MIME)
 		w.StringField("data", m.Base64)
-	case m.Text != "":
-		w.StringField("type", "text")
-		w.StringField("media_type", "text/plain")
-		w.StringField("data", m.Text)
 	case m.FileID != "":
 		w.StringField("type", "file")
 		w.StringField("file_id", m.FileID)

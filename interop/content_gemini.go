@@ -46,7 +46,9 @@ func readGeminiBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 		case "fileUri":
 			m.URL = rd.String()
 		case "displayName":
-			m.Name = rd.String()
+			raw := rd.Raw()
+			m.Name = unquoted(raw)
+			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, raw)
 		default:
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, rd.Raw())
 		}
@@ -87,8 +89,14 @@ func WriteGeminiMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep 
 	} else {
 		w.StringField("fileUri", m.URL)
 	}
-	w.StringFieldIf("displayName", m.Name)
-	extra.Write(w, m.Extra, d, "/"+member)
+	named := "/" + member + "/displayName"
+	switch {
+	case extra.Has(m.Extra, d, named):
+		w.StringFieldIf("displayName", m.Name)
+	case m.Name != "": // one of the API's two servers refuses it
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "the name %.60q", m.Name)
+	}
+	extra.WriteBut(w, m.Extra, d, "/"+member, func(f dragoman.Field) bool { return f.Path == named })
 	w.EndObject()
 	if m.Title != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "the title %.60q", m.Title)

@@ -199,6 +199,14 @@ func (p Profile) WithBudget(bytes int) Profile {
 	return p
 }
 
+// ForAnswers returns p for the schema of an answer, which nobody translates
+// back: properties keep their names. One that the target forbids is for the
+// target to refuse.
+func (p Profile) ForAnswers() Profile {
+	p.names = nameRule{}
+	return p
+}
+
 // Strict reports whether the profile is a subset for constrained decoding,
 // where [Lower] may answer dragoman.ErrUnsupported for a good schema.
 func (p Profile) Strict() bool { return p.closed }

@@ -1,60 +1,13 @@
 package sdktest
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/recordings"
 )
-
-const recordedDir = "../../shared/recorded"
-
-type exchange struct {
-	Repo, Path string
-	I          int
-	Status     int
-	Resp       *string
-}
-
-func recorded(t *testing.T, file string) []exchange {
-	t.Helper()
-	f, err := os.Open(filepath.Join(recordedDir, file+".jsonl.gz"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no recorded traffic: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	gz, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(gz)
-	lines.Buffer(nil, 1<<28)
-	var xs []exchange
-	for lines.Scan() {
-		var x exchange
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		if x.Resp != nil && *x.Resp != "" && x.Status >= 200 && x.Status < 300 {
-			xs = append(xs, x)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return xs
-}
 
 // TestWeDecodeEveryAnswerTheOfficialSDKDecodes compares us with the vendor's
 // SDK on every recorded 2xx answer. What the SDK takes, we take, and read the
@@ -66,8 +19,11 @@ func TestWeDecodeEveryAnswerTheOfficialSDKDecodes(t *testing.T) {
 			refused := map[string][]string{} // by reason
 			known := disagreements[v.file]
 			used := map[string]bool{}
-			for _, x := range recorded(t, v.file) {
-				id := fmt.Sprintf("%s:%s#%d", x.Repo, x.Path, x.I)
+			for _, x := range recordings.Load(t, v.file) {
+				if x.Resp == nil || *x.Resp == "" || x.Status < 200 || x.Status >= 300 {
+					continue
+				}
+				id := x.ID()
 				body := []byte(*x.Resp)
 				sdk, us, kind := v.stream, v.ourStream, "streams"
 				if strings.HasPrefix(strings.TrimSpace(*x.Resp), "{") {

@@ -1,61 +1,24 @@
 package anthropic_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/recordings"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-const recordedFile = "../../../shared/recorded/anthropic_messages.jsonl.gz"
-
-type exchange struct {
-	Repo, Path string
-	I, Status  int
-	Req, Resp  *string
-}
-
-// recorded reads real traffic; it skips where that is not present.
-func recorded(t *testing.T) []exchange {
-	t.Helper()
-	f, err := os.Open(recordedFile)
-	if err != nil {
-		t.Skipf("recorded traffic is not present: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 64<<20)
-	var out []exchange
-	for sc.Scan() {
-		var x exchange
-		if err := json.Unmarshal(sc.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, x)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func (x *exchange) name() string { return x.Repo + "/" + x.Path }
+func recorded(t *testing.T) []recordings.Exchange { return recordings.Load(t, "anthropic_messages") }
 
 // streamOf gives the bytes of a recorded stream; some recorders keep one JSON
 // value a line instead of SSE.
-func (x *exchange) stream() ([]byte, bool) {
+func streamOf(x *recordings.Exchange) ([]byte, bool) {
 	s := *x.Resp
 	switch {
 	case strings.HasPrefix(s, "event:"), strings.HasPrefix(s, "data:"), strings.HasPrefix(s, ":"):
@@ -69,19 +32,6 @@ func (x *exchange) stream() ([]byte, bool) {
 	default:
 		return nil, false
 	}
-}
-
-// sorted is a JSON value in a form that can be compared: keys sorted, numbers
-// as text.
-func sorted(t *testing.T, body []byte) any {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("not JSON: %v\n%s", err, body)
-	}
-	return v
 }
 
 // expanded writes out the shorthands that a rebuilt request spells in full, and
@@ -155,20 +105,20 @@ func TestRecordedRequestsRebuildEqual(t *testing.T) {
 		c := codec
 		req, _, err := c.DecodeRequest([]byte(*x.Req), dialect.DecodeOptions{})
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
 		same, err := c.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil || string(same.Body) != *x.Req {
-			t.Errorf("%s: an unchanged request is not byte-identical (%v)", x.name(), err)
+			t.Errorf("%s: an unchanged request is not byte-identical (%v)", x.ID(), err)
 		}
 		built, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: rebuild: %v", x.name(), err)
+			t.Errorf("%s: rebuild: %v", x.ID(), err)
 			continue
 		}
-		if diff := cmp.Diff(expanded(sorted(t, []byte(*x.Req)), why), sorted(t, built.Body)); diff != "" {
-			t.Errorf("%s (status %d): %s\n%s", x.name(), x.Status, diff, built.Report)
+		if diff := cmp.Diff(expanded(codectest.JSON[any](t, []byte(*x.Req)), why), codectest.JSON[any](t, built.Body)); diff != "" {
+			t.Errorf("%s (status %d): %s\n%s", x.ID(), x.Status, diff, built.Report)
 		}
 	}
 	t.Logf("%d requests; explained differences: %v", n, why)
@@ -187,25 +137,25 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 			continue
 		}
 		c := codec
-		body, isStream := x.stream()
+		body, isStream := streamOf(&x)
 		if !isStream {
 			whole++
 			resp, _, err := c.DecodeResponse([]byte(*x.Resp), dialect.DecodeOptions{})
 			if err != nil {
-				t.Errorf("%s: %v", x.name(), err)
+				t.Errorf("%s: %v", x.ID(), err)
 				continue
 			}
 			same, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
 			if err != nil || string(same.Body) != *x.Resp {
-				t.Errorf("%s: an unchanged response is not byte-identical (%v)", x.name(), err)
+				t.Errorf("%s: an unchanged response is not byte-identical (%v)", x.ID(), err)
 			}
 			built, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 			if err != nil {
-				t.Errorf("%s: rebuild: %v", x.name(), err)
+				t.Errorf("%s: rebuild: %v", x.ID(), err)
 			}
 			again, _, err := c.DecodeResponse(built.Body, dialect.DecodeOptions{})
 			if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" || err != nil {
-				t.Errorf("%s: rebuilt response means something else (%v): %s", x.name(), err, diff)
+				t.Errorf("%s: rebuilt response means something else (%v): %s", x.ID(), err, diff)
 			}
 			continue
 		}
@@ -213,12 +163,12 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		evs, err := drain(dialect.DecodeOptions{}, body)
 		if strings.Contains(x.Path, "spliced-message-start") {
 			if err == nil {
-				t.Errorf("%s: two answers in one stream were not refused", x.name())
+				t.Errorf("%s: two answers in one stream were not refused", x.ID())
 			}
 			continue // quirk C37
 		}
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
 		e := c.NewStreamEncoder(dialect.EncodeOptions{})
@@ -229,7 +179,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 			}
 		}
 		if out, err = e.Close(out); err != nil || !bytes.Equal(out, upToTheEnd(body)) {
-			t.Errorf("%s: an unchanged stream is not byte-identical (%v)", x.name(), err)
+			t.Errorf("%s: an unchanged stream is not byte-identical (%v)", x.ID(), err)
 		}
 		var first dragoman.Collector
 		e = c.NewStreamEncoder(dialect.EncodeOptions{})
@@ -244,15 +194,15 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 		}
 		resp, err := first.Response()
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 		}
 		out, _ = e.Close(out)
 		if err := checkWire(out); err != nil {
-			t.Errorf("%s: what we emit is not valid: %v", x.name(), err)
+			t.Errorf("%s: what we emit is not valid: %v", x.ID(), err)
 		}
 		evs, err = drain(dialect.DecodeOptions{NoNative: true}, out)
 		if err != nil {
-			t.Errorf("%s: rebuilt stream: %v\n%s", x.name(), err, out)
+			t.Errorf("%s: rebuilt stream: %v\n%s", x.ID(), err, out)
 			continue
 		}
 		var second dragoman.Collector
@@ -264,7 +214,7 @@ func TestRecordedResponsesAndStreams(t *testing.T) {
 			again.Output = nil // an empty answer still gets a block (quirk C20)
 		}
 		if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" {
-			t.Errorf("%s: rebuilt stream means something else: %s", x.name(), diff)
+			t.Errorf("%s: rebuilt stream means something else: %s", x.ID(), diff)
 		}
 	}
 	t.Logf("%d responses, %d streams", whole, streams)

@@ -441,10 +441,11 @@ func (e *requestEncoder) schema() []byte {
 	if f.Name != "" || f.Description != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "name and description of the output schema")
 	}
-	if f.Dialect == name || schema.StrictFits(f.Schema, schema.AnthropicStrict()) {
+	profile := schema.AnthropicStrict().ForAnswers()
+	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {
 		return f.Schema
 	}
-	out, sub, err := schema.Lower(f.Schema, schema.AnthropicStrict())
+	out, sub, err := schema.Lower(f.Schema, profile)
 	if err != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
 		return nil

@@ -38,7 +38,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
-		e.unsaid(m, at)
+		blockwire.ReportHeader(e.rep, m, name, at)
 		for j, p := range m.Parts {
 			calls = calls || p.Kind() == dragoman.KindToolCall
 			refused = refused || p.Kind() == dragoman.KindRefusal
@@ -83,13 +83,6 @@ func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	w.StringField("type", "message")
 	w.StringField("role", "assistant")
 	w.StringField("model", model)
-}
-
-func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
-	extra.Report(e.rep, m.Extra, name, at)
-	if m.Phase != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
-	}
 }
 
 func (e *answerEncoder) unsaidResponse(resp *dragoman.Response) {

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -110,7 +111,7 @@ func TestRefusalKeepsItsDetails(t *testing.T) {
 		t.Fatalf("%+v", resp)
 	}
 	enc, _ := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-	if diff := cmp.Diff(sorted(t, []byte(body)), sorted(t, enc.Body)); diff != "" {
+	if diff := cmp.Diff(codectest.JSON[any](t, []byte(body)), codectest.JSON[any](t, enc.Body)); diff != "" {
 		t.Error(diff)
 	}
 	// A refusal told as a part becomes text and the stop this dialect has for it.
@@ -169,7 +170,7 @@ func TestQuirkJ12_UsageArithmetic(t *testing.T) {
 		t.Error(diff, resp.ServiceTier)
 	}
 	enc, _ := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-	if diff := cmp.Diff(sorted(t, []byte(body)), sorted(t, enc.Body)); diff != "" {
+	if diff := cmp.Diff(codectest.JSON[any](t, []byte(body)), codectest.JSON[any](t, enc.Body)); diff != "" {
 		t.Error(diff)
 	}
 	if u := decodeResponse(t, strings.Replace(body, `"input_tokens":400`, `"input_tokens":null`, 1)).Usage; u.Input.Known || !u.CacheRead.Known {

@@ -2,9 +2,11 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
@@ -16,14 +18,14 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 	if e.done {
 		return dst // nothing follows the terminal event
 	}
-	if e.rebuild || c.Dialect != name || len(c.Raw) == 0 {
+	if e.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
 		if c.Dialect == name {
 			e.lose(c.Raw)
 		}
-		e.leaveNative()
+		e.LeaveNative()
 		return dst
 	}
-	e.native, e.last = true, nil
+	e.Native, e.Last = true, nil
 	raw := c.Raw
 	e.events(c.Raw, func(ev sse.Event) { raw = e.see(raw, bytes.TrimSpace(ev.Data), ev.Name) })
 	return append(dst, raw...)
@@ -52,14 +54,6 @@ func (e *streamEncoder) lose(raw []byte) {
 	})
 }
 
-// leaveNative makes all that follows be written from events.
-func (e *streamEncoder) leaveNative() {
-	if e.native {
-		e.queue = slices.DeleteFunc(e.queue, func(p *outPart) bool { return p.closed })
-	}
-	e.native, e.rebuild = false, true
-}
-
 // see takes from a native event what no canonical one tells in time: the block
 // it opens or closes, what it adds to one, the end. It returns what to write:
 // raw, but for the model.
@@ -71,7 +65,7 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 	if ev.read(data, event) != nil {
 		return raw // the decoder will say so
 	}
-	index := int(ev.index)
+	index := ev.index
 	switch typ := string(ev.typ); {
 	case ev.failure, typ == "message_stop":
 		e.done = true
@@ -81,48 +75,33 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 			return withModel(raw, data, e.o.Model)
 		}
 	case typ == "content_block_start" && (ev.opening != nil || ev.noBlock):
-		e.last = &outPart{block: index}
-		e.show(e.last)
+		e.Last = &blockwire.Out{Index: index}
+		e.Show(e.Last)
 	case typ == "content_block_delta":
-		p := e.shown[index]
+		p := e.Shown(index)
 		if p == nil { // the decoder starts a part where the delta tells enough
-			e.last = &outPart{block: index}
+			e.Last = &blockwire.Out{Index: index}
 			break
 		}
-		if p.skeleton == nil { // so it does where the block started with nothing
-			e.last = p
+		if p.Skeleton == nil { // so it does where the block started with nothing
+			e.Last = p
 		}
 		switch string(ev.kind) {
 		case "signature_delta":
-			p.signed = p.signed || ev.delta.text != ""
+			p.Signed = cmp.Or(p.Signed, ev.delta.text)
 		case "citations_delta":
-			p.cited++
+			p.Cited++
 		case "input_json_delta":
-			if !p.grows() {
-				p.sent.Add(string(ev.delta.text))
+			if !p.Grows() {
+				p.Sent.Add(ev.delta.text)
 			}
 		}
 	case typ == "content_block_stop":
-		e.hide(index)
+		e.Hide(index)
 	case typ == "message_delta":
 		e.ending = true
 	}
 	return raw
-}
-
-// show takes note of a block that a native event opened.
-func (e *streamEncoder) show(p *outPart) {
-	e.hide(p.block) // its end was lost
-	e.shown[p.block] = p
-	e.queue = append(e.queue, p)
-	e.next = max(e.next, p.block+1)
-}
-
-func (e *streamEncoder) hide(index int) {
-	if p := e.shown[index]; p != nil {
-		p.closed = true
-		delete(e.shown, index)
-	}
 }
 
 // note keeps the state in step with an event that a chunk has written. It is
@@ -131,26 +110,10 @@ func (e *streamEncoder) note(ev dragoman.Event) bool {
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
 		e.started, e.first = true, ev.Response
-	case *dragoman.PartStart:
-		p := e.last
-		if p == nil { // a block of message_start
-			p = &outPart{block: e.next, closed: true}
-			e.next++
-		}
-		e.last = nil
-		if e.track(ev, p) && !p.closed && e.shown[p.block] != p {
-			e.show(p)
-		}
-	case *dragoman.PartDelta:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.sent.Add(ev.Text)
-		}
-	case *dragoman.PartEnd:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.final = ev.Part
-		}
 	case *dragoman.ResponseEnd, *dragoman.StreamError:
 		return false
+	default:
+		e.Note(ev)
 	}
 	return true
 }

@@ -54,7 +54,7 @@ func (c *conversation) arrange(req *dragoman.Request) {
 	c.Open()
 }
 
-// Said implements [blockwire.Wire].
+// Said implements [blockwire.Wire]: a result must follow the calls of a turn.
 func (c *conversation) Said(t *blockwire.Turn) { c.CallsLast(t) }
 
 // mayThink reports whether thinking goes back: to its origin only, and only
@@ -64,7 +64,8 @@ func (c *conversation) mayThink(m *dragoman.Message, p *dragoman.Reasoning) bool
 	return m != nil && blockwire.Proven(p) && wirekit.MayReplayReasoning(m, p, c.limits, c.target)
 }
 
-// Complete implements [blockwire.Wire].
+// Complete implements [blockwire.Wire]: no text is blank, a document has a text
+// beside it, and the last block carries the cache hint of the message.
 func (c *conversation) Complete(out []blockwire.Block, m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	out = blockwire.DropBlank(out, rep)
 	if role == wireUser && c.needsText(out) {
@@ -91,8 +92,8 @@ func (c *conversation) needsText(blocks []blockwire.Block) bool {
 	return document
 }
 
-// Add implements [blockwire.Wire]. It appends a part in the form the wire has for it, or reports that there is
-// none. m is nil for the request's instructions.
+// Add implements [blockwire.Wire]: it appends a part in the form the wire has
+// for it, or reports that there is none.
 func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	drop := func(sev dragoman.Severity, format string, args ...any) []blockwire.Block {
 		rep.Addf(dragoman.Dropped, sev, at.String(), format, args...)

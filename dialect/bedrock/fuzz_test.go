@@ -218,6 +218,7 @@ func FuzzStreamEncoder(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add([]byte(codectest.EventLines(f, evs)))
+	f.Add([]byte(`{"type":"part_start","part":{"type":"opaque","dialect":"bedrock.converse","kind":"toolUse","json":{"base64":"eyJ0b29sVXNlIjp7ImlucHV0Ijp7ImEifX19"}}}` + "\n" + `{"type":"response_end","stop":{"reason":"stop"}}`))
 	f.Add([]byte(`{"type":"part_start","part":{"type":"tool_call","name":"f"}}` + "\n" + `{"type":"part_delta","text":"{"}` + "\n" + `{"type":"response_end","stop":{"reason":"stop"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e := codec.NewStreamEncoder(dialect.EncodeOptions{})

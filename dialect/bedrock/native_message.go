@@ -11,10 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// Replay implements [blockwire.Wire].
-// An answer is not always a message that the API takes back: it refuses names
-// that it would not have let pass itself (quirk A33), arguments that are no
-// object, and texts that say nothing.
+// Replay implements [blockwire.Wire]. An answer is not always a message that the
+// API takes back: it refuses names that it would not have let pass itself (quirk
+// A33), arguments that are no object, and texts that say nothing.
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
 	if !ok {

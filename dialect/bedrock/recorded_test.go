@@ -1,13 +1,9 @@
 package bedrock_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,91 +11,41 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
+	"github.com/dragoman-go/dragoman/internal/recordings"
 	"github.com/google/go-cmp/cmp"
 )
 
-const recordedFile = "../../../shared/recorded/bedrock_converse.jsonl.gz"
-
-type exchange struct {
-	Repo, Path string
-	I, Status  int
-	CT         string
-	Req, Resp  *string
-}
-
-// recorded reads real traffic; it skips where that is not present.
-func recorded(t *testing.T) []exchange {
-	t.Helper()
-	f, err := os.Open(recordedFile)
-	if err != nil {
-		t.Skipf("recorded traffic is not present: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 64<<20)
-	var out []exchange
-	for sc.Scan() {
-		var x exchange
-		if err := json.Unmarshal(sc.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, x)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func (x *exchange) name() string { return fmt.Sprintf("%s/%s %d", x.Repo, x.Path, x.I) }
+func recorded(t *testing.T) []recordings.Exchange { return recordings.Load(t, "bedrock_converse") }
 
 // notConverse names what is in the file and is no answer of this API.
-func (x *exchange) notConverse() string {
+func notConverse(x *recordings.Exchange) string {
 	if strings.Contains(x.Path, "reranking") {
 		return "a reranking answer"
 	}
 	return ""
 }
 
-// stream gives the bytes of a recorded stream: binary, in base64 with or
-// without a mark, or its events as data lines, which are framed here.
-func (x *exchange) stream(t *testing.T) (body []byte, ok bool) {
+// streamOf gives the bytes of a recorded stream: binary, or its events as data
+// lines, which are framed here.
+func streamOf(t *testing.T, x *recordings.Exchange) (body []byte, ok bool) {
 	t.Helper()
-	s := *x.Resp
-	if marked, is := strings.CutPrefix(s, "\x00b64:"); is || x.CT == "application/vnd.amazon.eventstream" {
-		body, err := base64.StdEncoding.DecodeString(marked)
-		if err != nil {
-			t.Fatalf("%s: %v", x.name(), err)
-		}
-		return body, true
+	body, err := x.Response()
+	if err != nil {
+		t.Fatalf("%s: %v", x.ID(), err)
 	}
-	if !strings.HasPrefix(s, "data: ") {
+	switch {
+	case bytes.HasPrefix(body, []byte{0}):
+		return body, true
+	case !bytes.HasPrefix(body, []byte("data: ")):
 		return nil, false
 	}
 	var events strings.Builder
-	for line := range strings.Lines(s) {
+	for line := range strings.Lines(string(body)) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			events.WriteString(data)
 		}
 	}
 	return binary(events.String()), true
-}
-
-// sorted is a JSON value in a form that can be compared: keys sorted, numbers
-// as text.
-func sorted(t *testing.T, body []byte) any {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("not JSON: %v\n%s", err, body)
-	}
-	return v
 }
 
 // merged joins messages of one role that follow each other, as a rebuilt
@@ -139,27 +85,27 @@ func TestRecordedRequestsRebuildEqual(t *testing.T) {
 		body := []byte(*x.Req)
 		req, rep, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
 		if err != nil || len(rep.Losses) > 0 {
-			t.Errorf("%s: %v %s", x.name(), err, rep)
+			t.Errorf("%s: %v %s", x.ID(), err, rep)
 			continue
 		}
 		same, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil || !bytes.Equal(same.Body, body) {
-			t.Errorf("%s: not byte-identical: %v", x.name(), err)
+			t.Errorf("%s: not byte-identical: %v", x.ID(), err)
 		}
 		req.Stream = true
 		if req.Model == "" {
 			req.Model = "another"
 		}
 		if same, err = codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || !bytes.Equal(same.Body, body) {
-			t.Errorf("%s: what the URL says changed the body: %v", x.name(), err)
+			t.Errorf("%s: what the URL says changed the body: %v", x.ID(), err)
 		}
 		again, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
-		if diff := cmp.Diff(merged(sorted(t, body), why), sorted(t, again.Body)); diff != "" {
-			t.Errorf("%s: rebuilt differs (-recorded +rebuilt):\n%s", x.name(), diff)
+		if diff := cmp.Diff(merged(codectest.JSON[any](t, body), why), codectest.JSON[any](t, again.Body)); diff != "" {
+			t.Errorf("%s: rebuilt differs (-recorded +rebuilt):\n%s", x.ID(), diff)
 		}
 	}
 	if n < 35 {
@@ -314,47 +260,47 @@ var sameReading = cmp.AllowUnexported(reading{})
 func TestRecordedAnswersSayWhatAnIndependentReadingSays(t *testing.T) {
 	whole, streams, failures := 0, 0, 0
 	for _, x := range recorded(t) {
-		if x.Resp == nil || x.notConverse() != "" {
+		if x.Resp == nil || notConverse(&x) != "" {
 			continue
 		}
 		if x.Status != 200 {
 			failures++
 			e := codec.DecodeError(x.Status, nil, []byte(*x.Resp))
 			if e.Native == nil || e.Message == "" || strings.HasPrefix(e.Message, "{") || e.Class == dragoman.ErrorUnknown {
-				t.Errorf("%s: %+v", x.name(), e)
+				t.Errorf("%s: %+v", x.ID(), e)
 			}
 			continue
 		}
-		if body, ok := x.stream(t); ok {
+		if body, ok := streamOf(t, &x); ok {
 			streams++
-			checkRecordedStream(t, x, body)
+			checkRecordedStream(t, &x, body)
 			continue
 		}
 		whole++
 		body := []byte(*x.Resp)
 		resp, rep, err := codec.DecodeResponse(body, dialect.DecodeOptions{})
 		if err != nil || len(rep.Losses) > 0 {
-			t.Errorf("%s: %v %s", x.name(), err, rep)
+			t.Errorf("%s: %v %s", x.ID(), err, rep)
 			continue
 		}
 		if diff := cmp.Diff(readWhole(t, *x.Resp), readingOf(t, resp), sameReading); diff != "" {
-			t.Errorf("%s: (-raw +ours)\n%s", x.name(), diff)
+			t.Errorf("%s: (-raw +ours)\n%s", x.ID(), diff)
 		}
 		same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil || !bytes.Equal(same.Body, body) {
-			t.Errorf("%s: not byte-identical: %v", x.name(), err)
+			t.Errorf("%s: not byte-identical: %v", x.ID(), err)
 		}
 		again, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
-		want := sorted(t, body).(map[string]any)
+		want := codectest.JSON[map[string]any](t, body)
 		if want["metrics"] == nil { // hand-made fixtures lack what the API always has
 			want["metrics"] = map[string]any{"latencyMs": json.Number("0")}
 		}
-		if diff := cmp.Diff(any(want), sorted(t, again.Body)); diff != "" {
-			t.Errorf("%s: rebuilt differs (-recorded +rebuilt):\n%s", x.name(), diff)
+		if diff := cmp.Diff(any(want), codectest.JSON[any](t, again.Body)); diff != "" {
+			t.Errorf("%s: rebuilt differs (-recorded +rebuilt):\n%s", x.ID(), diff)
 		}
 	}
 	if whole < 28 || streams < 29 || failures != 2 {
@@ -363,31 +309,31 @@ func TestRecordedAnswersSayWhatAnIndependentReadingSays(t *testing.T) {
 	t.Logf("%d whole responses, %d streams, %d errors", whole, streams, failures)
 }
 
-func checkRecordedStream(t *testing.T, x exchange, body []byte) {
+func checkRecordedStream(t *testing.T, x *recordings.Exchange, body []byte) {
 	t.Helper()
 	evs, rep, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, codectest.Pieces(body, 100)...)
 	if err != nil || len(rep.Losses) > 0 {
-		t.Errorf("%s: %v %s", x.name(), err, rep)
+		t.Errorf("%s: %v %s", x.ID(), err, rep)
 		return
 	}
 	resp, err := codectest.Collect(evs)
 	if err != nil {
-		t.Errorf("%s: %v", x.name(), err)
+		t.Errorf("%s: %v", x.ID(), err)
 		return
 	}
 	want := readStream(t, body)
 	if diff := cmp.Diff(want, readingOf(t, resp), sameReading); diff != "" {
-		t.Errorf("%s: (-raw +ours)\n%s", x.name(), diff)
+		t.Errorf("%s: (-raw +ours)\n%s", x.ID(), diff)
 	}
 	same, _ := play(t, dialect.EncodeOptions{}, evs...)
 	if !bytes.Equal(same, body) {
-		t.Errorf("%s: the stream is not byte-identical", x.name())
+		t.Errorf("%s: the stream is not byte-identical", x.ID())
 	}
 	again, _ := play(t, dialect.EncodeOptions{Rebuild: true}, evs...)
 	if diff := cmp.Diff(want, readStream(t, again), sameReading); diff != "" {
-		t.Errorf("%s: rebuilt (-recorded +rebuilt)\n%s", x.name(), diff)
+		t.Errorf("%s: rebuilt (-recorded +rebuilt)\n%s", x.ID(), diff)
 	}
 	if err := checkWire(again); err != nil {
-		t.Errorf("%s: %v", x.name(), err)
+		t.Errorf("%s: %v", x.ID(), err)
 	}
 }

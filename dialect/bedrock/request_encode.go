@@ -364,10 +364,11 @@ func (e *requestEncoder) schema() []byte {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "the API has no format %q without a schema; ask for JSON in the prompt", f.Kind)
 		return nil
 	}
-	if f.Dialect == name || schema.StrictFits(f.Schema, schema.BedrockStrict()) {
+	profile := schema.BedrockStrict().ForAnswers()
+	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {
 		return f.Schema
 	}
-	out, sub, err := schema.Lower(f.Schema, schema.BedrockStrict())
+	out, sub, err := schema.Lower(f.Schema, profile)
 	if err != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
 		return nil

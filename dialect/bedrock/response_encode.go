@@ -65,7 +65,7 @@ func (e *answerEncoder) message(w *jsonwire.Writer, resp *dragoman.Response) (ca
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
-		e.unsaid(m, at)
+		blockwire.ReportHeader(e.rep, m, name, at)
 		for j, p := range m.Parts {
 			calls = calls || p.Kind() == dragoman.KindToolCall
 			refused = refused || p.Kind() == dragoman.KindRefusal
@@ -89,13 +89,6 @@ func (e *answerEncoder) message(w *jsonwire.Writer, resp *dragoman.Response) (ca
 	}
 	w.EndObject()
 	return calls, refused, nil
-}
-
-func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
-	extra.Report(e.rep, m.Extra, name, at)
-	if m.Phase != "" {
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
-	}
 }
 
 // trailer writes what is said of a response beside its message. Clients demand

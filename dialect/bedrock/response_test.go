@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 const oneCall = `[{"text":"a"},{"toolUse":{"toolUseId":"t1","name":"f","input":{"x":1}}}]`
@@ -43,7 +44,7 @@ func TestQuirkB18B20_EveryStopReasonMeansSomethingAndNothingRunsAfterABadOne(t *
 					}
 				}
 				enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-				if err != nil || word != "" && field(sorted(t, enc.Body), "stopReason") != word {
+				if err != nil || word != "" && field(codectest.JSON[any](t, enc.Body), "stopReason") != word {
 					t.Errorf("%v %s", err, enc.Body)
 				}
 			}
@@ -76,13 +77,13 @@ func TestQuirkJ12_InputCountsWhatWasCached(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-	if err != nil || js(sorted(t, enc.Body)) != js(sorted(t, []byte(body))) {
+	if err != nil || js(codectest.JSON[any](t, enc.Body)) != js(codectest.JSON[any](t, []byte(body))) {
 		t.Errorf("%v\n%s\n%s", err, body, enc.Body)
 	}
 	// A total that is not the sum is the server's own.
 	odd := strings.Replace(body, `"totalTokens":36`, `"totalTokens":99`, 1)
 	enc, err = codec.EncodeResponse(decodeResponse(t, odd), dialect.EncodeOptions{Rebuild: true})
-	if err != nil || js(sorted(t, enc.Body)) != js(sorted(t, []byte(odd))) {
+	if err != nil || js(codectest.JSON[any](t, enc.Body)) != js(codectest.JSON[any](t, []byte(odd))) {
 		t.Errorf("%v\n%s", err, enc.Body)
 	}
 }
@@ -97,7 +98,7 @@ func TestAResponseKeepsWhatIsNotModelled(t *testing.T) {
 	}
 	for _, rebuild := range []bool{false, true} {
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: rebuild})
-		if err != nil || js(sorted(t, enc.Body)) != js(sorted(t, []byte(body))) || !rebuild && string(enc.Body) != body {
+		if err != nil || js(codectest.JSON[any](t, enc.Body)) != js(codectest.JSON[any](t, []byte(body))) || !rebuild && string(enc.Body) != body {
 			t.Errorf("rebuild %v: %v\n%s", rebuild, err, enc.Body)
 		}
 	}
@@ -234,7 +235,7 @@ func TestAForeignAnswerIsWrittenAsTheAPIWouldAndTheLossesTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := sorted(t, enc.Body)
+	v := codectest.JSON[any](t, enc.Body)
 	want := `[{"reasoningContent":{"reasoningText":{"text":"hm"}}},{"text":"t"},{"text":"no"},{"text":"[1]"},{"image":{"format":"png","source":{"bytes":"AAEC"}}},` +
 		`{"toolUse":{"input":{"_raw":"{\"a\":"},"name":"f","toolUseId":"x.y"}},{"toolUse":{"input":{"input":"in"},"name":"p","toolUseId":"` +
 		field(v, "output", "message", "content", 6, "toolUse", "toolUseId").(string) + `"}}]`

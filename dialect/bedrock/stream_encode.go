@@ -2,14 +2,13 @@ package bedrock
 
 import (
 	"cmp"
-	"math"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -24,57 +23,28 @@ import (
 // Native chunks are written as they are. A stream that goes on from events
 // after some continues what they began.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
-	return &streamEncoder{
-		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: new(dragoman.Report)},
-		parts:         make(map[int]*outPart),
-		shown:         make(map[int64]*outPart),
-		rebuild:       o.Rebuild,
+	rep := new(dragoman.Report)
+	e := &streamEncoder{
+		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},
 	}
+	e.Emitter = blockwire.NewEmitter(name, e, rep)
+	e.Rebuild = o.Rebuild
+	return e
 }
 
 type streamEncoder struct {
 	answerEncoder
-	w     jsonwire.Writer // the payload of one event
-	parts map[int]*outPart
-	// queue holds the parts that are not wholly written, in order of start;
-	// only the first may have an open block that we opened.
-	queue []*outPart
-	// next is the index of the next block.
-	next int64
+	blockwire.Emitter
+	w jsonwire.Writer // the payload of one event
 
 	started bool
-	stopped bool // messageStop was written
 	counted bool // metadata was written
 	done    bool
 	first   dragoman.Response // what the start told
-	calls   bool
-	refused bool
-	others  bool // parts of other choices were left out
 	err     error
 
-	native  bool // the events at hand were written as a chunk
-	rebuild bool // no later chunk is written as it is
 	event   wireEvent
-	shown   map[int64]*outPart // native blocks that are open, by index
-	last    *outPart           // the block of the last chunk, until its part starts
-	strange strange            // types of events that were reported
-}
-
-// outPart is a part on its way to the wire.
-type outPart struct {
-	skeleton dragoman.Part // nil for a native block that no part stands for
-	final    dragoman.Part // nil while the part is open
-	at       extra.Path
-	block    int64 // index on the wire, -1 before its block was opened
-	waiting  []byte
-	sent     stream.Sent
-	summary  int
-
-	// What native chunks did.
-	closed bool   // its block
-	signed string // the signature of the thinking
-	cited  int
-	whole  bool // all that the block holds beyond its text
+	strange strange // types of events that were reported
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }
@@ -86,10 +56,10 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	if c, ok := ev.(*dragoman.Chunk); ok {
 		return e.chunk(dst, c), e.err
 	}
-	if e.done || e.native && e.note(ev) {
+	if e.done || e.Native && e.note(ev) {
 		return dst, e.err
 	}
-	e.leaveNative()
+	e.LeaveNative()
 	var err error
 	switch ev := ev.(type) {
 	case *dragoman.ResponseStart:
@@ -97,13 +67,13 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.PartStart:
 		dst, err = e.partStart(dst, ev)
 	case *dragoman.PartDelta:
-		dst, err = e.partDelta(dst, ev)
+		dst, err = e.PartDelta(dst, ev)
 	case *dragoman.PartEnd:
-		dst, err = e.partEnd(dst, ev)
+		dst, err = e.PartEnd(dst, ev)
 	case *dragoman.ResponseEnd:
 		dst, err = e.responseEnd(dst, ev)
 	case *dragoman.StreamError:
-		dst = e.fail(dst, ev.Err)
+		dst = e.Fail(dst, ev.Err)
 	}
 	return dst, cmp.Or(err, e.err)
 }
@@ -112,11 +82,11 @@ func (e *streamEncoder) Close(dst []byte) ([]byte, error) {
 	if e.done {
 		return dst, e.err
 	}
-	if e.native && e.stopped { // as it came: the end without its numbers
+	if e.Native && e.Sealed { // as it came: the end without its numbers
 		e.done = true
 		return dst, e.err
 	}
-	return e.fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), e.err
+	return e.Fail(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: dragoman.ErrIncompleteStream.Error()}), e.err
 }
 
 // frame starts the payload of an event.
@@ -152,165 +122,19 @@ func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
 	return e.flush(dst, eventStart)
 }
 
-// track makes p the part that starts; it is false for a part that is not
-// written.
-func (e *streamEncoder) track(ev *dragoman.PartStart, p *outPart) bool {
-	if ev.Choice != 0 {
-		if !e.others {
-			e.others = true
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
-		}
-		return false
-	}
-	if ev.Part == nil || e.parts[ev.Index] != nil {
-		return false // a second start of one part is none
-	}
-	if ev.Header != nil {
-		e.unsaid(ev.Header, extra.Elem("/output", ev.Message))
-	}
-	p.skeleton, p.at = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
-	e.parts[ev.Index] = p
-	if p.sent.Len() == 0 {
-		p.sent = stream.SentOf(ev.Part)
-	}
-	switch part := ev.Part.(type) {
-	case *dragoman.ToolCall:
-		e.calls = e.calls || !part.Hosted
-	case *dragoman.Refusal:
-		e.refused = true
-	}
-	return true
-}
-
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
 	dst = e.start(dst, dragoman.Response{})
-	if e.stopped {
+	if e.Sealed {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, extra.Elem("/output", ev.Message).Elem("parts", ev.Index).String(), "starts after messageStop was sent")
 		return dst, nil
 	}
-	p := &outPart{block: -1}
-	if !e.track(ev, p) {
-		return dst, nil
-	}
-	e.queue = append(e.queue, p)
-	return e.advance(dst, false)
+	return e.PartStart(dst, ev)
 }
 
-func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, error) {
-	p := e.parts[ev.Index]
-	if ev.Choice != 0 || p == nil || p.final != nil || ev.Text == "" {
-		return dst, nil
-	}
-	if ev.Summary != p.summary {
-		// Summaries, and the thinking itself, are paragraphs of one text.
-		if p.summary != 0 || p.sent.Len()+len(p.waiting) > 0 {
-			p.waiting = append(p.waiting, "\n\n"...)
-		}
-		p.summary = ev.Summary
-	}
-	if len(p.waiting) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.block >= 0 && p.grows() {
-		return e.delta(dst, p, ev.Text), nil
-	}
-	p.waiting = append(p.waiting, ev.Text...)
-	return e.advance(dst, false)
-}
-
-func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
-	p := e.parts[ev.Index]
-	if ev.Choice != 0 || p == nil || p.final != nil || ev.Part == nil {
-		return dst, nil
-	}
-	p.final = ev.Part
-	if p.closed && e.contradicts(p) {
-		return e.spliced(dst, p), nil
-	}
-	return e.advance(dst, false)
-}
-
-// advance writes what the head of the queue allows. At the end of the response
-// nothing waits any longer.
-func (e *streamEncoder) advance(dst []byte, all bool) ([]byte, error) {
-	if e.stopped { // nothing can be added to the message; only taken back
-		for _, p := range e.queue {
-			if p.block >= 0 && e.contradicts(p) {
-				return e.spliced(dst, p), nil
-			}
-		}
-		return dst, nil
-	}
-	for len(e.queue) > 0 {
-		p := e.queue[0]
-		if p.skeleton == nil {
-			dst = e.blockStop(dst, p)
-			e.queue = e.queue[1:]
-			continue
-		}
-		var err error
-		if p.block < 0 && opensEarly(p) {
-			if dst, err = e.open(dst, p, p.skeleton); err != nil {
-				return dst, err
-			}
-		}
-		if p.block >= 0 && len(p.waiting) > 0 && p.grows() {
-			text := string(p.waiting)
-			p.waiting = nil
-			dst = e.delta(dst, p, text)
-		}
-		// A call that broke off is not closed before it is known whether the
-		// whole stream did: clients run what is closed.
-		if !all && (p.final == nil || truncated(p.final)) {
-			return dst, nil
-		}
-		if p.block >= 0 && e.contradicts(p) {
-			return e.spliced(dst, p), nil
-		}
-		if dst, err = e.finish(dst, p); err != nil {
-			return dst, err
-		}
-		e.queue = e.queue[1:]
-	}
-	return dst, nil
-}
-
-// grows reports whether the block is lengthened by the part's own deltas. The
-// object around freeform input, and an opaque block, are known at the end.
-func (p *outPart) grows() bool {
-	switch part := p.skeleton.(type) {
-	case *dragoman.Text, *dragoman.Refusal:
-		return true
-	case *dragoman.Reasoning:
-		return !part.Redacted
-	case *dragoman.ToolCall:
-		return part.Payload == dragoman.PayloadObject
-	default:
-		return false
-	}
-}
-
-func truncated(p dragoman.Part) bool {
-	c, ok := p.(*dragoman.ToolCall)
-	return ok && wirekit.Cut(c)
-}
-
-// opensEarly reports whether a block can start before its part is whole. Text
-// and thinking have no start: their first fragment opens the block.
-func opensEarly(p *outPart) bool {
-	switch part := p.skeleton.(type) {
-	case *dragoman.Text, *dragoman.Refusal:
-		return len(p.waiting) > 0
-	case *dragoman.Reasoning:
-		return !part.Redacted && len(p.waiting) > 0
-	case *dragoman.ToolCall:
-		return part.Name != "" && part.ID != "" && !part.Hosted && p.grows()
-	default:
-		return false
-	}
-}
-
-// open gives a part its block, and writes the start of one that has a start.
-func (e *streamEncoder) open(dst []byte, p *outPart, part dragoman.Part) ([]byte, error) {
-	p.block = e.next
-	e.next++
+// OpenBlock implements [blockwire.StreamWire]. Only the blocks of calls and
+// images have a start.
+func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Part) ([]byte, error) {
+	e.Number(p)
 	c, ok := part.(*dragoman.ToolCall)
 	if !ok {
 		return dst, nil
@@ -318,13 +142,9 @@ func (e *streamEncoder) open(dst []byte, p *outPart, part dragoman.Part) ([]byte
 	return e.openCall(dst, p, c)
 }
 
-// delta writes a fragment of what the open block grows.
-func (e *streamEncoder) delta(dst []byte, p *outPart, text string) []byte {
-	if text == "" {
-		return dst
-	}
-	p.sent.Add(text)
-	switch p.skeleton.(type) {
+// Delta implements [blockwire.StreamWire].
+func (e *streamEncoder) Delta(dst []byte, p *blockwire.Out, text string) []byte {
+	switch p.Skeleton.(type) {
 	case *dragoman.Reasoning:
 		return e.thought(dst, p, "text", text)
 	case *dragoman.ToolCall:
@@ -335,9 +155,9 @@ func (e *streamEncoder) delta(dst []byte, p *outPart, text string) []byte {
 }
 
 // deltaFrame writes a delta of the open block, the member of which write makes.
-func (e *streamEncoder) deltaFrame(dst []byte, p *outPart, write func(w *jsonwire.Writer)) []byte {
+func (e *streamEncoder) deltaFrame(dst []byte, p *blockwire.Out, write func(w *jsonwire.Writer)) []byte {
 	w := e.frame()
-	w.IntField("contentBlockIndex", p.block)
+	w.IntField("contentBlockIndex", p.Index)
 	w.Key("delta")
 	w.BeginObject()
 	write(w)
@@ -345,11 +165,11 @@ func (e *streamEncoder) deltaFrame(dst []byte, p *outPart, write func(w *jsonwir
 	return e.flush(dst, eventDelta)
 }
 
-func (e *streamEncoder) textDelta(dst []byte, p *outPart, text string) []byte {
+func (e *streamEncoder) textDelta(dst []byte, p *blockwire.Out, text string) []byte {
 	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) { w.StringField("text", text) })
 }
 
-func (e *streamEncoder) inputDelta(dst []byte, p *outPart, text string) []byte {
+func (e *streamEncoder) inputDelta(dst []byte, p *blockwire.Out, text string) []byte {
 	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) {
 		w.Key(keyCall)
 		w.BeginObject()
@@ -358,7 +178,7 @@ func (e *streamEncoder) inputDelta(dst []byte, p *outPart, text string) []byte {
 	})
 }
 
-func (e *streamEncoder) thought(dst []byte, p *outPart, member, text string) []byte {
+func (e *streamEncoder) thought(dst []byte, p *blockwire.Out, member, text string) []byte {
 	return e.deltaFrame(dst, p, func(w *jsonwire.Writer) {
 		w.Key(keyReasoning)
 		w.BeginObject()
@@ -367,26 +187,27 @@ func (e *streamEncoder) thought(dst []byte, p *outPart, member, text string) []b
 	})
 }
 
-func (e *streamEncoder) blockStop(dst []byte, p *outPart) []byte {
-	e.frame().IntField("contentBlockIndex", p.block)
+// StopBlock implements [blockwire.StreamWire].
+func (e *streamEncoder) StopBlock(dst []byte, p *blockwire.Out) []byte {
+	e.frame().IntField("contentBlockIndex", p.Index)
 	return e.flush(dst, eventBlockStop)
 }
 
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byte, error) {
 	dst = e.start(dst, ev.Response)
-	dst, err := e.advance(dst, true)
+	dst, err := e.Advance(dst, true)
 	if err != nil || e.done {
 		return dst, err
 	}
 	resp := ev.Response
 	resp.Alternatives = nil
 	resp.Extra = cmp.Or(resp.Extra, e.first.Extra)
-	resp.Stop = wirekit.Standing(ev.Stop, ended(e.parts), wirekit.Barred)
+	resp.Stop = wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred)
 	resp.ID, resp.Model = cmp.Or(resp.ID, e.first.ID), cmp.Or(resp.Model, e.first.Model)
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created
 	}
-	if !e.stopped {
+	if !e.Sealed {
 		dst = e.messageStop(dst, &resp)
 	}
 	if !e.counted {
@@ -400,10 +221,10 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 const modelResponse = "/additionalModelResponseFields"
 
 func (e *streamEncoder) messageStop(dst []byte, resp *dragoman.Response) []byte {
-	e.stopped = true
+	e.Sealed = true
 	origin := cmp.Or(resp.Origin, e.first.Origin)
 	w := e.frame()
-	w.StringField("stopReason", e.word(resp.Stop, origin, e.calls, e.refused))
+	w.StringField("stopReason", e.word(resp.Stop, origin, e.Calls, e.Refused))
 	e.sequence(w, resp.Stop, resp.Extra)
 	writeExtras(w, resp.Extra, func(path string) bool { return path != modelResponse })
 	return e.flush(dst, eventStop)
@@ -425,8 +246,9 @@ func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage drag
 	return e.flush(dst, eventMetadata)
 }
 
-// fail writes an exception, the only way to fail after the start.
-func (e *streamEncoder) fail(dst []byte, err *dragoman.APIError) []byte {
+// Fail implements [blockwire.StreamWire]: an exception is the only way to fail
+// after the start.
+func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 	if e.done {
 		return dst
 	}
@@ -444,6 +266,3 @@ func (e *streamEncoder) fail(dst []byte, err *dragoman.APIError) []byte {
 	}
 	return e.message(dst, ":exception-type", streamWord(err), "exception")
 }
-
-// clip is an index of the wire that a next one can follow.
-func clip(index int64) int64 { return min(max(index, 0), math.MaxInt32) }

@@ -2,9 +2,9 @@ package bedrock
 
 import (
 	"math"
-	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 )
 
@@ -15,14 +15,14 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 	if e.done {
 		return dst // nothing follows the terminal event
 	}
-	if e.rebuild || c.Dialect != name || len(c.Raw) == 0 {
+	if e.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
 		if c.Dialect == name {
 			e.lose(c.Raw)
 		}
-		e.leaveNative()
+		e.LeaveNative()
 		return dst
 	}
-	e.native, e.last = true, nil
+	e.Native, e.Last = true, nil
 	frames(c.Raw, e.see)
 	return append(dst, c.Raw...)
 }
@@ -45,14 +45,6 @@ func (e *streamEncoder) lose(raw []byte) {
 	})
 }
 
-// leaveNative makes all that follows be written from events.
-func (e *streamEncoder) leaveNative() {
-	if e.native {
-		e.queue = slices.DeleteFunc(e.queue, func(p *outPart) bool { return p.closed })
-	}
-	e.native, e.rebuild = false, true
-}
-
 // see takes from a native frame what no canonical event tells in time: the
 // block it opens or closes, what it adds to one, the end.
 func (e *streamEncoder) see(f eventstream.Frame) {
@@ -73,49 +65,49 @@ func (e *streamEncoder) see(f eventstream.Frame) {
 	case eventStart:
 		e.started = true
 	case eventBlockStart:
-		e.hide(ev.index) // its end was lost
+		e.Hide(ev.index) // its end was lost
 		if ev.opening != nil && startKey(ev.opening) != "" {
-			e.last = &outPart{block: ev.index}
-			e.show(e.last)
+			e.Last = &blockwire.Out{Index: ev.index}
+			e.Show(e.Last)
 		}
 	case eventDelta:
 		e.seeDelta(ev)
 	case eventBlockStop:
-		e.hide(ev.index)
+		e.Hide(ev.index)
 	case eventStop:
-		e.stopped = true
+		e.Sealed = true
 	case eventMetadata:
 		e.counted = true
 	}
-	e.done = e.done || e.stopped && e.counted
+	e.done = e.done || e.Sealed && e.counted
 }
 
 // seeDelta takes note of a delta. The part of one that opens its block by
 // itself starts with the events behind it.
 func (e *streamEncoder) seeDelta(ev *wireEvent) {
-	p := e.shown[ev.index]
-	if p == nil || p.skeleton != nil && !p.takes(ev.kind) {
-		e.last = &outPart{block: ev.index}
-		p = e.last
+	p := e.Shown(ev.index)
+	if p == nil || p.Skeleton != nil && !takes(p, ev.kind) {
+		e.Last = &blockwire.Out{Index: ev.index}
+		p = e.Last
 	}
 	switch ev.kind {
 	case deltaSignature:
-		p.signed += ev.text
+		p.Signed += ev.text
 	case deltaCitation:
-		p.cited++
+		p.Cited++
 	case deltaRedacted, deltaImage, deltaResult:
-		p.whole = true
+		p.Whole = true
 	case deltaInput:
-		if p.skeleton != nil && !p.grows() {
-			p.sent.Add(ev.text)
+		if p.Skeleton != nil && !p.Grows() {
+			p.Sent.Add(ev.text)
 		}
 	}
 }
 
 // takes reports whether a delta goes on with the part; one that does not makes
 // the decoder end it and start another.
-func (p *outPart) takes(kind deltaKind) bool {
-	switch part := p.skeleton.(type) {
+func takes(p *blockwire.Out, kind deltaKind) bool {
+	switch part := p.Skeleton.(type) {
 	case *dragoman.Text:
 		return kind == deltaText || kind == deltaCitation
 	case *dragoman.Reasoning:
@@ -131,21 +123,6 @@ func (p *outPart) takes(kind deltaKind) bool {
 	}
 }
 
-// show takes note of a block that a native event opened.
-func (e *streamEncoder) show(p *outPart) {
-	e.hide(p.block)
-	e.shown[p.block] = p
-	e.queue = append(e.queue, p)
-	e.next = max(e.next, clip(p.block)+1)
-}
-
-func (e *streamEncoder) hide(index int64) {
-	if p := e.shown[index]; p != nil {
-		p.closed = true
-		delete(e.shown, index)
-	}
-}
-
 // note keeps the state in step with an event that a chunk has written. It is
 // false for an end that no chunk told: that one is left to write.
 func (e *streamEncoder) note(ev dragoman.Event) bool {
@@ -153,31 +130,15 @@ func (e *streamEncoder) note(ev dragoman.Event) bool {
 	case *dragoman.ResponseStart:
 		// A stream may lack its messageStart; none is written behind its content.
 		e.started, e.first = true, ev.Response
-	case *dragoman.PartStart:
-		p := e.last
-		if p == nil {
-			p = &outPart{block: e.next, closed: true}
-			e.next++
-		}
-		e.last = nil
-		if e.track(ev, p) && !p.closed && e.shown[p.block] != p {
-			e.show(p)
-		}
-	case *dragoman.PartDelta:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.sent.Add(ev.Text)
-		}
-	case *dragoman.PartEnd:
-		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
-			p.final = ev.Part
-		}
 	case *dragoman.ResponseEnd:
-		if !e.stopped {
+		if !e.Sealed {
 			return false
 		}
 		e.done = true // as it came: the end without its numbers
 	case *dragoman.StreamError:
 		return false
+	default:
+		e.Note(ev)
 	}
 	return true
 }

@@ -57,7 +57,7 @@ func (c *conversation) arrange(req *dragoman.Request) {
 	c.Open()
 }
 
-// Complete implements [blockwire.Wire].
+// Complete implements [blockwire.Wire]: there is nothing to settle here.
 func (c *conversation) Complete(out []blockwire.Block, _ *dragoman.Message, _ extra.Path, _ string, _ *dragoman.Report) []blockwire.Block {
 	return out
 }
@@ -78,8 +78,8 @@ func (c *conversation) signature(m *dragoman.Message, signature string, at extra
 	return ""
 }
 
-// Add implements [blockwire.Wire]. It appends a part in the form the wire has for it, or reports that there is
-// none. m is nil for the request's instructions.
+// Add implements [blockwire.Wire]: it appends a part in the form the wire has
+// for it, or reports that there is none.
 func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
 	drop := func(sev dragoman.Severity, format string, args ...any) []blockwire.Block {
 		rep.Addf(dragoman.Dropped, sev, at.String(), format, args...)
@@ -187,9 +187,9 @@ func withoutSignature(raw []byte) (signature string, rest []byte) {
 	return signature, w.Buf
 }
 
-// Said implements [blockwire.Wire]. It gives the first call of a turn that came from elsewhere the signature
-// which the API takes in place of its own (quirk B16). A call that the target
-// made without one needs none.
+// Said implements [blockwire.Wire]: it gives the first call of a turn that came
+// from elsewhere the signature which the API takes in place of its own (quirk
+// B16). A call that the target made without one needs none.
 func (c *conversation) Said(t *blockwire.Turn) {
 	i := slices.IndexFunc(t.Blocks, func(b blockwire.Block) bool { return b.Part.Kind() == dragoman.KindToolCall })
 	if i < 0 || c.target.Caps.NoDummySignature || t.Blocks[i].Raw != nil || t.Blocks[i].Signature != "" {

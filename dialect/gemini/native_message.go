@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// Replay implements [blockwire.Wire]. It remembers the calls of the message for
-// the results that come later.
+// Replay implements [blockwire.Wire]. It also remembers the calls of the message,
+// for the results that come later.
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
 	for i := 0; ok && i < len(m.Parts); i++ {

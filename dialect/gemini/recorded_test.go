@@ -1,11 +1,8 @@
 package gemini_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,63 +10,17 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/recordings"
 	"github.com/google/go-cmp/cmp"
 )
 
-const recordedFile = "../../../shared/recorded/gemini_generateContent.jsonl.gz"
-
-type exchange struct {
-	Repo, Path string
-	I, Status  int
-	Req, Resp  *string
+func recorded(t *testing.T) []recordings.Exchange {
+	return recordings.Load(t, "gemini_generateContent")
 }
 
-// recorded reads real traffic; it skips where that is not present.
-func recorded(t *testing.T) []exchange {
-	t.Helper()
-	f, err := os.Open(recordedFile)
-	if err != nil {
-		t.Skipf("recorded traffic is not present: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 64<<20)
-	var out []exchange
-	for sc.Scan() {
-		var x exchange
-		if err := json.Unmarshal(sc.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, x)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func (x *exchange) name() string { return x.Repo + "/" + x.Path }
-
-func (x *exchange) isStream() bool {
+func isStream(x *recordings.Exchange) bool {
 	s := strings.TrimSpace(*x.Resp)
 	return strings.HasPrefix(s, "data:") || strings.HasPrefix(s, "[")
-}
-
-// sorted is a JSON value in a form that can be compared: keys sorted, numbers
-// as text.
-func sorted(t *testing.T, body []byte) map[string]any {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v map[string]any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("not JSON: %v\n%s", err, body)
-	}
-	return v
 }
 
 // expanded spells a recorded request as a rebuilt one does, and counts why.
@@ -201,21 +152,21 @@ func TestRecordedRequestsRebuildEqual(t *testing.T) {
 		n++
 		req, _, err := codec.DecodeRequest([]byte(*x.Req), dialect.DecodeOptions{})
 		if err != nil {
-			t.Errorf("%s: %v", x.name(), err)
+			t.Errorf("%s: %v", x.ID(), err)
 			continue
 		}
 		req.Stream = true // as its URL may say
 		same, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
 		if err != nil || string(same.Body) != *x.Req {
-			t.Errorf("%s: an unchanged request is not byte-identical (%v)", x.name(), err)
+			t.Errorf("%s: an unchanged request is not byte-identical (%v)", x.ID(), err)
 		}
 		built, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
-			t.Errorf("%s: rebuild: %v", x.name(), err)
+			t.Errorf("%s: rebuild: %v", x.ID(), err)
 			continue
 		}
-		if diff := cmp.Diff(expanded(sorted(t, []byte(*x.Req)), why), sorted(t, built.Body)); diff != "" {
-			t.Errorf("%s (status %d): %s\n%s", x.name(), x.Status, diff, built.Report)
+		if diff := cmp.Diff(expanded(codectest.JSON[map[string]any](t, []byte(*x.Req)), why), codectest.JSON[map[string]any](t, built.Body)); diff != "" {
+			t.Errorf("%s (status %d): %s\n%s", x.ID(), x.Status, diff, built.Report)
 		}
 	}
 	t.Logf("%d requests; explained differences: %v", n, why)
@@ -229,9 +180,9 @@ func TestRecordedAnswers(t *testing.T) {
 		case x.Status != 200:
 			failures++
 			if e := codec.DecodeError(x.Status, nil, []byte(*x.Resp)); e.Native == nil || e.Class == dragoman.ErrorUnknown || e.Type == "" {
-				t.Errorf("%s: %+v", x.name(), e)
+				t.Errorf("%s: %+v", x.ID(), e)
 			}
-		case x.isStream():
+		case isStream(&x):
 			streams++
 			recordedStream(t, &x)
 		default:
@@ -242,27 +193,27 @@ func TestRecordedAnswers(t *testing.T) {
 	t.Logf("%d responses, %d streams, %d errors", whole, streams, failures)
 }
 
-func recordedResponse(t *testing.T, x *exchange) {
+func recordedResponse(t *testing.T, x *recordings.Exchange) {
 	t.Helper()
 	resp, _, err := codec.DecodeResponse([]byte(*x.Resp), dialect.DecodeOptions{})
 	if err != nil {
-		t.Errorf("%s: %v", x.name(), err)
+		t.Errorf("%s: %v", x.ID(), err)
 		return
 	}
 	same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil || string(same.Body) != *x.Resp {
-		t.Errorf("%s: an unchanged response is not byte-identical (%v)", x.name(), err)
+		t.Errorf("%s: an unchanged response is not byte-identical (%v)", x.ID(), err)
 	}
 	built, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
 	if err != nil {
-		t.Errorf("%s: rebuild: %v", x.name(), err)
+		t.Errorf("%s: rebuild: %v", x.ID(), err)
 	}
 	again, _, err := codec.DecodeResponse(built.Body, dialect.DecodeOptions{})
 	if resp.ID == "" {
 		again.ID = "" // clients demand one, so it was made
 	}
 	if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" || err != nil {
-		t.Errorf("%s: rebuilt response means something else (%v): %s", x.name(), err, diff)
+		t.Errorf("%s: rebuilt response means something else (%v): %s", x.ID(), err, diff)
 	}
 	// The same body as the only chunk of a stream means the same.
 	var compact bytes.Buffer
@@ -272,20 +223,20 @@ func recordedResponse(t *testing.T, x *exchange) {
 	streamed := collect(t, sseStream(compact.String()))
 	bare, _, _ := codec.DecodeResponse(compact.Bytes(), dialect.DecodeOptions{})
 	if diff := cmp.Diff(bare, streamed, ignoreSidecars); diff != "" {
-		t.Errorf("%s: as a stream it means something else: %s", x.name(), diff)
+		t.Errorf("%s: as a stream it means something else: %s", x.ID(), diff)
 	}
 }
 
-func recordedStream(t *testing.T, x *exchange) {
+func recordedStream(t *testing.T, x *recordings.Exchange) {
 	t.Helper()
 	body := []byte(*x.Resp)
 	evs, err := drain(dialect.DecodeOptions{}, body)
 	if err != nil {
-		t.Errorf("%s: %v", x.name(), err)
+		t.Errorf("%s: %v", x.ID(), err)
 		return
 	}
 	if out, _ := play(t, dialect.EncodeOptions{}, evs...); out != *x.Resp {
-		t.Errorf("%s: an unchanged stream is not byte-identical", x.name())
+		t.Errorf("%s: an unchanged stream is not byte-identical", x.ID())
 	}
 	var bare []dragoman.Event
 	for _, ev := range evs {
@@ -295,7 +246,7 @@ func recordedStream(t *testing.T, x *exchange) {
 	}
 	resp, err := codectest.Collect(bare)
 	if err != nil {
-		t.Errorf("%s: %v", x.name(), err)
+		t.Errorf("%s: %v", x.ID(), err)
 	}
 	for _, c := range resp.ToolCalls() {
 		if c.Arguments == "" {
@@ -304,11 +255,11 @@ func recordedStream(t *testing.T, x *exchange) {
 	}
 	out, _ := play(t, dialect.EncodeOptions{}, bare...)
 	if err := checkWire([]byte(out)); err != nil {
-		t.Errorf("%s: what we emit is not valid: %v", x.name(), err)
+		t.Errorf("%s: what we emit is not valid: %v", x.ID(), err)
 	}
 	evs, err = drain(dialect.DecodeOptions{NoNative: true}, []byte(out))
 	if err != nil {
-		t.Errorf("%s: rebuilt stream: %v\n%s", x.name(), err, out)
+		t.Errorf("%s: rebuilt stream: %v\n%s", x.ID(), err, out)
 		return
 	}
 	again, _ := codectest.Collect(evs)
@@ -316,6 +267,6 @@ func recordedStream(t *testing.T, x *exchange) {
 		again.ID = "" // clients demand one, so it was made
 	}
 	if diff := cmp.Diff(resp, again, ignoreSidecars); diff != "" {
-		t.Errorf("%s: rebuilt stream means something else: %s", x.name(), diff)
+		t.Errorf("%s: rebuilt stream means something else: %s", x.ID(), diff)
 	}
 }

@@ -462,11 +462,26 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 
 // saidSo reports whether the latest native chunk is the one the error came in.
 func (e *streamEncoder) saidSo(err *dragoman.APIError) bool {
-	if err.Native == nil || err.Native.Format != formatError {
+	start, end := document(e.last, e.array)
+	doc := bytes.TrimSpace(e.last[start:end])
+	if err.Native == nil { // an error that says nothing has only its envelope
+		return holdsError(doc)
+	}
+	return err.Native.Format == formatError && bytes.Equal(doc, bytes.TrimSpace(err.Native.JSON))
+}
+
+// holdsError reports whether an event is one of an error.
+func holdsError(doc []byte) bool {
+	r := jsonwire.NewReader(doc)
+	found := false
+	if r.Kind() != '{' {
 		return false
 	}
-	start, end := document(e.last, e.array)
-	return bytes.Equal(bytes.TrimSpace(e.last[start:end]), bytes.TrimSpace(err.Native.JSON))
+	for key := range r.Object() {
+		found = found || string(key) == "error"
+		r.Skip()
+	}
+	return found && r.Err() == nil
 }
 
 // Close implements [dialect.StreamEncoder].

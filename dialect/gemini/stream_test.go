@@ -393,3 +393,17 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 		t.Errorf("a call that must not run ends with STOP: %s", out)
 	}
 }
+
+// An error without a word is still the one that the native chunk told.
+func TestAnErrorThatSaysNothingIsNotToldTwice(t *testing.T) {
+	for _, stream := range []string{`[{"error":{}}]`, `[{"error":{}},{"error":{}}]`, "data: {\"error\":{}}\n\n", `[{"error":{"message":"no"}}]`} {
+		evs, err := drain(dialect.DecodeOptions{}, []byte(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _ := play(t, dialect.EncodeOptions{}, evs...)
+		if strings.Count(out, `"error"`) != 1 {
+			t.Errorf("%s\nbecame %s", stream, out)
+		}
+	}
+}

@@ -1,14 +1,9 @@
 package ollama_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,9 +11,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/recordings"
 )
-
-const recordedDir = "../../../shared/recorded"
 
 // exchange is one recorded request and what was answered.
 type exchange struct {
@@ -30,42 +24,38 @@ type exchange struct {
 // and those of a live server.
 func recorded(t *testing.T) []exchange {
 	t.Helper()
-	cassettes, err := os.ReadFile(filepath.Join(recordedDir, "ollama_chat.jsonl.gz"))
-	if err != nil {
-		t.Skipf("no recorded traffic here: %v", err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(cassettes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := os.Open(filepath.Join(recordedDir, "live_ollama.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer live.Close()
-	return append(readExchanges(t, z), readExchanges(t, live)...)
-}
-
-func readExchanges(t *testing.T, r io.Reader) []exchange {
 	var out []exchange
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var x struct {
-			Repo, Path, API, Case string
-			I, Status             int
-			Req, Resp             json.RawMessage
-		}
-		if err := json.Unmarshal(sc.Bytes(), &x); err != nil {
+	for _, x := range recordings.Load(t, "ollama_chat") {
+		req, _ := x.Request()
+		resp, err := x.Response()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if x.API != "ollama.chat" && x.API != "ollama_chat" {
-			continue
-		}
-		out = append(out, exchange{fmt.Sprintf("%s:%s%s#%d", x.Repo, x.Path, x.Case, x.I), plain(x.Req), plain(x.Resp), x.Status})
+		out = append(out, exchange{x.ID(), string(req), string(resp), x.Status})
 	}
-	if err := sc.Err(); err != nil {
+	return append(out, live(t)...)
+}
+
+// live reads the exchanges with a server of our own, which has other APIs too.
+func live(t *testing.T) []exchange {
+	t.Helper()
+	text, err := os.ReadFile("../../../shared/recorded/live_ollama.jsonl")
+	if err != nil {
 		t.Fatal(err)
+	}
+	var out []exchange
+	for line := range bytes.Lines(text) {
+		var x struct {
+			API, Case string
+			Status    int
+			Req, Resp json.RawMessage
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.API == "ollama.chat" || x.API == "ollama_chat" {
+			out = append(out, exchange{x.Case, plain(x.Req), plain(x.Resp), x.Status})
+		}
 	}
 	return out
 }

@@ -1,9 +1,7 @@
 package openairesponses
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,43 +13,12 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/recordings"
 )
 
 const recordedDir = "../../../shared/recorded"
 
-type exchange struct {
-	Repo, Path string
-	I          int
-	Status     int
-	Req, Resp  *string
-}
-
-func recorded(t *testing.T) []exchange {
-	t.Helper()
-	f, err := os.Open(filepath.Join(recordedDir, "openai_responses.jsonl.gz"))
-	if err != nil {
-		t.Skipf("no recorded traffic here: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []exchange
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var e exchange
-		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, e)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
+func recorded(t *testing.T) []recordings.Exchange { return recordings.Load(t, "openai_responses") }
 
 // normalise writes out the shorthands and defaults that a rebuilt request may
 // differ in, and counts them.

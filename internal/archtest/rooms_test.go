@@ -55,7 +55,7 @@ var rooms = []room{
 	{path: "interop", third: []string{jsontext}, pure: true},
 	{path: "dialect", third: []string{jsontext}, pure: true},
 	{path: "internal/wirekit", third: []string{jsontext}, pure: true},
-	{path: "internal/blockwire", pure: true},
+	{path: "internal/blockwire", third: []string{jsontext}, pure: true},
 	{path: "dialect/*", third: []string{jsontext}, pure: true},
 
 	{path: "history", pure: true},

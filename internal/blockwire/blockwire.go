@@ -1,5 +1,6 @@
-// Package blockwire arranges conversations for the wires on which a message is
-// a role and a list of blocks: Anthropic's, Bedrock's and Gemini's.
+// Package blockwire is for the wires on which a message is a role and a list of
+// blocks: Anthropic's, Bedrock's and Gemini's. A [Plan] arranges a request's
+// conversation as their messages, an [Emitter] streams an answer as their blocks.
 //
 // A turn is one message of such a wire: the canonical messages of one role that
 // follow each other. What is promised of the turns: what stands before the
@@ -8,7 +9,7 @@
 // of its calls and one for each; the conversation opens with a user's turn,
 // unless it came from this wire; and a message that came in the wire's own form
 // keeps it byte for byte, also when others are merged into it, because what was
-// sent once must not change when the conversation goes on. A [Plan] is all of
+// sent once must not change when the conversation goes on. The plan is all of
 // that before anything is written. What a part becomes, and what may go back in
 // the form it came in, only the [Wire] knows.
 package blockwire
@@ -125,6 +126,7 @@ func (p *Plan) Arrange(req *dragoman.Request, wire Wire, rep *dragoman.Report) {
 		p.leading(&ms[first], first)
 		first++
 	}
+	p.Turns = make([]Turn, 0, len(ms)-first+1) // one may be put in
 	for i := first; i < len(ms); i++ {
 		p.message(ms, i)
 	}
@@ -182,7 +184,7 @@ func (p *Plan) message(ms []dragoman.Message, i int) {
 
 // blocks lists the parts of a message that the wire takes.
 func (p *Plan) blocks(m *dragoman.Message, at extra.Path, role string, rep *dragoman.Report) []Block {
-	var out []Block
+	out := make([]Block, 0, len(m.Parts))
 	for i, part := range m.Parts {
 		out = p.wire.Add(out, m, part, at.Elem("parts", i), role, rep)
 	}

@@ -90,6 +90,18 @@ func Indented(t testing.TB, v any, indent string) string {
 	return out.String()
 }
 
+// JSON parses a body into a value that can be compared: numbers are their text.
+func JSON[T any](t testing.TB, body []byte) T {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v T
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, body)
+	}
+	return v
+}
+
 // EventLines are events as they are stored, one a line.
 func EventLines(t testing.TB, evs []dragoman.Event) string {
 	t.Helper()

@@ -182,10 +182,18 @@ func empty(v []byte) bool {
 	}
 }
 
-// success reports whether a member is Bedrock's word for a result that did not
-// fail, which the outcome of the result tells in every other dialect.
-func success(f dragoman.Field) bool {
-	return f.Path == "/toolResult/status" && string(f.Value) == `"success"`
+// told reports whether a member is kept only for its spelling, because the
+// canonical form tells it as well: Bedrock's word for a result that did not fail
+// is an outcome, and the name of Gemini's media its name.
+func told(f dragoman.Field) bool {
+	switch f.Path {
+	case "/toolResult/status":
+		return string(f.Value) == `"success"`
+	case "/inlineData/displayName", "/fileData/displayName":
+		return true
+	default:
+		return false
+	}
 }
 
 // ReportState reports the opaque state that a provider signed a text with: no
@@ -212,7 +220,7 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		return
 	}
 	for _, f := range settled(e.Fields) {
-		if empty(f.Value) || success(f) {
+		if empty(f.Value) || told(f) {
 			continue
 		}
 		s := severity

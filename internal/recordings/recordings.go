@@ -23,6 +23,7 @@ type Exchange struct {
 	Repo, Path string
 	I          int
 	Status     int
+	CT         string // the content type of the answer
 	Req, Resp  *string
 }
 
@@ -37,12 +38,13 @@ func (x *Exchange) Request() ([]byte, bool) {
 	return []byte(*x.Req), true
 }
 
-// Response returns the body that came back; nil where none was recorded.
+// Response returns the body that came back; nil where none was recorded. What
+// is no text was recorded in base64, with or without a mark.
 func (x *Exchange) Response() ([]byte, error) {
 	if x.Resp == nil {
 		return nil, nil
 	}
-	if encoded, ok := strings.CutPrefix(*x.Resp, "\x00b64:"); ok {
+	if encoded, ok := strings.CutPrefix(*x.Resp, "\x00b64:"); ok || x.CT == "application/vnd.amazon.eventstream" {
 		return base64.StdEncoding.DecodeString(encoded)
 	}
 	return []byte(*x.Resp), nil

@@ -1,0 +1,358 @@
+package blockwire
+
+import (
+	"math"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// Emitter streams the parts of an answer as blocks, one after the other. What is
+// promised: blocks come in the order in which their parts started, with dense
+// indexes; one is closed before the next is opened, so that a part which starts
+// while another is open waits (quirk C21); no delta is empty; and no block of a
+// call is closed that says another call than the end of its part does, nor one
+// that broke off before the whole answer has ended, because clients run what is
+// closed. Blocks that native chunks opened are continued. How anything is
+// written only the [StreamWire] knows.
+type Emitter struct {
+	Dialect dragoman.Dialect
+	Wire    StreamWire
+	Rep     *dragoman.Report
+	// BareStart says that a block of text has a start of its own, which can be
+	// written before anything is said.
+	BareStart bool
+
+	// Next is the index of the next block.
+	Next int64
+	// Calls and Refused say what was among the parts.
+	Calls, Refused bool
+	// Sealed says that nothing can be added to the message; only taken back.
+	Sealed bool
+
+	parts map[int]*Out
+	// queue holds the parts that are not wholly written, in order of start;
+	// only the first may have an open block that we opened.
+	queue  []*Out
+	others bool // parts of other choices were left out
+
+	// Native says that the events at hand were written as a chunk; Rebuild,
+	// that no later chunk is written as it is.
+	Native, Rebuild bool
+	// Last is the block of the last chunk, until its part starts.
+	Last  *Out
+	shown map[int64]*Out // native blocks that are open, by index
+}
+
+// StreamWire is what a wire writes of an answer, each behind dst.
+type StreamWire interface {
+	// OpenBlock gives a part the block of the next number and writes what comes
+	// before its deltas.
+	OpenBlock(dst []byte, p *Out, part dragoman.Part) ([]byte, error)
+	// Delta writes a fragment of what the open block grows.
+	Delta(dst []byte, p *Out, text string) []byte
+	// Finish writes what is left of a part, and closes its block.
+	Finish(dst []byte, p *Out, final dragoman.Part) ([]byte, error)
+	// StopBlock closes a block.
+	StopBlock(dst []byte, p *Out) []byte
+	// Fail ends the stream with an error.
+	Fail(dst []byte, err *dragoman.APIError) []byte
+}
+
+// Out is a part on its way to the wire.
+type Out struct {
+	Skeleton dragoman.Part // nil for a native block that no part stands for
+	Final    dragoman.Part // nil while the part is open
+	At       extra.Path
+	Index    int64 // of its block, -1 before that was opened
+	Sent     stream.Sent
+
+	waiting []byte
+	summary int
+
+	// What native chunks did: they closed the block, wrote a signature, so many
+	// citations, and all that the block holds beyond its text.
+	Closed bool
+	Signed string
+	Cited  int
+	Whole  bool
+}
+
+// Opened reports whether the part has its block.
+func (p *Out) Opened() bool { return p.Index >= 0 }
+
+// NewEmitter returns one that starts with nothing.
+func NewEmitter(d dragoman.Dialect, wire StreamWire, rep *dragoman.Report) Emitter {
+	return Emitter{Dialect: d, Wire: wire, Rep: rep, parts: make(map[int]*Out), shown: make(map[int64]*Out)}
+}
+
+// track makes p the part that starts; it is false for a part that is not
+// written.
+func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
+	if ev.Choice != 0 {
+		if !e.others {
+			e.others = true
+			e.Rep.Add(dragoman.Dropped, dragoman.Serious, "/alternatives", "further candidates; the API answers with one")
+		}
+		return false
+	}
+	if ev.Part == nil || e.parts[ev.Index] != nil {
+		return false // a second start of one part is none
+	}
+	if ev.Header != nil {
+		ReportHeader(e.Rep, ev.Header, e.Dialect, extra.Elem("/output", ev.Message))
+	}
+	p.Skeleton, p.At = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
+	e.parts[ev.Index] = p
+	if p.Sent.Len() == 0 {
+		p.Sent = stream.SentOf(ev.Part)
+	}
+	switch part := ev.Part.(type) {
+	case *dragoman.ToolCall:
+		e.Calls = e.Calls || !part.Hosted
+	case *dragoman.Refusal:
+		e.Refused = true
+	}
+	return true
+}
+
+// ReportHeader reports what the header of an answer's message says that the
+// wire has no member for.
+func ReportHeader(rep *dragoman.Report, m *dragoman.Message, d dragoman.Dialect, at extra.Path) {
+	extra.Report(rep, m.Extra, d, at)
+	if m.Phase != "" {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
+	}
+}
+
+// PartStart queues a part.
+func (e *Emitter) PartStart(dst []byte, ev *dragoman.PartStart) ([]byte, error) {
+	p := &Out{Index: -1}
+	if !e.track(ev, p) {
+		return dst, nil
+	}
+	e.queue = append(e.queue, p)
+	return e.Advance(dst, false)
+}
+
+// PartDelta writes a fragment of the part at the head of the queue, and keeps
+// one of any other.
+func (e *Emitter) PartDelta(dst []byte, ev *dragoman.PartDelta) ([]byte, error) {
+	p := e.parts[ev.Index]
+	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Text == "" {
+		return dst, nil
+	}
+	if ev.Summary != p.summary {
+		// Summaries, and the thinking itself, are paragraphs of one text.
+		if p.summary != 0 || p.Sent.Len()+len(p.waiting) > 0 {
+			p.waiting = append(p.waiting, "\n\n"...)
+		}
+		p.summary = ev.Summary
+	}
+	if len(p.waiting) == 0 && len(e.queue) > 0 && p == e.queue[0] && p.Opened() && p.Grows() {
+		return e.delta(dst, p, ev.Text), nil
+	}
+	p.waiting = append(p.waiting, ev.Text...)
+	return e.Advance(dst, false)
+}
+
+func (e *Emitter) delta(dst []byte, p *Out, text string) []byte {
+	p.Sent.Add(text)
+	return e.Wire.Delta(dst, p, text)
+}
+
+// PartEnd ends a part.
+func (e *Emitter) PartEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error) {
+	p := e.parts[ev.Index]
+	if ev.Choice != 0 || p == nil || p.Final != nil || ev.Part == nil {
+		return dst, nil
+	}
+	p.Final = ev.Part
+	if p.Closed && p.contradicted() {
+		return e.spliced(dst, p), nil
+	}
+	return e.Advance(dst, false)
+}
+
+// Advance writes what the head of the queue allows. At the end of the response
+// nothing waits any longer: then all is true.
+func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
+	if e.Sealed {
+		return e.takeBack(dst), nil
+	}
+	for len(e.queue) > 0 {
+		p := e.queue[0]
+		if p.Skeleton == nil {
+			dst = e.Wire.StopBlock(dst, p)
+			e.queue = e.queue[1:]
+			continue
+		}
+		var err error
+		if !p.Opened() && e.opensEarly(p) {
+			if dst, err = e.Wire.OpenBlock(dst, p, p.Skeleton); err != nil {
+				return dst, err
+			}
+		}
+		if p.Opened() && len(p.waiting) > 0 && p.Grows() {
+			text := string(p.waiting)
+			p.waiting = nil
+			dst = e.delta(dst, p, text)
+		}
+		// A call that broke off is not closed before it is known whether the
+		// whole stream did: clients run what is closed.
+		if !all && (p.Final == nil || truncated(p.Final)) {
+			return dst, nil
+		}
+		if p.Opened() && p.contradicted() {
+			return e.spliced(dst, p), nil
+		}
+		final := p.Final
+		if final == nil {
+			final = p.unfinished()
+		}
+		p.waiting = nil // the final value says it all
+		if dst, err = e.Wire.Finish(dst, p, final); err != nil {
+			return dst, err
+		}
+		e.queue = e.queue[1:]
+	}
+	return dst, nil
+}
+
+// takeBack fails where a block that stands in a sealed message says another
+// call than its part.
+func (e *Emitter) takeBack(dst []byte) []byte {
+	for _, p := range e.queue {
+		if p.Opened() && p.contradicted() {
+			return e.spliced(dst, p)
+		}
+	}
+	return dst
+}
+
+// Grows reports whether the block is lengthened by the part's own deltas. The
+// object around freeform input, and an opaque block, are known at the end.
+func (p *Out) Grows() bool {
+	switch part := p.Skeleton.(type) {
+	case *dragoman.Text, *dragoman.Refusal:
+		return true
+	case *dragoman.Reasoning:
+		return !part.Redacted
+	case *dragoman.ToolCall:
+		return part.Payload == dragoman.PayloadObject
+	default:
+		return false
+	}
+}
+
+func truncated(p dragoman.Part) bool {
+	c, ok := p.(*dragoman.ToolCall)
+	return ok && wirekit.Cut(c)
+}
+
+// opensEarly reports whether a block can start before its part is whole.
+func (e *Emitter) opensEarly(p *Out) bool {
+	switch part := p.Skeleton.(type) {
+	case *dragoman.Text, *dragoman.Refusal:
+		return e.BareStart || len(p.waiting) > 0
+	case *dragoman.Reasoning:
+		return !part.Redacted && len(p.waiting) > 0
+	case *dragoman.ToolCall:
+		return part.Name != "" && part.ID != "" && !part.Hosted && p.Grows()
+	default:
+		return false
+	}
+}
+
+// Number gives a part the next block.
+func (e *Emitter) Number(p *Out) {
+	p.Index = e.Next
+	e.Next++
+}
+
+// Begun opens the block of a part that could not open early.
+func (e *Emitter) Begun(dst []byte, p *Out, part dragoman.Part) ([]byte, error) {
+	if p.Opened() {
+		return dst, nil
+	}
+	return e.Wire.OpenBlock(dst, p, part)
+}
+
+// Remainder is what of a text was not sent yet. A text that does not go on from
+// what was sent cannot be taken back: that is reported.
+func (e *Emitter) Remainder(p *Out, whole string) string {
+	rest, ok := p.Sent.Rest(whole)
+	if !ok {
+		e.Rep.Add(dragoman.Dropped, dragoman.Warn, p.At.String(), "the final value differs from the fragments that were sent")
+		return ""
+	}
+	return rest
+}
+
+// Ended are the calls that came to their end. Their order does not count.
+func (e *Emitter) Ended() (calls []*dragoman.ToolCall) {
+	for _, p := range e.parts {
+		if c, ok := p.Final.(*dragoman.ToolCall); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// LeaveNative makes all that follows be written from events.
+func (e *Emitter) LeaveNative() {
+	if e.Native {
+		e.queue = slices.DeleteFunc(e.queue, func(p *Out) bool { return p.Closed })
+	}
+	e.Native, e.Rebuild = false, true
+}
+
+// Shown is the open block that native chunks gave an index, or nil.
+func (e *Emitter) Shown(index int64) *Out { return e.shown[index] }
+
+// Show takes note of a block that a native event opened.
+func (e *Emitter) Show(p *Out) {
+	e.Hide(p.Index) // its end was lost
+	e.shown[p.Index] = p
+	e.queue = append(e.queue, p)
+	e.Next = max(e.Next, clip(p.Index)+1)
+}
+
+// clip is an index of the wire that a next one can follow.
+func clip(index int64) int64 { return min(max(index, 0), math.MaxInt32) }
+
+// Hide takes note that a native event closed the block of an index, if one is
+// open.
+func (e *Emitter) Hide(index int64) {
+	if p := e.shown[index]; p != nil {
+		p.Closed = true
+		delete(e.shown, index)
+	}
+}
+
+// Note keeps the state of a part in step with an event that a chunk has written.
+func (e *Emitter) Note(ev dragoman.Event) {
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		p := e.Last
+		if p == nil { // a block that no event of its own opened
+			p = &Out{Closed: true}
+			e.Number(p)
+		}
+		e.Last = nil
+		if e.track(ev, p) && !p.Closed && e.shown[p.Index] != p {
+			e.Show(p)
+		}
+	case *dragoman.PartDelta:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
+			p.Sent.Add(ev.Text)
+		}
+	case *dragoman.PartEnd:
+		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 {
+			p.Final = ev.Part
+		}
+	}
+}
