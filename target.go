@@ -135,6 +135,8 @@ type Limits struct {
 	Dialect Dialect
 	Name    NameRule
 	ID      IDRule
+	// ModelInURL: a request names its model in the URL, not in its body.
+	ModelInURL bool
 	// SchemaFormats are the schema formats the wire takes as they are.
 	SchemaFormats []Format
 	// ToolSchema and StrictSchema name the subset of JSON Schema the wire takes

@@ -25,6 +25,19 @@ var hostileLists = map[dragoman.Dialect][]string{
 		`{"model":"m","tools":[%s]}`,
 		`{"model":"m","messages":[{"role":"assistant","tool_calls":[%s]}]}`,
 	},
+	dragoman.Gemini: {
+		`{"contents":[%s]}`,
+		`{"contents":[],"tools":[%s]}`,
+		`{"contents":[],"tools":[{"functionDeclarations":[%s]}]}`,
+		`{"contents":[],"systemInstruction":{"parts":[%s]}}`,
+		`{"contents":[{"role":"user","parts":[%s]}]}`,
+	},
+	dragoman.Bedrock: {
+		`{"messages":[%s]}`,
+		`{"messages":[],"toolConfig":{"tools":[%s]}}`,
+		`{"messages":[],"system":[%s]}`,
+		`{"messages":[{"role":"user","content":[%s]}]}`,
+	},
 	dragoman.OpenAIResponses: {
 		`{"model":"m","input":[%s]}`,
 		`{"model":"m","tools":[%s]}`,
@@ -44,6 +57,9 @@ func listOf(format, element string, n int) []byte {
 
 func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 	for _, c := range codecs {
+		if hostileLists[c.Dialect()] == nil {
+			t.Errorf("%s has no lists here", c.Dialect())
+		}
 		for _, format := range hostileLists[c.Dialect()] {
 			body := listOf(format, "{}", dialect.MaxValues+1)
 			for what, decode := range map[string]func() error{

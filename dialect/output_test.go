@@ -25,3 +25,28 @@ func TestTheSchemaOfAnAnswerKeepsTheNamesOfItsProperties(t *testing.T) {
 		}
 	}
 }
+
+// A model that is named after decoding is written, also where the request had
+// none.
+func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
+	for d, body := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat:      `{"messages":[{"role":"user","content":"hi"}]}`,
+		dragoman.OpenAIResponses: `{"model":null,"input":"hi"}`,
+		dragoman.Anthropic:       `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`,
+		dragoman.Ollama:          `{"messages":[{"role":"user","content":"hi"}]}`,
+	} {
+		c := codecOf(d)
+		req, _, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Model = "new"
+		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(enc.Body, []byte(`"model":"new"`)) {
+			t.Errorf("%s: %s", d, enc.Body)
+		}
+	}
+}

@@ -420,6 +420,9 @@ func TestProperty_AToolThatIsAppendedLeavesTheOthersAlone(t *testing.T) {
 			return list
 		}
 		all := tools(len(req.Tools))
+		if len(all) == 0 {
+			t.Fatal("no tool is on the wire")
+		}
 		for n := 1; n < len(req.Tools); n++ {
 			list := tools(n)
 			if len(list) > len(all) {

@@ -307,8 +307,7 @@ func (p *pairing) gemini(body map[string]any) (names []string) {
 					open = open[1:]
 				}
 			default:
-				// The media of a response may stand behind it.
-				if len(open) > 0 && part["inlineData"] == nil && part["fileData"] == nil {
+				if len(open) > 0 {
 					p.complain("content %d, part %d stands before the response of %v", i, j, open[0]["name"])
 				}
 				if text, ok := part["text"].(string); ok && strings.TrimSpace(text) == "" && part["thoughtSignature"] == nil {

@@ -48,7 +48,7 @@ func readGeminiBlob(rd *jsonwire.Reader, m *dragoman.Media, member string) {
 		case "displayName":
 			raw := rd.Raw()
 			m.Name = unquoted(raw)
-			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, raw)
+			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, []byte("displayName"), raw)
 		default:
 			extra.Add(&m.Extra, dragoman.Gemini, "/"+member, key, rd.Raw())
 		}
@@ -90,10 +90,9 @@ func WriteGeminiMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep 
 		w.StringField("fileUri", m.URL)
 	}
 	named := "/" + member + "/displayName"
-	switch {
-	case extra.Has(m.Extra, d, named):
+	if _, came := extra.Get(m.Extra, d, named); came {
 		w.StringFieldIf("displayName", m.Name)
-	case m.Name != "": // one of the API's two servers refuses it
+	} else if m.Name != "" { // one of the API's two servers refuses it
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "the name %.60q", m.Name)
 	}
 	extra.WriteBut(w, m.Extra, d, "/"+member, func(f dragoman.Field) bool { return f.Path == named })

@@ -269,7 +269,9 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	} else {
 		media = writeGeminiResponse(w, res, at, rep)
 	}
-	media, spill = r.placeMedia(media)
+	if r.target.Caps.NoResultMedia {
+		spill, media = media, nil
+	}
 	if len(media) > 0 {
 		w.Key("parts")
 		w.BeginArray()
@@ -284,21 +286,6 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
 	}
 	return spill
-}
-
-// placeMedia tells the media that a result holds from what has to stand beside
-// it: all of it for models before Gemini 3, and what is but a URL, which one of
-// the API's two servers takes nowhere else.
-func (r *Registry) placeMedia(media []dragoman.Part) (inside, beside []dragoman.Part) {
-	for _, p := range media {
-		m, ok := p.(*dragoman.Media)
-		if r.target.Caps.NoResultMedia || ok && m.Base64 == "" && m.Text == "" {
-			beside = append(beside, p)
-		} else {
-			inside = append(inside, p)
-		}
-	}
-	return inside, beside
 }
 
 func (r *Registry) writeGeminiResultPart(w *jsonwire.Writer, p dragoman.Part, at extra.Path, rep *dragoman.Report) {

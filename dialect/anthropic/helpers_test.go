@@ -107,13 +107,7 @@ func collect(t testing.TB, stream string) *dragoman.Response {
 
 // drain decodes a stream fed in pieces of the given sizes, then the rest.
 func drain(o dialect.DecodeOptions, stream []byte, sizes ...int) ([]dragoman.Event, error) {
-	var pieces [][]byte
-	for _, n := range append(sizes, len(stream)) {
-		n = min(n, len(stream))
-		pieces = append(pieces, stream[:n])
-		stream = stream[n:]
-	}
-	evs, _, err := codectest.DecodeStream(codec, o, pieces...)
+	evs, _, err := codectest.DecodeStream(codec, o, codectest.Cut(stream, sizes...)...)
 	return evs, err
 }
 

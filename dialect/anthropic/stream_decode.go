@@ -124,7 +124,7 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	}
 	if !d.o.NoNative {
 		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
-		if says && failed == nil && d.readsTwoWays() {
+		if says && failed == nil && (d.readsTwoWays() || misnamed(ev.Name, d.typ)) {
 			chunk = &dragoman.Chunk{}
 		}
 		if err := emit(chunk); err != nil {
@@ -138,6 +138,12 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		return wirekit.DecodeError(name, "stream", failed)
 	}
 	return d.parts.Err()
+}
+
+// misnamed reports whether an event is called otherwise than its type: some
+// clients go by the one, some by the other.
+func misnamed(name, typ []byte) bool {
+	return len(name) > 0 && len(typ) > 0 && !bytes.Equal(name, typ) && string(name) != "message"
 }
 
 // readsTwoWays reports whether a client could see another call, or another
@@ -160,6 +166,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 		quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 		quiet.call(d.opening, repeated, extra.At(""))
 		return quiet.ambiguous
+	case "content_block_delta":
+		// Who goes by the index adds it to a call that was closed.
+		return d.open[d.index] == nil && string(d.kind) == "input_json_delta"
 	case "message_start":
 		return repeats(d.message)
 	case "message_delta":

@@ -74,10 +74,10 @@ func (e *streamEncoder) finishText(dst []byte, p *blockwire.Out, t *dragoman.Tex
 // finishReasoning closes thinking with its signature; thinking of which nothing
 // can be shown has no block.
 func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoman.Reasoning) ([]byte, error) {
-	signature := e.signature(e.first.Origin, r, p.At)
+	signature := blockwire.Signature(r, e.first.Origin, name, p.At, e.rep)
 	extra.Report(e.rep, r.Extra, name, p.At)
 	if !p.Opened() {
-		if !e.shows(e.first.Origin, r) {
+		if !blockwire.Shows(r, e.first.Origin, name) {
 			return dst, nil
 		}
 		if r.Redacted {

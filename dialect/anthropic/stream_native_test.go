@@ -193,7 +193,7 @@ func TestWhateverTheStreamItGoesOnAfterABlankedChunk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := codec.NewStreamEncoder(dialect.EncodeOptions{})
 		var stream []byte
-		for _, ev := range drawEvents(t) {
+		for _, ev := range drawing().Events(t) {
 			stream, _ = e.Encode(stream, ev)
 		}
 		stream, _ = e.Close(stream)

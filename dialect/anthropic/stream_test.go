@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -357,45 +358,7 @@ func TestMalformedStreamsFailWithTheirPlace(t *testing.T) {
 // checkPromises holds events against what every decoder promises (quirk C39).
 func checkPromises(t testing.TB, evs []dragoman.Event) {
 	t.Helper()
-	open := map[int]bool{}
-	next, starts, ended := 0, 0, false
-	for i, ev := range evs {
-		if ended {
-			if _, ok := ev.(*dragoman.Chunk); !ok {
-				t.Fatalf("event %d: %s after the end", i, ev.Type())
-			}
-		}
-		switch ev := ev.(type) {
-		case *dragoman.ResponseStart:
-			starts++
-		case *dragoman.PartStart:
-			if ev.Index != next || ev.Part == nil {
-				t.Fatalf("event %d: part %d starts, want %d", i, ev.Index, next)
-			}
-			open[next] = true
-			next++
-		case *dragoman.PartDelta:
-			if !open[ev.Index] || ev.Text == "" {
-				t.Fatalf("event %d: delta of part %d, which is not open", i, ev.Index)
-			}
-		case *dragoman.PartEnd:
-			if !open[ev.Index] || ev.Part == nil {
-				t.Fatalf("event %d: end of part %d, which is not open", i, ev.Index)
-			}
-			open[ev.Index] = false
-		case *dragoman.ResponseEnd, *dragoman.StreamError:
-			ended = true
-			for n, o := range open {
-				if o {
-					t.Fatalf("event %d: part %d never ends", i, n)
-				}
-			}
-		}
-		if ev.Type() != dragoman.EventChunk && starts != 1 {
-			t.Fatalf("event %d: %s with %d starts", i, ev.Type(), starts)
-		}
-	}
-	if !ended {
-		t.Fatal("the events have no end")
+	if err := codectest.Order(evs); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -258,27 +258,15 @@ func (d *blockDecoder) settleDuplicates(parts []dragoman.Part) (kept []dragoman.
 }
 
 // callIDs are the calls of one response by id.
-type callIDs map[string]*dragoman.ToolCall
+type callIDs struct{ wirekit.CallIDs }
 
 // settle takes the next call: fresh is false for an exact repeat, and touched
 // says that the response no longer reads as it came.
 func (s *callIDs) settle(d *blockDecoder, c *dragoman.ToolCall, i int) (fresh, touched bool) {
-	if first, dup := (*s)[c.ID]; dup {
-		at := extra.Elem("/output/message/content", i).String()
-		if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {
-			d.rep.Addf(dragoman.Dropped, dragoman.Info, at, "call %q is repeated exactly", c.ID)
-			return false, true
-		}
-		old := c.ID
-		c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed+old, i), true
-		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at, "call id %q occurs twice; the later call is %q", old, c.ID)
-		touched = true
-	}
-	if *s == nil {
-		*s = make(callIDs)
-	}
-	(*s)[c.ID] = c
-	return true, touched || c.Synthetic
+	fresh, renamed := s.Settle(c, extra.Elem("/output/message/content", i), d.rep, func(old string) string {
+		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, i)
+	})
+	return fresh, !fresh || renamed || c.Synthetic
 }
 
 // placeAt puts the place of an element before the place inside it. base is the

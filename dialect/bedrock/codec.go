@@ -55,6 +55,7 @@ func (Codec) Limits() dragoman.Limits {
 		Name:    dragoman.NameRule{First: "a-zA-Z", Rest: "a-zA-Z0-9_-", Max: 64},
 		// Newer documents allow dots and colons too; not every model does.
 		ID:                  dragoman.IDRule{Chars: "a-zA-Z0-9_-", Max: 64},
+		ModelInURL:          true,
 		SchemaFormats:       []dragoman.Format{dragoman.FormatBedrockTool},
 		ToolSchema:          "bedrock.tool",
 		StrictSchema:        "bedrock.strict",

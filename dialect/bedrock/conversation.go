@@ -3,7 +3,6 @@ package bedrock
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -92,55 +91,14 @@ func (c *conversation) needsText(blocks []blockwire.Block) bool {
 	return document
 }
 
-// Add implements [blockwire.Wire]: it appends a part in the form the wire has
-// for it, or reports that there is none.
+// Add implements [blockwire.Wire].
 func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoman.Part, at extra.Path, role string, rep *dragoman.Report) []blockwire.Block {
-	drop := func(sev dragoman.Severity, format string, args ...any) []blockwire.Block {
-		rep.Addf(dragoman.Dropped, sev, at.String(), format, args...)
+	b, ok := c.Usual(m, p, at, role, rep, c.mayThink)
+	if !ok {
 		return out
 	}
-	b := blockwire.Block{Part: p, At: at, Cache: blockwire.HintOf(p)}
-	switch p := p.(type) {
-	case *dragoman.Text:
-		if role == wireSystem && strings.TrimSpace(p.Text) == "" {
-			return drop(dragoman.Info, "a text that says nothing")
-		}
-	case *dragoman.Refusal:
-		extra.Report(rep, p.Extra, name, at)
-		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "a refusal written as text")
-		b.Part = &dragoman.Text{Text: p.Text}
-	case *dragoman.Data:
-		b.Part = &dragoman.Text{Text: string(p.JSON)}
-	case *dragoman.Reasoning:
-		if role != wireAssistant || !c.mayThink(m, p) {
-			return drop(dragoman.Warn, "reasoning that this target did not write, or that carries no signature")
-		}
-	case *dragoman.Media:
-		switch {
-		case role == wireSystem:
-			return drop(dragoman.Serious, "a system message takes no %s", p.Media)
-		case role == wireAssistant && !c.Own(m):
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an assistant message takes no %s; a note stands in for it", p.Media)
-			b.Part = &dragoman.Text{Text: interop.Placeholder(p)}
-		}
-	case *dragoman.ToolCall:
-		switch {
-		case p.Hosted:
-			return drop(dragoman.Serious, "call of %q was run by its provider", p.Name)
-		case role != wireAssistant:
-			return drop(dragoman.Serious, "a call outside an assistant message")
-		}
-	case *dragoman.ToolResult:
-		if role != wireUser {
-			return drop(dragoman.Serious, "a tool result inside a message of role %s", role)
-		}
-		b.Part, b.Cache = hoisted(p, at, rep)
-	case *dragoman.Opaque:
-		if p.Dialect != name {
-			return drop(dragoman.Serious, "a %.60s of %s has no place here", p.Type, p.Dialect)
-		}
-	default:
-		return drop(dragoman.Serious, "a part of an unknown kind")
+	if res, is := b.Part.(*dragoman.ToolResult); is {
+		b.Part, b.Cache = hoisted(res, at, rep)
 	}
 	return append(out, b)
 }

@@ -12,6 +12,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// twoModels reports whether a body may name more than one model, which is
+// passed on with one.
+func twoModels(body []byte) bool {
+	req, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
+	if err != nil || req.Extra == nil {
+		return false
+	}
+	named := slices.DeleteFunc(slices.Clone(req.Extra.Fields), func(f dragoman.Field) bool { return f.Path != "/model" && f.Path != "/modelId" })
+	return len(named) > 1 || bytes.Count(body, []byte(`model`))+bytes.Count(body, []byte(`\u`)) > 1
+}
+
 func FuzzDecodeRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, everything, `{"model":"m","modelId":7,"messages":[{"role":"user","content":"hi"}]}`,
@@ -22,28 +33,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		req, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
-		if err != nil {
-			return
-		}
-		twoModels := false
-		if req.Extra != nil {
-			twoModels = len(slices.DeleteFunc(slices.Clone(req.Extra.Fields), func(f dragoman.Field) bool { return f.Path != "/model" && f.Path != "/modelId" })) > 1 ||
-				bytes.Count(body, []byte(`model`))+bytes.Count(body, []byte(`\u`)) > 1
-		}
-		same, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if req.Native != nil && !twoModels && (err != nil || string(same.Body) != string(body)) {
-			t.Fatalf("not byte-identical: %v\n%s", err, same.Body)
-		}
-		built, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
-		if err != nil {
-			return // a choice of a tool that is not there
-		}
-		if _, _, err := codec.DecodeRequest(built.Body, dialect.DecodeOptions{}); err != nil {
-			t.Fatalf("what we build cannot be read: %v\n%s", err, built.Body)
-		}
-	})
+	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyRequest(t, codec, body, twoModels(body)) })
 }
 
 func FuzzDecodeResponse(f *testing.F) {
@@ -55,75 +45,11 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
-		if err != nil {
-			return
-		}
-		same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
-		if resp.Native != nil && (err != nil || string(same.Body) != string(body)) {
-			t.Fatalf("not byte-identical: %v\n%s", err, same.Body)
-		}
-		built, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := codec.DecodeResponse(built.Body, dialect.DecodeOptions{}); err != nil && resp.Error == nil {
-			t.Fatalf("what we build cannot be read: %v\n%s", err, built.Body)
-		}
 		// The response as a stream is valid, whatever it holds.
-		evs := []dragoman.Event{&dragoman.ResponseStart{Response: *resp}}
-		n := 0
-		for i := range resp.Output {
-			for _, p := range resp.Output[i].Parts {
-				evs = append(evs, &dragoman.PartStart{Index: n, Part: skeletonOf(p)}, &dragoman.PartEnd{Index: n, Part: p})
-				n++
-			}
-		}
-		out, _ := play(t, dialect.EncodeOptions{}, append(evs, &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage})...)
-		if err := checkWire(out); err != nil {
-			t.Fatalf("%v\n%s", err, lines(t, out))
+		if resp, _ := codectest.AnyResponse(t, codec, body, false); resp != nil {
+			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
 	})
-}
-
-// checkPromises holds events against what every decoder promises.
-func checkPromises(t *testing.T, evs []dragoman.Event) {
-	t.Helper()
-	started, ended := map[int]bool{}, map[int]bool{}
-	state, next := "", 0
-	for i, ev := range evs {
-		switch ev := ev.(type) {
-		case *dragoman.Chunk:
-		case *dragoman.ResponseStart:
-			if state != "" {
-				t.Fatalf("event %d: a second start", i)
-			}
-			state = "open"
-		case *dragoman.PartStart:
-			if state != "open" || ev.Index != next {
-				t.Fatalf("event %d: part %d starts, want %d", i, ev.Index, next)
-			}
-			started[ev.Index] = true
-			next++
-		case *dragoman.PartDelta:
-			if !started[ev.Index] || ended[ev.Index] {
-				t.Fatalf("event %d: a delta of part %d", i, ev.Index)
-			}
-		case *dragoman.PartEnd:
-			if !started[ev.Index] || ended[ev.Index] {
-				t.Fatalf("event %d: the end of part %d", i, ev.Index)
-			}
-			ended[ev.Index] = true
-		case *dragoman.ResponseEnd, *dragoman.StreamError:
-			if state != "open" || len(ended) != len(started) {
-				t.Fatalf("event %d: an end in state %q with %d of %d parts ended", i, state, len(ended), len(started))
-			}
-			state = "ended"
-		}
-	}
-	if state != "ended" {
-		t.Fatalf("the events end in state %q", state)
-	}
 }
 
 // FuzzStreamDecoder takes a stream as bytes, or as the lines of its events.
@@ -140,34 +66,14 @@ func FuzzStreamDecoder(f *testing.F) {
 		if len(stream) > 0 && stream[0] == '{' {
 			stream = binary(string(stream))
 		}
-		evs, err := drain(dialect.DecodeOptions{}, stream)
-		checkPromises(t, evs)
-		again, err2 := drain(dialect.DecodeOptions{}, stream, int(cut), 1, 2, 3)
-		if (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
-			t.Fatalf("%v, re-chunked %v", err, err2)
-		}
-		if a, b := codectest.EventLines(t, evs), codectest.EventLines(t, again); a != b {
-			t.Fatalf("%s\nre-chunked\n%s", a, b)
-		}
-		out, _ := play(t, dialect.EncodeOptions{}, evs...)
-		rebuilt := slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
-			c, ok := ev.(*dragoman.Chunk)
-			return ok && len(c.Raw) == 0
-		})
-		if err == nil && !rebuilt && !bytes.HasPrefix(stream, out) && checkWire(stream) == nil {
-			t.Fatalf("not byte-identical:\n%q\n%q", stream, out)
-		}
+		valid := checkWire(stream) == nil
+		evs, _ := codectest.AnyStream(t, codec, stream, cut, func(stream, out []byte) bool { return !valid || bytes.HasPrefix(stream, out) })
 		// A valid stream stays one wherever it goes on from events.
-		out, _ = play(t, dialect.EncodeOptions{}, codectest.Blanked(evs, int(cut)%len(evs))...)
-		if checkWire(stream) == nil {
-			if err := checkWire(out); err != nil {
-				t.Fatalf("%v\n%s", err, lines(t, out))
-			}
+		if valid {
+			codectest.Written(t, codec, codectest.Blanked(evs, int(cut)%len(evs)), checkWire)
 		}
-		bare := slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk })
-		out, _ = play(t, dialect.EncodeOptions{}, bare...)
-		if err := checkWire(out); err != nil && !nameless(evs) {
-			t.Fatalf("%v\n%s", err, lines(t, out))
+		if !nameless(evs) {
+			codectest.Written(t, codec, codectest.Bare(evs), checkWire)
 		}
 	})
 }
@@ -192,23 +98,7 @@ func FuzzDecodeError(f *testing.F) {
 	} {
 		f.Add(429, []byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		e := codec.DecodeError(status, nil, body)
-		if e == nil || e.Class == "" {
-			t.Fatalf("%+v", e)
-		}
-		code, out := codec.EncodeError(e)
-		if code < 400 || code > 599 {
-			t.Fatalf("status %d", code)
-		}
-		again := codec.DecodeError(code, nil, out)
-		if e.Native != nil && string(out) != string(body) || again.Native == nil {
-			t.Fatalf("%s\nwritten as %s", body, out)
-		}
-		if want := e.Message; want != "" && strings.ToValidUTF8(again.Message, "") != strings.ToValidUTF8(want, "") && !strings.Contains(again.Message, "\ufffd") {
-			t.Fatalf("message %q read back as %q", want, again.Message)
-		}
-	})
+	f.Fuzz(func(t *testing.T, status int, body []byte) { codectest.AnyError(t, codec, status, body) })
 }
 
 // FuzzStreamEncoder writes stored events, one a line.

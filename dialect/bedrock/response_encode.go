@@ -173,34 +173,6 @@ func (e *answerEncoder) word(s dragoman.Stop, origin *dragoman.Origin, calls, re
 	return word
 }
 
-// signature returns the signature of thinking as a client may see it: one that
-// another dialect minted would only be rejected when it comes back.
-func (e *answerEncoder) signature(origin *dragoman.Origin, p *dragoman.Reasoning, at extra.Path) string {
-	if p.Origin != nil {
-		origin = p.Origin
-	}
-	foreign := origin != nil && origin.Dialect != name
-	if foreign && (p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0) {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
-	}
-	if foreign {
-		return ""
-	}
-	return p.Signature
-}
-
-// shows reports whether a reasoning part makes a block at all.
-func (e *answerEncoder) shows(origin *dragoman.Origin, p *dragoman.Reasoning) bool {
-	if p.Origin != nil {
-		origin = p.Origin
-	}
-	own := origin == nil || origin.Dialect == name
-	if p.Redacted {
-		return own && p.Encrypted != ""
-	}
-	return blockwire.Visible(p) != "" || own && (p.Signature != "" || p.Encrypted == "")
-}
-
 // block writes one part of an answer; what has no block is reported.
 func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dragoman.Part, at extra.Path) error {
 	switch p := p.(type) {
@@ -213,8 +185,8 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 	case *dragoman.Data:
 		e.reg.WriteBedrockText(w, &dragoman.Text{Text: string(p.JSON)}, at, e.rep)
 	case *dragoman.Reasoning:
-		signature := e.signature(origin, p, at)
-		if e.shows(origin, p) {
+		signature := blockwire.Signature(p, origin, name, at, e.rep)
+		if blockwire.Shows(p, origin, name) {
 			writeReasoning(w, p, signature)
 		}
 		extra.Report(e.rep, p.Extra, name, at)

@@ -264,6 +264,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 		q := d.quiet()
 		c := q.call(d.opening, extra.At(""))
 		return q.ambiguous || d.reg.Forbid(c)
+	case eventDelta:
+		// Who goes by the index adds it to a call that was closed.
+		return d.hasIndex && d.kind == deltaInput && d.open[d.index] == nil && d.blocks > 0
 	case eventStop:
 		return d.answer.sticks() && d.word != "" && d.word != d.answer.word
 	default:

@@ -66,6 +66,7 @@ func (Codec) Limits() dragoman.Limits {
 	return dragoman.Limits{
 		Dialect:          name,
 		Name:             dragoman.NameRule{First: "a-zA-Z_", Rest: "a-zA-Z0-9_.:-", Max: 128},
+		ModelInURL:       true,
 		SchemaFormats:    []dragoman.Format{dragoman.FormatGeminiFunction},
 		ToolSchema:       "gemini.json_schema",
 		MediaRoles:       []dragoman.Role{dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool},

@@ -2,123 +2,28 @@ package gemini_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-var (
-	words    = rapid.SampledFrom([]string{"a", "hello world", "<é>", "日本\n", "🙂", `q"\`, "x y z"})
-	toolName = rapid.SampledFrom([]string{"f", "get_weather", "a.b", "näme"})
-	argText  = rapid.SampledFrom([]string{"{}", `{"a":1}`, `{"s":"<é>\n","n":9007199254740993}`, `{"nested":{"x":[1,2,{}]}}`})
-)
-
-// drawConversation draws a settled conversation: every call answered, the
-// answers in any order and cut into any number of messages.
-func drawConversation(t *rapid.T) []dragoman.Message {
-	var ms []dragoman.Message
-	if rapid.Bool().Draw(t, "system") {
-		ms = append(ms, dragoman.SystemText(words.Draw(t, "rule")))
-	}
-	ids := 0
-	for turn := range rapid.IntRange(1, 4).Draw(t, "turns") {
-		ms = append(ms, dragoman.UserText(words.Draw(t, "question")))
-		origin := rapid.SampledFrom([]*dragoman.Origin{nil, own, foreign}).Draw(t, "origin")
-		var parts []dragoman.Part
-		if rapid.Bool().Draw(t, "thinks") {
-			parts = append(parts, &dragoman.Reasoning{Text: words.Draw(t, "thought"), Signature: "sig"})
-		}
-		if rapid.Bool().Draw(t, "speaks") {
-			parts = append(parts, &dragoman.Text{Text: words.Draw(t, "answer")})
-		}
-		var results []*dragoman.ToolResult
-		for range rapid.IntRange(0, 3).Draw(t, "calls") {
-			ids++
-			c := call(fmt.Sprintf("call_%d.%d", turn, ids), toolName.Draw(t, "name"), argText.Draw(t, "args"))
-			c.Synthetic = origin == own && rapid.Bool().Draw(t, "synthetic")
-			parts = append(parts, c)
-			res := result(c.ID, words.Draw(t, "result"))
-			res.Outcome = dragoman.OutcomeOK
-			if rapid.Bool().Draw(t, "failed") {
-				res.Outcome = dragoman.OutcomeError
-			}
-			results = append(results, res)
-		}
-		if len(parts) == 0 {
-			parts = append(parts, &dragoman.Text{Text: "ok"})
-		}
-		// Some dialects write one turn as several items.
-		for len(parts) > 0 {
-			n := rapid.IntRange(1, len(parts)).Draw(t, "item")
-			ms = append(ms, from(origin, said(dragoman.RoleAssistant, parts[:n]...)))
-			parts = parts[n:]
-		}
-		for len(results) > 0 {
-			n := rapid.IntRange(1, len(results)).Draw(t, "batch")
-			ms = append(ms, dragoman.ToolResults(results[:n]...))
-			results = results[n:]
-		}
-	}
-	return ms
-}
-
 func drawRequest(t *rapid.T) *dragoman.Request {
-	req := ask(drawConversation(t)...)
-	for _, n := range []string{"f", "get_weather", "a.b", "näme"} {
-		req.Tools = append(req.Tools, tool(n))
-	}
-	return req
+	return codectest.Draw{Own: own, Foreign: foreign, Done: dragoman.OutcomeOK, Synthetic: true}.Request(t, *ask())
 }
 
 func TestEncodingIsDeterministic(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req := drawRequest(t)
-		a, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _ := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if string(a.Body) != string(b.Body) || a.Report.String() != b.Report.String() {
-			t.Fatalf("%s\n%s", a.Body, b.Body)
-		}
-	})
-}
-
-// drawContents encodes a request and returns the elements of its conversation.
-func drawContents(t *rapid.T, req *dragoman.Request) []string {
-	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return contentsOf(t, string(enc.Body))
+	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, drawRequest)
 }
 
 // Prompt caches live on it: what was sent once is sent again byte for byte.
 func TestAppendingToAConversationLeavesItsElementsAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req := drawRequest(t)
-		whole := drawContents(t, req)
-		for n := 1; n < len(req.Messages); n++ {
-			// A conversation is settled where the next message is not of the
-			// same turn.
-			if a, b := req.Messages[n-1].Role, req.Messages[n].Role; b == dragoman.RoleTool || a == b || a == dragoman.RoleSystem {
-				continue
-			}
-			prefix := *req
-			prefix.Messages = req.Messages[:n]
-			part := drawContents(t, &prefix)
-			for i, m := range part {
-				last := i == len(part)-1
-				if m != whole[i] && (!last || !strings.HasPrefix(whole[i], strings.TrimSuffix(m, "]}"))) {
-					t.Fatalf("after %d messages element %d was\n%s\nand became\n%s", n, i, m, whole[i])
-				}
-			}
-		}
+	codectest.Grows(t, codec, dialect.EncodeOptions{}, drawRequest, codectest.Growth{
+		List: "contents", Settled: codectest.OutsideTurns,
+		Last: func(_ dragoman.Role, was, is string) bool { return codectest.Appended(was, is) },
 	})
 }
 
@@ -177,20 +82,7 @@ func originated(req *dragoman.Request, c *dragoman.ToolCall) bool {
 }
 
 func TestARoundTripKeepsEveryCallAndResult(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req := drawRequest(t)
-		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(calls(req), calls(again)); diff != "" {
-			t.Fatal(diff)
-		}
-	})
+	codectest.KeepsMeaning(t, codec, drawRequest, calls, nil)
 }
 
 // calls lists the calls of a conversation with their results.
@@ -216,24 +108,6 @@ func calls(req *dragoman.Request) (out []string) {
 }
 
 func TestStreamsMeanTheSameHoweverTheyAreCut(t *testing.T) {
-	want, err := drain(dialect.DecodeOptions{}, richStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	array := asArray(richStream)
-	list, err := drain(dialect.DecodeOptions{}, array)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.IntRange(0, 200), 0, 60).Draw(t, "sizes")
-		got, err := drain(dialect.DecodeOptions{}, richStream, sizes...)
-		if diff := cmp.Diff(want, got, ignoreSidecars); diff != "" || err != nil {
-			t.Fatal(err, diff)
-		}
-		got, err = drain(dialect.DecodeOptions{}, array, sizes...)
-		if diff := cmp.Diff(list, got, ignoreSidecars); diff != "" || err != nil {
-			t.Fatal(err, diff)
-		}
-	})
+	codectest.ReChunked(t, codec, richStream)
+	codectest.ReChunked(t, codec, asArray(richStream))
 }

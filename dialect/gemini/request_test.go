@@ -242,22 +242,45 @@ func TestQuirkD16_AResultIsAnObjectByTheConventionOfTheAPI(t *testing.T) {
 	}
 }
 
+// The Developer API answers 400 to a name of media, Vertex takes one: a client
+// that sent one knows its server, anybody else's name is left out.
+func TestANameOfMediaIsWrittenOnlyWhereItCameFrom(t *testing.T) {
+	const own = `{"contents":[{"role":"user","parts":[{"inline_data":{"mime_type":"application/pdf","data":"AAAA","display_name":"a.pdf"}}]}]}`
+	req := decode(t, own)
+	media := req.Messages[0].Parts[0].(*dragoman.Media)
+	if media.Name != "a.pdf" {
+		t.Errorf("%+v", media)
+	}
+	media.Name = "b.pdf"
+	body, _ := encode(t, req, dialect.EncodeOptions{})
+	if !strings.Contains(body, `"displayName":"b.pdf"`) || strings.Contains(body, "a.pdf") {
+		t.Error(body)
+	}
+	media.Extra = nil
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	if strings.Contains(body, "b.pdf") {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
+}
+
 func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{
 		&dragoman.Text{Text: "see"}, &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA", Name: "a.png"},
 	}}
 	req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(res))
-	body, _ := encode(t, req, dialect.EncodeOptions{})
-	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"a.png"}}`
+	body, rep := encode(t, req, dialect.EncodeOptions{})
+	const blob = `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`
 	if !strings.Contains(body, `"response":{"output":"see"},"parts":[`+blob+`]}}`) {
 		t.Error(body)
 	}
 	again := decode(t, body).Messages[2].Parts[0].(*dragoman.ToolResult)
-	if m, ok := again.Content[1].(*dragoman.Media); !ok || m.Base64 != "AAAA" || m.Name != "a.png" {
+	if m, ok := again.Content[1].(*dragoman.Media); !ok || m.Base64 != "AAAA" {
 		t.Errorf("the media came back as %+v", again.Content)
 	}
+	has(t, rep, dragoman.Dropped, "/messages/2/parts/0") // the name
 	old := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoResultMedia: true}}}
-	body, rep := encode(t, req, old)
+	body, rep = encode(t, req, old)
 	if !strings.Contains(body, `"response":{"output":"see"}}},`+blob+`]`) {
 		t.Error(body)
 	}

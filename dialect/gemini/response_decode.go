@@ -302,28 +302,16 @@ func silent(p dragoman.Part) bool {
 }
 
 // callIDs are the calls of one candidate by id.
-type callIDs map[string]*dragoman.ToolCall
+type callIDs struct{ wirekit.CallIDs }
 
-// settle takes the next call. Calls that share an id are one if they are the
-// same, else the later gets an id of its own (quirk B11): fresh is false for a
-// repeat, and touched says that the answer no longer reads as it came.
+// settle takes the next call: fresh is false for an exact repeat, and touched
+// says that the answer no longer reads as it came.
 func (s *callIDs) settle(d *partDecoder, c *dragoman.ToolCall, at extra.Path, place ...int) (fresh, touched bool) {
-	if first, dup := (*s)[c.ID]; dup {
-		if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {
-			d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
-			d.ambiguous = true // a client would run it twice
-			return false, true
-		}
-		old := c.ID
-		c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed+old, place...), true
-		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", old, c.ID)
-		touched = true
-	}
-	if *s == nil {
-		*s = make(callIDs)
-	}
-	(*s)[c.ID] = c
-	return true, touched
+	fresh, renamed := s.Settle(c, at, d.rep, func(old string) string {
+		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, place...)
+	})
+	d.ambiguous = d.ambiguous || !fresh // a client would run it twice
+	return fresh, !fresh || renamed
 }
 
 // finish settles the stops and the usage.

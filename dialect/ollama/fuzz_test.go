@@ -2,22 +2,12 @@ package ollama_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
-
-// repeatsModel reports whether the model is named more than once: readers
-// disagree on which one counts, so replay makes them agree.
-func repeatsModel(body []byte) bool {
-	return bytes.Count(body, []byte(`"model"`)) > 1 || bytes.Contains(body, []byte(`\u`))
-}
 
 func FuzzDecodeRequest(f *testing.F) {
 	for _, s := range []string{
@@ -29,31 +19,15 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
+		req, back := codectest.AnyRequest(t, codec, body, codectest.RepeatsModel(body))
 		if req == nil {
-			t.Fatal("no request")
-		}
-		if err != nil {
-			decodeError(t, err)
 			return
 		}
-		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
-			t.Fatalf("got  %q\nwant %q", enc.Body, body)
-		}
-		again, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
-		if err != nil || !json.Valid(again.Body) {
-			t.Fatalf("%v: %s", err, again.Body)
-		}
-		back, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, again.Body)
+		if req.Native == nil || back == nil {
+			t.Fatal("a request that is not passed on, or cannot be built")
 		}
 		if len(back.Messages) != len(req.Messages) || back.Stream != req.Stream {
-			t.Fatalf("%d messages became %d\n%s", len(req.Messages), len(back.Messages), again.Body)
+			t.Fatalf("%d messages became %d", len(req.Messages), len(back.Messages))
 		}
 	})
 }
@@ -67,53 +41,11 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{})
-		if resp == nil {
-			t.Fatal("no response")
-		}
-		if err != nil {
-			decodeError(t, err)
-			return
-		}
-		mayRun(t, resp)
-		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Native != nil && !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
-			t.Fatalf("got  %q\nwant %q", enc.Body, body)
-		}
-		again, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-		if err != nil || !json.Valid(again.Body) {
-			t.Fatalf("%v: %s", err, again.Body)
-		}
-		if back, _, err := codec.DecodeResponse(again.Body, dialect.DecodeOptions{}); err != nil || resp.Error == nil && back.Text() != resp.Text() {
-			t.Fatalf("%v\n%s", err, again.Body)
+		resp, back := codectest.AnyResponse(t, codec, body, codectest.RepeatsModel(body))
+		if resp != nil && (back == nil || resp.Error == nil && back.Text() != resp.Text()) {
+			t.Fatalf("%q became %+v", resp.Text(), back)
 		}
 	})
-}
-
-// mayRun checks that no call may run that must not.
-func mayRun(t *testing.T, resp *dragoman.Response) {
-	t.Helper()
-	for _, c := range resp.ToolCalls() {
-		if c.Problem == nil && c.Payload == dragoman.PayloadObject && dragoman.CheckArguments(c.Arguments) != nil {
-			t.Fatalf("may run with %q", c.Arguments)
-		}
-		if c.Problem == nil && !resp.Stop.Reason.Runs() {
-			t.Fatalf("may run after %q", resp.Stop.Reason)
-		}
-	}
-}
-
-// rewritten reports whether a decoder held back bytes.
-func rewritten(evs []dragoman.Event) bool {
-	for _, ev := range evs {
-		if c, ok := ev.(*dragoman.Chunk); ok && len(c.Raw) == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func FuzzStreamDecoder(f *testing.F) {
@@ -126,34 +58,13 @@ func FuzzStreamDecoder(f *testing.F) {
 		f.Add([]byte(s), uint16(i*7+1))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := decodeStream(t, dialect.DecodeOptions{}, string(body))
-		var cut []string
-		for rest := string(body); rest != ""; {
-			n := min(int(size)%37+1, len(rest))
-			cut = append(cut, rest[:n])
-			rest = rest[n:]
+		evs, _ := codectest.AnyStream(t, codec, body, size, func(stream, out []byte) bool {
+			return bytes.HasPrefix(stream, bytes.TrimRight(out, "\n"))
+		})
+		if err := codectest.OneMessage(evs); err != nil {
+			t.Fatal(err)
 		}
-		parts := decodeStream(t, dialect.DecodeOptions{}, cut...)
-		sameEvents(t, whole.events, parts.events)
-		if (whole.feed == nil) != (parts.feed == nil) || whole.rep.String() != parts.rep.String() {
-			t.Fatalf("%v and %v\n%s\n%s", whole.feed, parts.feed, whole.rep, parts.rep)
-		}
-		if whole.err == nil {
-			mayRun(t, whole.resp)
-		}
-		out, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, whole.events)
-		if whole.feed == nil && whole.err == nil && !rewritten(whole.events) && !strings.HasPrefix(string(body), strings.TrimRight(string(out), "\n")) {
-			t.Fatalf("got  %q\nwant %q", out, body)
-		}
-		rebuilt, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{Rebuild: true}, whole.events)
-		again := decodeStream(t, dialect.DecodeOptions{}, string(rebuilt))
-		if again.feed != nil {
-			t.Fatalf("%v\n%s", again.feed, rebuilt)
-		}
-		// An image without content is shown in words.
-		if whole.err == nil && strings.ReplaceAll(again.resp.Text(), "[image not shown]", "") != strings.ReplaceAll(whole.resp.Text(), "[image not shown]", "") {
-			t.Fatalf("%q became %q\n%s", whole.resp.Text(), again.resp.Text(), rebuilt)
-		}
+		codectest.Rebuilt(t, codec, evs, "[image not shown]") // an image without content
 	})
 }
 
@@ -196,23 +107,8 @@ func FuzzDecodeError(f *testing.F) {
 		f.Add(i*100-100, []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		e := codec.DecodeError(status, nil, body)
-		if e == nil || e.Class == "" || e.Status != status {
-			t.Fatalf("%+v", e)
-		}
-		code, out := codec.EncodeError(e)
-		if code < 400 || code > 599 || status >= 400 && status <= 599 && code != status {
+		if code := codectest.AnyError(t, codec, status, body); status >= 400 && status <= 599 && code != status {
 			t.Fatalf("status %d became %d", status, code)
-		}
-		if !json.Valid(out) {
-			t.Fatalf("no JSON: %q", out)
-		}
-		if e.Native != nil && !bytes.Equal(out, body) {
-			t.Fatalf("got  %q\nwant %q", out, body)
-		}
-		again := codec.DecodeError(code, nil, out)
-		if again.Message != e.Message && e.Message != "" && utf8.ValidString(e.Message) {
-			t.Fatalf("%q became %q in %s", e.Message, again.Message, out)
 		}
 	})
 }

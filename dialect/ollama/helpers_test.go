@@ -109,7 +109,12 @@ func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decod
 		raw[i] = []byte(p)
 	}
 	out.events, out.rep, out.feed = codectest.DecodeStream(codec, o, raw...)
-	checkOrder(t, out.events)
+	if err := codectest.Order(out.events); err != nil {
+		t.Error(err)
+	}
+	if err := codectest.OneMessage(out.events); err != nil {
+		t.Error(err)
+	}
 	out.resp, out.err = codectest.Collect(out.events)
 	return out
 }
@@ -124,51 +129,6 @@ func streamed(t testing.TB, body string) decoded {
 	return d
 }
 
-// checkOrder checks the contract of dragoman.Event.
-func checkOrder(t testing.TB, evs []dragoman.Event) {
-	t.Helper()
-	started, ended, next := false, false, 0
-	open := map[int]bool{}
-	for _, ev := range evs {
-		if ev.Type() == dragoman.EventChunk {
-			continue
-		}
-		if ended {
-			t.Errorf("%T after the end", ev)
-		}
-		switch ev := ev.(type) {
-		case *dragoman.ResponseStart:
-			if started {
-				t.Error("two starts")
-			}
-			started = true
-		case *dragoman.PartStart:
-			if !started || ev.Index != next || (ev.Header != nil) != (ev.Index == 0) {
-				t.Errorf("part %d, want %d, with header %v, started %v", ev.Index, next, ev.Header, started)
-			}
-			next++
-			open[ev.Index] = true
-		case *dragoman.PartDelta:
-			if !open[ev.Index] || ev.Text == "" {
-				t.Errorf("delta %q of part %d, which is not open", ev.Text, ev.Index)
-			}
-		case *dragoman.PartEnd:
-			if !open[ev.Index] {
-				t.Errorf("end of part %d, which is not open", ev.Index)
-			}
-			delete(open, ev.Index)
-		case *dragoman.ResponseEnd, *dragoman.StreamError:
-			if !started || len(open) > 0 {
-				t.Errorf("the end came with %d open parts, started %v", len(open), started)
-			}
-			ended = true
-		}
-	}
-	if !ended {
-		t.Error("no end")
-	}
-}
-
 // written writes events; every line is checked to be sound.
 func written(t testing.TB, o dialect.EncodeOptions, evs []dragoman.Event) ([]string, dragoman.Report) {
 	t.Helper()
@@ -181,17 +141,6 @@ func written(t testing.TB, o dialect.EncodeOptions, evs []dragoman.Event) ([]str
 		object(t, []byte(l))
 	}
 	return lines, rep
-}
-
-// withoutChunks are the events that another dialect's stream would have.
-func withoutChunks(evs []dragoman.Event) []dragoman.Event {
-	var out []dragoman.Event
-	for _, ev := range evs {
-		if ev.Type() != dragoman.EventChunk {
-			out = append(out, ev)
-		}
-	}
-	return out
 }
 
 func calls(r *dragoman.Response) []dragoman.ToolCall {

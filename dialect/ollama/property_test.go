@@ -9,24 +9,11 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
-
-	"github.com/dragoman-go/dragoman/internal/gen"
 )
-
-// drawn encodes a random request, or skips one that this wire must refuse.
-func drawn(t *rapid.T, o gen.Options, eo dialect.EncodeOptions) (*dragoman.Request, dialect.Encoded) {
-	req := o.Request().Draw(t, "request")
-	enc, err := codec.EncodeRequest(req, eo)
-	if err != nil {
-		if req.ToolChoice == nil {
-			t.Fatalf("EncodeRequest: %v", err)
-		}
-		t.Skip("a choice of a tool that cannot be sent")
-	}
-	return req, enc
-}
 
 // dealings lists what a conversation says that must survive any wire: who
 // said which words, the calls with their ids, and what answered them.
@@ -50,8 +37,8 @@ func dealings(req *dragoman.Request) []string {
 }
 
 func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req, enc := drawn(t, gen.Options{Tidy: true, Plain: true}, dialect.EncodeOptions{})
+	draw := func(t *rapid.T) *dragoman.Request {
+		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
 		// A fence around a whole freeform input is taken off on purpose.
 		for i := range req.Messages {
 			for _, c := range req.Messages[i].ToolCalls() {
@@ -60,13 +47,9 @@ func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 				}
 			}
 		}
-		back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{Registry: enc.Registry})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, enc.Body)
-		}
-		if want, got := dealings(req), dealings(back); !slices.Equal(want, got) {
-			t.Fatalf("want %q\ngot  %q\n%s", want, got, enc.Body)
-		}
+		return req
+	}
+	codectest.KeepsMeaning(t, codec, draw, dealings, func(t *rapid.T, req, back *dragoman.Request, enc dialect.Encoded) {
 		if back.Stream != req.Stream || back.Model != req.Model {
 			t.Fatalf("settings differ\n%s", enc.Body)
 		}
@@ -81,109 +64,24 @@ func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 	})
 }
 
-// What was decoded and is written anew is the same body, whatever it was: the
-// wire form is a fixed point.
 func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
-	for _, o := range []gen.Options{{Tidy: true, Plain: true}, {}, {Dialect: dragoman.Ollama}} {
-		rapid.Check(t, func(t *rapid.T) {
-			_, enc := drawn(t, o, dialect.EncodeOptions{Rebuild: true})
-			back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{})
-			if err != nil {
-				t.Skip("opaque JSON of the generator that this wire would not send")
-			}
-			again, err := codec.EncodeRequest(back, dialect.EncodeOptions{Rebuild: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o.Plain && string(again.Body) != string(enc.Body) {
-				t.Fatalf("first  %s\nsecond %s", enc.Body, again.Body)
-			}
-			twice, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, again.Body)
-			}
-			third, err := codec.EncodeRequest(twice, dialect.EncodeOptions{Rebuild: true})
-			if err != nil || string(third.Body) != string(again.Body) {
-				t.Fatalf("%v\nsecond  %s\nthird   %s", err, again.Body, third.Body)
-			}
-		})
-	}
+	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{}, gen.Options{Dialect: dragoman.Ollama})
 }
 
 func TestProperty_EncodingIsDeterministicSoundAndChangesNothing(t *testing.T) {
 	for _, o := range []gen.Options{{}, {Dialect: dragoman.Ollama}} {
-		rapid.Check(t, func(rt *rapid.T) {
-			req := o.Request().Draw(rt, "request")
-			before := req.Fingerprint()
-			eo := dialect.EncodeOptions{Rebuild: true}
-			first, err1 := codec.EncodeRequest(req, eo)
-			second, err2 := codec.EncodeRequest(req, eo)
-			if (err1 == nil) != (err2 == nil) || string(first.Body) != string(second.Body) || first.Report.String() != second.Report.String() {
-				rt.Fatalf("%v, %v\n%s\n%s", err1, err2, first.Body, second.Body)
-			}
-			if err1 == nil {
-				object(t, first.Body)
-			}
-			if req.Fingerprint() != before {
-				rt.Fatal("the request was changed")
-			}
-		})
+		codectest.Deterministic(t, codec, dialect.EncodeOptions{Rebuild: true}, func(t *rapid.T) *dragoman.Request { return o.Request().Draw(t, "request") })
 	}
 }
 
-// Decision 6: at every point where a conversation is settled, the elements of
-// the encoded list are a prefix of the elements of the longer conversation.
 func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
 	for _, o := range []gen.Options{{Tidy: true}, {Tidy: true, Dialect: dragoman.Ollama}} {
-		rapid.Check(t, func(rt *rapid.T) {
-			req := o.Request().Draw(rt, "request")
+		draw := func(t *rapid.T) *dragoman.Request {
+			req := o.Request().Draw(t, "request")
 			req.ToolChoice, req.Output, req.Native = nil, nil, nil
-			encode := func(n int) []string {
-				part := *req
-				part.Messages = req.Messages[:n]
-				enc, err := codec.EncodeRequest(&part, dialect.EncodeOptions{})
-				if err != nil {
-					rt.Fatal(err)
-				}
-				return elements(t, object(t, enc.Body)["messages"])
-			}
-			full := encode(len(req.Messages))
-			for n := range req.Messages {
-				if role := req.Messages[n].Role; role == dragoman.RoleAssistant || role == dragoman.RoleTool {
-					continue // within a turn
-				}
-				for i, el := range encode(n) {
-					if full[i] != el {
-						rt.Fatalf("element %d of %d messages is\n%s\nand of all\n%s", i, n, el, full[i])
-					}
-				}
-			}
-		})
-	}
-}
-
-func pieces(body string, cuts []int) []string {
-	slices.Sort(cuts)
-	var out []string
-	at := 0
-	for _, c := range cuts {
-		out = append(out, body[at:c])
-		at = c
-	}
-	return append(out, body[at:])
-}
-
-func sameEvents(t testing.TB, a, b []dragoman.Event) {
-	t.Helper()
-	if len(a) != len(b) {
-		t.Fatalf("%d events and %d", len(a), len(b))
-	}
-	for i := range a {
-		x, err1 := dragoman.MarshalEvent(a[i])
-		y, err2 := dragoman.MarshalEvent(b[i])
-		if err1 != nil || err2 != nil || string(x) != string(y) {
-			t.Fatalf("event %d is\n%s\nand\n%s", i, x, y)
+			return req
 		}
+		codectest.Grows(t, codec, dialect.EncodeOptions{}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
 	}
 }
 
@@ -199,24 +97,13 @@ func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
 	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` || len(whole.resp.ToolCalls()) != 2 {
 		t.Fatalf("%+v, %v", whole.resp, whole.feed)
 	}
-	for i := 1; i < len(hostileStream); i++ {
-		sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, hostileStream[:i], hostileStream[i:]).events)
-	}
-	sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, strings.Split(hostileStream, "")...).events)
+	codectest.ReChunked(t, codec, []byte(hostileStream))
 }
 
 func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		evs := gen.Options{Dialect: dragoman.Ollama}.Events().Draw(rt, "events")
-		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, evs)
-		body := strings.Join(lines, "\n") + "\n"
-		cuts := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(rt, "cuts")
-		a := decodeStream(t, dialect.DecodeOptions{}, body)
-		b := decodeStream(t, dialect.DecodeOptions{}, pieces(body, cuts)...)
-		sameEvents(t, a.events, b.events)
-		if fmt.Sprint(a.feed) != fmt.Sprint(b.feed) || a.rep.String() != b.rep.String() {
-			rt.Fatalf("%v and %v\n%s\n%s", a.feed, b.feed, a.rep, b.rep)
-		}
+	codectest.AnyReChunked(t, codec, func(rt *rapid.T) []byte {
+		lines, _ := written(t, dialect.EncodeOptions{Rebuild: true}, gen.Options{Dialect: dragoman.Ollama}.Events().Draw(rt, "events"))
+		return []byte(strings.Join(lines, "\n") + "\n")
 	})
 }
 

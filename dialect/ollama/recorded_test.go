@@ -261,7 +261,7 @@ func recordedStream(t *testing.T, x exchange, counts map[string]int) {
 	if same, _ := codectest.EncodeStream(t, codec, dialect.EncodeOptions{}, d.events); string(same) != x.resp {
 		t.Errorf("%s: unchanged it went out as\n%s", x.id, same)
 	}
-	lines, rep := written(t, dialect.EncodeOptions{}, withoutChunks(d.events))
+	lines, rep := written(t, dialect.EncodeOptions{}, codectest.Bare(d.events))
 	if got := readIndependently(t, strings.Join(lines, "\n")); !reflect.DeepEqual(want, got) || len(rep.Losses) > 0 {
 		t.Errorf("%s: written anew\nwant %+v\ngot  %+v\n%s", x.id, want, got, rep)
 	}

@@ -223,7 +223,7 @@ func TestALineOfOursBeginsBehindTheEndOfTheOneBefore(t *testing.T) {
 // A guardrail that ends an answer in another way keeps its calls from running.
 func TestCallsAreNotWrittenBeforeAnEndAfterWhichNothingRuns(t *testing.T) {
 	for _, reason := range []dragoman.StopReason{dragoman.StopLength, dragoman.StopContentFilter, dragoman.StopError} {
-		evs := withoutChunks(streamed(t, aStream).events)
+		evs := codectest.Bare(streamed(t, aStream).events)
 		evs[len(evs)-1].(*dragoman.ResponseEnd).Stop.Reason = reason
 		lines, rep := written(t, dialect.EncodeOptions{}, evs)
 		if all := strings.Join(lines, "\n"); strings.Contains(all, "tool_calls") || !strings.Contains(all, "look.") {

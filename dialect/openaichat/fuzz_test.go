@@ -2,21 +2,11 @@ package openaichat_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
-
-// repeats reports whether the model is named more than once: readers disagree
-// on which one counts, so replay makes them agree.
-func repeatsModel(body []byte) bool {
-	return bytes.Count(body, []byte(`"model"`)) > 1 || bytes.Contains(body, []byte(`\u`))
-}
 
 func FuzzDecodeRequest(f *testing.F) {
 	for _, s := range []string{
@@ -32,33 +22,8 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{})
-		if req == nil {
-			t.Fatal("no request")
-		}
-		if err != nil {
-			decodeError(t, err)
-			return
-		}
-		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
-			t.Fatalf("got  %q\nwant %q", enc.Body, body)
-		}
-		again, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
-		if err != nil {
-			if !errors.Is(err, dragoman.ErrUnsupported) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if !json.Valid(again.Body) {
-			t.Fatalf("rebuilt as no JSON: %s", again.Body)
-		}
-		if _, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{}); err != nil {
-			t.Fatalf("%v\n%s", err, again.Body)
+		if req, _ := codectest.AnyRequest(t, codec, body, codectest.RepeatsModel(body)); req != nil && req.Native == nil {
+			t.Fatal("a request that is not passed on")
 		}
 	})
 }
@@ -70,35 +35,16 @@ func FuzzDecodeResponse(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{})
-		if resp == nil {
-			t.Fatal("no response")
-		}
-		if err != nil {
-			decodeError(t, err)
-			return
-		}
-		for _, c := range resp.ToolCalls() {
-			if c.Problem == nil && c.Payload == dragoman.PayloadObject && dragoman.CheckArguments(c.Arguments) != nil {
-				t.Fatalf("may run with %q", c.Arguments)
-			}
-			if c.Problem == nil && !resp.Stop.Reason.Runs() {
-				t.Fatalf("may run after %q", resp.Stop.Reason)
-			}
-		}
-		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Native != nil && !bytes.Equal(enc.Body, body) && !repeatsModel(body) {
-			t.Fatalf("got  %q\nwant %q", enc.Body, body)
-		}
-		again, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-		if err != nil || !json.Valid(again.Body) {
-			t.Fatalf("%v: %s", err, again.Body)
-		}
-	})
+	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyResponse(t, codec, body, codectest.RepeatsModel(body)) })
+}
+
+// passed reports whether a stream was passed on: lines at the end that never
+// became an event are nothing, nor is anything that follows the terminal
+// marker.
+func passed(stream, out []byte) bool {
+	rest, ok := strings.CutPrefix(string(stream), string(out))
+	done := bytes.HasSuffix(bytes.TrimSpace(out), []byte("[DONE]"))
+	return ok && (done || !strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:"))
 }
 
 func FuzzStreamDecoder(f *testing.F) {
@@ -110,41 +56,11 @@ func FuzzStreamDecoder(f *testing.F) {
 		f.Add([]byte(s), uint16(i*7+1))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := decodeStream(t, dialect.DecodeOptions{}, string(body))
-		var cut []string
-		for rest := string(body); rest != ""; {
-			n := min(int(size)%37+1, len(rest))
-			cut = append(cut, rest[:n])
-			rest = rest[n:]
+		evs, _ := codectest.AnyStream(t, codec, body, size, passed)
+		if err := codectest.OneMessage(evs); err != nil {
+			t.Fatal(err)
 		}
-		parts := decodeStream(t, dialect.DecodeOptions{}, cut...)
-		sameEvents(t, whole.events, parts.events)
-		if (whole.feed == nil) != (parts.feed == nil) || whole.rep.String() != parts.rep.String() {
-			t.Fatalf("%v and %v\n%s\n%s", whole.feed, parts.feed, whole.rep, parts.rep)
-		}
-		for _, c := range whole.resp.ToolCalls() {
-			if c.Problem == nil && (whole.err != nil || !whole.resp.Stop.Reason.Runs()) {
-				t.Fatalf("may run after %q, %v", whole.resp.Stop.Reason, whole.err)
-			}
-		}
-		out, _ := encodeStream(t, dialect.EncodeOptions{}, whole.events)
-		if whole.feed == nil && whole.err == nil && !rewritten(whole.events) {
-			// Lines at the end that never became an event are nothing.
-			rest, ok := strings.CutPrefix(string(body), out)
-			// Nor is anything that follows the terminal marker.
-			done := strings.HasSuffix(strings.TrimSpace(out), "[DONE]")
-			if !ok || !done && strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:") {
-				t.Fatalf("got  %q\nwant %q", out, body)
-			}
-		}
-		rebuilt, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, whole.events)
-		again := decodeStream(t, dialect.DecodeOptions{}, rebuilt)
-		if again.feed != nil {
-			t.Fatalf("%v\n%s", again.feed, rebuilt)
-		}
-		if whole.err == nil && again.resp.Text() != whole.resp.Text() {
-			t.Fatalf("%q became %q\n%s", whole.resp.Text(), again.resp.Text(), rebuilt)
-		}
+		codectest.Rebuilt(t, codec, evs)
 	})
 }
 
@@ -156,23 +72,8 @@ func FuzzDecodeError(f *testing.F) {
 		f.Add(i*100-100, []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		e := codec.DecodeError(status, nil, body)
-		if e == nil || e.Class == "" || e.Status != status {
-			t.Fatalf("%+v", e)
-		}
-		code, out := codec.EncodeError(e)
-		if code < 400 || code > 599 || status >= 400 && status <= 599 && code != status {
+		if code := codectest.AnyError(t, codec, status, body); status >= 400 && status <= 599 && code != status {
 			t.Fatalf("status %d became %d", status, code)
-		}
-		if !json.Valid(out) {
-			t.Fatalf("no JSON: %q", out)
-		}
-		if e.Native != nil && !bytes.Equal(out, body) {
-			t.Fatalf("got  %q\nwant %q", out, body)
-		}
-		again := codec.DecodeError(code, nil, out)
-		if again.Message != e.Message && e.Message != "" && utf8.ValidString(e.Message) {
-			t.Fatalf("%q became %q in %s", e.Message, again.Message, out)
 		}
 	})
 }

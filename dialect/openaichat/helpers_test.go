@@ -140,11 +140,7 @@ func decodeStream(t testing.TB, o dialect.DecodeOptions, pieces ...string) decod
 		raw[i] = []byte(p)
 	}
 	out.events, out.rep, out.feed = codectest.DecodeStream(codec, o, raw...)
-	var order eventOrder
-	for _, ev := range out.events {
-		order.add(t, ev)
-	}
-	order.end(t)
+	checkOrder(t, out.events)
 	out.resp, out.err = codectest.Collect(out.events)
 	return out
 }
@@ -158,66 +154,14 @@ func streamed(t testing.TB, body string) *dragoman.Response {
 	return d.resp
 }
 
-// eventOrder checks the contract of dragoman.Event.
-type eventOrder struct {
-	started, ended bool
-	next           map[int]int
-	open           map[[2]int]bool
-}
-
-func (o *eventOrder) add(t testing.TB, ev dragoman.Event) {
+// checkOrder checks what every decoder promises of its events, and this one.
+func checkOrder(t testing.TB, evs []dragoman.Event) {
 	t.Helper()
-	if _, ok := ev.(*dragoman.Chunk); ok {
-		return
+	if err := codectest.Order(evs); err != nil {
+		t.Error(err)
 	}
-	if o.ended {
-		t.Errorf("%T after the end", ev)
-	}
-	if o.next == nil {
-		o.next, o.open = map[int]int{}, map[[2]int]bool{}
-	}
-	switch ev := ev.(type) {
-	case *dragoman.ResponseStart:
-		if o.started {
-			t.Error("two starts")
-		}
-		o.started = true
-	case *dragoman.PartStart:
-		if !o.started {
-			t.Error("a part before the start")
-		}
-		if ev.Index != o.next[ev.Choice] {
-			t.Errorf("part %d of choice %d, want %d", ev.Index, ev.Choice, o.next[ev.Choice])
-		}
-		if (ev.Header != nil) != (ev.Index == 0) {
-			t.Errorf("header of part %d: %v", ev.Index, ev.Header)
-		}
-		o.next[ev.Choice]++
-		o.open[[2]int{ev.Choice, ev.Index}] = true
-	case *dragoman.PartDelta:
-		if !o.open[[2]int{ev.Choice, ev.Index}] || ev.Text == "" {
-			t.Errorf("delta %q of part %d, which is not open", ev.Text, ev.Index)
-		}
-	case *dragoman.PartEnd:
-		if !o.open[[2]int{ev.Choice, ev.Index}] {
-			t.Errorf("end of part %d, which is not open", ev.Index)
-		}
-		delete(o.open, [2]int{ev.Choice, ev.Index})
-	case *dragoman.ResponseEnd, *dragoman.StreamError:
-		if !o.started {
-			t.Error("an end without a start")
-		}
-		if len(o.open) > 0 {
-			t.Errorf("the end came with %d open parts", len(o.open))
-		}
-		o.ended = true
-	}
-}
-
-func (o *eventOrder) end(t testing.TB) {
-	t.Helper()
-	if !o.ended {
-		t.Error("no end")
+	if err := codectest.OneMessage(evs); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -354,7 +354,7 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 			wire = ""
 		}
 		if first, dup := seen[c.ID]; dup {
-			if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments {
+			if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
 				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
 				continue
 			}

@@ -8,10 +8,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/gen"
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
-
-	"github.com/dragoman-go/dragoman/internal/gen"
 )
 
 // drawn encodes a random request, or skips one that this wire must refuse.
@@ -123,112 +123,26 @@ func TestProperty_WhatIsEncodedDecodesToTheSameMeaning(t *testing.T) {
 	})
 }
 
-// What was decoded and is written anew is the same list, whatever it was: the
-// wire form is a fixed point.
 func TestProperty_ARebuildOfWhatWasEncodedIsTheSameBytes(t *testing.T) {
-	for _, o := range []gen.Options{{Tidy: true, Plain: true}, {}} {
-		rapid.Check(t, func(t *rapid.T) {
-			_, enc := drawn(t, o, dialect.EncodeOptions{Rebuild: true})
-			back, _, err := codec.DecodeRequest(enc.Body, dialect.DecodeOptions{})
-			if err != nil {
-				t.Skip("opaque JSON of the generator that this wire would not send")
-			}
-			again, err := codec.EncodeRequest(back, dialect.EncodeOptions{Rebuild: true})
-			if err != nil {
-				t.Skip("a choice that the wire form no longer has")
-			}
-			twice, _, err := codec.DecodeRequest(again.Body, dialect.DecodeOptions{})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, again.Body)
-			}
-			third, err := codec.EncodeRequest(twice, dialect.EncodeOptions{Rebuild: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(third.Body) != string(again.Body) {
-				t.Fatalf("second  %s\nthird   %s", again.Body, third.Body)
-			}
-			if o.Plain && string(again.Body) != string(enc.Body) {
-				t.Fatalf("first  %s\nsecond %s", enc.Body, again.Body)
-			}
-		})
-	}
+	codectest.FixedPoint(t, codec, gen.Options{Tidy: true, Plain: true}, gen.Options{})
 }
 
 func TestProperty_EncodingIsDeterministicAndChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		req := gen.Options{}.Request().Draw(t, "request")
-		before := req.Fingerprint()
-		first, err1 := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		second, err2 := codec.EncodeRequest(req, dialect.EncodeOptions{})
-		if (err1 == nil) != (err2 == nil) || string(first.Body) != string(second.Body) || first.Report.String() != second.Report.String() {
-			t.Fatalf("%v, %v\n%s\n%s", err1, err2, first.Body, second.Body)
-		}
-		if req.Fingerprint() != before {
-			t.Fatal("the request was changed")
-		}
-	})
+	codectest.Deterministic(t, codec, dialect.EncodeOptions{}, func(t *rapid.T) *dragoman.Request { return gen.Options{}.Request().Draw(t, "request") })
 }
 
-// Decision 6: at every point where a conversation is settled, the elements of
-// the encoded list are a prefix of the elements of the longer conversation.
 func TestProperty_AConversationOnlyGrowsAtItsEnd(t *testing.T) {
 	for name, target := range map[string]dragoman.Target{
 		"openai": {}, "a compatible server": caps(dragoman.Capabilities{NoDeveloperRole: true, ToolResultName: true, NoCustomTools: true, ReasoningField: "reasoning", ReasoningFieldAlways: true}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				req := gen.Options{Tidy: true}.Request().Draw(rt, "request")
+			draw := func(t *rapid.T) *dragoman.Request {
+				req := gen.Options{Tidy: true}.Request().Draw(t, "request")
 				req.ToolChoice, req.Output, req.Native = nil, nil, nil
-				encode := func(n int) []string {
-					part := *req
-					part.Messages = req.Messages[:n]
-					enc, err := codec.EncodeRequest(&part, dialect.EncodeOptions{Target: target})
-					if err != nil {
-						rt.Fatal(err)
-					}
-					return elements(t, object(t, enc.Body)["messages"])
-				}
-				full := encode(len(req.Messages))
-				for n := range req.Messages {
-					if role := req.Messages[n].Role; role == dragoman.RoleAssistant || role == dragoman.RoleTool {
-						continue // within a turn
-					}
-					for i, el := range encode(n) {
-						if full[i] != el {
-							rt.Fatalf("element %d of %d messages is\n%s\nand of all\n%s", i, n, el, full[i])
-						}
-					}
-				}
-			})
+				return req
+			}
+			codectest.Grows(t, codec, dialect.EncodeOptions{Target: target}, draw, codectest.Growth{List: "messages", Settled: codectest.AfterTurns})
 		})
-	}
-}
-
-func pieces(body string, cuts []int) []string {
-	slices.Sort(cuts)
-	var out []string
-	at := 0
-	for _, c := range cuts {
-		out = append(out, body[at:c])
-		at = c
-	}
-	return append(out, body[at:])
-}
-
-// joined puts adjacent deltas and chunk bytes together: cutting may not change
-// anything else.
-func sameEvents(t testing.TB, a, b []dragoman.Event) {
-	t.Helper()
-	if len(a) != len(b) {
-		t.Fatalf("%d events and %d", len(a), len(b))
-	}
-	for i := range a {
-		x, err1 := dragoman.MarshalEvent(a[i])
-		y, err2 := dragoman.MarshalEvent(b[i])
-		if err1 != nil || err2 != nil || string(x) != string(y) {
-			t.Fatalf("event %d is\n%s\nand\n%s", i, x, y)
-		}
 	}
 }
 
@@ -244,23 +158,13 @@ func TestQuirkC16_AStreamCutAtAnyByteGivesTheSameEvents(t *testing.T) {
 	if whole.feed != nil || whole.resp.Text() != "é👩‍👩‍👧😀" || whole.resp.ToolCalls()[0].Arguments != `{"ü":1}` {
 		t.Fatalf("%+v, %v", whole.resp, whole.feed)
 	}
-	for i := 1; i < len(hostileStream); i++ {
-		sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, hostileStream[:i], hostileStream[i:]).events)
-	}
-	sameEvents(t, whole.events, decodeStream(t, dialect.DecodeOptions{}, strings.Split(hostileStream, "")...).events)
+	codectest.ReChunked(t, codec, []byte(hostileStream))
 }
 
 func TestProperty_ReChunkingGivesEqualEvents(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		evs := gen.Options{Dialect: dragoman.OpenAIChat}.Events().Draw(rt, "events")
-		body, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, evs)
-		cuts := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(rt, "cuts")
-		a := decodeStream(t, dialect.DecodeOptions{}, body)
-		b := decodeStream(t, dialect.DecodeOptions{}, pieces(body, cuts)...)
-		sameEvents(t, a.events, b.events)
-		if fmt.Sprint(a.feed) != fmt.Sprint(b.feed) || a.rep.String() != b.rep.String() {
-			rt.Fatalf("%v and %v\n%s\n%s", a.feed, b.feed, a.rep, b.rep)
-		}
+	codectest.AnyReChunked(t, codec, func(rt *rapid.T) []byte {
+		body, _ := encodeStream(t, dialect.EncodeOptions{Rebuild: true, StreamUsage: true}, gen.Options{Dialect: dragoman.OpenAIChat}.Events().Draw(rt, "events"))
+		return []byte(body)
 	})
 }
 

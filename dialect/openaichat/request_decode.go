@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -93,7 +94,17 @@ func (d *requestDecoder) member(key string) {
 		d.tools()
 	case "functions":
 		d.legacyFunctions()
-	case "tool_choice", "function_call":
+	case "tool_choice":
+		if req.ToolChoice != nil {
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+		}
+		req.ToolChoice = d.choice(key)
+	case "function_call":
+		if req.ToolChoice != nil {
+			r.Skip()
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")
+			return
+		}
 		req.ToolChoice = d.choice(key)
 	case "parallel_tool_calls":
 		req.ParallelToolCalls = ptr(r.Bool())
@@ -166,6 +177,12 @@ func (d *requestDecoder) member(key string) {
 	case "prompt_cache_key":
 		req.CacheKey = r.String()
 	case "safety_identifier":
+		if req.User != "" { // the older spelling came first: both are kept
+			var w jsonwire.Writer
+			w.String(req.User)
+			req.Extra.Fields = slices.DeleteFunc(req.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/user" })
+			extra.Add(&req.Extra, name, "", []byte("user"), w.Buf)
+		}
 		req.User = r.String()
 	case "user":
 		if req.User != "" {

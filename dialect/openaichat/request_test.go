@@ -655,3 +655,31 @@ func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
 		}
 	}
 }
+
+func TestBothSpellingsOfTheUserAreKeptInAnyOrder(t *testing.T) {
+	for _, members := range []string{`"user":"u","safety_identifier":"s"`, `"safety_identifier":"s","user":"u"`} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[],`+members+`}`)
+		if req.User != "s" {
+			t.Errorf("%s: user %q", members, req.User)
+		}
+		enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(enc.Body), `"user":"u"`) || !strings.Contains(string(enc.Body), `"safety_identifier":"s"`) {
+			t.Errorf("%s became %s", members, enc.Body)
+		}
+	}
+}
+
+func TestAToolChoiceCountsMoreThanALegacyFunctionCall(t *testing.T) {
+	for _, members := range []string{`"function_call":"auto","tool_choice":"none"`, `"tool_choice":"none","function_call":"auto"`} {
+		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[],`+members+`}`), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if req.ToolChoice == nil || req.ToolChoice.Mode != dragoman.ChoiceNone || len(rep.Losses) == 0 {
+			t.Errorf("%s: %+v\n%s", members, req.ToolChoice, rep.String())
+		}
+	}
+}

@@ -231,6 +231,10 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		if m, err = d.message(msg, at, i); err != nil {
 			return placeAt(at, start+msgStart, err)
 		}
+		if role := roleOf(msg); role != "" && role != "assistant" { // its calls are not read
+			d.ambiguous(place, "the message of a response has the role "+strconv.Quote(role))
+			m.Native = nil
+		}
 		if hasOpaqueCall(&m) { // clients must not be given what nobody can read
 			m.Native, d.unclear = nil, true
 		}

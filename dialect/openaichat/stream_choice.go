@@ -492,6 +492,7 @@ func (c *choice) correlate(f fragment) *call {
 	}
 	switch {
 	case at == nil && f.indexed && f.id == "" && f.name == "" && len(c.calls) > 0:
+		c.d.unsettled = true // who goes by the index reads another call
 		return c.calls[len(c.calls)-1]
 	case at == nil:
 		return c.add(f)

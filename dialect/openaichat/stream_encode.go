@@ -290,6 +290,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		full = part.Text
+		extra.Report(e.rep, part.Extra, name, extra.At("/output"))
 		extra.ReportState(e.rep, part.Signature, extra.At("/output"))
 	case *dragoman.Refusal:
 		full = part.Text

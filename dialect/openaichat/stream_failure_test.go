@@ -17,18 +17,16 @@ var halfCall = sse(deltas(`{"content":"hi"}`, `{"tool_calls":[{"index":0,"id":"a
 func closed(t *testing.T, body string) (events []dragoman.Event, feed, end error) {
 	t.Helper()
 	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
-	var order eventOrder
 	emit := func(ev dragoman.Event) error {
 		if c, ok := ev.(*dragoman.Chunk); ok {
 			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: append([]byte(nil), c.Raw...)}
 		}
-		order.add(t, ev)
 		events = append(events, ev)
 		return nil
 	}
 	feed = d.Feed([]byte(body), emit)
 	end = d.Close(emit)
-	order.end(t)
+	checkOrder(t, events)
 	return events, feed, end
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Quirk C5: a server that repeats the name with every fragment, and sends no
 // ids, must not make us read the arguments again for each of them.
-func TestC5RepeatedNamesCostLinearTime(t *testing.T) {
+func TestQuirkC5_RepeatedNamesCostLinearTime(t *testing.T) {
 	args := benchdata.Arguments(256 << 10)
 	var b strings.Builder
 	for at := 0; at < len(args); at += 8 {

@@ -3,12 +3,12 @@ package openairesponses
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 func FuzzDecodeRequest(f *testing.F) {
@@ -21,23 +21,8 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, _, err := Codec{}.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: 1 << 20})
-		if err != nil {
-			return
-		}
-		enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
-		if err != nil || !bytes.Equal(enc.Body, body) {
-			t.Fatalf("unchanged request changed: %v\n%s\n%s", err, body, enc.Body)
-		}
-		re, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
-		if err != nil {
-			if !errors.Is(err, dragoman.ErrUnsupported) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if _, _, err := (Codec{}).DecodeRequest(re.Body, dialect.DecodeOptions{}); err != nil {
-			t.Fatalf("rebuilt request does not decode: %v\n%s\n%s", err, body, re.Body)
+		if req, _ := codectest.AnyRequest(t, Codec{}, body, false); req != nil && req.Native == nil {
+			t.Fatal("a request that is not passed on")
 		}
 	})
 }
@@ -51,21 +36,8 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, _, err := Codec{}.DecodeResponse(body, dialect.DecodeOptions{MaxBytes: 1 << 20})
-		if err != nil {
-			return
-		}
-		enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
-		// A body that repeats a member, or a call in two readings, is rebuilt.
-		if err != nil || resp.Native != nil && !bytes.Equal(enc.Body, body) {
-			t.Fatalf("unchanged response changed: %v\n%s\n%s", err, body, enc.Body)
-		}
-		re, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := (Codec{}).DecodeResponse(re.Body, dialect.DecodeOptions{}); err != nil {
-			t.Fatalf("rebuilt response does not decode: %v\n%s\n%s", err, body, re.Body)
+		if resp, back := codectest.AnyResponse(t, Codec{}, body, false); resp != nil && back == nil {
+			t.Fatalf("%v cannot be read again", resp.Error)
 		}
 	})
 }
@@ -79,47 +51,17 @@ func FuzzStreamDecoder(f *testing.F) {
 		if len(body) > 1<<16 {
 			return
 		}
-		want, _, wantErr := decodeStream(body, len(body), dialect.DecodeOptions{})
-		got, _, gotErr := decodeStream(body, n%64+1, dialect.DecodeOptions{})
-		if (wantErr == nil) != (gotErr == nil) || len(want) != len(got) {
-			t.Fatalf("%d events, %v; in pieces %d events, %v", len(want), wantErr, len(got), gotErr)
-		}
+		evs, _ := codectest.AnyStream(t, Codec{}, body, uint16(n), nil)
 		var raw []byte
-		e := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
-		var passed, rewritten []byte
-		rewrite := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
-		terminal, openParts := 0, map[int]bool{}
-		for _, ev := range want {
-			passed, _ = e.Encode(passed, ev)
-			switch ev := ev.(type) {
-			case *dragoman.Chunk:
-				raw = append(raw, ev.Raw...)
-				continue
-			case *dragoman.PartStart:
-				openParts[ev.Index] = true
-			case *dragoman.PartEnd:
-				if !openParts[ev.Index] {
-					t.Fatalf("part %d ended without a start", ev.Index)
-				}
-				delete(openParts, ev.Index)
-			case *dragoman.ResponseEnd, *dragoman.StreamError:
-				terminal++
-				if len(openParts) > 0 {
-					t.Fatalf("ended with open parts %v", openParts)
-				}
+		for _, ev := range evs {
+			if c, ok := ev.(*dragoman.Chunk); ok {
+				raw = append(raw, c.Raw...)
 			}
-			rewritten, _ = rewrite.Encode(rewritten, ev)
 		}
-		if !bytes.HasPrefix(passed, raw) {
-			t.Fatalf("passed on\n%q\nas\n%q", raw, passed)
+		if out, _ := codectest.EncodeStream(t, Codec{}, dialect.EncodeOptions{}, evs); !bytes.HasPrefix(out, raw) {
+			t.Fatalf("passed on\n%q\nas\n%q", raw, out)
 		}
-		if terminal != 1 {
-			t.Fatalf("%d terminal events", terminal)
-		}
-		rewritten, _ = rewrite.Close(rewritten)
-		if err := checkOrder(rewritten, false); err != nil {
-			t.Fatalf("%v\n%s\n%s", err, body, rewritten)
-		}
+		codectest.Written(t, Codec{}, codectest.Bare(evs), func(stream []byte) error { return checkOrder(stream, false) })
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -187,33 +188,13 @@ func contentOf(p dragoman.Part) string {
 }
 
 func TestStreamEventsDoNotDependOnWhereBytesAreCut(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	codectest.AnyReChunked(t, Codec{}, func(rt *rapid.T) []byte {
 		body, _ := encodeStream(t, eventGen(rt), dialect.EncodeOptions{})
 		if rapid.Bool().Draw(rt, "cut short") {
 			body = body[:rapid.IntRange(0, len(body)).Draw(rt, "length")]
 		}
-		want, _, wantErr := decodeStream(body, len(body), dialect.DecodeOptions{Seed: "s"})
-		n := rapid.IntRange(1, 40).Draw(rt, "size")
-		got, _, gotErr := decodeStream(body, n, dialect.DecodeOptions{Seed: "s"})
-		if (wantErr == nil) != (gotErr == nil) {
-			rt.Fatalf("%v, in pieces %v", wantErr, gotErr)
-		}
-		if diff := cmp.Diff(eventLinesRapid(rt, want), eventLinesRapid(rt, got)); diff != "" {
-			rt.Fatal(diff)
-		}
+		return body
 	})
-}
-
-func eventLinesRapid(t *rapid.T, evs []dragoman.Event) string {
-	var b strings.Builder
-	for _, ev := range evs {
-		line, err := dragoman.MarshalEvent(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(line, '\n'))
-	}
-	return b.String()
 }
 
 // conversationGen draws a settled conversation.
@@ -238,29 +219,12 @@ func conversationGen(t *rapid.T) []dragoman.Message {
 	return ms
 }
 
-func inputOf(t *rapid.T, ms []dragoman.Message) []json.RawMessage {
-	enc, err := Codec{}.EncodeRequest(&dragoman.Request{Model: "m", Messages: ms}, dialect.EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v struct{ Input []json.RawMessage }
-	if err := json.Unmarshal(enc.Body, &v); err != nil {
-		t.Fatalf("%v\n%s", err, enc.Body)
-	}
-	return v.Input
-}
-
 func TestAGrowingConversationLeavesEarlierItemsByteIdentical(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		ms := conversationGen(rt)
-		all := inputOf(rt, ms)
-		for n := 1; n < len(ms); n++ {
-			part := inputOf(rt, ms[:n])
-			if diff := cmp.Diff(all[:len(part)], part); diff != "" {
-				rt.Fatalf("after %d messages: %s", n, diff)
-			}
-		}
-	})
+	draw := func(t *rapid.T) *dragoman.Request {
+		return &dragoman.Request{Model: "m", Messages: conversationGen(t)}
+	}
+	anywhere := func(before, _ dragoman.Role) bool { return before != "" }
+	codectest.Grows(t, Codec{}, dialect.EncodeOptions{}, draw, codectest.Growth{List: "input", Settled: anywhere})
 }
 
 func TestDecodingWhatWasEncodedKeepsTheMeaning(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/google/go-cmp/cmp"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"pgregory.net/rapid"
 )
 
@@ -161,7 +161,7 @@ func TestEventsOfABrokenStreamDoNotDependOnWhereBytesAreCut(t *testing.T) {
 			if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
 				rt.Fatalf("%v, in pieces %v", wantErr, gotErr)
 			}
-			if diff := cmp.Diff(eventLinesRapid(rt, want), eventLinesRapid(rt, got)); diff != "" {
+			if diff := codectest.DiffEvents(t, want, got); diff != "" {
 				rt.Fatal(diff)
 			}
 		}

@@ -77,7 +77,7 @@ var rooms = []room{
 	{path: "internal/recordings", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/steady", only: []string{}, files: true, program: true},
 	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
-	{path: "internal/codectest", only: []string{"", "dialect"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar"}},
+	{path: "internal/codectest", only: []string{"", "dialect", "internal/gen", "internal/jsonwire"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
 	{path: "internal/rulecheck", only: []string{""}},
 	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/sse", "interop", "dialect"}},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},

@@ -1,5 +1,7 @@
-// Package codectest is what the tests of every dialect share: golden files, and
-// streams that are read, changed and written whole.
+// Package codectest is what the tests of every dialect share: golden files,
+// streams that are read, changed and written whole, the properties of any
+// codec ([Deterministic], [Grows], [KeepsMeaning], [ReChunked]), and what must
+// hold of any input ([AnyRequest], [AnyResponse], [AnyStream], [AnyError]).
 //
 // A dialect whose streams are text has its golden files run with
 //

@@ -44,6 +44,60 @@ func Pieces(stream []byte, n int) [][]byte {
 	return slices.Collect(slices.Chunk(stream, max(n, 1)))
 }
 
+// Cut cuts a stream into pieces of the given sizes and the rest.
+func Cut(stream []byte, sizes ...int) [][]byte {
+	var pieces [][]byte
+	for _, n := range append(slices.Clone(sizes), len(stream)) {
+		n = min(n, len(stream))
+		pieces = append(pieces, stream[:n])
+		stream = stream[n:]
+	}
+	return pieces
+}
+
+// Bare are events without chunks, as another dialect's stream would have them.
+func Bare(evs []dragoman.Event) []dragoman.Event {
+	return slices.DeleteFunc(slices.Clone(evs), func(ev dragoman.Event) bool { return ev.Type() == dragoman.EventChunk })
+}
+
+// HeldBack reports whether a decoder held back bytes, so that the stream is
+// written anew.
+func HeldBack(evs []dragoman.Event) bool {
+	return slices.ContainsFunc(evs, func(ev dragoman.Event) bool {
+		c, ok := ev.(*dragoman.Chunk)
+		return ok && len(c.Raw) == 0
+	})
+}
+
+// Told are the events of a stream that tells a whole response.
+func Told(resp *dragoman.Response) []dragoman.Event {
+	evs := []dragoman.Event{&dragoman.ResponseStart{Response: *resp}}
+	n := 0
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			evs = append(evs, &dragoman.PartStart{Index: n, Part: Skeleton(p)}, &dragoman.PartEnd{Index: n, Part: p})
+			n++
+		}
+	}
+	return append(evs, &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage})
+}
+
+// Skeleton is what a decoder tells of a part first.
+func Skeleton(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return &dragoman.Text{}
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{}
+	case *dragoman.Reasoning:
+		return &dragoman.Reasoning{Redacted: p.Redacted}
+	case *dragoman.ToolCall:
+		return &dragoman.ToolCall{ID: p.ID, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload, Hosted: p.Hosted}
+	default:
+		return p
+	}
+}
+
 // broken reports whether an error says that a stream broke off, which its
 // events say too.
 func broken(err error) bool { return errors.Is(err, dragoman.ErrIncompleteStream) }

@@ -21,7 +21,7 @@ func EncodeRequest(
 		return dialect.Encoded{}, err
 	}
 	reg := EncodeRegistry(req, limits, o)
-	if body, ok := ReplayRequest(req, limits, o); ok {
+	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)

@@ -58,8 +58,12 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 		return dragoman.StopError, true
 	case Cut(c):
 		return dragoman.StopLength, true
-	default:
+	case c.Problem.Code == dragoman.ProblemNoName: // there is no tool to run
 		return "", false
+	case c.Payload == dragoman.PayloadText, dragoman.CheckArguments(c.Arguments) == nil:
+		return dragoman.StopError, true // only we know what is wrong with it
+	default:
+		return "", false // so does whoever reads its arguments
 	}
 }
 
@@ -78,9 +82,15 @@ func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*drago
 	return stop
 }
 
-// Overtaken reports whether a stop of the response no longer stands, because a
-// call was marked since it was decoded: its native form would have it run.
+// Overtaken reports whether the native form of a response must not be passed on:
+// a stop no longer stands, because a call was marked since it was decoded, or a
+// call says two things, of which the client might run the other.
 func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) bool {
+	for _, c := range resp.ToolCalls() {
+		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+			return true
+		}
+	}
 	if Standing(resp.Stop, resp.ToolCalls(), barred).Reason != resp.Stop.Reason {
 		return true
 	}

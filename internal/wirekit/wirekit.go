@@ -124,6 +124,18 @@ func ReplayRequest(req *dragoman.Request, limits dragoman.Limits, o dialect.Enco
 	return withModel(req.Native.Raw, req.Model, []string{"model"})
 }
 
+// namesModel reports whether a body has a model.
+func namesModel(body []byte) bool {
+	r := jsonwire.NewReader(body)
+	for key := range r.Object() {
+		if string(key) == "model" && r.Kind() == '"' {
+			return true
+		}
+		r.Skip()
+	}
+	return false
+}
+
 // mayReplay reports whether the target may see the native form of a message
 // with all the state that is in it.
 func mayReplay(m *dragoman.Message, limits dragoman.Limits, target dragoman.Target) bool {

@@ -1,0 +1,89 @@
+package codectest
+
+import (
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Order says where events break what every decoder promises of them, as
+// [dragoman.Event] has it.
+func Order(evs []dragoman.Event) error {
+	o := order{next: map[int]int{}, open: map[part]bool{}, headed: map[part]bool{}}
+	for i, ev := range evs {
+		if err := o.add(ev); err != nil {
+			return fmt.Errorf("event %d, %s: %w", i, ev.Type(), err)
+		}
+	}
+	if !o.ended {
+		return errors.New("the events have no end")
+	}
+	return nil
+}
+
+// part is the place of a part, or of a message, in its choice.
+type part struct{ choice, index int }
+
+type order struct {
+	started, ended bool
+	next           map[int]int // by choice, the index of its next part
+	open, headed   map[part]bool
+}
+
+func (o *order) add(ev dragoman.Event) error {
+	if ev.Type() == dragoman.EventChunk {
+		return nil
+	}
+	if o.ended {
+		return errors.New("after the end")
+	}
+	if (ev.Type() == dragoman.EventResponseStart) == o.started {
+		return fmt.Errorf("a start must come first and once; it did: %v", o.started)
+	}
+	o.started = true
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		return o.start(ev)
+	case *dragoman.PartDelta:
+		if !o.open[part{ev.Choice, ev.Index}] || ev.Text == "" {
+			return fmt.Errorf("%q for part %d, open: %v", ev.Text, ev.Index, o.open)
+		}
+	case *dragoman.PartEnd:
+		if !o.open[part{ev.Choice, ev.Index}] || ev.Part == nil {
+			return fmt.Errorf("part %d, %v, open: %v", ev.Index, ev.Part, o.open)
+		}
+		delete(o.open, part{ev.Choice, ev.Index})
+	case *dragoman.ResponseEnd, *dragoman.StreamError:
+		if len(o.open) > 0 {
+			return fmt.Errorf("%d parts are open", len(o.open))
+		}
+		o.ended = true
+	}
+	return nil
+}
+
+func (o *order) start(ev *dragoman.PartStart) error {
+	if ev.Index != o.next[ev.Choice] || ev.Part == nil {
+		return fmt.Errorf("part %d, %v, of choice %d, want %d", ev.Index, ev.Part, ev.Choice, o.next[ev.Choice])
+	}
+	message := part{ev.Choice, ev.Message}
+	if ev.Header != nil && o.headed[message] {
+		return fmt.Errorf("header %v of part %d, which is not the first of message %d", ev.Header, ev.Index, ev.Message)
+	}
+	o.headed[message] = true
+	o.next[ev.Choice]++
+	o.open[part{ev.Choice, ev.Index}] = true
+	return nil
+}
+
+// OneMessage says where a choice is not one message, with a header on its first
+// part.
+func OneMessage(evs []dragoman.Event) error {
+	for i, ev := range evs {
+		if start, ok := ev.(*dragoman.PartStart); ok && (start.Message != 0 || (start.Header != nil) != (start.Index == 0)) {
+			return fmt.Errorf("event %d: part %d of message %d has header %v", i, start.Index, start.Message, start.Header)
+		}
+	}
+	return nil
+}
