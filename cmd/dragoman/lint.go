@@ -175,7 +175,7 @@ func judgeByWire(l language, s *dragoman.ToolSpec) (verdict, error) {
 	}
 	if err != nil {
 		v.Status, v.Why = schema.Dropped, err.Error()
-		return v, nil
+		return v, nil //nolint:nilerr // the error is the verdict
 	}
 	sent, _, err := readTools(list, l.Dialect())
 	switch {

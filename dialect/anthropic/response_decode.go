@@ -111,9 +111,16 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 			extra.Add(&a.resp.Extra, name, "", key, a.keep(r.Raw()))
 		}
 	}
+	if wirekit.DropTwins(&a.resp.Extra, "", answerMembers) {
+		a.decoder.ambiguous = true
+		a.decoder.rep.Add(dragoman.Dropped, dragoman.Warn, "", "a member that some readers would take for another; the native form is not kept")
+	}
 	a.resp.ServiceTier = a.counters.tier
 	return content
 }
+
+// answerMembers say what an answer runs, and whether it may.
+var answerMembers = []string{"type", "role", "content", "stop_reason", "error"}
 
 // stop reads one of the members that say why a message ended. Null says
 // nothing and erases nothing.

@@ -81,6 +81,16 @@ func (a *answer) read(r *jsonwire.Reader) {
 			a.member(key, r.Raw())
 		}
 	}
+	a.dropTwins(&a.resp.Extra, "", "output", "stopReason", "__type")
+	a.dropTwins(&a.resp.Extra, "/output", "message")
+}
+
+// dropTwins leaves out members that some readers would take for others.
+func (a *answer) dropTwins(e **dragoman.Extra, prefix string, known ...string) {
+	if wirekit.DropTwins(e, prefix, known) {
+		a.decoder.ambiguous = true
+		a.decoder.rep.Add(dragoman.Dropped, dragoman.Warn, prefix, "a member that some readers would take for another; the native form is not kept")
+	}
 }
 
 func (a *answer) output(r *jsonwire.Reader) {
@@ -211,6 +221,7 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
+	a.dropTwins(&m.Extra, "", "role", "content")
 	if err := r.Err(); err != nil {
 		return m, true, err
 	}

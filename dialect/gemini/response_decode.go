@@ -41,6 +41,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		}
 		a.member(r, key, string(camel))
 	}
+	wirekit.DropTwins(&a.resp.Extra, "", responseMembers)
 	if err = r.End(); err == nil {
 		err = a.err
 	}
@@ -161,6 +162,7 @@ func blockReason(raw []byte) (reason string) {
 // unclear says that two readers could find two answers in this one.
 func (a *answer) unclear(member string) {
 	a.ambiguous = true
+	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "the member %.40q stands there twice, or in other letters; the native form is not kept", member)
 	for _, c := range a.calls {
 		c.Problem = repeatedMember(member)
 	}
@@ -202,6 +204,7 @@ func (a *answer) candidate(raw json.RawMessage, i int) error {
 			extra.Add(&a.resp.Extra, name, prefix, key, r.Raw())
 		}
 	}
+	wirekit.DropTwins(&a.resp.Extra, prefix, candidateMembers)
 	if err := r.End(); err != nil {
 		return err
 	}
@@ -237,7 +240,8 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 	var seen members
 	for key := range r.Object() {
 		if seen.twice(contentMembers, key) {
-			a.ambiguous, changed = true, true
+			a.unclear(string(key))
+			changed = true
 			defer func() {
 				for _, k := range c.calls {
 					k.Problem = repeatedMember("parts")
@@ -275,6 +279,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
+	wirekit.DropTwins(&m.Extra, "", contentMembers)
 	if err := r.End(); err != nil {
 		return err
 	}

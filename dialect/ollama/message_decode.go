@@ -187,6 +187,7 @@ func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, 
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
 	}
+	wirekit.DropTwins(&m.Extra, "", telling)
 	b.err = r.End()
 }
 

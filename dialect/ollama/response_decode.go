@@ -34,6 +34,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		}
 		d.member(key)
 	}
+	wirekit.DropTwins(&resp.Extra, "", answerMembers)
 	if err = r.End(); err == nil {
 		err = d.err
 	}

@@ -35,6 +35,11 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			failed = placed(err, at.String(), end.offsets[i])
 			break
 		}
+		if d.head(raw).twice && m.Parts != nil && m.Parts[0].Kind() == dragoman.KindOpaque {
+			d.sound = false
+			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item that readers would take for two; it is not kept")
+			continue
+		}
 		repeated := false
 		for _, p := range m.Parts {
 			if c, ok := p.(*dragoman.ToolCall); ok {
@@ -46,7 +51,12 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		if repeated {
 			continue
 		}
-		d.withNative(&m, raw)
+		if wirekit.DropTwins(&m.Extra, "", itemMembers) {
+			d.sound = false
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a member that some readers would take for another; the native form is not kept")
+		} else {
+			d.withNative(&m, raw)
+		}
 		resp.Output = append(resp.Output, m)
 	}
 	resp.Stop = end.stop(resp, calls)
@@ -59,7 +69,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
 	}
-	if !o.NoNative && d.sound && !ambiguous(calls) {
+	if !o.NoNative && d.sound && !end.twice && !ambiguous(calls) {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
@@ -159,6 +169,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 		case k == "service_tier":
 			resp.ServiceTier = r.String()
 		case twice: // in other letters, which many readers ignore
+			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "the member %.40q, which some readers would take for another; the native form is not kept", key)
 			r.Skip()
 		default:
 			extra.Add(&resp.Extra, name, "", key, r.Raw())

@@ -3,7 +3,10 @@ package wirekit
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // Members finds what two readers of one object could read as two: a known
@@ -38,4 +41,25 @@ func Folds(known []string, key []byte) bool {
 		}
 	}
 	return false
+}
+
+// DropTwins takes out of what is kept of an object, at prefix, the members that a
+// reader which ignores case would take for one of the known ones: written again,
+// they would tell it another answer. It reports whether there were any.
+func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
+	if *e == nil {
+		return false
+	}
+	twin := func(f dragoman.Field) bool {
+		key, here := strings.CutPrefix(f.Path, prefix+"/")
+		return here && !slices.Contains(known, key) &&
+			slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(key, name) })
+	}
+	n := len((*e).Fields)
+	(*e).Fields = slices.DeleteFunc((*e).Fields, twin)
+	dropped := len((*e).Fields) < n
+	if len((*e).Fields) == 0 {
+		*e = nil
+	}
+	return dropped
 }
