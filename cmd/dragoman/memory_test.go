@@ -70,8 +70,8 @@ func (c *counter) Write(p []byte) (int, error) {
 // OpenAI Responses say at their end what they said before, which takes the
 // whole text.
 func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the peak is read in the unit of Linux")
+	if runtime.GOOS != "linux" || raceDetector {
+		t.Skip("the peak is that of the program alone, in the unit of Linux")
 	}
 	for _, l := range languages() {
 		t.Run(string(l.Dialect()), func(t *testing.T) {
@@ -82,6 +82,9 @@ func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
 			short, long := peak(t, string(l.Dialect()), size), peak(t, string(l.Dialect()), 10*size)
 			t.Logf("%d MB: %d kB, %d MB: %d kB", size>>20, short, 10*size>>20, long)
 			limit := short + short/10
+			if os.Getenv("DRAGOMAN_LONG") == "" {
+				limit += 4 << 10 // a busy machine collects garbage later
+			}
 			if l.Dialect() == dragoman.OpenAIResponses {
 				limit = short + 12*int64(10*size)>>10
 			}
