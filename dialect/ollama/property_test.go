@@ -39,11 +39,12 @@ func dealings(req *dragoman.Request) []string {
 func TestProperty_CallsAndResultsSurviveARequest(t *testing.T) {
 	draw := func(t *rapid.T) *dragoman.Request {
 		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
-		// A fence around a whole freeform input is taken off on purpose.
+		// A fence around a whole freeform input is taken off on purpose: there is
+		// none here.
 		for i := range req.Messages {
 			for _, c := range req.Messages[i].ToolCalls() {
 				if strings.HasPrefix(strings.TrimSpace(c.Arguments), "```") {
-					t.Skip("fenced")
+					c.Arguments = "plain"
 				}
 			}
 		}
