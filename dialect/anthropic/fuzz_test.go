@@ -16,7 +16,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyRequest(t, codec, body, false) })
+	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyRequest(t, codec, body) })
 }
 
 func FuzzDecodeResponse(f *testing.F) {
@@ -29,7 +29,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		// The response as a stream is valid, whatever it holds.
-		if resp, _ := codectest.AnyResponse(t, codec, body, false); resp != nil {
+		if resp, _ := codectest.AnyResponse(t, codec, body); resp != nil {
 			codectest.Written(t, codec, codectest.Told(resp), checkWire)
 		}
 	})

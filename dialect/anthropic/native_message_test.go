@@ -58,7 +58,7 @@ func TestAMessageInTheFormItCameInOnlyGainsBlocks(t *testing.T) {
 			"of two contents the one that counts grows",
 			[]string{`{"content":[{"text":"a","type":"text"}],"role":"user","content":[{"text":"b","type":"text"}]}`},
 			[]dragoman.Message{dragoman.UserText("more")},
-			`{"content":[{"text":"a","type":"text"}],"role":"user","content":[{"text":"b","type":"text"},{"type":"text","text":"more"}]}`,
+			`{"role":"user","content":[{"text":"b","type":"text"},{"type":"text","text":"more"}]}`,
 		},
 		{
 			"a string is a block from the start",

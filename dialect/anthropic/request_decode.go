@@ -15,27 +15,25 @@ import (
 // returned with it.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), req: new(dragoman.Request)}
-	var err error
-	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
-		return d.req, *d.rep, err
-	}
-	for key := range d.r.Object() {
+	err := wirekit.DecodeRequest(name, body, o, literal, d.req, d.rep, d.read)
+	return d.req, *d.rep, err
+}
+
+// literal are the members that are read as they stand.
+var literal = jsonwire.Literal{Members: []string{"input", "input_schema", "schema"}}
+
+func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
+	d.r = r
+	for key := range r.Object() {
 		d.member(string(key))
 		if d.err != nil {
 			break
 		}
 	}
-	err = d.err
-	if err == nil {
-		err = d.r.End()
+	if err = d.err; err == nil {
+		err = r.End()
 	}
-	if err != nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
-	}
-	if !o.NoNative && !d.unsure {
-		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
-	}
-	return d.req, *d.rep, nil
+	return !d.unsure, err
 }
 
 type requestDecoder struct {

@@ -18,10 +18,11 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	d := newBlockDecoder(c, o)
 	a := answer{decoder: &d, keep: func(b []byte) []byte { return b }}
 	a.resp.Origin = d.origin
-	r, err := wirekit.OpenBody(name, "response", body, o)
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
 	if err != nil {
 		return &a.resp, *d.rep, err
 	}
+	d.ambiguous = !sure
 	content := a.read(r)
 	err = r.End()
 	if err == nil {

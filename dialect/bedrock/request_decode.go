@@ -15,27 +15,25 @@ import (
 // returned with it. Its Model and Stream are for who served the URL to set.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{blockDecoder: newBlockDecoder(c, o), req: new(dragoman.Request)}
-	var err error
-	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
-		return d.req, *d.rep, err
-	}
-	for key := range d.r.Object() {
+	err := wirekit.DecodeRequest(name, body, o, literal, d.req, d.rep, d.read)
+	return d.req, *d.rep, err
+}
+
+// literal are the members that are read as they stand.
+var literal = jsonwire.Literal{Members: []string{"input", "json"}}
+
+func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
+	d.r = r
+	for key := range r.Object() {
 		d.member(string(key))
 		if d.err != nil {
 			break
 		}
 	}
-	err = d.err
-	if err == nil {
-		err = d.r.End()
+	if err = d.err; err == nil {
+		err = r.End()
 	}
-	if err != nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
-	}
-	if !o.NoNative && !d.unsure {
-		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
-	}
-	return d.req, *d.rep, nil
+	return !d.unsure, err
 }
 
 type requestDecoder struct {
@@ -43,7 +41,7 @@ type requestDecoder struct {
 	r   *jsonwire.Reader
 	req *dragoman.Request
 	err error
-	// unsure says that a message can be read in two ways.
+	// unsure says that the body can be read in two ways.
 	unsure bool
 	// unanswered holds the calls of the last assistant message whose ids we
 	// made: results without an id answer them in order.
@@ -116,6 +114,7 @@ func (d *requestDecoder) model(key string) {
 	d.keep("", key, raw)
 	model := unquote(raw)
 	if d.req.Model != "" && model != "" && model != d.req.Model {
+		d.unsure = true
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, "/"+key, "the body names another model, %.60q; both members follow this one", d.req.Model)
 	}
 	if model != "" {

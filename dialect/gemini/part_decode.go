@@ -95,7 +95,7 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 // take takes a member that holds data. An empty text beside other data says
 // nothing; what any reader could take for a call is one.
 func (p *rawPart) take(member string, value []byte, start int64) {
-	if member == "text" && string(value) == `""` && p.kind != "" {
+	if member == "text" && string(value) == `""` && p.kind != "" && p.kind != "text" {
 		return
 	}
 	if p.kind != "" && (p.kind != "text" || string(p.data) != `""`) {

@@ -17,27 +17,32 @@ import (
 // returned with it.
 func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
 	d := requestDecoder{partDecoder: newPartDecoder(c, o), req: new(dragoman.Request)}
-	var err error
-	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
-		return d.req, *d.rep, err
-	}
-	for key := range d.r.Object() {
+	err := wirekit.DecodeRequest(name, body, o, literal, d.req, d.rep, d.read)
+	return d.req, *d.rep, err
+}
+
+// literal are the members that are read as they stand; all others have two
+// spellings.
+var literal = jsonwire.Literal{
+	Members: []string{"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema", "labels"},
+	Same:    jsonwire.Camel,
+}
+
+func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
+	d.r = r
+	for key := range r.Object() {
 		d.member(key)
 		if d.err != nil {
 			break
 		}
 	}
 	if err = d.err; err == nil {
-		err = d.r.End()
+		err = r.End()
 	}
-	if err != nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
+	if err == nil {
+		d.output.settle(d)
 	}
-	d.output.settle(&d)
-	if !o.NoNative && !d.unsure {
-		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
-	}
-	return d.req, *d.rep, nil
+	return !d.unsure, err
 }
 
 type requestDecoder struct {

@@ -29,10 +29,11 @@ var (
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	a := answer{partDecoder: newPartDecoder(c, o)}
 	a.resp.Origin = a.origin
-	r, err := wirekit.OpenBody(name, "response", body, o)
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, a.rep)
 	if err != nil {
 		return &a.resp, *a.rep, err
 	}
+	a.ambiguous = !sure
 	var seen members
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)

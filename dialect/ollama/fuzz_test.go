@@ -19,11 +19,11 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, back := codectest.AnyRequest(t, codec, body, codectest.RepeatsModel(body))
+		req, back := codectest.AnyRequest(t, codec, body)
 		if req == nil {
 			return
 		}
-		if req.Native == nil || back == nil {
+		if back == nil || req.Native == nil && jsonwire.ReadsOneWay(body) {
 			t.Fatal("a request that is not passed on, or cannot be built")
 		}
 		if len(back.Messages) != len(req.Messages) || back.Stream != req.Stream {
@@ -41,7 +41,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, back := codectest.AnyResponse(t, codec, body, codectest.RepeatsModel(body))
+		resp, back := codectest.AnyResponse(t, codec, body)
 		if resp != nil && (back == nil || resp.Error == nil && back.Text() != resp.Text()) {
 			t.Fatalf("%q became %+v", resp.Text(), back)
 		}

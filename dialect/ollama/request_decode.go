@@ -18,26 +18,24 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		// A stream is what a request asks for unless it says otherwise.
 		req: &dragoman.Request{Stream: true},
 	}
-	var err error
-	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
-		return d.req, *d.rep, err
-	}
-	for key := range d.r.Object() {
+	err := wirekit.DecodeRequest(name, body, o, literal, d.req, d.rep, d.read)
+	return d.req, *d.rep, err
+}
+
+// literal are the members that are read as they stand.
+var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "format"}}
+
+func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
+	d.r = r
+	for key := range r.Object() {
 		d.member(string(key))
 	}
-	err = d.r.End()
-	if err == nil {
+	if err = r.End(); err == nil {
 		err = d.err
-	}
-	if err != nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
 	}
 	// The last line of a stream always tells what it cost.
 	d.req.StreamUsage = d.req.Stream
-	if !o.NoNative {
-		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
-	}
-	return d.req, *d.rep, nil
+	return true, err
 }
 
 type requestDecoder struct {

@@ -22,11 +22,11 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	d.answer = true
 	resp := &d.resp
 	resp.Origin = d.origin
-	r, err := wirekit.OpenBody(name, "response", body, o)
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
 	if err != nil {
 		return resp, *d.rep, err
 	}
-	d.r = r
+	d.r, d.unclear = r, !sure
 	var seen wirekit.Members
 	for key := range r.Object() {
 		if seen.Twice(answerMembers, key) {

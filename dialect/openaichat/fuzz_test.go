@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 func FuzzDecodeRequest(f *testing.F) {
@@ -22,7 +23,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if req, _ := codectest.AnyRequest(t, codec, body, codectest.RepeatsModel(body)); req != nil && req.Native == nil {
+		if req, _ := codectest.AnyRequest(t, codec, body); req != nil && req.Native == nil && jsonwire.ReadsOneWay(body) {
 			t.Fatal("a request that is not passed on")
 		}
 	})
@@ -35,7 +36,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyResponse(t, codec, body, codectest.RepeatsModel(body)) })
+	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyResponse(t, codec, body) })
 }
 
 // passed reports whether a stream was passed on: lines at the end that never

@@ -19,24 +19,22 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 		messageDecoder: messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)},
 		req:            new(dragoman.Request),
 	}
-	var err error
-	if d.r, err = wirekit.OpenBody(name, "request", body, o); err != nil {
-		return d.req, *d.rep, err
-	}
-	for key := range d.r.Object() {
+	err := wirekit.DecodeRequest(name, body, o, literal, d.req, d.rep, d.read)
+	return d.req, *d.rep, err
+}
+
+// literal are the members that are read as they stand.
+var literal = jsonwire.Literal{Members: []string{"arguments", "parameters", "schema"}}
+
+func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
+	d.r = r
+	for key := range r.Object() {
 		d.member(string(key))
 	}
-	err = d.r.End()
-	if err == nil {
+	if err = r.End(); err == nil {
 		err = d.err
 	}
-	if err != nil {
-		return d.req, *d.rep, wirekit.DecodeError(name, "request", err)
-	}
-	if !o.NoNative {
-		d.req.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: d.req.Fingerprint()}
-	}
-	return d.req, *d.rep, nil
+	return true, err
 }
 
 // errNotObject says that an event of a stream is none.

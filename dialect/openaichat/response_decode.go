@@ -23,11 +23,11 @@ const maxChoices = 128
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	resp := &dragoman.Response{Origin: wirekit.Origin(name, o)}
 	var rep dragoman.Report
-	r, err := wirekit.OpenBody(name, "response", body, o)
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, &rep)
 	if err != nil {
 		return resp, rep, err
 	}
-	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep}
+	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, unclear: !sure}
 	var failed error
 	var groq dragoman.Usage
 	answers, flat := false, false // there are choices; an error without its envelope

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // itemDecoder reads single items, of an input or of an output.
@@ -150,16 +149,10 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 			return
 		}
 	}
-	if d.output && !d.sound && repeats(raw) {
+	if d.output && !d.sound && !jsonwire.ReadsOneWay(raw) {
 		return
 	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
-}
-
-// repeats reports whether an object in raw repeats a member: readers disagree
-// on which one counts.
-func repeats(raw []byte) bool {
-	return errors.Is(jsonwire.Check(raw), jsontext.ErrDuplicateName)
 }
 
 // ambiguous reports whether two readers could read one of the calls as two.

@@ -19,11 +19,11 @@ import (
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := responseDecoder{itemDecoder: newItemDecoder(c, o, true)}
 	resp := &dragoman.Response{Origin: d.origin}
-	r, err := wirekit.OpenBody(name, "response", body, o)
+	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
 	if err != nil {
 		return resp, *d.rep, err
 	}
-	d.sound = o.NoNative || !repeats(body)
+	d.sound = sure
 	end := d.members(r, resp)
 	var failed error
 	var calls []*dragoman.ToolCall

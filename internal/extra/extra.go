@@ -171,15 +171,21 @@ func Get(e *dragoman.Extra, d dragoman.Dialect, path string) ([]byte, bool) {
 	return nil, false
 }
 
-// empty reports whether a member says nothing: null, or an empty list, string
-// or object.
+// empty reports whether a member says nothing: null, or an empty list or string.
 func empty(v []byte) bool {
 	switch string(v) {
-	case "null", "[]", "{}", `""`, "false":
+	case "null", "[]", `""`:
 		return true
 	default:
 		return false
 	}
+}
+
+// likelyDefault reports whether a member most likely says what holds without it.
+// Some say more: false where true is the rule, and the mere presence of an
+// object.
+func likelyDefault(v []byte) bool {
+	return string(v) == "false" || string(v) == "{}"
 }
 
 // told reports whether a member is kept only for its spelling, because the
@@ -189,6 +195,8 @@ func told(f dragoman.Field) bool {
 	switch f.Path {
 	case "/toolResult/status":
 		return string(f.Value) == `"success"`
+	case "/stream": // a request that says it wants none
+		return string(f.Value) == "false"
 	case "/inlineData/displayName", "/fileData/displayName":
 		return true
 	default:
@@ -224,6 +232,12 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 			continue
 		}
 		s := severity
+		if likelyDefault(f.Value) {
+			if s == dragoman.Info { // an echo of what nobody asked for
+				continue
+			}
+			s = dragoman.Info
+		}
 		switch f.Path {
 		case "/id", "/status": // the wire's own bookkeeping of an item
 			s = dragoman.Info

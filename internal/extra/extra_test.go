@@ -139,14 +139,16 @@ func TestNamesSurviveTheirPointer(t *testing.T) {
 
 func TestR11_ForeignMembersAreReportedUnlessTheySayNothing(t *testing.T) {
 	var e *dragoman.Extra
-	for name, v := range map[string]string{"a": "null", "b": "[]", "c": "{}", "d": `""`, "e": "false"} {
-		extra.Add(&e, dragoman.OpenAIChat, "", []byte(name), []byte(v))
+	for _, f := range [][2]string{{"a", "null"}, {"b", "[]"}, {"c", "{}"}, {"d", `""`}, {"e", "false"}, {"stream", "false"}} {
+		extra.Add(&e, dragoman.OpenAIChat, "", []byte(f[0]), []byte(f[1]))
 	}
 	extra.Add(&e, dragoman.OpenAIChat, "", []byte("logprobs"), []byte("{ }"))
 	extra.Add(&e, dragoman.OpenAIChat, "/x", []byte("n"), []byte("0"))
 	var rep dragoman.Report
 	extra.Report(&rep, e, dragoman.Anthropic, extra.Elem("/messages", 3).Elem("content", 1))
 	want := dragoman.Report{Losses: []dragoman.Loss{
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/c", Detail: "anthropic.messages has no such member"},
+		{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "/messages/3/content/1/e", Detail: "anthropic.messages has no such member"},
 		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/logprobs", Detail: "anthropic.messages has no such member"},
 		{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/messages/3/content/1/x/n", Detail: "anthropic.messages has no such member"},
 	}}

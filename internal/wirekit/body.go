@@ -12,16 +12,72 @@ import (
 // are objects.
 var ErrNotObject = errors.New("want a JSON object")
 
-// OpenBody begins to read a body, a request or a response, that must be an
-// object within the bounds. Where the body is no JSON at all there is no error
-// yet: the reader will say where it breaks.
-func OpenBody(d dragoman.Dialect, what string, body []byte, o dialect.DecodeOptions) (*jsonwire.Reader, error) {
-	if err := CheckSize(d, what, body, o); err != nil {
-		return nil, err
+// DecodeRequest is the way of every request from the wire. A body within the
+// bounds is read by read, each member once: of one that stands there twice the
+// last counts (requirement R7). What was read keeps the body as its native form
+// where read is sure that everybody reads the same.
+func DecodeRequest(
+	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
+	req *dragoman.Request, rep *dragoman.Report, read func(*jsonwire.Reader) (sure bool, err error),
+) error {
+	if err := CheckSize(d, "request", body, o); err != nil {
+		return err
 	}
+	settled, repeats := jsonwire.Settle(body, literal)
+	reportRepeats(rep, repeats, "of which the last counts")
+	r, err := openBody(settled)
+	sure := false
+	if err == nil {
+		sure, err = read(r)
+	}
+	if err != nil {
+		return unsettledPlace(DecodeError(d, "request", err), len(repeats) > 0)
+	}
+	if !o.NoNative && sure && len(repeats) == 0 {
+		req.Native = &dragoman.Sidecar{Dialect: d, Raw: body, Mirror: req.Fingerprint()}
+	}
+	return nil
+}
+
+// unsettledPlace takes the offset out of an error that counts the bytes of a
+// settled body, which nobody has seen. Its pointer is right.
+func unsettledPlace(err error, settled bool) error {
+	var e *dragoman.DecodeError
+	if settled && errors.As(err, &e) {
+		e.Offset = -1
+	}
+	return err
+}
+
+// OpenResponse begins to read a response. It is sure when no object of it has a
+// member twice: which of the two counts is not the same to all readers, so the
+// bytes must not go on (requirement R7).
+func OpenResponse(
+	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal, rep *dragoman.Report,
+) (r *jsonwire.Reader, sure bool, err error) {
+	if err := CheckSize(d, "response", body, o); err != nil {
+		return nil, false, err
+	}
+	_, repeats := jsonwire.Settle(body, literal)
+	reportRepeats(rep, repeats, "of which readers disagree which counts")
+	if r, err = openBody(body); err != nil {
+		return nil, false, DecodeError(d, "response", err)
+	}
+	return r, len(repeats) == 0, nil
+}
+
+func reportRepeats(rep *dragoman.Report, places []string, so string) {
+	for _, at := range places {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at, "the object has this member twice, "+so+"; the native form is not kept")
+	}
+}
+
+// openBody begins to read a body, which must be an object. Where it is no JSON
+// at all there is no error yet: the reader will say where it breaks.
+func openBody(body []byte) (*jsonwire.Reader, error) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' && r.Err() == nil {
-		return nil, DecodeError(d, what, ErrNotObject)
+		return nil, ErrNotObject
 	}
 	return r, nil
 }

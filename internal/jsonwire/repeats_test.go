@@ -1,0 +1,146 @@
+package jsonwire_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+)
+
+func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
+	literal := jsonwire.Literal{Members: []string{"args"}}
+	proto := jsonwire.Literal{Members: []string{"args"}, Same: jsonwire.Camel}
+	for _, tt := range []struct {
+		name, doc string
+		literal   jsonwire.Literal
+		want      string
+		at        []string
+	}{
+		{"nothing twice", `{"a":1,"b":[{"a":2}]}`, literal, `{"a":1,"b":[{"a":2}]}`, nil},
+		{"beside each other", `{"a":1, "a":2}`, literal, `{"a":2}`, []string{"/a"}},
+		{"with others between", `{"a":1, "b":{} , "a":2,"c":3}`, literal, `{"b":{} , "a":2,"c":3}`, []string{"/a"}},
+		{"three times", `{"a":1,"a":2,"a":3}`, literal, `{"a":3}`, []string{"/a", "/a"}},
+		{"deep", `[{"b":[{"x":1,"x":[2]}]}]`, literal, `[{"b":[{"x":[2]}]}]`, []string{"/0/b/0/x"}},
+		{"inside one that does not count", `{"a":{"x":1,"x":2},"a":3}`, literal, `{"a":3}`, []string{"/a/x", "/a"}},
+		{"in what is literal", `{"args":{"x":1,"x":2}}`, literal, `{"args":{"x":1,"x":2}}`, nil},
+		{"what is literal itself", `{"args":{"x":1,"x":2},"args":{}}`, literal, `{"args":{}}`, []string{"/args"}},
+		{"written with an escape", `{"a":1,"\u0061":2}`, literal, `{"\u0061":2}`, []string{"/a"}},
+		{"another case is another name", `{"a":1,"A":2}`, literal, `{"a":1,"A":2}`, nil},
+		{"a name with a slash", `{"a/b":1,"a/b":2}`, literal, `{"a/b":2}`, []string{"/a~1b"}},
+		{"beside text that is no UTF-8", "{\"a\":\"\xff\",\"a\":2}", literal, `{"a":2}`, []string{"/a"}},
+		{"two spellings of one", `{"topK":1,"top_k":2}`, proto, `{"top_k":2}`, []string{"/top_k"}},
+		{"two spellings that differ", `{"topK":1,"top_k":2}`, literal, `{"topK":1,"top_k":2}`, nil},
+		{"two spellings in what is literal", `{"args":{"topK":1,"top_k":2}}`, proto, `{"args":{"topK":1,"top_k":2}}`, nil},
+		{"no JSON", `{"a":1,"a":2`, literal, `{"a":1,"a":2`, nil},
+		{"nothing", ``, literal, ``, nil},
+		{"no object", `"a"`, proto, `"a"`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, at := jsonwire.Settle([]byte(tt.doc), tt.literal)
+			if string(got) != tt.want || !slices.Equal(at, tt.at) {
+				t.Errorf("Settle(%s)\n got %s at %v\nwant %s at %v", tt.doc, got, at, tt.want, tt.at)
+			}
+		})
+	}
+}
+
+func TestSettleTellsABoundedNumberOfPlaces(t *testing.T) {
+	doc := "{" + strings.Repeat(`"a":0,`, 1000) + `"a":1}`
+	got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
+	if string(got) != `{"a":1}` || len(at) != 16 {
+		t.Errorf("got %s and %d places", got, len(at))
+	}
+}
+
+// What is settled reads as the usual JSON reader of Go reads the document, of
+// which the last member counts.
+func TestSettledDocumentsReadAsTheLastMemberSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc := drawRepeating(t, 4)
+		got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
+		if !jsontext.Value(got).IsValid() {
+			t.Fatalf("%s became %s, which still repeats or is no JSON", doc, got)
+		}
+		if (len(at) == 0) != (string(got) == doc) {
+			t.Fatalf("%s became %s, telling %v", doc, got, at)
+		}
+		var have, want any
+		if err := json.Unmarshal(got, &have); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(lastOnly(t, doc)), &want); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(have) != fmt.Sprint(want) {
+			t.Fatalf("%s\n got %v\nwant %v", doc, have, want)
+		}
+	})
+}
+
+func drawRepeating(t *rapid.T, depth int) string {
+	if depth == 0 || rapid.IntRange(0, 3).Draw(t, "leaf") == 0 {
+		return rapid.SampledFrom([]string{"1", `"x"`, "null", "[]", "{}", `"a\"b"`}).Draw(t, "value")
+	}
+	list := rapid.Bool().Draw(t, "list")
+	var elems []string
+	for range rapid.IntRange(0, 4).Draw(t, "n") {
+		v := drawRepeating(t, depth-1)
+		if !list {
+			v = rapid.SampledFrom([]string{`"a"`, `"b"`, `"\u0061"`, `"c d"`}).Draw(t, "name") + ": " + v
+		}
+		elems = append(elems, v)
+	}
+	if list {
+		return "[" + strings.Join(elems, " , ") + "]"
+	}
+	return "{ " + strings.Join(elems, ",\n") + " }"
+}
+
+// lastOnly is Settle told another way: value by value, into maps.
+func lastOnly(t *rapid.T, doc string) string {
+	dec := jsontext.NewDecoder(strings.NewReader(doc), jsontext.AllowDuplicateNames(true))
+	var value func() any
+	value = func() any {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch tok.Kind() {
+		case '{':
+			m := map[string]any{}
+			for dec.PeekKind() != '}' {
+				name, err := dec.ReadToken()
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := name.String()
+				m[key] = value()
+			}
+			_, _ = dec.ReadToken()
+			return m
+		case '[':
+			l := []any{}
+			for dec.PeekKind() != ']' {
+				l = append(l, value())
+			}
+			_, _ = dec.ReadToken()
+			return l
+		case '"':
+			return tok.String()
+		case '0':
+			return jsontext.Value(tok.String())
+		default:
+			return nil
+		}
+	}
+	out, err := json.Marshal(value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
