@@ -69,7 +69,7 @@ func (d *requestDecoder) member(key string) {
 	case "model":
 		req.Model = r.String()
 	case "max_tokens":
-		n := r.Int()
+		n := r.Integer()
 		req.MaxOutputTokens = &n
 	case "messages":
 		d.messages()
@@ -104,7 +104,7 @@ func (d *requestDecoder) member(key string) {
 	case "top_p":
 		req.Sampling.TopP = d.number()
 	case "top_k":
-		n := r.Int()
+		n := r.Integer()
 		req.Sampling.TopK = &n
 	case "stream":
 		if req.Stream = r.Bool(); !req.Stream {
@@ -381,7 +381,7 @@ func (d *requestDecoder) thinking() {
 				s.Mode = dragoman.ReasoningOff
 			}
 		case k == "budget_tokens" && in.Kind() != 'n':
-			n := in.Int()
+			n := in.Integer()
 			s.BudgetTokens = &n
 		case k == "display" && in.Kind() == '"':
 			switch v := in.Raw(); string(v) {

@@ -134,7 +134,7 @@ func (d *requestDecoder) inference(prefix, key string) {
 	}
 	switch key {
 	case "maxTokens":
-		n := r.Int()
+		n := r.Integer()
 		d.req.MaxOutputTokens = &n
 	case "temperature":
 		s.Temperature = number()
@@ -405,7 +405,7 @@ func (d *requestDecoder) thinking(prefix string, raw []byte) bool {
 				s.Mode = dragoman.ReasoningOff
 			}
 		case k == "budget_tokens" && in.Kind() == '0':
-			n := in.Int()
+			n := in.Integer()
 			s.BudgetTokens = &n
 		case k == "display" && in.Kind() == '"':
 			switch v := in.Raw(); string(v) {

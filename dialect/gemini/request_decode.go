@@ -414,7 +414,9 @@ func (d *requestDecoder) setting(key []byte) {
 	case "maxOutputTokens":
 		d.req.MaxOutputTokens = d.integer()
 	case "seed":
-		s.Seed = d.integer()
+		if s.Seed = wirekit.Seed(d.r); s.Seed == nil {
+			d.keep(tuningPath, string(key), d.r.Raw())
+		}
 	case "presencePenalty":
 		s.PresencePenalty = d.number()
 	case "frequencyPenalty":
@@ -441,7 +443,7 @@ func (d *requestDecoder) number() *dragoman.Number {
 }
 
 func (d *requestDecoder) integer() *int64 {
-	n := d.r.Int()
+	n := d.r.Integer()
 	return &n
 }
 
@@ -459,7 +461,7 @@ func (d *requestDecoder) thinking() {
 				s.Summary = "auto"
 			}
 		case member == "thinkingBudget" && d.r.Kind() != 'n':
-			budget(s, d.r.Int())
+			budget(s, d.r.Integer())
 		case member == "thinkingLevel" && d.r.Kind() != 'n':
 			raw := d.r.Raw()
 			switch level := strings.ToLower(unquote(raw)); level {

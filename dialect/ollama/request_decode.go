@@ -186,21 +186,25 @@ func (d *requestDecoder) option(key string) {
 	case "top_p":
 		s.TopP = d.number()
 	case "top_k":
-		s.TopK = ptr(r.Int())
+		s.TopK = ptr(r.Integer())
 	case "frequency_penalty":
 		s.FrequencyPenalty = d.number()
 	case "presence_penalty":
 		s.PresencePenalty = d.number()
 	case "seed":
-		s.Seed = ptr(r.Int())
+		if s.Seed = wirekit.Seed(r); s.Seed == nil {
+			d.keep("/options", key)
+		}
 	case "num_predict":
 		raw := r.Raw()
 		// Less than nothing stands for no bound, which is what none means.
-		if n := jsonwire.NewReader(raw); n.Kind() != '0' {
-			d.fail(extra.At("/options/num_predict"), raw, errNotNumber)
-		} else if v := n.Int(); v >= 0 {
-			d.req.MaxOutputTokens = &v
-		} else {
+		in := jsonwire.NewReader(raw)
+		switch n := in.Integer(); {
+		case in.Err() != nil:
+			d.fail(extra.At("/options/num_predict"), raw, in.Err())
+		case n >= 0:
+			d.req.MaxOutputTokens = &n
+		default:
 			extra.Add(&d.req.Extra, name, "/options", []byte(key), raw)
 		}
 	case "stop":
@@ -218,8 +222,6 @@ func (d *requestDecoder) option(key string) {
 		d.keep("/options", key)
 	}
 }
-
-var errNotNumber = errors.New("want a number")
 
 func (d *requestDecoder) number() *dragoman.Number { return ptr(dragoman.Number(d.r.Number())) }
 

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -214,8 +215,11 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				content = readContent(r)
 			case 'n':
 				r.Skip()
-			default:
+			case '{':
 				content = []dragoman.Part{&dragoman.Opaque{Dialect: name, Type: "content", JSON: r.Raw()}}
+			default:
+				r.Skip()
+				r.Fail(errContent)
 			}
 		case "refusal":
 			if r.Kind() == '"' {
@@ -337,6 +341,8 @@ func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, p
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q for a legacy function call", c.ID)
 	return c
 }
+
+var errContent = errors.New("want a text or a list of parts")
 
 // settleDuplicates settles calls that share an id within one message: an exact
 // repeat is one call, another call gets an id of its own (quirk B11).

@@ -112,13 +112,13 @@ func (d *requestDecoder) member(key string) {
 		if req.MaxOutputTokens != nil { // both: the newer counts, the older stays
 			extra.Add(&req.Extra, name, "", []byte("max_tokens"), number(*req.MaxOutputTokens))
 		}
-		req.MaxOutputTokens = ptr(r.Int())
+		req.MaxOutputTokens = ptr(r.Integer())
 	case "max_tokens":
 		if req.MaxOutputTokens != nil {
 			d.keep(key)
 			return
 		}
-		req.MaxOutputTokens = ptr(r.Int())
+		req.MaxOutputTokens = ptr(r.Integer())
 		d.note(key)
 	case "reasoning_effort":
 		d.reasoning().Effort = r.String()
@@ -146,11 +146,13 @@ func (d *requestDecoder) member(key string) {
 	case "presence_penalty":
 		req.Sampling.PresencePenalty = d.number()
 	case "top_k":
-		req.Sampling.TopK = ptr(r.Int())
+		req.Sampling.TopK = ptr(r.Integer())
 	case "seed":
-		req.Sampling.Seed = ptr(r.Int())
+		if req.Sampling.Seed = wirekit.Seed(r); req.Sampling.Seed == nil {
+			d.keep(key)
+		}
 	case "n":
-		req.Sampling.Candidates = ptr(r.Int())
+		req.Sampling.Candidates = ptr(r.Integer())
 	case "stop":
 		if r.Kind() == '"' {
 			req.Sampling.Stop = []string{r.String()}

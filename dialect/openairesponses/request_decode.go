@@ -97,7 +97,7 @@ func (d *requestDecoder) member(key string) {
 	case "include":
 		d.include()
 	case "max_output_tokens":
-		req.MaxOutputTokens = ptr(r.Int())
+		req.MaxOutputTokens = ptr(r.Integer())
 	case "temperature":
 		req.Sampling.Temperature = ptr(dragoman.Number(r.Number()))
 	case "top_p":

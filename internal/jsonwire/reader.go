@@ -450,6 +450,35 @@ func (r *Reader) Int() int64 {
 	}
 }
 
+// Integer consumes a whole number that someone chose, unlike the counters that
+// Int is for: one that does not fit, or has a fraction, is an error. 40.0 and
+// 4e1 are whole.
+func (r *Reader) Integer() int64 {
+	begin := r.Ahead()
+	s := r.Number()
+	n, ok := integer(s)
+	if !ok && s != "" && r.err == nil {
+		r.err = &Error{
+			Pointer: clip(r.dec.StackPointer()),
+			Offset:  int64(len(r.data) - len(begin)),
+			Err:     fmt.Errorf("want a whole number of 64 bits, have %.40s", s),
+		}
+	}
+	return n
+}
+
+// integer returns the value of a number that is a whole one within 64 bits.
+func integer(s string) (int64, bool) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 { // beyond, a float is not exact
+		return 0, false
+	}
+	return int64(f), true
+}
+
 // smallInt reads what a counter usually is: up to 18 digits.
 func smallInt(raw []byte) (n int64, ok bool) {
 	if len(raw) == 0 || len(raw) > 18 {

@@ -76,6 +76,19 @@ func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Repor
 	return caps.NoSampling
 }
 
+// Seed reads a seed. One beyond 64 bits, as some servers take, is not read: the
+// answer is nil, and its bytes are what keeps it exact.
+func Seed(r *jsonwire.Reader) *int64 {
+	if r.Kind() == '0' {
+		probe := jsonwire.NewReader(r.Ahead())
+		if probe.Integer(); probe.Err() != nil {
+			return nil
+		}
+	}
+	n := r.Integer()
+	return &n
+}
+
 // EffortOf is the effort nearest to a thinking budget, for wires that have no
 // budget.
 func EffortOf(budget int64) string {

@@ -1,0 +1,75 @@
+package dialect_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+func TestANumberThatIsNotWholeIsRefusedWithItsPlace(t *testing.T) {
+	for _, tc := range []struct {
+		d        dragoman.Dialect
+		body, at string
+	}{
+		{dragoman.OpenAIChat, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
+		{dragoman.OpenAIChat, `{"model":"m","messages":[],"max_completion_tokens":@}`, "/max_completion_tokens"},
+		{dragoman.OpenAIChat, `{"model":"m","messages":[],"n":@}`, "/n"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":"x","max_output_tokens":@}`, "/max_output_tokens"},
+		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":@}`, "/max_tokens"},
+		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"top_k":@}`, "/top_k"},
+		{dragoman.Anthropic, `{"model":"m","messages":[],"max_tokens":9,"thinking":{"type":"enabled","budget_tokens":@}}`, "/thinking/budget_tokens"},
+		{dragoman.Gemini, `{"contents":[],"generationConfig":{"maxOutputTokens":@}}`, "/generationConfig/maxOutputTokens"},
+		{dragoman.Gemini, `{"contents":[],"generationConfig":{"thinkingConfig":{"thinkingBudget":@}}}`, "/generationConfig/thinkingConfig/thinkingBudget"},
+		{dragoman.Ollama, `{"model":"m","messages":[],"options":{"num_predict":@}}`, "/options/num_predict"},
+		{dragoman.Ollama, `{"model":"m","messages":[],"options":{"top_k":@}}`, "/options/top_k"},
+		{dragoman.Bedrock, `{"messages":[],"inferenceConfig":{"maxTokens":@}}`, "/inferenceConfig/maxTokens"},
+	} {
+		for _, number := range []string{"1.5", "1e99", "-1e99", "99999999999999999999", "9007199254740993.5"} {
+			body := strings.Replace(tc.body, "@", number, 1)
+			_, _, err := codecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			var de *dragoman.DecodeError
+			if !errors.As(err, &de) || de.Pointer != tc.at || int(de.Offset) != strings.Index(body, number) {
+				t.Errorf("%s %s: %v", tc.d, body, err)
+			}
+		}
+		for _, number := range []string{"7", "7.0", "70e-1", `"7"`} {
+			body := strings.Replace(tc.body, "@", number, 1)
+			if _, _, err := codecOf(tc.d).DecodeRequest([]byte(body), dialect.DecodeOptions{}); err != nil {
+				t.Errorf("%s %s: %v", tc.d, body, err)
+			}
+		}
+	}
+}
+
+// Some servers take seeds of more bits than we count with.
+func TestASeedBeyondSixtyFourBitsGoesBackAsItCame(t *testing.T) {
+	for _, tc := range []struct {
+		d    dragoman.Dialect
+		body string
+	}{
+		{dragoman.OpenAIChat, `{"model":"m","messages":[{"role":"user","content":"x"}],"seed":18446744073709551615}`},
+		{dragoman.Gemini, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"seed":18446744073709551615}}`},
+		{dragoman.Ollama, `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"options":{"seed":18446744073709551615}}`},
+	} {
+		req, _, err := codecOf(tc.d).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", tc.d, err)
+			continue
+		}
+		for _, c := range codecs {
+			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := bytes.Contains(enc.Body, []byte("18446744073709551615"))
+			told := strings.Contains(enc.Report.String(), "seed")
+			if own := c.Dialect() == tc.d; kept != own || told == own {
+				t.Errorf("%s to %s: %s\n%s", tc.d, c.Dialect(), enc.Body, enc.Report)
+			}
+		}
+	}
+}
