@@ -177,6 +177,14 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 // input is unwrapped, and arguments that must not run are marked with the
 // problem.
 func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
+	stood := *c
+	r.settle(c, at, rep)
+	if c.ID != stood.ID || c.Namespace != stood.Namespace || c.Name != stood.Name || c.Payload != stood.Payload || c.Arguments != stood.Arguments {
+		r.rewritten++
+	}
+}
+
+func (r *Registry) settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)

@@ -21,6 +21,8 @@ type toolID struct{ namespace, name string }
 type names struct {
 	rule    dragoman.NameRule
 	flatten bool // namespaces have no place on this wire
+	// asTheyAre: bare names go to the one who chose them.
+	asTheyAre bool
 	wire    map[toolID]string
 	tools   map[string]*dragoman.ToolSpec // by wire name; of declared tools only
 	ids     map[string]toolID             // by wire name; of every name written
@@ -128,6 +130,9 @@ func (n *names) free(id toolID, w string) bool {
 
 // wireName returns the name to write for a tool, declared or not.
 func (n *names) wireName(namespace, name string) string {
+	if n.asTheyAre && namespace == "" {
+		return name
+	}
 	id := toolID{namespace, name}
 	if w, ok := n.wire[id]; ok {
 		return w

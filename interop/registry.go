@@ -37,6 +37,8 @@ type Registry struct {
 	surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
+	// rewritten counts the calls that were read as others than they stood.
+	rewritten int
 	// allowed are the tools that an answer may call; nil means all.
 	allowed map[toolID]bool
 
@@ -199,13 +201,21 @@ func (r *Registry) AnnounceID(id string) {
 	}
 }
 
+// Rewritten counts the calls that were read as others than they stood on the
+// wire: with an alias reversed, a decoration taken off, or arguments translated.
+// Whoever passes the bytes on instead tells a client of tools it does not have.
+func (r *Registry) Rewritten() int { return r.rewritten }
+
 // ForAnswer returns the registry to write an answer with. A client runs what
-// it gets and sends the ids back, so ids and sound arguments pass as the model
-// gave them: an alias could never be reversed. Arguments that must not run are
+// it gets and sends the ids back, so names, ids and sound arguments pass as they
+// are: it knows no alias, and could not reverse one. Arguments that must not run are
 // never replaced by ones that would: see AnswerText and AnswerObject.
 func (r *Registry) ForAnswer() *Registry {
 	a := *r
 	a.ids = ids{}
+	known := *r.names
+	known.asTheyAre = true
+	a.names = &known
 	a.answer = true
 	return &a
 }

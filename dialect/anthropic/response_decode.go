@@ -23,6 +23,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return &a.resp, *d.rep, err
 	}
 	d.ambiguous = !sure
+	rewritten := d.reg.Rewritten()
 	content := a.read(r)
 	err = r.End()
 	if err == nil {
@@ -39,7 +40,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			d.ambiguous, a.resp.Error.Native = true, nil
 		}
 	}
-	if !o.NoNative && !d.ambiguous {
+	if !o.NoNative && !d.ambiguous && d.reg.Rewritten() == rewritten {
 		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
 	}
 	return &a.resp, *d.rep, nil

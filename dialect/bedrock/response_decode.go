@@ -23,6 +23,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return &a.resp, *d.rep, err
 	}
 	d.ambiguous = !sure
+	rewritten := d.reg.Rewritten()
 	a.read(r)
 	if err = r.End(); err == nil {
 		err = a.finish()
@@ -37,7 +38,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			d.ambiguous, a.resp.Error.Native = true, nil
 		}
 	}
-	if !o.NoNative && !d.ambiguous {
+	if !o.NoNative && !d.ambiguous && d.reg.Rewritten() == rewritten {
 		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
 	}
 	return &a.resp, *d.rep, nil

@@ -34,6 +34,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return &a.resp, *a.rep, err
 	}
 	a.ambiguous = !sure
+	rewritten := a.reg.Rewritten()
 	var seen members
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
@@ -60,7 +61,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			a.ambiguous, a.resp.Error.Native = true, nil
 		}
 	}
-	if !o.NoNative && !a.ambiguous {
+	if !o.NoNative && !a.ambiguous && a.reg.Rewritten() == rewritten {
 		a.resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: a.resp.Fingerprint()}
 	}
 	return &a.resp, *a.rep, nil

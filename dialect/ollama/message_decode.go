@@ -51,6 +51,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 		m.Role = roleOf(raw)
 	}
 	d.twice = false
+	rewritten := d.reg.Rewritten()
 	var asItCame bool
 	var err error
 	if m.Role == dragoman.RoleTool {
@@ -67,7 +68,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 			break
 		}
 	}
-	if !d.o.NoNative && asItCame && !d.twice {
+	if !d.o.NoNative && asItCame && !d.twice && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil

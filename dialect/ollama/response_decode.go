@@ -27,6 +27,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, *d.rep, err
 	}
 	d.r, d.unclear = r, !sure
+	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members
 	for key := range r.Object() {
 		if seen.Twice(answerMembers, key) {
@@ -48,7 +49,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if resp.Error != nil {
 		resp.Error.Native = &dragoman.Native{Format: formatError, JSON: body}
 	}
-	if !o.NoNative && !d.unclear {
+	if !o.NoNative && !d.unclear && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil

@@ -65,6 +65,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	var err error
 	asItCame := true
 	d.twice = false
+	rewritten := d.reg.Rewritten()
 	switch role := roleOf(raw); role {
 	case "tool":
 		m.Role = dragoman.RoleTool
@@ -91,7 +92,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	}
 	// A result that answers another id than it says would not fit the call
 	// beside it, should that be rebuilt.
-	if !d.o.NoNative && asItCame && !d.twice {
+	if !d.o.NoNative && asItCame && !d.twice && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil

@@ -28,6 +28,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, rep, err
 	}
 	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, unclear: !sure}
+	rewritten := d.reg.Rewritten()
 	var failed error
 	var groq dragoman.Usage
 	answers, flat := false, false // there are choices; an error without its envelope
@@ -113,7 +114,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if resp.Error != nil && resp.Output == nil {
 		resp.Stop = dragoman.Stop{Reason: dragoman.StopError}
 	}
-	if !o.NoNative && !d.unclear {
+	if !o.NoNative && !d.unclear && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, rep, nil

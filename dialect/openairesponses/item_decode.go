@@ -23,8 +23,11 @@ type itemDecoder struct {
 	// assistant's, and a call among them may run.
 	output bool
 	// sound says that no object of the body repeats a member.
-	sound  bool
-	peeked jsonwire.Reader
+	sound bool
+	// rewritten says that the item at hand is a call of another tool, or with
+	// other arguments, than its bytes say.
+	rewritten bool
+	peeked    jsonwire.Reader
 }
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
@@ -114,6 +117,7 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Message, error) {
 	h := d.head(raw)
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+	before := d.reg.Rewritten()
 	var err error
 	switch h.kind() {
 	case messageItem:
@@ -134,14 +138,16 @@ func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Messa
 		}
 		m.Parts = []dragoman.Part{opaque(&h, raw)}
 	}
+	d.rewritten = d.reg.Rewritten() != before
 	return m, err
 }
 
 // withNative attaches the sidecar of a complete message. A message that got an
 // id of our own is not what its native form says, and gets none; nor does an
-// answer that two readers could read as two.
+// answer that two readers could read as two, or that names what only the
+// provider knows.
 func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
-	if d.o.NoNative {
+	if d.o.NoNative || d.output && d.rewritten {
 		return
 	}
 	for _, p := range m.Parts {

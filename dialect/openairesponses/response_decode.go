@@ -24,6 +24,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, *d.rep, err
 	}
 	d.sound = sure
+	rewritten := d.reg.Rewritten()
 	end := d.members(r, resp)
 	var failed error
 	var calls []*dragoman.ToolCall
@@ -69,7 +70,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
 	}
-	if !o.NoNative && d.sound && !end.twice && !ambiguous(calls) {
+	if !o.NoNative && d.sound && !end.twice && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
