@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -75,7 +76,7 @@ func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing
 			t.Skip("this is not a request that the dialect can carry")
 		}
 		body := saidTwice(t, enc.Body, literals[c.Dialect()])
-		want, before, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
+		want, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing
 		if err != nil {
 			t.Fatalf("%v in %s", err, body)
 		}
-		if len(rep.Losses) <= len(before.Losses) {
+		if !strings.Contains(rep.String(), "twice") {
 			t.Fatalf("nothing is reported of %s", body)
 		}
 		if got.Native != nil {
@@ -102,7 +103,7 @@ func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T)
 		if err != nil || len(enc.Body) == 0 {
 			t.Skip("this is not a response that the dialect can carry")
 		}
-		want, before, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{Seed: "s"})
+		want, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{Seed: "s"})
 		if err != nil {
 			t.Skip("an error is no answer")
 		}
@@ -111,7 +112,7 @@ func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T)
 		if err != nil {
 			return // refused, with what is wrong
 		}
-		if len(rep.Losses) <= len(before.Losses) {
+		if !strings.Contains(rep.String(), "twice") {
 			t.Fatalf("nothing is reported of %s", body)
 		}
 		if got.Native != nil {
@@ -123,11 +124,11 @@ func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T)
 				t.Fatalf("%s says %q", body, text)
 			}
 		}
-		for i, call := range got.ToolCalls() {
-			if call.Problem != nil {
-				continue
+		for _, call := range got.ToolCalls() {
+			same := func(c *dragoman.ToolCall) bool {
+				return c.ID == call.ID && c.Namespace == call.Namespace && c.Name == call.Name && c.Payload == call.Payload && c.Arguments == call.Arguments
 			}
-			if all := want.ToolCalls(); i >= len(all) || gen.Diff(all[i], call) != "" {
+			if call.Problem == nil && !slices.ContainsFunc(want.ToolCalls(), same) {
 				t.Fatalf("%s\nruns another call: %+v", body, call)
 			}
 		}

@@ -23,9 +23,9 @@ type names struct {
 	flatten bool // namespaces have no place on this wire
 	// asTheyAre: bare names go to the one who chose them.
 	asTheyAre bool
-	wire    map[toolID]string
-	tools   map[string]*dragoman.ToolSpec // by wire name; of declared tools only
-	ids     map[string]toolID             // by wire name; of every name written
+	wire      map[toolID]string
+	tools     map[string]*dragoman.ToolSpec // by wire name; of declared tools only
+	ids       map[string]toolID             // by wire name; of every name written
 }
 
 func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {

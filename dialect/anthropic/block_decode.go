@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -97,14 +96,6 @@ func (s *memberSet) add(name []byte) bool {
 	return false
 }
 
-// repeatedMembers is the problem of a call that two readers could read as two.
-func repeatedMembers(member string) *dragoman.CallProblem {
-	return &dragoman.CallProblem{
-		Code: dragoman.ProblemDuplicateKey, Offset: -1,
-		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
-	}
-}
-
 // block reads one block; place is where a synthetic call id comes from. A
 // block we do not know, or that is not what its type promises, is kept as it
 // is: one strange block must not cost the message.
@@ -142,7 +133,7 @@ func (d *blockDecoder) call(raw json.RawMessage, repeated string, at extra.Path)
 		c = unreadable(raw, err)
 	}
 	if repeated != "" {
-		c.Problem = repeatedMembers(repeated)
+		c.Problem = wirekit.RepeatedMember(repeated)
 	}
 	if p := c.Problem; p != nil && p.Code == dragoman.ProblemDuplicateKey && p.Offset < 0 {
 		d.ambiguous = true // the call around the arguments, not they

@@ -182,7 +182,7 @@ func (a *answer) finish(content []byte, terminal bool) {
 		d.ambiguous = true
 		for _, p := range parts {
 			if c, ok := p.(*dragoman.ToolCall); ok {
-				c.Problem = repeatedMembers("content")
+				c.Problem = wirekit.RepeatedMember("content")
 			}
 		}
 	}

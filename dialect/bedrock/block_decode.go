@@ -3,7 +3,6 @@ package bedrock
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -145,14 +144,6 @@ func (d *blockDecoder) call(raw json.RawMessage, at extra.Path) *dragoman.ToolCa
 		d.ambiguous = true // the call around the arguments, not they
 	}
 	return c
-}
-
-// repeatedMembers is the problem of a call that two readers could read as two.
-func repeatedMembers(member string) *dragoman.CallProblem {
-	return &dragoman.CallProblem{
-		Code: dragoman.ProblemDuplicateKey, Offset: -1,
-		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
-	}
 }
 
 // identify gives a call without an id one of its own (quirk B10).

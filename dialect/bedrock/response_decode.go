@@ -243,7 +243,7 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 	if repeated != "" {
 		d.ambiguous = true
 		for _, c := range m.ToolCalls() {
-			c.Problem = repeatedMembers(repeated)
+			c.Problem = wirekit.RepeatedMember(repeated)
 		}
 	}
 	return m, changed || content != nil && !bytes.HasPrefix(content, []byte("[")), err

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -501,7 +502,7 @@ func (d *streamDecoder) openInOrder() []*streamBlock {
 func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
 	c := d.call(d.assembled(b), at)
 	if b.twice != "" {
-		c.Problem, d.ambiguous = repeatedMembers(b.twice), true
+		c.Problem, d.ambiguous = wirekit.RepeatedMember(b.twice), true
 	}
 	d.identify(c, at, 0, b.at)
 	return c

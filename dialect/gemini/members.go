@@ -2,10 +2,8 @@ package gemini
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -42,14 +40,6 @@ func (m *members) twice(known []string, key []byte) bool {
 		}
 	}
 	return false
-}
-
-// repeatedMember is the problem of a call that two readers could read as two.
-func repeatedMember(member string) *dragoman.CallProblem {
-	return &dragoman.CallProblem{
-		Code: dragoman.ProblemDuplicateKey, Offset: -1,
-		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
-	}
 }
 
 // word reads the name of an enum's value. Servers that are asked to write

@@ -188,9 +188,9 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	}
 	switch {
 	case p.repeated != "":
-		c.Problem = repeatedMember(p.repeated)
+		c.Problem = wirekit.RepeatedMember(p.repeated)
 	case p.kinds > 0:
-		c.Problem = repeatedMember("functionCall") // it is something else, too
+		c.Problem = wirekit.RepeatedMember("functionCall") // it is something else, too
 	}
 	if q := c.Problem; q != nil && q.Code == dragoman.ProblemDuplicateKey && q.Offset < 0 {
 		d.ambiguous = true // the call around the arguments, not they

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -166,7 +167,7 @@ func (a *answer) unclear(member string) {
 	a.ambiguous = true
 	a.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "the member %.40q stands there twice, or in other letters; the native form is not kept", member)
 	for _, c := range a.calls {
-		c.Problem = repeatedMember(member)
+		c.Problem = wirekit.RepeatedMember(member)
 	}
 }
 
@@ -246,7 +247,7 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 			changed = true
 			defer func() {
 				for _, k := range c.calls {
-					k.Problem = repeatedMember("parts")
+					k.Problem = wirekit.RepeatedMember("parts")
 				}
 			}()
 		}
@@ -254,6 +255,9 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 		case "role":
 			role = word(r)
 		case "parts":
+			// Of what another list said before, only the calls are told, as such
+			// that must not run.
+			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindToolCall })
 			for i := range r.Array() {
 				part := r.Raw()
 				if r.Err() != nil {

@@ -347,9 +347,9 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	}
 	switch {
 	case p.repeated != "":
-		c.spoil(k, repeatedMember(p.repeated))
+		c.spoil(k, wirekit.RepeatedMember(p.repeated))
 	case p.kinds > 0 || p.kind != "functionCall":
-		c.spoil(k, repeatedMember("functionCall")) // it is something else, too
+		c.spoil(k, wirekit.RepeatedMember("functionCall")) // it is something else, too
 	case bad != nil:
 		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
 	case f.id != "" && f.id != k.id:

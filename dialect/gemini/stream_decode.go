@@ -195,7 +195,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 func (d *streamDecoder) doubtful() bool {
 	if d.repeated != "" {
 		for _, k := range d.touched {
-			k.problem = repeatedMember(d.repeated)
+			k.problem = wirekit.RepeatedMember(d.repeated)
 		}
 	}
 	doubtful := d.repeated != "" || d.unsettled || d.ambiguous

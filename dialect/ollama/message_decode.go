@@ -183,7 +183,11 @@ func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, 
 		case "images":
 			b.readImages(r, m)
 		case "tool_calls":
+			again := len(b.calls) > 0
 			b.readCalls(d, r, m, at, pos)
+			if again {
+				b.spoilCalls()
+			}
 		default:
 			extra.Add(&m.Extra, name, "", key, r.Raw())
 		}
@@ -222,6 +226,15 @@ func (b *body) readCalls(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Mess
 	}
 	if n == 0 { // an empty list means no calls (quirk B34)
 		extra.Add(&m.Extra, name, "", []byte("tool_calls"), []byte("[]"))
+	}
+}
+
+// spoilCalls marks the calls of a message that has its list of them twice.
+func (b *body) spoilCalls() {
+	for _, p := range b.calls {
+		if c, ok := p.(*dragoman.ToolCall); ok {
+			c.Problem = wirekit.RepeatedMember("tool_calls")
+		}
 	}
 }
 

@@ -1,8 +1,8 @@
 package openaichat
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -180,7 +180,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		reasoning reasoningFields
 	)
 	assistant := m.Role == dragoman.RoleAssistant
-	var seen uint // which of the members that say what counts
+	var seen, again uint // which of the telling members, and which of them twice
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		if d.twin(telling, key, at.String()) {
@@ -188,8 +188,11 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 			continue
 		}
 		if i := slices.Index(telling, string(key)); i >= 0 {
-			if seen&(1<<i) != 0 && !d.twice {
-				d.ambiguous(at.String(), "the message has its "+telling[i]+" twice")
+			if seen&(1<<i) != 0 {
+				again |= 1 << i
+				if !d.twice {
+					d.ambiguous(at.String(), "the message has its "+telling[i]+" twice")
+				}
 			}
 			seen |= 1 << i
 		}
@@ -216,6 +219,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				content = readContent(r)
 			case 'n':
 				r.Skip()
+				content = nil
 			case '{':
 				content = []dragoman.Part{&dragoman.Opaque{Dialect: name, Type: "content", JSON: r.Raw()}}
 			default:
@@ -267,6 +271,11 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		m.Parts = append(m.Parts, refusal)
 	}
 	m.Parts = append(m.Parts, calls...)
+	if i := slices.Index(telling, "tool_calls"); again&(1<<i) != 0 {
+		for _, c := range m.ToolCalls() {
+			c.Problem = wirekit.RepeatedMember("tool_calls")
+		}
+	}
 	if len(calls) > 0 {
 		d.turn = make(map[string][]*dragoman.ToolCall, len(calls))
 		m.Parts = d.settleDuplicates(m.Parts, pos, at)

@@ -2,6 +2,7 @@ package wirekit
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -41,6 +42,15 @@ func Folds(known []string, key []byte) bool {
 		}
 	}
 	return false
+}
+
+// RepeatedMember is why a call must not run that was sent with a member twice:
+// which of the two counts is not the same to all readers.
+func RepeatedMember(member string) *dragoman.CallProblem {
+	return &dragoman.CallProblem{
+		Code: dragoman.ProblemDuplicateKey, Offset: -1,
+		Message: fmt.Sprintf("the call was sent with the member %.40q twice, so its meaning is ambiguous; make it again", member),
+	}
 }
 
 // DropTwins takes out of what is kept of an object, at prefix, the members that a
