@@ -152,8 +152,11 @@ func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, r
 	if c.Cache != nil && format != dragoman.FormatAnthropicToolUse {
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint after a call: the target caches by itself")
 	}
-	if c.Async && format != dragoman.FormatResponsesFunctionCall && format != dragoman.FormatResponsesCustomCall {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
+	if format != dragoman.FormatResponsesFunctionCall && format != dragoman.FormatResponsesCustomCall {
+		if c.Async {
+			rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/async", "the target waits for every result")
+		}
+		extra.ReportItem(rep, c.ItemID, at, "/item_id")
 	}
 	if c.Signature != "" && c.Signature != GeminiNoSignature {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")

@@ -41,6 +41,9 @@ func (r *Registry) writeResultAs(w *jsonwire.Writer, format dragoman.Format, res
 	if res.Outcome == dragoman.OutcomeError && nativeContent(res, format) != nil && format != dragoman.FormatAnthropicResult && format != dragoman.FormatBedrockResult {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "the error flag: a native result says for itself what happened")
 	}
+	if format != dragoman.FormatResponsesResult {
+		extra.ReportItem(rep, res.ItemID, at, "/item_id")
+	}
 	switch format {
 	case dragoman.FormatChatResult:
 		spill = r.writeChatResult(w, res, id, at, rep)

@@ -26,6 +26,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
 		_, body := c.EncodeError(resp.Error)
+		wirekit.ReportFailed(rep, resp, name)
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
@@ -52,9 +53,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		}
 	}
 	w.EndArray()
-	e.stop(&w, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused)
+	e.stop(&w, resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused)
 	w.Key("usage")
-	writeUsage(&w, resp.Usage, resp.ServiceTier, rep)
+	writeUsage(&w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
 	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
 	w.EndObject()
 	e.unsaidResponse(resp)
@@ -73,7 +74,7 @@ func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("msg_", e.o.Seed)
-		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", id)
+		wirekit.ReportMinted(e.rep, id)
 	}
 	model := resp.Model
 	if e.o.Model != "" {
@@ -95,8 +96,8 @@ func (e *answerEncoder) unsaidResponse(resp *dragoman.Response) {
 	}
 }
 
-// stop writes why the message ended.
-func (e *answerEncoder) stop(w *jsonwire.Writer, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) {
+// stop writes why the message ended: what stands of what was told.
+func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) {
 	if refused && (s.Reason == dragoman.StopEnd || s.Reason == dragoman.StopNone) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop %s written as refusal, because the answer is one", s.Reason)
 		s = dragoman.Stop{Reason: dragoman.StopRefusal}
@@ -108,12 +109,10 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, s dragoman.Stop, origin *dragom
 	}
 	w.StringField("stop_reason", word)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)
-	switch {
-	case s.Details == nil:
-	case s.Details.Format == formatDetails:
+	if s.Details != nil && s.Details.Format == formatDetails {
 		w.RawField("stop_details", s.Details.JSON)
-	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/details", "a native record of another API")
+	} else {
+		wirekit.ReportDetails(e.rep, told, "")
 	}
 }
 

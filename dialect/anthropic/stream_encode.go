@@ -79,6 +79,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseEnd:
 		return e.responseEnd(dst, ev)
 	case *dragoman.StreamError:
+		wirekit.ReportCost(e.rep, ev.Usage, e.first.Usage)
 		return e.Fail(dst, ev.Err), nil
 	default:
 		return dst, nil
@@ -125,7 +126,8 @@ func (e *streamEncoder) start(dst []byte, resp dragoman.Response) []byte {
 	w.NullField("stop_sequence")
 	extra.Write(w, resp.Extra, name, "")
 	w.Key("usage")
-	writeUsage(w, resp.Usage, resp.ServiceTier, new(dragoman.Report)) // the end tells more
+	tier := answerTiers().Answer(resp.ServiceTier, resp.Origin, e.rep)
+	writeUsage(w, resp.Usage, tier, new(dragoman.Report)) // the end tells more
 	w.EndObject()
 	return e.flush(dst, "message_start")
 }
@@ -154,7 +156,7 @@ func (e *streamEncoder) OpenBlock(dst []byte, p *blockwire.Out, part dragoman.Pa
 	case *dragoman.ToolCall:
 		c := *e.identified(part, p.At)
 		c.Arguments, c.Payload, c.Cache, c.Problem = "", dragoman.PayloadObject, nil, nil
-		if err := e.reg.WriteCall(w, &c, p.At, e.rep); err != nil {
+		if err := e.reg.WriteCall(w, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
 			return dst, fmt.Errorf("anthropic: %s: %w", p.At, err)
 		}
 	default:
@@ -238,6 +240,9 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created
 	}
+	if tier := resp.ServiceTier; tier != "" && tier != e.first.ServiceTier {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "tier %.40q was told when the API's place for it was written", tier)
+	}
 	e.unsaidResponse(&resp)
 	return dst, nil
 }
@@ -250,7 +255,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.stop(w, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
+	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
 	news := fresh(e.first.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

@@ -5,6 +5,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -108,9 +109,6 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "call of %q was run by its provider", c.Name)
 		return dst, nil
 	}
-	if c.Payload == dragoman.PayloadText && !p.Opened() {
-		e.rep.Add(dragoman.Lowered, dragoman.Info, p.At.String(), `freeform input written as the argument "input" of a function call`)
-	}
 	rest := e.callRest(p, c)
 	dst, err := e.Begun(dst, p, c)
 	if err != nil {
@@ -119,7 +117,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 	if rest != "" {
 		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
 	}
-	extra.Report(e.rep, c.Extra, name, p.At)
+	wirekit.ReportCall(e.reg, c, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
 }
 

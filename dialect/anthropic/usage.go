@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // counters are the native numbers of a usage object. Streams send them in
@@ -80,6 +81,18 @@ func add(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// answerTiers are the words of answers for how urgently they were made.
+func answerTiers() wirekit.Tiers {
+	return wirekit.Tiers{Dialect: name, Ordinary: "standard", Known: func(tier string) bool {
+		switch tier {
+		case "standard", "priority", "batch":
+			return true
+		default:
+			return false
+		}
+	}}
 }
 
 // writeUsage writes the usage object of a whole message; the two totals are

@@ -26,6 +26,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
 		_, body := c.EncodeError(resp.Error)
+		wirekit.ReportFailed(rep, resp, name)
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
@@ -39,6 +40,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	extra.WriteBut(&w, resp.Extra, name, "/output", func(f dragoman.Field) bool { return f.Path == "/output/message" })
 	w.EndObject()
+	wirekit.ReportDetails(rep, resp.Stop, "")
 	w.StringField("stopReason", e.word(wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused))
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, rep)
@@ -98,7 +100,7 @@ func (e *answerEncoder) trailer(w *jsonwire.Writer, resp *dragoman.Response) {
 		e.metrics(w)
 	}
 	e.sequence(w, resp.Stop, resp.Extra)
-	e.tier(w, resp.ServiceTier)
+	e.tier(w, resp.ServiceTier, resp.Origin)
 	writeExtras(w, resp.Extra, func(path string) bool { return modelled(path) || path == "/serviceTier" && resp.ServiceTier != "" })
 }
 
@@ -128,16 +130,13 @@ func (e *answerEncoder) sequence(w *jsonwire.Writer, s dragoman.Stop, x *dragoma
 	w.EndObject()
 }
 
-func (e *answerEncoder) tier(w *jsonwire.Writer, tier string) {
-	switch {
-	case tier == "":
-	case knownTier(tier):
+func (e *answerEncoder) tier(w *jsonwire.Writer, tier string, origin *dragoman.Origin) {
+	tiers := wirekit.Tiers{Dialect: name, Ordinary: "default", Known: knownTier}
+	if tier = tiers.Answer(tier, origin, e.rep); tier != "" {
 		w.Key("serviceTier")
 		w.BeginObject()
 		w.StringField("type", tier)
 		w.EndObject()
-	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "the API has no tier %.40q", tier)
 	}
 }
 
@@ -166,9 +165,6 @@ func (e *answerEncoder) word(s dragoman.Stop, origin *dragoman.Origin, calls, re
 	word, exact := wordOf(s, own, calls)
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
-	}
-	if s.Details != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/details", "a native record of another API")
 	}
 	return word
 }

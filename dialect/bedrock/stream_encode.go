@@ -73,6 +73,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseEnd:
 		dst, err = e.responseEnd(dst, ev)
 	case *dragoman.StreamError:
+		wirekit.ReportCost(e.rep, ev.Usage, dragoman.Usage{})
 		dst = e.Fail(dst, ev.Err)
 	}
 	return dst, cmp.Or(err, e.err)
@@ -207,6 +208,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created
 	}
+	wirekit.ReportDetails(e.rep, ev.Stop, "")
 	if !e.Sealed {
 		dst = e.messageStop(dst, &resp)
 	}
@@ -239,7 +241,7 @@ func (e *streamEncoder) metadata(dst []byte, resp *dragoman.Response, usage drag
 		e.metrics(w)
 	}
 	tier := cmp.Or(resp.ServiceTier, e.first.ServiceTier)
-	e.tier(w, tier)
+	e.tier(w, tier, cmp.Or(resp.Origin, e.first.Origin))
 	writeExtras(w, resp.Extra, func(path string) bool {
 		return path == modelResponse || modelled(path) || path == "/serviceTier" && tier != ""
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -18,7 +19,7 @@ func (e *streamEncoder) openCall(dst []byte, p *blockwire.Out, part *dragoman.To
 	c := *e.identified(part, p.At)
 	c.Arguments, c.Payload, c.Problem = "", dragoman.PayloadObject, nil
 	var block jsonwire.Writer
-	if err := e.reg.WriteCall(&block, &c, p.At, e.rep); err != nil {
+	if err := e.reg.WriteCall(&block, &c, p.At, new(dragoman.Report)); err != nil { // its end reports
 		return dst, fmt.Errorf("bedrock: %s: %w", p.At, err)
 	}
 	return e.blockStart(dst, p, withoutInner(block.Buf, keyCall, "input")), nil
@@ -186,9 +187,6 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "call of %q was run by its provider", c.Name)
 		return dst, nil
 	}
-	if c.Payload == dragoman.PayloadText && !p.Opened() {
-		e.rep.Add(dragoman.Lowered, dragoman.Info, p.At.String(), `freeform input written as the argument "input" of a function call`)
-	}
 	rest := e.Remainder(p, p.WholeArguments(c))
 	dst, err := e.Begun(dst, p, c)
 	if err != nil {
@@ -197,7 +195,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 	if rest != "" {
 		dst = e.inputDelta(dst, p, rest)
 	}
-	extra.Report(e.rep, c.Extra, name, p.At)
+	wirekit.ReportCall(e.reg, c, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
 }
 

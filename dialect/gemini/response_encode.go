@@ -27,6 +27,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
 		_, body := c.EncodeError(resp.Error)
+		wirekit.ReportFailed(rep, resp, name)
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
@@ -37,7 +38,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e.feedback(&w, resp.Stop)
 	w.Key("usageMetadata")
-	writeUsage(&w, resp.Usage, resp.ServiceTier, rep)
+	writeUsage(&w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
 	e.identity(&w, resp)
 	extra.WriteBut(&w, resp.Extra, name, "", func(f dragoman.Field) bool { return told(f, resp.Stop, &resp.Created) })
 	w.EndObject()
@@ -80,7 +81,7 @@ func (e *answerEncoder) identity(w *jsonwire.Writer, resp *dragoman.Response) {
 	id := resp.ID
 	if id == "" {
 		id = wirekit.SyntheticID("", e.o.Seed)
-		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", id)
+		wirekit.ReportMinted(e.rep, id)
 	}
 	model := resp.Model
 	if e.o.Model != "" {
@@ -109,8 +110,8 @@ func feedback(s dragoman.Stop) []byte {
 func (e *answerEncoder) feedback(w *jsonwire.Writer, s dragoman.Stop) {
 	if raw := feedback(s); raw != nil {
 		w.RawField("promptFeedback", raw)
-	} else if s.Details != nil {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/details", "a native record of another API")
+	} else {
+		wirekit.ReportDetails(e.rep, s, "")
 	}
 }
 
@@ -121,13 +122,14 @@ func (e *answerEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) 
 	}
 	w.Key("candidates")
 	w.BeginArray()
-	if err := e.candidate(w, resp, 0, "/output", resp.Output, resp.Stop); err != nil {
+	if err := e.candidate(w, resp, 0, resp.Output, resp.Stop); err != nil {
 		return err
 	}
 	for i := range resp.Alternatives {
 		a := &resp.Alternatives[i]
-		extra.ReportEcho(e.rep, a.Extra, name, extra.Elem("/alternatives", i))
-		if err := e.candidate(w, resp, i+1, extra.Elem("/alternatives", i).String()+"/output", a.Output, a.Stop); err != nil {
+		extra.ReportEcho(e.rep, a.Extra, name, extra.At(extra.Choice(i+1)))
+		wirekit.ReportDetails(e.rep, a.Stop, extra.Choice(i+1))
+		if err := e.candidate(w, resp, i+1, a.Output, a.Stop); err != nil {
 			return err
 		}
 	}
@@ -135,7 +137,8 @@ func (e *answerEncoder) candidates(w *jsonwire.Writer, resp *dragoman.Response) 
 	return nil
 }
 
-func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, index int, path string, out []dragoman.Message, stop dragoman.Stop) error {
+func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, index int, out []dragoman.Message, stop dragoman.Stop) error {
+	path := extra.Choice(index) + "/output"
 	w.BeginObject()
 	w.Key("content")
 	w.BeginObject()
@@ -165,7 +168,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 		extra.WriteBut(w, out[i].Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/role" || i > 0 })
 	}
 	w.EndObject()
-	e.finish(w, standing(stop, out), resp.Origin, countCalls(out))
+	e.finish(w, index, standing(stop, out), resp.Origin, countCalls(out))
 	w.IntField("index", int64(index))
 	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(index))
 	w.EndObject()
@@ -180,14 +183,14 @@ func countCalls(out []dragoman.Message) (n int) {
 }
 
 // finish writes why a candidate ended.
-func (e *answerEncoder) finish(w *jsonwire.Writer, s dragoman.Stop, origin *dragoman.Origin, calls int) {
+func (e *answerEncoder) finish(w *jsonwire.Writer, index int, s dragoman.Stop, origin *dragoman.Origin, calls int) {
 	own := origin != nil && origin.Dialect == name
 	word, exact := wordOf(s, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, word)
 	}
 	if s.Sequence != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stop/sequence", "the API does not tell which stop sequence was written")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not tell which stop sequence was written")
 	}
 	writeWord(w, "finishReason", word)
 }
@@ -250,12 +253,18 @@ func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p
 		origin = p.Origin
 	}
 	signature := e.signature(origin, p.Signature, at)
-	if p.Encrypted != "" || len(p.Details) > 0 {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
-	}
+	e.unsaidOfThinking(p, at)
 	if blockwire.Visible(p) != "" || signature != "" {
 		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
 	}
+}
+
+// unsaidOfThinking reports what thinking says that the API has no member for.
+func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, at extra.Path) {
+	if p.Encrypted != "" || len(p.Details) > 0 {
+		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+	}
+	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 }
 

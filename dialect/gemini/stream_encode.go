@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ type streamEncoder struct {
 	// rebuild: no later chunk is written as it is.
 	rebuild bool
 	parts   map[[2]int]*sentPart
+	places  extra.Places
 	calls   map[int]int // calls begun, by candidate
 	// barred: candidates with a call that must not run, though a client could
 	// take what it got of it for one that may; the reason to end them with.
@@ -50,6 +52,7 @@ type streamEncoder struct {
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part dragoman.Part
+	at   extra.Path
 	sent stream.Sent // of its text, or of a call's arguments
 	// shown: a native chunk told of the call.
 	shown bool
@@ -90,7 +93,10 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if failure == nil {
 			failure = incomplete()
 		}
-		dst = e.failure(dst, failure)
+		before := len(dst)
+		if dst = e.failure(dst, failure); len(dst) > before {
+			wirekit.ReportCost(e.rep, ev.Usage, dragoman.Usage{})
+		}
 	}
 	return dst, err
 }
@@ -159,7 +165,7 @@ func (e *streamEncoder) write(dst []byte, fill func(w *jsonwire.Writer)) []byte 
 	}
 	if e.head.ID == "" {
 		e.head.ID = wirekit.SyntheticID("", e.o.Seed)
-		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/id", "response id %q", e.head.ID)
+		wirekit.ReportMinted(e.rep, e.head.ID)
 	}
 	w := &e.w
 	w.Buf = w.Buf[:0]
@@ -219,6 +225,10 @@ func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Write
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	e.goesOn(ev.Choice)
 	p := &sentPart{part: ev.Part, sent: stream.SentOf(ev.Part)}
+	var message extra.Path
+	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+		e.unsaid(ev.Header, message)
+	}
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		p.signed = part.Signature != ""
@@ -232,7 +242,7 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	}
 	if call.Hosted {
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "call of %q was run by its provider", call.Name)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", call.Name)
 		return
 	}
 	p.shown = e.native
@@ -280,29 +290,26 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		}
 		return dst, nil
 	}
-	const at = "/output"
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
-		extra.Report(e.rep, part.Extra, name, extra.At(at))
-		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, extra.At(at))), nil
+		extra.Report(e.rep, part.Extra, name, p.at)
+		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at)), nil
 	case *dragoman.Refusal:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, at, "a refusal written as text")
+		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "a refusal written as text")
+		extra.Report(e.rep, part.Extra, name, p.at)
 		return e.rest(dst, ev.Choice, p, part.Text, ""), nil
 	case *dragoman.Reasoning:
 		origin := e.head.Origin
 		if part.Origin != nil {
 			origin = part.Origin
 		}
-		if part.Encrypted != "" || len(part.Details) > 0 {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, at, "opaque reasoning belongs to its own provider")
-		}
-		extra.Report(e.rep, part.Extra, name, extra.At(at))
-		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, extra.At(at))), nil
+		e.unsaidOfThinking(part, p.at)
+		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at)), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
 	var whole jsonwire.Writer
-	err := e.answerEncoder.part(&whole, e.head.Origin, ev.Part, extra.At(at))
+	err := e.answerEncoder.part(&whole, e.head.Origin, ev.Part, p.at)
 	if err == nil {
 		err = whole.Err()
 	}
@@ -323,13 +330,13 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 		same := begun.Name == c.Name && begun.Namespace == c.Namespace
 		if !same || c.Payload != dragoman.PayloadText && p.sent.String() != c.Arguments || c.Problem != nil {
 			e.bar(choice, dragoman.StopError)
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a client was told of a call that is another; nothing of this answer may run")
+			e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a client was told of a call that is another; nothing of this answer may run")
 		}
 		return dst, nil
 	}
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
-		err = e.call(w, e.head.Origin, c, extra.At("/output"))
+		err = e.call(w, e.head.Origin, c, p.at)
 	})
 	return dst, err
 }
@@ -349,7 +356,7 @@ func (e *streamEncoder) bar(choice int, reason dragoman.StopReason) {
 func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
 		rest = ""
 	}
 	if rest == "" && signature == "" {
@@ -382,7 +389,8 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 		}
 		e.feedback(w, ev.Stop)
 		w.Key("usageMetadata")
-		writeUsage(w, ev.Usage, orElse(resp.ServiceTier, e.head.ServiceTier), e.rep)
+		tier := orElse(resp.ServiceTier, e.head.ServiceTier)
+		writeUsage(w, ev.Usage, answerTiers().Answer(tier, cmp.Or(resp.Origin, e.head.Origin), e.rep), e.rep)
 		extra.WriteBut(w, resp.Extra, name, "", func(f dragoman.Field) bool { return told(f, ev.Stop, &e.head.Created) })
 	})
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
@@ -410,6 +418,9 @@ func (e *streamEncoder) standing(i int, stop dragoman.Stop) dragoman.Stop {
 
 // lastOf writes the end of one candidate.
 func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, resp *dragoman.Response) {
+	if i > 0 {
+		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
+	}
 	stop = e.standing(i, stop)
 	w.BeginObject()
 	w.Key("content")
@@ -420,7 +431,7 @@ func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, re
 	w.EndArray()
 	w.StringField("role", wireModel)
 	w.EndObject()
-	e.finish(w, stop, resp.Origin, e.calls[i])
+	e.finish(w, i, stop, resp.Origin, e.calls[i])
 	w.IntField("index", int64(i))
 	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(i))
 	w.EndObject()

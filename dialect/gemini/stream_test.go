@@ -328,7 +328,7 @@ func TestACallCutInTwoByAChangeDoesNotRun(t *testing.T) {
 	if resp.Stop.Reason.Runs() {
 		t.Errorf("calls may run after %+v\n%s", resp.Stop, out)
 	}
-	has(t, rep, dragoman.Dropped, "/output")
+	has(t, rep, dragoman.Dropped, "/output/0/parts/7")
 }
 
 func TestAFreeformToolStreamsAsText(t *testing.T) {
@@ -378,7 +378,7 @@ func TestAStreamOfAnotherDialectIsWrittenForTheStrictestClients(t *testing.T) {
 	if out != want {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
-	has(t, rep, dragoman.Dropped, "/output/signature")
+	has(t, rep, dragoman.Dropped, "/output/0/parts/0/signature")
 	if err := checkWire([]byte(out)); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // counters are the native numbers of a usage object. Chunks of a stream leave
@@ -84,6 +85,18 @@ func digits(n int64) []byte {
 	var w jsonwire.Writer
 	w.Int(n)
 	return w.Buf
+}
+
+// answerTiers are the words of answers for how urgently they were made.
+func answerTiers() wirekit.Tiers {
+	return wirekit.Tiers{Dialect: name, Ordinary: "standard", Known: func(tier string) bool {
+		switch tier {
+		case "standard", "flex", "priority":
+			return true
+		default:
+			return false
+		}
+	}}
 }
 
 // writeUsage writes the usage object. What is unknown is left out, and so is a

@@ -448,6 +448,7 @@ func (t *speech) addThinking(e *messageEncoder, p *dragoman.Reasoning, at extra.
 }
 
 func (e *messageEncoder) unsaidOfThinking(p *dragoman.Reasoning, at extra.Path) {
+	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")

@@ -27,11 +27,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), halted: halts(resp.Stop),
 	}
 	if resp.Error != nil {
-		if len(resp.Output) > 0 {
-			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "what had arrived before the error; an answer that failed is its error")
-		}
+		wirekit.ReportFailed(e.rep, resp, name)
 		_, body := c.EncodeError(resp.Error)
-		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil
+		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	w := &e.w
 	w.BeginObject()
@@ -143,6 +141,10 @@ func (e *messageEncoder) unsaidResponse(resp *dragoman.Response) {
 	}
 	if resp.ServiceTier != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/service_tier", "Ollama has no service tiers")
+	}
+	wirekit.ReportDetails(e.rep, resp.Stop, "")
+	if resp.Created.IsZero() && !ownAnswer(resp) { // a server of Ollama's said so itself
+		wirekit.ReportNoTime(e.rep)
 	}
 	if t := resp.Created; !t.IsZero() && stamp(t) == stamp(time.Time{}) {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/created", "a time that the wire cannot write")

@@ -105,7 +105,7 @@ func TestStopsOfOtherAPIsAreWrittenInTheNearestWord(t *testing.T) {
 		dragoman.StopContentFilter: "content_filter", dragoman.StopRefusal: "content_filter", dragoman.StopError: "error", dragoman.StopCancelled: "error",
 		dragoman.StopMalformedCall: "error", dragoman.StopPause: "stop", dragoman.StopUnknown: "stop", dragoman.StopCompaction: "stop",
 	} {
-		resp := &dragoman.Response{Model: "m", Output: []dragoman.Message{dragoman.AssistantText("x")}, Stop: dragoman.Stop{Reason: reason, Native: "their word"}}
+		resp := &dragoman.Response{Model: "m", Created: time.Unix(1, 0), Output: []dragoman.Message{dragoman.AssistantText("x")}, Stop: dragoman.Stop{Reason: reason, Native: "their word"}}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -35,6 +35,7 @@ type streamEncoder struct {
 	// rebuild: no later chunk is written as it is.
 	rebuild  bool
 	parts    map[int]*outPart
+	places   extra.Places
 	texts    lane
 	thoughts lane
 	called   lane
@@ -52,6 +53,7 @@ type lane []*outPart
 // outPart is what the client was told of a part.
 type outPart struct {
 	begin   dragoman.Part
+	at      extra.Path
 	message int
 	sent    stream.Sent // of its text; of a call that was shown, its arguments
 	waiting []byte      // what came of it and was not sent
@@ -97,7 +99,10 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if err == nil {
 			err = incomplete()
 		}
-		return e.failure(dst, err), nil
+		before := len(dst)
+		if dst = e.failure(dst, err); len(dst) > before {
+			wirekit.ReportCost(e.rep, ev.Usage, dragoman.Usage{})
+		}
 	}
 	return dst, nil
 }
@@ -143,8 +148,9 @@ var bom = []byte("\xef\xbb\xbf")
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	p := &outPart{begin: ev.Part, message: ev.Message, shown: e.native, sent: stream.SentOf(ev.Part)}
 	e.parts[ev.Index] = p
-	if ev.Header != nil {
-		extra.Report(e.rep, ev.Header.Extra, name, extra.At("/output"))
+	var message extra.Path
+	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+		e.unsaidOf(ev.Header, message)
 	}
 	switch ev.Part.(type) {
 	case *dragoman.Text, *dragoman.Refusal:
@@ -265,7 +271,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		return dst, nil
 	}
 	p.final = ev.Part
-	at := extra.At("/output")
+	at := p.at
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		e.content(part, at)
@@ -317,10 +323,10 @@ func (e *streamEncoder) rest(p *outPart, full string) {
 	case p.sent.Len() == 0: // nobody saw the fragments
 		p.waiting = append(p.waiting[:0], full...)
 	case p.begin.Kind() == dragoman.KindReasoning:
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
 	default:
 		p.waiting = p.waiting[:0]
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
 	}
 }
 
@@ -334,7 +340,7 @@ func (e *streamEncoder) callEnd(dst []byte, p *outPart, c *dragoman.ToolCall) []
 		return dst
 	}
 	const why = "the final value of a call differs from what was streamed of it"
-	e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", why+"; the stream ends with an error")
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), why+"; the stream ends with an error")
 	return e.failure(dst, &dragoman.APIError{Class: dragoman.ErrorServer, Message: why})
 }
 
@@ -353,9 +359,9 @@ func (e *streamEncoder) writeCalls(dst []byte) ([]byte, error) {
 	for _, p := range e.called {
 		if c, ok := p.final.(*dragoman.ToolCall); ok && !p.shown {
 			if c.Payload == dragoman.PayloadObject && strings.ContainsAny(c.Arguments, "\r\n") {
-				e.rep.Add(dragoman.Lowered, dragoman.Info, "/output", "line ends between the tokens of arguments are written as blanks")
+				e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String()+"/arguments", "line ends between the tokens of arguments are written as blanks")
 			}
-			t.addCall(&e.messageEncoder, c, placedPart{c, &m, extra.At("/output")})
+			t.addCall(&e.messageEncoder, c, placedPart{c, &m, p.at})
 		}
 	}
 	var failed error
@@ -400,7 +406,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	w.EndObject()
 	e.tail(ev.Stop, ownAnswer(&resp), e.whole, e.first.Usage.Merge(ev.Usage), &resp)
 	w.EndObject()
-	resp.ID = cmp.Or(resp.ID, e.first.ID)
+	resp.ID, resp.Stop = cmp.Or(resp.ID, e.first.ID), ev.Stop
 	resp.ServiceTier = cmp.Or(resp.ServiceTier, e.first.ServiceTier)
 	e.unsaidResponse(&resp)
 	return e.flush(dst), nil

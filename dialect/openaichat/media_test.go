@@ -3,6 +3,7 @@ package openaichat_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -54,7 +55,7 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		}
 	})
 	t.Run("in a response", func(t *testing.T) {
-		enc, err := codec.EncodeResponse(&dragoman.Response{Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{png()}}}}, dialect.EncodeOptions{})
+		enc, err := codec.EncodeResponse(&dragoman.Response{ID: "r", Created: time.Unix(1, 0), Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{png()}}}}, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

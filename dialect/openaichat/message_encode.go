@@ -17,6 +17,7 @@ import (
 type messageEncoder struct {
 	w      jsonwire.Writer
 	list   string // where the messages stand in the canonical source
+	answer string // the pointer of the answer at hand: none, or that of an alternative
 	reg    *interop.Registry
 	limits dragoman.Limits
 	target dragoman.Target
@@ -445,7 +446,7 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			t.calls = append(t.calls, here)
 		case *dragoman.Opaque:
 			switch {
-			case p.Dialect == name && p.Type == "tool_call" && e.list == "/output":
+			case p.Dialect == name && p.Type == "tool_call" && e.list != "/messages":
 				// A client could find a call in it to run.
 				e.rep.Add(dragoman.Dropped, dragoman.Serious, here.at.String(), "a call that cannot be read is not passed on")
 			case p.Dialect == name && p.Type == "tool_call":
@@ -489,9 +490,16 @@ func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.
 		if p.Signature != "" || p.Encrypted != "" {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "opaque reasoning belongs to its own provider")
 		}
+		e.unsaidOfReasoning(p, here.at)
 	default:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "reasoning has no place in Chat")
 	}
+}
+
+// unsaidOfReasoning reports what reasoning that is shown says besides.
+func (e *messageEncoder) unsaidOfReasoning(p *dragoman.Reasoning, at extra.Path) {
+	extra.ReportItem(e.rep, p.ID, at, "/id")
+	extra.Report(e.rep, p.Extra, name, at)
 }
 
 func visible(p *dragoman.Reasoning) string {

@@ -24,29 +24,35 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	w := &e.w
 	if resp.Error != nil && len(resp.Output) == 0 {
 		_, w.Buf = c.EncodeError(resp.Error)
+		wirekit.ReportFailed(e.rep, resp, name)
 		return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
 	}
 	if resp.Error != nil && !hasError(resp) {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/error", "beside an answer there is no place for the error: %s", resp.Error.Message)
 	}
 	w.BeginObject()
-	e.head(resp, "chat.completion")
+	head := *resp
+	e.identify(&head)
+	e.head(&head, "chat.completion")
 	w.Key("choices")
 	w.BeginArray()
 	if err := e.candidate(0, resp.Output, resp.Stop, resp.Extra, resp.Origin); err != nil {
 		return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 	}
-	for _, a := range resp.Alternatives {
+	for i, a := range resp.Alternatives {
+		e.answer = extra.Choice(i + 1)
+		e.list = e.answer + "/output"
 		if err := e.candidate(a.Index, a.Output, a.Stop, a.Extra, resp.Origin); err != nil {
 			return dialect.Encoded{Report: *e.rep, Registry: reg}, err
 		}
+		extra.ReportEcho(e.rep, a.Extra, name, extra.At(e.answer))
 	}
 	w.EndArray()
 	if resp.Usage.Input.Known || resp.Usage.Output.Known || resp.Usage.Extra != nil {
 		w.Key("usage")
 		writeUsage(w, resp.Usage, e.rep)
 	}
-	w.StringFieldIf("service_tier", resp.ServiceTier)
+	w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).Answer(resp.ServiceTier, resp.Origin, e.rep))
 	extra.Write(w, resp.Extra, name, "")
 	w.EndObject()
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
@@ -59,12 +65,21 @@ func hasError(resp *dragoman.Response) bool {
 	return ok
 }
 
+// identify gives a response the id that clients demand, and reports what is not
+// its provider's.
+func (e *messageEncoder) identify(resp *dragoman.Response) {
+	if resp.ID == "" {
+		resp.ID = wirekit.SyntheticID("chatcmpl-", e.o.Seed)
+		wirekit.ReportMinted(e.rep, resp.ID)
+	}
+	if resp.Created.IsZero() {
+		wirekit.ReportNoTime(e.rep)
+	}
+}
+
 // head writes the members that every response and chunk begins with.
 func (e *messageEncoder) head(resp *dragoman.Response, object string) {
-	id, model := resp.ID, resp.Model
-	if id == "" {
-		id = wirekit.SyntheticID("chatcmpl-", e.o.Seed)
-	}
+	model := resp.Model
 	if e.o.Model != "" {
 		model = e.o.Model
 	}
@@ -72,7 +87,7 @@ func (e *messageEncoder) head(resp *dragoman.Response, object string) {
 	if !resp.Created.IsZero() {
 		created = resp.Created.Unix()
 	}
-	e.w.StringField("id", id)
+	e.w.StringField("id", resp.ID)
 	e.w.StringField("object", object)
 	e.w.IntField("created", created)
 	e.w.StringField("model", model)
@@ -95,13 +110,14 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		w.EndObject()
 	}
 	calls := countCalls(out)
+	wirekit.ReportDetails(e.rep, stop, e.answer)
 	stop = standing(stop, out)
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
 		word, exact := wordOf(stop, own, calls)
 		if !exact {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
+			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.answer+"/stop", "stop reason %s written as %q", stop.Reason, word)
 		}
 		w.StringField("finish_reason", word)
 	}

@@ -490,13 +490,15 @@ func TestStop_AForeignReasonIsWrittenInTheNearestWordAndReportedWhereItIsNotTheS
 		dragoman.StopContentFilter: {"content_filter", true}, dragoman.StopRefusal: {"content_filter", false}, dragoman.StopSequence: {"stop", false},
 		dragoman.StopError: {"error", false}, dragoman.StopCancelled: {"error", false}, dragoman.StopMalformedCall: {"error", false}, dragoman.StopPause: {"stop", false}, dragoman.StopUnknown: {"stop", false},
 	} {
-		resp := &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText("x")}, Stop: dragoman.Stop{Reason: reason, Native: "their_word"}, Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}}
+		head := dragoman.Response{ID: "r", Created: time.Unix(1, 0), Origin: &dragoman.Origin{Dialect: dragoman.Anthropic}}
+		resp := &head
+		resp.Output, resp.Stop = []dragoman.Message{dragoman.AssistantText("x")}, dragoman.Stop{Reason: reason, Native: "their_word"}
 		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		has(t, string(enc.Body), `"finish_reason":"`+want.word+`"`)
-		out, rep := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{}, &dragoman.ResponseEnd{Stop: resp.Stop, Response: dragoman.Response{Origin: resp.Origin}}})
+		out, rep := encodeStream(t, dialect.EncodeOptions{}, []dragoman.Event{&dragoman.ResponseStart{Response: head}, &dragoman.ResponseEnd{Stop: resp.Stop, Response: dragoman.Response{Origin: resp.Origin}}})
 		has(t, out, `"finish_reason":"`+want.word+`"`)
 		for _, r := range []dragoman.Report{enc.Report, rep} {
 			if want.exact {

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -35,6 +36,7 @@ type streamEncoder struct {
 	// rebuild: no later chunk is written as it is.
 	rebuild bool
 	parts   map[[2]int]*sentPart
+	places  extra.Places
 	calls   map[int]int // calls begun, by choice
 	cut     map[int]int // those that ended truncated
 	// barred: choices with a call that must not run, though a client could take
@@ -46,6 +48,7 @@ type streamEncoder struct {
 	spoke  map[int]bool // choices that had their role
 	said   map[int]bool // choices that had text
 	last   []byte       // the latest chunk that was written as it is
+	begun  bool         // a chunk of our own was written
 	closed bool
 	done   bool // the terminal marker was written
 }
@@ -53,6 +56,7 @@ type streamEncoder struct {
 // sentPart is what the client was told of a part.
 type sentPart struct {
 	part  dragoman.Part
+	at    extra.Path
 	index int64 // of a call; -1 where only native chunks know it
 	field string
 	sent  stream.Sent // of its text
@@ -97,7 +101,10 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if err == nil {
 			err = incomplete()
 		}
-		dst = e.failure(dst, err)
+		before := len(dst)
+		if dst = e.failure(dst, err); len(dst) > before {
+			wirekit.ReportCost(e.rep, ev.Usage, dragoman.Usage{})
+		}
 	}
 	return dst, nil
 }
@@ -126,10 +133,7 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	if e.native {
 		return dst
 	}
-	e.w.Buf = e.w.Buf[:0]
-	w := &e.w
-	w.BeginObject()
-	e.messageEncoder.head(&e.head, "chat.completion.chunk")
+	w := e.begin()
 	w.Key("choices")
 	w.BeginArray()
 	w.BeginObject()
@@ -151,15 +155,32 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 	w.EndObject()
 	w.EndArray()
 	if e.tail != nil {
-		w.StringFieldIf("service_tier", orElse(e.tail.ServiceTier, e.head.ServiceTier))
+		tier, origin := orElse(e.tail.ServiceTier, e.head.ServiceTier), cmp.Or(e.tail.Origin, e.head.Origin)
+		w.StringFieldIf("service_tier", wirekit.OpenAITiers(name).Answer(tier, origin, e.rep))
 		extra.Write(w, e.tail.Extra, name, "")
 	}
 	w.EndObject()
 	return sse.Append(dst, "", w.Buf)
 }
 
+// begin begins a chunk. What all chunks say is settled by the first.
+func (e *streamEncoder) begin() *jsonwire.Writer {
+	e.w.Buf = e.w.Buf[:0]
+	e.w.BeginObject()
+	if !e.begun {
+		e.begun = true
+		e.identify(&e.head)
+	}
+	e.messageEncoder.head(&e.head, "chat.completion.chunk")
+	return &e.w
+}
+
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.SentOf(ev.Part)}
+	var message extra.Path
+	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
+		e.unsaid(ev.Header, message, false)
+	}
 	e.parts[[2]int{ev.Choice, ev.Index}] = p
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
@@ -174,7 +195,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	case *dragoman.ToolCall:
 		if part.Hosted {
 			p.mute = true
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "call of %q was run by its provider", part.Name)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", part.Name)
 			break
 		}
 		inc(&e.calls, ev.Choice)
@@ -182,10 +203,10 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		dst = e.callStart(dst, ev.Choice, p, part)
 	case *dragoman.Opaque:
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s block of %s has no place in Chat", part.Type, part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %s block of %s has no place in Chat", part.Type, part.Dialect)
 	default:
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output", "a %s part has no place in a Chat stream", ev.Part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %s part has no place in a Chat stream", ev.Part.Kind())
 	}
 	return dst
 }
@@ -205,7 +226,7 @@ func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragom
 	rest, ok := strings.CutPrefix(e.reg.WireName(c.Namespace, c.Name), string(known.name))
 	switch {
 	case !ok:
-		e.spoil(choice, "the name of a call changed while it was streamed")
+		e.spoil(choice, p.at.String(), "the name of a call changed while it was streamed")
 	case p.index >= 0 && (rest != "" || known.id == ""):
 		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.headDelta(w, p, c, known, rest) })
 	}
@@ -290,25 +311,27 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		full = part.Text
-		extra.Report(e.rep, part.Extra, name, extra.At("/output"))
-		extra.ReportState(e.rep, part.Signature, extra.At("/output"))
+		extra.Report(e.rep, part.Extra, name, p.at)
+		extra.ReportState(e.rep, part.Signature, p.at)
 	case *dragoman.Refusal:
 		full = part.Text
+		extra.Report(e.rep, part.Extra, name, p.at)
 	case *dragoman.Reasoning:
 		if p.field != "" {
 			full = visible(part)
+			e.unsaidOfReasoning(part, p.at)
 		} else if part.Details == nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "reasoning has no place in a Chat stream")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "reasoning has no place in a Chat stream")
 		}
 		if part.Details != nil && p.field != fieldThinking {
 			dst = e.details(e.rest(dst, ev.Choice, p, full), ev.Choice, part)
 		}
 		if part.Signature != "" || part.Encrypted != "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "opaque reasoning has no place in a Chat stream")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "opaque reasoning has no place in a Chat stream")
 		}
 	case *dragoman.ToolCall:
 		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
-			e.spoil(ev.Choice, "the name of a call changed while it was streamed")
+			e.spoil(ev.Choice, p.at.String(), "the name of a call changed while it was streamed")
 		}
 		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
@@ -317,7 +340,9 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			e.bar(ev.Choice, reason)
 		}
 		full = argumentsOf(p, part)
-		extra.Report(e.rep, part.Extra, name, extra.At("/output"))
+		if !e.native {
+			wirekit.ReportCall(e.reg, part, p.at, e.rep)
+		}
 		if part.Extra.For(name) != nil {
 			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
 		}
@@ -385,21 +410,21 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) [
 func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
 	switch p.part.Kind() {
 	case dragoman.KindReasoning:
-		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "reasoning is shown as it was streamed, which is not how it ended")
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, p.at.String(), "reasoning is shown as it was streamed, which is not how it ended")
 	case dragoman.KindToolCall:
 		if r := jsonwire.NewReader(p.sent.Bytes()); r.Kind() == '"' && r.String() == full && r.End() == nil {
 			return // the same, encoded once more (quirk B3)
 		}
-		e.spoil(choice, "the arguments of a call ended as others than were streamed")
+		e.spoil(choice, p.at.String(), "the arguments of a call ended as others than were streamed")
 	default:
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", "a text ended as another than was streamed; the client has the streamed one")
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
 	}
 }
 
 // spoil says that a client was told of a call that must not run as told.
-func (e *streamEncoder) spoil(choice int, detail string) {
+func (e *streamEncoder) spoil(choice int, at, detail string) {
 	e.bar(choice, dragoman.StopError)
-	e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output", detail+"; nothing of this answer may run")
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, at, detail+"; nothing of this answer may run")
 }
 
 // details writes the reasoning records that a client must send back.
@@ -421,15 +446,16 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 	if !e.native {
 		for i, stop := range append([]dragoman.Stop{ev.Stop}, ev.Stops...) {
 			calls := callCount{all: e.calls[i], whole: e.calls[i] - e.cut[i]}
+			wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
 			if e.shown[i].unclaimed() {
-				e.spoil(i, "a client was shown a call that is none")
+				e.spoil(i, extra.Choice(i)+"/output", "a client was shown a call that is none")
 			}
 			if reason, barred := e.barred[i]; barred && runs(stop) {
 				stop = dragoman.Stop{Reason: reason}
 			}
 			word, exact := wordOf(stop, own, calls)
 			if !exact {
-				e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop reason %s written as %q", stop.Reason, word)
+				e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)
 			}
 			if i == 0 {
 				e.tail = &ev.Response
@@ -455,10 +481,7 @@ func (e *streamEncoder) terminal(dst []byte) []byte {
 }
 
 func (e *streamEncoder) usage(dst []byte, u dragoman.Usage) []byte {
-	w := &e.w
-	w.Buf = w.Buf[:0]
-	w.BeginObject()
-	e.messageEncoder.head(&e.head, "chat.completion.chunk")
+	w := e.begin()
 	w.Key("choices")
 	w.BeginArray()
 	w.EndArray()

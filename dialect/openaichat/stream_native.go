@@ -269,7 +269,7 @@ func (e *streamEncoder) lost(choice int, p *sentPart) bool {
 	}
 	if !p.mute {
 		p.mute = true
-		e.spoil(choice, "native chunks began a call that has no index of its own")
+		e.spoil(choice, p.at.String(), "native chunks began a call that has no index of its own")
 	}
 	return true
 }

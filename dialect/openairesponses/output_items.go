@@ -32,8 +32,10 @@ type outputItem struct {
 	id       string
 	at       extra.Path
 	header   *dragoman.Message
-	// parts of a message, or the one part that is the item.
+	// parts of a message, or the one part that is the item; places are those of
+	// the parts of a message, whose own is at.
 	parts  []dragoman.Part
+	places []extra.Path
 	status string
 	json   []byte // set once the item is final
 }
@@ -139,8 +141,8 @@ func (e *outputEncoder) writeMessage(w *jsonwire.Writer, it *outputItem) {
 	w.StringFieldIf("phase", it.header.Phase)
 	w.Key("content")
 	w.BeginArray()
-	for _, p := range it.parts {
-		e.writePart(w, p, it.at)
+	for i, p := range it.parts {
+		e.writePart(w, p, it.places[i])
 	}
 	w.EndArray()
 	extra.Write(w, without(it.header.Extra, "id", "status", "content"), name, "")

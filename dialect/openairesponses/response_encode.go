@@ -68,7 +68,7 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 					e.rep.Addf(dragoman.Dropped, dragoman.Serious, pat.String(), "%s has no place in an output", media.Media)
 					continue
 				}
-				open.parts = append(open.parts, p)
+				open.parts, open.places = append(open.parts, p), append(open.places, pat)
 				continue
 			}
 			open = nil
@@ -103,6 +103,7 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "%s written as %s", resp.Stop.Reason, cmp.Or(reason, status))
 	}
+	e.reportInvented(resp)
 	w.BeginObject()
 	e.writeHead(w, resp, id, status)
 	w.Key("error")
@@ -115,7 +116,11 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 		w.Null()
 	}
 	w.Key("incomplete_details")
-	switch details := ownDetails(resp, reason); {
+	details := ownDetails(resp, reason)
+	if status != "incomplete" || details == nil {
+		wirekit.ReportDetails(e.rep, resp.Stop, "")
+	}
+	switch {
 	case status != "incomplete":
 		w.Null()
 	case details != nil:
@@ -137,6 +142,16 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	writeUsage(w, resp.Usage, e.rep)
 	e.writeEcho(w, resp)
 	w.EndObject()
+}
+
+// reportInvented reports what of a response is not its provider's.
+func (e *outputEncoder) reportInvented(resp *dragoman.Response) {
+	if e.minted > 0 {
+		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/id", "ids in the shape of this API, for the response and its items; those of others are left out")
+	}
+	if resp.Created.IsZero() && !own(resp.Extra, "/created_at") {
+		wirekit.ReportNoTime(e.rep)
+	}
 }
 
 // writeHead writes what is known when a response begins.
@@ -174,8 +189,8 @@ func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response) {
 		}
 	}
 	skip := []string{"id", "model", "status"}
-	if resp.ServiceTier != "" {
-		w.StringField("service_tier", resp.ServiceTier)
+	if tier := wirekit.OpenAITiers(name).Answer(resp.ServiceTier, resp.Origin, e.rep); tier != "" {
+		w.StringField("service_tier", tier)
 		skip = append(skip, "service_tier")
 	}
 	extra.Write(w, without(resp.Extra, skip...), name, "")

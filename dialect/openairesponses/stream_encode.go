@@ -50,6 +50,7 @@ type streamEncoder struct {
 	next    int             // the first output index that is free
 	passed  bool            // a chunk was passed on: items keep the indexes it gave them
 	parts   map[int]*outputPart
+	places  extra.Places
 	headers map[int]*dragoman.Message
 	message *streamedItem // the message item that takes further content
 	others  bool          // parts of other choices were dropped and reported
@@ -329,10 +330,10 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 		header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: e.resp.Origin}
 	}
 	e.headers[ev.Message] = header
-	at := extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
+	at, message := e.places.Next(ev)
 	switch ev.Part.(type) {
 	case *dragoman.Text, *dragoman.Refusal, *dragoman.Data:
-		e.startContent(ev, header)
+		e.startContent(ev, header, at, message)
 		return
 	}
 	opened := e.open(ev.Part, header, at)
@@ -349,16 +350,16 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 // startContent opens a part of a message, in the message item that is open
 // where it belongs to the same message.
-func (e *streamEncoder) startContent(ev *dragoman.PartStart, header *dragoman.Message) {
+func (e *streamEncoder) startContent(ev *dragoman.PartStart, header *dragoman.Message, at, message extra.Path) {
 	it := e.message
 	if it == nil || it.message != ev.Message || it.done {
 		e.leaveMessage()
-		it = &streamedItem{outputItem: *e.outputEncoder.open(ev.Part, header, extra.Elem("/output", ev.Message)), index: -1, message: ev.Message}
+		it = &streamedItem{outputItem: *e.outputEncoder.open(ev.Part, header, message), index: -1, message: ev.Message}
 		e.add(it)
 		e.message = it
 	}
 	p := &outputPart{item: it, index: it.content, kind: ev.Part}
-	it.parts = append(it.parts, nil)
+	it.parts, it.places = append(it.parts, nil), append(it.places, at)
 	it.content++
 	it.open++
 	e.parts[ev.Index] = p

@@ -111,7 +111,7 @@ func (e *streamEncoder) endContent(p *outputPart, final dragoman.Part) {
 		w.Key("part")
 		reports := e.rep
 		e.rep = new(dragoman.Report) // the item reports
-		e.writePart(w, part, it.at)
+		e.writePart(w, part, it.places[p.index])
 		e.rep = reports
 		e.send("response.content_part.done")
 	}

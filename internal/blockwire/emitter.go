@@ -33,7 +33,8 @@ type Emitter struct {
 	// Sealed says that nothing can be added to the message; only taken back.
 	Sealed bool
 
-	parts map[int]*Out
+	parts  map[int]*Out
+	places extra.Places
 	// queue holds the parts that are not wholly written, in order of start;
 	// only the first may have an open block that we opened.
 	queue  []*Out
@@ -102,10 +103,11 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 	if ev.Part == nil || e.parts[ev.Index] != nil {
 		return false // a second start of one part is none
 	}
+	at, message := e.places.Next(ev)
 	if ev.Header != nil {
-		ReportHeader(e.Rep, ev.Header, e.Dialect, extra.Elem("/output", ev.Message))
+		ReportHeader(e.Rep, ev.Header, e.Dialect, message)
 	}
-	p.Skeleton, p.At = ev.Part, extra.Elem("/output", ev.Message).Elem("parts", ev.Index)
+	p.Skeleton, p.At = ev.Part, at
 	e.parts[ev.Index] = p
 	if p.Sent.Len() == 0 {
 		p.Sent = stream.SentOf(ev.Part)

@@ -148,6 +148,7 @@ func Signature(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialec
 	if !foreign(p, origin, d) {
 		return p.Signature
 	}
+	extra.ReportItem(rep, p.ID, at, "/id")
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
 	}

@@ -47,6 +47,33 @@ func (p Path) Elem(name string, i int) Path {
 	return p
 }
 
+// Places says where the parts of a stream stand in the response that it collects
+// to. An event numbers a part over all messages of its choice; a pointer counts
+// within the message. The zero value is ready.
+type Places struct {
+	begun map[[2]int]int // parts by choice and message
+}
+
+// Next is the place of a part that starts, and that of its message.
+func (p *Places) Next(ev *dragoman.PartStart) (part, message Path) {
+	key := [2]int{ev.Choice, ev.Message}
+	n := p.begun[key]
+	if p.begun == nil {
+		p.begun = map[[2]int]int{}
+	}
+	p.begun[key] = n + 1
+	message = Elem(Choice(ev.Choice)+"/output", ev.Message)
+	return message.Elem("parts", n), message
+}
+
+// Choice is the pointer of an answer: the response itself, or an alternative.
+func Choice(i int) string {
+	if i <= 0 {
+		return ""
+	}
+	return "/alternatives/" + strconv.Itoa(i-1)
+}
+
 // Escape writes a member's name as a segment of a JSON pointer.
 func Escape(name string) string {
 	if !strings.ContainsAny(name, "~/") {
@@ -209,6 +236,14 @@ func told(f dragoman.Field) bool {
 func ReportState(rep *dragoman.Report, signature string, at Path) {
 	if signature != "" {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+	}
+}
+
+// ReportItem reports the identity that another wire gave an item, a call or
+// reasoning, apart from what it is called by; name is that of the member.
+func ReportItem(rep *dragoman.Report, id string, at Path, name string) {
+	if id != "" {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+name, "the identity of an item on its own wire")
 	}
 }
 

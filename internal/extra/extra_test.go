@@ -178,3 +178,23 @@ func TestPathsAreJSONPointers(t *testing.T) {
 		}
 	}
 }
+
+func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
+	var places extra.Places
+	for _, step := range []struct {
+		start         dragoman.PartStart
+		part, message string
+	}{
+		{dragoman.PartStart{Index: 0, Message: 0}, "/output/0/parts/0", "/output/0"},
+		{dragoman.PartStart{Index: 1, Message: 0}, "/output/0/parts/1", "/output/0"},
+		{dragoman.PartStart{Index: 2, Message: 1}, "/output/1/parts/0", "/output/1"},
+		{dragoman.PartStart{Index: 3, Message: 0}, "/output/0/parts/2", "/output/0"}, // messages may overlap
+		{dragoman.PartStart{Choice: 1, Index: 0, Message: 0}, "/alternatives/0/output/0/parts/0", "/alternatives/0/output/0"},
+		{dragoman.PartStart{Choice: 2, Index: 0, Message: 3}, "/alternatives/1/output/3/parts/0", "/alternatives/1/output/3"},
+		{dragoman.PartStart{Index: 4, Message: 1}, "/output/1/parts/1", "/output/1"},
+	} {
+		if part, message := places.Next(&step.start); part.String() != step.part || message.String() != step.message {
+			t.Errorf("%+v: %s in %s, want %s", step.start, part, message, step.part)
+		}
+	}
+}

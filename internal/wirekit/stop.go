@@ -104,3 +104,11 @@ func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoma
 	}
 	return false
 }
+
+// ReportDetails reports the record that explains a stop, for a wire that has no
+// place for it. at is the pointer of the answer that the stop ended.
+func ReportDetails(rep *dragoman.Report, s dragoman.Stop, at string) {
+	if s.Details != nil {
+		rep.Add(dragoman.Dropped, dragoman.Info, at+"/stop/details", "a native record of another API")
+	}
+}

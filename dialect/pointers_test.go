@@ -1,0 +1,118 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/gen"
+)
+
+// What Loss.Path promises of an encoder: the pointer leads into the stored JSON
+// of the canonical value. A member that is not modelled stands under its native
+// name in the object that held it, and one that was invented has its place
+// there, empty.
+
+func TestR11_EveryPointerOfAWrittenResponseLeadsIntoTheResponse(t *testing.T) {
+	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		resp := gen.Options{Tidy: true}.Response().Draw(t, "response")
+		enc, _ := c.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Rebuild: rapid.Bool().Draw(t, "rebuild")})
+		leadInto(t, resp, enc.Report)
+	})
+}
+
+func TestR11_EveryPointerOfAWrittenStreamLeadsIntoTheResponseItCollectsTo(t *testing.T) {
+	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		evs := withoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events"))
+		var col dragoman.Collector
+		for _, ev := range evs {
+			col.Add(ev)
+		}
+		_, rep, _ := streamed(c, evs, dialect.EncodeOptions{Seed: "s", StreamUsage: true, Rebuild: true})
+		resp, _ := col.Response()
+		leadInto(t, resp, rep)
+	})
+}
+
+// leadInto fails for a loss whose pointer leads nowhere in v.
+func leadInto(t rapid.TB, v any, rep dragoman.Report) {
+	stored, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(stored, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range rep.Losses {
+		if slices.Contains(rep.Losses[:i], l) {
+			t.Errorf("reported twice: %s", l)
+		}
+		if err := leads(doc, l); err != nil {
+			t.Errorf("%s\n%v in %s", l, err, stored)
+		}
+	}
+}
+
+// leads follows the pointer of a loss.
+func leads(doc any, l dragoman.Loss) error {
+	if l.Path == "" {
+		return nil
+	}
+	rest, ok := strings.CutPrefix(l.Path, "/")
+	if !ok {
+		return errors.New("no JSON pointer")
+	}
+	at := ""
+	for rest != "" || at == "" {
+		name, after, more := strings.Cut(rest, "/")
+		next, ok := member(doc, unescaped(name))
+		if !ok {
+			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesised && !more {
+				return nil
+			}
+			return fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)
+		}
+		doc, rest, at = next, after, at+"/"+name
+	}
+	return nil
+}
+
+func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(name) }
+
+func member(doc any, name string) (any, bool) {
+	switch doc := doc.(type) {
+	case map[string]any:
+		v, ok := doc[name]
+		return v, ok
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(doc) {
+			return nil, false
+		}
+		return doc[i], true
+	default:
+		return nil, false
+	}
+}
+
+// native reports whether an object keeps a native member at a pointer, or one
+// that the pointer leads into.
+func native(doc any, path string) bool {
+	extra, _ := member(doc, "extra")
+	fields, _ := member(extra, "fields")
+	list, _ := fields.([]any)
+	return slices.ContainsFunc(list, func(f any) bool {
+		kept, _ := member(f, "path")
+		s, _ := kept.(string)
+		return path == s || strings.HasPrefix(path, s+"/")
+	})
+}
