@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,8 @@ func newConvert() *cobra.Command {
 		Short: "Turn a request, response, stream, message list or tools into another wire language",
 		Long: `Convert reads a file, or standard input, in any of the wire languages and writes
 it in another. It guesses what it reads, and says on standard error what it took
-it for and what could not be kept.
+it for and what could not be kept. Each line of that says where: in the input
+while it reads; in the canonical form, as dragoman stores it, while it writes.
 
 A request becomes one that the target accepts: calls and results are paired and
 ordered, names and ids made legal, schemas lowered. A stream is converted as it
@@ -87,7 +89,7 @@ Languages:` + helpLanguages(),
 			if err != nil {
 				return err
 			}
-			return forbidden.check(c.said.Losses)
+			return forbidden.check(c.said.lines())
 		},
 	}
 	f := cmd.Flags()
@@ -175,9 +177,9 @@ func firstJSON(data []byte) (json.RawMessage, int64, error) {
 	return raw, d.InputOffset(), err
 }
 
-func (c *conversion) lost(reps ...dragoman.Report) {
-	for _, rep := range reps {
-		c.said.Losses = append(c.said.Losses, rep.Losses...)
+func (c *conversion) lost(in step, rep dragoman.Report) {
+	for _, l := range rep.Losses {
+		c.said.Losses = append(c.said.Losses, loss{Step: in, Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: l.Detail})
 	}
 }
 
@@ -189,7 +191,7 @@ func (c *conversion) from() language { return languageOf(c.said.From) }
 
 func (c *conversion) request(data []byte) ([]byte, error) {
 	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
-	c.lost(rep)
+	c.lost(reading, rep)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +203,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		o.Abandon = history.AbandonAll
 	}
 	req, rep, err = history.Normalize(req, o)
-	c.lost(rep)
+	c.lost(normalising, rep)
 	if errors.Is(err, dragoman.ErrUnsettledCalls) {
 		return nil, fmt.Errorf("%w (--abandon gives them up)", err)
 	}
@@ -209,18 +211,18 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
-	c.lost(enc.Report)
+	c.lost(writing, enc.Report)
 	return enc.Body, err
 }
 
 func (c *conversion) response(data []byte) ([]byte, error) {
 	resp, rep, err := c.from().DecodeResponse(data, c.decodeOptions())
-	c.lost(rep)
+	c.lost(reading, rep)
 	if err != nil {
 		return nil, err
 	}
 	enc, err := c.to.EncodeResponse(resp, dialect.EncodeOptions{Model: c.model})
-	c.lost(enc.Report)
+	c.lost(writing, enc.Report)
 	return enc.Body, err
 }
 
@@ -228,7 +230,8 @@ func (c *conversion) stream(in io.Reader, out io.Writer) error {
 	from := c.from().NewStreamDecoder(c.decodeOptions())
 	to := c.to.NewStreamEncoder(dialect.EncodeOptions{Model: c.model, StreamUsage: true})
 	err := dialect.Translate(out, to, from, in)
-	c.lost(from.Report(), to.Report())
+	c.lost(reading, from.Report())
+	c.lost(writing, to.Report())
 	if err != nil {
 		return failed("%w", err)
 	}
@@ -245,16 +248,14 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 	from := c.from()
 	body := append(append([]byte(`{"`+from.list+`":`), data...), '}')
 	req, rep, err := from.DecodeRequest(body, c.decodeOptions())
-	c.lost(rep)
+	c.lost(reading, rep)
 	if err != nil {
 		return nil, err
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
-	for _, l := range enc.Report.Losses {
-		if strings.HasPrefix(l.Path, "/messages") { // the rest is of the request that never was
-			c.said.Losses = append(c.said.Losses, l)
-		}
-	}
+	c.lost(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
+		return !strings.HasPrefix(l.Path, "/messages") // which is of the request that never was
+	})})
 	if err != nil {
 		return nil, err
 	}
@@ -264,8 +265,8 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 	}
 	for _, name := range []string{"system", "systemInstruction", "instructions"} {
 		if written[name] != nil {
-			c.said.Losses = append(c.said.Losses, dragoman.Loss{
-				Kind: dragoman.Dropped, Severity: dragoman.Serious, Path: "/messages",
+			c.said.Losses = append(c.said.Losses, loss{
+				Step: writing, Kind: dragoman.Dropped, Severity: dragoman.Serious, Path: "/messages",
 				Detail: fmt.Sprintf("the system's words belong to %q, beside the messages of %s; convert a whole request to keep them", name, c.to.Dialect()),
 			})
 		}

@@ -60,6 +60,35 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// step is a step of a conversion, which says what the pointers of its losses lead
+// into.
+type step string
+
+const (
+	reading     step = "reading"     // the input
+	normalising step = "normalising" // the canonical form, as it was read
+	writing     step = "writing"     // the canonical form, as it was last
+)
+
+// steps are all of them in order, each with what is said over its losses.
+var steps = [...]struct {
+	step  step
+	title string
+}{
+	{reading, "While reading, at places of the input:\n"},
+	{normalising, "While normalising, at places of the canonical form as it was read:\n"},
+	{writing, "While writing, at places of the canonical form as it then was:\n"},
+}
+
+// loss is a line of the report.
+type loss struct {
+	Step     step              `json:"step"`
+	Kind     dragoman.LossKind `json:"kind"`
+	Severity dragoman.Severity `json:"severity"`
+	Path     string            `json:"path"`
+	Detail   string            `json:"detail"`
+}
+
 // converted is the report of a conversion as JSON.
 type converted struct {
 	From    dragoman.Dialect   `json:"from"`
@@ -67,13 +96,13 @@ type converted struct {
 	Kind    sniff.Kind         `json:"kind"`
 	Because string             `json:"because"`
 	Or      []dragoman.Dialect `json:"or,omitempty"`
-	Losses  []dragoman.Loss    `json:"losses"`
+	Losses  []loss             `json:"losses"`
 	Error   string             `json:"error,omitempty"`
 }
 
 func (c converted) writeJSON(w io.Writer) error {
 	if c.Losses == nil {
-		c.Losses = []dragoman.Loss{} // a script counts them
+		c.Losses = []loss{} // a script counts them
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -86,12 +115,35 @@ func (c converted) writeText(w io.Writer) error {
 	if len(c.Or) > 0 {
 		fmt.Fprintf(&b, "It could also be %s; --from says which.\n", list(c.Or, "or"))
 	}
-	writeLosses(&b, c.Losses, "")
+	for _, s := range steps {
+		if lines := c.linesOf(s.step); len(lines) > 0 {
+			b.WriteString(s.title)
+			writeLosses(&b, lines, "  ")
+		}
+	}
 	if len(c.Losses) == 0 && c.Error == "" {
 		b.WriteString("Nothing was lost.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// linesOf are the losses of one step.
+func (c converted) linesOf(s step) (out []dragoman.Loss) {
+	for _, l := range c.Losses {
+		if l.Step == s {
+			out = append(out, dragoman.Loss{Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: l.Detail})
+		}
+	}
+	return out
+}
+
+// lines are the losses of all steps.
+func (c converted) lines() (out []dragoman.Loss) {
+	for _, s := range steps {
+		out = append(out, c.linesOf(s.step)...)
+	}
+	return out
 }
 
 // writeLosses writes one line for each loss.

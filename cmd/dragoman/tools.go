@@ -15,12 +15,12 @@ import (
 // tools converts tool definitions by way of a request that holds nothing else.
 func (c *conversion) tools(data []byte) ([]byte, error) {
 	specs, rep, err := readTools(data, c.said.From)
-	c.lost(rep)
+	c.lost(reading, rep)
 	if err != nil {
 		return nil, err
 	}
 	written, rep, err := writeTools(c.to, specs)
-	c.lost(rep)
+	c.lost(writing, rep)
 	return written, err
 }
 
