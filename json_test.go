@@ -149,6 +149,7 @@ var tops = []struct {
 	{"request", `{"v":1}`, func(b []byte) error { return json.Unmarshal(b, new(dragoman.Request)) }},
 	{"response", `{"v":1}`, func(b []byte) error { return json.Unmarshal(b, new(dragoman.Response)) }},
 	{"tool", `{"v":1}`, func(b []byte) error { return json.Unmarshal(b, new(dragoman.ToolSpec)) }},
+	{"report", `{"v":1}`, func(b []byte) error { return json.Unmarshal(b, new(dragoman.Report)) }},
 	{"event", `{"v":1,"type":"chunk"}`, func(b []byte) error { _, err := dragoman.UnmarshalEvent(b); return err }},
 	{"chunk", `{"v":1,"type":"chunk"}`, func(b []byte) error { return json.Unmarshal(b, new(dragoman.Chunk)) }},
 }
@@ -180,7 +181,7 @@ func TestStoredVersionIsChecked(t *testing.T) {
 
 func TestStoredValuesInsideOthersHaveNoVersion(t *testing.T) {
 	v := richValue()
-	for _, top := range []any{v.Message, v.Request, v.Response, v.Tool, v.Events[2]} {
+	for _, top := range []any{v.Message, v.Request, v.Response, v.Tool, v.Report, v.Events[2]} {
 		data, err := json.Marshal(top)
 		if err != nil {
 			t.Fatal(err)

@@ -70,14 +70,15 @@ func (s *Severity) UnmarshalText(b []byte) error {
 
 // Loss is one line of a conversion report.
 type Loss struct {
-	Kind     LossKind `json:"kind"`
-	Severity Severity `json:"severity"`
+	Kind     LossKind
+	Severity Severity
 	// Path is a JSON pointer. Of a decoder it leads into the wire body; of an
-	// encoder into the stored JSON of the canonical value, where a member that is
-	// not modelled stands under its native name.
-	Path string `json:"path"`
+	// encoder into the stored JSON of the canonical value, of a stream into that of
+	// the response it collects to. A member that is not modelled stands there under
+	// its native name, and what was invented where it would stand.
+	Path string
 	// Detail says what happened, in a few words.
-	Detail string `json:"detail"`
+	Detail string
 }
 
 func (l Loss) String() string {
@@ -87,7 +88,7 @@ func (l Loss) String() string {
 // Report lists what a conversion could not keep as it was. The zero value is
 // an empty report: nothing was lost.
 type Report struct {
-	Losses []Loss `json:"losses,omitzero"`
+	Losses []Loss
 }
 
 // Add appends a loss.
