@@ -614,23 +614,6 @@ func TestQuirkD20_MembersOfARunThatBecomesOneMessageAreWrittenOnce(t *testing.T)
 	}
 }
 
-// Quirk B37 at this layer: a call of a tool that nobody offered is surfaced
-// under its own name, without a spec behind it; who runs tools refuses it.
-func TestQuirkB37_ACallOfAnUnknownToolKeepsItsName(t *testing.T) {
-	enc, err := codec.EncodeRequest(request(func(r *dragoman.Request) { r.Tools = []dragoman.ToolSpec{fn("known")} }), dialect.EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"container.exec","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), dialect.DecodeOptions{Registry: enc.Registry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameCalls(t, calls(resp), call("a", "container.exec", "{}"))
-	if _, _, spec := enc.Registry.PublicName("", "container.exec"); spec != nil {
-		t.Errorf("resolved to %+v", spec)
-	}
-}
-
 func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
 	enc, err := codec.EncodeRequest(request(func(r *dragoman.Request) {
 		r.Tools = []dragoman.ToolSpec{fn("calendar.add"), {Namespace: "crm", Name: "list"}}

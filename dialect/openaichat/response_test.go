@@ -527,9 +527,41 @@ func TestIdentity_AnEditedResponseKeepsTheMessageItDidNotTouch(t *testing.T) {
 	has(t, string(enc.Body), `"redacted"`)
 }
 
-func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirst(t *testing.T) {
-	got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(
+// The last name counts, and the call that had two does not run: a client that
+// showed the first one asked its user about another tool.
+func TestQuirkC5_ANameAfterTheArgumentsBeganReplacesTheFirstAndTheCallDoesNotRun(t *testing.T) {
+	resp := streamed(t, stream(`"tool_calls"`, toolDeltas(
 		`{"index":0,"id":"a","function":{"name":"wrong","arguments":"{"}}`, `{"index":0,"id":"a","function":{"name":"right","arguments":"}"}}`,
-	)...)))
-	sameCalls(t, got, call("a", "right", "{}"))
+	)...))
+	got := calls(resp)
+	if len(got) != 1 || got[0].ID != "a" || got[0].Name != "right" || got[0].Arguments != "{}" {
+		t.Fatalf("%+v", got)
+	}
+	if p := got[0].Problem; p == nil || p.Code != dragoman.ProblemStopped {
+		t.Errorf("it may run: %+v", p)
+	}
+}
+
+func TestQuirkC5_AWrittenStreamNamesEachCallOnce(t *testing.T) {
+	var evs []dragoman.Event
+	evs = append(evs, &dragoman.ResponseStart{})
+	for i, name := range []string{"first", "second"} {
+		c := call("id_"+name, name, `{"a":[1,2]}`)
+		evs = append(evs, &dragoman.PartStart{Index: i, Part: &dragoman.ToolCall{ID: c.ID, Name: name, Payload: dragoman.PayloadObject}})
+		for _, piece := range []string{`{"a":`, `[1,`, `2]}`} {
+			evs = append(evs, &dragoman.PartDelta{Index: i, Kind: dragoman.KindToolCall, Text: piece})
+		}
+		evs = append(evs, &dragoman.PartEnd{Index: i, Part: &c})
+	}
+	evs = append(evs, &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}})
+	out, _ := encodeStream(t, dialect.EncodeOptions{}, evs)
+	if names := strings.Count(out, `"name":`); names != 2 {
+		t.Errorf("%d names for two calls: %s", names, out)
+	}
+	if fragments := strings.Count(out, `"arguments":`); fragments != 8 {
+		t.Errorf("%d fragments, want a start and three for each call: %s", fragments, out)
+	}
+	for _, name := range []string{"first", "second"} {
+		has(t, out, `"id":"id_`+name+`","type":"function","function":{"name":"`+name+`"`)
+	}
 }

@@ -67,6 +67,12 @@ func TestQuirkC1_DeltasAreCorrelatedByIDThenIndexThenTheLatestCall(t *testing.T)
 		{"C5: the name in fragments", []string{
 			`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":"weather"}}`, `{"index":0,"function":{"arguments":"{}"}}`,
 		}, []dragoman.ToolCall{call("a", "get_weather", "{}")}},
+		{"C5: the name in fragments, with nothing between them", []string{
+			`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":""}}`, `{"index":0,"function":{"name":null}}`, `{"index":0,"function":{"name":"weather","arguments":"{}"}}`,
+		}, []dragoman.ToolCall{call("a", "get_weather", "{}")}},
+		{"C5: the name repeated with every argument", []string{
+			`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`, `{"index":0,"function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"function":{"name":"f","arguments":":1}"}}`,
+		}, ab[:1]},
 		{"C5: the name repeated before any argument", []string{
 			`{"index":0,"id":"a","function":{"name":"f"}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`,
 		}, ab[:1]},

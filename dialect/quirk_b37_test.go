@@ -1,0 +1,79 @@
+package dialect_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// A call of a tool that nobody offered leads to no tool: it comes out under the
+// name it came in, whole and in every event of a stream, is not taken for a tool
+// whose name is near, and nothing stands behind it that could run.
+func TestQuirkB37_ACallOfAToolThatNobodyOfferedLeadsToNone(t *testing.T) {
+	offered := map[string][]dragoman.ToolSpec{
+		"no tools": nil,
+		"one tool": {{Kind: dragoman.ToolFunction, Name: "read_file", Parameters: []byte(`{"type":"object"}`)}},
+	}
+	answer := asked()
+	answer.Stop = dragoman.Stop{Reason: dragoman.StopToolCalls}
+	answer.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "functions_x", Arguments: `{"path":"a"}`, Payload: dragoman.PayloadObject}}
+	for _, c := range codecs {
+		for what, tools := range offered {
+			for _, name := range []string{"container_exec", "read_files", "read_fil", "file", "read", "rm_read_file"} {
+				t.Run(string(c.Dialect())+" "+what+" "+name, func(t *testing.T) {
+					sent, err := c.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: tools}, dialect.EncodeOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					enc, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					body := []byte(strings.ReplaceAll(string(enc.Body), "functions_x", name))
+					o := dialect.DecodeOptions{Registry: sent.Registry}
+					whole, _, err := c.DecodeResponse(body, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var called []*dragoman.ToolCall
+					called = append(called, whole.ToolCalls()...)
+					for _, ev := range decodeAll(t, c, streamOf(t, c.Dialect(), body), o) {
+						switch ev := ev.(type) {
+						case *dragoman.PartStart:
+							called = append(called, ev.Part.(*dragoman.ToolCall))
+						case *dragoman.PartEnd:
+							called = append(called, ev.Part.(*dragoman.ToolCall))
+						}
+					}
+					if len(called) != 3 {
+						t.Fatalf("%d sightings, want one in the answer and two in the stream", len(called))
+					}
+					for _, call := range called {
+						if call.Name != name || call.Namespace != "" || call.Hosted {
+							t.Errorf("it became %+v", call)
+						}
+						if _, _, spec := sent.Registry.PublicName("", call.Name); spec != nil {
+							t.Errorf("%s would run %s", call.Name, spec.Name)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// decodeAll returns the events of a stream.
+func decodeAll(t *testing.T, c dialect.Codec, body []byte, o dialect.DecodeOptions) (evs []dragoman.Event) {
+	t.Helper()
+	d := c.NewStreamDecoder(o)
+	emit := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
+	if err := d.Feed(body, emit); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(emit); err != nil {
+		t.Fatal(err)
+	}
+	return evs
+}
