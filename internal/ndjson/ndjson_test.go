@@ -140,3 +140,43 @@ func TestAValueIsWrittenAsOneLine(t *testing.T) {
 		t.Errorf("%d lines", lines)
 	}
 }
+
+func FuzzParser(f *testing.F) {
+	for _, s := range []string{
+		"", "{}\n", "{}", "\ufeff{\"a\":1}\r\n[]\r\n", "\n\r\n \t\n", "{\"a\":\r1}\n2\r", "\"é👩‍👩‍👧\"\n\xff\xfe\n", "\xef\xbb", "\xef\xbb\xbf", "123456789012345678901234567890123456789012345678901234567890123\n{}",
+	} {
+		f.Add([]byte(s), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		var pieces []string
+		for part := range slices.Chunk(stream, int(size%16)+1) {
+			pieces = append(pieces, string(part))
+		}
+		whole, raw, err := parse(&ndjson.Parser{Max: 64}, string(stream))
+		cut, cutRaw, cutErr := parse(&ndjson.Parser{Max: 64}, pieces...)
+		if !errors.Is(err, cutErr) || !slices.Equal(whole, cut) || raw != cutRaw {
+			t.Fatalf("whole: %q, %v\ncut: %q, %v", whole, err, cut, cutErr)
+		}
+		if !strings.HasPrefix(string(stream), raw) || err == nil && raw != string(stream) {
+			t.Fatalf("raw %q of %q", raw, stream)
+		}
+		var again []byte
+		for _, data := range whole {
+			if strings.Contains(data, "\n") || strings.Trim(data, " \t\r\n") != data {
+				t.Fatalf("line ends or white space around %q", data)
+			}
+			again = ndjson.Append(again, []byte(data))
+		}
+		// What is written again comes back, but for a CR within a value.
+		back, _, err := parse(new(ndjson.Parser), string(again))
+		for i := range whole {
+			whole[i] = strings.ReplaceAll(whole[i], "\r", " ")
+		}
+		if len(whole) > 0 { // a mark at the start of a stream is none of its text
+			whole[0] = strings.Trim(strings.TrimPrefix(whole[0], "\ufeff"), " \t")
+		}
+		if err != nil || !slices.Equal(back, whole) {
+			t.Fatalf("%q written and read again: %q, %v", whole, back, err)
+		}
+	})
+}
