@@ -75,7 +75,8 @@ type Loss struct {
 	// Path is a JSON pointer. Of a decoder it leads into the wire body; of an
 	// encoder into the stored JSON of the canonical value, of a stream into that of
 	// the response it collects to. A member that is not modelled stands there under
-	// its native name, and what was invented where it would stand.
+	// its native name, what was invented where it would stand, and the pointer goes
+	// on inside native JSON, which is stored as a string.
 	Path string
 	// Detail says what happened, in a few words.
 	Detail string

@@ -90,6 +90,15 @@ func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0",
 
 func member(doc any, name string) (any, bool) {
 	switch doc := doc.(type) {
+	case string: // native JSON, which the pointer goes on in
+		var inside any
+		if json.Unmarshal([]byte(doc), &inside) != nil {
+			return nil, false
+		}
+		if _, text := inside.(string); text {
+			return nil, false
+		}
+		return member(inside, name)
 	case map[string]any:
 		v, ok := doc[name]
 		return v, ok
