@@ -158,15 +158,27 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 }
 
 func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) error {
-	g, ok := sniff.Of(data, kind, from)
-	if !ok {
+	g, err := sniff.Of(data, kind, from)
+	if errors.Is(err, sniff.ErrUnknown) {
 		if _, _, err := firstJSON(data); err != nil && kind != sniff.Stream {
 			return failed("the input is no JSON: %w", err)
 		}
 		return failed("cannot tell what the input is; say it with --from and --kind")
 	}
+	if err != nil {
+		return unguessed(err)
+	}
 	c.said = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
 	return nil
+}
+
+// unguessed tells why there is no guess, and what settles it.
+func unguessed(err error) error {
+	var ambiguous *sniff.AmbiguousError
+	if errors.As(err, &ambiguous) {
+		return failed("%w; --from says which", err)
+	}
+	return failed("%w; --from and --kind say otherwise", err)
 }
 
 // firstJSON says what is wrong with a document.

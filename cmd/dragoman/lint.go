@@ -114,7 +114,7 @@ func lintInput(in io.Reader, from dragoman.Dialect) ([]dragoman.ToolSpec, dragom
 	}
 	if from == "" {
 		for _, el := range elements {
-			if g, ok := sniff.Of(el, sniff.Tools, ""); ok {
+			if g, err := sniff.Of(el, sniff.Tools, ""); err == nil {
 				from = g.Dialect
 				break
 			}

@@ -1,14 +1,18 @@
 // Package sniff guesses what a piece of wire traffic is: which dialect, and
 // whether it is a request, a response, a stream, a list of messages or a tool.
 //
-// A guess is made from members that only one dialect has. Where several fit,
-// it is the likeliest, and says which others could be meant.
+// A guess is made from structure: which members stand in which places, and of
+// what type they are. Words inside texts, descriptions and arguments never
+// count, because people quote one API to another. Where several dialects fit,
+// it is the likeliest, and says which others could be meant; where the document
+// contradicts itself there is no guess, but an error that names them.
 package sniff
 
 import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -124,8 +128,9 @@ func firstValue(text []byte) (value, rest []byte, ok bool) {
 }
 
 // Of guesses what data is; for a stream its beginning will do. kind and
-// dialect, where they are not empty, are already known.
-func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
+// dialect, where they are not empty, are already known. The error is
+// ErrUnknown, a *NotChatError or an *AmbiguousError.
+func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	doc := data
 	if kind == "" || kind == Stream {
 		event, ok := streamHead(data)
@@ -133,64 +138,86 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 		case ok:
 			kind, doc = Stream, event
 		case kind == Stream && dialect == "":
-			return Guess{}, false
+			return Guess{}, ErrUnknown
 		}
 	}
 	if kind != "" && dialect != "" {
-		return Guess{Dialect: dialect, Kind: kind, Because: "you said so"}, true
+		return Guess{Dialect: dialect, Kind: kind, Because: "you said so"}, nil
 	}
 	if kind == Stream {
-		if g, ok := choose(streams, doc, kind, dialect); ok {
-			return g, true
-		}
-		if _, binary := frame(data); binary {
-			return Guess{Dialect: dragoman.Bedrock, Kind: Stream, Because: "it is made of binary frames"}, true
-		}
-		return Guess{}, false
+		return streamed(data, doc, dialect)
 	}
 	doc = bytes.TrimLeft(bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(doc) > 0 && doc[0] == '[' {
 		return list(doc, kind, dialect)
 	}
-	for _, set := range []struct {
+	return object(doc, kind, dialect)
+}
+
+// streamed guesses what a stream is that starts with event.
+func streamed(data, event []byte, dialect dragoman.Dialect) (Guess, error) {
+	m := open(event)
+	if err := notChat(m); err != nil && dialect == "" {
+		return Guess{}, err
+	}
+	if g, ok := choose(streams, m, Stream, dialect); ok {
+		return g, nil
+	}
+	if _, binary := frame(data); binary {
+		return Guess{Dialect: dragoman.Bedrock, Kind: Stream, Because: "it is made of binary frames"}, nil
+	}
+	return Guess{}, ErrUnknown
+}
+
+// object guesses what one object is.
+func object(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
+	m := open(doc)
+	other := notChat(m)
+	if other != nil && dialect == "" {
+		return Guess{}, other
+	}
+	unknown := ErrUnknown
+	if other != nil {
+		unknown = other
+	}
+	for _, try := range []struct {
 		kind  Kind
-		signs []sign
-	}{{Response, responses}, {Request, requests}, {Tools, tools}, {Messages, messages}} {
-		if kind != "" && kind != set.kind {
+		guess func() (Guess, error)
+	}{
+		{Response, func() (Guess, error) { return chosen(responses, m, Response, dialect) }},
+		{Request, func() (Guess, error) { return narrow(requestOf(m), Request, dialect) }},
+		{Tools, func() (Guess, error) { return chosen(tools, m, Tools, dialect) }},
+		{Messages, func() (Guess, error) { return narrow(messagesOf([]members{m}), Messages, dialect) }},
+	} {
+		if kind != "" && kind != try.kind {
 			continue
 		}
-		if g, ok := choose(set.signs, doc, set.kind, dialect); ok {
-			return g, true
+		if g, err := try.guess(); !errors.Is(err, ErrUnknown) {
+			return g, err
 		}
 	}
-	return Guess{}, false
+	return Guess{}, unknown
 }
 
 // list guesses what the elements of a list are.
-func list(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
-	var elements []json.RawMessage
-	if json.Unmarshal(doc, &elements) != nil || len(elements) == 0 {
-		return Guess{}, false
-	}
+func list(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
+	elements := elementsOf(doc)
 	best, found := Guess{}, false
 	for _, el := range elements[:min(len(elements), 200)] {
-		for _, set := range []struct {
-			kind  Kind
-			signs []sign
-		}{{Tools, tools}, {Messages, messages}} {
-			if kind != "" && kind != set.kind {
-				continue
-			}
-			g, ok := choose(set.signs, el, set.kind, dialect)
-			if ok && (!found || len(g.Or) < len(best.Or)) {
-				best, found = g, true
-			}
-		}
-		if found && len(best.Or) == 0 {
+		if kind != "" && kind != Tools {
 			break
 		}
+		if g, ok := choose(tools, el, Tools, dialect); ok && (!found || len(g.Or) < len(best.Or)) {
+			best, found = g, true
+		}
 	}
-	return best, found
+	switch {
+	case found:
+		return best, nil
+	case kind != "" && kind != Messages:
+		return Guess{}, ErrUnknown
+	}
+	return narrow(messagesOf(elements), Messages, dialect)
 }
 
 // sign is something that tells a dialect.
@@ -208,11 +235,6 @@ func (m members) has(names ...string) bool {
 }
 
 func (m members) is(name, text string) bool { return string(m[name]) == `"`+text+`"` }
-
-// contains reports whether the text of a member has one of some quoted words.
-func (m members) contains(name string, words ...string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(m[name], []byte(`"`+w+`"`)) })
-}
 
 func has(doc []byte, names ...string) bool { return open(doc).has(names...) }
 
@@ -235,8 +257,7 @@ func open(doc []byte) members {
 
 // choose returns the first sign of an object that holds, for a dialect if one
 // is known.
-func choose(signs []sign, doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
-	m := open(doc)
+func choose(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
 	for _, s := range signs {
 		if !s.holds(m) || dialect != "" && !slices.Contains(s.dialects, dialect) {
 			continue
@@ -248,6 +269,14 @@ func choose(signs []sign, doc []byte, kind Kind, dialect dragoman.Dialect) (Gues
 		return g, true
 	}
 	return Guess{}, false
+}
+
+func chosen(signs []sign, m members, kind Kind, dialect dragoman.Dialect) (Guess, error) {
+	g, ok := choose(signs, m, kind, dialect)
+	if !ok {
+		return Guess{}, ErrUnknown
+	}
+	return g, nil
 }
 
 func of(d ...dragoman.Dialect) []dragoman.Dialect { return d }
@@ -263,42 +292,6 @@ func only(d dragoman.Dialect, names ...string) sign {
 	return sign{of(d), because, holds}
 }
 
-var anthropicBlocks = []string{"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document", "image"}
-
-var requests = []sign{
-	only(dragoman.Gemini, "contents", "generationConfig", "generation_config"),
-	only(dragoman.Bedrock, "inferenceConfig", "toolConfig", "additionalModelRequestFields", "guardrailConfig"),
-	only(dragoman.OpenAIResponses, "input", "previous_response_id", "max_output_tokens"),
-	{of(dragoman.OpenAIResponses), `it has "instructions" and no messages`, func(m members) bool { return m.has("instructions") && !m.has("messages") }},
-	{of(dragoman.Bedrock), `its blocks have no type, only "toolUse", "toolResult" or "text"`, func(m members) bool {
-		return m.has("messages") && bareBlocks(m["messages"])
-	}},
-	{of(dragoman.Anthropic), `it has "messages" and a "system", "anthropic_version" or "stop_sequences"`, func(m members) bool {
-		return m.has("messages") && m.has("system", "anthropic_version", "anthropic_beta", "stop_sequences")
-	}},
-	{of(dragoman.Anthropic), "its tools have an input_schema", func(m members) bool { return m.contains("tools", "input_schema") }},
-	{of(dragoman.Ollama), `it has "options", "keep_alive", "think" or "format"`, func(m members) bool {
-		return m.has("messages") && m.has("options", "keep_alive", "think", "format")
-	}},
-	{of(dragoman.Ollama), "its calls have objects for arguments, or its messages images or a tool_name", func(m members) bool {
-		return m.contains("messages", "tool_name") || eachMessage(m["messages"], func(msg members) bool {
-			return msg.has("images", "tool_name") || objectArguments(msg["tool_calls"])
-		})
-	}},
-	{of(dragoman.OpenAIChat), "its messages are those of Chat Completions", func(m members) bool {
-		return m.has("messages") && (m.has("max_completion_tokens", "response_format", "stream_options", "reasoning_effort", "functions", "parallel_tool_calls", "logprobs", "n", "stop", "seed", "frequency_penalty", "presence_penalty") ||
-			m.contains("messages", "tool_calls", "tool_call_id", "system", "developer", "image_url", "input_audio"))
-	}},
-	{of(dragoman.Anthropic), "its messages hold blocks of Anthropic's", func(m members) bool {
-		return eachMessage(m["messages"], func(msg members) bool { return msg.contains("content", anthropicBlocks...) })
-	}},
-	{of(dragoman.OpenAIChat, dragoman.Anthropic), `it has "thinking" or "top_k"`, func(m members) bool {
-		return m.has("messages") && m.has("thinking", "top_k") && (!m.contains("tools", "function"))
-	}},
-	{of(dragoman.OpenAIChat, dragoman.Ollama), `its tools have a "function"`, func(m members) bool { return m.has("messages") && m.contains("tools", "function") }},
-	{of(dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama), `it has "messages"`, func(m members) bool { return m.has("messages") }},
-}
-
 var responses = []sign{
 	only(dragoman.OpenAIChat, "choices"),
 	only(dragoman.Gemini, "candidates", "promptFeedback"),
@@ -308,6 +301,10 @@ var responses = []sign{
 	{of(dragoman.Anthropic), `it is a "message" of the assistant`, func(m members) bool {
 		return m.is("type", "message") && m.is("role", "assistant") && m.has("content", "stop_reason") && m.has("id", "model", "usage")
 	}},
+	{of(dragoman.Anthropic), `it is an "error" with a type`, func(m members) bool { return m.is("type", "error") && has(m["error"], "type", "message") }},
+	{of(dragoman.Gemini), `its "error" has a status`, func(m members) bool { return isText(open(m["error"])["status"]) && has(m["error"], "message") }},
+	{of(dragoman.OpenAIChat, dragoman.OpenAIResponses), `it has an "error" with a message`, func(m members) bool { return has(m["error"], "message") && !m.has("messages", "input", "contents") }},
+	{of(dragoman.Ollama), `its "error" is a text`, func(m members) bool { return isText(m["error"]) && !m.has("messages", "input", "contents") }},
 }
 
 var streams = []sign{
@@ -342,53 +339,8 @@ var tools = []sign{
 	only(dragoman.Gemini, "functionDeclarations", "function_declarations", "parametersJsonSchema"),
 	only(dragoman.Bedrock, "toolSpec"),
 	{of(MCP), `it has an "inputSchema", as MCP servers list tools`, func(m members) bool { return m.has("name") && m.has("inputSchema") }},
-	{of(MCP), `it is a list of tools of an MCP server`, func(m members) bool { return m.contains("tools", "inputSchema") && !m.has("messages") }},
+	{of(MCP), `it is a list of tools of an MCP server`, func(m members) bool {
+		return some(elementsOf(m["tools"]), func(el members) bool { return el.has("inputSchema") }) && !m.has("messages")
+	}},
 	{of(dragoman.Gemini), `it has a name and "parameters"`, func(m members) bool { return m.has("name") && m.has("parameters") && !m.has("type", "role") }},
-}
-
-var messages = []sign{
-	{of(dragoman.OpenAIResponses), "it is an item of a response", func(m members) bool {
-		return m.has("call_id", "encrypted_content") || m.is("type", "message") || m.is("type", "function_call") || m.is("type", "reasoning") ||
-			m.contains("content", "input_text", "output_text", "input_image")
-	}},
-	{of(dragoman.Gemini), `it has "parts"`, func(m members) bool { return m.has("parts") }},
-	{of(dragoman.Ollama), "it has images, a tool_name, or objects for arguments", func(m members) bool {
-		return m.has("role") && (m.has("images", "tool_name") || objectArguments(m["tool_calls"]))
-	}},
-	{of(dragoman.OpenAIChat), "it is a message of Chat Completions", func(m members) bool {
-		return m.has("role") && (m.has("tool_calls", "tool_call_id", "function_call", "refusal") || m.is("role", "developer") || m.contains("content", "image_url", "input_audio"))
-	}},
-	{of(dragoman.Anthropic), "it holds blocks of Anthropic's", func(m members) bool { return m.has("role") && m.contains("content", anthropicBlocks...) }},
-	{of(dragoman.Bedrock), "its blocks have no type", func(m members) bool { return m.has("role") && bareContent(m["content"]) }},
-	{of(dragoman.OpenAIChat, dragoman.Ollama), "it is a message of the system", func(m members) bool { return m.is("role", "system") || m.is("role", "tool") }},
-	{of(dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama), "it has a role and content", func(m members) bool { return m.has("role") && m.has("content") }},
-}
-
-// eachMessage reports whether one of a list of messages is like that.
-func eachMessage(raw json.RawMessage, like func(members) bool) bool {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return false
-	}
-	return slices.ContainsFunc(list, func(el json.RawMessage) bool { return like(open(el)) })
-}
-
-func bareBlocks(messages json.RawMessage) bool {
-	return eachMessage(messages, func(m members) bool { return bareContent(m["content"]) })
-}
-
-// bareContent reports whether content is a list of blocks that are told apart
-// by their only member, as Bedrock's are.
-func bareContent(content json.RawMessage) bool {
-	return eachMessage(content, func(b members) bool {
-		return !b.has("type") && b.has("text", "toolUse", "toolResult", "reasoningContent", "image", "document", "cachePoint")
-	})
-}
-
-// objectArguments reports whether calls have their arguments as an object.
-func objectArguments(calls json.RawMessage) bool {
-	return eachMessage(calls, func(call members) bool {
-		args := open(call["function"])["arguments"]
-		return len(args) > 0 && args[0] == '{'
-	})
 }
