@@ -1,6 +1,7 @@
 package sdktest
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -19,6 +20,14 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 				o := gen.Options{Tidy: true, Plain: true}
 				resp := o.Response().Draw(t, "response")
 				simplify(resp)
+				if v.floats {
+					withoutHugeNumbers(resp)
+				}
+				if v.file == "ollama_chat" && !resp.Stop.Reason.Runs() {
+					// It has no word that keeps a call from being run, so none is
+					// written into an answer that was cut short.
+					resp.Stop = dragoman.Stop{Reason: dragoman.StopEnd}
+				}
 				want := v.saidBy(resp)
 				enc, err := v.codec.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
 				if err != nil {
@@ -28,7 +37,7 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatalf("the SDK refuses it: %v\n%s", err, enc.Body)
 				}
-				if d := want.joined().agrees(got.joined()); d != "" {
+				if d := want.joined().isReadAs(got.joined()); d != "" {
 					t.Fatalf("%s\n%s", d, enc.Body)
 				}
 				stream := v.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: true})
@@ -44,7 +53,7 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 				if got, err = v.stream(body); err != nil {
 					t.Fatalf("the SDK refuses it: %v\n%s", err, body)
 				}
-				if d := want.joined().agrees(got.joined()); d != "" {
+				if d := want.joined().isReadAs(got.joined()); d != "" {
 					t.Fatalf("streamed: %s\n%s", d, body)
 				}
 			})
@@ -53,9 +62,17 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 }
 
 // simplify takes out what the SDKs have no word for: namespaces, freeform calls
-// in a Chat stream, further candidates, and refusals beside other messages.
+// in a Chat stream, further candidates, refusals beside other messages,
+// counters beyond 32 bits, and those that are known without the total that they
+// are part of.
 func simplify(r *dragoman.Response) {
 	r.Alternatives = nil
+	u := &r.Usage
+	for _, n := range []*dragoman.Count{&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning} {
+		n.N %= 1 << 20
+	}
+	u.Input = dragoman.Counted(max(u.Input.N, u.CacheRead.N+u.CacheWrite.N))
+	u.Output = dragoman.Counted(max(u.Output.N, u.Reasoning.N))
 	for i := range r.Output {
 		for _, p := range r.Output[i].Parts {
 			switch p := p.(type) {
@@ -68,6 +85,17 @@ func simplify(r *dragoman.Response) {
 				r.Output = r.Output[i : i+1]
 				return
 			}
+		}
+	}
+}
+
+// withoutHugeNumbers empties arguments with a number that no float64 holds, for
+// SDKs that refuse a whole answer because of one.
+func withoutHugeNumbers(r *dragoman.Response) {
+	for _, c := range r.ToolCalls() {
+		var v any
+		if json.Unmarshal([]byte(c.Arguments), &v) != nil {
+			c.Arguments = "{}"
 		}
 	}
 }

@@ -26,6 +26,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	ouranthropic "github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
@@ -38,7 +41,11 @@ type said struct {
 	text      string // text, then refusal
 	reasoning string
 	calls     []call
+	usage     *usage // nil where it was not read
 }
+
+// usage is what was counted, all of the input and all of the output.
+type usage struct{ input, output int64 }
 
 // vendor is one API with our codec and its official SDK.
 type vendor struct {
@@ -47,13 +54,19 @@ type vendor struct {
 	// whole and stream read an answer with the SDK.
 	whole  func(body []byte) (said, error)
 	stream func(body []byte) (said, error)
+	// floats says that the SDK reads every number of arguments as a float64,
+	// and so loses digits that we keep.
+	floats bool
 }
 
 func vendors() []vendor {
 	return []vendor{
-		{"openai_chat", openaichat.Codec{}, chatWhole, chatStream},
-		{"openai_responses", openairesponses.Codec{}, responsesWhole, responsesStream},
-		{"anthropic_messages", ouranthropic.Codec{}, anthropicWhole, anthropicStream},
+		{"openai_chat", openaichat.Codec{}, chatWhole, chatStream, false},
+		{"openai_responses", openairesponses.Codec{}, responsesWhole, responsesStream, false},
+		{"anthropic_messages", ouranthropic.Codec{}, anthropicWhole, anthropicStream, false},
+		{"gemini_generateContent", gemini.Codec{}, floats(geminiWhole), floats(geminiStream), true},
+		{"ollama_chat", ollama.Codec{}, floats(ollamaRead), floats(ollamaRead), true},
+		{"bedrock_converse", bedrock.Codec{}, floats(bedrockWhole), floats(bedrockStream), true},
 	}
 }
 
@@ -75,6 +88,7 @@ func chatWhole(body []byte) (said, error) {
 }
 
 func chatSaid(c *openai.ChatCompletion) (s said) {
+	s.usage = &usage{c.Usage.PromptTokens, c.Usage.CompletionTokens}
 	if len(c.Choices) == 0 {
 		return s
 	}
@@ -112,7 +126,13 @@ func responsesWhole(body []byte) (said, error) {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return said{}, err
 	}
-	return responsesSaid(r.Output), nil
+	s := responsesSaid(r.Output)
+	s.usage = responsesUsage(&r)
+	return s, nil
+}
+
+func responsesUsage(r *responses.Response) *usage {
+	return &usage{r.Usage.InputTokens, r.Usage.OutputTokens}
 }
 
 func responsesSaid(items []responses.ResponseOutputItemUnion) (s said) {
@@ -155,6 +175,7 @@ func responsesFold(body []byte) (s said, differ string, err error) {
 	var text strings.Builder
 	arguments := map[int64]string{}
 	ended := false
+	var used *usage
 	for stream.Next() {
 		if ended {
 			break
@@ -171,9 +192,11 @@ func responsesFold(body []byte) (s said, differ string, err error) {
 			}
 		case "response.completed", "response.incomplete", "response.failed":
 			ended = true
+			used = responsesUsage(&ev.Response)
 		}
 	}
 	s = responsesSaid(items)
+	s.usage = used
 	if text.String() != s.text {
 		differ = fmt.Sprintf("the deltas give %q, the items %q", text.String(), s.text)
 	}
@@ -189,6 +212,8 @@ func anthropicWhole(body []byte) (said, error) {
 }
 
 func anthropicSaid(m *anthropic.Message) (s said) {
+	u := m.Usage
+	s.usage = &usage{u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens, u.OutputTokens}
 	for _, b := range m.Content {
 		switch b.Type {
 		case "text":
@@ -264,6 +289,9 @@ func (v vendor) ourStream(body []byte) (said, error) {
 
 func (v vendor) saidBy(resp *dragoman.Response) (s said) {
 	refusal := ""
+	if resp.Usage.Input.Known || resp.Usage.Output.Known {
+		s.usage = &usage{resp.Usage.Input.N, resp.Usage.Output.N}
+	}
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
 			switch p := p.(type) {
@@ -277,6 +305,9 @@ func (v vendor) saidBy(resp *dragoman.Response) (s said) {
 				k := call{p.ID, p.Name, p.Arguments}
 				if p.Synthetic {
 					k.id = ""
+				}
+				if v.floats {
+					k.arguments = inFloats(k.arguments)
 				}
 				s.calls = append(s.calls, k)
 			}
@@ -294,6 +325,8 @@ func (s said) agrees(o said) string {
 		return fmt.Sprintf("text %.120q against %.120q", s.text, o.text)
 	case len(s.calls) != len(o.calls):
 		return fmt.Sprintf("calls %v against %v", s.calls, o.calls)
+	case s.usage != nil && o.usage != nil && *s.usage != *o.usage:
+		return fmt.Sprintf("usage %v against %v", *s.usage, *o.usage)
 	}
 	for i, a := range s.calls {
 		b := o.calls[i]
@@ -302,6 +335,30 @@ func (s said) agrees(o said) string {
 		}
 	}
 	return ""
+}
+
+// floats reads arguments with every number as a float64 has it.
+func floats(read func([]byte) (said, error)) func([]byte) (said, error) {
+	return func(body []byte) (said, error) {
+		s, err := read(body)
+		for i := range s.calls {
+			s.calls[i].arguments = inFloats(s.calls[i].arguments)
+		}
+		return s, err
+	}
+}
+
+// inFloats is arguments with every number as a float64 has it.
+func inFloats(arguments string) string {
+	var v any
+	if json.Unmarshal([]byte(arguments), &v) != nil {
+		return arguments
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return arguments
+	}
+	return string(out)
 }
 
 func sorted(arguments string) string {
