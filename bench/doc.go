@@ -6,5 +6,5 @@
 //	go test . -run TestRatios -update        # also writes ../docs/benchmarks.md
 //	go test . -run xxx -bench . -count 10    # plain benchmarks, for benchstat
 //
-// The first build compiles both SDKs: about two minutes and 2.5 GB of memory.
+// The first build compiles all the SDKs: some minutes and 2.5 GB of memory.
 package bench

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	anthropicsse "github.com/anthropics/anthropic-sdk-go/packages/ssestream"
@@ -16,13 +17,46 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	ouranthropic "github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/benchdata"
 )
 
-// call is what both sides must have understood in the end.
-type call struct{ id, name, arguments string }
+// said is what both sides must have understood in the end.
+type said struct {
+	text  string
+	calls []call
+}
+
+// call is one of the calls. Its arguments are text, or what the peer made of
+// them.
+type call struct {
+	id, name  string
+	arguments any
+}
+
+// equal compares what was understood; arguments as JSON.
+func (s said) equal(o said) bool {
+	return s.text == o.text && slices.EqualFunc(s.calls, o.calls, func(a, b call) bool {
+		return a.id == b.id && a.name == b.name && sorted(a.arguments) == sorted(b.arguments)
+	})
+}
+
+func sorted(arguments any) string {
+	if text, ok := arguments.(string); ok {
+		if json.Unmarshal([]byte(text), &arguments) != nil {
+			return text
+		}
+	}
+	out, err := json.Marshal(arguments)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
 
 // contest is one dialect: our codec and the vendor's SDK.
 type contest struct {
@@ -30,13 +64,19 @@ type contest struct {
 	codec dialect.Codec
 	peer  string
 	// collect decodes and accumulates a stream with the peer.
-	collect func(body []byte) ([]call, error)
+	collect func(body []byte) (said, error)
+	// elsewhere says that the peer decodes on a thread of its own, so that only
+	// the wall clock sees it.
+	elsewhere bool
 }
 
 var contests = []contest{
-	{"OpenAI Chat", openaichat.Codec{}, "openai-go v3.90.0, ssestream + ChatCompletionAccumulator", openaiChat},
-	{"OpenAI Responses", openairesponses.Codec{}, "openai-go v3.90.0, ssestream (no accumulator; the last event repeats all)", openaiResponses},
-	{"Anthropic Messages", ouranthropic.Codec{}, "anthropic-sdk-go v1.84.0, ssestream + Message.Accumulate", anthropicMessages},
+	{"OpenAI Chat", openaichat.Codec{}, "openai-go v3.90.0, ssestream + ChatCompletionAccumulator", openaiChat, false},
+	{"OpenAI Responses", openairesponses.Codec{}, "openai-go v3.90.0, ssestream (no accumulator; the last event repeats all)", openaiResponses, false},
+	{"Anthropic Messages", ouranthropic.Codec{}, "anthropic-sdk-go v1.84.0, ssestream + Message.Accumulate", anthropicMessages, false},
+	{"Gemini", gemini.Codec{}, "genai v1.77.0, GenerateContentStream (text deltas; calls come whole)", geminiContent, false},
+	{"Ollama", ollama.Codec{}, "ollama/api v0.17.4, Client.Chat (text deltas; calls come whole)", ollamaChat, false},
+	{"Bedrock Converse", bedrock.Codec{}, "bedrockruntime v1.63.8, ConverseStream (by the wall clock: it decodes on another thread)", bedrockConverse, true},
 }
 
 // answer is the response that an SDK's transport would have handed to its
@@ -49,27 +89,27 @@ func answer(body []byte) *http.Response {
 	}
 }
 
-func openaiChat(body []byte) ([]call, error) {
+func openaiChat(body []byte) (said, error) {
 	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil)
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
-			return nil, fmt.Errorf("openai-go refuses a chunk")
+			return said{}, fmt.Errorf("openai-go refuses a chunk")
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return nil, err
+		return said{}, err
 	}
 	var calls []call
 	for _, c := range acc.Choices[0].Message.ToolCalls {
 		calls = append(calls, call{c.ID, c.Function.Name, c.Function.Arguments})
 	}
-	return calls, nil
+	return said{calls: calls}, nil
 }
 
 // openaiResponses only decodes: the SDK has no accumulator for this stream,
 // its last event repeats the whole response.
-func openaiResponses(body []byte) ([]call, error) {
+func openaiResponses(body []byte) (said, error) {
 	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil)
 	var last responses.Response
 	for stream.Next() {
@@ -78,7 +118,7 @@ func openaiResponses(body []byte) ([]call, error) {
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return nil, err
+		return said{}, err
 	}
 	var calls []call
 	for _, item := range last.Output {
@@ -87,19 +127,19 @@ func openaiResponses(body []byte) ([]call, error) {
 			calls = append(calls, call{c.CallID, c.Name, c.Arguments})
 		}
 	}
-	return calls, nil
+	return said{calls: calls}, nil
 }
 
-func anthropicMessages(body []byte) ([]call, error) {
+func anthropicMessages(body []byte) (said, error) {
 	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(body)), nil)
 	var m anthropic.Message
 	for stream.Next() {
 		if err := m.Accumulate(stream.Current()); err != nil {
-			return nil, err
+			return said{}, err
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return nil, err
+		return said{}, err
 	}
 	var calls []call
 	for _, b := range m.Content {
@@ -107,23 +147,26 @@ func anthropicMessages(body []byte) ([]call, error) {
 			calls = append(calls, call{b.ID, b.Name, string(b.Input)})
 		}
 	}
-	return calls, nil
+	return said{calls: calls}, nil
 }
 
-func ours(c dialect.Codec, body []byte, o dialect.DecodeOptions) ([]call, error) {
+func ours(c dialect.Codec, body []byte, o dialect.DecodeOptions) (said, error) {
 	resp, err := benchdata.Collect(c, bytes.NewReader(body), o)
 	if err != nil {
-		return nil, err
+		return said{}, err
 	}
-	var calls []call
+	var s said
 	for i := range resp.Output {
 		for _, p := range resp.Output[i].Parts {
-			if c, ok := p.(*dragoman.ToolCall); ok {
-				calls = append(calls, call{c.ID, c.Name, c.Arguments})
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				s.calls = append(s.calls, call{p.ID, p.Name, p.Arguments})
+			case *dragoman.Text:
+				s.text += p.Text
 			}
 		}
 	}
-	return calls, nil
+	return s, nil
 }
 
 // compact is what one walk over a body costs the standard library.

@@ -111,7 +111,8 @@ func verdict(kept bool) string {
 func streams(t *testing.T, doc *strings.Builder) {
 	fmt.Fprintf(doc, "\n## Decode and accumulate a stream of %d argument deltas\n\n"+
 		"Promise: at least %.0f times as fast as the vendor's SDK, with at most a third of its allocations. "+
-		"\"With chunks\" also hands out the native form of every event, as a gateway needs it.\n\n"+
+		"\"With chunks\" also hands out the native form of every event, as a gateway needs it. "+
+		"Where arguments are not streamed, the deltas are of text, and the calls come between them.\n\n"+
 		"| stream | ours | against | times as fast | by the wall clock | their allocations : ours | their bytes : ours | promise |\n|---|---|---|---|---|---|---|---|\n",
 		benchdata.StreamChunks, minSpeedup)
 	for _, c := range contests {
@@ -120,9 +121,12 @@ func streams(t *testing.T, doc *strings.Builder) {
 		for i, what := range []string{"NoNative", "with chunks"} {
 			peer, own := s[0], s[i+1]
 			speed, allocs := peer.time/own.time, own.allocs/peer.allocs
+			if c.elsewhere {
+				speed = peer.wall / own.wall
+			}
 			fmt.Fprintf(doc, "| %s | %s | %s | %.1f | %.1f | %.0f : 1 | %.0f : 1 | %s |\n", c.name, what, c.peer, speed, peer.wall/own.wall, 1/allocs, peer.bytes/own.bytes,
 				verdict(speed >= minSpeedup && allocs <= maxAllocs))
-			if speed < failSpeedup {
+			if speed < failSpeedup && !c.elsewhere {
 				t.Errorf("%s, %s: %.2f times as fast as %s, want %.1f", c.name, what, speed, c.peer, minSpeedup)
 			}
 			if allocs > maxAllocs {
@@ -135,7 +139,7 @@ func streams(t *testing.T, doc *strings.Builder) {
 func requests(t *testing.T, doc *strings.Builder) {
 	fmt.Fprintf(doc, "\n## A request of 100 tools and 200 messages\n\n"+
 		"Times `json.Compact` of the bytes that were written (into a buffer that is used again). Promise: encoding from the canonical form, without sidecars, costs at most %.0f. In brackets: by the wall clock.\n\n"+
-		"What it costs depends on the tools. \"As it is\" are schemas that every target takes unchanged. \"Lowered\" are schemas as generators and MCP servers write them, "+
+		"What it costs depends on the tools. \"As it is\" are plain schemas, which most targets take unchanged; the others lower them too, and their cell stays empty. \"Lowered\" are schemas as generators and MCP servers write them, "+
 		"with references, unions and a choice at the root: all 100 have to be rewritten, in several passes each. That happens once per tool and target for a caller that keeps an "+
 		"`interop.SchemaCache`, and with every request for one that does not.\n\n"+
 		"| dialect | kB | as it is | promise | lowered, without a cache | promise | lowered, with a cache | promise |\n|---|---|---|---|---|---|---|---|\n", maxEncode)
@@ -149,12 +153,16 @@ func requests(t *testing.T, doc *strings.Builder) {
 		ratio := func(i, base int) float64 { return s[i].time / s[base].time }
 		wall := func(i, base int) float64 { return s[i].wall / s[base].wall }
 		asIs, lowered, cached := ratio(1, 0), ratio(5, 4), ratio(6, 4)
-		fmt.Fprintf(doc, "| %s | %d | %.2f (%.2f) | %s | %.2f (%.2f) | %s | %.2f (%.2f) | %s |\n", c.name, len(r.body)/1000,
-			asIs, wall(1, 0), verdict(asIs <= maxEncode), lowered, wall(5, 4), verdict(lowered <= maxEncode), cached, wall(6, 4), verdict(cached <= maxEncode))
+		plain := "| | |"
+		if r.asIs {
+			plain = fmt.Sprintf("| %.2f (%.2f) | %s |", asIs, wall(1, 0), verdict(asIs <= maxEncode))
+		}
+		fmt.Fprintf(doc, "| %s | %d %s %.2f (%.2f) | %s | %.2f (%.2f) | %s |\n", c.name, len(r.body)/1000,
+			plain, lowered, wall(5, 4), verdict(lowered <= maxEncode), cached, wall(6, 4), verdict(cached <= maxEncode))
 		fmt.Fprintf(&rest, "| %s | %.2f | %.2f |\n", c.name, ratio(2, 0), ratio(3, 0))
 		// Lowering without a cache is known to cost more, and the table says so.
 		for what, got := range map[string]float64{"as it is": asIs, "lowered, with a cache": cached} {
-			if got > failEncode {
+			if got > failEncode && (r.asIs || what != "as it is") {
 				t.Errorf("%s: encoding tools %s costs %.2f times json.Compact, want at most %.1f", c.name, what, got, maxEncode)
 			}
 		}
@@ -181,11 +189,11 @@ func scaling(t *testing.T, doc *strings.Builder) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				start := threadTime()
-				calls, err := ours(c.codec, body, lean)
+				got, err := ours(c.codec, body, lean)
 				took := threadTime() - start
 				runtime.ReadMemStats(&after)
-				if err != nil || len(calls) != 1 || len(calls[0].arguments) != sizes[i] {
-					t.Fatalf("%s: %d calls, %v", c.name, len(calls), err)
+				if err != nil || len(got.calls) != 1 || len(fmt.Sprint(got.calls[0].arguments)) != sizes[i] {
+					t.Fatalf("%s: %d calls, %v", c.name, len(got.calls), err)
 				}
 				times[i] = append(times[i], took)
 				bytes[i] = float64(after.TotalAlloc - before.TotalAlloc)

@@ -79,7 +79,7 @@ var rooms = []room{
 	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{path: "internal/codectest", only: []string{"", "dialect", "internal/gen", "internal/jsonwire"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
 	{path: "internal/rulecheck", only: []string{""}},
-	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/sse", "interop", "dialect"}},
+	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/eventstream", "internal/sse", "interop", "dialect"}},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},
 }

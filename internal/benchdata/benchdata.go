@@ -52,7 +52,8 @@ func Arguments(size int) string {
 
 // Stream is a streamed response of one call per element of args, each cut into
 // fragments of the given size, with the envelope that the vendor's own servers
-// write around every delta.
+// write around every delta. Where arguments are not streamed, a text of the same
+// fragments stands before each call.
 func Stream(d dragoman.Dialect, args []string, fragment int) []byte {
 	switch d {
 	case dragoman.OpenAIChat:
@@ -61,6 +62,12 @@ func Stream(d dragoman.Dialect, args []string, fragment int) []byte {
 		return responsesStream(args, fragment)
 	case dragoman.Anthropic:
 		return anthropicStream(args, fragment)
+	case dragoman.Gemini:
+		return geminiStream(args, fragment)
+	case dragoman.Ollama:
+		return ollamaStream(args, fragment)
+	case dragoman.Bedrock:
+		return bedrockStream(args, fragment)
 	default:
 		panic("benchdata: no stream of " + d)
 	}
