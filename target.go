@@ -128,6 +128,11 @@ type IDRule struct {
 	Max int
 	// Exact is the only length allowed; 0 means any up to Max.
 	Exact int
+	// Numbered: an id says which call of the conversation it is, as
+	// "functions.<name>:<n>" with n from 0. Ids that the target did not mint
+	// itself are written so, because its model was trained on nothing else
+	// (Kimi K2).
+	Numbered bool
 }
 
 // Limits are a dialect's rules as data that other packages read.

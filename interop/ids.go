@@ -20,6 +20,24 @@ type ids struct {
 	aliases   map[string]string // id to what was written for it
 	announced map[string]bool   // stand in the request; no alias may be one of them
 	kept      map[string]bool   // minted by the target itself
+	numbered  int               // calls that have their number
+}
+
+// number gives the next call its number; one that is taken is passed over.
+func (s *ids) number(id, name string) {
+	if s.aliases[id] != "" {
+		return
+	}
+	a := id
+	for ; !s.kept[id]; s.numbered++ {
+		a = "functions." + name + ":" + strconv.Itoa(s.numbered)
+		if a == id || !s.announced[a] && !s.kept[a] && !s.takenFrom(id, a) {
+			break
+		}
+	}
+	s.numbered++
+	put(&s.aliases, id, a)
+	put(&s.origins, a, id)
 }
 
 func (s *ids) alias(id string) string {

@@ -206,6 +206,16 @@ func (r *Registry) AnnounceID(id string) {
 // Whoever passes the bytes on instead tells a client of tools it does not have.
 func (r *Registry) Rewritten() int { return r.rewritten }
 
+// NumberID says that a call id is that of the next call in a conversation, to the
+// tool with this name. Where the wire has numbers for ids, it gets its number,
+// unless the target minted it: that one keeps its own (quirk B14). The calls of
+// a conversation are given in their order, before any of them is written.
+func (r *Registry) NumberID(id, namespace, name string) {
+	if r.ids.rule.Numbered && id != "" {
+		r.ids.number(id, r.WireName(namespace, name))
+	}
+}
+
 // ForAnswer returns the registry to write an answer with. A client runs what
 // it gets and sends the ids back, so names, ids and sound arguments pass as they
 // are: it knows no alias, and could not reverse one. Arguments that must not run are

@@ -41,7 +41,8 @@ type requestDecoder struct {
 	r   *jsonwire.Reader
 	req *dragoman.Request
 	err error
-	// unsure says that a message can be read in two ways.
+	// unsure says that a message can be read in two ways, or holds what the API
+	// refuses: the request is not sent as it came.
 	unsure bool
 	// unanswered holds the calls of the last assistant message whose ids we
 	// made: results without an id answer them in order.
@@ -205,7 +206,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	m := dragoman.Message{Origin: d.origin}
 	at := extra.Elem("/messages", pos)
 	d.ambiguous = false
-	contents := 0
+	contents, stray := 0, false
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, wirekit.ErrNotObject
@@ -226,7 +227,14 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 					if r.Err() != nil {
 						break
 					}
-					m.Parts = append(m.Parts, d.block(block, at.Elem("parts", i), pos, i))
+					part := d.block(block, at.Elem("parts", i), pos, i)
+					if o, ok := part.(*dragoman.Opaque); ok && o.Type == typeDelta {
+						d.rep.Addf(dragoman.Dropped, dragoman.Info, at.Elem("parts", i).String(), "a piece of a stream, and no block")
+						stray = true
+						continue
+					}
+					stray = withoutStrays(part, at.Elem("parts", i), d.rep) || stray
+					m.Parts = append(m.Parts, part)
 				}
 			}
 		default:
@@ -243,8 +251,8 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if contents > 1 && len(m.ToolCalls()) > 0 {
 		d.ambiguous = true
 	}
-	d.unsure = d.unsure || d.ambiguous
-	if !d.o.NoNative && !d.ambiguous {
+	d.unsure = d.unsure || d.ambiguous || stray
+	if !d.o.NoNative && !d.ambiguous && !stray {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil

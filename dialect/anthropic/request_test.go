@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -630,4 +632,79 @@ func TestLimitsAreData(t *testing.T) {
 	if !slices.Contains(l.SchemaFormats, dragoman.FormatAnthropicTool) {
 		t.Error("the dialect must take its own tools")
 	}
+}
+
+// What a framework leaves on the blocks that it collected from a stream is not
+// sent: the API answers 400 to each of them. What the API itself sends goes back.
+func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
+	strays := []string{`"index"`, `"x-sig"`, `"stray-id"`, "input_json_delta", "partial_json"}
+	clean := func(t *testing.T, body []byte) {
+		t.Helper()
+		for _, s := range strays {
+			if bytes.Contains(body, []byte(s)) {
+				t.Errorf("%s is sent:\n%s", s, body)
+			}
+		}
+		for _, kept := range []string{`"caller":{"type":"direct"}`, `"toolu_1"`, `{"a":1}`, `"text":"hi"`} {
+			if !bytes.Contains(body, []byte(kept)) {
+				t.Errorf("%s is not sent:\n%s", kept, body)
+			}
+		}
+	}
+	t.Run("in a request", func(t *testing.T) {
+		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"q"},
+			{"role":"assistant","content":[{"type":"text","text":"hi","index":0},{"type":"input_json_delta","partial_json":"{}","index":1},
+				{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"index":1,"signature":"x-sig","caller":{"type":"direct"}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","id":"stray-id","content":"r"}]}]}`), dialect.DecodeOptions{})
+		if err != nil || len(rep.Losses) != 5 {
+			t.Fatalf("%v\n%s", err, rep)
+		}
+		for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
+			_, enc := encode(t, req, o)
+			clean(t, enc.Body)
+		}
+	})
+	const blocks = `{"type":"text","text":"hi","index":0},{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1},"index":1,"signature":"x-sig","caller":{"type":"direct"}}`
+	after := func(resp *dragoman.Response) *dragoman.Request {
+		ms := append([]dragoman.Message{dragoman.UserText("q")}, resp.Output...)
+		return ask(append(ms, dragoman.ToolResults(result("toolu_1", "r")))...)
+	}
+	t.Run("in an answer", func(t *testing.T) {
+		body := `{"id":"m","type":"message","role":"assistant","model":"m","content":[` + blocks + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+		resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
+			_, enc := encode(t, after(resp), o)
+			clean(t, enc.Body)
+		}
+		if same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
+			t.Errorf("a client gets another answer (%v): %s", err, same.Body)
+		}
+	})
+	t.Run("in a stream", func(t *testing.T) {
+		var body strings.Builder
+		for _, data := range []string{
+			`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hi","index":0}}`, `{"type":"content_block_stop","index":0}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{},"index":1,"signature":"x-sig","caller":{"type":"direct"}}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}`, `{"type":"content_block_stop","index":1}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`,
+		} {
+			body.WriteString("data: " + data + "\n\n")
+		}
+		evs, _, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, []byte(body.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := codectest.Collect(evs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []dialect.EncodeOptions{{}, {Rebuild: true}} {
+			_, enc := encode(t, after(resp), o)
+			clean(t, enc.Body)
+		}
+	})
 }

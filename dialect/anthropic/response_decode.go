@@ -197,6 +197,9 @@ func (a *answer) finish(content []byte, terminal bool) {
 	if len(parts) == 0 {
 		return
 	}
+	for i, p := range parts { // an answer may have them, a request may not
+		changed = withoutStrays(p, extra.Elem("/content", i), d.rep) || changed
+	}
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts, Origin: d.origin}
 	if !d.o.NoNative && !changed && !d.ambiguous && content[0] == '[' {
 		// What goes back is the message a request holds, not the response.

@@ -99,6 +99,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	d.blocks++
 	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
+	withoutStrays(whole, extra.Elem("/content", b.at), quiet.rep)
 	d.ambiguous = d.ambiguous || quiet.ambiguous
 	switch p := whole.(type) {
 	case *dragoman.Text:
@@ -528,6 +529,7 @@ func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolC
 		repeated = b.twice
 	}
 	c := d.call(raw, repeated, at)
+	withoutStrays(c, at, d.rep)
 	d.identify(c, at, b.at)
 	return c
 }

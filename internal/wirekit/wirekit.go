@@ -59,6 +59,13 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 			}
 		}
 	}
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok {
+				reg.NumberID(c.ID, c.Namespace, c.Name)
+			}
+		}
+	}
 	return reg
 }
 
