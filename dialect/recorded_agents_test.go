@@ -108,6 +108,9 @@ var pathOf = map[dragoman.Dialect]string{
 	dragoman.OpenAIChat:      "/chat/completions",
 	dragoman.OpenAIResponses: "/responses",
 	dragoman.Anthropic:       "/messages",
+	dragoman.Gemini:          "enerateContent",
+	dragoman.Ollama:          "/api/chat",
+	dragoman.Bedrock:         "/converse",
 }
 
 // TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn replays a real Ollama,
@@ -172,7 +175,7 @@ func TestAnswersOfALiveServerDecodeInTheChunksTheyCameIn(t *testing.T) {
 				}
 			case x.Stream:
 				counts.add("streams", 1)
-				events, done, err := sseObjects(x.Resp)
+				events, done, err := a.objects(x.Resp)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -164,7 +164,7 @@ func table(heads []string, ts []*tally) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-52s", "")
 	for _, h := range heads {
-		fmt.Fprintf(&b, "%20s", h)
+		fmt.Fprintf(&b, "%24s", h)
 	}
 	for _, r := range rows {
 		fmt.Fprintf(&b, "\n%-52s", r)
@@ -173,7 +173,7 @@ func table(heads []string, ts []*tally) string {
 			if n, ok := t.n[r]; ok {
 				cell = strconv.Itoa(n)
 			}
-			fmt.Fprintf(&b, "%20s", cell)
+			fmt.Fprintf(&b, "%24s", cell)
 		}
 	}
 	return b.String()

@@ -14,7 +14,11 @@ var (
 			"0xPlaygrounds/rig:tests/cassettes/llamacpp/error_matrix/malformed_request_field.yaml#0": `temperature is the string "hot"; the server answered 400`,
 		},
 	}
-	undecodableAnswers = map[string]map[string]string{}
+	undecodableAnswers = map[string]map[string]string{
+		"bedrock_converse": {
+			"vercel/ai:packages/amazon-bedrock/src/reranking/__fixtures__/amazon-bedrock-reranking.1.json#0": "an answer of another API, about ranking documents",
+		},
+	}
 	undecodableStreams = map[string]map[string]string{
 		"openai_responses": {
 			"vercel/ai:packages/openai/src/responses/__fixtures__/parallel-tool-call-wrapper.1.chunks.txt#0": "a fixture written by hand: the JSON of its first event lacks the last brace",
@@ -198,9 +202,15 @@ var (
 	streamExplanations = map[string][]meaningExplanation{
 		"openai_chat":      {emptyArguments, missingWord},
 		"openai_responses": {rotatedID},
+
+		"gemini_generateContent": {madeID, emptyArguments},
+		"bedrock_converse":       {zeroUsage, emptyArguments},
 	}
 	collectedExplanations = map[string][]meaningExplanation{
 		"openai_chat": {emptyArguments, missingWord},
+
+		"gemini_generateContent": {madeID, emptyArguments},
+		"bedrock_converse":       {zeroUsage, emptyArguments},
 	}
 )
 
@@ -224,6 +234,12 @@ var (
 			}
 		}
 		return true
+	}}
+	madeID = meaningExplanation{"an answer without an id got one, because clients demand it", func(c change) bool {
+		return strings.HasPrefix(c.line, `id: want "", got `) && c.got.ID != ""
+	}}
+	zeroUsage = meaningExplanation{"usage that was not told is written as 0, because clients demand it", func(c change) bool {
+		return c.line == `usage: want "map[]", got "map[input:0 output:0]"`
 	}}
 	missingWord = meaningExplanation{"a missing finish reason is written out", func(c change) bool {
 		return c.line == `stop word: want "", got "tool_calls"`

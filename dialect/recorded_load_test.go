@@ -28,19 +28,30 @@ const (
 )
 
 // answer returns what the server sent and how.
-func (x *exchange) answer() (string, answerKind) {
+func (a api) answer(t *testing.T, x *exchange) (string, answerKind) {
+	t.Helper()
+	body, err := x.Response()
+	if err != nil {
+		t.Fatalf("%s: %v", x.ID(), err)
+	}
+	text := string(body)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	switch {
-	case x.Resp == nil || *x.Resp == "":
+	case text == "":
 		return "", noAnswer
 	case x.Status >= 400:
-		return *x.Resp, errorAnswer
-	case strings.HasPrefix(strings.TrimSpace(*x.Resp), "{"):
-		if lines := strings.Split(strings.TrimSpace(*x.Resp), "\n"); len(lines) > 1 && json.Valid([]byte(lines[0])) {
-			return frame(lines), streamAnswer
+		return text, errorAnswer
+	case !strings.HasPrefix(lines[0], "{"):
+		if a.file == "bedrock_converse" && strings.HasPrefix(text, "data:") {
+			text = framed(t, lines)
 		}
-		return *x.Resp, wholeAnswer
+		return text, streamAnswer
+	case len(lines) == 1 || !json.Valid([]byte(lines[0])):
+		return text, wholeAnswer
+	case a.file == "ollama_chat":
+		return text, streamAnswer
 	default:
-		return *x.Resp, streamAnswer
+		return frame(lines), streamAnswer
 	}
 }
 

@@ -154,6 +154,7 @@ func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
 			switch p := p.(type) {
 			case *dragoman.Text:
 				c.Text += p.Text
+				c.signed(p.Signature)
 			case *dragoman.Refusal:
 				c.Refusal += p.Text
 			case *dragoman.Reasoning:
@@ -170,6 +171,7 @@ func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
 					}
 				}
 			case *dragoman.ToolCall:
+				c.signed(p.Signature)
 				k := callReading{
 					ID: p.ID, Name: p.Name, Namespace: p.Namespace, Args: p.Arguments,
 					Freeform: p.Payload == dragoman.PayloadText, Runs: p.Problem == nil,
@@ -186,6 +188,13 @@ func canonicalChoice(ms []dragoman.Message, stop dragoman.Stop) choiceReading {
 		}
 	}
 	return c
+}
+
+// signed takes the signature of a part that is no reasoning.
+func (c *choiceReading) signed(signature string) {
+	if signature != "" {
+		c.Opaque = append(c.Opaque, signature)
+	}
 }
 
 // detailSecrets are the opaque strings of one reasoning record.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // TestRecordedTrafficKeepsItsMeaning replays every recorded exchange of the
-// three APIs: what we decode is what an independent reading of the raw JSON
+// six APIs: what we decode is what an independent reading of the raw JSON
 // says, what was not changed is written byte for byte, and what is rebuilt
 // from the canonical model means the same or differs in a way that is named.
 func TestRecordedTrafficKeepsItsMeaning(t *testing.T) {
@@ -37,6 +39,7 @@ func TestRecordedTrafficKeepsItsMeaning(t *testing.T) {
 func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 	bad := checked(undecodableRequests[a.file])
 	differing := explain(requestExplanations[a.file])
+	why := map[string]int{}
 	for _, x := range xs {
 		sent, ok := x.Request()
 		if !ok {
@@ -67,6 +70,13 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 		if want := withOtherModel(body, req.Model); want != "" && (err != nil || string(renamed.Body) != want) {
 			t.Errorf("%s: another model changes other bytes (%v)\n%s", x.ID(), err, firstDifference(want, string(renamed.Body)))
 		}
+		if a.codec.Limits().ModelInURL && req.Model == "" {
+			// What stands in the URL does not change the body.
+			other.Stream = !other.Stream
+			if same, err := a.codec.EncodeRequest(&other, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
+				t.Errorf("%s: what stands in the URL changes the body (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
+			}
+		}
 		rebuilt, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
 		if err != nil {
 			t.Errorf("%s: rebuilding the request: %v", x.ID(), err)
@@ -83,7 +93,12 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 			continue
 		}
 		ds := diff("", was, is)
-		if len(ds) == 0 {
+		equal := len(ds) == 0
+		if a.written != nil && !equal {
+			a.written(obj(was), why)
+			ds = diff("", was, is)
+		}
+		if equal {
 			counts.add("requests rebuilt equal", 1)
 		} else {
 			counts.add("requests rebuilt with explained differences", 1)
@@ -91,6 +106,9 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 		differing.add(x.ID(), ds)
 	}
 	bad.report(t, "undecodable requests")
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		t.Logf("request: %5d × %s", why[reason], reason)
+	}
 	differing.report(t, "request")
 }
 
@@ -108,7 +126,7 @@ func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
 	bad := checked(undecodableAnswers[a.file])
 	changed := newMeanings(responseExplanations[a.file])
 	for _, x := range xs {
-		body, kind := x.answer()
+		body, kind := a.answer(t, &x)
 		if kind != wholeAnswer {
 			continue
 		}
@@ -168,12 +186,12 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 	revised := checked(revisedStreams[a.file])
 	sampled := 0
 	for _, x := range xs {
-		body, kind := x.answer()
+		body, kind := a.answer(t, &x)
 		if kind != streamAnswer {
 			continue
 		}
 		counts.add("streams", 1)
-		events, done, err := sseObjects(body)
+		events, done, err := a.objects(body)
 		if err != nil {
 			t.Logf("%s: the independent reading stops: %v", x.ID(), err)
 		}
@@ -196,7 +214,7 @@ func checkStreams(t *testing.T, a api, xs []exchange, counts *tally) {
 		if want.Failed || want.Broken {
 			counts.add("streams that report an error or break off", 1)
 		}
-		if a.file != "openai_chat" && !strings.Contains(body, "event:") {
+		if a.namesEvents() && !strings.Contains(body, "event:") {
 			// Recorded without the names of events, which servers do send.
 			named, _, err := a.through(withEventNames(body), nil)
 			for _, d := range want.differences(streamReading(named, err)) {
@@ -433,7 +451,7 @@ func wellFormed(evs []dragoman.Event) error {
 
 func checkErrors(t *testing.T, a api, xs []exchange, counts *tally) {
 	for _, x := range xs {
-		body, kind := x.answer()
+		body, kind := a.answer(t, &x)
 		if kind != errorAnswer {
 			continue
 		}
