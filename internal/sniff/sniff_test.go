@@ -114,6 +114,12 @@ func TestSettingsOfAnotherDialectDoNotOutweighTheShapeOfARequest(t *testing.T) {
 		{`{"model":"anthropic/claude-x","max_tokens":9,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
 		{`{"model":"llama3.2:3b","stream":false,` + messages + `}`, dragoman.Ollama, sniff.Request, 2},
 		{`{"model":"m","max_tokens":9,` + messages + `}`, dragoman.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]}]}`, dragoman.Anthropic, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image","image":"a cat"}]}]}`, dragoman.OpenAIChat, sniff.Request, 1},
+		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`, dragoman.OpenAIChat, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"user","content":"see","images":["aGk="]}]}`, dragoman.Ollama, sniff.Request, 0},
+		{`{"model":"m","messages":[{"role":"tool","tool_name":"f","tool_call_id":"x","content":"r"}]}`, dragoman.Ollama, sniff.Request, 0},
+		{`{"system_instruction":{"parts":[]},"contents":[{"parts":[{"text":"messages"}]}]}`, dragoman.Gemini, sniff.Request, 0},
 		{`{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]}]}`, dragoman.OpenAIChat, sniff.Request, 1},
 	} {
 		tc.check(t)
