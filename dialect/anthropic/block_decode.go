@@ -102,9 +102,14 @@ func (s *memberSet) add(name []byte) bool {
 func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) dragoman.Part {
 	switch typ, repeated := typeAndRepeat(raw); typ {
 	case "text", "image", "document":
-		return interop.ReadAnthropicPart(raw)
+		p := interop.ReadAnthropicPart(raw)
+		if t, ok := p.(*dragoman.Text); ok {
+			d.dropTwins(&t.Extra, at)
+		}
+		return p
 	case "thinking", "redacted_thinking":
 		if p := readReasoning(raw, typ); p != nil {
+			d.dropTwins(&p.Extra, at)
 			return p
 		}
 		return opaque(raw, typ)
@@ -121,6 +126,18 @@ func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) d
 		return res
 	default:
 		return opaque(raw, typ)
+	}
+}
+
+// blockMembers say what a block is and what it holds.
+var blockMembers = []string{"type", "text", "thinking", "signature", "data", "id", "name", "input"}
+
+// dropTwins drops what a reader that ignores case would take for another member
+// of the block.
+func (d *blockDecoder) dropTwins(e **dragoman.Extra, at extra.Path) {
+	if wirekit.DropTwins(e, "", blockMembers) {
+		d.ambiguous = true
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "a member that some readers would take for another; the native form is not kept")
 	}
 }
 

@@ -43,3 +43,40 @@ func TestAnEventThatClientsWouldReadDifferentlyIsWrittenAnew(t *testing.T) {
 		})
 	}
 }
+
+// A call of which an event says something twice, in whatever letters, is one that
+// two readers could take for two: it does not run.
+func TestACallOfWhichAnEventSaysSomethingTwiceInWhateverLettersDoesNotRun(t *testing.T) {
+	opening := `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"rm","input":{}}}`
+	delta := `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`
+	stop := `{"type":"content_block_stop","index":0}`
+	for name, lines := range map[string][]string{
+		"Content_block": {strings.Replace(opening, `"content_block"`, `"Content_block":{"type":"text","text":""},"content_block"`, 1), delta, stop},
+		"Delta":         {opening, strings.Replace(delta, `"delta"`, `"Delta":{},"delta"`, 1), stop},
+		"Partial_json":  {opening, strings.Replace(delta, `"partial_json"`, `"Partial_json":"{\"path\":1}","partial_json"`, 1), stop},
+		"a text too":    {opening, strings.Replace(delta, `"partial_json"`, `"text":"x","partial_json"`, 1), stop},
+		"type of delta": {opening, strings.Replace(delta, `"delta":{`, `"delta":{"Type":"text_delta",`, 1), stop},
+		"Index of stop": {opening, delta, strings.Replace(stop, `"index"`, `"Index":1,"index"`, 1)},
+	} {
+		resp := collect(t, sseStream(startLine+"\n"+strings.Join(lines, "\n")+"\n"+endLines("tool_use")))
+		if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemDuplicateKey {
+			t.Errorf("%s: %+v", name, resp.ToolCalls())
+		}
+	}
+}
+
+// Which member brings the text of a delta is said by its kind, wherever that
+// stands.
+func TestADeltaIsReadFromTheMemberOfItsKind(t *testing.T) {
+	for _, delta := range []string{
+		`{"type":"text_delta","text":"hi","partial_json":"no"}`,
+		`{"text":"hi","partial_json":"no","type":"text_delta"}`,
+		`{"partial_json":"no","text":"hi","type":"text_delta"}`,
+	} {
+		resp := collect(t, sseStream(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`+"\n"+
+			`{"type":"content_block_delta","index":0,"delta":`+delta+"}\n"+`{"type":"content_block_stop","index":0}`+"\n"+endLines("end_turn")))
+		if resp.Text() != "hi" {
+			t.Errorf("%s is read as %q", delta, resp.Text())
+		}
+	}
+}

@@ -121,8 +121,8 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 	return content
 }
 
-// answerMembers say what an answer runs, and whether it may.
-var answerMembers = []string{"type", "role", "content", "stop_reason", "error"}
+// answerMembers say what an answer holds and runs, and whether it may.
+var answerMembers = []string{"type", "role", "content", "stop_reason", "error", "id", "model", "stop_sequence", "stop_details", "usage"}
 
 // stop reads one of the members that say why a message ended. Null says
 // nothing and erases nothing.

@@ -62,6 +62,9 @@ func (d *streamDecoder) startContent(content []byte) error {
 		if err != nil {
 			return err
 		}
+		if b.twice = d.twice; d.answer.contents > 1 {
+			b.twice = "content"
+		}
 		d.finish(b)
 	}
 	return r.Err()
@@ -82,6 +85,7 @@ func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	b.twice = d.twice
 	if d.open == nil {
 		d.open = make(map[int64]*streamBlock)
 	}
@@ -105,12 +109,12 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	case *dragoman.Text:
 		skeleton, value := *p, *p
 		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.part = d.parts.Start(0, nil, &skeleton, &value)
+		b.part = d.parts.Start(0, d.header(), &skeleton, &value)
 		b.part.Append(p.Text)
 	case *dragoman.Reasoning:
 		skeleton, value := *p, *p
 		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.part = d.parts.Start(0, nil, &skeleton, &value)
+		b.part = d.parts.Start(0, d.header(), &skeleton, &value)
 		b.part.Append(p.Text)
 	case *dragoman.ToolCall:
 		b.call = true
@@ -125,14 +129,22 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		d.ids[p.ID] = true
 		skeleton := *p
 		skeleton.Arguments, skeleton.Problem = "", nil
-		b.part = d.parts.Start(0, nil, &skeleton, p)
+		b.part = d.parts.Start(0, d.header(), &skeleton, p)
 	case *dragoman.Opaque:
 		skeleton := *p
-		b.part = d.parts.Start(0, nil, &skeleton, p)
+		b.part = d.parts.Start(0, d.header(), &skeleton, p)
 	default:
-		b.part = d.parts.Start(0, nil, whole, whole)
+		b.part = d.parts.Start(0, d.header(), whole, whole)
 	}
 	return b, nil
+}
+
+// header is that of the message, for its first part.
+func (d *streamDecoder) header() *dragoman.Message {
+	if d.parts.Count() > 0 {
+		return nil
+	}
+	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 }
 
 // blockDelta applies the delta that was read. A delta of a block that never
@@ -328,6 +340,9 @@ func (d *streamDecoder) blockStop(index int64) {
 	if b == nil {
 		return
 	}
+	if d.twice != "" {
+		b.twice = d.twice
+	}
 	delete(d.open, index)
 	d.finish(b)
 }
@@ -493,7 +508,7 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 		case b.part == nil:
 			skeleton := *c
 			skeleton.Arguments, skeleton.Problem = "", nil
-			b.part = d.parts.Start(0, nil, &skeleton, c)
+			b.part = d.parts.Start(0, d.header(), &skeleton, c)
 			b.part.Append(c.Arguments)
 		case b.hidden:
 			b.part.Append(c.Arguments)

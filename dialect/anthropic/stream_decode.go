@@ -44,6 +44,9 @@ type streamDecoder struct {
 	done    bool // a terminal event was seen
 	failed  error
 	none    wirekit.NotAStream
+	place   wirekit.StreamPlace
+	look    jsonwire.Reader // looks at parts of the event at hand
+	anew    bool            // it was reported that an event is not passed on
 	strange map[string]bool // types of events that were reported
 }
 
@@ -65,7 +68,7 @@ func (d *streamDecoder) fail(err error) {
 		return
 	}
 	if errors.Is(err, sse.ErrTooLong) {
-		err = wirekit.DecodeError(name, "stream", fmt.Errorf("%w: %v", dragoman.ErrTooLarge, err))
+		err = d.place.Beyond(name, fmt.Errorf("%w: %w", dragoman.ErrTooLarge, err))
 	}
 	d.failed = err
 }
@@ -85,7 +88,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	d.start()
 	d.settle(false)
 	cut := d.cut(broken)
-	d.send(&dragoman.StreamError{Err: cut})
+	d.send(&dragoman.StreamError{Err: cut, Usage: d.counted()})
 	d.done = true
 	if e := d.parts.Err(); e != nil {
 		return e
@@ -110,21 +113,22 @@ func (d *streamDecoder) send(ev dragoman.Event) { d.parts.Send(ev) }
 // event takes one event of the wire. Nothing follows the terminal one: what
 // comes behind it is not passed on either.
 func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) error {
+	ev.Data = bytes.TrimSpace(ev.Data)
+	d.place.Enter(ev)
 	if ev.HasData {
 		d.none.Event()
 	}
 	if d.done {
 		return nil
 	}
-	data := bytes.TrimSpace(ev.Data)
-	says := len(data) > 0 && string(data) != "[DONE]"
+	says := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"
 	var failed error
 	if says {
-		failed = d.read(data, ev.Name)
+		failed = d.read(ev.Data, ev.Name)
 	}
 	if !d.o.NoNative {
 		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
-		if says && failed == nil && (d.readsTwoWays() || misnamed(ev.Name, d.typ)) {
+		if failed != nil || says && d.doubtful(ev.Name) {
 			chunk = &dragoman.Chunk{}
 		}
 		if err := emit(chunk); err != nil {
@@ -132,12 +136,25 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		}
 	}
 	if says && failed == nil {
-		failed = d.frame(data)
+		failed = d.frame(ev.Data)
 	}
 	if failed != nil {
-		return wirekit.DecodeError(name, "stream", failed)
+		return d.place.Error(name, ev, failed)
 	}
 	return d.parts.Err()
+}
+
+// doubtful reports whether the event at hand, which came under a name, must not
+// be passed on.
+func (d *streamDecoder) doubtful(name []byte) bool {
+	if !d.readsTwoWays() && !misnamed(name, d.typ) {
+		return false
+	}
+	if !d.anew {
+		d.anew = true
+		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+	}
+	return true
 }
 
 // misnamed reports whether an event is called otherwise than its type: some
@@ -159,6 +176,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 	}
 	switch string(d.typ) {
 	case "content_block_start":
+		if wirekit.Doubled(&d.look, d.opening, blockMembers) {
+			return true
+		}
 		typ, repeated := typeAndRepeat(d.opening)
 		if typ != typeCall {
 			return false
@@ -170,12 +190,38 @@ func (d *streamDecoder) readsTwoWays() bool {
 		// Who goes by the index adds it to a call that was closed.
 		return d.open[d.index] == nil && string(d.kind) == "input_json_delta"
 	case "message_start":
-		return repeats(d.message)
+		return repeats(d.message) || wirekit.Doubled(&d.look, d.message, answerMembers) || d.bringsDoubt()
 	case "message_delta":
-		return repeats(d.change) || d.answer.sticks() && d.frees(d.change)
+		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.answer.sticks() && d.frees(d.change)
 	default:
 		return false
 	}
+}
+
+// bringsDoubt reports whether a message_start brings a block along that two
+// readers could take for two.
+func (d *streamDecoder) bringsDoubt() bool {
+	r := &d.look
+	if len(d.message) == 0 {
+		return false
+	}
+	if r.Reset(d.message); r.Kind() != '{' {
+		return false
+	}
+	var content []byte
+	for key := range r.Object() {
+		if string(key) == "content" {
+			content = r.Raw()
+		} else {
+			r.Skip()
+		}
+	}
+	if len(content) <= len("[]") {
+		return false
+	}
+	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+	quiet.content(content)
+	return quiet.ambiguous
 }
 
 // frees reports whether a message_delta takes back the word that nothing runs.
@@ -244,9 +290,15 @@ func (d *streamDecoder) start() {
 	}
 	d.started = true
 	resp := d.answer.resp
-	resp.Usage = d.answer.counters.usage()
-	resp.Extra, resp.Usage.Extra = clone(resp.Extra), clone(resp.Usage.Extra)
+	resp.Extra, resp.Usage = clone(resp.Extra), d.counted()
 	d.send(&dragoman.ResponseStart{Response: resp})
+}
+
+// counted is the usage that was told so far.
+func (d *streamDecoder) counted() dragoman.Usage {
+	usage := d.answer.counters.usage()
+	usage.Extra = clone(usage.Extra)
+	return usage
 }
 
 // clone copies extras that go on changing.
@@ -279,7 +331,7 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 	d.named = true
 	content := d.answer.read(r)
 	if err := r.Err(); err != nil {
-		return placeAt("/message", -1, err)
+		return placeAt("/message", d.messageAt, err)
 	}
 	d.start()
 	return d.startContent(content)
@@ -299,7 +351,7 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 			}
 		}
 		if err := r.Err(); err != nil {
-			return placeAt("/delta", -1, err)
+			return placeAt("/delta", d.changeAt, err)
 		}
 	}
 	for _, m := range rest {
@@ -310,7 +362,7 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 		a.counters.read(r, a.keep)
 		a.resp.ServiceTier = a.counters.tier
 		if err := r.Err(); err != nil {
-			return placeAt("/usage", -1, err)
+			return placeAt("/usage", d.usageAt, err)
 		}
 	}
 	return nil
@@ -322,6 +374,9 @@ func (d *streamDecoder) remember(key, raw []byte) {
 	switch string(key) {
 	case "id", "type", "role", "model", "content", "usage", "delta":
 		return // modelled elsewhere; here they would be said twice
+	}
+	if wirekit.Folds(answerMembers, key) {
+		return // a reader that ignores case would take it for another
 	}
 	if string(raw) == "null" {
 		if e := d.answer.resp.Extra; e != nil && len(e.Fields) >= maxMembers {
@@ -339,9 +394,7 @@ func (d *streamDecoder) messageStop() {
 	stop := d.settle(true)
 	resp := d.answer.resp
 	resp.Extra = clone(resp.Extra)
-	usage := d.answer.counters.usage()
-	usage.Extra = clone(usage.Extra)
-	d.send(&dragoman.ResponseEnd{Stop: stop, Usage: usage, Response: resp})
+	d.send(&dragoman.ResponseEnd{Stop: stop, Usage: d.counted(), Response: resp})
 	d.done = true
 }
 
@@ -349,6 +402,6 @@ func (d *streamDecoder) messageStop() {
 func (d *streamDecoder) error(data []byte) {
 	d.start()
 	d.settle(false)
-	d.send(&dragoman.StreamError{Err: Codec{}.DecodeError(0, nil, bytes.Clone(data))})
+	d.send(&dragoman.StreamError{Err: Codec{}.DecodeError(0, nil, bytes.Clone(data)), Usage: d.counted()})
 	d.done = true
 }

@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"bytes"
-	"strings"
+	"slices"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -16,10 +16,13 @@ type wireEvent struct {
 	index int64
 	// Members as they stand; nil where there is none.
 	message, opening, change, usage []byte
-	rest                            []member // of a message_delta
-	failure                         bool     // has an error to tell, whatever its type
-	twice                           string   // a member that is there twice
-	noBlock                         bool     // content_block is no object
+	// Where in the event they begin.
+	messageAt, openingAt, changeAt, usageAt int64
+
+	rest    []member // of a message_delta
+	failure bool     // has an error to tell, whatever its type
+	twice   string   // a member that is there twice, or in letters of another case
+	noBlock bool     // content_block is no object
 
 	// Of a content_block_delta.
 	hasDelta bool
@@ -35,6 +38,14 @@ type delta struct {
 	members  []member
 }
 
+// The members of an event, of its parts and of the delta of a block that say what
+// a block holds and what runs.
+var (
+	eventMembers  = []string{"type", "index", "delta", "content_block", "message", "usage", "error"}
+	deltaMembers  = []string{"type", "text", "partial_json", "thinking", "signature", "citation"}
+	changeMembers = []string{"stop_reason", "stop_sequence", "stop_details"}
+)
+
 // read reads the data of an event; its type is the name of the event unless the
 // data say more.
 func (v *wireEvent) read(data, name []byte) error {
@@ -47,9 +58,9 @@ func (v *wireEvent) read(data, name []byte) error {
 	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
 	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
 	typed := false
-	seen := 0
+	var seen wirekit.Members
 	for key := range r.Object() {
-		v.once(&seen, key)
+		again := v.again(&seen, eventMembers, key)
 		switch string(key) {
 		case "type":
 			if r.Kind() == '"' && !typed {
@@ -64,21 +75,24 @@ func (v *wireEvent) read(data, name []byte) error {
 				v.readDelta(r)
 				continue
 			}
-			v.change = r.Raw()
+			v.change, v.changeAt = rawAt(r)
 		case "message":
-			v.message = r.Raw()
+			v.message, v.messageAt = rawAt(r)
 		case "content_block":
 			if v.noBlock = r.Kind() != '{'; v.noBlock {
 				r.Skip()
 			} else {
-				v.opening = r.Raw()
+				v.opening, v.openingAt = rawAt(r)
 			}
 		case "usage":
-			v.usage = r.Raw()
+			v.usage, v.usageAt = rawAt(r)
 		case "error":
 			v.failure = string(r.Raw()) != "null" || v.failure
 		default:
 			raw := r.Raw()
+			if again { // in other letters: it is not kept
+				continue
+			}
 			if len(v.typ) == 0 || string(v.typ) == "message_delta" {
 				v.rest = append(v.rest, member{name: string(key), raw: raw})
 			}
@@ -94,35 +108,29 @@ func (v *wireEvent) read(data, name []byte) error {
 		in := jsonwire.NewReader(v.change)
 		v.readDelta(in)
 		if err := in.Err(); err != nil {
-			return placeAt("/delta", -1, err)
+			return placeAt("/delta", v.changeAt, err)
 		}
 	}
+	v.settleText()
 	v.inferKind()
 	return nil
 }
 
-// once takes note of a member that says what a block holds, and finds the one
-// that comes again: two readers could see two values.
-func (v *wireEvent) once(seen *int, key []byte) {
-	bit := 0
-	switch string(key) { // no copy of the key: this runs for every fragment
-	case "type":
-		bit = 1
-	case "index":
-		bit = 2
-	case "delta", "text":
-		bit = 4
-	case "content_block", "partial_json":
-		bit = 8
-	case "message", "thinking":
-		bit = 16
-	case "error", "signature":
-		bit = 32
-	}
-	if *seen&bit != 0 {
+// rawAt reads a value as it stands, and where it does.
+func rawAt(r *jsonwire.Reader) (raw []byte, at int64) {
+	raw = r.Raw()
+	return raw, r.Offset() - int64(len(raw))
+}
+
+// again takes the next key of an object and finds the known member that it says
+// again, or in other letters, which many readers ignore: two readers could see
+// two values.
+func (v *wireEvent) again(seen *wirekit.Members, known []string, key []byte) bool {
+	again := seen.Twice(known, key)
+	if again {
 		v.twice = string(key)
 	}
-	*seen |= bit
+	return again
 }
 
 // readIndex reads a small number without a copy of its text.
@@ -145,9 +153,9 @@ func readIndex(r *jsonwire.Reader) int64 {
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	v.hasDelta, v.kind = true, v.kind[:0]
 	v.delta = delta{members: v.delta.members[:0]}
-	seen := 0
+	var seen wirekit.Members
 	for key := range r.Object() {
-		v.once(&seen, key)
+		again := v.again(&seen, deltaMembers, key)
 		switch string(key) { // no copy of the key: this runs for every fragment
 		case "type":
 			if r.Kind() == '"' {
@@ -160,6 +168,10 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				var k string
 				if !knownDelta(v.kind) {
 					k = string(key)
+				} else if !brings(v.kind, key) { // who goes by the member reads it, who goes by the type does not
+					v.twice = string(key)
+					r.Skip()
+					continue
 				}
 				s := r.String()
 				v.delta.text = s
@@ -173,11 +185,8 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 		case "citation":
 			v.delta.citation = r.Raw()
 		default:
-			if strings.EqualFold(string(key), "partial_json") { // many readers ignore case
-				v.twice = "partial_json"
-			}
 			raw := r.Raw()
-			if !knownDelta(v.kind) {
+			if !again && !knownDelta(v.kind) {
 				m := member{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
 					m.text, m.isText = []byte(unquote(raw)), true
@@ -185,6 +194,39 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				v.delta.members = append(v.delta.members, m)
 			}
 		}
+	}
+}
+
+// settleText makes the text of a delta the one that its kind brings, where the
+// kind was told behind it.
+func (v *wireEvent) settleText() {
+	if len(v.delta.members) == 0 || !knownDelta(v.kind) {
+		return
+	}
+	v.delta.text = ""
+	for _, m := range v.delta.members {
+		switch {
+		case brings(v.kind, []byte(m.name)):
+			v.delta.text = string(m.text)
+		case slices.Contains(deltaMembers, m.name):
+			v.twice = m.name
+		}
+	}
+}
+
+// brings reports whether a delta of a known kind brings its text in a member.
+func brings(kind, member []byte) bool {
+	switch string(kind) {
+	case "text_delta":
+		return string(member) == "text"
+	case "input_json_delta":
+		return string(member) == "partial_json"
+	case "thinking_delta":
+		return string(member) == "thinking"
+	case "signature_delta":
+		return string(member) == "signature"
+	default:
+		return false
 	}
 }
 

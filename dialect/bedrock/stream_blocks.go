@@ -88,6 +88,14 @@ func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) 
 	return b, nil
 }
 
+// header is that of the message, for its first part.
+func (d *streamDecoder) header() *dragoman.Message {
+	if d.parts.Count() > 0 {
+		return nil
+	}
+	return &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
+}
+
 func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) error {
 	b, err := d.begin(kind, raw)
 	if err != nil {
@@ -95,7 +103,7 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 	}
 	skeleton := opaque(b.raw, key)
 	value := *skeleton
-	b.part = d.parts.Start(0, nil, skeleton, &value)
+	b.part = d.parts.Start(0, d.header(), skeleton, &value)
 	return nil
 }
 
@@ -122,7 +130,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ids[c.ID] = true
 	skeleton := *c
 	skeleton.Arguments, skeleton.Problem = "", nil
-	b.part = d.parts.Start(0, nil, &skeleton, c)
+	b.part = d.parts.Start(0, d.header(), &skeleton, c)
 	return nil
 }
 
@@ -131,7 +139,7 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.part = d.parts.Start(0, nil, &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
+	b.part = d.parts.Start(0, d.header(), &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
 	return nil
 }
 
@@ -211,7 +219,7 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 			skeleton = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 			value = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 		}
-		b.part = d.parts.Start(0, nil, skeleton, value)
+		b.part = d.parts.Start(0, d.header(), skeleton, value)
 		return b, nil
 	case blockCall: // of a tool nobody named: an invalid call, not a lost one
 		err := d.beginCall([]byte(`{"toolUse":{}}`))
@@ -470,7 +478,7 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 		case b.part == nil:
 			skeleton := *c
 			skeleton.Arguments, skeleton.Problem = "", nil
-			b.part = d.parts.Start(0, nil, &skeleton, c)
+			b.part = d.parts.Start(0, d.header(), &skeleton, c)
 			b.part.Append(c.Arguments)
 		case b.hidden:
 			b.part.Append(c.Arguments)

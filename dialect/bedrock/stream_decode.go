@@ -171,7 +171,7 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	}
 	if !d.o.NoNative {
 		chunk := &dragoman.Chunk{Dialect: name, Raw: f.Raw}
-		if !failure && failed == nil && d.readsTwoWays() {
+		if failed != nil || !failure && d.doubtful() {
 			chunk = &dragoman.Chunk{}
 		}
 		if err := emit(chunk); err != nil {
@@ -247,6 +247,17 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 	}
 	e.Err = fmt.Errorf("event %d: %w", d.events, err)
 	return e
+}
+
+// doubtful reports whether the event at hand must not be passed on.
+func (d *streamDecoder) doubtful() bool {
+	if !d.readsTwoWays() {
+		return false
+	}
+	if d.strange.first("doubt") {
+		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+	}
+	return true
 }
 
 // readsTwoWays reports whether a client could see another call, or another

@@ -70,28 +70,30 @@ type member struct {
 
 // The members that decide what runs, as the wire spells them.
 var (
-	eventMembers = []string{"contentBlockIndex", "start", "delta", "stopReason"}
-	deltaMembers = []string{"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"}
-	inputMembers = []string{"input"}
+	eventMembers    = []string{"contentBlockIndex", "start", "delta", "stopReason", "role", "usage"}
+	deltaMembers    = []string{"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"}
+	inputMembers    = []string{"input"}
+	thinkingMembers = []string{"text", "signature", "redactedContent", "reasoningText"}
 )
 
 // once takes note of a member and finds the one that comes again, or in other
 // letters, which many readers ignore: two readers could see two values.
-func (v *wireEvent) once(known []string, seen *uint, key []byte) {
+func (v *wireEvent) once(known []string, seen *uint, key []byte) (again bool) {
 	for i, k := range known {
 		if string(key) == k {
 			if *seen&(1<<i) != 0 {
-				v.twice = k
+				v.twice, again = k, true
 			}
 			*seen |= 1 << i
-			return
+			return again
 		}
 	}
 	for _, k := range known {
 		if bytes.EqualFold(key, []byte(k)) {
-			v.twice = k
+			v.twice, again = k, true
 		}
 	}
+	return again
 }
 
 // read reads the payload of an event of the given type.
@@ -106,7 +108,7 @@ func (v *wireEvent) read(payload, typ []byte) error {
 	v.kind, v.text, v.raw, v.name = deltaNone, "", nil, ""
 	var seen uint
 	for key := range r.Object() {
-		v.once(eventMembers, &seen, key)
+		again := v.once(eventMembers, &seen, key)
 		switch string(key) { // no copy of the key: this runs for every fragment
 		case "p", "role": // padding, and what is always the assistant
 			r.Skip()
@@ -130,6 +132,10 @@ func (v *wireEvent) read(payload, typ []byte) error {
 				r.Skip()
 			}
 		default:
+			if again { // in other letters: it is not kept
+				r.Skip()
+				continue
+			}
 			k := string(key)
 			v.rest = append(v.rest, member{name: k, raw: r.Raw()})
 		}
@@ -202,7 +208,9 @@ func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 		r.Skip()
 		return
 	}
+	var seen uint
 	for key := range r.Object() {
+		v.once(thinkingMembers, &seen, key)
 		switch string(key) {
 		case "text":
 			v.kind, v.text = deltaThinking, r.String()

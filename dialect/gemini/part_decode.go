@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -71,13 +72,20 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 		return p, wirekit.ErrNotObject
 	}
 	var seen members
+	var stray string // a member in letters of another case, which most readers do not know
+	var strayed []byte
+	var strayAt int64
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
 		member := string(camel)
-		if seen.twice(partMembers, camel) && p.repeated == "" {
+		twice := seen.twice(partMembers, camel)
+		if twice && p.repeated == "" {
 			p.repeated = member
 		}
 		switch {
+		case twice && !slices.Contains(partMembers, member) && !strings.EqualFold(member, "functionCall"):
+			stray, strayed = member, r.Raw()
+			strayAt = r.Offset() - int64(len(strayed))
 		case member == "thought" && r.Kind() == 't':
 			p.thought = r.Bool()
 		case member == "thoughtSignature" && r.Kind() == '"':
@@ -87,6 +95,12 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 		default:
 			value := r.Raw()
 			p.take(member, value, r.Offset()-int64(len(value)))
+		}
+	}
+	if stray != "" {
+		d.ambiguous = true
+		if p.kind == "" && !p.thought && p.signature == "" { // it is all there is
+			p.take(stray, strayed, strayAt)
 		}
 	}
 	return p, r.End()

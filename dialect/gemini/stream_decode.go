@@ -206,11 +206,14 @@ func (d *streamDecoder) doubtful() bool {
 	return doubtful
 }
 
-// once takes the next key of an object, in camel case.
-func (d *streamDecoder) once(seen *members, known []string, camel []byte) {
-	if seen.twice(known, camel) && d.repeated == "" {
+// once takes the next key of an object, in camel case, and reports whether it
+// stands there again.
+func (d *streamDecoder) once(seen *members, known []string, camel []byte) (again bool) {
+	again = seen.twice(known, camel)
+	if again && d.repeated == "" {
 		d.repeated = string(camel)
 	}
+	return again
 }
 
 // says takes what an event says.
@@ -244,7 +247,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 	var seen members
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		d.once(&seen, responseMembers, camel)
+		again := d.once(&seen, responseMembers, camel)
 		switch string(camel) {
 		case "candidates":
 			for i := range r.Array() {
@@ -276,6 +279,10 @@ func (d *streamDecoder) chunk(data []byte) error {
 			failed = r.Kind() != 'n' || failed
 			r.Skip()
 		default:
+			if again { // in other letters: it is not kept
+				r.Skip()
+				continue
+			}
 			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
 		}
 	}
@@ -345,7 +352,7 @@ func (d *streamDecoder) candidate(pos int) error {
 	var seen members
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
-		d.once(&seen, candidateMembers, camel)
+		again := d.once(&seen, candidateMembers, camel)
 		switch string(camel) {
 		case "content":
 			content = r.Raw()
@@ -359,6 +366,10 @@ func (d *streamDecoder) candidate(pos int) error {
 			}
 			index = r.Int()
 		default:
+			if again {
+				r.Skip()
+				continue
+			}
 			d.fields = append(d.fields, dragoman.Field{Path: string(key), Value: r.Raw()})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // The members of a stream that say which call runs, and whether it may.
 var (
-	chunkMembers    = []string{"choices", "error", "object"}
+	chunkMembers    = []string{"choices", "error", "object", "id", "model", "created", "usage", "service_tier"}
 	choiceMembers   = []string{"index", "delta", "finish_reason", "message", "native_finish_reason", "error"}
 	callMembers     = []string{"index", "function", "id", "type", "custom"}
 	functionMembers = []string{"arguments", "name"}

@@ -27,7 +27,9 @@ type itemDecoder struct {
 	// rewritten says that the item at hand is a call of another tool, or with
 	// other arguments, than its bytes say.
 	rewritten bool
-	peeked    jsonwire.Reader
+	// muddled: a content part was read that two readers could take for two.
+	muddled bool
+	peeked  jsonwire.Reader
 }
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
@@ -54,6 +56,9 @@ type itemHead struct {
 	approval, execution   string
 	// twice: two readers could take it for two items.
 	twice bool
+	// astray: it is a call whose payload stands under the name that the other kind
+	// of call has for it, where most readers do not look.
+	astray bool
 }
 
 // itemMembers say what an item is and what it runs.
@@ -86,10 +91,15 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 		return h
 	}
 	var seen wirekit.Members
+	var arguments, input bool
 	for key := range r.Object() {
 		h.twice = seen.Twice(itemMembers, key) || h.twice
 		var into *string
 		switch string(key) {
+		case "arguments":
+			arguments = r.Kind() != 'n'
+		case "input":
+			input = r.Kind() != 'n'
 		case "type":
 			into = &h.typ
 		case "role":
@@ -109,7 +119,28 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 			r.Skip()
 		}
 	}
+	h.astray = h.typ == "function_call" && input || h.typ == "custom_tool_call" && arguments
 	return h
+}
+
+// partMembers say what a content part is and what it holds.
+var partMembers = []string{"type", "text", "refusal"}
+
+// contentPart reads a part of a message. What a reader that ignores case would
+// take for another member of it is dropped.
+func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
+	p := interop.ReadResponsesPart(raw)
+	if !wirekit.Doubled(&d.peeked, raw, partMembers) {
+		return p
+	}
+	d.muddled = true
+	switch p := p.(type) {
+	case *dragoman.Text:
+		wirekit.DropTwins(&p.Extra, "", partMembers)
+	case *dragoman.Refusal:
+		wirekit.DropTwins(&p.Extra, "", partMembers)
+	}
+	return p
 }
 
 // item reads one item into one message, without its sidecar. at is the item's
@@ -155,7 +186,7 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 			return
 		}
 	}
-	if d.output && !d.sound && !jsonwire.ReadsOneWay(raw) {
+	if d.output && (d.muddled || d.head(raw).astray || !d.sound && !jsonwire.ReadsOneWay(raw)) {
 		return
 	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
@@ -195,7 +226,7 @@ func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
 				if r.Err() != nil {
 					break
 				}
-				m.Parts = append(m.Parts, interop.ReadResponsesPart(part))
+				m.Parts = append(m.Parts, d.contentPart(part))
 			}
 		case k == "phase":
 			m.Phase = r.String()

@@ -41,6 +41,10 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item that readers would take for two; it is not kept")
 			continue
 		}
+		if d.head(raw).astray {
+			d.sound = false
+			d.rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "the payload of a call stands where most readers do not look; the native form is not kept")
+		}
 		repeated := false
 		for _, p := range m.Parts {
 			if c, ok := p.(*dragoman.ToolCall); ok {
@@ -70,7 +74,10 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if failed != nil {
 		return resp, *d.rep, wirekit.DecodeError(name, "response", failed)
 	}
-	if !o.NoNative && d.sound && !end.twice && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
+	if d.muddled {
+		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "a member of a part that some readers would take for another; the native form is not kept")
+	}
+	if !o.NoNative && d.sound && !d.muddled && !end.twice && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
@@ -180,7 +187,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 }
 
 // responseMembers say what a response holds and whether it may run.
-var responseMembers = []string{"status", "output", "error", "incomplete_details", "object"}
+var responseMembers = []string{"status", "output", "error", "incomplete_details", "object", "id"}
 
 // member reads what says nothing when it is null.
 func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {

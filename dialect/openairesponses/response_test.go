@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,5 +266,17 @@ func TestBadResponsesAreRefusedAndKeepWhatWasDecoded(t *testing.T) {
 	var d *dragoman.DecodeError
 	if !errors.As(err, &d) || d.Pointer != "/output/1/role" || resp.ID != "resp_1" || resp.Text() != "a" {
 		t.Errorf("%v %+v", err, resp)
+	}
+}
+
+func TestACallWhosePayloadStandsAstrayIsNotPassedOnAsItCame(t *testing.T) {
+	body := `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","input":"{\"p\":1}","status":"completed"}]}`
+	resp, rep, err := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil || !strings.Contains(string(enc.Body), `"arguments":"{\"p\":1}"`) || strings.Contains(string(enc.Body), `"input":`) || len(rep.Losses) == 0 {
+		t.Errorf("%v, %s, %+v", err, enc.Body, rep)
 	}
 }

@@ -35,6 +35,7 @@ type streamDecoder struct {
 	parser sse.Parser
 	place  wirekit.StreamPlace
 	r      jsonwire.Reader
+	scan   jsonwire.Reader // looks at the content of items
 	ev     wireEvent
 	at     valuePlace
 	emit   func(dragoman.Event) error
@@ -76,11 +77,13 @@ type wireEvent struct {
 	delta    string
 	// value is what a done event says to be the whole: a quoted string, or the
 	// JSON itself (quirk B4).
-	value    []byte
-	item     []byte
-	part     []byte
-	response []byte
-	err      bool
+	value []byte
+	// Which member it stands in, of those that are the payload of a call.
+	arguments, input bool
+	item             []byte
+	part             []byte
+	response         []byte
+	err              bool
 	// Where in the event the item and the response begin.
 	itemAt, responseAt int64
 }
@@ -168,7 +171,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	d.doubts = doubts{anew: d.anew}
+	d.doubts, d.muddled = doubts{anew: d.anew}, false
 	if d.pending != nil && !d.ended {
 		if last, err := d.afterError(ev); last || err != nil {
 			return err
@@ -289,6 +292,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 			}
 		case "text", "arguments", "input", "refusal":
 			d.again(&seen, 6) // one event has one of them
+			e.arguments, e.input = key[0] == 'a', key[0] == 'i'
 			e.value = r.Raw()
 		case "item":
 			d.again(&seen, 7)

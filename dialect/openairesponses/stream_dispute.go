@@ -19,13 +19,19 @@ func disagree() *dragoman.CallProblem {
 }
 
 // wireCall is what a call item says to run, as it stands on the wire.
-type wireCall struct{ typ, namespace, name, payload string }
+type wireCall struct {
+	typ, namespace, name, payload string
+	// astray: the payload stands under the name that the other kind of call has
+	// for it. Readers that go by the item find none.
+	astray bool
+}
 
 func readWireCall(raw []byte) (c wireCall) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return c
 	}
+	from := ""
 	for key := range r.Object() {
 		switch k := string(key); {
 		case k == "type" && r.Kind() == '"':
@@ -36,12 +42,13 @@ func readWireCall(raw []byte) (c wireCall) {
 			c.namespace = r.String()
 		case k == "arguments" || k == "input":
 			if text := payloadText(r.Raw()); text != "" {
-				c.payload = text
+				c.payload, from = text, k
 			}
 		default:
 			r.Skip()
 		}
 	}
+	c.astray = c.typ == "function_call" && from == "input" || c.typ == "custom_tool_call" && from == "arguments"
 	return c
 }
 
@@ -74,8 +81,18 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	if nothing(end.payload, it.freeform) {
 		return // nothing never erases something
 	}
-	if !extends(string(have), end.payload) {
-		it.disputed = true
+	if !extends(string(have), end.payload) || end.astray && !sameJSON(string(have), end.payload) {
+		it.disputed = true // what is astray may only say again what was streamed
+	}
+}
+
+// strayEnd takes a payload that is told under the name that the other kind of
+// call has for it: readers find none there, or this one. It may only say again
+// what was streamed.
+func (d *streamDecoder) strayEnd(it *streamItem, streamed string) {
+	d.unsettled = true
+	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && !sameJSON(streamed, whole) {
+		d.dispute(it)
 	}
 }
 

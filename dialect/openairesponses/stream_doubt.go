@@ -34,7 +34,7 @@ func (d *doubts) again(seen *wirekit.Members, i int) {
 
 // doubtful reports whether the event that was handled must not be passed on.
 func (d *streamDecoder) doubtful() bool {
-	if !d.twice && !d.unsettled {
+	if !d.twice && !d.unsettled && !d.muddled && !d.doubled() {
 		return false
 	}
 	if !d.anew {
@@ -42,6 +42,32 @@ func (d *streamDecoder) doubtful() bool {
 		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
 	}
 	return true
+}
+
+// doubled finds out whether the response or the part that an event brings says
+// something twice.
+func (d *streamDecoder) doubled() bool {
+	return wirekit.Doubled(&d.peeked, d.ev.response, responseMembers) || wirekit.Doubled(&d.peeked, d.ev.part, partMembers)
+}
+
+// muddles reports whether a message item has a content part that says something
+// twice.
+func (d *streamDecoder) muddles(raw []byte) bool {
+	r := &d.scan
+	if r.Reset(raw); r.Kind() != '{' {
+		return false
+	}
+	muddled := false
+	for key := range r.Object() {
+		if string(key) != "content" || r.Kind() != '[' {
+			r.Skip()
+			continue
+		}
+		for range r.Array() {
+			muddled = wirekit.Doubled(&d.peeked, r.Raw(), partMembers) || muddled
+		}
+	}
+	return muddled
 }
 
 // saidTwice disputes the call that an event says something of twice.
@@ -73,6 +99,7 @@ func (d *streamDecoder) dispute(it *streamItem) {
 // left out, as a reader could find a call in it.
 func (d *streamDecoder) clear(raw []byte) ([]byte, itemHead) {
 	h := d.head(raw)
+	d.unsettled = d.unsettled || h.astray
 	if !h.twice {
 		return raw, h
 	}

@@ -132,6 +132,9 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 	all := `"id":"resp_1","status":"completed","output":[` + namedCall("ls", `{"p":1}`) + `]`
 	item := strings.TrimSuffix(strings.TrimPrefix(end, `{"type":"response.output_item.done","output_index":0,"item":`), "}")
 	with := func(member string) string { return strings.TrimSuffix(item, "}") + "," + member + "}" }
+	astray := func(args string) string {
+		return strings.Replace(namedCall("ls", args), `"arguments":`, `"input":`, 1)
+	}
 	for _, tc := range []struct {
 		name string
 		list []string
@@ -183,6 +186,14 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 		{"a response twice", []string{start, delta, end, strings.TrimSuffix(output(all), "}") + `,"response":{` + all + `}}`}, 3, false},
 		{"an error beside the output", []string{start, delta, end, output(all + `,"error":{"code":"x","message":"m"}`)}, 3, false},
 		{"completed and incomplete", []string{start, delta, end, output(`"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item + `]`)}, 3, false},
+		{"arguments as an input, the same", []string{start, delta, done(0, astray(`{"p":1}`)), completed}, 2, true},
+		{"arguments as an input, others", []string{start, delta, done(0, astray(`{"p":"/"}`)), completed}, 2, false},
+		{"arguments as an input, more of them", []string{start, argDelta(0, `{"p"`), done(0, astray(`{"p":1}`)), completed}, 2, false},
+		{"arguments as an input, which nothing told before", []string{start, done(0, astray(`{"p":1}`)), completed}, 1, false},
+		{"arguments of their end as an input, the same", []string{start, delta, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, 2, true},
+		{"arguments of their end as an input, which nothing told before", []string{start, strings.Replace(argsDone(""), `"arguments":`, `"input":`, 1), end, completed}, 1, false},
+		{"arguments as an input in the output, the same", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":1}`) + `]`)}, 3, true},
+		{"arguments as an input in the output, others", []string{start, delta, end, output(`"status":"completed","output":[` + astray(`{"p":"/"}`) + `]`)}, 3, false},
 		{"completed and made up", []string{start, delta, end, output(`"status":"sideways","output":[` + item + `]`)}, 3, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -242,6 +253,38 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 				t.Errorf("a client of the whole runs %q, approved is %q\n%s", c.runs, want, enc.Body)
 			}
 		})
+	}
+}
+
+// The same for a freeform call, whose payload is its input.
+func TestAFreeformCallThatEndsWithArgumentsIsOnlyWhatWasStreamed(t *testing.T) {
+	item := func(member, text string) string {
+		return fmt.Sprintf(`{"type":"custom_tool_call","id":"ct_1","call_id":"c1","name":"patch",%q:%q,"status":"completed"}`, member, text)
+	}
+	delta := `{"type":"response.custom_tool_call_input.delta","output_index":0,"item_id":"ct_1","delta":"a"}`
+	for _, tc := range []struct {
+		name string
+		list []string
+		bad  bool // not passed on as it came
+		runs bool
+	}{
+		{"as ever", []string{delta, done(0, item("input", "a"))}, false, true},
+		{"the same", []string{delta, done(0, item("arguments", "a"))}, true, true},
+		{"another", []string{delta, done(0, item("arguments", "b"))}, true, false},
+		{"more", []string{delta, done(0, item("arguments", "ab"))}, true, false},
+		{"nothing streamed", []string{done(0, item("arguments", "a"))}, true, false},
+		{"at the end of the input", []string{`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","arguments":"a"}`, done(0, item("input", "a"))}, true, false},
+	} {
+		body := events(append(append([]string{created, added(0, item("input", ""))}, tc.list...), completed)...)
+		evs, _, err := decodeStream(body, len(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, _ := collect(evs)
+		c := resp.ToolCalls()[0]
+		if (c.Problem == nil) != tc.runs || codectest.HeldBack(evs) != tc.bad || tc.runs && c.Arguments != "a" {
+			t.Errorf("%s: %q, problem %+v, written anew: %v", tc.name, c.Arguments, c.Problem, codectest.HeldBack(evs))
+		}
 	}
 }
 

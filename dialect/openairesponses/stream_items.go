@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // streamItem is one output item on its way.
@@ -361,7 +360,7 @@ func (d *streamDecoder) partDone() error {
 	if it == nil || it.kind != messageItem || it.final != nil || d.ev.part == nil {
 		return nil
 	}
-	p := interop.ReadResponsesPart(clone(d.ev.part))
+	p := d.itemDecoder.contentPart(clone(d.ev.part))
 	cp, err := d.contentPart(p)
 	if err == nil && cp != nil {
 		cp.final = p
@@ -404,6 +403,10 @@ func (d *streamDecoder) callRest(typ string) error {
 	have := it.held
 	if it.part != nil && !it.lowered {
 		have = it.part.Text
+	}
+	if typ == "function_call" && d.ev.input || typ == "custom_tool_call" && d.ev.arguments {
+		d.strayEnd(it, string(have))
+		return nil
 	}
 	if text := restOf(have, d.ev.value); text != "" {
 		return d.callDelta(typ, text)

@@ -68,8 +68,8 @@ func (o *order) start(ev *dragoman.PartStart) error {
 		return fmt.Errorf("part %d, %v, of choice %d, want %d", ev.Index, ev.Part, ev.Choice, o.next[ev.Choice])
 	}
 	message := part{ev.Choice, ev.Message}
-	if ev.Header != nil && o.headed[message] {
-		return fmt.Errorf("header %v of part %d, which is not the first of message %d", ev.Header, ev.Index, ev.Message)
+	if (ev.Header == nil) != o.headed[message] {
+		return fmt.Errorf("header %v of part %d of message %d, which had one: %v", ev.Header, ev.Index, ev.Message, o.headed[message])
 	}
 	o.headed[message] = true
 	o.next[ev.Choice]++

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 // Members finds what two readers of one object could read as two: a known
@@ -72,4 +73,23 @@ func DropTwins(e **dragoman.Extra, prefix string, known []string) bool {
 		*e = nil
 	}
 	return dropped
+}
+
+// Doubled reports whether raw is an object that two readers could read as two:
+// one of the known members stands in it twice, or in letters of another case. r
+// is a reader to use for it.
+func Doubled(r *jsonwire.Reader, raw []byte, known []string) bool {
+	if len(raw) == 0 {
+		return false
+	}
+	if r.Reset(raw); r.Kind() != '{' {
+		return false
+	}
+	var seen Members
+	doubled := false
+	for key := range r.Object() {
+		doubled = seen.Twice(known, key) || doubled
+		r.Skip()
+	}
+	return doubled
 }
