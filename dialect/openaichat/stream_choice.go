@@ -366,6 +366,7 @@ func (c *choice) fragment(f fragment) {
 	}
 	c.d.touched = append(c.d.touched, k)
 	if k.resent(f) {
+		c.d.unsettled = true // who joins fragments reads neither
 		return
 	}
 	c.disputes(k, f)
@@ -417,10 +418,13 @@ func (k *call) setField(f dragoman.Field) {
 
 // rename applies a name fragment: empty never overwrites, a repetition is
 // ignored, a fragment before any argument is appended, else it replaces
-// (quirk C5).
+// (quirk C5). A repetition is not passed on: who joins what comes in pieces, as
+// the official clients do, would run "lookuplookup".
 func (c *choice) rename(k *call, frag string) {
 	switch {
-	case frag == "" || string(k.name) == frag:
+	case frag == "":
+	case string(k.name) == frag:
+		c.d.unsettled = true
 	case k.part == nil:
 		k.name = append(k.name, frag...)
 	default:

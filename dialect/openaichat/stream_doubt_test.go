@@ -160,6 +160,10 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 		{"a finish reason in two cases", append(deltas(delta(began), delta(more)), chunk(`{"index":0,"delta":{},"finish_reason":"length","Finish_Reason":"tool_calls"}`)), 2, false},
 		{"a finish reason that is taken back", append(deltas(delta(began), delta(more)), finish(`"length"`), end), 3, false},
 		{"another name", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"function":{"name":"rm","arguments":"}"}}`)), end), 2, false},
+		{"C5: the name again before any argument", append(deltas(delta(began), delta(`{"index":0,"function":{"name":"ls","arguments":"{\"p\":1}"}}`)), end), 1, true},
+		{"C5: the name again behind arguments", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{\"p\""}}`), delta(`{"index":0,"id":"a","function":{"name":"ls","arguments":":1}"}}`)), end), 2, true},
+		{"C5: the name again with nothing", append(deltas(delta(began), delta(more), delta(`{"index":0,"function":{"name":"ls","arguments":""}}`)), end), 2, true},
+		{"C10: the whole call again", append(deltas(delta(`{"index":0,"id":"a","function":{"name":"ls","arguments":"{\"p\":1}"}}`), delta(`{"id":"a","index":0,"function":{"name":"ls","arguments":"{\"p\":1}"}}`)), end), 1, true},
 		{"another id", append(deltas(delta(began), delta(`{"index":0,"id":"b","function":{"arguments":"{}"}}`)), end), 1, true},
 		{"another kind", append(deltas(delta(began), delta(`{"index":0,"function":{"arguments":"{"}}`), delta(`{"index":0,"custom":{"input":"}"}}`)), end), 2, false},
 		{"the older kind", append(deltas(delta(began), delta(more), `{"function_call":{"arguments":" "}}`), end), 2, false},
@@ -187,6 +191,11 @@ func TestWhatTwoReadersTakeDifferentlyInAStreamIsNotPassedOn(t *testing.T) {
 			c.read(t, out)
 			if got := c.runs(); !slices.Equal(got, want) {
 				t.Errorf("the client runs %q, approved is %q\n%s", got, want, out)
+			}
+			for _, k := range c.calls {
+				if strings.HasPrefix(tc.name, "C5:") && k.name != "ls" {
+					t.Errorf("a client that joins fragments reads the name %q", k.name)
+				}
 			}
 			for _, chunk := range chunksOf(t, out)[max(tc.bad, 0):] {
 				if chunk != "[DONE]" && tc.bad >= 0 {
