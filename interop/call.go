@@ -205,10 +205,15 @@ func (r *Registry) settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 		r.unwrapFreeform(c, spec, at, rep)
 		return
 	}
-	if c.Problem == nil {
+	switch {
+	case c.Problem == nil:
 		c.Problem = dragoman.CheckArguments(c.Arguments)
 		if c.Problem != nil && c.Problem.Code == dragoman.ProblemNotObject {
 			unwrapDoubleEncoded(c, at, rep)
+		}
+	case c.Problem.Code == problemUnreadable: // which does not hide what is ambiguous
+		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == dragoman.ProblemDuplicateKey {
+			c.Problem = p
 		}
 	}
 	if c.Problem == nil && spec != nil {

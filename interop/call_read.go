@@ -106,8 +106,11 @@ type callReader struct {
 	d  dragoman.Dialect
 }
 
+// ambiguous says that the call repeats a member. Nothing else that is wrong with
+// it hides that, such as one of the two being unreadable; of several members the
+// first counts.
 func (cr *callReader) ambiguous(member string) {
-	if cr.c.Problem == nil {
+	if p := cr.c.Problem; p == nil || p.Code != dragoman.ProblemDuplicateKey {
 		cr.c.Problem = &dragoman.CallProblem{
 			Code:    dragoman.ProblemDuplicateKey,
 			Message: fmt.Sprintf("the call repeats the member %.40q, so its meaning is ambiguous", member),

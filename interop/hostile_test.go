@@ -21,24 +21,34 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 		call   string
 		member string
 	}{
-		"arguments twice":            {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
-		"name twice":                 {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
-		"function twice":             {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
-		"function and custom":        {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
-		"custom and function":        {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
-		"input twice (custom)":       {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
-		"type twice":                 {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
-		"id twice":                   {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
-		"arguments in other case":    {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
-		"only in other case":         {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
-		"function in other case":     {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
-		"case beyond ASCII":          {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
-		"escaped":                    {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
-		"arguments and input":        {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
-		"namespace twice":            {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
-		"name in other case":         {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
-		"input twice (tool_use)":     {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
-		"input in other case (tool)": {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
+		"arguments twice":               {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{\"a\":1}","arguments":"{\"a\":2}"}}`, "arguments"},
+		"name twice":                    {chat, `{"id":"t","type":"function","function":{"name":"rm","name":"ls","arguments":"{}"}}`, "name"},
+		"function twice":                {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"function":{"name":"ls"}}`, "function"},
+		"function and custom":           {chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":{"name":"ls","input":"x"}}`, "function"},
+		"custom and function":           {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x"},"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"input twice (custom)":          {dragoman.FormatChatCustomCall, `{"id":"t","type":"custom","custom":{"name":"ls","input":"x","input":"y"}}`, "input"},
+		"type twice":                    {chat, `{"id":"t","type":"function","type":"custom","function":{"name":"rm","arguments":"{}"}}`, "type"},
+		"id twice":                      {chat, `{"id":"t","id":"u","function":{"name":"rm","arguments":"{}"}}`, "id"},
+		"arguments in other case":       {chat, `{"id":"t","function":{"name":"rm","arguments":"{\"a\":1}","Arguments":"{\"a\":2}"}}`, "arguments"},
+		"only in other case":            {chat, `{"id":"t","function":{"name":"rm","ARGUMENTS":"{\"a\":2}"}}`, "arguments"},
+		"function in other case":        {chat, `{"id":"t","function":{"name":"rm","arguments":"{}"},"Function":{"name":"ls"}}`, "function"},
+		"case beyond ASCII":             {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{}","argumentſ":"{\"a\":2}"}`, "arguments"},
+		"escaped":                       {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","\u0061rguments":"{\"a\":2}"}}`, "arguments"},
+		"arguments and input":           {responses, `{"type":"function_call","call_id":"t","name":"rm","arguments":"{\"a\":1}","input":"{\"a\":2}"}`, "input"},
+		"namespace twice":               {responses, `{"type":"function_call","call_id":"t","namespace":"a","namespace":"b","name":"rm","arguments":"{}"}`, "namespace"},
+		"name in other case":            {responses, `{"type":"function_call","call_id":"t","name":"rm","Name":"ls","arguments":"{}"}`, "name"},
+		"input twice (tool_use)":        {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"input":{"a":2}}`, "input"},
+		"a name that is none first":     {chat, `{"id":"t","function":{"name":1,"arguments":"{}","name":"rm"}}`, "name"},
+		"a name that is none last":      {chat, `{"id":"t","function":{"name":"rm","arguments":"{}","name":1}}`, "name"},
+		"a function that is none":       {chat, `{"id":"t","function":1,"function":{"name":"rm","arguments":"{}"}}`, "function"},
+		"a name that is none (item)":    {responses, `{"type":"function_call","call_id":"t","name":1,"arguments":"{}","name":"rm"}`, "name"},
+		"a name that is none (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":[],"input":{},"name":"rm"}`, "name"},
+		"another member that is none":   {anthropic, `{"type":1,"id":"t","name":"rm","input":{},"input":{"a":2}}`, "input"},
+		"a name that is none (gemini)":  {dragoman.FormatGeminiFunctionCall, `{"id":"t","name":1,"args":{},"name":"rm"}`, "name"},
+		"half a call (gemini)":          {dragoman.FormatGeminiFunctionCall, `{"id":"t","name":"ls","willContinue":true,"name":"rm"}`, "name"},
+		"a name that is none (ollama)":  {dragoman.FormatOllamaToolCall, `{"function":{"name":1,"arguments":{},"name":"rm"}}`, "name"},
+		"a name that is none (bedrock)": {dragoman.FormatBedrockToolUse, `{"toolUse":{"toolUseId":"t","name":1,"input":{},"name":"rm"}}`, "name"},
+		"input in other case (tool)":    {anthropic, `{"type":"tool_use","id":"t","name":"rm","input":{"a":1},"INPUT":{"a":2}}`, "input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _, err := interop.Default().InspectCall(native(tc.format, tc.call))
@@ -57,6 +67,11 @@ func TestR7_ACallWhoseEnvelopeIsAmbiguousDoesNotRun(t *testing.T) {
 				}
 			}
 		})
+	}
+	// Keys inside the arguments of a call that is unreadable besides.
+	c, _, err := interop.Default().InspectCall(native(chat, `{"id":"t","function":{"name":1,"arguments":"{\"a\":1,\"a\":2}"}}`))
+	if err != nil || c.Problem == nil || c.Problem.Code != dragoman.ProblemDuplicateKey {
+		t.Errorf("%+v, %v", c, err)
 	}
 	for name, n := range map[string]dragoman.Native{
 		"null beside it (chat)":      native(chat, `{"id":"t","type":"function","function":{"name":"rm","arguments":"{}"},"custom":null}`),
