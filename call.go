@@ -57,8 +57,11 @@ func CheckArguments(arguments string) *CallProblem {
 // history: the text itself where it is a sound object; {} where it is empty,
 // not JSON, or ambiguous (quirks B2, B7); {"_raw": value} around JSON that is
 // no object (quirk B5); {"input": text} for a text payload. exact is false when
-// the object is not what was received.
+// the object is not what was received. A nil call has none.
 func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
+	if c == nil {
+		return emptyObject(), false
+	}
 	if c.Payload == PayloadText {
 		var w jsonwire.Writer
 		w.BeginObject()
@@ -87,6 +90,9 @@ func (c *ToolCall) Object() (obj json.RawMessage, exact bool) {
 
 // Result answers the call with parts: text, media or data.
 func (c *ToolCall) Result(parts ...Part) *ToolResult {
+	if c == nil {
+		c = &ToolCall{}
+	}
 	return &ToolResult{
 		CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Payload: c.Payload,
 		Content: parts, Outcome: OutcomeOK,

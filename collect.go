@@ -25,8 +25,12 @@ type collected struct {
 // hand out indexes in order, so no honest stream comes near it.
 const maxCollected = 1 << 16
 
-// Add takes the next event.
+// Add takes the next event. A nil one, in either of the ways an interface can
+// be, says nothing; so does an end with a nil part.
 func (c *Collector) Add(ev Event) {
+	if c == nil || isNilEvent(ev) {
+		return
+	}
 	switch ev := ev.(type) {
 	case *ResponseStart:
 		c.resp = ev.Response
@@ -44,7 +48,7 @@ func (c *Collector) Add(ev Event) {
 			return
 		}
 		// An end without its start closes nothing.
-		if ch := &c.choices[ev.Choice]; ev.Index >= 0 && ev.Index < len(ch.parts) && ch.starts[ev.Index] != nil {
+		if ch := &c.choices[ev.Choice]; ev.Index >= 0 && ev.Index < len(ch.parts) && ch.starts[ev.Index] != nil && !isNilPart(ev.Part) {
 			ch.parts[ev.Index], ch.finals[ev.Index] = ev.Part, ev.Header
 		}
 	case *ResponseEnd:
@@ -105,6 +109,9 @@ func (c *Collector) choice(i int) *collected {
 // response, beside what had arrived. Before the end it holds the parts that are
 // complete and the error is [ErrIncompleteStream].
 func (c *Collector) Response() (*Response, error) {
+	if c == nil {
+		return &Response{}, ErrIncompleteStream
+	}
 	r := c.resp
 	r.Output, r.Alternatives = nil, nil
 	if c.broken {
@@ -167,9 +174,12 @@ func (ch *collected) messages(origin *Origin) []Message {
 }
 
 // Collect folds a stream of events. It stops at the first error and returns
-// what had arrived with it.
+// what had arrived with it. A nil stream is one that never began.
 func Collect(events func(yield func(Event, error) bool)) (*Response, error) {
 	var c Collector
+	if events == nil {
+		return c.Response()
+	}
 	for ev, err := range events {
 		if err != nil {
 			r, _ := c.Response()

@@ -35,18 +35,28 @@ type DecodeError struct {
 }
 
 func (e *DecodeError) Error() string {
+	if e == nil {
+		return "dragoman: no error"
+	}
 	s := fmt.Sprintf("%s %s: ", e.Dialect, e.What)
 	if e.Pointer != "" {
 		s += "at " + e.Pointer + ": "
 	}
-	s += e.Err.Error()
+	if e.Err != nil {
+		s += e.Err.Error()
+	}
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" (byte %d)", e.Offset)
 	}
 	return s
 }
 
-func (e *DecodeError) Unwrap() error { return e.Err }
+func (e *DecodeError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // ErrorClass says what kind of failure an API error is, in our words.
 type ErrorClass string
@@ -91,6 +101,9 @@ type APIError struct {
 }
 
 func (e *APIError) Error() string {
+	if e == nil {
+		return "dragoman: no error"
+	}
 	s := e.Message
 	if s == "" {
 		s = string(e.Class)
@@ -104,10 +117,18 @@ func (e *APIError) Error() string {
 	return s
 }
 
-func (e *APIError) Unwrap() error { return e.Err }
+func (e *APIError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Retryable reports whether the same request may succeed later.
 func (e *APIError) Retryable() bool {
+	if e == nil {
+		return false
+	}
 	switch e.Class {
 	case ErrorRateLimit, ErrorOverloaded, ErrorTimeout, ErrorConflict, ErrorServer:
 		return true

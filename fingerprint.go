@@ -307,17 +307,26 @@ func (h *hasher) usage(u *Usage) {
 
 // Fingerprint identifies the message. Its origin and sidecar do not count.
 func (m *Message) Fingerprint() Fingerprint {
+	if m == nil {
+		m = &Message{}
+	}
 	return fingerprint(func(h *hasher) { h.message(m) })
 }
 
 // Fingerprint identifies the tool's definition.
 func (s *ToolSpec) Fingerprint() Fingerprint {
+	if s == nil {
+		s = &ToolSpec{}
+	}
 	return fingerprint(func(h *hasher) { h.tool(s) })
 }
 
 // Fingerprint identifies all of the request but its model, so that a request
 // whose model alone changed can keep every other byte.
 func (r *Request) Fingerprint() Fingerprint {
+	if r == nil {
+		r = &Request{}
+	}
 	return fingerprint(func(h *hasher) {
 		h.settings(r)
 		h.messages(r.Messages)
@@ -330,6 +339,9 @@ func (r *Request) Fingerprint() Fingerprint {
 
 // Fingerprint identifies all of the response but its model.
 func (r *Response) Fingerprint() Fingerprint {
+	if r == nil {
+		r = &Response{}
+	}
 	return fingerprint(func(h *hasher) {
 		h.str(r.ID)
 		h.num(r.Created.Unix())

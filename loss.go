@@ -92,8 +92,11 @@ type Report struct {
 	Losses []Loss
 }
 
-// Add appends a loss.
+// Add appends a loss. A nil report takes none.
 func (r *Report) Add(kind LossKind, sev Severity, path, detail string) {
+	if r == nil {
+		return
+	}
 	r.Losses = append(r.Losses, Loss{Kind: kind, Severity: sev, Path: path, Detail: detail})
 }
 
@@ -104,6 +107,9 @@ func (r *Report) Addf(kind LossKind, sev Severity, path, format string, args ...
 
 // Merge appends the losses of another report, their paths below prefix.
 func (r *Report) Merge(prefix string, o Report) {
+	if r == nil {
+		return
+	}
 	for _, l := range o.Losses {
 		l.Path = prefix + l.Path
 		r.Losses = append(r.Losses, l)
@@ -138,5 +144,8 @@ type LossError struct {
 }
 
 func (e *LossError) Error() string {
+	if e == nil || len(e.Losses) == 0 {
+		return "dragoman: conversion lost nothing"
+	}
 	return fmt.Sprintf("dragoman: conversion lost %d thing(s) that must be kept; first: %s", len(e.Losses), e.Losses[0])
 }

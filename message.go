@@ -82,11 +82,19 @@ func ToolResults(results ...*ToolResult) Message {
 }
 
 // Text joins the text parts of the message.
-func (m *Message) Text() string { return joinText(m.Parts) }
+func (m *Message) Text() string {
+	if m == nil {
+		return ""
+	}
+	return joinText(m.Parts)
+}
 
 // ToolCalls returns the calls of the message in order, those that a provider
 // runs itself included.
 func (m *Message) ToolCalls() []*ToolCall {
+	if m == nil {
+		return nil
+	}
 	var calls []*ToolCall
 	for _, p := range m.Parts {
 		if c, ok := p.(*ToolCall); ok && c != nil {

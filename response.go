@@ -39,6 +39,9 @@ type Candidate struct {
 
 // Text joins the text parts of the output.
 func (r *Response) Text() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	for i := range r.Output {
 		b.WriteString(r.Output[i].Text())
@@ -48,6 +51,9 @@ func (r *Response) Text() string {
 
 // ToolCalls returns the calls of the output in the model's order.
 func (r *Response) ToolCalls() []*ToolCall {
+	if r == nil {
+		return nil
+	}
 	var calls []*ToolCall
 	for i := range r.Output {
 		calls = append(calls, r.Output[i].ToolCalls()...)

@@ -96,7 +96,12 @@ type Annotations struct {
 }
 
 // QualifiedName is "namespace.name", or the name alone.
-func (s *ToolSpec) QualifiedName() string { return qualified(s.Namespace, s.Name) }
+func (s *ToolSpec) QualifiedName() string {
+	if s == nil {
+		return ""
+	}
+	return qualified(s.Namespace, s.Name)
+}
 
 func qualified(namespace, name string) string {
 	if namespace == "" {
@@ -180,7 +185,12 @@ type ToolCall struct {
 }
 
 // QualifiedName is "namespace.name", or the name alone.
-func (c *ToolCall) QualifiedName() string { return qualified(c.Namespace, c.Name) }
+func (c *ToolCall) QualifiedName() string {
+	if c == nil {
+		return ""
+	}
+	return qualified(c.Namespace, c.Name)
+}
 
 // ProblemCode names what is wrong with a call.
 type ProblemCode string
@@ -211,7 +221,12 @@ type CallProblem struct {
 	Offset int64
 }
 
-func (p *CallProblem) Error() string { return string(p.Code) + ": " + p.Message }
+func (p *CallProblem) Error() string {
+	if p == nil {
+		return "dragoman: no problem"
+	}
+	return string(p.Code) + ": " + p.Message
+}
 
 // Outcome says whether a tool's run failed.
 type Outcome string
@@ -251,13 +266,19 @@ type ToolResult struct {
 
 // Text joins the text of the result; data parts are written as JSON.
 func (r *ToolResult) Text() string {
+	if r == nil {
+		return ""
+	}
 	if len(r.Content) == 1 {
-		if t, ok := r.Content[0].(*Text); ok {
+		if t, ok := r.Content[0].(*Text); ok && t != nil {
 			return t.Text
 		}
 	}
 	var b []byte
 	for _, p := range r.Content {
+		if isNilPart(p) {
+			continue
+		}
 		switch p := p.(type) {
 		case *Text:
 			b = append(b, p.Text...)

@@ -50,9 +50,11 @@ func (r *Response) Validate() error {
 // ValidateEvent reports what makes an event impossible to encode.
 func ValidateEvent(ev Event) error {
 	var v validator
-	switch ev := ev.(type) {
-	case nil:
+	if isNilEvent(ev) {
 		v.bad("", "a nil event")
+		return v.errs[0]
+	}
+	switch ev := ev.(type) {
 	case *PartStart:
 		v.part("/part", ev.Part)
 	case *PartEnd:
@@ -99,6 +101,31 @@ func (v *validator) number(path string, n *Number) {
 	}
 	if raw := jsontext.Value(*n); !raw.IsValid() || raw.Kind() != '0' {
 		v.bad(path, fmt.Sprintf("%.40q is not a number", string(*n)))
+	}
+}
+
+// isNilEvent reports whether an event is nil, in either of the ways an interface
+// can be.
+func isNilEvent(ev Event) bool {
+	switch ev := ev.(type) {
+	case nil:
+		return true
+	case *ResponseStart:
+		return ev == nil
+	case *PartStart:
+		return ev == nil
+	case *PartDelta:
+		return ev == nil
+	case *PartEnd:
+		return ev == nil
+	case *ResponseEnd:
+		return ev == nil
+	case *StreamError:
+		return ev == nil
+	case *Chunk:
+		return ev == nil
+	default:
+		return false
 	}
 }
 

@@ -44,8 +44,12 @@ func (e *ValidationError) Error() string {
 
 // Validate checks args, the text of one JSON value; empty text is {}. The
 // error is a [*ValidationError] that lists every violation. Text that is not
-// JSON, repeats a name, or is beyond the bounds is a violation too.
+// JSON, repeats a name, or is beyond the bounds is a violation too. A nil
+// validator, which no schema compiles to, takes nothing.
 func (v *Validator) Validate(args json.RawMessage) error {
+	if v == nil {
+		return single("", "schema", "there is no compiled schema")
+	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}

@@ -1,0 +1,17 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+func TestANilValidatorTakesNothing(t *testing.T) {
+	var v *schema.Validator
+	var violated *schema.ValidationError
+	if err := v.Validate(json.RawMessage(`{}`)); !errors.As(err, &violated) {
+		t.Errorf("%v", err)
+	}
+}
