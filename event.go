@@ -103,6 +103,9 @@ type StreamError struct {
 type Chunk struct {
 	Dialect Dialect
 	Raw     []byte
+	// Loss is what is lost where Raw is not written, because none of the events
+	// tells it: an event of a type that has no canonical form. Nil is nothing.
+	Loss *Loss
 }
 
 // Type implements [Event].

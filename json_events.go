@@ -73,6 +73,7 @@ func storeEvent(ev Event, out *storer) {
 	case *Chunk:
 		out.str("dialect", string(ev.Dialect))
 		out.bytes("raw", ev.Raw)
+		storeOpt(out, "loss", ev.Loss, storeLoss)
 	default:
 		out.fail(fmt.Errorf("a %T has no stored form", ev))
 	}
@@ -106,6 +107,7 @@ type anyEvent struct {
 	err      *APIError
 	dialect  Dialect
 	raw      []byte
+	loss     *Loss
 }
 
 func loadEvent(r *jsonwire.Reader) Event {
@@ -127,7 +129,7 @@ func loadEvent(r *jsonwire.Reader) Event {
 	case EventStreamError:
 		return &StreamError{Err: a.err, Usage: a.usage}
 	case EventChunk:
-		return &Chunk{Dialect: a.dialect, Raw: a.raw}
+		return &Chunk{Dialect: a.dialect, Raw: a.raw, Loss: a.loss}
 	case "":
 		r.Fail(errors.New(`the event has no "type"`))
 		return nil
@@ -175,11 +177,46 @@ func loadAnyEvent(r *jsonwire.Reader) (a anyEvent) {
 			a.dialect = loadWord[Dialect](r)
 		case "raw":
 			a.raw = loadNative[[]byte](r)
+		case "loss":
+			a.loss = loadOpt(r, loadLoss)
 		default:
 			r.Skip()
 		}
 	}
 	return a
+}
+
+func storeLoss(l *Loss, out *storer) {
+	severity, err := l.Severity.MarshalText()
+	if err != nil {
+		out.fail(err)
+	}
+	out.w.BeginObject()
+	out.str("kind", string(l.Kind))
+	out.str("severity", string(severity))
+	out.str("path", l.Path)
+	out.str("detail", l.Detail)
+	out.w.EndObject()
+}
+
+func loadLoss(r *jsonwire.Reader) (l Loss) {
+	for key := range r.Object() {
+		switch string(key) {
+		case "kind":
+			l.Kind = loadWord[LossKind](r)
+		case "severity":
+			if err := l.Severity.UnmarshalText([]byte(r.String())); err != nil && r.Err() == nil {
+				r.Fail(err)
+			}
+		case "path":
+			l.Path = r.String()
+		case "detail":
+			l.Detail = r.String()
+		default:
+			r.Skip()
+		}
+	}
+	return l
 }
 
 // loadEventInto reads a stored event of one known type.

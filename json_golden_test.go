@@ -198,7 +198,7 @@ func richValue() everything {
 		Choice: choice, Parts: parts,
 		Events: eventList{
 			&dragoman.ResponseStart{Response: dragoman.Response{ID: "msg_1", Usage: dragoman.Usage{Input: dragoman.Counted(0)}}},
-			&dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n")},
+			&dragoman.Chunk{Dialect: dragoman.Anthropic, Raw: []byte("event: ping\r\ndata: {\"type\": \"ping\"}\r\n\r\n"), Loss: &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/a", Detail: "an event"}},
 			&dragoman.PartStart{Choice: 1, Index: 2, Message: 3, Part: &dragoman.ToolCall{ID: "toolu_1", Name: "find"}, Header: &header},
 			&dragoman.PartDelta{Choice: 1, Index: 2, Kind: dragoman.KindToolCall, Text: "{\"q\"", Summary: 1},
 			&dragoman.PartEnd{Choice: 1, Index: 2, Part: call, Header: &header},

@@ -92,7 +92,7 @@ func taste(t *rapid.T, c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byt
 // cloneEvent copies what a decoder lends.
 func cloneEvent(ev dragoman.Event) dragoman.Event {
 	if c, ok := ev.(*dragoman.Chunk); ok {
-		return &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
+		return &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Loss: c.Loss}
 	}
 	return ev
 }

@@ -47,7 +47,8 @@ type streamDecoder struct {
 	place   wirekit.StreamPlace
 	look    jsonwire.Reader // looks at parts of the event at hand
 	anew    bool            // it was reported that an event is not passed on
-	strange map[string]bool // types of events that were reported
+	unknown wirekit.Unknown // events
+	untold  wirekit.Untold
 }
 
 func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
@@ -126,10 +127,16 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	if says {
 		failed = d.read(ev.Data, ev.Name)
 	}
-	if !d.o.NoNative {
-		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+	var loss *dragoman.Loss
+	if says && failed == nil && !d.failure && !knownEvent(d.typ) {
+		loss = d.unknown.Of(d.typ)
+	}
+	if d.o.NoNative {
+		d.untold.Lose(loss, d.rep)
+	} else {
+		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
 		if failed != nil || says && d.doubtful(ev.Name) {
-			chunk = &dragoman.Chunk{}
+			chunk = &dragoman.Chunk{Loss: loss}
 		}
 		if err := emit(chunk); err != nil {
 			return err
@@ -263,24 +270,8 @@ func (d *streamDecoder) frame(data []byte) error {
 		return d.messageDelta(d.change, d.usage, d.rest)
 	case "message_stop":
 		d.messageStop()
-	default:
-		if d.o.NoNative {
-			unknownEvent(&d.strange, d.typ, d.rep)
-		}
 	}
 	return nil
-}
-
-// unknownEvent reports an event that cannot be kept, once for each type.
-func unknownEvent(seen *map[string]bool, typ []byte, rep *dragoman.Report) {
-	if string(typ) == "ping" || (*seen)[string(typ)] || len(*seen) >= maxMembers {
-		return
-	}
-	if *seen == nil {
-		*seen = make(map[string]bool)
-	}
-	(*seen)[string(typ)] = true
-	rep.Addf(dragoman.Dropped, dragoman.Warn, "", "events of type %.60q, which have no canonical form", typ)
 }
 
 // start emits the first event, also for a stream that lacks message_start.

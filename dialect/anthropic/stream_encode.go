@@ -51,7 +51,7 @@ type streamEncoder struct {
 
 	sse     sse.Parser
 	event   wireEvent
-	strange map[string]bool // types of events that were reported
+	untold  wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }

@@ -19,9 +19,7 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 		return dst // nothing follows the terminal event
 	}
 	if e.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
-		if c.Dialect == name {
-			e.lose(c.Raw)
-		}
+		e.untold.Lose(c.Loss, e.rep)
 		e.LeaveNative()
 		return dst
 	}
@@ -39,19 +37,6 @@ func (e *streamEncoder) events(raw []byte, see func(sse.Event)) {
 	}
 	_ = e.sse.Feed(raw, emit)
 	_ = e.sse.Close(emit) // the last event of a stream may lack its blank line
-}
-
-// lose reports an event that only its chunk told, where no chunk is written.
-func (e *streamEncoder) lose(raw []byte) {
-	e.events(raw, func(ev sse.Event) {
-		data := bytes.TrimSpace(ev.Data)
-		if len(data) == 0 || string(data) == "[DONE]" || knownEvent(ev.Name) {
-			return
-		}
-		if e.event.read(data, ev.Name) == nil && !e.event.failure && !knownEvent(e.event.typ) {
-			unknownEvent(&e.strange, e.event.typ, e.rep)
-		}
-	})
 }
 
 // see takes from a native event what no canonical one tells in time: the block

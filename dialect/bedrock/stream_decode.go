@@ -53,6 +53,8 @@ type streamDecoder struct {
 	page    bool // what came is no event stream, but text
 	none    wirekit.NotAStream
 	strange strange
+	unknown wirekit.Unknown // events
+	untold  wirekit.Untold
 }
 
 // strange are the kinds of things that were reported as unknown, each once.
@@ -169,10 +171,16 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	if !failure && failed == nil && d.late() {
 		return nil
 	}
-	if !d.o.NoNative {
-		chunk := &dragoman.Chunk{Dialect: name, Raw: f.Raw}
+	var loss *dragoman.Loss
+	if !failure && failed == nil && !knownEvent(d.typ) {
+		loss = d.unknown.Of(d.typ)
+	}
+	if d.o.NoNative {
+		d.untold.Lose(loss, d.rep)
+	} else {
+		chunk := &dragoman.Chunk{Dialect: name, Raw: f.Raw, Loss: loss}
 		if failed != nil || !failure && d.doubtful() {
-			chunk = &dragoman.Chunk{}
+			chunk = &dragoman.Chunk{Loss: loss}
 		}
 		if err := emit(chunk); err != nil {
 			return err
@@ -315,10 +323,6 @@ func (d *streamDecoder) event() error {
 			if err := r.Err(); err != nil {
 				return placeAt("/usage", -1, err)
 			}
-		}
-	default:
-		if d.o.NoNative && !knownEvent(d.typ) && d.strange.first(string(d.typ)) {
-			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "events of type %.60q, which have no canonical form", d.typ)
 		}
 	}
 	if d.stopped && d.counted {

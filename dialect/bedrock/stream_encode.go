@@ -44,7 +44,7 @@ type streamEncoder struct {
 	err     error
 
 	event   wireEvent
-	strange strange // types of events that were reported
+	untold  wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }

@@ -16,9 +16,7 @@ func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 		return dst // nothing follows the terminal event
 	}
 	if e.Rebuild || c.Dialect != name || len(c.Raw) == 0 {
-		if c.Dialect == name {
-			e.lose(c.Raw)
-		}
+		e.untold.Lose(c.Loss, e.rep)
 		e.LeaveNative()
 		return dst
 	}
@@ -33,15 +31,6 @@ func frames(raw []byte, see func(eventstream.Frame)) {
 	_ = p.Feed(raw, func(f eventstream.Frame) error { // the decoder will say what is wrong with it
 		see(f)
 		return nil
-	})
-}
-
-// lose reports an event that only its chunk told, where no chunk is written.
-func (e *streamEncoder) lose(raw []byte) {
-	frames(raw, func(f eventstream.Frame) {
-		if typ := f.Text(":event-type"); typ != nil && !knownEvent(typ) && e.strange.first(string(typ)) {
-			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "events of type %.60q, which have no canonical form", typ)
-		}
 	})
 }
 

@@ -46,6 +46,7 @@ type streamEncoder struct {
 	barred map[int]dragoman.StopReason
 	last   []byte // the latest chunk that was written as it is
 	done   bool
+	untold wirekit.Untold
 	finishes
 }
 
@@ -77,6 +78,8 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0 || !e.framed(ev.Raw)
 		if e.native = !e.rebuild; e.native {
 			dst = e.chunk(dst, ev.Raw)
+		} else {
+			e.untold.Lose(ev.Loss, e.rep)
 		}
 	case *dragoman.ResponseStart:
 		e.head = ev.Response

@@ -43,6 +43,7 @@ type streamEncoder struct {
 	spoke    int    // the message of the latest text; -1 before any
 	last     []byte // the latest chunk that was written as it is
 	closed   bool
+	untold   wirekit.Untold
 	reported map[string]bool
 }
 
@@ -132,6 +133,7 @@ func (e *streamEncoder) once(severity dragoman.Severity, path, detail string) {
 func (e *streamEncoder) chunk(dst []byte, c *dragoman.Chunk) []byte {
 	e.rebuild = e.rebuild || e.o.Rebuild || c.Dialect != name || len(c.Raw) == 0
 	if e.native = !e.rebuild; !e.native {
+		e.untold.Lose(c.Loss, e.rep)
 		return dst
 	}
 	e.last = append(e.last[:0], c.Raw...)

@@ -101,6 +101,19 @@ func (e *objectEnd) reached(text []byte) bool {
 	return !e.hopeless
 }
 
+// route takes the word of the provider behind a router. It is kept as a whole
+// response keeps it; of one that a later word does not replace, nothing is.
+func (c *choice) route(word string, raw []byte) {
+	c.routed = laterRouted(c.routed, word)
+	switch {
+	case c.routed != word:
+	case c.index == 0:
+		extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw)
+	default:
+		c.d.lose("choices.native_finish_reason", "member native_finish_reason of a streamed choice is not collected")
+	}
+}
+
 // grow adds a fragment of the arguments.
 func (k *call) grow(args string) {
 	if k.wrapped {

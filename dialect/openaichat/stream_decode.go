@@ -390,14 +390,13 @@ func (d *streamDecoder) choice(pos int) {
 			}
 		case "native_finish_reason":
 			d.again(&seen, 4)
+			raw := r.Raw()
 			word := ""
-			if r.Kind() == '"' {
-				word = r.String()
-			} else {
-				r.Skip()
+			if len(raw) > 0 && raw[0] == '"' {
+				word = jsonwire.NewReader(raw).String()
 			}
 			if c := at(); c != nil && word != "" {
-				c.routed = laterRouted(c.routed, word)
+				c.route(word, raw)
 			}
 		case "error": // OpenRouter
 			d.again(&seen, 5)

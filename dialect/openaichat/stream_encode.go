@@ -49,6 +49,7 @@ type streamEncoder struct {
 	said   map[int]bool // choices that had text
 	last   []byte       // the latest chunk that was written as it is
 	begun  bool         // a chunk of our own was written
+	untold wirekit.Untold
 	closed bool
 	done   bool // the terminal marker was written
 }
@@ -83,6 +84,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0
 		e.native = !e.rebuild
 		if !e.native {
+			e.untold.Lose(ev.Loss, e.rep)
 			return dst, nil
 		}
 		return e.chunk(dst, ev.Raw), nil
@@ -151,6 +153,9 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 		w.NullField("finish_reason")
 	} else {
 		w.StringField("finish_reason", finish)
+	}
+	if e.tail != nil && choice == 0 {
+		extra.Write(w, e.tail.Extra, name, "/choices/0")
 	}
 	w.EndObject()
 	w.EndArray()

@@ -19,7 +19,7 @@ func closed(t *testing.T, body string) (events []dragoman.Event, feed, end error
 	d := codec.NewStreamDecoder(dialect.DecodeOptions{})
 	emit := func(ev dragoman.Event) error {
 		if c, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: append([]byte(nil), c.Raw...)}
+			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: append([]byte(nil), c.Raw...), Loss: c.Loss}
 		}
 		events = append(events, ev)
 		return nil

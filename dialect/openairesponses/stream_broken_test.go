@@ -119,7 +119,7 @@ func TestAStreamCutInsideAnEventEndsItsParts(t *testing.T) {
 		var evs []dragoman.Event
 		emit := func(ev dragoman.Event) error {
 			if c, ok := ev.(*dragoman.Chunk); ok {
-				ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
+				ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Loss: c.Loss}
 			}
 			evs = append(evs, ev)
 			return nil

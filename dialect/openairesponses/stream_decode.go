@@ -46,6 +46,10 @@ type streamDecoder struct {
 	hold func(dragoman.Event) error
 	doubts
 
+	unknown wirekit.Unknown // events
+	untold  wirekit.Untold
+	loss    *dragoman.Loss // of the event at hand, where its bytes are not passed on
+
 	began bool // ResponseStart was emitted
 	ended bool // ResponseEnd or StreamError was emitted
 	last  bool // the event at hand may lack its end
@@ -171,7 +175,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	d.doubts, d.muddled = doubts{anew: d.anew}, false
+	d.doubts, d.muddled, d.loss = doubts{anew: d.anew}, false, nil
 	if d.pending != nil && !d.ended {
 		if last, err := d.afterError(ev); last || err != nil {
 			return err
@@ -211,11 +215,12 @@ func (d *streamDecoder) event(ev sse.Event) error {
 func (d *streamDecoder) chunk(ev sse.Event, broken bool) *dragoman.Chunk {
 	switch {
 	case d.o.NoNative:
+		d.untold.Lose(d.loss, d.rep)
 		return nil
 	case d.doubtful() || broken:
-		return &dragoman.Chunk{}
+		return &dragoman.Chunk{Loss: d.loss}
 	default:
-		return &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+		return &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: d.loss}
 	}
 }
 
@@ -379,9 +384,26 @@ func (d *streamDecoder) handle(data []byte) error {
 	default:
 		if len(e.typ) == 0 && e.err {
 			d.pending = decodeErrorEvent(clone(data)) // quirk C14
+		} else if !toldByItems(e.typ) {
+			d.loss = d.unknown.Of(e.typ)
 		}
 		return nil
 	}
+}
+
+// toldByItems reports whether an event of this type only tells ahead what the
+// items of the response hold: the progress of a tool that the provider runs, the
+// frame of a summary, an annotation.
+func toldByItems(typ []byte) bool {
+	for _, prefix := range []string{
+		"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.",
+		"response.mcp_", "response.reasoning_summary_part.", "response.output_text.annotation.",
+	} {
+		if len(typ) >= len(prefix) && string(typ[:len(prefix)]) == prefix {
+			return true
+		}
+	}
+	return false
 }
 
 // terminalType reports whether an event of this type ends a stream.

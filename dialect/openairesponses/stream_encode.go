@@ -53,6 +53,7 @@ type streamEncoder struct {
 	places  extra.Places
 	headers map[int]*dragoman.Message
 	message *streamedItem // the message item that takes further content
+	untold  wirekit.Untold
 	others  bool          // parts of other choices were dropped and reported
 }
 
@@ -145,6 +146,7 @@ func (e *streamEncoder) chunk(c *dragoman.Chunk) {
 		e.speak()
 	}
 	if e.rebuild {
+		e.untold.Lose(c.Loss, e.rep)
 		return
 	}
 	if e.ours && e.finished {

@@ -18,7 +18,7 @@ func DecodeStream(c dialect.Codec, o dialect.DecodeOptions, pieces ...[]byte) ([
 	var evs []dragoman.Event
 	emit := func(ev dragoman.Event) error {
 		if c, ok := ev.(*dragoman.Chunk); ok {
-			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw)}
+			ev = &dragoman.Chunk{Dialect: c.Dialect, Raw: bytes.Clone(c.Raw), Loss: c.Loss}
 		}
 		evs = append(evs, ev)
 		return nil

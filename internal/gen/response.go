@@ -126,7 +126,11 @@ func (o Options) Stream(t *rapid.T, resp *dragoman.Response) []dragoman.Event {
 			continue
 		}
 		if !o.Plain && seldom(t, "chunk") {
-			events = append(events, &dragoman.Chunk{Dialect: o.dialect(t), Raw: []byte("data: {}\n\n")})
+			c := &dragoman.Chunk{Dialect: o.dialect(t), Raw: []byte("data: {}\n\n")}
+			if seldom(t, "loss") {
+				c.Loss = &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Detail: "an event"}
+			}
+			events = append(events, c)
 		}
 		events = append(events, choices[i][0])
 		choices[i] = choices[i][1:]

@@ -1,0 +1,52 @@
+package wirekit
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// maxUntold bounds the kinds of things that are reported of one stream.
+const maxUntold = 64
+
+// Unknown makes the losses of events that a decoder does not know, one for each
+// type. The zero value is ready.
+type Unknown struct{ losses map[string]*dragoman.Loss }
+
+// Of is what is lost with an event of the type typ where its bytes are not
+// passed on. It is nil for one that says nothing, and beyond the bound.
+func (u *Unknown) Of(typ []byte) *dragoman.Loss {
+	switch string(typ) {
+	case "ping", "keepalive", "heartbeat":
+		return nil
+	}
+	l := u.losses[string(typ)]
+	if l != nil || len(u.losses) >= maxUntold {
+		return l
+	}
+	if u.losses == nil {
+		u.losses = make(map[string]*dragoman.Loss)
+	}
+	l = &dragoman.Loss{
+		Kind: dragoman.Dropped, Severity: dragoman.Warn,
+		Detail: fmt.Sprintf("events of type %.60q, which have no canonical form", typ),
+	}
+	u.losses[string(typ)] = l
+	return l
+}
+
+// Untold reports what is lost with the chunks of a stream that are not written,
+// each thing once. The zero value is ready.
+type Untold struct{ reported map[dragoman.Loss]bool }
+
+// Lose takes a loss; nil is none.
+func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
+	if l == nil || u.reported[*l] || len(u.reported) >= maxUntold {
+		return
+	}
+	if u.reported == nil {
+		u.reported = make(map[dragoman.Loss]bool)
+	}
+	u.reported[*l] = true
+	rep.Losses = append(rep.Losses, *l)
+}
