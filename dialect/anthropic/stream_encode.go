@@ -49,9 +49,9 @@ type streamEncoder struct {
 	done    bool
 	first   dragoman.Response // what message_start told
 
-	sse     sse.Parser
-	event   wireEvent
-	untold  wirekit.Untold
+	sse    sse.Parser
+	event  wireEvent
+	untold wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }

@@ -43,8 +43,8 @@ type streamEncoder struct {
 	first   dragoman.Response // what the start told
 	err     error
 
-	event   wireEvent
-	untold  wirekit.Untold
+	event  wireEvent
+	untold wirekit.Untold
 }
 
 func (e *streamEncoder) Report() dragoman.Report { return *e.rep }

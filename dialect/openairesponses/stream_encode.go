@@ -54,7 +54,7 @@ type streamEncoder struct {
 	headers map[int]*dragoman.Message
 	message *streamedItem // the message item that takes further content
 	untold  wirekit.Untold
-	others  bool          // parts of other choices were dropped and reported
+	others  bool // parts of other choices were dropped and reported
 }
 
 // streamedItem is an item being written.
