@@ -29,7 +29,9 @@ type itemDecoder struct {
 	rewritten bool
 	// muddled: a content part was read that two readers could take for two.
 	muddled bool
-	peeked  jsonwire.Reader
+	// astray: the item read last is a call with its payload in the wrong place.
+	astray bool
+	peeked jsonwire.Reader
 }
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
@@ -147,6 +149,7 @@ func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
 // place for reports, place the one for ids that must be made.
 func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Message, error) {
 	h := d.head(raw)
+	d.astray = h.astray
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	before := d.reg.Rewritten()
 	var err error
@@ -186,7 +189,7 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 			return
 		}
 	}
-	if d.output && (d.muddled || d.head(raw).astray || !d.sound && !jsonwire.ReadsOneWay(raw)) {
+	if d.output && (d.muddled || d.astray || !d.sound && !jsonwire.ReadsOneWay(raw)) {
 		return
 	}
 	m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}

@@ -41,7 +41,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			d.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "an item that readers would take for two; it is not kept")
 			continue
 		}
-		if d.head(raw).astray {
+		if d.astray {
 			d.sound = false
 			d.rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), "the payload of a call stands where most readers do not look; the native form is not kept")
 		}

@@ -31,7 +31,7 @@ func readWireCall(raw []byte) (c wireCall) {
 	if r.Kind() != '{' {
 		return c
 	}
-	from := ""
+	var arguments, input bool // where the payload stands
 	for key := range r.Object() {
 		switch k := string(key); {
 		case k == "type" && r.Kind() == '"':
@@ -42,13 +42,13 @@ func readWireCall(raw []byte) (c wireCall) {
 			c.namespace = r.String()
 		case k == "arguments" || k == "input":
 			if text := payloadText(r.Raw()); text != "" {
-				c.payload, from = text, k
+				c.payload, arguments, input = text, k == "arguments", k == "input"
 			}
 		default:
 			r.Skip()
 		}
 	}
-	c.astray = c.typ == "function_call" && from == "input" || c.typ == "custom_tool_call" && from == "arguments"
+	c.astray = c.typ == "function_call" && input || c.typ == "custom_tool_call" && arguments
 	return c
 }
 
