@@ -23,8 +23,9 @@ var ErrTooLong = errors.New("sse: event exceeds the size limit")
 type Event struct {
 	// Name is the event's type; empty where the stream names none.
 	Name []byte
-	// Data is the data, lines joined with LF.
-	Data []byte
+	// Data is the data, lines joined with LF: a part of Raw, unless it is Joined.
+	Data   []byte
+	Joined bool
 	// HasData is false for a blank line that ended nothing but comments or a
 	// bare name: keep-alives, of interest only to who forwards Raw.
 	HasData bool
@@ -186,7 +187,7 @@ func (p *Parser) dispatchFrom(start, end int, emit func(Event) error) error {
 	ev := Event{Name: p.name, HasData: p.hasData, Raw: p.buf[start:end]}
 	switch {
 	case len(p.joined) > 0:
-		ev.Data = p.joined
+		ev.Data, ev.Joined = p.joined, true
 	case p.hasData:
 		ev.Data = p.buf[p.data.start:p.data.end]
 	}

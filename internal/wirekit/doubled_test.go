@@ -13,9 +13,9 @@ func TestDoubledFindsWhatStandsTwiceWithoutAllocating(t *testing.T) {
 	for doc, want := range map[string]bool{
 		``: false, `[]`: false, `"type"`: false, `{`: false, `{}`: false,
 		`{"type":"a","text":{"type":1,"Type":2},"x":1,"x":2,"X":3}`: false,
-		`{"type":"a","type":"a"}`:                                     true,
-		`{"type":"a","x":[{}],"Text":1}`:                              true,
-		`{"TYPE":"a"}`:                                                true,
+		`{"type":"a","type":"a"}`:                                   true,
+		`{"type":"a","x":[{}],"Text":1}`:                            true,
+		`{"TYPE":"a"}`:                                              true,
 	} {
 		if got := wirekit.Doubled(&r, []byte(doc), known); got != want {
 			t.Errorf("%s: %v", doc, got)

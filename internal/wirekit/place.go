@@ -54,8 +54,8 @@ func (p *StreamPlace) Beyond(d dragoman.Dialect, err error) error {
 // dataStart is where in an event its data begins. It has no such place where it
 // was joined from several lines.
 func dataStart(ev sse.Event) (int64, bool) {
-	at := cap(ev.Raw) - cap(ev.Data) // slices of one buffer, unless they were joined
-	if at < 0 || at > len(ev.Raw) || !bytes.HasPrefix(ev.Raw[at:], ev.Data) {
+	at := cap(ev.Raw) - cap(ev.Data) // slices of one buffer
+	if ev.Joined || at < 0 || at > len(ev.Raw) || !bytes.HasPrefix(ev.Raw[at:], ev.Data) {
 		return 0, false
 	}
 	return int64(at), true
