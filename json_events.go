@@ -73,7 +73,7 @@ func storeEvent(ev Event, out *storer) {
 	case *Chunk:
 		out.str("dialect", string(ev.Dialect))
 		out.bytes("raw", ev.Raw)
-		storeOpt(out, "loss", ev.Loss, storeLoss)
+		storeOpt(out, "loss", ev.Loss, (*Loss).store)
 	default:
 		out.fail(fmt.Errorf("a %T has no stored form", ev))
 	}
@@ -184,39 +184,6 @@ func loadAnyEvent(r *jsonwire.Reader) (a anyEvent) {
 		}
 	}
 	return a
-}
-
-func storeLoss(l *Loss, out *storer) {
-	severity, err := l.Severity.MarshalText()
-	if err != nil {
-		out.fail(err)
-	}
-	out.w.BeginObject()
-	out.str("kind", string(l.Kind))
-	out.str("severity", string(severity))
-	out.str("path", l.Path)
-	out.str("detail", l.Detail)
-	out.w.EndObject()
-}
-
-func loadLoss(r *jsonwire.Reader) (l Loss) {
-	for key := range r.Object() {
-		switch string(key) {
-		case "kind":
-			l.Kind = loadWord[LossKind](r)
-		case "severity":
-			if err := l.Severity.UnmarshalText([]byte(r.String())); err != nil && r.Err() == nil {
-				r.Fail(err)
-			}
-		case "path":
-			l.Path = r.String()
-		case "detail":
-			l.Detail = r.String()
-		default:
-			r.Skip()
-		}
-	}
-	return l
 }
 
 // loadEventInto reads a stored event of one known type.

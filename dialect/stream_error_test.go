@@ -36,11 +36,11 @@ var countedStreams = map[dragoman.Dialect][]string{
 // message has the header that [dragoman.PartStart] promises, in every dialect.
 func TestAStreamThatBreaksTellsWhatWasCounted(t *testing.T) {
 	for d, events := range countedStreams {
-		wire := framed(t, d, events)
+		wire := onWire(t, d, events)
 		if d == dragoman.OpenAIChat {
 			wire = bytes.TrimSuffix(wire, []byte("data: [DONE]\n\n"))
 		}
-		evs, err := eventsOf(d, wire)
+		evs, err := errorEventsOf(d, wire)
 		if !errors.Is(err, dragoman.ErrIncompleteStream) {
 			t.Errorf("%s: %v", d, err)
 		}
@@ -62,8 +62,8 @@ func TestTheErrorOfAStreamSaysWhereInItItIs(t *testing.T) {
 		if d == dragoman.Bedrock {
 			continue // its frames have lengths; see its own tests
 		}
-		wire := framed(t, d, []string{events[0], `{"mark":@,` + events[1][1:]}) // no JSON
-		_, err := eventsOf(d, wire)
+		wire := onWire(t, d, []string{events[0], `{"mark":@,` + events[1][1:]}) // no JSON
+		_, err := errorEventsOf(d, wire)
 		var at *dragoman.DecodeError
 		if !errors.As(err, &at) {
 			t.Errorf("%s: %v", d, err)
@@ -75,8 +75,8 @@ func TestTheErrorOfAStreamSaysWhereInItItIs(t *testing.T) {
 	}
 }
 
-// eventsOf decodes a stream to its end.
-func eventsOf(d dragoman.Dialect, wire []byte) (evs []dragoman.Event, err error) {
+// errorEventsOf decodes a stream to its end.
+func errorEventsOf(d dragoman.Dialect, wire []byte) (evs []dragoman.Event, err error) {
 	for ev, e := range dialect.Events(codecOf(d).NewStreamDecoder(dialect.DecodeOptions{NoNative: true}), bytes.NewReader(wire)) {
 		if err = e; e == nil {
 			evs = append(evs, ev)

@@ -77,8 +77,8 @@ var twinStreams = map[dragoman.Dialect][]string{
 	},
 }
 
-// framed writes the events as the wire of a dialect frames them.
-func framed(t *testing.T, d dragoman.Dialect, events []string) []byte {
+// onWire writes the events as the wire of a dialect frames them.
+func onWire(t *testing.T, d dragoman.Dialect, events []string) []byte {
 	var b bytes.Buffer
 	for _, ev := range events {
 		switch d {
@@ -147,7 +147,7 @@ func otherValue(value string) string {
 func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *testing.T) {
 	for d, events := range twinStreams {
 		c := codecOf(d)
-		plain := framed(t, d, events)
+		plain := onWire(t, d, events)
 		if got, _ := passedOn(t, c, plain); !bytes.Equal(got, plain) {
 			t.Fatalf("%s: a sound stream is not passed on as it is:\n%s", d, got)
 		}
@@ -163,7 +163,7 @@ func TestNoStreamIsPassedOnWithAMemberThatStandsTwiceOrDiffersOnlyInCase(t *test
 					inserted := fmt.Sprintf(`"%s":%s,`, name, other)
 					twisted := slices.Clone(events)
 					twisted[i] = ev[:at] + inserted + ev[at:]
-					got, rep := passedOn(t, c, framed(t, d, twisted))
+					got, rep := passedOn(t, c, onWire(t, d, twisted))
 					_, payload, _ := strings.Cut(twisted[i], "{")
 					if bytes.Contains(got, []byte(payload)) || name == twin && bytes.Contains(got, []byte(inserted)) {
 						t.Errorf("%s: event %d with %s is passed on:\n%s", d, i, inserted, twisted[i])

@@ -24,7 +24,7 @@ var strangeEvents = map[dragoman.Dialect][]string{
 func TestEventsThatOnlyTheirOwnDialectCanTellAreReportedOnceForEachType(t *testing.T) {
 	for from, strange := range strangeEvents {
 		events := slices.Insert(slices.Clone(twinStreams[from]), 1, strange...)
-		wire := framed(t, from, events)
+		wire := onWire(t, from, events)
 		for _, to := range codecs {
 			for _, o := range []dialect.DecodeOptions{{}, {NoNative: true}} {
 				var w bytes.Buffer
@@ -70,7 +70,7 @@ func TestMembersThatOnlyTheirOwnDialectKnowsAreReportedInStreams(t *testing.T) {
 			for i := range events {
 				events[i] = strings.Replace(events[i], put[0], put[1], 1)
 			}
-			wire := framed(t, from, events)
+			wire := onWire(t, from, events)
 			word := put[1][strings.Index(put[1], "vendor_"):][:len("vendor_a")]
 			if strings.Contains(put[1], "native_finish") {
 				word = "native_finish_reason"
