@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"cmp"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -11,7 +12,7 @@ import (
 // aliased are tools that some wire cannot name, and calls that a model makes of
 // them: what reaches a client is a call of the tool it has.
 var aliased = []struct {
-	about, called, arguments string // as the model says it; called "": by the wire's name
+	about, called, arguments string // as the model says it; empty: as the wire does
 	tool                     dragoman.ToolSpec
 	want                     string // the arguments that the client gets
 }{
@@ -23,6 +24,16 @@ var aliased = []struct {
 	{
 		"quirk B22: a decorated name", "functions.find", `{"a":"b"}`,
 		dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "find", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)},
+		`{"a":"b"}`,
+	},
+	{
+		"quirk A42: arguments that the wire has other names for", "", "",
+		dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "measure", Parameters: []byte(`{"type":"object","properties":{"größe €":{"type":"string"}},"required":["größe €"]}`)},
+		`{"größe €":"b"}`,
+	},
+	{
+		"quirk A23: a schema whose root is a choice", "", "",
+		dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "choose", Parameters: []byte(`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}]}`)},
 		`{"a":"b"}`,
 	},
 	{
@@ -52,6 +63,32 @@ func upstream(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, called, arg
 	}, dialect.DecodeOptions{Registry: asked.Registry}
 }
 
+// asWritten are the arguments of a call in the words of the wire: those that a
+// model of the wire is shown in the history.
+func asWritten(t *testing.T, c dialect.Codec, tool dragoman.ToolSpec, arguments string) string {
+	t.Helper()
+	past := &dragoman.ToolCall{ID: "call_0", Name: tool.Name, Arguments: arguments}
+	enc, err := c.EncodeRequest(&dragoman.Request{Model: "m", Tools: []dragoman.ToolSpec{tool}, Messages: []dragoman.Message{
+		dragoman.UserText("hi"),
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{past}},
+		{Role: dragoman.RoleTool, Parts: []dragoman.Part{&dragoman.ToolResult{CallID: "call_0", Name: tool.Name, Content: []dragoman.Part{&dragoman.Text{Text: "done"}}}}},
+	}}, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range req.Messages {
+		for _, call := range m.ToolCalls() {
+			return call.Arguments
+		}
+	}
+	t.Fatalf("no call in %s", enc.Body)
+	return ""
+}
+
 // clientGets checks the call that a client reads in what was passed on to it.
 func clientGets(t *testing.T, passed *dragoman.Response, tool dragoman.ToolSpec, want string) {
 	t.Helper()
@@ -72,7 +109,7 @@ func TestAnAnswerIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
 	for _, c := range codecs {
 		for _, tc := range aliased {
 			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
-				answer, o := upstream(t, c, tc.tool, tc.called, tc.arguments)
+				answer, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
 				sent, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -112,4 +149,93 @@ func TestAnAnswerThatNothingWasAliasedInIsPassedOnAsItCame(t *testing.T) {
 			t.Errorf("%s: %v\n%s\n%s", c.Dialect(), err, passed.Body, sent.Body)
 		}
 	}
+}
+
+func TestAStreamIsNotPassedOnWithNamesThatOnlyTheProviderKnows(t *testing.T) {
+	for _, c := range codecs {
+		for _, tc := range aliased {
+			t.Run(string(c.Dialect())+"/"+tc.about, func(t *testing.T) {
+				answer, o := upstream(t, c, tc.tool, tc.called, cmp.Or(tc.arguments, asWritten(t, c, tc.tool, tc.want)))
+				sent, _, err := streamed(c, calling(answer), dialect.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				passed := relay(t, c, sent, o)
+				clientGets(t, collectStream(t, c, passed), tc.tool, tc.want)
+			})
+		}
+	}
+}
+
+func TestAStreamThatNothingWasAliasedInIsPassedOnAsItCame(t *testing.T) {
+	tool := dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "find", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
+	for _, c := range codecs {
+		answer, o := upstream(t, c, tool, "find", `{"a":"b"}`)
+		sent, _, err := streamed(c, calling(answer), dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if passed := relay(t, c, sent, o); !bytes.Equal(passed, sent) {
+			t.Errorf("%s:\n%s\n%s", c.Dialect(), passed, sent)
+		}
+	}
+}
+
+// calling are the events of a stream that makes the one call of an answer.
+func calling(resp *dragoman.Response) []dragoman.Event {
+	call := *resp.ToolCalls()[0]
+	start := call
+	start.Arguments = ""
+	half := len(call.Arguments) / 2
+	return []dragoman.Event{
+		&dragoman.ResponseStart{Response: *resp},
+		&dragoman.PartStart{Part: &start},
+		&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: call.Arguments[:half]},
+		&dragoman.PartDelta{Kind: dragoman.KindToolCall, Text: call.Arguments[half:]},
+		&dragoman.PartEnd{Part: &call},
+		&dragoman.ResponseEnd{Stop: resp.Stop},
+	}
+}
+
+// relay passes a stream on as a gateway does: each event as soon as it is there.
+func relay(t *testing.T, c dialect.Codec, stream []byte, o dialect.DecodeOptions) (out []byte) {
+	t.Helper()
+	dec, enc := c.NewStreamDecoder(o), c.NewStreamEncoder(dialect.EncodeOptions{})
+	emit := func(ev dragoman.Event) (err error) {
+		out, err = enc.Encode(out, ev)
+		return err
+	}
+	if err := dec.Feed(stream, emit); err != nil {
+		t.Fatal(err)
+	}
+	if err := dec.Close(emit); err != nil {
+		t.Fatal(err)
+	}
+	out, err := enc.Close(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// collectStream is what a client makes of a stream.
+func collectStream(t *testing.T, c dialect.Codec, stream []byte) *dragoman.Response {
+	t.Helper()
+	var col dragoman.Collector
+	dec := c.NewStreamDecoder(dialect.DecodeOptions{})
+	add := func(ev dragoman.Event) error {
+		col.Add(ev)
+		return nil
+	}
+	if err := dec.Feed(stream, add); err != nil {
+		t.Fatal(err)
+	}
+	if err := dec.Close(add); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := col.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
 }

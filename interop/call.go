@@ -182,7 +182,11 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
 	stood := *c
 	r.settle(c, at, rep)
-	if c.ID != stood.ID || c.Namespace != stood.Namespace || c.Name != stood.Name || c.Payload != stood.Payload || c.Arguments != stood.Arguments {
+	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
+	// A client of a wire without freeform tools knows such a tool as a function.
+	f, err := wireOf(r.target.Dialect)
+	asFunction := c.Payload == dragoman.PayloadText && err == nil && f.textCall == ""
+	if renamed || !asFunction && (c.Payload != stood.Payload || c.Arguments != stood.Arguments) {
 		r.rewritten++
 	}
 }

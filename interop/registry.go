@@ -216,6 +216,18 @@ func (r *Registry) NumberID(id, namespace, name string) {
 	}
 }
 
+// Renames reports whether a client of this wire knows the tool that a model
+// calls by another name. wire may be the beginning of a name, as some streams
+// bring them in pieces: one that no name of a declared tool begins with has to
+// be read to its end.
+func (r *Registry) Renames(wire string) bool {
+	id, spec := r.names.resolve("", wire)
+	if spec != nil {
+		return r.names.renamed("", wire, id)
+	}
+	return len(r.names.tools) > 0 && !r.names.begins(wire)
+}
+
 // ForAnswer returns the registry to write an answer with. A client runs what
 // it gets and sends the ids back, so names, ids and sound arguments pass as they
 // are: it knows no alias, and could not reverse one. Arguments that must not run are

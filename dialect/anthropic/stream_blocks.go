@@ -102,6 +102,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	b := &streamBlock{at: d.blocks, raw: bytes.Clone(raw)}
 	d.blocks++
 	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+	before := d.reg.Rewritten()
 	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
 	withoutStrays(whole, extra.Elem("/content", b.at), quiet.rep)
 	d.ambiguous = d.ambiguous || quiet.ambiguous
@@ -119,7 +120,9 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	case *dragoman.ToolCall:
 		b.call = true
 		d.calls = append(d.calls, b)
-		b.hidden = p.Payload == dragoman.PayloadText || d.reg.Translates(p.Namespace, p.Name)
+		translated := d.reg.Translates(p.Namespace, p.Name)
+		b.hidden = p.Payload == dragoman.PayloadText || translated
+		d.renamed = d.renamed || d.reg.Rewritten() != before || translated && p.Payload != dragoman.PayloadText
 		if d.ids[p.ID] {
 			break
 		}

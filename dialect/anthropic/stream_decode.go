@@ -47,6 +47,8 @@ type streamDecoder struct {
 	place   wirekit.StreamPlace
 	look    jsonwire.Reader // looks at parts of the event at hand
 	anew    bool            // it was reported that an event is not passed on
+	renamed bool            // there was a call that clients know by another name
+	held    stream.Held     // what the event at hand means
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 }
@@ -57,7 +59,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	if d.failed != nil {
 		return d.failed
 	}
-	d.parts.Use(emit)
+	d.parts.Use(d.held.Hold)
 	d.fail(d.sse.Feed(p, func(ev sse.Event) error { return d.event(ev, emit) }))
 	d.none.Fed(p)
 	return d.failed
@@ -75,7 +77,7 @@ func (d *streamDecoder) fail(err error) {
 }
 
 func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
-	d.parts.Use(emit)
+	d.parts.Use(d.held.Hold)
 	broken := d.failed
 	if broken == nil {
 		// A last event without its blank line still counts (quirk C18).
@@ -85,6 +87,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 	if d.done {
 		return broken
 	}
+	d.parts.Use(emit)
 	d.failed = dragoman.ErrIncompleteStream
 	d.start()
 	d.settle(false)
@@ -131,37 +134,43 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	if says && failed == nil && !d.failure && !knownEvent(d.typ) {
 		loss = d.unknown.Of(d.typ)
 	}
-	if d.o.NoNative {
-		d.untold.Lose(loss, d.rep)
-	} else {
-		chunk := &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
-		if failed != nil || says && d.doubtful(ev.Name) {
-			chunk = &dragoman.Chunk{Loss: loss}
-		}
-		if err := emit(chunk); err != nil {
-			return err
-		}
-	}
-	if says && failed == nil {
+	unread := failed != nil
+	doubtful := says && !unread && !d.o.NoNative && d.doubtful(ev.Name)
+	if says && !unread {
 		failed = d.frame(ev.Data)
+	}
+	var chunk *dragoman.Chunk
+	switch {
+	case d.o.NoNative:
+		d.untold.Lose(loss, d.rep)
+	case unread, doubtful, says && d.anewFrom(false):
+		chunk = &dragoman.Chunk{Loss: loss}
+	default:
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
+	}
+	if err := d.held.Release(chunk, emit); err != nil {
+		return err
 	}
 	if failed != nil {
 		return d.place.Error(name, ev, failed)
 	}
-	return d.parts.Err()
+	return nil
 }
 
 // doubtful reports whether the event at hand, which came under a name, must not
 // be passed on.
 func (d *streamDecoder) doubtful(name []byte) bool {
-	if !d.readsTwoWays() && !misnamed(name, d.typ) {
-		return false
-	}
-	if !d.anew {
+	return d.anewFrom(d.readsTwoWays() || misnamed(name, d.typ))
+}
+
+// anewFrom reports whether the event at hand is written anew: because it is
+// doubtful, or since a call was renamed.
+func (d *streamDecoder) anewFrom(doubtful bool) bool {
+	if (doubtful || d.renamed) && !d.anew {
 		d.anew = true
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+		wirekit.ReportAnew(d.rep, doubtful)
 	}
-	return true
+	return doubtful || d.renamed
 }
 
 // misnamed reports whether an event is called otherwise than its type: some

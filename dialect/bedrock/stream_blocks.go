@@ -109,6 +109,7 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 
 func (d *streamDecoder) beginCall(raw []byte) error {
 	q := d.quiet()
+	before := d.reg.Rewritten()
 	c := q.call(bytes.Clone(raw), extra.At(""))
 	if c.Hosted && c.Problem == nil {
 		return d.beginOpaque(blockHosted, raw, keyCall)
@@ -120,7 +121,9 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ambiguous = d.ambiguous || q.ambiguous
 	q.identify(c, extra.At(""), 0, b.at)
 	d.calls = append(d.calls, b)
-	b.hidden = c.Payload == dragoman.PayloadText || d.reg.Translates(c.Namespace, c.Name)
+	translated := d.reg.Translates(c.Namespace, c.Name)
+	b.hidden = c.Payload == dragoman.PayloadText || translated
+	d.renamed = d.renamed || d.reg.Rewritten() != before || translated && c.Payload != dragoman.PayloadText
 	if d.ids[c.ID] {
 		return nil
 	}

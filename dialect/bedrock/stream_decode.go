@@ -55,6 +55,8 @@ type streamDecoder struct {
 	strange strange
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
+	renamed bool        // there was a call that clients know by another name
+	held    stream.Held // what the event at hand means
 }
 
 // strange are the kinds of things that were reported as unknown, each once.
@@ -94,7 +96,7 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 		d.none.Fed(p)
 		return nil
 	}
-	d.parts.Use(emit)
+	d.parts.Use(d.held.Hold)
 	err := d.frames.Feed(p, func(f eventstream.Frame) error { return d.frame(f, emit) })
 	if !errors.Is(err, errEnded) {
 		d.failed = frameError(err)
@@ -175,29 +177,29 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	if !failure && failed == nil && !knownEvent(d.typ) {
 		loss = d.unknown.Of(d.typ)
 	}
-	if d.o.NoNative {
-		d.untold.Lose(loss, d.rep)
-	} else {
-		chunk := &dragoman.Chunk{Dialect: name, Raw: f.Raw, Loss: loss}
-		if failed != nil || !failure && d.doubtful() {
-			chunk = &dragoman.Chunk{Loss: loss}
-		}
-		if err := emit(chunk); err != nil {
-			return err
-		}
-	}
+	unread := failed != nil
+	doubtful := !unread && !failure && !d.o.NoNative && d.anewFrom(d.readsTwoWays())
 	switch {
-	case failed != nil:
+	case unread:
 	case failure:
 		d.exception(f)
 	default:
 		failed = d.event()
 	}
+	var chunk *dragoman.Chunk
+	switch {
+	case d.o.NoNative:
+		d.untold.Lose(loss, d.rep)
+	case unread, doubtful, !failure && d.anewFrom(false):
+		chunk = &dragoman.Chunk{Loss: loss}
+	default:
+		chunk = &dragoman.Chunk{Dialect: name, Raw: f.Raw, Loss: loss}
+	}
+	if err := d.held.Release(chunk, emit); err != nil {
+		return err
+	}
 	if failed != nil {
 		return d.place(f, failed)
-	}
-	if err := d.parts.Err(); err != nil {
-		return err
 	}
 	if d.done {
 		return errEnded
@@ -257,15 +259,13 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 	return e
 }
 
-// doubtful reports whether the event at hand must not be passed on.
-func (d *streamDecoder) doubtful() bool {
-	if !d.readsTwoWays() {
-		return false
+// anewFrom reports whether the event at hand is written anew: because it is
+// doubtful, or since a call was renamed.
+func (d *streamDecoder) anewFrom(doubtful bool) bool {
+	if (doubtful || d.renamed) && d.strange.first("doubt") {
+		wirekit.ReportAnew(d.rep, doubtful)
 	}
-	if d.strange.first("doubt") {
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
-	}
-	return true
+	return doubtful || d.renamed
 }
 
 // readsTwoWays reports whether a client could see another call, or another

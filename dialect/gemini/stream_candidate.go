@@ -310,6 +310,8 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
 		skeleton.Payload = dragoman.PayloadText
 	}
+	translated := k.wrapped && skeleton.Payload != dragoman.PayloadText
+	c.d.renamed = c.d.renamed || skeleton.ID != value.ID || c.d.reg.Renames(f.name) || translated
 	k.part = c.parts.Start(0, c.header(), &skeleton, value)
 	c.calls = append(c.calls, k)
 	return k, nil

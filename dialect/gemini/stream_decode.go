@@ -65,6 +65,7 @@ type doubts struct {
 	unsettled bool   // it does not fit what came before it
 	touched   []*streamedCall
 	anew      bool // it was reported that an event is not passed on
+	renamed   bool // there was a call that clients know by another name
 }
 
 // Report implements [dialect.StreamDecoder].
@@ -199,11 +200,11 @@ func (d *streamDecoder) doubtful() bool {
 		}
 	}
 	doubtful := d.repeated != "" || d.unsettled || d.ambiguous
-	if doubtful && !d.anew && !d.o.NoNative {
+	if (doubtful || d.renamed) && !d.anew && !d.o.NoNative {
 		d.anew = true
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+		wirekit.ReportAnew(d.rep, doubtful)
 	}
-	return doubtful
+	return doubtful || d.renamed
 }
 
 // once takes the next key of an object, in camel case, and reports whether it

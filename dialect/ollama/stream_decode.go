@@ -54,6 +54,7 @@ type streamDecoder struct {
 	started, ended bool
 	closing        bool  // the line at hand may be half of one
 	anew           bool  // it was reported that a line is not passed on
+	renamed        bool  // there was a call that clients know by another name
 	failed         error // why what was fed is no such stream, or emit refused it
 }
 
@@ -142,14 +143,16 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	// Half a line is nobody's to read.
 	torn := d.closing && !json.Valid(l.Data)
 	d.line = lineState{}
+	rewritten := d.reg.Rewritten()
 	var err error
 	if len(l.Data) > 0 {
 		err = d.read(l.Data)
 	}
+	d.renamed = d.renamed || d.reg.Rewritten() != rewritten
 	var chunk *dragoman.Chunk
 	switch {
 	case d.o.NoNative, torn && len(l.Data) > 0:
-	case err != nil, d.line.twice, d.line.doubt:
+	case err != nil, d.line.twice, d.line.doubt, d.renamed:
 		d.reportDoubt(err)
 		chunk = &dragoman.Chunk{}
 	default:
@@ -167,7 +170,7 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 func (d *streamDecoder) reportDoubt(err error) {
 	if err == nil && !d.anew {
 		d.anew = true
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "a line has a call that a client must not see as it came; it and what follows is not passed on as it came")
+		wirekit.ReportAnew(d.rep, d.line.twice || d.line.doubt)
 	}
 }
 

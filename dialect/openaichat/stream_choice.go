@@ -440,6 +440,7 @@ func (c *choice) rename(k *call, frag string) {
 		c.d.unsettled = true
 	case k.part == nil:
 		k.name = append(k.name, frag...)
+		c.d.renamed = c.d.renamed || c.d.reg.Renames(string(k.name))
 	default:
 		k.name = []byte(frag)
 		c.dispute(k, "the name changed while the call was streamed")
@@ -576,6 +577,7 @@ func (c *choice) start(k *call) {
 	ns, public, spec := c.d.reg.PublicName("", value.Name)
 	skeleton.Namespace, skeleton.Name = ns, public
 	k.wrapped = k.payload == dragoman.PayloadObject && c.d.reg.Translates(ns, public)
+	c.d.renamed = c.d.renamed || skeleton.ID != value.ID || k.wrapped
 	if spec != nil && spec.Kind == dragoman.ToolFreeform {
 		skeleton.Payload = dragoman.PayloadText
 	}

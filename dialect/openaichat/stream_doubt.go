@@ -32,6 +32,7 @@ type doubts struct {
 	touched   []*call
 	misread   error // better placed than the reader's
 	anew      bool  // it was reported that an event is not passed on
+	renamed   bool  // there was a call that clients know by another name
 }
 
 func (d *doubts) reset() {
@@ -64,11 +65,11 @@ func (d *streamDecoder) doubtful() bool {
 		}
 	}
 	doubtful := d.twice || d.unsettled || d.finishing && slices.ContainsFunc(d.choices, (*choice).ambiguous)
-	if doubtful && !d.anew && !d.o.NoNative {
+	if (doubtful || d.renamed) && !d.anew && !d.o.NoNative {
 		d.anew = true
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+		wirekit.ReportAnew(&d.rep, doubtful)
 	}
-	return doubtful
+	return doubtful || d.renamed
 }
 
 // ambiguous reports, once, whether a choice that finished has a call whose

@@ -175,7 +175,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	if ev.HasData {
 		d.none.Event()
 	}
-	d.doubts, d.muddled, d.loss = doubts{anew: d.anew}, false, nil
+	d.doubts, d.muddled, d.loss = doubts{anew: d.anew, renamed: d.renamed}, false, nil
 	if d.pending != nil && !d.ended {
 		if last, err := d.afterError(ev); last || err != nil {
 			return err

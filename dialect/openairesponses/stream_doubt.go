@@ -23,6 +23,7 @@ type doubts struct {
 	twice     bool // a member stands twice
 	unsettled bool // it does not fit what came before it
 	anew      bool // it was reported that an event is not passed on
+	renamed   bool // there was a call that clients know by another name
 }
 
 // again takes note of the member i of an event.
@@ -34,14 +35,12 @@ func (d *doubts) again(seen *wirekit.Members, i int) {
 
 // doubtful reports whether the event that was handled must not be passed on.
 func (d *streamDecoder) doubtful() bool {
-	if !d.twice && !d.unsettled && !d.muddled && !d.doubled() {
-		return false
-	}
-	if !d.anew {
+	doubtful := d.twice || d.unsettled || d.muddled || d.doubled()
+	if (doubtful || d.renamed) && !d.anew {
 		d.anew = true
-		d.rep.Add(dragoman.Lowered, dragoman.Warn, "", "an event could be read in two ways; it and what follows is not passed on as it came")
+		wirekit.ReportAnew(d.rep, doubtful)
 	}
-	return true
+	return doubtful || d.renamed
 }
 
 // doubled finds out whether the response or the part that an event brings says

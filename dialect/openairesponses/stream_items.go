@@ -224,10 +224,12 @@ func (d *streamDecoder) misread(err error) error {
 // reports nothing: the final call will.
 func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	var unreported dragoman.Report
+	before := d.reg.Rewritten()
 	c, err := d.reg.ReadCall(it.added, extra.At(""), &unreported)
 	if err != nil {
 		return nil, d.misread(err)
 	}
+	d.renamed = d.renamed || d.reg.Rewritten() != before
 	if c.Namespace == c.Name {
 		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
 			if _, _, bare := d.reg.PublicName("", c.Name); bare != nil {
@@ -249,6 +251,7 @@ func (d *streamDecoder) markLowered(it *streamItem, c *dragoman.ToolCall) {
 		return
 	}
 	_, _, spec := d.reg.PublicName(c.Namespace, d.reg.WireName(c.Namespace, c.Name))
+	d.renamed = true
 	it.lowered, it.freeform = true, spec != nil && spec.Kind == dragoman.ToolFreeform
 }
 
