@@ -29,6 +29,14 @@ func TestR11_EveryPointerOfAWrittenResponseLeadsIntoTheResponse(t *testing.T) {
 	})
 }
 
+func TestR11_EveryPointerOfAWrittenRequestLeadsIntoTheRequest(t *testing.T) {
+	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
+		req := gen.Options{Tidy: true}.Request().Draw(t, "request")
+		enc, _ := c.EncodeRequest(req, dialect.EncodeOptions{Seed: "s", Target: drawServer(t), Rebuild: rapid.Bool().Draw(t, "rebuild")})
+		leadInto(t, req, enc.Report)
+	})
+}
+
 func TestR11_EveryPointerOfAWrittenStreamLeadsIntoTheResponseItCollectsTo(t *testing.T) {
 	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		evs := withoutChunks(gen.Options{Tidy: true}.Events().Draw(t, "events"))

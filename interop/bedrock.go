@@ -397,7 +397,8 @@ func (r *Registry) writeBedrockResult(w *jsonwire.Writer, res *dragoman.ToolResu
 func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) {
 	w.BeginArray()
 	start := len(w.Buf)
-	for _, p := range res.Content {
+	for i, p := range res.Content {
+		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text:
 			if !blank(p) {

@@ -89,7 +89,8 @@ func readChatMedia(rd *jsonwire.Reader, typ string) *dragoman.Media {
 
 // ChatString returns the text of content that one string says as well as a
 // list of parts would, which is what compatible servers want (quirk D34). What
-// the string cannot say and the target would not take is reported.
+// the string cannot say and the target would not take is reported at the place
+// of the one part.
 func (r *Registry) ChatString(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) (string, bool) {
 	if len(parts) != 1 {
 		return "", false
@@ -99,8 +100,9 @@ func (r *Registry) ChatString(parts []dragoman.Part, at extra.Path, rep *dragoma
 		return "", false
 	}
 	if t.Cache != nil {
-		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 	}
+	extra.ReportState(rep, t.Signature, at)
 	extra.Report(rep, t.Extra, dragoman.OpenAIChat, at)
 	return t.Text, true
 }

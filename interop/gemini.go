@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -276,7 +277,7 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 		w.Key("parts")
 		w.BeginArray()
 		for _, p := range media {
-			r.writeGeminiResultPart(w, p, at, rep)
+			r.writeGeminiResultPart(w, p, at.Elem("content", slices.Index(res.Content, p)), rep)
 		}
 		w.EndArray()
 	}
@@ -320,13 +321,15 @@ func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.
 		key = "error"
 	}
 	var said []dragoman.Part
-	for _, p := range res.Content {
+	for i, p := range res.Content {
+		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text:
 			said = append(said, p)
+			extra.ReportState(rep, p.Signature, at)
 			extra.Report(rep, p.Extra, dragoman.Gemini, at)
 			if p.Cache != nil {
-				rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target caches by itself")
+				rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the target caches by itself")
 			}
 		case *dragoman.Data:
 			said = append(said, p)

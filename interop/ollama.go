@@ -147,12 +147,14 @@ func (r *Registry) writeOllamaResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	if native := nativeContent(res, dragoman.FormatOllamaResult); len(native) > 0 && native[0] == '"' {
 		w.RawField("content", native)
 	} else {
-		texts, media := textParts(res)
+		texts, _ := textParts(res)
 		reportFlag(res, at, rep)
 		unsaidOfTexts(res.Content, at, rep)
 		content := OllamaContent{texts: texts}
-		for _, p := range media {
-			content.Add(r, p, at, rep)
+		for i, p := range res.Content {
+			if k := p.Kind(); k != dragoman.KindText && k != dragoman.KindData {
+				content.Add(r, p, at.Elem("content", i), rep)
+			}
 		}
 		content.Write(w, BlankLine, at, rep)
 	}
@@ -169,9 +171,9 @@ func (r *Registry) writeOllamaResult(w *jsonwire.Writer, res *dragoman.ToolResul
 
 // unsaidOfTexts reports what the texts of a result say beside their words.
 func unsaidOfTexts(parts []dragoman.Part, at extra.Path, rep *dragoman.Report) {
-	for _, p := range parts {
+	for i, p := range parts {
 		if t, ok := p.(*dragoman.Text); ok {
-			unsaidOfText(t, at, rep)
+			unsaidOfText(t, at.Elem("content", i), rep)
 		}
 	}
 }

@@ -133,23 +133,25 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 	texts, _ := textParts(res)
 	reportFlag(res, at, rep)
 	parts := make([]dragoman.Part, 0, len(res.Content)+1)
+	places := make([]extra.Path, 0, len(res.Content)+1) // of parts
 	last := (*dragoman.Text)(nil)
-	add := func(t dragoman.Text) {
+	add := func(t dragoman.Text, place extra.Path) {
 		t.Text, texts = texts[0], texts[1:]
 		last = &t
-		parts = append(parts, last)
+		parts, places = append(parts, last), append(places, place)
 	}
-	for _, p := range res.Content {
+	for i, p := range res.Content {
+		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text:
-			add(*p)
+			add(*p, at)
 		case *dragoman.Data:
-			add(dragoman.Text{})
+			add(dragoman.Text{}, at)
 		case *dragoman.Media:
 			spill = append(spill, p)
 		case *dragoman.Opaque:
 			if p.Dialect == dragoman.OpenAIChat {
-				parts = append(parts, p)
+				parts, places = append(parts, p), append(places, at)
 				continue
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a tool message", p.Type, p.Dialect)
@@ -158,11 +160,11 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 		}
 	}
 	if len(texts) > 0 { // an error with nothing to say still says that it is one
-		add(dragoman.Text{})
+		add(dragoman.Text{}, at)
 	}
 	if len(spill) > 0 {
 		last = &dragoman.Text{Text: "(see the attached " + mediaWord(spill) + " below)"}
-		parts = append(parts, last)
+		parts, places = append(parts, last), append(places, at)
 	}
 	if res.Cache != nil {
 		if last != nil && last.Cache == nil && r.target.Caps.CacheBreakpoints {
@@ -175,13 +177,13 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 		w.String("") // the member is required (quirk D11)
 		return spill
 	}
-	if text, ok := r.ChatString(parts, at, rep); ok {
+	if text, ok := r.ChatString(parts, places[0], rep); ok {
 		w.String(text)
 		return spill
 	}
 	w.BeginArray()
-	for _, p := range parts {
-		r.WriteChatPart(w, p, at, rep)
+	for i, p := range parts {
+		r.WriteChatPart(w, p, places[i], rep)
 	}
 	w.EndArray()
 	return spill
@@ -238,14 +240,16 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 		w.String(strings.Join(texts, ""))
 		if len(res.Content) == 1 {
 			if t, ok := res.Content[0].(*dragoman.Text); ok {
-				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at)
+				extra.ReportState(rep, t.Signature, at.Elem("content", 0))
+				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at.Elem("content", 0))
 			}
 		}
 		return
 	}
 	w.BeginArray()
 	text := 0
-	for _, p := range res.Content {
+	for i, p := range res.Content {
+		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text, *dragoman.Data:
 			w.BeginObject()
@@ -253,6 +257,7 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 			w.StringField("text", texts[text])
 			if t, ok := p.(*dragoman.Text); ok {
 				r.writeBreakpoint(w, t.Cache, nil, dragoman.OpenAIResponses, at, rep)
+				extra.ReportState(rep, t.Signature, at)
 				extra.Write(w, t.Extra, dragoman.OpenAIResponses, "")
 				extra.Report(rep, t.Extra, dragoman.OpenAIResponses, at)
 			}
@@ -298,7 +303,8 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 	} else if parts := res.Content; hasContent(parts) {
 		w.Key("content")
 		w.BeginArray()
-		for _, p := range parts {
+		for i, p := range parts {
+			at := at.Elem("content", i)
 			switch p := p.(type) {
 			case *dragoman.Text:
 				if !blank(p) {

@@ -303,6 +303,7 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 	if s.Kind == dragoman.ToolFreeform {
 		src = freeformSchema(s)
 		rep.Add(dragoman.Lowered, dragoman.Warn, at.String(), freeformLoss(s))
+		rep = new(dragoman.Report) // the schema is ours: nothing of its author's can get lost
 	}
 	if src == nil {
 		src = noArguments
@@ -310,14 +311,14 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 	wantStrict := s.Strict == dragoman.StrictOn || (s.Strict == dragoman.StrictAuto && schema.StrictFits(src, strict()))
 	if wantStrict && r.target.Caps.NoStrict {
 		wantStrict = false
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the target rejects a strict flag")
+		rep.Add(dragoman.Dropped, dragoman.Warn, strictAt(s, at), "the target rejects a strict flag")
 	}
 	if wantStrict {
 		low, err := r.lowered.adapt(src, strict())
 		if err == nil {
 			return r.fitted(s, low, true, at, rep), true
 		}
-		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/strict", "not strict: %v", err)
+		rep.Addf(dragoman.Lowered, dragoman.Warn, strictAt(s, at), "not strict: %v", err)
 	}
 	low, err := r.lowered.adapt(src, loose())
 	if err != nil {
@@ -326,6 +327,15 @@ func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profi
 		return lowered{}, false
 	}
 	return r.fitted(s, low, false, at, rep), true
+}
+
+// strictAt is the place of the wish for strictness: the tool itself where nobody
+// wrote the wish down.
+func strictAt(s *dragoman.ToolSpec, at extra.Path) string {
+	if s.Strict == dragoman.StrictAuto {
+		return at.String()
+	}
+	return at.String() + "/strict"
 }
 
 func (r *Registry) fitted(s *dragoman.ToolSpec, low *schema.Lowered, strict bool, at extra.Path, rep *dragoman.Report) lowered {

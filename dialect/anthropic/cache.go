@@ -16,6 +16,7 @@ import (
 type cacheBudget struct {
 	// surplus is how many hints are still to be left out.
 	surplus int
+	told    string // where the last one was
 }
 
 var markerName = []byte(`"cache_control"`)
@@ -84,7 +85,10 @@ func (c *cacheBudget) plan(limit int, tools []dragoman.ToolSpec, atEnd bool, con
 
 func (c *cacheBudget) drop(rep *dragoman.Report, at extra.Path) {
 	c.surplus--
-	rep.Add(dragoman.Dropped, dragoman.Info, at.String()+"/cache", "cache breakpoint: the API takes four, and later ones cover more")
+	if place := at.String(); place != c.told { // a part may have two, its own and its message's
+		c.told = place
+		rep.Add(dragoman.Dropped, dragoman.Info, place, "cache breakpoint: the API takes four, and later ones cover more")
+	}
 }
 
 // tools leaves out the hints of tools that are too many.

@@ -142,7 +142,7 @@ func TestQuirkD31_OfAMessageThatCameOnlyTheBlockThatLosesItsMarkerIsWrittenAnew(
 	if want := `{"content":[{"text":"0" , "type":"text"},{"type":"text","text":"1"}], "role":"user"}`; got[0] != want || got[1] != rest {
 		t.Errorf("%q", got)
 	}
-	has(t, enc.Report, dragoman.Dropped, "/messages/0/parts/1/cache")
+	has(t, enc.Report, dragoman.Dropped, "/messages/0/parts/1")
 }
 
 // The API takes a result that answers no call nowhere; it must not change what

@@ -143,19 +143,7 @@ func (e *requestEncoder) offered() (toolbox, error) {
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
 		return t, nil
 	}
-	t.specs = nil
-	allowed := make(map[[2]string]bool, len(c.Tools))
-	for _, ref := range c.Tools {
-		if ref.Native == nil {
-			allowed[[2]string{ref.Namespace, ref.Name}] = true
-		}
-	}
-	for i := range e.req.Tools {
-		if s := &e.req.Tools[i]; allowed[[2]string{s.Namespace, s.Name}] {
-			t.specs = append(t.specs, e.req.Tools[i])
-			t.index = append(t.index, i)
-		}
-	}
+	t.specs, t.index = wirekit.Narrow(t.specs, c.Tools)
 	e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
 	return t, nil
 }
@@ -175,20 +163,8 @@ func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
 	if err != nil {
 		return fmt.Errorf("anthropic: tools: %w", err)
 	}
-	for i := first; i < len(e.rep.Losses); i++ {
-		l := &e.rep.Losses[i]
-		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
-		at, err := strconv.Atoi(num)
-		if err != nil || at >= len(t.specs) {
-			continue
-		}
-		if rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
-			t.lost = append(t.lost, at)
-		}
-		if t.index != nil { // tell of the place in the request, not in the narrowed list
-			l.Path = strings.TrimSuffix(extra.Elem("/tools", t.index[at]).String()+"/"+rest, "/")
-		}
-	}
+	t.lost = wirekit.LostTools(e.rep.Losses[first:])
+	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
 	if t.written = n; n == 0 {
 		e.w.Buf, e.written = e.w.Buf[:mark], e.written[:named]
 	}
@@ -439,7 +415,7 @@ func (e *requestEncoder) schema() []byte {
 		return nil
 	}
 	if f.Name != "" || f.Description != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "name and description of the output schema")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output", "name and description of the output schema")
 	}
 	profile := schema.AnthropicStrict().ForAnswers()
 	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {

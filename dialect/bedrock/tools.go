@@ -3,8 +3,6 @@ package bedrock
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
@@ -41,7 +39,7 @@ func (e *requestEncoder) offered() (toolbox, error) {
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
 		t.specs = nil
 	case c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
-		t.narrow(c.Tools)
+		t.specs, t.index = wirekit.Narrow(t.specs, c.Tools)
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
 	}
 	return t, nil
@@ -59,24 +57,6 @@ func allowed(c *dragoman.ToolChoice) []dragoman.ToolRef {
 		return c.Tools
 	default:
 		return nil
-	}
-}
-
-// narrow leaves the tools that refs name.
-func (t *toolbox) narrow(refs []dragoman.ToolRef) {
-	allowed := make(map[[2]string]bool, len(refs))
-	for _, ref := range refs {
-		if ref.Native == nil {
-			allowed[[2]string{ref.Namespace, ref.Name}] = true
-		}
-	}
-	all := t.specs
-	t.specs = nil
-	for i := range all {
-		if s := &all[i]; allowed[[2]string{s.Namespace, s.Name}] {
-			t.specs = append(t.specs, all[i])
-			t.index = append(t.index, i)
-		}
 	}
 }
 
@@ -160,20 +140,8 @@ func (e *requestEncoder) writeTools(t *toolbox, specs []dragoman.ToolSpec) error
 	if err != nil {
 		return fmt.Errorf("bedrock: tools: %w", err)
 	}
-	for i := first; i < len(e.rep.Losses); i++ {
-		l := &e.rep.Losses[i]
-		num, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/tools/"), "/")
-		at, err := strconv.Atoi(num)
-		if err != nil || at >= len(specs) {
-			continue
-		}
-		if rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
-			t.lost = append(t.lost, at)
-		}
-		if t.index != nil { // tell of the place in the request, not in the narrowed list
-			l.Path = strings.TrimSuffix(extra.Elem("/tools", t.index[at]).String()+"/"+rest, "/")
-		}
-	}
+	t.lost = wirekit.LostTools(e.rep.Losses[first:])
+	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
 	if t.written = n; n == 0 {
 		e.w.Buf = e.w.Buf[:mark]
 	}

@@ -320,8 +320,9 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	w.EndObject()
 	for _, s := range spill {
 		if m, ok := s.(*dragoman.Media); ok {
-			c.rep.Addf(dragoman.Moved, dragoman.Info, b.At.String(), "a %s written beside the result, which takes none", m.Media)
-			writeMedia(w, m, "", b.At, c.rep)
+			at := b.At.Elem("content", slices.Index(res.Content, s))
+			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a %s written beside the result, which takes none", m.Media)
+			writeMedia(w, m, "", at, c.rep)
 		}
 	}
 	return nil
@@ -335,7 +336,7 @@ func (c *conversation) noted(parts []dragoman.Part, at extra.Path) []dragoman.Pa
 	parts = slices.Clone(parts)
 	for i, p := range parts {
 		if m, ok := p.(*dragoman.Media); ok {
-			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+			c.rep.Addf(dragoman.Dropped, dragoman.Serious, at.Elem("content", i).String(), "the target takes no %s; a note stands in for it", m.Media)
 			parts[i] = &dragoman.Text{Text: interop.Placeholder(m)}
 		}
 	}

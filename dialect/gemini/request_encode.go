@@ -546,7 +546,7 @@ func (e *requestEncoder) output() {
 		return
 	}
 	if f.Name != "" || f.Description != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output/name", "name and description of the output schema")
+		e.rep.Add(dragoman.Dropped, dragoman.Info, "/output", "name and description of the output schema")
 	}
 	w.StringField("responseMimeType", "application/json")
 	if f.Schema == nil {

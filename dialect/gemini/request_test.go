@@ -278,13 +278,13 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 	if m, ok := again.Content[1].(*dragoman.Media); !ok || m.Base64 != "AAAA" {
 		t.Errorf("the media came back as %+v", again.Content)
 	}
-	has(t, rep, dragoman.Dropped, "/messages/2/parts/0") // the name
+	has(t, rep, dragoman.Dropped, "/messages/2/parts/0/content/1") // the name
 	old := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoResultMedia: true}}}
 	body, rep = encode(t, req, old)
 	if !strings.Contains(body, `"response":{"output":"see"}}},`+blob+`]`) {
 		t.Error(body)
 	}
-	has(t, rep, dragoman.Moved, "/messages/2/parts/0")
+	has(t, rep, dragoman.Moved, "/messages/2/parts/0/content/1")
 }
 
 func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {

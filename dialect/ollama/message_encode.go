@@ -42,7 +42,7 @@ type writtenCall struct {
 func (e *messageEncoder) instructions(parts []dragoman.Part) {
 	if len(parts) > 0 {
 		m := dragoman.Message{Role: dragoman.RoleSystem, Parts: parts}
-		e.plain(&m, extra.At("/instructions"))
+		e.plain(&m, extra.List("/instructions"))
 	}
 }
 

@@ -91,9 +91,9 @@ func (e *requestEncoder) tools() (int, error) {
 		return 0, err
 	}
 	e.reg.AllowOnly(allowed)
-	tools := e.req.Tools
+	tools, places := e.req.Tools, []int(nil)
 	if allowed != nil {
-		tools = narrow(tools, allowed)
+		tools, places = wirekit.Narrow(tools, allowed)
 	}
 	if len(tools) > 0 {
 		if err := wirekit.CheckTools("ollama", e.req, e.target.Caps); err != nil {
@@ -103,7 +103,9 @@ func (e *requestEncoder) tools() (int, error) {
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
+	told := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	wirekit.PlaceTools(e.rep.Losses[told:], places)
 	e.w.EndArray()
 	if err == nil {
 		err = e.missing(e.w.Buf[start:])
@@ -154,19 +156,6 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "Ollama knows no allowed tools; the others are not sent")
 	}
 	return c.Tools, nil
-}
-
-func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolSpec {
-	var out []dragoman.ToolSpec
-	for i := range tools {
-		for _, ref := range refs {
-			if ref.Native == nil && ref.Name == tools[i].Name && ref.Namespace == tools[i].Namespace {
-				out = append(out, tools[i])
-				break
-			}
-		}
-	}
-	return out
 }
 
 // missing refuses a choice that demands a call of tools of which none was

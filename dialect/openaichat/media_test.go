@@ -44,7 +44,7 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		t.Run(name+" in instructions", func(t *testing.T) {
 			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Instructions: []dragoman.Part{text("see"), media}}, dialect.EncodeOptions{})
 			sameJSON(t, string(m["messages"]), `[{"role":"system","content":[{"type":"text","text":"see"},{"type":"text","text":"[`+string(media.Media)+` a not shown]"}]}]`)
-			seriously(t, rep, "/instructions/parts/1")
+			seriously(t, rep, "/instructions/1")
 		})
 	}
 	t.Run("a text document is text anywhere", func(t *testing.T) {

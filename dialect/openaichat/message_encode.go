@@ -30,7 +30,7 @@ func (e *messageEncoder) instructions(parts []dragoman.Part) {
 		return
 	}
 	m := dragoman.Message{Role: dragoman.RoleSystem, Parts: parts}
-	e.plain(&m, "/instructions", -1)
+	e.plain(&m, extra.List("/instructions"), -1)
 }
 
 // messages writes the list. A run of assistant messages that did not come from
@@ -62,7 +62,7 @@ func (e *messageEncoder) messages(ms []dragoman.Message) error {
 			}
 			i += n
 		default:
-			e.plain(m, "/messages", i)
+			e.plain(m, extra.Elem("/messages", i), i)
 			i++
 		}
 	}
@@ -126,12 +126,9 @@ func (e *messageEncoder) replay(m *dragoman.Message) bool {
 	return true
 }
 
-// plain writes a system, developer or user message.
-func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
-	at := extra.At(path)
-	if pos >= 0 {
-		at = extra.Elem(path, pos)
-	}
+// plain writes a system, developer or user message. places are those of its
+// parts, where they come from elsewhere.
+func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, places ...extra.Path) {
 	role := string(m.Role)
 	if m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole {
 		role = "system"
@@ -149,10 +146,10 @@ func (e *messageEncoder) plain(m *dragoman.Message, path string, pos int) {
 	if !ownElement(m) && slices.ContainsFunc(parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }) {
 		parts = slices.Clone(parts)
 		for i, p := range parts {
-			parts[i] = e.fit(p, m.Role, at.Elem("parts", i))
+			parts[i] = e.fit(p, m.Role, placeOf(i, at, places))
 		}
 	}
-	if !e.content(parts, at) {
+	if !e.content(parts, at, places) {
 		e.w.Buf = e.w.Buf[:start]
 		e.rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a message without content")
 		return
@@ -266,15 +263,15 @@ func (e *messageEncoder) unsaid(m *dragoman.Message, at extra.Path, marked bool)
 
 // content writes the content of a message: a string for one plain text, as
 // compatible servers want it (quirk D34), else a list of parts.
-func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path) bool {
-	if text, ok := e.reg.ChatString(parts, at, e.rep); ok {
+func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path, places []extra.Path) bool {
+	if text, ok := e.reg.ChatString(parts, placeOf(0, at, places), e.rep); ok {
 		e.w.String(text)
 		return true
 	}
 	e.w.BeginArray()
 	n := 0
 	for i, p := range parts {
-		if e.reg.WriteChatPart(&e.w, p, at.Elem("parts", i), e.rep) {
+		if e.reg.WriteChatPart(&e.w, p, placeOf(i, at, places), e.rep) {
 			n++
 		}
 	}
@@ -282,14 +279,18 @@ func (e *messageEncoder) content(parts []dragoman.Part, at extra.Path) bool {
 	return n > 0
 }
 
+// placeOf is the place of part i of the message at a place.
+func placeOf(i int, at extra.Path, places []extra.Path) extra.Path {
+	if i < len(places) {
+		return places[i]
+	}
+	return at.Elem("parts", i)
+}
+
 // results writes one tool message per result, then what else the messages
 // held, then the media that tool messages cannot carry.
 func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
-	type spilled struct {
-		res   *dragoman.ToolResult
-		parts []dragoman.Part
-	}
-	var spills []spilled
+	var attached spilled
 	for i := range ms {
 		m := &ms[i]
 		if e.replay(m) {
@@ -307,42 +308,51 @@ func (e *messageEncoder) results(ms []dragoman.Message, first int) error {
 			}
 			if len(spill) > 0 {
 				e.rep.Addf(dragoman.Moved, dragoman.Warn, at.Elem("parts", j).String(), "%d media part(s) of a result moved to a user message after the batch", len(spill))
-				if !ownElement(m) {
-					for k := range spill {
-						spill[k] = e.fit(spill[k], dragoman.RoleUser, at.Elem("parts", j))
+				attached.add(&dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(res.CallID) + ":"}, at.Elem("parts", j))
+				for _, p := range spill {
+					place := at.Elem("parts", j).Elem("content", slices.Index(res.Content, p))
+					if !ownElement(m) {
+						p = e.fit(p, dragoman.RoleUser, place)
 					}
+					attached.add(p, place)
 				}
-				spills = append(spills, spilled{res, spill})
 			}
 		}
 		if !slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() != dragoman.KindToolResult }) {
 			e.unsaid(m, at, false)
 		}
 	}
-	if len(spills) > 0 {
-		var parts []dragoman.Part
-		for _, s := range spills {
-			parts = append(parts, &dragoman.Text{Text: "Attached to the result of call " + e.reg.WireID(s.res.CallID) + ":"})
-			parts = append(parts, s.parts...)
-		}
+	if last := first + len(ms) - 1; len(attached.parts) > 0 {
 		// Each part was fitted by where it came from.
-		m := dragoman.Message{Role: dragoman.RoleUser, Parts: parts, Origin: &dragoman.Origin{Dialect: name}}
-		e.plain(&m, "/messages", first+len(ms)-1)
+		m := dragoman.Message{Role: dragoman.RoleUser, Parts: attached.parts, Origin: &dragoman.Origin{Dialect: name}}
+		e.plain(&m, extra.Elem("/messages", last), last, attached.places...)
 	}
 	for i := range ms {
-		var rest []dragoman.Part
-		for _, p := range ms[i].Parts {
+		at := extra.Elem("/messages", first+i)
+		var rest spilled
+		for j, p := range ms[i].Parts {
 			if p.Kind() != dragoman.KindToolResult {
-				rest = append(rest, p)
+				rest.add(p, at.Elem("parts", j))
 			}
 		}
-		if len(rest) > 0 && !e.replayable(&ms[i]) {
+		if len(rest.parts) > 0 && !e.replayable(&ms[i]) {
 			m := ms[i]
-			m.Role, m.Parts = dragoman.RoleUser, rest
-			e.plain(&m, "/messages", first+i)
+			m.Role, m.Parts = dragoman.RoleUser, rest.parts
+			e.plain(&m, at, first+i, rest.places...)
 		}
 	}
 	return nil
+}
+
+// spilled are parts of messages of results that go into a message of their own,
+// with the places they come from.
+type spilled struct {
+	parts  []dragoman.Part
+	places []extra.Path
+}
+
+func (s *spilled) add(p dragoman.Part, at extra.Path) {
+	s.parts, s.places = append(s.parts, p), append(s.places, at)
 }
 
 // assistant writes a run of assistant messages as one.

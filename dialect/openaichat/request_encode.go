@@ -187,7 +187,7 @@ func (e *requestEncoder) noted(f dragoman.Field) bool {
 // tools writes the definitions and returns how many there are. Where the
 // target cannot narrow a choice, the tools are narrowed instead (quirk E9).
 func (e *requestEncoder) tools() (int, error) {
-	tools := e.req.Tools
+	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
 		return 0, nil
 	}
@@ -195,13 +195,15 @@ func (e *requestEncoder) tools() (int, error) {
 		return 0, err
 	}
 	if c := e.req.ToolChoice; c != nil && c.Mode != dragoman.ChoiceTool && c.Tools != nil && e.target.Caps.NoAllowedTools {
-		tools = narrow(tools, c.Tools)
+		tools, places = wirekit.Narrow(tools, c.Tools)
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
 	}
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
+	told := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	wirekit.PlaceTools(e.rep.Losses[told:], places)
 	e.w.EndArray()
 	if c := e.req.ToolChoice; n > 0 && c != nil && c.Tools != nil {
 		e.sent = sentNames(e.w.Buf[start:])
@@ -213,19 +215,6 @@ func (e *requestEncoder) tools() (int, error) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/tools", "%d tools; the API takes %d", n, e.limits.MaxTools)
 	}
 	return n, err
-}
-
-func narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) []dragoman.ToolSpec {
-	var out []dragoman.ToolSpec
-	for i := range tools {
-		for _, ref := range refs {
-			if ref.Name == tools[i].Name && ref.Namespace == tools[i].Namespace {
-				out = append(out, tools[i])
-				break
-			}
-		}
-	}
-	return out
 }
 
 // choice writes the tool choice and the parallel flag, both only beside tools

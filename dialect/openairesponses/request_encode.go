@@ -159,7 +159,7 @@ func (e *requestEncoder) instructions() {
 // writeTools writes the definitions and returns how many there are. Where the
 // target cannot narrow a choice, the tools are narrowed instead (quirk E9).
 func (e *requestEncoder) writeTools() (int, error) {
-	tools := e.req.Tools
+	tools, places := e.req.Tools, []int(nil)
 	if len(tools) == 0 {
 		return 0, nil
 	}
@@ -175,7 +175,7 @@ func (e *requestEncoder) writeTools() (int, error) {
 		for i := range e.req.Tools {
 			t := &e.req.Tools[i]
 			if slices.ContainsFunc(keysOf(t), func(k toolKey) bool { return allowed[k] }) {
-				tools = append(tools, *t)
+				tools, places = append(tools, *t), append(places, i)
 			}
 		}
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the target knows no allowed tools; the others are not sent")
@@ -183,7 +183,9 @@ func (e *requestEncoder) writeTools() (int, error) {
 	start := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
+	told := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
+	wirekit.PlaceTools(e.rep.Losses[told:], places)
 	e.w.EndArray()
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)

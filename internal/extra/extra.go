@@ -17,33 +17,57 @@ import (
 // for, because most places have nothing to report.
 type Path struct {
 	prefix string
-	index  int // -1: prefix is the whole path
+	steps  [3]step
+	n      int
+	// list: the elements stand in the place itself, not in a member of it.
+	list bool
+}
+
+// step leads to an element of a member, or of the place itself.
+type step struct {
 	member string
-	sub    int // of member, where there is one
+	index  int
 }
 
 // At is the path of prefix itself.
-func At(prefix string) Path { return Path{prefix: prefix, index: -1} }
+func At(prefix string) Path { return Path{prefix: prefix} }
+
+// List is the path of a list that is told like the object which holds one
+// elsewhere: its Elem has no member before the index.
+func List(prefix string) Path { return Path{prefix: prefix, list: true} }
 
 // Elem is the path of element i of prefix.
-func Elem(prefix string, i int) Path { return Path{prefix: prefix, index: i} }
+func Elem(prefix string, i int) Path {
+	p := Path{prefix: prefix, n: 1}
+	p.steps[0].index = i
+	return p
+}
 
 func (p Path) String() string {
-	if p.index < 0 {
+	if p.n == 0 {
 		return p.prefix
 	}
-	if p.member == "" {
-		return p.prefix + "/" + strconv.Itoa(p.index)
+	b := make([]byte, 0, len(p.prefix)+32)
+	b = append(b, p.prefix...)
+	for _, s := range p.steps[:p.n] {
+		if s.member != "" {
+			b = append(append(b, '/'), s.member...)
+		}
+		b = strconv.AppendInt(append(b, '/'), int64(s.index), 10)
 	}
-	return p.prefix + "/" + strconv.Itoa(p.index) + "/" + p.member + "/" + strconv.Itoa(p.sub)
+	return string(b)
 }
 
 // Elem is the path of element i of member name of p.
 func (p Path) Elem(name string, i int) Path {
-	if p.index < 0 || p.member != "" {
-		return Path{prefix: p.String() + "/" + name, index: i}
+	if p.n == len(p.steps) {
+		p = At(p.String())
 	}
-	p.member, p.sub = name, i
+	if p.list {
+		name, p.list = "", false
+	}
+	p.steps[p.n] = step{name, i}
+	p.n++
 	return p
 }
 

@@ -1,0 +1,55 @@
+package wirekit
+
+import (
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Narrow returns the tools that refs name, and where each stands among all of
+// them: for wires that cannot say which tools may be called (quirks E2, E9).
+func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman.ToolSpec, places []int) {
+	allowed := make(map[[2]string]bool, len(refs))
+	for _, ref := range refs {
+		if ref.Native == nil {
+			allowed[[2]string{ref.Namespace, ref.Name}] = true
+		}
+	}
+	for i := range tools {
+		if allowed[[2]string{tools[i].Namespace, tools[i].Name}] {
+			some, places = append(some, tools[i]), append(places, i)
+		}
+	}
+	return some, places
+}
+
+// LostTools are the places of the tools that the losses tell of as not written.
+func LostTools(losses []dragoman.Loss) (lost []int) {
+	for i := range losses {
+		l := &losses[i]
+		if at, rest, ok := toolAt(l); ok && rest == "" && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious {
+			lost = append(lost, at)
+		}
+	}
+	return lost
+}
+
+// toolAt is the place in a list of tools that a loss tells of, and what of it;
+// ok is false for any other loss.
+func toolAt(l *dragoman.Loss) (at int, rest string, ok bool) {
+	number, below := strings.CutPrefix(l.Path, "/tools/")
+	number, rest, _ = strings.Cut(number, "/")
+	at, err := strconv.Atoi(number)
+	return at, rest, below && err == nil
+}
+
+// PlaceTools makes losses of a narrowed list tell of the places in the whole
+// one.
+func PlaceTools(losses []dragoman.Loss, places []int) {
+	for i := range losses {
+		if at, rest, ok := toolAt(&losses[i]); ok && at < len(places) {
+			losses[i].Path = strings.TrimSuffix("/tools/"+strconv.Itoa(places[at])+"/"+rest, "/")
+		}
+	}
+}
