@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Options say for whom to normalise. The zero value is of no use: Limits are
+// Options say for whom to normalise. The zero value is refused: Limits are
 // needed.
 type Options struct {
 	// Target is the model and server behind the wire. Its Dialect may be left
@@ -20,6 +20,18 @@ type Options struct {
 	// ReasoningAsText keeps the visible thinking of other models as plain text
 	// of the assistant. Otherwise it is left out (quirk D26).
 	ReasoningAsText bool
+}
+
+// check refuses options that name no target, or two.
+func (o *Options) check() error {
+	switch d := o.Limits.Dialect; {
+	case d == "":
+		return fmt.Errorf("history: %w: no Limits; give those of the codec that will encode the request", dragoman.ErrInvalid)
+	case o.Target.Dialect != "" && o.Target.Dialect != d:
+		return fmt.Errorf("history: %w: a target that speaks %s, with the limits of %s", dragoman.ErrInvalid, o.Target.Dialect, d)
+	default:
+		return nil
+	}
 }
 
 // Abandon says which calls are given up, beside those that can never run.
@@ -76,6 +88,9 @@ func (e *UnsettledError) Unwrap() error { return dragoman.ErrUnsettledCalls }
 // report is returned in either case.
 func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Report, error) {
 	if err := req.Validate(); err != nil {
+		return nil, dragoman.Report{}, err
+	}
+	if err := o.check(); err != nil {
 		return nil, dragoman.Report{}, err
 	}
 	n := newNormaliser(req, o)

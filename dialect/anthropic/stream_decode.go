@@ -20,6 +20,9 @@ import (
 // The end of a call is held back until message_stop: only then is it known
 // that the calls of this response may run (quirks C13, C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
 	d.answer = answer{decoder: &d.blockDecoder, keep: bytes.Clone}
 	d.answer.resp.Origin = d.origin

@@ -28,6 +28,9 @@ import (
 // after some continues what they began; a message_delta among them is followed
 // by another, which counts.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	if err := wirekit.CheckEncode(name, o); err != nil {
+		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
+	}
 	rep := new(dragoman.Report)
 	e := &streamEncoder{
 		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},

@@ -23,6 +23,9 @@ import (
 // then: only then is it known that the calls of this response may run (quirks
 // C13, C34). A damaged or truncated frame is an error (quirk C33).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
 	d.answer = answer{decoder: &d.blockDecoder, keep: bytes.Clone}
 	d.answer.resp.Origin = d.origin

@@ -23,6 +23,9 @@ import (
 // Native chunks are written as they are. A stream that goes on from events
 // after some continues what they began.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	if err := wirekit.CheckEncode(name, o); err != nil {
+		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
+	}
 	rep := new(dragoman.Report)
 	e := &streamEncoder{
 		answerEncoder: answerEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: rep},

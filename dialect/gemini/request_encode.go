@@ -21,6 +21,9 @@ import (
 // that was not changed; where messages are merged, so is each of their parts.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
+	if err := wirekit.CheckEncode(name, o); err != nil {
+		return dialect.Encoded{}, err
+	}
 	if req != nil && (req.Stream || req.StreamUsage) {
 		body := *req
 		body.Stream, body.StreamUsage = false, false // what the body says of it

@@ -19,6 +19,9 @@ import (
 
 // NewStreamDecoder implements [dialect.Codec].
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{partDecoder: newPartDecoder(c, o)}
 	d.frames.max = o.Limit()
 	d.hold = d.held.Hold

@@ -23,6 +23,9 @@ import (
 // says that the answer is done: only then is it known that the calls of this
 // answer may run (quirks C13, C32, C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{messageDecoder: newMessageDecoder(c, o), seen: map[string]*dragoman.ToolCall{}}
 	d.lines.Max = o.Limit()
 	d.resp.Origin = d.origin

@@ -18,6 +18,9 @@ import (
 
 // NewStreamEncoder implements [dialect.Codec].
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	if err := wirekit.CheckEncode(name, o); err != nil {
+		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
+	}
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	return &streamEncoder{
 		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},

@@ -23,6 +23,9 @@ const maxCalls = 1024
 
 // NewStreamDecoder implements [dialect.Codec].
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
 	d.parser.Max = o.Limit()
 	d.hold = d.held.Hold

@@ -21,6 +21,9 @@ import (
 // would hand out a call to run before it is known whether anything may run
 // (quirk C34).
 func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
+	if err := wirekit.CheckDecode(name, o); err != nil {
+		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
+	}
 	d := &streamDecoder{responseDecoder: responseDecoder{newItemDecoder(c, o, true)}}
 	d.parser.Max = o.Limit()
 	d.hold = d.held.Hold

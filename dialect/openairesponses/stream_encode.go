@@ -23,6 +23,9 @@ import (
 // chunk are only noted. A chunk without bytes ends that: the events after it
 // are written.
 func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
+	if err := wirekit.CheckEncode(name, o); err != nil {
+		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
+	}
 	return &streamEncoder{
 		outputEncoder: outputEncoder{reg: wirekit.EncodeRegistry(nil, c.Limits(), o), o: o, rep: new(dragoman.Report), seed: o.Seed},
 		parts:         make(map[int]*outputPart),

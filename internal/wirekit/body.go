@@ -20,6 +20,9 @@ func DecodeRequest(
 	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
 	req *dragoman.Request, rep *dragoman.Report, read func(*jsonwire.Reader) (sure bool, err error),
 ) error {
+	if err := CheckDecode(d, o); err != nil {
+		return err
+	}
 	if err := CheckSize(d, "request", body, o); err != nil {
 		return err
 	}
@@ -55,6 +58,9 @@ func unsettledPlace(err error, settled bool) error {
 func OpenResponse(
 	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal, rep *dragoman.Report,
 ) (r *jsonwire.Reader, sure bool, err error) {
+	if err := CheckDecode(d, o); err != nil {
+		return nil, false, err
+	}
 	if err := CheckSize(d, "response", body, o); err != nil {
 		return nil, false, err
 	}

@@ -20,6 +20,9 @@ func EncodeRequest(
 	if err := req.Validate(); err != nil {
 		return dialect.Encoded{}, err
 	}
+	if err := CheckEncode(limits.Dialect, o); err != nil {
+		return dialect.Encoded{}, err
+	}
 	reg := EncodeRegistry(req, limits, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
