@@ -239,3 +239,41 @@ func collectStream(t *testing.T, c dialect.Codec, stream []byte) *dragoman.Respo
 	}
 	return resp
 }
+
+// A provider must not reach the client's tool ns__f with a call of the tool f of
+// a namespace ns, which is another one to whoever looked at the answer.
+func TestAToolOfANamespaceNeverTakesTheNameOfABareOne(t *testing.T) {
+	bare := &dragoman.ToolCall{ID: "c2", Name: "ns__f", Arguments: "{}"}
+	spaced := &dragoman.ToolCall{ID: "c1", Namespace: "ns", Name: "f", Arguments: "{}"}
+	own := dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "ns__f"}
+	for _, c := range codecs {
+		if c.Dialect() == dragoman.OpenAIResponses {
+			continue // which has namespaces
+		}
+		asked, err := c.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, Tools: []dragoman.ToolSpec{own}}, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, o := range map[string]struct {
+			calls []dragoman.Part
+			o     dialect.EncodeOptions
+		}{
+			"both in one answer":      {[]dragoman.Part{spaced, bare}, dialect.EncodeOptions{}},
+			"of a tool of the client": {[]dragoman.Part{spaced}, dialect.EncodeOptions{Registry: asked.Registry}},
+		} {
+			enc, err := c.EncodeResponse(&dragoman.Response{
+				Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: o.calls}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
+			}, o.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first := got.ToolCalls()[0]; first.Name == "ns__f" {
+				t.Errorf("%s, %s: the client gets %s", c.Dialect(), what, enc.Body)
+			}
+		}
+	}
+}

@@ -131,6 +131,7 @@ func (n *names) free(id toolID, w string) bool {
 // wireName returns the name to write for a tool, declared or not.
 func (n *names) wireName(namespace, name string) string {
 	if n.asTheyAre && namespace == "" {
+		n.announce(name)
 		return name
 	}
 	id := toolID{namespace, name}
@@ -144,6 +145,19 @@ func (n *names) wireName(namespace, name string) string {
 	n.wire[id] = w
 	n.ids[n.key(namespace, w)] = id
 	return w
+}
+
+// announce takes a bare name, which no other tool gets from then on.
+func (n *names) announce(name string) {
+	if _, taken := n.ids[name]; !taken && name != "" {
+		n.ids[name] = toolID{name: name}
+	}
+}
+
+// shares reports whether a bare name was given to another tool already.
+func (n *names) shares(namespace, name string) bool {
+	id, taken := n.ids[name]
+	return n.asTheyAre && namespace == "" && taken && id != toolID{name: name}
 }
 
 // renamed reports whether a client of this wire knows a tool by another name

@@ -228,6 +228,10 @@ func (r *Registry) Renames(wire string) bool {
 	return len(r.names.tools) > 0 && !r.names.begins(wire)
 }
 
+// AnnounceName says that an answer calls a bare tool of this name, so that no
+// tool of a namespace is written under it.
+func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
+
 // ForAnswer returns the registry to write an answer with. A client runs what
 // it gets and sends the ids back, so names, ids and sound arguments pass as they
 // are: it knows no alias, and could not reverse one. Arguments that must not run are

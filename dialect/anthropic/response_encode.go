@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}

@@ -22,7 +22,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
-	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
+	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
 	if !o.Rebuild && resp.Native.Current(name, resp.Fingerprint) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: resp.Native.Raw, Registry: reg}, nil
 	}

@@ -467,16 +467,36 @@ func (r *Reader) Integer() int64 {
 	return n
 }
 
-// integer returns the value of a number that is a whole one within 64 bits.
+// integer returns the value of a JSON number that is a whole one within 64 bits.
+// It goes by the digits: a float would take 2^53+1 for whole and change it.
 func integer(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 { // beyond, a float is not exact
+	mantissa, power, _ := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	sign := ""
+	if rest, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", rest
+	}
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return 0, true // whatever its power
+	}
+	exponent := 0
+	if power != "" {
+		var err error
+		if exponent, err = strconv.Atoi(power); err != nil {
+			return 0, false
+		}
+	}
+	kept := strings.TrimRight(digits, "0")
+	zeros := exponent - len(fraction) + len(digits) - len(kept)
+	if zeros < 0 || zeros > 19 || len(kept) > 19 {
 		return 0, false
 	}
-	return int64(f), true
+	n, err := strconv.ParseInt(sign+kept+strings.Repeat("0", zeros), 10, 64)
+	return n, err == nil
 }
 
 // smallInt reads what a counter usually is: up to 18 digits.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -586,6 +587,24 @@ func BenchmarkReaderChatChunk(b *testing.B) {
 	for b.Loop() {
 		if err := c.read(chatChunk); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestAnIntegerIsExactOrRefused(t *testing.T) {
+	for in, want := range map[string]string{
+		"0": "0", "-0": "0", "0.0": "0", "0e99999999999999999999": "0", "7": "7", "7.0": "7", "70e-1": "7", "0.7e1": "7", "7E+0": "7", `"7"`: "7",
+		"-7.00": "-7", "9007199254740993.0": "9007199254740993", "9223372036854775807.0": "9223372036854775807",
+		"-9223372036854775808": "-9223372036854775808", "9223372036854775808": "", "1e19": "", "1e18": "1000000000000000000",
+		"1.5": "", "40.00000000000000000001": "", "1e-400": "", "1e400": "", "1e99999999999999999999": "", "-1e19": "", "null": "0",
+	} {
+		r := jsonwire.NewReader([]byte(in))
+		got := r.Integer()
+		switch err := r.End(); {
+		case want == "" && err == nil:
+			t.Errorf("%s was taken for %d", in, got)
+		case want != "" && (err != nil || strconv.FormatInt(got, 10) != want):
+			t.Errorf("%s was taken for %d, %v; want %s", in, got, err, want)
 		}
 	}
 }

@@ -69,6 +69,26 @@ func EncodeRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Enc
 	return reg
 }
 
+// AnswerRegistry returns the registry to encode a whole answer with: a client
+// knows bare tools by their names, so those of its calls are nobody else's.
+func AnswerRegistry(resp *dragoman.Response, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
+	reg := EncodeRegistry(nil, limits, o)
+	announce := func(ms []dragoman.Message) {
+		for i := range ms {
+			for _, p := range ms[i].Parts {
+				if c, ok := p.(*dragoman.ToolCall); ok && c.Namespace == "" {
+					reg.AnnounceName(c.Name)
+				}
+			}
+		}
+	}
+	announce(resp.Output)
+	for i := range resp.Alternatives {
+		announce(resp.Alternatives[i].Output)
+	}
+	return reg
+}
+
 func newRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions) *interop.Registry {
 	t := o.Target
 	t.Dialect = limits.Dialect
