@@ -135,3 +135,51 @@ func TestAnEventOfTooManyValuesIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A stream has no length, but an answer has: what is kept of all events together
+// is bounded as a body is, and what came before is told.
+func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
+	const limit, piece, pieces = 1 << 20, 64 << 10, 160
+	text := strings.Repeat("x", piece)
+	grow := func(p dragoman.Part) []dragoman.Event {
+		evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}}, &dragoman.PartStart{Part: p}}
+		for range pieces {
+			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: text})
+		}
+		return evs
+	}
+	for _, c := range codecs {
+		for what, p := range map[string]dragoman.Part{
+			"text":      &dragoman.Text{},
+			"thinking":  &dragoman.Reasoning{},
+			"arguments": &dragoman.ToolCall{ID: "c", Name: "f"},
+		} {
+			wire, _, err := streamed(c, grow(p), dialect.EncodeOptions{})
+			if err != nil && !errors.Is(err, dragoman.ErrIncompleteStream) {
+				t.Fatal(err)
+			}
+			if len(wire) < pieces*piece {
+				continue // the wire has calls whole
+			}
+			told := 0
+			dec := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit})
+			err = dec.Feed(wire, func(ev dragoman.Event) error {
+				if d, ok := ev.(*dragoman.PartDelta); ok {
+					told += len(d.Text)
+				}
+				return nil
+			})
+			if !errors.Is(err, dragoman.ErrTooLarge) || told > 3*limit || told < limit/2 {
+				t.Errorf("%s, %s: %d bytes were told, then %v", c.Dialect(), what, told, err)
+			}
+			if c.Dialect() == dragoman.OpenAIResponses {
+				continue // whose last events repeat the whole text, each within a bound of its own
+			}
+			only := c.NewStreamDecoder(dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true})
+			err = only.Feed(wire, func(dragoman.Event) error { return nil })
+			if keeps := p.Kind() == dragoman.KindToolCall; keeps != errors.Is(err, dragoman.ErrTooLarge) {
+				t.Errorf("%s, %s, where no text is kept: %v", c.Dialect(), what, err)
+			}
+		}
+	}
+}

@@ -97,7 +97,9 @@ type DecodeOptions struct {
 	// LiftErrors reads "ERROR: " at the start of a result as its error flag,
 	// where the dialect has no flag. Each lift is reported.
 	LiftErrors bool
-	// MaxBytes bounds a body, and one event of a stream; 0 means 64 MiB.
+	// MaxBytes bounds a body, one event of a stream, and what is kept of all
+	// events of a stream (of OpenAI Responses three times as much, which tells
+	// everything three times); 0 means 64 MiB.
 	MaxBytes int
 }
 

@@ -99,7 +99,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	if d.blocks >= stream.MaxParts {
 		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamBlock{at: d.blocks, raw: bytes.Clone(raw)}
+	b := &streamBlock{at: d.blocks, raw: d.clone(raw)}
 	d.blocks++
 	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 	before := d.reg.Rewritten()

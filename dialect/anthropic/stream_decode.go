@@ -24,9 +24,10 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
-	d.answer = answer{decoder: &d.blockDecoder, keep: bytes.Clone}
+	d.answer = answer{decoder: &d.blockDecoder, keep: d.clone}
 	d.answer.resp.Origin = d.origin
-	d.parts.DeltasOnly = o.DeltasOnly
+	d.bound.Max = o.Limit()
+	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
 	d.sse.Max = o.Limit()
 	return d
 }
@@ -52,6 +53,7 @@ type streamDecoder struct {
 	anew    bool            // it was reported that an event is not passed on
 	renamed bool            // there was a call that clients know by another name
 	held    stream.Held     // what the event at hand means
+	bound   stream.Bound
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 }
@@ -66,6 +68,12 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	d.fail(d.sse.Feed(p, func(ev sse.Event) error { return d.event(ev, emit) }))
 	d.none.Fed(p)
 	return d.failed
+}
+
+// clone copies what outlives the event at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return bytes.Clone(b)
 }
 
 // fail makes err the reason why the stream cannot be read on.
@@ -140,7 +148,9 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 	unread := failed != nil
 	doubtful := says && !unread && !d.o.NoNative && d.doubtful(ev.Name)
 	if says && !unread {
-		failed = d.frame(ev.Data)
+		if failed = d.frame(ev.Data); failed == nil {
+			failed = d.bound.Err()
+		}
 	}
 	var chunk *dragoman.Chunk
 	switch {
@@ -389,7 +399,7 @@ func (d *streamDecoder) remember(key, raw []byte) {
 			return
 		}
 	}
-	extra.Add(&d.answer.resp.Extra, name, "", key, bytes.Clone(raw))
+	extra.Add(&d.answer.resp.Extra, name, "", key, d.clone(raw))
 }
 
 func (d *streamDecoder) messageStop() {

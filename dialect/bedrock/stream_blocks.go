@@ -79,7 +79,7 @@ func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) 
 	if d.blocks >= stream.MaxParts {
 		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamBlock{index: d.index, at: d.blocks, kind: kind, raw: bytes.Clone(raw), twice: d.twice}
+	b := &streamBlock{index: d.index, at: d.blocks, kind: kind, raw: d.clone(raw), twice: d.twice}
 	d.blocks++
 	if d.open == nil {
 		d.open = make(map[int64]*streamBlock)
@@ -110,7 +110,7 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 func (d *streamDecoder) beginCall(raw []byte) error {
 	q := d.quiet()
 	before := d.reg.Rewritten()
-	c := q.call(bytes.Clone(raw), extra.At(""))
+	c := q.call(d.clone(raw), extra.At(""))
 	if c.Hosted && c.Problem == nil {
 		return d.beginOpaque(blockHosted, raw, keyCall)
 	}

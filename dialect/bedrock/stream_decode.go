@@ -27,9 +27,10 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
-	d.answer = answer{decoder: &d.blockDecoder, keep: bytes.Clone}
+	d.answer = answer{decoder: &d.blockDecoder, keep: d.clone}
 	d.answer.resp.Origin = d.origin
-	d.parts.DeltasOnly = o.DeltasOnly
+	d.bound.Max = o.Limit()
+	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
 	d.frames.Max = o.Limit()
 	return d
 }
@@ -60,6 +61,7 @@ type streamDecoder struct {
 	untold  wirekit.Untold
 	renamed bool        // there was a call that clients know by another name
 	held    stream.Held // what the event at hand means
+	bound   stream.Bound
 }
 
 // strange are the kinds of things that were reported as unknown, each once.
@@ -105,6 +107,12 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 		d.failed = frameError(err)
 	}
 	return d.failed
+}
+
+// clone copies what outlives the event at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return bytes.Clone(b)
 }
 
 // isText reports whether a stream that begins with this byte is none: as the
@@ -187,7 +195,9 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	case failure:
 		d.exception(f)
 	default:
-		failed = d.event()
+		if failed = d.event(); failed == nil {
+			failed = d.bound.Err()
+		}
 	}
 	var chunk *dragoman.Chunk
 	switch {
@@ -322,7 +332,7 @@ func (d *streamDecoder) event() error {
 		d.counted = true
 		if d.usage != nil {
 			r := jsonwire.NewReader(d.usage)
-			d.answer.counters.read(r, bytes.Clone)
+			d.answer.counters.read(r, d.clone)
 			if err := r.Err(); err != nil {
 				return placeAt("/usage", -1, err)
 			}

@@ -106,7 +106,7 @@ func (c *streamed) part(raw []byte, pos int) error {
 	if c.parts.Count() >= stream.MaxParts {
 		return errManyParts
 	}
-	whole, err := c.d.part(bytes.Clone(raw), c.path().Elem("content/parts", pos), 0, c.index)
+	whole, err := c.d.part(c.d.clone(raw), c.path().Elem("content/parts", pos), 0, c.index)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	}
 	c.closeText()
 	var skeleton, value dragoman.Part
-	ex := copied(p.extra)
+	ex := c.d.copied(p.extra)
 	if p.thought {
 		skeleton, value = &dragoman.Reasoning{Signature: p.signature}, &dragoman.Reasoning{Signature: p.signature, Extra: ex}
 	} else {
@@ -169,10 +169,10 @@ func (c *streamed) text(p *rawPart, pos int) error {
 }
 
 // copied is what was kept of a part, in memory of its own.
-func copied(e *dragoman.Extra) *dragoman.Extra {
+func (d *streamDecoder) copied(e *dragoman.Extra) *dragoman.Extra {
 	var out *dragoman.Extra
 	for _, f := range e.For(name) {
-		extra.Add(&out, name, "", []byte(f.Path[1:]), bytes.Clone(f.Value))
+		extra.Add(&out, name, "", []byte(f.Path[1:]), d.clone(f.Value))
 	}
 	return out
 }
@@ -255,7 +255,7 @@ func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
 			r.Skip()
 			bad = errors.New("a member of the wrong type")
 		default:
-			extra.Add(&f.extra, name, "", key, bytes.Clone(r.Raw()))
+			extra.Add(&f.extra, name, "", key, c.d.clone(r.Raw()))
 		}
 	}
 	return f, bad, r.Err()
@@ -342,7 +342,7 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 		k.signature = p.signature
 	}
 	for _, x := range p.extra.For(name) {
-		extra.Add(&k.extra, name, partPrefix, []byte(x.Path[1:]), bytes.Clone(x.Value))
+		extra.Add(&k.extra, name, partPrefix, []byte(x.Path[1:]), c.d.clone(x.Value))
 	}
 	for _, x := range f.extra.For(name) {
 		extra.Add(&k.extra, name, "", []byte(x.Path[1:]), x.Value)

@@ -23,7 +23,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{partDecoder: newPartDecoder(c, o)}
-	d.frames.max = o.Limit()
+	d.frames.max, d.bound.Max = o.Limit(), o.Limit()
 	d.hold = d.held.Hold
 	d.resp.Origin = d.origin
 	return d
@@ -57,6 +57,8 @@ type streamDecoder struct {
 	// What the event at hand means is held until it is known how to pass it on.
 	held stream.Held
 	hold func(dragoman.Event) error
+	// bound limits what is kept of all events.
+	bound stream.Bound
 }
 
 // doubts is what two readers could take differently in the event at hand. A
@@ -160,6 +162,12 @@ func (d *streamDecoder) finished() bool {
 
 func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
+// clone copies what outlives the event at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return bytes.Clone(b)
+}
+
 // event takes one event: its bytes go before what they mean, unless another
 // reader could take them to mean something else.
 func (d *streamDecoder) event(ev sse.Event) error {
@@ -177,6 +185,9 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 	d.repeated, d.unsettled, d.ambiguous, d.touched = "", false, false, d.touched[:0]
 	err := d.says(ev)
+	if err == nil {
+		err = d.bound.Err()
+	}
 	var chunk *dragoman.Chunk
 	switch doubtful := d.doubtful() || err != nil; {
 	case d.o.NoNative, torn:
@@ -310,7 +321,7 @@ func (d *streamDecoder) feedback(raw []byte) {
 		return
 	}
 	d.start()
-	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: bytes.Clone(raw)}
+	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: d.clone(raw)}
 }
 
 // start announces the response when anything of it shows.
@@ -407,7 +418,7 @@ func (d *streamDecoder) at(index int) *streamed {
 	}
 	if d.candidates[index] == nil {
 		d.start()
-		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly}}
+		c := &streamed{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly, Bound: &d.bound}}
 		c.parts.Use(d.hold)
 		d.candidates[index] = c
 	}

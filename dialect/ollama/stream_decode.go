@@ -27,7 +27,8 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{messageDecoder: newMessageDecoder(c, o), seen: map[string]*dragoman.ToolCall{}}
-	d.lines.Max = o.Limit()
+	d.lines.Max, d.bound.Max = o.Limit(), o.Limit()
+	d.parts.Bound = &d.bound
 	d.resp.Origin = d.origin
 	d.parts.Use(d.held.Hold)
 	d.parts.DeltasOnly = o.DeltasOnly
@@ -57,6 +58,7 @@ type streamDecoder struct {
 	started, ended bool
 	closing        bool  // the line at hand may be half of one
 	anew           bool  // it was reported that a line is not passed on
+	bound          stream.Bound
 	renamed        bool  // there was a call that clients know by another name
 	failed         error // why what was fed is no such stream, or emit refused it
 }
@@ -151,6 +153,9 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	if len(l.Data) > 0 {
 		err = d.read(l.Data)
 	}
+	if err == nil {
+		err = d.bound.Err()
+	}
 	d.renamed = d.renamed || d.reg.Rewritten() != rewritten
 	var chunk *dragoman.Chunk
 	switch {
@@ -168,6 +173,12 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 		return d.place.error(l, err)
 	}
 	return nil
+}
+
+// clone copies what outlives the line at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return bytes.Clone(b)
 }
 
 func (d *streamDecoder) reportDoubt(err error) {
@@ -366,7 +377,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 	pos := d.elements
 	d.elements++
 	at := extra.At("/message").Elem("tool_calls", pos)
-	switch p := d.call(bytes.Clone(raw), at, 0, pos).(type) {
+	switch p := d.call(d.clone(raw), at, 0, pos).(type) {
 	case *dragoman.Opaque:
 		d.line.doubt = true // clients must not be given what nobody can read
 		d.thinking.End()

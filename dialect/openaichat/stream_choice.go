@@ -170,7 +170,7 @@ func (c *choice) delta() {
 				continue
 			}
 			for range r.Array() {
-				text := c.details.add(clone(r.Raw()))
+				text := c.details.add(c.d.clone(r.Raw()))
 				if !reasoned && text != "" && !c.fielded() {
 					c.reason("", text)
 				}
@@ -321,7 +321,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 				r.Skip()
 				continue
 			}
-			extra.Add(&f.extra, name, "", key, clone(r.Raw()))
+			extra.Add(&f.extra, name, "", key, c.d.clone(r.Raw()))
 		}
 	}
 	c.d.twice = c.d.twice || payloads > 1 // a function and a custom tool in one
@@ -353,7 +353,7 @@ func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payloa
 				r.Skip()
 				continue
 			}
-			extra.Add(&f.extra, name, place, key, clone(r.Raw()))
+			extra.Add(&f.extra, name, place, key, c.d.clone(r.Raw()))
 		}
 	}
 }
@@ -400,7 +400,7 @@ func (c *choice) fragment(f fragment) {
 		return
 	}
 	if k.twin != nil {
-		k.held = append(k.held, f.args...)
+		k.hold(c.d, f.args)
 		if k.mayRepeat() {
 			return
 		}
@@ -409,7 +409,7 @@ func (c *choice) fragment(f fragment) {
 		return
 	}
 	if len(k.name) == 0 { // nothing opens without a name (quirk B24)
-		k.held = append(k.held, f.args...)
+		k.hold(c.d, f.args)
 		return
 	}
 	c.start(k)
@@ -444,6 +444,13 @@ func (c *choice) rename(k *call, frag string) {
 	default:
 		k.name = []byte(frag)
 		c.dispute(k, "the name changed while the call was streamed")
+	}
+}
+
+// hold keeps a fragment of the arguments until the call can be told.
+func (k *call) hold(d *streamDecoder, args string) {
+	if d.bound.Take(len(args)) {
+		k.held = append(k.held, args...)
 	}
 }
 

@@ -27,7 +27,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{o: o, reg: wirekit.DecodeRegistry(c.Limits(), o)}
-	d.parser.Max = o.Limit()
+	d.parser.Max, d.bound.Max = o.Limit(), o.Limit()
 	d.hold = d.held.Hold
 	d.resp.Origin = wirekit.Origin(name, o)
 	return d
@@ -56,6 +56,7 @@ type streamDecoder struct {
 	scanned bool               // mixed is known: this chunk was scanned from its first delta on
 	mixed   bool               // what follows may have text beside something that comes before or after it
 	closing bool               // the event at hand may be half of one
+	bound   stream.Bound
 	none    wirekit.NotAStream
 	emit    func(dragoman.Event) error
 
@@ -156,6 +157,12 @@ func (d *streamDecoder) finished() bool {
 
 func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
+// clone copies what outlives the event at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return clone(b)
+}
+
 // event takes one SSE event: its bytes go before what they mean, unless another
 // reader could take them to mean something else.
 func (d *streamDecoder) event(ev sse.Event) error {
@@ -173,6 +180,9 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	torn := d.torn(ev)
 	d.doubts.reset()
 	err := d.says(ev)
+	if err == nil {
+		err = d.bound.Err()
+	}
 	var chunk *dragoman.Chunk
 	switch doubtful := d.doubtful() || err != nil; {
 	case d.o.NoNative, torn:
@@ -264,7 +274,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		case "usage":
 			d.addUsage(readUsage(r))
 		case "x_groq":
-			raw := clone(r.Raw())
+			raw := d.clone(r.Raw())
 			d.addUsage(groqUsage(raw))
 			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
 		case "error":
@@ -489,7 +499,7 @@ func (d *streamDecoder) choiceAt(index int) *choice {
 	}
 	if d.choices[index] == nil {
 		d.start()
-		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly}}
+		c := &choice{d: d, index: index, parts: stream.Parts{Choice: index, DeltasOnly: d.o.DeltasOnly, Bound: &d.bound}}
 		c.parts.Use(d.hold)
 		d.choices[index] = c
 	}

@@ -26,6 +26,8 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	}
 	d := &streamDecoder{responseDecoder: responseDecoder{newItemDecoder(c, o, true)}}
 	d.parser.Max = o.Limit()
+	d.bound.Max = 3 * o.Limit() // the wire tells all three times: in deltas, in items, in the response
+	d.parts.Bound = &d.bound
 	d.hold = d.held.Hold
 	d.parts.Use(d.hold)
 	d.ids.d = &d.itemDecoder
@@ -43,6 +45,7 @@ type streamDecoder struct {
 	at     valuePlace
 	emit   func(dragoman.Event) error
 	parts  stream.Parts
+	bound  stream.Bound
 
 	// What the event at hand means is held until it is known how to pass it on.
 	held stream.Held
@@ -194,7 +197,9 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	torn := false
 	if says(ev) {
 		if err = d.read(ev); err == nil {
-			err = d.handle(ev.Data)
+			if err = d.handle(ev.Data); err == nil {
+				err = d.bound.Err()
+			}
 			d.saidTwice()
 		} else {
 			torn = d.last // half an event is passed on to nobody, as nothing could follow it
@@ -455,7 +460,7 @@ func (d *streamDecoder) begin(raw []byte) error {
 // terminal ends the response: it delivers what only the terminal event holds,
 // ends what is open, derives the stop and lets the calls go.
 func (d *streamDecoder) terminal(word string) error {
-	raw := clone(d.ev.response)
+	raw := d.clone(d.ev.response)
 	if err := d.begin(raw); err != nil {
 		return err
 	}

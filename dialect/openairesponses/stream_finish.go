@@ -15,7 +15,7 @@ func (d *streamDecoder) done() error {
 		return nil
 	}
 	d.at = valuePlace{"/item", d.ev.itemAt}
-	raw, h := d.clear(clone(d.ev.item))
+	raw, h := d.clear(d.clone(d.ev.item))
 	it := d.find()
 	if it != nil && it.final != nil && d.ev.hasIndex && it.typ == h.typ && it.callID == h.callID {
 		d.disputeFinal(it, raw)

@@ -157,7 +157,7 @@ func (d *streamDecoder) added() error {
 		return nil
 	}
 	d.at = valuePlace{"/item", d.ev.itemAt}
-	raw, h := d.clear(clone(d.ev.item))
+	raw, h := d.clear(d.clone(d.ev.item))
 	if it := d.find(); it != nil && d.ev.hasIndex && it.final == nil && it.typ == h.typ && it.callID == h.callID {
 		d.disputeAdded(it, raw)
 		return nil // said twice
@@ -206,6 +206,12 @@ func (d *streamDecoder) start(it *streamItem) error {
 		it.part = d.parts.Start(it.place, it.header, &skeleton, o)
 	}
 	return nil
+}
+
+// clone copies what outlives the event at hand, within the bound.
+func (d *streamDecoder) clone(b []byte) []byte {
+	d.bound.Take(len(b))
+	return clone(b)
 }
 
 // misread places what is wrong with the item at hand.
@@ -387,7 +393,9 @@ func (d *streamDecoder) callDelta(typ, text string) error {
 		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	}
 	if it.part == nil || it.lowered {
-		it.held = append(it.held, text...)
+		if d.bound.Take(len(text)) {
+			it.held = append(it.held, text...)
+		}
 		return nil
 	}
 	it.part.Append(text)

@@ -19,7 +19,9 @@ type Parts struct {
 	open   []*Part
 	// DeltasOnly keeps no text of parts other than calls: their ends have none.
 	DeltasOnly bool
-	sums       int // summaries, over all parts
+	// Bound is asked before text is kept. What it refuses is no event either.
+	Bound *Bound
+	sums  int // summaries, over all parts
 }
 
 // Part is a part that is being streamed.
@@ -79,6 +81,9 @@ func (p *Part) Append(text string) {
 	}
 	kind := p.Value.Kind()
 	if !p.owner.DeltasOnly || kind == dragoman.KindToolCall {
+		if !p.owner.Bound.Take(len(text)) {
+			return
+		}
 		p.Text = grow(p.Text, text)
 	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: kind, Text: text})
@@ -88,7 +93,7 @@ func (p *Part) Append(text string) {
 // the wire than in the canonical part. What the deltas leave out comes with
 // the end.
 func (p *Part) Hold(text string) {
-	if p != nil && !p.ended {
+	if p != nil && !p.ended && p.owner.Bound.Take(len(text)) {
 		p.Text = grow(p.Text, text)
 	}
 }
@@ -113,6 +118,9 @@ func (p *Part) AppendSummary(n int, text string) {
 		p.owner.sums++
 	}
 	if !p.owner.DeltasOnly {
+		if !p.owner.Bound.Take(len(text)) {
+			return
+		}
 		p.Summary[n] = grow(p.Summary[n], text)
 	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
