@@ -128,10 +128,14 @@ func storeString(v *string, s *storer) { s.w.String(*v) }
 func storeNative[T ~[]byte](v *T, s *storer) { s.native(*v) }
 
 // load reads one stored value into dst. As is the custom, null changes
-// nothing.
+// nothing. A value that others hold says no version, but should it say a newer
+// one all the same, that is believed.
 func load[T any](data []byte, what string, dst *T, read func(*jsonwire.Reader) T) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
+	}
+	if err := checkVersion(data, false); errors.Is(err, ErrVersion) {
+		return fmt.Errorf("dragoman: stored %s: %w", what, err)
 	}
 	r := jsonwire.NewReader(data)
 	v := read(r)
@@ -148,14 +152,17 @@ func loadTop[T any](data []byte, what string, dst *T, read func(*jsonwire.Reader
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
-	if err := checkVersion(data); err != nil {
+	if err := checkVersion(data, true); err != nil {
 		return fmt.Errorf("dragoman: stored %s: %w", what, err)
 	}
 	return load(data, what, dst, read)
 }
 
-func checkVersion(data []byte) error {
+func checkVersion(data []byte, demanded bool) error {
 	r := jsonwire.NewReader(data)
+	if !demanded && (r.Kind() != '{' || !bytes.Contains(data, []byte(`"v"`))) {
+		return nil
+	}
 	for key := range r.Object() {
 		if string(key) != "v" {
 			r.Skip()

@@ -2,6 +2,7 @@ package dragoman_test
 
 import (
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -138,5 +139,19 @@ func TestALossWhoseSeverityHasNoNameIsNeitherStoredNorRead(t *testing.T) {
 	kept := dragoman.Loss{Detail: "before"}
 	if err := json.Unmarshal([]byte(`{"kind":"dropped","severity":"dire","path":"/x"}`), &kept); err == nil || kept.Detail != "before" {
 		t.Errorf("read as %v, %v", kept, err)
+	}
+}
+
+func TestAPieceThatSaysItIsOfANewerVersionIsRefused(t *testing.T) {
+	if _, err := dragoman.UnmarshalPart([]byte(`{"v":2,"type":"text","text":"x"}`)); !errors.Is(err, dragoman.ErrVersion) {
+		t.Errorf("a part: %v", err)
+	}
+	for _, v := range []any{new(dragoman.Usage), new(dragoman.ToolCall), new(dragoman.Stop), new(dragoman.APIError), new(dragoman.ToolChoice)} {
+		if err := json.Unmarshal([]byte(`{"v":99}`), v); !errors.Is(err, dragoman.ErrVersion) {
+			t.Errorf("%T: %v", v, err)
+		}
+		if err := json.Unmarshal([]byte(`{"v":1}`), v); errors.Is(err, dragoman.ErrVersion) {
+			t.Errorf("%T: %v", v, err)
+		}
 	}
 }

@@ -18,7 +18,9 @@ func CheckEncode(d dragoman.Dialect, o dialect.EncodeOptions) error {
 }
 
 // CheckDecode is CheckEncode for decoding.
-func CheckDecode(d dragoman.Dialect, o dialect.DecodeOptions) error { return checkRegistry(d, o.Registry) }
+func CheckDecode(d dragoman.Dialect, o dialect.DecodeOptions) error {
+	return checkRegistry(d, o.Registry)
+}
 
 func checkRegistry(d dragoman.Dialect, reg *interop.Registry) error {
 	if reg == nil {
