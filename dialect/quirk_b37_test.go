@@ -1,6 +1,8 @@
 package dialect_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,4 +78,77 @@ func decodeAll(t *testing.T, c dialect.Codec, body []byte, o dialect.DecodeOptio
 		t.Fatal(err)
 	}
 	return evs
+}
+
+// A call in the answer to a request that offered no tools, or asked for none,
+// does not run: not here, and at no client that the answer is passed on to, in
+// the same dialect or another, whole or as a stream.
+func TestQuirkB37_ACallThatNobodyAskedForNeverRuns(t *testing.T) {
+	tool := dragoman.ToolSpec{Kind: dragoman.ToolFunction, Name: "rm", Parameters: []byte(`{"type":"object"}`)}
+	answer := &dragoman.Response{
+		ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls},
+		Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "call_1", Name: "rm", Arguments: `{"a":1}`}}}},
+	}
+	for what, req := range map[string]*dragoman.Request{
+		"no tools":    {Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}},
+		"choice none": {Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{tool}, ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}},
+	} {
+		for _, c := range codecs {
+			sent, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := dialect.DecodeOptions{Registry: sent.Registry}
+			enc, err := c.EncodeResponse(answer, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wire, _, err := streamed(c, calling(answer), dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, _, err := c.DecodeResponse(enc.Body, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range whole.ToolCalls() {
+				if call.Problem == nil {
+					t.Errorf("%s, %s: the call may run", c.Dialect(), what)
+				}
+			}
+			for _, to := range codecs {
+				passed, err := to.EncodeResponse(whole, dialect.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, _, err := to.DecodeResponse(passed.Body, dialect.DecodeOptions{}); err == nil && runs(got) {
+					t.Errorf("%s to %s, %s: a client runs %s", c.Dialect(), to.Dialect(), what, passed.Body)
+				}
+				var out []byte
+				dec, relayed := c.NewStreamDecoder(o), to.NewStreamEncoder(dialect.EncodeOptions{})
+				emit := func(ev dragoman.Event) (err error) {
+					out, err = relayed.Encode(out, ev)
+					return err
+				}
+				if err := errors.Join(dec.Feed(wire, emit), dec.Close(emit)); err != nil {
+					t.Fatal(err)
+				}
+				if out, err = relayed.Close(out); err != nil {
+					t.Fatal(err)
+				}
+				var col dragoman.Collector
+				read := to.NewStreamDecoder(dialect.DecodeOptions{})
+				add := func(ev dragoman.Event) error { col.Add(ev); return nil }
+				_ = errors.Join(read.Feed(out, add), read.Close(add))
+				if got, err := col.Response(); err == nil && runs(got) {
+					t.Errorf("%s to %s, %s, as a stream: a client runs\n%s", c.Dialect(), to.Dialect(), what, out)
+				}
+			}
+		}
+	}
+}
+
+// runs reports whether a client would run a call of an answer.
+func runs(resp *dragoman.Response) bool {
+	return resp.Stop.Reason.Runs() && slices.ContainsFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Problem == nil })
 }

@@ -20,11 +20,16 @@ func (r *Registry) AllowOnly(tools []dragoman.ToolRef) {
 	}
 }
 
+// Forbids reports whether the request allowed no calls of a tool.
+func (r *Registry) Forbids(namespace, name string) bool {
+	return r.allowed != nil && !r.allowed[toolID{namespace, name}]
+}
+
 // Forbid marks a settled call of an answer that the request did not allow: it
 // must not run (quirks B37, E2). It reports whether the call is such a one; a
 // call that has a problem keeps it.
 func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
-	if r.allowed == nil || r.allowed[toolID{c.Namespace, c.Name}] {
+	if c.Hosted || !r.Forbids(c.Namespace, c.Name) {
 		return false
 	}
 	if c.Problem == nil {
@@ -33,6 +38,7 @@ func (r *Registry) Forbid(c *dragoman.ToolCall) bool {
 			why = fmt.Sprintf("the request did not allow a call of %.80q; use one of the tools that were offered", c.Name)
 		}
 		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: why, Offset: -1}
+		r.rewritten++ // whoever gets the bytes would not know
 	}
 	return true
 }

@@ -217,7 +217,7 @@ func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman
 		word = "error" // whatever it says: nothing runs beside an error
 	}
 	return dragoman.Stop{
-		Reason: wirekit.SettleStop(stopOf(word), terminal, calls),
+		Reason: wirekit.SettleStop(a.decoder.reg, stopOf(word), terminal, calls),
 		Native: a.word, Sequence: a.sequence, Details: a.details,
 	}
 }

@@ -122,7 +122,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		d.calls = append(d.calls, b)
 		translated := d.reg.Translates(p.Namespace, p.Name)
 		b.hidden = p.Payload == dragoman.PayloadText || translated
-		d.renamed = d.renamed || d.reg.Rewritten() != before || translated && p.Payload != dragoman.PayloadText
+		d.renamed = d.renamed || d.reg.Rewritten() != before || translated && p.Payload != dragoman.PayloadText || d.reg.Forbids(p.Namespace, p.Name)
 		if d.ids[p.ID] {
 			break
 		}

@@ -3,6 +3,7 @@ package bedrock
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -259,23 +260,8 @@ func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman
 	if a.failed {
 		word = "error" // whatever it says: nothing runs beside an error
 	}
-	reason := stopOf(word)
-	if n := a.unasked(calls); n > 0 && n == len(calls) && (reason == dragoman.StopNone || reason.Runs()) {
-		reason = dragoman.StopMalformedCall // a call where none was asked for
-	}
-	return dragoman.Stop{Reason: wirekit.SettleStop(reason, terminal, calls), Native: a.word, Sequence: a.sequence}
-}
-
-// unasked marks the calls that the request did not allow, which the wire could
-// not be told (quirk E2), and counts them. A client that is passed the bytes
-// would run them.
-func (a *answer) unasked(calls []*dragoman.ToolCall) int {
-	n := 0
-	for _, c := range calls {
-		if a.decoder.reg.Forbid(c) {
-			n++
-		}
-	}
-	a.decoder.ambiguous = a.decoder.ambiguous || n > 0
-	return n
+	// A client that is passed the bytes would run what the request did not allow.
+	a.decoder.ambiguous = slices.ContainsFunc(calls, a.decoder.reg.Forbid) || a.decoder.ambiguous
+	reason := wirekit.SettleStop(a.decoder.reg, stopOf(word), terminal, calls)
+	return dragoman.Stop{Reason: reason, Native: a.word, Sequence: a.sequence}
 }

@@ -123,7 +123,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.calls = append(d.calls, b)
 	translated := d.reg.Translates(c.Namespace, c.Name)
 	b.hidden = c.Payload == dragoman.PayloadText || translated
-	d.renamed = d.renamed || d.reg.Rewritten() != before || translated && c.Payload != dragoman.PayloadText
+	d.renamed = d.renamed || d.reg.Rewritten() != before || translated && c.Payload != dragoman.PayloadText || d.reg.Forbids(c.Namespace, c.Name)
 	if d.ids[c.ID] {
 		return nil
 	}

@@ -355,5 +355,5 @@ func (a *answer) settle(word string, calls []*dragoman.ToolCall) dragoman.StopRe
 	if a.failed {
 		reason = dragoman.StopError // whatever it says: nothing runs beside an error
 	}
-	return wirekit.SettleStop(reason, true, calls)
+	return wirekit.SettleStop(a.reg, reason, true, calls)
 }

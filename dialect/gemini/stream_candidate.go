@@ -449,7 +449,7 @@ func (c *streamed) end(terminal bool) dragoman.Stop {
 	if c.d.blocked != "" {
 		reason = dragoman.StopContentFilter
 	}
-	stop := dragoman.Stop{Reason: wirekit.SettleStop(reason, terminal, calls), Native: c.word}
+	stop := dragoman.Stop{Reason: wirekit.SettleStop(c.d.reg, reason, terminal, calls), Native: c.word}
 	c.parts.EndAll()
 	return stop
 }

@@ -42,21 +42,9 @@ func laterWord(have, next string) string {
 	return next
 }
 
-// settleStop derives why an answer ended and marks the calls that must not run:
-// those that the request did not allow, and all of them after some stops
-// (quirks B18, B19, B37, C34).
+// settleStop derives why an answer ended and marks the calls that must not run.
 func settleStop(reg *interop.Registry, word string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
-	unasked := 0
-	for _, c := range calls {
-		if reg.Forbid(c) {
-			unasked++
-		}
-	}
-	reason := stopOf(word)
-	if unasked > 0 && unasked == len(calls) && (reason == dragoman.StopNone || reason.Runs()) {
-		reason = dragoman.StopMalformedCall // a call where none was asked for
-	}
-	return dragoman.Stop{Reason: wirekit.SettleStop(reason, terminal, calls), Native: word}
+	return dragoman.Stop{Reason: wirekit.SettleStop(reg, stopOf(word), terminal, calls), Native: word}
 }
 
 // barred reports whether a call must not run though a client that reads it

@@ -242,7 +242,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		calls = m.ToolCalls()
 		out = []dragoman.Message{m}
 	}
-	stop := settleStop(finish, routed, true, calls)
+	stop := settleStop(d.reg, finish, routed, true, calls)
 	if failure != nil {
 		stop.Reason = dragoman.StopError
 		wirekit.ForbidCalls(stop.Reason, calls)

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // stopOf reads a finish reason. The mapping is total: a word in no table is
@@ -130,10 +131,10 @@ func wordOf(s dragoman.Stop, own bool, calls callCount) (word string, exact bool
 
 // settleStop derives the stop of one choice and marks the calls that must not
 // run after it (quirks B18, B19, C34).
-func settleStop(word, routed string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
+func settleStop(reg *interop.Registry, word, routed string, terminal bool, calls []*dragoman.ToolCall) dragoman.Stop {
 	reason := stopOf(word)
 	if hiddenMalformed(routed) {
 		reason = dragoman.StopMalformedCall
 	}
-	return dragoman.Stop{Reason: wirekit.SettleStop(reason, terminal, calls), Native: word}
+	return dragoman.Stop{Reason: wirekit.SettleStop(reg, reason, terminal, calls), Native: word}
 }

@@ -689,7 +689,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		}
 		calls, done = append(calls, v), append(done, k.part)
 	}
-	stop := settleStop(c.finish, c.routed, terminal, calls)
+	stop := settleStop(c.d.reg, c.finish, c.routed, terminal, calls)
 	for _, p := range done {
 		p.End()
 	}

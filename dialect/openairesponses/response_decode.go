@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // DecodeResponse implements [dialect.Codec]. The response keeps slices of
@@ -64,7 +65,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		}
 		resp.Output = append(resp.Output, m)
 	}
-	resp.Stop = end.stop(resp, calls)
+	resp.Stop = end.stop(d.reg, resp, calls)
 	if failed == nil {
 		failed = r.End()
 	}
@@ -125,12 +126,12 @@ type ending struct {
 
 // stop derives why a whole response ended. An error is one also where no
 // status says so.
-func (e *ending) stop(resp *dragoman.Response, calls []*dragoman.ToolCall) dragoman.Stop {
+func (e *ending) stop(reg *interop.Registry, resp *dragoman.Response, calls []*dragoman.ToolCall) dragoman.Stop {
 	status := e.status
 	if status == "" && resp.Error != nil {
 		status = "failed"
 	}
-	s := settleStop(status, e.reason, resp.Error != nil, e.details, calls)
+	s := settleStop(reg, status, e.reason, resp.Error != nil, e.details, calls)
 	if e.status == "" {
 		s.Native = ""
 	}

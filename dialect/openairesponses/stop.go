@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // stopOf reads why a response ended from its status and, for an incomplete
@@ -134,12 +135,12 @@ func reasonIn(details []byte) (reason string) {
 // settleStop derives the stop and marks the calls that must not run after it
 // (quirks B18, B19, C26, C34). failed says that the response carries an error,
 // after which nothing runs whatever its status says.
-func settleStop(status, reason string, failed bool, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
+func settleStop(reg *interop.Registry, status, reason string, failed bool, details []byte, calls []*dragoman.ToolCall) dragoman.Stop {
 	word, finished := stopOf(status, reason)
 	if failed && (word == dragoman.StopNone || word.Runs()) {
 		word = dragoman.StopError
 	}
-	stop := dragoman.Stop{Reason: wirekit.SettleStop(word, finished, calls), Native: status}
+	stop := dragoman.Stop{Reason: wirekit.SettleStop(reg, word, finished, calls), Native: status}
 	if status == "incomplete" {
 		stop.Native = cmp.Or(reason, status)
 		if details != nil {

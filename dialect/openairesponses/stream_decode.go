@@ -491,7 +491,7 @@ func (d *streamDecoder) terminal(word string) error {
 	}
 	calls := d.calls()
 	d.unsure(word, said, end.twice, calls)
-	stop := settleStop(end.status, end.reason, resp.Error != nil, end.details, calls)
+	stop := settleStop(d.reg, end.status, end.reason, resp.Error != nil, end.details, calls)
 	end.compacted(&stop)
 	d.forbidden(word, calls)
 	d.release()

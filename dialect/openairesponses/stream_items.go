@@ -235,7 +235,7 @@ func (d *streamDecoder) skeleton(it *streamItem) (*dragoman.ToolCall, error) {
 	if err != nil {
 		return nil, d.misread(err)
 	}
-	d.renamed = d.renamed || d.reg.Rewritten() != before
+	d.renamed = d.renamed || d.reg.Rewritten() != before || d.reg.Forbids(c.Namespace, c.Name)
 	if c.Namespace == c.Name {
 		if _, _, spec := d.reg.PublicName(c.Namespace, c.Name); spec == nil {
 			if _, _, bare := d.reg.PublicName("", c.Name); bare != nil {

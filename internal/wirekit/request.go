@@ -2,6 +2,7 @@ package wirekit
 
 import (
 	"fmt"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -25,11 +26,34 @@ func EncodeRequest(
 	}
 	reg := EncodeRegistry(req, limits, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
+		forbidUnasked(req, reg)
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
 	w, err := write(reg, rep)
+	forbidUnasked(req, reg)
 	return Encoded(limits.Dialect, w, rep, reg, err)
+}
+
+// forbidUnasked makes the registry forbid every call in the answer to a request
+// that offers no tools, or asks for no call: some models call all the same
+// (quirk B37).
+func forbidUnasked(req *dragoman.Request, reg *interop.Registry) {
+	none := req.ToolChoice != nil && req.ToolChoice.Mode == dragoman.ChoiceNone
+	if none || len(req.Tools) == 0 && !toolsElsewhere(req) {
+		reg.AllowOnly([]dragoman.ToolRef{})
+	}
+}
+
+// toolsElsewhere reports whether a request may have tools that are not in it: in
+// a prompt or a cache that the server keeps.
+func toolsElsewhere(req *dragoman.Request) bool {
+	if req.Extra == nil {
+		return false
+	}
+	return slices.ContainsFunc(req.Extra.Fields, func(f dragoman.Field) bool {
+		return f.Path == "/prompt" || f.Path == "/cachedContent" || f.Path == "/cached_content" || f.Path == "/tools"
+	})
 }
 
 // CheckTools refuses the tools of a request to a model that cannot call any.

@@ -2,17 +2,25 @@ package wirekit
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // SettleStop derives why a response ended from the reason that its word stands
-// for and the calls it holds, and marks the calls that must not run after it
+// for and the calls it holds, and marks the calls that must not run: those that
+// the request did not allow (quirks B37, E2), and all of them after some reasons
 // (quirks B18, B19, C34). terminal says that the response came to its end.
-func SettleStop(word dragoman.StopReason, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
-	whole := 0
+func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, calls []*dragoman.ToolCall) dragoman.StopReason {
+	whole, unasked := 0, 0
 	for _, c := range calls {
 		if !Cut(c) {
 			whole++
 		}
+		if reg.Forbid(c) {
+			unasked++
+		}
+	}
+	if unasked > 0 && unasked == len(calls) && (word == dragoman.StopNone || word.Runs()) {
+		word = dragoman.StopMalformedCall // calls where none was asked for
 	}
 	reason := dragoman.DeriveStop(word, whole, terminal)
 	ForbidCalls(reason, calls)
