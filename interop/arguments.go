@@ -26,7 +26,8 @@ func verdict(c *dragoman.ToolCall) *dragoman.CallProblem {
 }
 
 // AnswerText is the JSON text of a call's arguments for a client that reads
-// them from a string. Sound ones pass; so does text that no client can parse.
+// them from a string. Sound ones pass; so does text that no client can parse,
+// nothing included where the call has a problem: it is not made {}, which runs.
 // What clients would understand differently, or could half read, becomes an
 // object that only tells what came, because a client runs what it can parse.
 // why is nil where the text is what was received.
@@ -58,6 +59,9 @@ func AnswerObject(c *dragoman.ToolCall) (obj json.RawMessage, why *dragoman.Call
 	if c.Payload == dragoman.PayloadObject {
 		if p := verdict(c); p != nil && p.Code != dragoman.ProblemNotObject {
 			return told(c.Arguments), p
+		}
+		if c.Problem != nil && strings.TrimSpace(c.Arguments) == "" { // cut off before the first
+			return told(c.Arguments), c.Problem
 		}
 	}
 	obj, exact := c.Object()

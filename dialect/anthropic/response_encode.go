@@ -56,7 +56,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		}
 	}
 	w.EndArray()
-	e.stop(&w, resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred), resp.Origin, calls, refused)
+	e.stop(&w, resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject), resp.Origin, calls, refused)
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
 	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })

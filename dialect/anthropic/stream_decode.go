@@ -221,7 +221,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 	case "message_start":
 		return repeats(d.message) || wirekit.Doubled(&d.look, d.message, answerMembers) || d.bringsDoubt()
 	case "message_delta":
-		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.answer.sticks() && d.frees(d.change)
+		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.answer.sticks() && d.frees(d.change) || d.runsUnnoticed()
+	case "message_stop":
+		return d.runsUnnoticed()
 	default:
 		return false
 	}
@@ -251,6 +253,12 @@ func (d *streamDecoder) bringsDoubt() bool {
 	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 	quiet.content(content)
 	return quiet.ambiguous
+}
+
+// runsUnnoticed reports whether a client would run a call that must not, because
+// nothing in the bytes it has tells it: their end is not passed on to it.
+func (d *streamDecoder) runsUnnoticed() bool {
+	return !d.answer.sticks() && slices.ContainsFunc(d.calls, (*streamBlock).unnoticed)
 }
 
 // frees reports whether a message_delta takes back the word that nothing runs.

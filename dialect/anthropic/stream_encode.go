@@ -258,7 +258,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
+	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.BarredObject), origin, e.Calls, e.Refused)
 	news := fresh(e.first.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

@@ -117,7 +117,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 	if rest != "" {
 		dst = e.deltaFrame(dst, p, "input_json_delta", "partial_json", rest)
 	}
-	wirekit.ReportCall(e.reg, c, p.At, e.rep)
+	wirekit.ReportCall(e.reg, c, p.Sent.Len() > 0, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
 }
 

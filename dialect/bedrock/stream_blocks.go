@@ -394,12 +394,23 @@ func (d *streamDecoder) showWhole(b *streamBlock) {
 	}
 }
 
+// fragments are what deltas brought of the input of a block.
+func (b *streamBlock) fragments() []byte {
+	if b.kind == blockCall && b.part != nil && !b.hidden {
+		return b.part.Text
+	}
+	return b.input
+}
+
+// unnoticed reports whether a block is a call that must not run, though a client
+// would not notice what is wrong with its arguments.
+func (b *streamBlock) unnoticed() bool {
+	return wirekit.Unnoticed(b.fragments()) || wirekit.Unnoticed(b.raw)
+}
+
 // assembled is the block of a call as the API would have sent it whole.
 func (d *streamDecoder) assembled(b *streamBlock) []byte {
-	input := b.input
-	if b.kind == blockCall && b.part != nil && !b.hidden {
-		input = b.part.Text
-	}
+	input := b.fragments()
 	if len(bytes.TrimSpace(input)) == 0 {
 		return b.raw
 	}
@@ -473,6 +484,9 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 		c := d.wholeCall(b, at)
 		if truncated[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
 			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
+			if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.fragments()) == 0 {
+				c.Arguments = "" // the start of a block says {} before anything is known
+			}
 		}
 		fresh, _ := ids.settle(&d.blockDecoder, c, b.at)
 		switch {

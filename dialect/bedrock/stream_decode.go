@@ -300,7 +300,11 @@ func (d *streamDecoder) readsTwoWays() bool {
 		// Who goes by the index adds it to a call that was closed.
 		return d.hasIndex && d.kind == deltaInput && d.open[d.index] == nil && d.blocks > 0
 	case eventStop:
-		return d.answer.sticks() && d.word != "" && d.word != d.answer.word
+		if d.answer.sticks() && d.word != "" && d.word != d.answer.word {
+			return true
+		}
+		// Nothing would tell the client that a call must not run.
+		return !forbids(d.word) && slices.ContainsFunc(d.calls, (*streamBlock).unnoticed)
 	default:
 		return false
 	}

@@ -195,7 +195,7 @@ func (e *streamEncoder) finishCall(dst []byte, p *blockwire.Out, c *dragoman.Too
 	if rest != "" {
 		dst = e.inputDelta(dst, p, rest)
 	}
-	wirekit.ReportCall(e.reg, c, p.At, e.rep)
+	wirekit.ReportCall(e.reg, c, p.Sent.Len() > 0, p.At, e.rep)
 	return e.StopBlock(dst, p), nil
 }
 

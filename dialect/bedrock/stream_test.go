@@ -325,8 +325,8 @@ func TestAnEventThatReadsTwoWaysIsNotPassedOnAndItsCallDoesNotRun(t *testing.T) 
 					blanks++
 				}
 			}
-			if blanks != 1 {
-				t.Errorf("%d chunks are empty", blanks)
+			if blanks == 0 {
+				t.Error("every event is passed on as it came")
 			}
 			if out, _ := play(t, dialect.EncodeOptions{}, evs...); bytes.Contains(out, []byte(bad[strings.Index(bad, `":`)+2:len(bad)-1])) {
 				t.Errorf("the event is passed on: %s", lines(t, out))

@@ -328,7 +328,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call. One that a native chunk told of is known: nothing is
 // said of it again, but that it must not run.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	if reason, barred := wirekit.Barred(c); barred {
+	if reason, barred := wirekit.BarredObject(c); barred {
 		e.bar(choice, reason)
 	}
 	if p.shown {

@@ -60,7 +60,7 @@ func TestACallThatIsMarkedAfterItWasDecodedIsNotReplayed(t *testing.T) {
 // What a client cannot run, or sees to be wrong, needs no other word: it answers
 // the call with an error, and the model makes it again (quirk B9).
 func TestQuirkB9_ACallThatShowsItsProblemKeepsItsWord(t *testing.T) {
-	for _, args := range []string{`{`, `[1]`, `{\"a\":1,\"a\":2}`} {
+	for _, args := range []string{`{`, `[1]`} {
 		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"`+args+`"}}]}`, `"tool_calls"`)
 		mustNotRun(t, resp)
 		if body, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true}); !strings.Contains(body, `"finish_reason":"tool_calls"`) {

@@ -20,7 +20,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	limits := c.Limits()
 	reg := wirekit.AnswerRegistry(resp, limits, o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, barredBy) {
+	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
@@ -141,26 +141,11 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 // runs reports whether a client runs calls after a stop.
 func runs(s dragoman.Stop) bool { return s.Reason == dragoman.StopNone || s.Reason.Runs() }
 
-// barredBy is the reason that has to end an answer with a call that must not
-// run: a client could run what is written of it, as its arguments look sound.
-func barredBy(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
-	switch {
-	case c.Problem == nil || c.Hosted:
-		return "", false
-	case c.Problem.Code == dragoman.ProblemStopped:
-		return dragoman.StopError, true
-	case wirekit.Cut(c) && (c.Payload == dragoman.PayloadText || dragoman.CheckArguments(c.Arguments) == nil):
-		return dragoman.StopLength, true
-	default:
-		return "", false
-	}
-}
-
 // standing is the stop to write for an output: one after which calls run does
 // not stand beside a call that must not.
 func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.Standing(stop, out[i].ToolCalls(), barredBy)
+		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
 	}
 	return stop
 }

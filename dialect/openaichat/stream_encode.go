@@ -344,12 +344,12 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		if reason, ok := barredBy(part); ok {
+		if reason, ok := wirekit.Barred(part); ok {
 			e.bar(ev.Choice, reason)
 		}
 		full = argumentsOf(p, part)
 		if !e.native {
-			wirekit.ReportCall(e.reg, part, p.at, e.rep)
+			wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
 		}
 		if part.Extra.For(name) != nil {
 			return e.callExtras(e.rest(dst, ev.Choice, p, full), ev.Choice, p, part)
@@ -360,11 +360,11 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 
 // argumentsOf is the text of a call's arguments for a client that got what was
 // sent so far. What clients would understand differently is only told, as in a
-// whole response.
+// whole response, unless it is out: then the stop bars it.
 func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 	told, why := interop.AnswerText(c)
 	switch {
-	case why != nil, p.wrapped:
+	case p.wrapped, why != nil && p.sent.Len() == 0:
 		return told
 	case c.Payload == dragoman.PayloadObject && p.sent.Len() == 0 && c.Problem == nil:
 		obj, _ := c.Object() // none, in the one spelling all clients read (quirk B2)

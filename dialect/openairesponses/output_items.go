@@ -249,7 +249,7 @@ func unclear(c *dragoman.ToolCall) bool {
 }
 
 // payloadOf is the text a call carries: its input where it is freeform, else
-// its arguments, {} where there are none (quirk C23). Arguments that clients
+// its arguments, {} where the model gave none (quirk C23). Arguments that clients
 // would understand differently are only told.
 func payloadOf(c *dragoman.ToolCall, freeform bool) string {
 	if freeform {
@@ -257,6 +257,9 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) string {
 	}
 	if told, why := interop.AnswerText(c); why != nil {
 		return told
+	}
+	if c.Problem != nil && c.Arguments == "" {
+		return "" // it was cut off before the first, and {} would run
 	}
 	obj, exact := c.Object()
 	if exact || c.Payload == dragoman.PayloadText {

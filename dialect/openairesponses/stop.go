@@ -80,7 +80,8 @@ func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 
 // ending is how a response with these calls is written. A client runs the
 // calls of a completed response, so that one after whose stop nothing may run
-// is never written as such, nor is one with a call that was stopped.
+// is never written as such, nor is one with a call that must not run though a
+// client would run what is written of it.
 func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCall) (status, reason string, exact bool) {
 	status, reason, exact = statusOf(resp.Stop, ownStop(resp))
 	if status != "completed" {
@@ -91,7 +92,8 @@ func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCa
 	}
 	runs := resp.Stop.Reason == dragoman.StopNone || resp.Stop.Reason.Runs()
 	for _, c := range calls {
-		if !c.Hosted && (!runs || c.Problem != nil && c.Problem.Code == dragoman.ProblemStopped) {
+		_, barred := wirekit.Barred(c)
+		if barred = barred && !wirekit.Cut(c); barred || !c.Hosted && !runs { // one that was cut says so itself (quirk C26)
 			return "incomplete", "content_filter", false
 		}
 	}

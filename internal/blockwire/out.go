@@ -34,9 +34,9 @@ func (p *Out) unfinished() dragoman.Part {
 
 // WholeArguments are the arguments of a call as fragments bring them.
 func (p *Out) WholeArguments(c *dragoman.ToolCall) string {
-	obj, exact := c.Object()
 	switch {
-	case c.Payload == dragoman.PayloadText, exact && p.Sent.Len() == 0:
+	case c.Payload == dragoman.PayloadText:
+		obj, _ := c.Object()
 		return string(obj)
 	case p.Sent.Len() == 0: // a client must not get {} to run, nor two values
 		told, _ := interop.AnswerObject(c)

@@ -75,10 +75,17 @@ func ReportFailed(rep *dragoman.Report, resp *dragoman.Response, d dragoman.Dial
 }
 
 // ReportCall reports what a call of an answer loses that is written in pieces, in
-// the words of one that is written whole.
-func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
+// the words of one that is written whole. sent says that its arguments, or some of
+// them, went out as they came: these are not told in an object.
+func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra.Path, rep *dragoman.Report) {
 	said := *c
 	said.Cache = nil // which no answer has
+	if c.Problem != nil && sent {
+		if _, why := interop.AnswerText(c); why != nil {
+			rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+"/arguments", "arguments that must not run went out as they came; the stop keeps them from it: %s", why.Message)
+		}
+		said.Payload, said.Arguments, said.Problem = dragoman.PayloadObject, "{}", nil
+	}
 	var unseen jsonwire.Writer
 	_ = reg.WriteCall(&unseen, &said, at, rep) // one that it cannot write was streamed all the same
 }

@@ -57,7 +57,8 @@ func Cut(c *dragoman.ToolCall) bool {
 }
 
 // Barred is the reason that has to end an answer with a call that must not run:
-// a client could run what is written of it, as its arguments look sound.
+// a client could run what is written of it, as its arguments look sound, or as
+// it reads them without noticing that others read them differently.
 func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	switch {
 	case c.Problem == nil || c.Hosted:
@@ -70,9 +71,30 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 		return "", false
 	case c.Payload == dragoman.PayloadText, dragoman.CheckArguments(c.Arguments) == nil:
 		return dragoman.StopError, true // only we know what is wrong with it
-	default:
-		return "", false // so does whoever reads its arguments
 	}
+	if _, why := interop.AnswerText(c); why != nil {
+		return dragoman.StopError, true // readers take them, each in its own way
+	}
+	return "", false // whoever reads its arguments notices
+}
+
+// BarredObject is Barred for a wire on which arguments are an object: those that
+// are none are told in one there, which a tool that takes anything would run.
+func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	reason, barred = Barred(c)
+	if barred || c.Problem == nil || c.Hosted || c.Problem.Code == dragoman.ProblemNoName {
+		return reason, barred
+	}
+	return dragoman.StopError, true
+}
+
+// Unnoticed reports whether text is arguments with a problem that a client does
+// not notice: a stop that makes it run such a call is not passed on as it came.
+func Unnoticed(text []byte) bool {
+	c := dragoman.ToolCall{Arguments: string(text)}
+	c.Problem = dragoman.CheckArguments(c.Arguments)
+	_, barred := Barred(&c)
+	return barred
 }
 
 // Standing is the stop to write for an answer with these calls: one after which

@@ -1,0 +1,160 @@
+package dialect_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// crossed sends a stream through two codecs.
+func crossed(in, out dialect.Codec, wire []byte) ([]byte, dragoman.Report) {
+	var w bytes.Buffer
+	from, to := in.NewStreamDecoder(dialect.DecodeOptions{}), out.NewStreamEncoder(dialect.EncodeOptions{})
+	_ = dialect.Translate(&w, to, from, bytes.NewReader(wire)) // one that breaks is written to its error
+	rep := from.Report()
+	rep.Losses = append(rep.Losses, to.Report().Losses...)
+	return w.Bytes(), rep
+}
+
+// ended is why a stream ended to a client that reads all of it.
+func ended(c dialect.Codec, wire []byte) dragoman.StopReason {
+	stop := dragoman.StopError
+	d := c.NewStreamDecoder(dialect.DecodeOptions{})
+	emit := func(ev dragoman.Event) error {
+		if end, ok := ev.(*dragoman.ResponseEnd); ok {
+			stop = end.Stop.Reason
+		}
+		return nil
+	}
+	_ = d.Feed(wire, emit)
+	_ = d.Close(emit)
+	return stop
+}
+
+// withArguments are the events of a stream whose call has other arguments.
+func withArguments(events []string, args string) []string {
+	out := make([]string, len(events))
+	for i, ev := range events {
+		ev = strings.ReplaceAll(ev, `"arguments":{}`, `"arguments":`+args) // Ollama
+		ev = strings.ReplaceAll(ev, `"args":{}`, `"args":`+args)           // Gemini
+		out[i] = strings.ReplaceAll(ev, `"{}"`, js(args))
+	}
+	return out
+}
+
+// Readers of a repeated key take the first value, the last, or both, and none
+// notices. In a stream such arguments are out before their end is known, so that
+// only the stop can keep a client from running them; where they are told in an
+// object, a tool that takes anything would run that. Ollama's clients do not look
+// at the stop: there they are told.
+func TestR7_NoStreamEndsWithAStopThatRunsACallWithARepeatedKey(t *testing.T) {
+	for d, events := range twinStreams {
+		wire := onWire(t, d, withArguments(events, `{"x":1,"x":2}`))
+		for _, out := range codecs {
+			t.Run(string(d)+" to "+string(out.Dialect()), func(t *testing.T) {
+				body, rep := crossed(codecOf(d), out, wire)
+				told := bytes.Contains(body, []byte("_raw"))
+				if out.Dialect() == dragoman.Ollama {
+					if !told {
+						t.Errorf("a client runs it:\n%s", body)
+					}
+				} else if stop := ended(out, body); stop.Runs() {
+					t.Errorf("a client runs it after %s:\n%s", stop, body)
+				}
+				switch lines := rep.String(); {
+				case len(rep.Losses) == 0:
+					t.Error("nothing is reported")
+				case !told && strings.Contains(lines, "_raw"):
+					t.Errorf("the report tells of an object that nobody wrote:\n%s\n%s", lines, body)
+				}
+			})
+		}
+	}
+}
+
+// The same of arguments that stand in the start of a block.
+func TestR7_ARepeatedKeyInTheStartOfABlockIsNotRunEither(t *testing.T) {
+	for d, start := range map[dragoman.Dialect][2]string{
+		dragoman.Anthropic: {`"name":"f","input":{}`, `"name":"f","input":{"x":1,"x":2}`},
+		dragoman.Bedrock:   {`"name":"f"`, `"name":"f","input":{"x":1,"x":2}`},
+	} {
+		var events []string
+		for _, ev := range twinStreams[d] {
+			if !strings.Contains(ev, `"{}"`) {
+				events = append(events, strings.Replace(ev, start[0], start[1], 1))
+			}
+		}
+		body, _ := crossed(codecOf(d), codecOf(d), onWire(t, d, events))
+		if stop := ended(codecOf(d), body); stop.Runs() {
+			t.Errorf("%s: a client runs it after %s:\n%s", d, stop, body)
+		}
+	}
+}
+
+// Decision 34: beside arguments that are only told, the stop of a whole answer is
+// one after which nothing runs.
+func TestR7_NoAnswerWithArgumentsThatAreToldHasAStopThatRunsThem(t *testing.T) {
+	for _, args := range []string{`{"x":1,"x":2}`, `{} {}`, `{"x":NaN}`, `{`, `[1]`} {
+		for _, c := range codecs {
+			if c.Dialect() == dragoman.Ollama {
+				continue // whose clients do not look at it
+			}
+			resp := &dragoman.Response{ID: "r", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
+			resp.Output = []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{
+				&dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: args, Problem: dragoman.CheckArguments(args)},
+			}}}
+			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(enc.Body, []byte("_raw")) && back.Stop.Reason.Runs() {
+				t.Errorf("%s: %s runs after %s:\n%s", c.Dialect(), args, back.Stop.Reason, enc.Body)
+			}
+		}
+	}
+}
+
+// A call of which not one argument came is not a call without arguments: that one
+// runs.
+func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testing.T) {
+	for d, last := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat: `"name":"f","arguments":""`, dragoman.OpenAIResponses: `"name":"f","arguments":""`,
+		dragoman.Anthropic: `"name":"f","input":{}`, dragoman.Bedrock: `"name":"f"`,
+	} {
+		var events []string
+		for _, ev := range twinStreams[d] {
+			if events = append(events, ev); strings.Contains(ev, last) {
+				break
+			}
+		}
+		wire := bytes.TrimSuffix(onWire(t, d, events), []byte("data: [DONE]\n\n"))
+		for _, out := range codecs {
+			body, _ := crossed(codecOf(d), out, wire)
+			for _, done := range []string{`"arguments":"{}"`, `"arguments":{}`, `"args":{}`, `"partial_json":"{}"`, `"input":"{}"`} {
+				if bytes.Contains(body, []byte(done)) {
+					t.Errorf("%s to %s: it is completed to %s:\n%s", d, out.Dialect(), done, body)
+				}
+			}
+			if stop := ended(out, body); stop.Runs() {
+				t.Errorf("%s to %s: it runs after %s:\n%s", d, out.Dialect(), stop, body)
+			}
+			// So it is when the stream was collected.
+			var col dragoman.Collector
+			dec := codecOf(d).NewStreamDecoder(dialect.DecodeOptions{})
+			emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+			_ = dec.Feed(wire, emit)
+			_ = dec.Close(emit)
+			resp, _ := col.Response()
+			if calls := resp.ToolCalls(); len(calls) != 1 || calls[0].Arguments != "" || calls[0].Problem == nil {
+				t.Errorf("%s: %+v", d, calls)
+			}
+		}
+	}
+}
