@@ -158,3 +158,36 @@ func TestQuirkC34_ACallThatIsCutOffBeforeItsFirstArgumentIsNotCompleted(t *testi
 		}
 	}
 }
+
+// A stream that failed and was collected is an error on every wire, whatever it
+// had said: as an answer it would have calls to run, and a reason that misleads.
+// Responses has a form that holds both.
+func TestAResponseThatFailedIsWrittenAsItsErrorOnEveryWire(t *testing.T) {
+	events := append(twinStreams[dragoman.Anthropic][:9:9], `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
+	var col dragoman.Collector
+	d := codecOf(dragoman.Anthropic).NewStreamDecoder(dialect.DecodeOptions{})
+	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	_ = d.Feed(onWire(t, dragoman.Anthropic, events), emit)
+	_ = d.Close(emit)
+	resp, _ := col.Response()
+	if resp.Error == nil || len(resp.ToolCalls()) != 1 {
+		t.Fatalf("%+v", resp)
+	}
+	for _, c := range codecs {
+		enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+		if err != nil || back.Error == nil || back.Error.Message != "Overloaded" || back.Stop.Reason.Runs() {
+			t.Errorf("%s: %v, %+v:\n%s", c.Dialect(), err, back, enc.Body)
+			continue
+		}
+		if c.Dialect() == dragoman.OpenAIResponses {
+			continue
+		}
+		if len(back.Output) > 0 || !strings.Contains(enc.Report.String(), "/output") {
+			t.Errorf("%s: beside the error stands\n%s\n%s", c.Dialect(), enc.Body, enc.Report)
+		}
+	}
+}

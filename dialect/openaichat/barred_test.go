@@ -83,6 +83,12 @@ func TestAStreamThatWasCollectedKeepsWhatForbidsRunning(t *testing.T) {
 			hasNot(t, out, `"finish_reason":"tool_calls"`)
 			hasNot(t, out, `"finish_reason":"stop"`)
 			again, _ := decodeResponse(t, out)
+			if d.resp.Error != nil {
+				if again.Error == nil || len(again.Output) > 0 {
+					t.Errorf("a response that failed is written as %s", out)
+				}
+				return
+			}
 			mustNotRun(t, again)
 		})
 	}

@@ -10,7 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// EncodeResponse implements [dialect.Codec].
+// EncodeResponse implements [dialect.Codec]. A response with an error is written
+// as the error, and what was said before it is reported: clients would take it
+// for an answer, and run its calls. Only one that this dialect told beside its
+// answer stays there.
 func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	if err := resp.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -25,13 +28,10 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
 	w := &e.w
-	if resp.Error != nil && len(resp.Output) == 0 {
+	if resp.Error != nil && (len(resp.Output) == 0 || !hasError(resp)) {
 		_, w.Buf = c.EncodeError(resp.Error)
 		wirekit.ReportFailed(e.rep, resp, name)
 		return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
-	}
-	if resp.Error != nil && !hasError(resp) {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/error", "beside an answer there is no place for the error: %s", resp.Error.Message)
 	}
 	w.BeginObject()
 	head := *resp
