@@ -21,6 +21,7 @@ func disagree() *dragoman.CallProblem {
 // wireCall is what a call item says to run, as it stands on the wire.
 type wireCall struct {
 	typ, namespace, name, payload string
+	id, callID                    string
 	// astray: the payload stands under the name that the other kind of call has
 	// for it. Readers that go by the item find none.
 	astray bool
@@ -38,6 +39,10 @@ func readWireCall(raw []byte) (c wireCall) {
 			c.typ = r.String()
 		case k == "name" && r.Kind() == '"':
 			c.name = r.String()
+		case k == "id" && r.Kind() == '"':
+			c.id = r.String()
+		case k == "call_id" && r.Kind() == '"':
+			c.callID = r.String()
 		case k == "namespace" && r.Kind() == '"':
 			c.namespace = r.String()
 		case k == "arguments" || k == "input":
@@ -74,10 +79,7 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 			it.disputed = true
 		}
 	}
-	have := it.held
-	if it.part != nil && !it.lowered {
-		have = it.part.Text
-	}
+	have := d.streamed(it)
 	if nothing(end.payload, it.freeform) {
 		return // nothing never erases something
 	}
@@ -114,7 +116,9 @@ func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
 	if it.kind != callItem || bytes.Equal(it.added, raw) {
 		return
 	}
-	if readWireCall(it.added) != readWireCall(raw) {
+	before, again := readWireCall(it.added), readWireCall(raw)
+	before.id, before.callID = again.id, again.callID
+	if before != again {
 		d.dispute(it)
 	}
 }
@@ -131,17 +135,52 @@ func (d *streamDecoder) disputeLate(it *streamItem) {
 	}
 }
 
-// disputeFinal compares a call that ended with what a later event says it is.
+// disputeFinal compares a call that ended with what a later event says it is. One
+// that leaves out its arguments or has another id does not make it another call,
+// but who goes by that event would run it so: it is not passed on.
 func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
 	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) {
 		return
 	}
 	end, final := readWireCall(it.ended), readWireCall(raw)
-	same := end.name == final.name && end.namespace == final.namespace && end.typ == final.typ
-	if same && (nothing(final.payload, it.freeform) || nothing(end.payload, it.freeform) || sameJSON(end.payload, final.payload)) {
-		return
+	told := end.payload
+	if nothing(told, it.freeform) {
+		told = string(d.streamed(it))
 	}
-	d.dispute(it)
+	switch {
+	case end.name != final.name || end.namespace != final.namespace || end.typ != final.typ:
+		d.dispute(it)
+	case strings.TrimSpace(final.payload) == "" || nothing(final.payload, it.freeform):
+		d.unsettled = d.unsettled || told != final.payload && (it.freeform || !blank(told))
+	case !sameJSON(told, final.payload) && !quotes(told, final.payload) && !(blank(told) && blank(final.payload)):
+		d.dispute(it)
+	}
+	d.unsettled = d.unsettled || end.callID != final.callID || it.renumbered(end.id, final.id)
+}
+
+// streamed is what deltas brought of a call's payload.
+func (d *streamDecoder) streamed(it *streamItem) []byte {
+	if it.part != nil && !it.lowered {
+		return it.part.Text
+	}
+	return it.held
+}
+
+// renumbered reports whether the end of a stream gives an item another id than
+// the one it had from its start: some proxies make one for every event, and
+// nobody goes by those.
+func (it *streamItem) renumbered(end, final string) bool {
+	return end != "" && final != "" && end != final && (it.added == nil || readWireCall(it.added).id == end)
+}
+
+// blank reports whether a payload is one of the spellings of no arguments.
+func blank(payload string) bool {
+	switch strings.TrimSpace(payload) {
+	case "", "null", `""`, "{}":
+		return true
+	default:
+		return false
+	}
 }
 
 // extends reports whether a payload begins with the fragments that were
@@ -158,8 +197,13 @@ func extends(streamed, final string) bool {
 	if strings.HasPrefix(final, streamed) || sameJSON(streamed, final) {
 		return true
 	}
-	// JSON inside a JSON string is unwrapped (quirk B3).
-	return streamed[0] == '"' && json.Valid([]byte(streamed)) && unquoted([]byte(streamed)) == final
+	return quotes(streamed, final)
+}
+
+// quotes reports whether a payload came as JSON inside a JSON string, which is
+// unwrapped (quirk B3).
+func quotes(streamed, final string) bool {
+	return strings.HasPrefix(streamed, `"`) && json.Valid([]byte(streamed)) && unquoted([]byte(streamed)) == final
 }
 
 // sameJSON reports whether two texts are equal but for the blanks of JSON.

@@ -519,3 +519,54 @@ func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
 	end := key[1] + int(dec.InputOffset())
 	return doc[:end] + "," + member + doc[end:]
 }
+
+// A terminal event that leaves out the arguments of a call that ended, or gives it
+// another id, would make who goes by it run another call than who followed the
+// stream. The call is what was streamed, and the event is written anew.
+func TestATerminalEventThatContradictsAFinishedCallIsWrittenAnew(t *testing.T) {
+	const (
+		call = `{"type":"function_call","id":"fc","call_id":"c1","name":"f","arguments":"{\"a\":1}","status":"completed"}`
+		head = `data: {"type":"response.created","response":{"id":"r","model":"m","status":"in_progress","output":[]}}` + "\n\n" +
+			`data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"c1","name":"f","arguments":"","status":"in_progress"}}` + "\n\n" +
+			`data: {"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc","delta":"{\"a\":1}"}` + "\n\n" +
+			`data: {"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc","arguments":"{\"a\":1}"}` + "\n\n"
+	)
+	for name, c := range map[string]struct {
+		done, final string
+		disputed    bool
+	}{
+		"another call id":             {call, strings.Replace(call, `"c1"`, `"OTHER"`, 1), false},
+		"no call id":                  {call, strings.Replace(call, `"call_id":"c1",`, ``, 1), false},
+		"another item id":             {call, strings.Replace(call, `"fc"`, `"fc2"`, 1), false},
+		"null for the arguments":      {call, strings.Replace(call, `"{\"a\":1}"`, `null`, 1), false},
+		"blank arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `""`, 1), false},
+		"empty arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `"{}"`, 1), true},
+		"arguments where none ended":  {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
+		"other arguments than before": {call, strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			final := `{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[` + c.final + `]}}`
+			wire := head + `data: {"type":"response.output_item.done","output_index":0,"item":` + c.done + "}\n\ndata: " + final + "\n\n"
+			var out bytes.Buffer
+			from, to := Codec{}.NewStreamDecoder(dialect.DecodeOptions{}), Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
+			if err := dialect.Translate(&out, to, from, strings.NewReader(wire)); err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(out.Bytes(), []byte(final)) {
+				t.Error("the event is passed on as it came")
+			}
+			if rep := from.Report(); len(rep.Losses) == 0 {
+				t.Error("nothing is reported")
+			}
+			resp, _, _ := run(t, []byte(wire))
+			calls := resp.ToolCalls()
+			if len(calls) != 1 || calls[0].ID != "c1" || calls[0].Arguments != `{"a":1}` || (calls[0].Problem != nil) != c.disputed {
+				t.Errorf("the call is %+v", calls)
+			}
+			terminal := out.Bytes()[bytes.LastIndex(out.Bytes(), []byte(`"response":`)):]
+			if !c.disputed && (!bytes.Contains(terminal, []byte(`"call_id":"c1"`)) || !bytes.Contains(terminal, []byte(`"arguments":"{\"a\":1}"`))) {
+				t.Errorf("the end tells of another call: %s", terminal)
+			}
+		})
+	}
+}
