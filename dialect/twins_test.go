@@ -46,3 +46,41 @@ func TestNoAnswerIsPassedOnWithMembersThatOnlyDifferInCase(t *testing.T) {
 		}
 	}
 }
+
+func TestALegacyFunctionCallThatReadsInTwoWaysIsNotPassedOn(t *testing.T) {
+	for _, call := range []string{
+		`{"name":"safe","arguments":"{}","Name":"evil","Arguments":"{\"x\":1}"}`,
+		`{"name":"safe","arguments":"{}","ARGUMENTS":"evil"}`,
+		`{"name":"safe","arguments":"{}","name":"evil"}`,
+	} {
+		body := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"function_call":` + call + `},"finish_reason":"function_call"}]}`
+		resp, rep, err := codecOf(dragoman.OpenAIChat).DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := resp.ToolCalls()
+		if len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemDuplicateKey {
+			t.Errorf("%s is read as %+v", call, calls)
+		}
+		if resp.Native != nil || resp.Output[0].Native != nil || len(rep.Losses) == 0 {
+			t.Errorf("%s keeps its native form, reporting %v", call, rep.Losses)
+		}
+	}
+}
+
+// Clients run a call whatever its type says, unless it says that the provider
+// does.
+func TestOnlyWhatBedrockRunsItselfIsNoCall(t *testing.T) {
+	for typ, hosted := range map[string]bool{
+		`"server_tool_use"`: true, `"tool_use"`: false, `"Server_Tool_Use"`: false, `""`: false, `0`: false, `null`: false, `{}`: false,
+	} {
+		body := `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","type":` + typ + `,"name":"f","input":{"a":1}}}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`
+		resp, _, err := codecOf(dragoman.Bedrock).DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(resp.ToolCalls()) == 0) != hosted {
+			t.Errorf("type %s: calls %v", typ, resp.ToolCalls())
+		}
+	}
+}

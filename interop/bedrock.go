@@ -237,6 +237,9 @@ func ReadCachePoint(raw []byte) *dragoman.CacheHint {
 	return hint
 }
 
+// bedrockHosted is the type of a call that the provider runs itself.
+const bedrockHosted = "server_tool_use"
+
 func readBedrockCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 	cr := &callReader{rd: rd, c: c, d: dragoman.Bedrock}
 	var seen uint
@@ -268,9 +271,9 @@ func (cr *callReader) toolUse() {
 			cr.c.Name = cr.text(prefix, "name")
 		case "input":
 			cr.c.Arguments = readPayload(cr.rd)
-		case "type": // only tools that the provider runs have one
+		case "type": // whatever it says else, clients run the call
 			raw := cr.rd.Raw()
-			cr.c.Hosted = string(raw) != "null"
+			cr.c.Hosted = jsonwire.NewReader(raw).String() == bedrockHosted // nothing else reads so
 			extra.Add(&cr.c.Extra, cr.d, prefix, key, raw)
 		default:
 			cr.other(prefix, key)

@@ -318,32 +318,21 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 	return c
 }
 
+// legacyFunctionCall reads a call without an id, the only one of its message, as
+// the one of a function that it is.
 func (d *messageDecoder) legacyFunctionCall(r *jsonwire.Reader, at extra.Path, pos int) dragoman.Part {
-	c := &dragoman.ToolCall{ID: wirekit.SyntheticID("call_", d.o.Seed, pos, 0), Synthetic: true}
-	var names, arguments int
-	for key := range r.Object() {
-		switch string(key) {
-		case "name":
-			names++
-			c.Name = r.String()
-		case "arguments":
-			arguments++
-			if r.Kind() == '"' {
-				c.Arguments = r.String()
-			} else {
-				c.Arguments = string(r.Raw())
-			}
-		default:
-			extra.Add(&c.Extra, name, "/function", key, r.Raw())
+	if r.Kind() != '{' {
+		for range r.Object() { // says what is wrong
 		}
+		return nil
 	}
-	if names > 1 || arguments > 1 {
-		c.Problem = &dragoman.CallProblem{
-			Code: dragoman.ProblemDuplicateKey, Offset: -1,
-			Message: "the call repeats a member, so its meaning is ambiguous",
-		}
+	obj := append(append([]byte(legacyTool), r.Raw()...), '}')
+	c, err := d.reg.ReadCall(obj, at, d.rep)
+	if err != nil {
+		r.Fail(err)
+		return nil
 	}
-	d.reg.Settle(c, at, d.rep)
+	c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, 0), true
 	if d.legacy == nil {
 		d.legacy = map[string][]legacyCall{}
 	}
