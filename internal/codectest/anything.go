@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,6 +15,15 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/google/go-cmp/cmp"
 )
+
+// Untold reports whether a request is read without a word that its native form is
+// not kept.
+func Untold(c dialect.Codec, body []byte) bool {
+	_, rep, _ := c.DecodeRequest(body, dialect.DecodeOptions{})
+	return !slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool {
+		return strings.Contains(l.Detail, "native form is not kept")
+	})
+}
 
 // AnyRequest checks what must hold of whatever is sent as a request: it is
 // refused with a DecodeError, or passed on byte for byte, and what is built of

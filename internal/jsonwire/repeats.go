@@ -15,21 +15,42 @@ type Literal struct {
 	// Same returns what every spelling of a name is to those who read the
 	// document; nil: each spelling is a name of its own.
 	Same func(name []byte) []byte
+	// Known are the members that are read, for a document in which others must
+	// not read more; nil: that is not looked at.
+	Known Known
 }
 
+// With is l for a document of which these members are read.
+func (l Literal) With(k Known) Literal {
+	l.Known = k
+	return l
+}
+
+// Cut says where members were that a document was settled by.
+type Cut struct {
+	// Repeats stood in an object again, Twins differed from a known one only in
+	// the case of their letters.
+	Repeats, Twins []string
+}
+
+// None reports whether nothing was cut.
+func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
+
 // Settle returns the document with only the last of the members that one of its
-// objects has more than once, and where those were; what is literal stays as it
-// is. Of many places the first are told. A document without any is returned as
-// it is, and so is what is no JSON.
-func Settle(doc []byte, l Literal) (settled []byte, at []string) {
+// objects has more than once, and without the twins of those that are known, and
+// where all those were; what is literal stays as it is. Of many places the first
+// are told. A document without any is returned as it is, and so is what is no
+// JSON.
+func Settle(doc []byte, l Literal) (settled []byte, at Cut) {
 	// The usual case costs no more than a scan.
-	if ReadsOneWay(doc) && (l.Same == nil || bytes.IndexByte(doc, '_') < 0) {
-		return doc, nil
+	if ReadsOneWay(doc) && (l.Same == nil || bytes.IndexByte(doc, '_') < 0) && !anyTwin(doc, l.Known) {
+		return doc, Cut{}
 	}
 	s := settler{literal: l}
 	s.dec.Reset(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	s.next = l.Known
 	if !s.walk() || len(s.cuts) == 0 {
-		return doc, nil
+		return doc, Cut{}
 	}
 	return s.without(doc), s.at
 }
@@ -50,7 +71,9 @@ type settler struct {
 	open    []container
 	spare   []map[string]int
 	cuts    []cut
-	at      []string
+	at      Cut
+	// next are the known members of the value that comes next.
+	next Known
 }
 
 // container is an object or a list that is being read.
@@ -58,6 +81,9 @@ type container struct {
 	// members are the places in begins of an object's members.
 	members map[string]int
 	begins  []int64
+	known   Known
+	// twin says that the last member is one.
+	twin bool
 }
 
 // cut is a member that does not count, from its name up to the next one's.
@@ -78,19 +104,37 @@ func (s *settler) walk() bool {
 		}
 		switch kind {
 		case '{':
-			s.open = append(s.open, container{members: s.index()})
+			s.open = append(s.open, container{members: s.index(), known: s.next})
 		case '[':
-			s.open = append(s.open, container{})
+			s.open = append(s.open, container{known: s.next})
 		case '}', ']':
-			last := len(s.open) - 1
-			if index := s.open[last].members; index != nil {
-				s.spare = append(s.spare, index)
-			}
-			s.open = s.open[:last]
+			s.close()
 		}
 		if len(s.open) == 0 {
 			return true
 		}
+	}
+}
+
+// close ends the object or list that was read last.
+func (s *settler) close() {
+	last := len(s.open) - 1
+	o := &s.open[last]
+	if o.members != nil {
+		o.cutTwin(s, s.dec.InputOffset()-1)
+		s.spare = append(s.spare, o.members)
+	}
+	s.open = s.open[:last]
+	if last > 0 {
+		s.next = s.open[last-1].known // for the next element of a list
+	}
+}
+
+// cutTwin cuts the last member, up to where the next begins, if it is a twin.
+func (o *container) cutTwin(s *settler, to int64) {
+	if o.twin {
+		s.cuts = append(s.cuts, cut{o.begins[len(o.begins)-1], to})
+		o.twin = false
 	}
 }
 
@@ -126,11 +170,19 @@ func (s *settler) name() bool {
 		literal = literal || slices.Contains(s.literal.Members, string(key))
 	}
 	o := &s.open[len(s.open)-1]
+	o.cutTwin(s, begins)
 	o.begins = append(o.begins, begins)
+	if o.twin = o.known.twin(key); o.twin {
+		if len(s.at.Twins) < maxRepeats {
+			s.at.Twins = append(s.at.Twins, clip(s.dec.StackPointer()))
+		}
+		return s.dec.SkipValue() == nil
+	}
+	s.next = o.known[string(key)]
 	if i, twice := o.members[string(key)]; twice {
 		s.cuts = append(s.cuts, cut{o.begins[i], o.begins[i+1]})
-		if len(s.at) < maxRepeats {
-			s.at = append(s.at, clip(s.dec.StackPointer()))
+		if len(s.at.Repeats) < maxRepeats {
+			s.at.Repeats = append(s.at.Repeats, clip(s.dec.StackPointer()))
 		}
 	}
 	o.members[string(key)] = len(o.begins) - 1
@@ -146,6 +198,9 @@ func (s *settler) without(doc []byte) []byte {
 		if c.from >= end { // else it lies in one that is cut already
 			out = append(out, doc[end:c.from]...)
 			end = c.to
+			if doc[end] == '}' { // no comma before it
+				out = bytes.TrimSuffix(bytes.TrimRight(out, " \t\r\n"), []byte(","))
+			}
 		}
 	}
 	return append(out, doc[end:]...)

@@ -42,7 +42,7 @@ func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, at := jsonwire.Settle([]byte(tt.doc), tt.literal)
-			if string(got) != tt.want || !slices.Equal(at, tt.at) {
+			if string(got) != tt.want || !slices.Equal(at.Repeats, tt.at) {
 				t.Errorf("Settle(%s)\n got %s at %v\nwant %s at %v", tt.doc, got, at, tt.want, tt.at)
 			}
 		})
@@ -52,8 +52,8 @@ func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 func TestSettleTellsABoundedNumberOfPlaces(t *testing.T) {
 	doc := "{" + strings.Repeat(`"a":0,`, 1000) + `"a":1}`
 	got, at := jsonwire.Settle([]byte(doc), jsonwire.Literal{})
-	if string(got) != `{"a":1}` || len(at) != 16 {
-		t.Errorf("got %s and %d places", got, len(at))
+	if string(got) != `{"a":1}` || len(at.Repeats) != 16 {
+		t.Errorf("got %s and %d places", got, len(at.Repeats))
 	}
 }
 
@@ -66,7 +66,7 @@ func TestSettledDocumentsReadAsTheLastMemberSays(t *testing.T) {
 		if !jsontext.Value(got).IsValid() {
 			t.Fatalf("%s became %s, which still repeats or is no JSON", doc, got)
 		}
-		if (len(at) == 0) != (string(got) == doc) {
+		if at.None() != (string(got) == doc) {
 			t.Fatalf("%s became %s, telling %v", doc, got, at)
 		}
 		var have, want any

@@ -14,8 +14,10 @@ var ErrNotObject = errors.New("want a JSON object")
 
 // DecodeRequest is the way of every request from the wire. A body within the
 // bounds is read by read, each member once: of one that stands there twice the
-// last counts (requirement R7). What was read keeps the body as its native form
-// where read is sure that everybody reads the same.
+// last counts (requirement R7), and one that is another of the known ones but for
+// its case is left out, because servers that ignore case would read it instead.
+// What was read keeps the body as its native form where read is sure that
+// everybody reads the same.
 func DecodeRequest(
 	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal,
 	req *dragoman.Request, rep *dragoman.Report, read func(*jsonwire.Reader) (sure bool, err error),
@@ -26,17 +28,20 @@ func DecodeRequest(
 	if err := CheckSize(d, "request", body, o); err != nil {
 		return err
 	}
-	settled, repeats := jsonwire.Settle(body, literal)
-	reportRepeats(rep, repeats, "of which the last counts")
+	settled, at := jsonwire.Settle(body, literal)
+	reportRepeats(rep, at.Repeats, "of which the last counts")
+	for _, twin := range at.Twins {
+		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "a member that some readers would take for another; the native form is not kept")
+	}
 	r, err := openBody(settled)
 	sure := false
 	if err == nil {
 		sure, err = read(r)
 	}
 	if err != nil {
-		return unsettledPlace(DecodeError(d, "request", err), len(repeats) > 0)
+		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
-	if !o.NoNative && sure && len(repeats) == 0 {
+	if !o.NoNative && sure && at.None() {
 		req.Native = &dragoman.Sidecar{Dialect: d, Raw: body, Mirror: req.Fingerprint()}
 	}
 	return nil
@@ -64,12 +69,12 @@ func OpenResponse(
 	if err := CheckSize(d, "response", body, o); err != nil {
 		return nil, false, err
 	}
-	_, repeats := jsonwire.Settle(body, literal)
-	reportRepeats(rep, repeats, "of which readers disagree which counts")
+	_, at := jsonwire.Settle(body, literal)
+	reportRepeats(rep, at.Repeats, "of which readers disagree which counts")
 	if r, err = openBody(body); err != nil {
 		return nil, false, DecodeError(d, "response", err)
 	}
-	return r, len(repeats) == 0, nil
+	return r, at.None(), nil
 }
 
 func reportRepeats(rep *dragoman.Report, places []string, so string) {
