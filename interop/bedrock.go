@@ -8,7 +8,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // A tool object of Bedrock is an element of a list: {"toolSpec":…},
@@ -146,11 +145,7 @@ func bedrockHostedName(rd *jsonwire.Reader) string {
 // left out (quirk A32).
 func (r *Registry) writeBedrockTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.Bedrock
-	loose := schema.BedrockTool
-	if r.target.Caps.ClosedSchemas {
-		loose = schema.BedrockNova
-	}
-	low, ok := r.lower(s, loose, schema.BedrockStrict, at, rep)
+	low, ok := r.lower(s, dragoman.FormatBedrockTool, at, rep)
 	if !ok {
 		return false
 	}

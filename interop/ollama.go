@@ -7,7 +7,6 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // The tool objects of Ollama look like those of Chat, with four differences:
@@ -49,7 +48,7 @@ func (r *Registry) writeOllamaFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	}
 	loose := *s
 	loose.Strict = dragoman.StrictOff
-	low, ok := r.lower(&loose, schema.OllamaTool, schema.OllamaTool, at, rep)
+	low, ok := r.lower(&loose, dragoman.FormatOllamaFunction, at, rep)
 	if !ok {
 		return false
 	}

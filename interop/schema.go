@@ -12,9 +12,10 @@ import (
 )
 
 // WriteTools writes the definitions as elements of the array that w is
-// writing. A tool already in an accepted format passes byte for byte. A tool
-// that the target would reject is dropped and reported; it never takes the
-// others down (quirk A45). It returns how many elements were written.
+// writing. A tool already in an accepted format passes byte for byte, unless
+// its schema is one that the target would reject: then it is lowered like any
+// other. A tool that cannot be made to fit is dropped and reported; it never
+// takes the others down (quirk A45). It returns how many elements were written.
 func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep *dragoman.Report) (int, error) {
 	f, err := wireOf(r.target.Dialect)
 	if err != nil {
@@ -224,7 +225,8 @@ func hostedBy(f dragoman.Format, d dragoman.Dialect) bool {
 }
 
 // passes reports whether an authored tool can go to the target as it is: under
-// its own name, with the flags the target takes.
+// its own name, with the flags the target takes and a schema it does not
+// refuse.
 func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 	c := r.target.Caps
 	// Without a name of its own the tool is all in its source.
@@ -233,7 +235,56 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
 		// Responses reads an absent flag as a wish for strictness.
-		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
+		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses) &&
+		r.taken(src, s)
+}
+
+// taken reports whether the target takes the schema of a tool as it stands. One
+// that it refuses would take the whole request down, whoever wrote it (quirks
+// A5, A45). Changes that mean the same do not count, nor do the rules of strict
+// schemas: servers take more of both than they promise, and what was written for
+// this very API is not touched without need. Nor is a schema whose arguments would
+// have to be translated then: who wrote it may be answered as it came.
+func (r *Registry) taken(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
+	loose, _ := r.surfaces(src.Format)
+	if s.Kind != dragoman.ToolFunction || s.Parameters == nil || loose == nil {
+		return true
+	}
+	if src.Format == dragoman.FormatGeminiFunction {
+		if closed := closedParameters(src.JSON); closed != nil {
+			return len(schema.Check(closed, schema.GeminiParameters())) == 0
+		} else if r.target.Caps.ClosedSchemas {
+			return false // quirk A2
+		}
+	}
+	low, err := r.lowered.adapt(s.Parameters, loose())
+	return err == nil && (low.Translates() || low.Report.Err(dragoman.Warn) == nil)
+}
+
+// surfaces are the rules for the schema of a function in one format, without
+// the strict flag and with it; nil for a format that is not built in.
+func (r *Registry) surfaces(f dragoman.Format) (loose, strict func() schema.Profile) {
+	closed := r.target.Caps.ClosedSchemas
+	switch f {
+	case dragoman.FormatChatFunction, dragoman.FormatResponsesFunction:
+		return schema.OpenAITool, schema.OpenAIStrict
+	case dragoman.FormatAnthropicTool:
+		return schema.AnthropicTool, schema.AnthropicStrict
+	case dragoman.FormatGeminiFunction:
+		if closed { // quirk A2
+			return schema.GeminiParameters, schema.GeminiParameters
+		}
+		return schema.GeminiJSONSchema, schema.GeminiJSONSchema
+	case dragoman.FormatOllamaFunction:
+		return schema.OllamaTool, schema.OllamaTool
+	case dragoman.FormatBedrockTool:
+		if closed {
+			return schema.BedrockNova, schema.BedrockStrict
+		}
+		return schema.BedrockTool, schema.BedrockStrict
+	default:
+		return nil, nil
+	}
 }
 
 func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) (bool, error) {
@@ -298,7 +349,8 @@ type lowered struct {
 // lower makes the parameters legal for the target. Strictness is asked for
 // only where the author did, and given up with a report where the schema
 // cannot be made to fit.
-func (r *Registry) lower(s *dragoman.ToolSpec, loose, strict func() schema.Profile, at extra.Path, rep *dragoman.Report) (lowered, bool) {
+func (r *Registry) lower(s *dragoman.ToolSpec, to dragoman.Format, at extra.Path, rep *dragoman.Report) (lowered, bool) {
+	loose, strict := r.surfaces(to)
 	src := s.Parameters
 	if s.Kind == dragoman.ToolFreeform {
 		src = freeformSchema(s)
@@ -411,7 +463,7 @@ func unsaid(s *dragoman.ToolSpec, format dragoman.Format, at extra.Path, rep *dr
 
 func (r *Registry) writeChatFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIChat
-	low, ok := r.lower(s, schema.OpenAITool, schema.OpenAIStrict, at, rep)
+	low, ok := r.lower(s, dragoman.FormatChatFunction, at, rep)
 	if !ok {
 		return false
 	}
@@ -463,7 +515,7 @@ func (r *Registry) writeChatCustom(w *jsonwire.Writer, s *dragoman.ToolSpec, nam
 
 func (r *Registry) writeResponsesFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIResponses
-	low, ok := r.lower(s, schema.OpenAITool, schema.OpenAIStrict, at, rep)
+	low, ok := r.lower(s, dragoman.FormatResponsesFunction, at, rep)
 	if !ok {
 		return false
 	}
@@ -517,7 +569,7 @@ func (r *Registry) writeResponsesCustom(w *jsonwire.Writer, s *dragoman.ToolSpec
 
 func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.Anthropic
-	low, ok := r.lower(s, schema.AnthropicTool, schema.AnthropicStrict, at, rep)
+	low, ok := r.lower(s, dragoman.FormatAnthropicTool, at, rep)
 	if !ok {
 		return false
 	}
