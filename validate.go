@@ -66,7 +66,10 @@ func ValidateEvent(ev Event) error {
 type validator struct{ errs []error }
 
 func (v *validator) bad(path, reason string) {
-	v.errs = append(v.errs, fmt.Errorf("%w: at %s: %s", ErrInvalid, path, reason))
+	if path != "" {
+		reason = "at " + path + ": " + reason
+	}
+	v.errs = append(v.errs, fmt.Errorf("%w: %s", ErrInvalid, reason))
 }
 
 func (v *validator) messages(path string, ms []Message) {

@@ -144,9 +144,13 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	closed := r.target.Caps.ClosedSchemas
 	loose := *s
 	loose.Strict = dragoman.StrictOff
+	first := len(rep.Losses)
 	low, ok := r.lower(&loose, dragoman.FormatGeminiFunction, at, rep)
 	if !ok {
 		return false
+	}
+	if takesNothing(low.Schema) {
+		rep.Losses = unwritten(rep.Losses, first, at.String()+"/parameters")
 	}
 	if s.Strict == dragoman.StrictOn {
 		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/strict", "the API has no strict flag")
@@ -163,6 +167,14 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	}
 	extra.End(w, s.Extra, d, at, rep)
 	return true
+}
+
+// unwritten takes out of the losses since first what was added to a schema that
+// is not sent at all, because it takes nothing.
+func unwritten(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
+	return append(losses[:first], slices.DeleteFunc(losses[first:], func(l dragoman.Loss) bool {
+		return l.Kind == dragoman.Synthesised && l.Severity == dragoman.Info && l.Path == at
+	})...)
 }
 
 // geminiMember is the name of the member that holds a schema.

@@ -6,7 +6,8 @@ import (
 )
 
 // ErrInvalid says that a schema cannot be repaired: it is not JSON, or it
-// does not describe a JSON object. A tool that has it must be dropped.
+// does not describe a JSON object ([Wrap] puts it into one). A tool that has it
+// must be dropped.
 //
 // Other errors of [Lower] are dragoman.ErrUnsupported (the strict subset
 // cannot say it; the surface without strict can) and dragoman.ErrTooLarge.
@@ -23,6 +24,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e.Pointer == "" { // the whole schema
+		return fmt.Sprintf("%v: %s", e.Err, e.Reason)
+	}
 	return fmt.Sprintf("%v: at %q: %s", e.Err, e.Pointer, e.Reason)
 }
 

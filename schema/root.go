@@ -29,7 +29,7 @@ func (l *lowerer) flattenRoot() {
 	switch types := root.types(); {
 	case types == nil:
 		if t := inferTypes(root); t != nil && t[0] != "object" {
-			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and arguments are an object; see Wrap")
+			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and arguments are an object")
 			return
 		}
 		l.lost(dragoman.Synthesised, dragoman.Info, root, `type "object" added`)
@@ -43,7 +43,7 @@ func (l *lowerer) flattenRoot() {
 		l.lostf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
 		root.setTypes([]string{"object"})
 	default:
-		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and arguments are an object; see Wrap")
+		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and arguments are an object")
 		return
 	}
 	if !root.has(kwProperties) {
@@ -155,7 +155,7 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 		objects = append(objects, c)
 	}
 	if len(objects) == 0 {
-		l.fail(u, ErrInvalid, "no branch describes an object; see Wrap")
+		l.fail(u, ErrInvalid, "no branch describes an object, and arguments are one")
 		return
 	}
 	l.unite(n, objects)

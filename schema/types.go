@@ -313,12 +313,12 @@ func (l *lowerer) repairType(n *node, v *node) {
 		}
 	}
 	var types []string
-	any, changed := false, bad
+	any, changed, said := false, bad, false
 	for _, w := range words {
 		t, known := typeWord(w)
 		switch {
 		case !known:
-			bad, changed = true, true
+			changed, said = true, true
 			l.lostf(dragoman.Dropped, dragoman.Serious, v, "%.60q is not a JSON type", w)
 		case t == "":
 			any, changed = true, true
@@ -336,7 +336,7 @@ func (l *lowerer) repairType(n *node, v *node) {
 	switch {
 	case !changed && len(types) > 0:
 	case any || len(types) == 0:
-		if !any {
+		if !any && !said {
 			l.lost(dragoman.Dropped, dragoman.Warn, v, "type names no JSON type")
 		}
 		n.del(kwType)
