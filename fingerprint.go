@@ -234,6 +234,7 @@ func (h *hasher) choice(c *ToolChoice) {
 		h.str(c.Tools[i].Name)
 		h.str(string(c.Tools[i].Kind))
 		h.native(c.Tools[i].Native)
+		h.extra(c.Tools[i].Extra)
 	}
 	h.native(c.Native)
 	h.extra(c.Extra)

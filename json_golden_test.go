@@ -158,7 +158,7 @@ func richValue() everything {
 	tool.Source = &dragoman.ToolSource{Format: dragoman.FormatAnthropicTool, JSON: json.RawMessage(`{"name":"find",  "input_schema":{}}`), Mirror: tool.Fingerprint()}
 	choice := dragoman.ToolChoice{
 		Mode: dragoman.ChoiceTool, Native: native, Extra: extra,
-		Tools: []dragoman.ToolRef{{Namespace: "crm", Name: "find", Kind: dragoman.ToolFreeform, Native: native}},
+		Tools: []dragoman.ToolRef{{Namespace: "crm", Name: "find", Kind: dragoman.ToolFreeform, Native: native, Extra: extra}},
 	}
 	sampling := dragoman.Sampling{
 		Temperature: ptr(dragoman.Number("1.0")), TopP: ptr(dragoman.Number("0.90")), TopK: ptr(int64(0)),

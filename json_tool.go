@@ -228,6 +228,7 @@ func (t *ToolRef) store(out *storer) {
 	out.str("name", t.Name)
 	out.str("kind", string(t.Kind))
 	storeOpt(out, "native", t.Native, (*Native).store)
+	storeOpt(out, "extra", t.Extra, (*Extra).store)
 	out.w.EndObject()
 }
 
@@ -242,6 +243,8 @@ func loadToolRef(r *jsonwire.Reader) (t ToolRef) {
 			t.Kind = loadWord[ToolKind](r)
 		case "native":
 			t.Native = loadOpt(r, loadNativeObject)
+		case "extra":
+			t.Extra = loadOpt(r, loadExtra)
 		default:
 			r.Skip()
 		}

@@ -132,6 +132,8 @@ type ToolRef struct {
 	// Native is a reference to something we do not model (a hosted tool, an
 	// MCP server), as it came.
 	Native *Native
+	// Extra holds members of a reference that we do model.
+	Extra *Extra
 }
 
 // ToolChoice says which tools the model may or must call.

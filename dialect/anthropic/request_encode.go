@@ -220,7 +220,7 @@ func (e *requestEncoder) choice(t *toolbox) error {
 		}
 		c = &dragoman.ToolChoice{Mode: dragoman.ChoiceAuto}
 	}
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	wirekit.ReportChoice(e.rep, c, name)
 	mode := c.Mode
 	if (mode == dragoman.ChoiceRequired || mode == dragoman.ChoiceTool) && !e.mayForce() {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the model takes no forced choice; %s written as auto", mode)

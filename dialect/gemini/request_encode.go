@@ -384,7 +384,7 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 		}
 		return nil, nil
 	}
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	wirekit.ReportChoice(e.rep, c, name)
 	if c.Mode == dragoman.ChoiceOpaque && (c.Native == nil || c.Native.Format != formatChoice) {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a choice only its own provider understands")
 		return nil, nil

@@ -133,7 +133,7 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 	if !wirekit.KnownChoice(c.Mode) {
 		return nil, fmt.Errorf("ollama: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	wirekit.ReportChoice(e.rep, c, name)
 	if len(e.req.Tools) == 0 {
 		return nil, nil
 	}

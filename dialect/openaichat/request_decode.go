@@ -307,7 +307,7 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 			if string(key) == "custom" {
 				ref.Kind = dragoman.ToolFreeform
 			}
-			ref.Name = memberName(in)
+			ref.Name = refName(in, string(key), &ref.Extra)
 			ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 			c.Tools = append(c.Tools, ref)
 		case "name": // legacy function_call, and some flat senders
@@ -373,22 +373,39 @@ func memberName(r *jsonwire.Reader) string {
 	return n
 }
 
+// refName reads the name inside member of a reference to a tool, and keeps the
+// rest of it in e.
+func refName(r *jsonwire.Reader, member string, e **dragoman.Extra) string {
+	n := ""
+	for key := range r.Object() {
+		if string(key) == "name" {
+			n = r.String()
+		} else {
+			extra.Add(e, name, "/"+member, key, r.Raw())
+		}
+	}
+	return n
+}
+
+// toolRef reads one entry of a list of allowed tools. One that names a tool is a
+// reference to it, whatever stands beside the name; any other is kept as it is.
 func (d *requestDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	r := jsonwire.NewReader(raw)
 	ref := dragoman.ToolRef{}
 	for key := range r.Object() {
 		switch string(key) {
 		case "function":
-			ref.Name = memberName(r)
+			ref.Name = refName(r, "function", &ref.Extra)
 		case "custom":
-			ref.Kind, ref.Name = dragoman.ToolFreeform, memberName(r)
-		default:
+			ref.Kind, ref.Name = dragoman.ToolFreeform, refName(r, "custom", &ref.Extra)
+		case "type": // which of the two; one that is neither names nothing
 			r.Skip()
+		default:
+			extra.Add(&ref.Extra, name, "", key, r.Raw())
 		}
 	}
 	if ref.Name == "" {
-		ref.Native = nativeChoice(raw)
-		return ref
+		return dragoman.ToolRef{Kind: ref.Kind, Native: nativeChoice(raw)}
 	}
 	ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 	return ref

@@ -274,7 +274,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 	default:
 		w.StringField("tool_choice", string(c.Mode))
 	}
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	wirekit.ReportChoice(e.rep, c, name)
 	return nil
 }
 
@@ -309,7 +309,9 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) error {
 	w.EndArray()
 	extra.Write(w, c.Extra, name, "/allowed_tools")
 	w.EndObject()
-	extra.End(w, c.Extra, name, extra.At("/tool_choice"), e.rep)
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	wirekit.ReportChoice(e.rep, c, name)
 	if n > 0 {
 		return nil
 	}
@@ -357,7 +359,9 @@ func (e *requestEncoder) toolRef(ref dragoman.ToolRef) {
 	w.Key(key)
 	w.BeginObject()
 	w.StringField("name", e.reg.WireName(ref.Namespace, ref.Name))
+	extra.Write(w, ref.Extra, name, "/"+key)
 	w.EndObject()
+	extra.Write(w, ref.Extra, name, "")
 	w.EndObject()
 }
 

@@ -67,12 +67,13 @@ func opaqueChoice(raw []byte) *dragoman.ToolChoice {
 	return &dragoman.ToolChoice{Mode: dragoman.ChoiceOpaque, Native: nativeChoice(raw)}
 }
 
-// toolRef reads one entry of a list of allowed tools. An entry that is more
-// than a type and a name is kept as it is.
+// toolRef reads one entry of a list of allowed tools. One that names a tool is a
+// reference to it, whatever stands beside the name; one to something that the
+// API runs itself, or that names nothing, is kept as it is.
 func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 	r := jsonwire.NewReader(raw)
-	ref, typ, plain := dragoman.ToolRef{}, "", r.Kind() == '{'
-	if plain {
+	ref, typ := dragoman.ToolRef{}, ""
+	if r.Kind() == '{' {
 		for key := range r.Object() {
 			switch {
 			case string(key) == "type" && r.Kind() == '"':
@@ -80,12 +81,11 @@ func (d *itemDecoder) toolRef(raw []byte) dragoman.ToolRef {
 			case string(key) == "name" && r.Kind() == '"':
 				ref.Name = r.String()
 			default:
-				r.Skip()
-				plain = false
+				extra.Add(&ref.Extra, name, "", key, r.Raw())
 			}
 		}
 	}
-	if !plain || ref.Name == "" || (typ != "function" && typ != "custom") {
+	if ref.Name == "" || typ != "" && typ != "function" && typ != "custom" {
 		return dragoman.ToolRef{Name: ref.Name, Kind: dragoman.ToolHosted, Native: nativeChoice(raw)}
 	}
 	if typ == "custom" {
@@ -178,7 +178,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		e.key("tool_choice")
 		w.String(string(c.Mode))
 	}
-	extra.Report(e.rep, c.Extra, name, extra.At("/tool_choice"))
+	wirekit.ReportChoice(e.rep, c, name)
 	return nil
 }
 
@@ -205,7 +205,9 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	e.key("tool_choice")
 	w.BeginObject()
 	e.toolRef(ref, spec)
-	extra.End(w, c.Extra, name, extra.At("/tool_choice"), e.rep)
+	extra.Write(w, c.Extra, name, "")
+	w.EndObject()
+	wirekit.ReportChoice(e.rep, c, name)
 	return nil
 }
 
@@ -236,6 +238,7 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 		default:
 			w.BeginObject()
 			e.toolRef(ref, spec)
+			extra.Write(w, ref.Extra, name, "")
 			w.EndObject()
 		}
 		n++

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 )
 
 // Narrow returns the tools that refs name, and where each stands among all of
@@ -22,6 +23,15 @@ func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman
 		}
 	}
 	return some, places
+}
+
+// ReportChoice reports the members of a tool choice, and of its references to
+// tools, that only their own dialect knows.
+func ReportChoice(rep *dragoman.Report, c *dragoman.ToolChoice, d dragoman.Dialect) {
+	extra.Report(rep, c.Extra, d, extra.At("/tool_choice"))
+	for i := range c.Tools {
+		extra.Report(rep, c.Tools[i].Extra, d, extra.Elem("/tool_choice/tools", i))
+	}
 }
 
 // LostTools are the places of the tools that the losses tell of as not written.
