@@ -33,8 +33,9 @@ type Codec interface {
 	NewStreamDecoder(DecodeOptions) StreamDecoder
 	NewStreamEncoder(EncodeOptions) StreamEncoder
 
-	// EncodeError writes an error as the dialect's servers do: status and body.
-	EncodeError(*dragoman.APIError) (status int, body []byte)
+	// EncodeError writes an error as the dialect's servers do: status and body. The
+	// report tells what of the error they cannot say.
+	EncodeError(*dragoman.APIError) (status int, body []byte, rep dragoman.Report)
 	// DecodeError reads the error of a non-2xx answer. It never fails: a body
 	// it does not understand becomes the message.
 	DecodeError(status int, header http.Header, body []byte) *dragoman.APIError

@@ -473,7 +473,7 @@ func checkErrors(t *testing.T, a api, xs []exchange, counts *tally) {
 			t.Errorf("%s: status %d is class %q, want one of %s: %.200s", x.ID(), x.Status, e.Class, want, body)
 		}
 		// A gateway's client must learn the same.
-		status, again := a.codec.EncodeError(e)
+		status, again, _ := a.codec.EncodeError(e)
 		if back := a.codec.DecodeError(status, nil, again); back.Message != e.Message || back.Class != e.Class {
 			t.Errorf("%s: written again, the error is %s %q, was %s %q", x.ID(), back.Class, back.Message, e.Class, e.Message)
 		}

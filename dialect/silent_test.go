@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -67,6 +68,77 @@ func TestR11_AReferenceThatNamesAToolIsOneToThatToolWhateverStandsBesideTheName(
 			if !named && !alone {
 				t.Errorf("%s to %s: %s", c.ref, to.Dialect(), enc.Body)
 			}
+		}
+	}
+}
+
+// wordyError says all that an error of Chat can, and what some servers add.
+const wordyError = `{"error":{"message":"filtered","type":"vendor_type","param":"prompt","code":"vendor_code","status":418,"innererror":{"code":"R"}},"trace":"t"}`
+
+// What an error says is in what is written, or has its line: in an answer of its
+// own, in the body of a response and inside a stream.
+func TestR11_WhatAnErrorSaysIsWrittenOrReported(t *testing.T) {
+	chat := codecOf(dragoman.OpenAIChat)
+	e := chat.DecodeError(400, nil, []byte(wordyError))
+	e.RequestID, e.RetryAfter = "req-1", 1500*time.Millisecond
+	check := func(t *testing.T, what, body string, rep dragoman.Report, at string) {
+		t.Helper()
+		for member, word := range map[string]string{
+			"/type": `"vendor_type"`, "/code": `"vendor_code"`, "/param": `"prompt"`, "/status": "418", "/innererror": "innererror", "/trace": "trace",
+			"/request_id": "req-1", "/retry_after": "1.5s",
+		} {
+			if lines := lossesAt(rep, at+member); (len(lines) == 1) == strings.Contains(body, word) {
+				t.Errorf("%s: %s: %v\n%s", what, member, rep, body)
+			}
+		}
+	}
+	for _, to := range codecs {
+		if to.Dialect() == dragoman.OpenAIChat {
+			continue
+		}
+		_, body, rep := to.EncodeError(e)
+		check(t, string(to.Dialect())+" alone", string(body), rep, "")
+
+		resp := &dragoman.Response{Error: e, Stop: dragoman.Stop{Reason: dragoman.StopError}}
+		enc, err := to.EncodeResponse(resp, dialect.EncodeOptions{Seed: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, string(to.Dialect())+" whole", string(enc.Body), enc.Report, "/error")
+
+		out, rep, err := streamed(to, []dragoman.Event{&dragoman.ResponseStart{Response: *asked()}, &dragoman.StreamError{Err: e}}, dialect.EncodeOptions{Seed: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, string(to.Dialect())+" streamed", string(out), rep, "/error")
+	}
+	if _, body, rep := chat.EncodeError(e); string(body) != wordyError || len(rep.Losses) > 0 {
+		t.Errorf("to its own dialect: %s\n%v", body, rep)
+	}
+}
+
+// What a message of an answer says beside its content is written or has one line,
+// whatever the content is.
+func TestR11_AMessageWithoutTextLosesNothingInSilence(t *testing.T) {
+	for what, parts := range map[string][]dragoman.Part{
+		"calls":     {&dragoman.ToolCall{ID: "a", Name: "f", Arguments: "{}"}},
+		"reasoning": {&dragoman.Reasoning{Text: "hm"}},
+		"text":      {&dragoman.Text{Text: "hi"}},
+		"media":     {&dragoman.Media{Media: dragoman.MediaImage, URL: "https://example.com/a.png"}},
+	} {
+		for _, c := range codecs {
+			resp := asked()
+			resp.Output[0] = dragoman.Message{
+				Role: dragoman.RoleAssistant, Name: "Ada-the-speaker", Phase: "commentary", Parts: parts,
+				Extra: &dragoman.Extra{Dialect: "nobody", Fields: []dragoman.Field{{Path: "/vendor", Value: []byte("1")}}},
+			}
+			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
+				for member, word := range map[string]string{"/name": "Ada-the-speaker", "/phase": "commentary", "/vendor": "vendor"} {
+					if n := len(lossesAt(rep, "/output/0"+member)); n > 1 || (n == 1) == strings.Contains(body, word) {
+						t.Errorf("%s: %s has %d lines: %v\n%s", what, member, n, rep, body)
+					}
+				}
+			})
 		}
 	}
 }

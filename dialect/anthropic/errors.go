@@ -125,7 +125,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its
 // own bytes, if they are a JSON object, and its status, if it is one of an
 // error. No error at all is one of the server.
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
 	}
@@ -134,11 +134,13 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 		if e.Status >= 400 && e.Status <= 599 {
 			status = e.Status
 		}
-		return status, raw
+		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	writeError(&w, e, typ)
-	return status, w.Buf
+	var rep dragoman.Report
+	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ, RequestID: e.RequestID}, "")
+	return status, w.Buf, rep
 }
 
 // nativeError is the error as it came from this dialect; nil for one of another

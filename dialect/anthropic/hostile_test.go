@@ -284,13 +284,13 @@ func TestManyAllowedToolsTakeLinearTime(t *testing.T) {
 func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
 	const format = "anthropic.messages.error"
 	for _, raw := range []string{``, `{"a":`, `7`, `"x"`, `{} {}`, "{\"a\":1}\n\ndata: x"} {
-		status, body := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: 9999, Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(raw)}})
+		status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer, Status: 9999, Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(raw)}})
 		if status != 500 || string(body) != `{"type":"error","error":{"type":"api_error","message":"m"}}` {
 			t.Errorf("%q: %d %s", raw, status, body)
 		}
 	}
 	for status, want := range map[int]int{0: 500, 200: 500, 399: 500, 400: 400, 599: 599, 600: 500} {
-		if got, body := codec.EncodeError(&dragoman.APIError{Status: status, Native: &dragoman.Native{Format: format, JSON: json.RawMessage(`{"x":1}`)}}); got != want || string(body) != `{"x":1}` {
+		if got, body, _ := codec.EncodeError(&dragoman.APIError{Status: status, Native: &dragoman.Native{Format: format, JSON: json.RawMessage(`{"x":1}`)}}); got != want || string(body) != `{"x":1}` {
 			t.Errorf("status %d written as %d: %s", status, got, body)
 		}
 	}
@@ -301,7 +301,7 @@ func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
 }
 
 func TestNilIsAnErrorAndNoPanic(t *testing.T) {
-	if status, body := codec.EncodeError(nil); status != 500 || !json.Valid(body) {
+	if status, body, _ := codec.EncodeError(nil); status != 500 || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}
 	if _, err := codec.EncodeRequest(nil, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrInvalid) {

@@ -28,8 +28,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
-		_, body := c.EncodeError(resp.Error)
+		_, body, lost := c.EncodeError(resp.Error)
 		wirekit.ReportFailed(rep, resp, name)
+		rep.Merge("/error", lost)
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}

@@ -246,7 +246,7 @@ func TestQuirkJ3_ErrorsBothWays(t *testing.T) {
 		if e.Class != c.class || e.Message == "" || e.Status != c.status || e.RetryAfter != 2*time.Second || e.RequestID == "" {
 			t.Errorf("%d %s: %+v", c.status, c.body, e)
 		}
-		status, body := codec.EncodeError(e)
+		status, body, _ := codec.EncodeError(e)
 		if !json.Valid(body) || status < 400 {
 			t.Errorf("%d %s", status, body)
 		}
@@ -257,7 +257,7 @@ func TestQuirkJ3_ErrorsBothWays(t *testing.T) {
 	if e := codec.DecodeError(400, nil, []byte(`{"type":"error","error":{"type":"invalid_request_error","message":"m","details":{"error_code":"tool_name_conflict"}}}`)); e.Code != "tool_name_conflict" {
 		t.Errorf("%+v", e)
 	}
-	status, body := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: 430, Type: "requests", Message: "slow down", RequestID: "r1"})
+	status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: 430, Type: "requests", Message: "slow down", RequestID: "r1"})
 	if want := `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"},"request_id":"r1"}`; status != 429 || string(body) != want {
 		t.Errorf("words of another API leak: %d %s", status, body)
 	}

@@ -318,6 +318,7 @@ func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 		e.w.Raw(oneLine(raw))
 	} else {
 		writeError(&e.w, err, typ)
+		wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{Type: typ, RequestID: err.RequestID}, "/error")
 	}
 	return sse.Append(dst, "error", e.w.Buf)
 }

@@ -114,7 +114,7 @@ func tooLong(message string) bool {
 // error. AWS's clients read the type from the header x-amzn-errortype or from
 // __type in the body, where it stands here. No error at all is one of the
 // server.
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
 	}
@@ -123,14 +123,16 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 		if e.Status >= 400 && e.Status <= 599 {
 			status = e.Status
 		}
-		return status, raw
+		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.StringField("__type", typ)
 	w.StringField("message", cmp.Or(e.Message, string(e.Class)))
 	w.EndObject()
-	return status, w.Buf
+	var rep dragoman.Report
+	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ}, "")
+	return status, w.Buf, rep
 }
 
 // nativeError is the error as it came from this dialect; nil for one of another

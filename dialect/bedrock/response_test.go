@@ -286,7 +286,7 @@ func TestErrorsAreReadFromHeaderBodyOrStatus(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			if strings.HasPrefix(tc.body, "{") {
-				if status, body := codec.EncodeError(e); status != tc.status || string(body) != tc.body {
+				if status, body, _ := codec.EncodeError(e); status != tc.status || string(body) != tc.body {
 					t.Errorf("%d %s", status, body)
 				}
 			}
@@ -302,7 +302,7 @@ func TestQuirkJ3_EveryClassHasAWordOfThisDialect(t *testing.T) {
 		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorTooLarge, dragoman.ErrorContextLength,
 		dragoman.ErrorRateLimit, dragoman.ErrorQuota, dragoman.ErrorOverloaded, dragoman.ErrorTimeout, dragoman.ErrorConflict, dragoman.ErrorServer, dragoman.ErrorPolicy, dragoman.ErrorUnknown,
 	} {
-		status, body := codec.EncodeError(&dragoman.APIError{Class: class, Type: "invalid_request_error", Message: "m", Native: &dragoman.Native{Format: "anthropic.messages.error", JSON: json.RawMessage(`{}`)}})
+		status, body, _ := codec.EncodeError(&dragoman.APIError{Class: class, Type: "invalid_request_error", Message: "m", Native: &dragoman.Native{Format: "anthropic.messages.error", JSON: json.RawMessage(`{}`)}})
 		e := codec.DecodeError(status, nil, body)
 		if strings.Contains(string(body), "invalid_request_error") || !strings.HasSuffix(e.Type, "Exception") || e.Message != "m" {
 			t.Errorf("%s: %d %s", class, status, body)
@@ -315,7 +315,7 @@ func TestQuirkJ3_EveryClassHasAWordOfThisDialect(t *testing.T) {
 			}
 		}
 	}
-	if status, body := codec.EncodeError(nil); status != 500 || !json.Valid(body) {
+	if status, body, _ := codec.EncodeError(nil); status != 500 || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -268,6 +268,7 @@ func (e *streamEncoder) Fail(dst []byte, err *dragoman.APIError) []byte {
 		e.w.BeginObject()
 		e.w.StringField("message", cmp.Or(err.Message, string(err.Class)))
 		e.w.EndObject()
+		wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{Type: streamWord(err)}, "/error")
 	}
 	return e.message(dst, ":exception-type", streamWord(err), "exception")
 }

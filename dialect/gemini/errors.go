@@ -170,7 +170,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its
 // own bytes, if they are JSON, and its status, if it is one of an error. No
 // error at all is one of the server.
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
 	}
@@ -179,11 +179,15 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 		if n := status(e); n != 0 {
 			code = n
 		}
-		return code, raw
+		return code, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	writeError(&w, e, typ, code)
-	return code, w.Buf
+	said := errorSaid(typ, code)
+	said.Status = code
+	var rep dragoman.Report
+	wirekit.ReportError(&rep, e, said, "")
+	return code, w.Buf, rep
 }
 
 // nativeError is the error as it came from this dialect; nil for one of another
@@ -201,6 +205,11 @@ func nativeError(e *dragoman.APIError) []byte {
 		return nil
 	}
 	return e.Native.JSON
+}
+
+// errorSaid is what writeError says.
+func errorSaid(typ string, code int) wirekit.ErrorSaid {
+	return wirekit.ErrorSaid{Type: typ, Code: strconv.Itoa(code), Wait: true}
 }
 
 // writeError writes the envelope, which is the same in a body and in a stream.

@@ -29,8 +29,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	rep := new(dragoman.Report)
 	if resp.Error != nil {
-		_, body := c.EncodeError(resp.Error)
+		_, body, lost := c.EncodeError(resp.Error)
 		wirekit.ReportFailed(rep, resp, name)
+		rep.Merge("/error", lost)
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
@@ -200,6 +201,7 @@ func (e *answerEncoder) finish(w *jsonwire.Writer, index int, s dragoman.Stop, o
 
 func (e *answerEncoder) unsaid(m *dragoman.Message, at extra.Path) {
 	extra.Report(e.rep, m.Extra, name, at)
+	wirekit.ReportSpeaker(e.rep, m, at)
 	if m.Phase != "" {
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}

@@ -241,7 +241,7 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 	if e.Class != dragoman.ErrorRateLimit || e.Type != "RESOURCE_EXHAUSTED" || e.Code != "429" || e.RetryAfter != 34500*time.Millisecond {
 		t.Errorf("%+v", e)
 	}
-	if status, out := codec.EncodeError(e); status != 429 || string(out) != body {
+	if status, out, _ := codec.EncodeError(e); status != 429 || string(out) != body {
 		t.Errorf("%d %s", status, out)
 	}
 	for _, c := range []struct {
@@ -263,12 +263,12 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 		}
 	}
 	for _, class := range []dragoman.ErrorClass{dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorConflict, dragoman.ErrorRateLimit, dragoman.ErrorOverloaded, dragoman.ErrorTimeout, dragoman.ErrorServer, dragoman.ErrorBadRequest} {
-		status, out := codec.EncodeError(&dragoman.APIError{Class: class, Message: "m", RetryAfter: 2 * time.Second})
+		status, out, _ := codec.EncodeError(&dragoman.APIError{Class: class, Message: "m", RetryAfter: 2 * time.Second})
 		if again := codec.DecodeError(status, nil, out); again.Class != class || again.Message != "m" || again.RetryAfter != 2*time.Second {
 			t.Errorf("%s came back as %+v", class, again)
 		}
 	}
-	if status, out := codec.EncodeError(nil); status != 500 || len(out) == 0 {
+	if status, out, _ := codec.EncodeError(nil); status != 500 || len(out) == 0 {
 		t.Errorf("%d %s", status, out)
 	}
 }

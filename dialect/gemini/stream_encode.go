@@ -474,6 +474,7 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	w := &e.w
 	w.Buf = w.Buf[:0]
 	writeError(w, err, typ, code)
+	wirekit.ReportError(e.rep, err, errorSaid(typ, code), "/error")
 	return e.shut(e.frame(dst, w.Buf))
 }
 

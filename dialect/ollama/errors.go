@@ -83,17 +83,19 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 }
 
 // EncodeError implements [dialect.Codec].
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
 	if e.Native != nil && e.Native.Format == formatError && json.Valid(e.Native.JSON) {
-		return status, e.Native.JSON
+		return status, e.Native.JSON, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	writeError(&w, e)
-	return status, w.Buf
+	var rep dragoman.Report
+	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status}, "")
+	return status, w.Buf, rep
 }
 
 func writeError(w *jsonwire.Writer, e *dragoman.APIError) {

@@ -31,7 +31,8 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	if resp.Error != nil {
 		wirekit.ReportFailed(e.rep, resp, name)
-		_, body := c.EncodeError(resp.Error)
+		_, body, lost := c.EncodeError(resp.Error)
+		e.rep.Merge("/error", lost)
 		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	w := &e.w

@@ -210,15 +210,15 @@ func TestErrorsAreReadAndWritten(t *testing.T) {
 		if e.Native == nil {
 			continue
 		}
-		if _, body := codec.EncodeError(e); string(body) != c.body {
+		if _, body, _ := codec.EncodeError(e); string(body) != c.body {
 			t.Errorf("%s went out as %s", c.body, body)
 		}
 	}
-	status, body := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorQuota, Message: "no credit", Type: "their type", Native: &dragoman.Native{Format: "openai.chat_completions", JSON: json.RawMessage(`{"error":{"message":"no credit"}}`)}})
+	status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorQuota, Message: "no credit", Type: "their type", Native: &dragoman.Native{Format: "openai.chat_completions", JSON: json.RawMessage(`{"error":{"message":"no credit"}}`)}})
 	if status != 429 || string(body) != `{"error":"no credit"}` { // quirk J3: no words of another API
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := codec.EncodeError(nil); status != 500 || string(body) != `{"error":"server"}` {
+	if status, body, _ := codec.EncodeError(nil); status != 500 || string(body) != `{"error":"server"}` {
 		t.Errorf("%d %s", status, body)
 	}
 }

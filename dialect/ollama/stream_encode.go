@@ -442,6 +442,7 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	}
 	e.w.Buf = e.w.Buf[:0]
 	writeError(&e.w, err)
+	wirekit.ReportError(e.rep, err, wirekit.ErrorSaid{}, "/error")
 	return e.flush(dst)
 }
 

@@ -136,25 +136,29 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 }
 
 // EncodeError implements [dialect.Codec].
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
 	if e.Native != nil && e.Native.Format == dragoman.Format(name) && json.Valid(e.Native.JSON) {
-		return status, e.Native.JSON
+		return status, e.Native.JSON, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	w.BeginObject()
 	w.Key("error")
-	writeErrorObject(&w, e)
+	var rep dragoman.Report
+	said := writeErrorObject(&w, e)
 	w.EndObject()
-	return status, w.Buf
+	said.Status = status
+	wirekit.ReportError(&rep, e, said, "")
+	return status, w.Buf, rep
 }
 
-func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) {
+func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSaid {
 	typ, code := wordsOf(e)
 	wirekit.WriteOpenAIError(w, e, typ, code)
+	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
 }
 
 // wordsOf are OpenAI's type and code for an error: its own where it has them,

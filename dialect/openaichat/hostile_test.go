@@ -285,7 +285,7 @@ func TestNothingThatSaysSomethingFollowsTheTerminalEvent(t *testing.T) {
 }
 
 func TestNoErrorIsStillAnError(t *testing.T) {
-	status, body := codec.EncodeError(nil)
+	status, body, _ := codec.EncodeError(nil)
 	if status < 500 || !bytes.Contains(object(t, body)["error"], []byte("server_error")) {
 		t.Errorf("%d %s", status, body)
 	}

@@ -29,9 +29,10 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
 	w := &e.w
 	if resp.Error != nil && (len(resp.Output) == 0 || !hasError(resp)) {
-		_, w.Buf = c.EncodeError(resp.Error)
+		_, body, lost := c.EncodeError(resp.Error)
 		wirekit.ReportFailed(e.rep, resp, name)
-		return dialect.Encoded{Body: w.Buf, Report: *e.rep, Registry: reg}, nil
+		e.rep.Merge("/error", lost)
+		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil
 	}
 	w.BeginObject()
 	head := *resp
@@ -111,6 +112,9 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 			return err
 		}
 		w.EndObject()
+		for i := range out {
+			wirekit.ReportSpeaker(e.rep, &out[i], extra.Elem(e.list, i))
+		}
 	}
 	calls := countCalls(out)
 	wirekit.ReportDetails(e.rep, stop, e.answer)

@@ -374,7 +374,7 @@ func TestErrors_StatusTypeAndCodeGiveTheClass(t *testing.T) {
 			if e.Retryable() != tc.retry || e.Status != tc.status || e.RequestID != "req_1" || e.RetryAfter != 2*time.Second {
 				t.Errorf("%+v", e)
 			}
-			status, body := codec.EncodeError(e)
+			status, body, _ := codec.EncodeError(e)
 			if status != tc.status {
 				t.Errorf("status %d", status)
 			}
@@ -406,7 +406,7 @@ func TestQuirkJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
 		dragoman.ErrorUnknown:       {500, `{"error":{"message":"m","type":"server_error","param":null,"code":null}}`},
 	} {
 		e := &dragoman.APIError{Class: class, Message: "m", Type: "overloaded_error_of_somebody", Code: "theirs", Native: &dragoman.Native{Format: "anthropic.messages", JSON: []byte(`{}`)}}
-		status, body := codec.EncodeError(e)
+		status, body, _ := codec.EncodeError(e)
 		if status != want.status {
 			t.Errorf("%s: status %d", class, status)
 		}
@@ -415,7 +415,7 @@ func TestQuirkJ3_AForeignErrorIsWrittenInOpenAIsWords(t *testing.T) {
 			t.Errorf("%s came back as %s", class, again.Class)
 		}
 	}
-	_, body := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer})
+	_, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorServer})
 	has(t, string(body), `"message":"server"`) // a message is always there
 }
 

@@ -188,6 +188,7 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
 		e.unsaid(ev.Header, message, false)
+		wirekit.ReportSpeaker(e.rep, ev.Header, message)
 	}
 	e.parts[[2]int{ev.Choice, ev.Index}] = p
 	switch part := ev.Part.(type) {
@@ -514,7 +515,7 @@ func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	w.Buf = w.Buf[:0]
 	w.BeginObject()
 	w.Key("error")
-	writeErrorObject(w, err)
+	wirekit.ReportError(e.rep, err, writeErrorObject(w, err), "/error")
 	w.EndObject()
 	return sse.Append(dst, "", w.Buf)
 }

@@ -216,12 +216,12 @@ func TestStream_AnAnswerThatIsNoStreamSaysWhatItIs(t *testing.T) {
 
 func TestErrors_AStatusThatIsNoErrorIsThatOfTheClass(t *testing.T) {
 	for _, status := range []int{-1, 0, 200, 399, 600, 1000} {
-		if got, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != 429 {
+		if got, _, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != 429 {
 			t.Errorf("%d written as %d", status, got)
 		}
 	}
 	for _, status := range []int{400, 418, 599} {
-		if got, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != status {
+		if got, _, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status}); got != status {
 			t.Errorf("%d written as %d", status, got)
 		}
 	}
@@ -230,7 +230,7 @@ func TestErrors_AStatusThatIsNoErrorIsThatOfTheClass(t *testing.T) {
 func TestErrors_ANativeBodyThatIsNoJSONIsNotEchoed(t *testing.T) {
 	for _, native := range []string{"", "<html>", `{"error":{"message":"boom"}`, `{"error":"boom"} <!-- x -->`} {
 		e := &dragoman.APIError{Class: dragoman.ErrorServer, Message: "boom", Native: &dragoman.Native{Format: dragoman.Format(codec.Dialect()), JSON: []byte(native)}}
-		_, body := codec.EncodeError(e)
+		_, body, _ := codec.EncodeError(e)
 		sameJSON(t, string(body), `{"error":{"message":"boom","type":"server_error","param":null,"code":null}}`)
 	}
 	e := codec.DecodeError(500, nil, []byte(`{"error":"boom"} <!-- x -->`))

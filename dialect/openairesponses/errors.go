@@ -178,13 +178,13 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 
 // EncodeError implements [dialect.Codec]. A body of this dialect is written as
 // it came, while it still says the same.
-func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
 	if sameBody(e) {
-		return status, e.Native.JSON
+		return status, e.Native.JSON, dragoman.Report{}
 	}
 	typ, code := wordsOf(e)
 	var w jsonwire.Writer
@@ -192,7 +192,9 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte) {
 	w.Key("error")
 	wirekit.WriteOpenAIError(&w, e, typ, code)
 	w.EndObject()
-	return status, w.Buf
+	var rep dragoman.Report
+	wirekit.ReportError(&rep, e, wirekit.ErrorSaid{Status: status, Type: typ, Code: code, Param: e.Param}, "")
+	return status, w.Buf, rep
 }
 
 // sameBody reports whether the native form of an error is the body of an
@@ -252,18 +254,24 @@ func failureCode(e *dragoman.APIError) string {
 	return "server_error"
 }
 
-// writeFailure writes the error member of a failed response.
-func writeFailure(w *jsonwire.Writer, e *dragoman.APIError) {
-	if ownWords(e.Native) && json.Valid(e.Native.JSON) {
+// writeFailure writes the error member of a failed response, which holds less
+// than an error that is an answer.
+func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError) {
+	if ownWords(err.Native) && json.Valid(err.Native.JSON) {
 		// As it came, while it still says the same.
-		same := decodeErrorObject(e.Native.JSON)
-		if same.Message == e.Message && same.Code == e.Code && bytes.TrimSpace(e.Native.JSON)[0] == '{' {
-			w.Raw(e.Native.JSON)
+		same := decodeErrorObject(err.Native.JSON)
+		if same.Message == err.Message && same.Code == err.Code && bytes.TrimSpace(err.Native.JSON)[0] == '{' {
+			w.Raw(err.Native.JSON)
 			return
 		}
 	}
 	w.BeginObject()
-	w.StringField("code", failureCode(e))
-	w.StringField("message", messageOf(e))
+	said := wirekit.ErrorSaid{Code: failureCode(err)}
+	w.StringField("code", said.Code)
+	w.StringField("message", messageOf(err))
 	w.EndObject()
+	if e.paramTold {
+		said.Param = err.Param
+	}
+	wirekit.ReportError(e.rep, err, said, "/error")
 }

@@ -82,7 +82,7 @@ func FuzzDecodeError(f *testing.F) {
 		if e.Status != status || e.Class == "" || e.RetryAfter < 0 {
 			t.Fatalf("%+v", e)
 		}
-		written, out := Codec{}.EncodeError(e)
+		written, out, _ := Codec{}.EncodeError(e)
 		if written < 400 || written > 599 || !json.Valid(out) {
 			t.Fatalf("%+v written as %d %q", e, written, out)
 		}

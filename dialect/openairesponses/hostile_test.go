@@ -345,7 +345,7 @@ func TestACallThatCannotBeReadStillEndsTheStreamOnce(t *testing.T) {
 }
 
 func TestCarelessErrorsDoNotPanic(t *testing.T) {
-	if status, body := (Codec{}).EncodeError(nil); status < 400 || !json.Valid(body) {
+	if status, body, _ := (Codec{}).EncodeError(nil); status < 400 || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}
 	if _, err := (Codec{}).EncodeResponse(nil, dialect.EncodeOptions{}); err == nil {
@@ -357,7 +357,7 @@ func TestCarelessErrorsDoNotPanic(t *testing.T) {
 	for _, raw := range []string{"", " ", "7", `"x"`, "{", "null"} {
 		native := &dragoman.Native{Format: dragoman.Format(name), JSON: json.RawMessage(raw)}
 		apiErr := &dragoman.APIError{Native: native}
-		if status, body := (Codec{}).EncodeError(apiErr); status < 400 || !json.Valid(body) {
+		if status, body, _ := (Codec{}).EncodeError(apiErr); status < 400 || !json.Valid(body) {
 			t.Errorf("%q: %d %s", raw, status, body)
 		}
 		resp := &dragoman.Response{Error: apiErr, Stop: dragoman.Stop{Reason: dragoman.StopLength, Native: "max_output_tokens", Details: native}}

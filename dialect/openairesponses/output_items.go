@@ -22,6 +22,9 @@ type outputEncoder struct {
 	seed   string // of the ids that must be made
 	minted int
 	used   map[string]bool // ids of items, which must differ
+	// paramTold says that an event told the param of the error that a stream ended
+	// with.
+	paramTold bool
 }
 
 // outputItem is one item of the output being written.
@@ -148,6 +151,20 @@ func (e *outputEncoder) writeMessage(w *jsonwire.Writer, it *outputItem) {
 	extra.Write(w, without(it.header.Extra, "id", "status", "content"), name, "")
 	w.EndObject()
 	extra.Report(e.rep, it.header.Extra, name, it.at)
+}
+
+// unsaid reports what a message of the output says beside its content that is
+// not written. A message of which only calls or reasoning stay has no item of
+// its own to say it in.
+func (e *outputEncoder) unsaid(m *dragoman.Message, written bool, at extra.Path) {
+	wirekit.ReportSpeaker(e.rep, m, at)
+	if written {
+		return
+	}
+	extra.Report(e.rep, m.Extra, name, at)
+	if m.Phase != "" {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %.40q: no text is left to say it of", m.Phase)
+	}
 }
 
 // writePart writes content of the assistant's, with the members that clients

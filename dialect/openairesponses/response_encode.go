@@ -47,11 +47,13 @@ func (e *outputEncoder) responseID(resp *dragoman.Response) string {
 // was not changed stays as it is.
 func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 	var items []*outputItem
+	replayed := make(map[int]bool)
 	for i := range resp.Output {
 		m := &resp.Output[i]
 		at := extra.Elem("/output", i)
 		if !e.o.Rebuild && m.Native.Current(name, m.Fingerprint) && wirekit.Standing(resp.Stop, m.ToolCalls(), wirekit.Barred).Reason == resp.Stop.Reason {
 			items = append(items, &outputItem{json: m.Native.Raw})
+			replayed[i] = true
 			continue
 		}
 		var open *outputItem // the message item that takes content
@@ -84,12 +86,19 @@ func (e *outputEncoder) items(resp *dragoman.Response) []*outputItem {
 		}
 	}
 	kept := items[:0]
+	written := make(map[*dragoman.Message]bool, len(resp.Output))
 	for _, it := range items {
 		if it.json == nil && it.kind == messageItem && len(it.parts) == 0 {
 			continue // all of it was dropped and reported
 		}
+		written[it.header] = written[it.header] || it.kind == messageItem
 		e.close(it)
 		kept = append(kept, it)
+	}
+	for i := range resp.Output {
+		if m := &resp.Output[i]; !replayed[i] {
+			e.unsaid(m, written[m], extra.Elem("/output", i))
+		}
 	}
 	return kept
 }
@@ -112,9 +121,9 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	w.Key("error")
 	switch {
 	case resp.Error != nil:
-		writeFailure(w, resp.Error)
+		e.writeFailure(w, resp.Error)
 	case status == "failed":
-		writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response ended with " + string(resp.Stop.Reason)})
+		e.writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response ended with " + string(resp.Stop.Reason)})
 	default:
 		w.Null()
 	}

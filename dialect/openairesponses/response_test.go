@@ -246,7 +246,7 @@ func TestErrorsOfEveryShapeAreUnderstood(t *testing.T) {
 		if e.Class != c.class || e.Message != c.msg || e.RequestID != "req_1" {
 			t.Errorf("%s: %+v", c.body, e)
 		}
-		status, body := Codec{}.EncodeError(e)
+		status, body, _ := Codec{}.EncodeError(e)
 		back := Codec{}.DecodeError(status, nil, body)
 		if status != c.status || back.Class != c.class || back.Message != c.msg {
 			t.Errorf("%s: written as %d %s", c.body, status, body)
@@ -256,7 +256,7 @@ func TestErrorsOfEveryShapeAreUnderstood(t *testing.T) {
 	if e.RetryAfter != 2500*time.Millisecond {
 		t.Errorf("wait %v", e.RetryAfter)
 	}
-	if status, body := (Codec{}).EncodeError(&dragoman.APIError{Class: dragoman.ErrorOverloaded, Type: "overloaded_error", Message: "x"}); status != 503 || !json.Valid(body) || wirekit.ClassOfStatus(status) != dragoman.ErrorOverloaded {
+	if status, body, _ := (Codec{}).EncodeError(&dragoman.APIError{Class: dragoman.ErrorOverloaded, Type: "overloaded_error", Message: "x"}); status != 503 || !json.Valid(body) || wirekit.ClassOfStatus(status) != dragoman.ErrorOverloaded {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -257,13 +257,13 @@ func TestQuirkB8_ACutStringIsNeverClosed(t *testing.T) {
 
 func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
 	for _, status := range []int{0, 200, 399, 600, 1000, -1} {
-		if got, _ := (Codec{}).EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status, Message: "m"}); got != 429 {
+		if got, _, _ := (Codec{}).EncodeError(&dragoman.APIError{Class: dragoman.ErrorRateLimit, Status: status, Message: "m"}); got != 429 {
 			t.Errorf("status %d written as %d", status, got)
 		}
 	}
 	native := `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null,"extra":1}}`
 	e := Codec{}.DecodeError(400, nil, []byte(native))
-	if _, body := (Codec{}).EncodeError(e); string(body) != native {
+	if _, body, _ := (Codec{}).EncodeError(e); string(body) != native {
 		t.Errorf("not as it came: %s", body)
 	}
 	for what, change := range map[string]func(*dragoman.APIError){
@@ -278,7 +278,7 @@ func TestErrorsAreWrittenWithAStatusAndABodyOfTheirOwn(t *testing.T) {
 	} {
 		e := Codec{}.DecodeError(400, http.Header{}, []byte(native))
 		change(e)
-		_, body := Codec{}.EncodeError(e)
+		_, body, _ := Codec{}.EncodeError(e)
 		var v struct {
 			Error struct{ Message, Type string }
 		}

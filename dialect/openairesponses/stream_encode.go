@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -113,6 +114,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		if p := e.parts[ev.Index]; p != nil && ev.Choice == 0 && !p.ended {
 			if ev.Header != nil {
 				p.item.header = ev.Header
+				e.headers[p.item.message] = ev.Header
 			}
 			e.partEnd(p, ev.Part)
 		}
@@ -589,10 +591,22 @@ func (e *streamEncoder) terminal(typ string) {
 		e.close(&it.outputItem)
 		items[i] = &it.outputItem
 	}
+	e.unsaidHeaders()
 	w.Key("response")
 	e.writeResponse(w, &e.resp, e.id, items, e.calls())
 	e.send(typ)
 	e.ours = true
+}
+
+// unsaidHeaders reports what the messages say beside their content.
+func (e *streamEncoder) unsaidHeaders() {
+	written := make(map[int]bool, len(e.headers))
+	for _, it := range e.items {
+		written[it.message] = written[it.message] || it.kind == messageItem
+	}
+	for _, i := range slices.Sorted(maps.Keys(e.headers)) {
+		e.unsaid(e.headers[i], written[i], extra.Elem("/output", i))
+	}
 }
 
 // fail ends the stream with an error: the flat error event, because some
@@ -615,6 +629,7 @@ func (e *streamEncoder) fail(err *dragoman.APIError) {
 		w.StringField("code", failureCode(err))
 		w.StringField("message", messageOf(err))
 		optional(w, "param", err.Param)
+		e.paramTold = true
 		e.send("error")
 	}
 	e.resp.Error = err

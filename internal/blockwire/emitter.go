@@ -125,6 +125,7 @@ func (e *Emitter) track(ev *dragoman.PartStart, p *Out) bool {
 // wire has no member for.
 func ReportHeader(rep *dragoman.Report, m *dragoman.Message, d dragoman.Dialect, at extra.Path) {
 	extra.Report(rep, m.Extra, d, at)
+	wirekit.ReportSpeaker(rep, m, at)
 	if m.Phase != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/phase", "phase %q", m.Phase)
 	}

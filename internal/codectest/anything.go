@@ -208,7 +208,7 @@ func AnyError(t *testing.T, c dialect.Codec, status int, body []byte) int {
 	if e == nil || e.Class == "" || e.Status != status || e.RetryAfter < 0 {
 		t.Fatalf("%+v", e)
 	}
-	code, out := c.EncodeError(e)
+	code, out, _ := c.EncodeError(e)
 	if code < 400 || code > 599 {
 		t.Fatalf("status %d became %d", status, code)
 	}

@@ -74,6 +74,14 @@ func ReportFailed(rep *dragoman.Report, resp *dragoman.Response, d dragoman.Dial
 	extra.ReportEcho(rep, resp.Extra, d, extra.At(""))
 }
 
+// ReportSpeaker reports the name of who speaks in a message of an answer, which no
+// wire has a member for.
+func ReportSpeaker(rep *dragoman.Report, m *dragoman.Message, at extra.Path) {
+	if m.Name != "" {
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/name", "the name %.40q of the speaker", m.Name)
+	}
+}
+
 // ReportCall reports what a call of an answer loses that is written in pieces, in
 // the words of one that is written whole. sent says that its arguments, or some of
 // them, went out as they came: these are not told in an object.

@@ -1,12 +1,14 @@
 package wirekit
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -149,4 +151,115 @@ func PlainMessage(status int, body []byte) string {
 		s = http.StatusText(status)
 	}
 	return s
+}
+
+// ErrorSaid is what an error says in the form that it is written in, beside its
+// message.
+type ErrorSaid struct {
+	// Status is that of the answer; 0 where there is none, as inside a stream.
+	Status                       int
+	Type, Code, Param, RequestID string
+	// Wait says that the form tells how long to wait.
+	Wait bool
+}
+
+// ReportError reports what an error says at the pointer at and the form that it
+// is written in does not: words of its provider, and members that only the
+// provider knows.
+func ReportError(rep *dragoman.Report, e *dragoman.APIError, said ErrorSaid, at string) {
+	word := func(member, was, is string, sev dragoman.Severity) {
+		switch {
+		case was == "" || was == is:
+		case is != "":
+			rep.Addf(dragoman.Lowered, dragoman.Info, at+member, "%.80q written as %.80q, the API's word for such an error", was, is)
+		default:
+			rep.Addf(dragoman.Dropped, sev, at+member, "%.80q: such an error has no such member", was)
+		}
+	}
+	if said.Status != 0 && e.Status != 0 && e.Status != said.Status {
+		rep.Addf(dragoman.Lowered, dragoman.Info, at+"/status", "%d written as %d, the API's status for such an error", e.Status, said.Status)
+	}
+	word("/type", e.Type, said.Type, dragoman.Info) // the class of the error is told
+	if e.Status == 0 || e.Code != strconv.Itoa(e.Status) {
+		word("/code", e.Code, said.Code, dragoman.Warn)
+	}
+	word("/param", e.Param, said.Param, dragoman.Warn)
+	word("/request_id", e.RequestID, said.RequestID, dragoman.Info)
+	if e.RetryAfter > 0 && !said.Wait {
+		rep.Add(dragoman.Dropped, dragoman.Warn, at+"/retry_after", "the wait stands in a header of an answer, and not in an error")
+	}
+	reportErrorMembers(rep, e, at)
+}
+
+// reportErrorMembers reports the members of an error's native form that are told
+// by none of its words, of the error object and of the envelope around it.
+func reportErrorMembers(rep *dragoman.Report, e *dragoman.APIError, at string) {
+	if e.Native == nil {
+		return
+	}
+	chunk := isChunk(e.Native.JSON)
+	var walk func(r *jsonwire.Reader, envelope bool)
+	walk = func(r *jsonwire.Reader, envelope bool) {
+		for key := range r.Object() {
+			switch k := string(key); {
+			case k == "error" && r.Kind() == '{':
+				walk(r, false)
+			case chunk && envelope: // of the response
+				r.Skip()
+			case !errorSays(e, k, r):
+				rep.Add(dragoman.Dropped, dragoman.Warn, at+"/"+extra.Escape(k), "a member that only the error's own API knows")
+			}
+		}
+	}
+	r := jsonwire.NewReader(e.Native.JSON)
+	switch r.Kind() {
+	case '{':
+		walk(r, true)
+	case '[': // a list of one
+		for range r.Array() {
+			if r.Kind() == '{' {
+				walk(r, true)
+			} else {
+				r.Skip()
+			}
+		}
+	}
+}
+
+// isChunk reports whether an error stands in a piece of an answer.
+func isChunk(raw []byte) (chunk bool) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return false
+	}
+	for key := range r.Object() {
+		chunk = chunk || string(key) == "choices" || string(key) == "candidates"
+		r.Skip()
+	}
+	return chunk
+}
+
+// errorSays reads a member of an error and reports whether the error says it as
+// well, or it says nothing.
+func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
+	switch r.Kind() {
+	case '"', '0':
+		switch s := Text(r, ""); {
+		case s == "", s == e.Message, s == e.Type, s == e.Code, s == e.Param, s == e.RequestID:
+			return true
+		case key == "type" && s == "error", key == "sequence_number": // of an event
+			return true
+		case key == "__type": // may hold a namespace before the word
+			return e.Type != "" && strings.Contains(s, e.Type)
+		default:
+			return e.Status != 0 && s == strconv.Itoa(e.Status)
+		}
+	default:
+		switch raw := r.Raw(); string(raw) {
+		case "null", "[]", "{}":
+			return true
+		default: // of Gemini's records, the wait is told
+			return key == "details" && e.RetryAfter > 0 && bytes.Count(raw, []byte(`"@type"`)) == 1
+		}
+	}
 }
