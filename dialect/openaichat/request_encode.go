@@ -35,10 +35,13 @@ type requestEncoder struct {
 	// sent holds the names of the tools that were written, where a choice
 	// refers to some.
 	sent map[string]bool
+	// shared are members of Responses that Chat has as well.
+	shared wirekit.Siblings
 }
 
 func (e *requestEncoder) encode() error {
 	w, req, caps := &e.w, e.req, e.target.Caps
+	e.shared = wirekit.SiblingsOf(req, name)
 	w.BeginObject()
 	w.StringField("model", req.Model)
 	w.Key("messages")
@@ -70,13 +73,17 @@ func (e *requestEncoder) encode() error {
 	if req.Stream {
 		w.BoolField("stream", true)
 	}
-	if caps.NoStreamOptions && (req.StreamUsage || extra.Has(req.Extra, name, "/stream_options")) {
+	options := extra.Has(req.Extra, name, "/stream_options") || e.shared.Obfuscation != nil
+	if caps.NoStreamOptions && (req.StreamUsage || options) {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/stream_usage", "the target rejects stream_options")
-	} else if req.StreamUsage && req.Stream || extra.Has(req.Extra, name, "/stream_options") {
+	} else if req.StreamUsage && req.Stream || options {
 		w.Key("stream_options")
 		w.BeginObject()
 		if req.StreamUsage {
 			w.BoolField("include_usage", true)
+		}
+		if e.shared.Obfuscation != nil {
+			w.RawField("include_obfuscation", e.shared.Obfuscation)
 		}
 		extra.Write(w, req.Extra, name, "/stream_options")
 		w.EndObject()
@@ -120,7 +127,14 @@ func (e *requestEncoder) spelled(path string) bool {
 // one of them, nor is a null where there is a value by now.
 func (e *requestEncoder) extras() {
 	extra.WriteBut(&e.w, e.req.Extra, name, "", e.noted)
-	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+	if e.shared.Asks("/top_logprobs") {
+		e.w.BoolField("logprobs", true)
+		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/logprobs", "Chat takes top_logprobs only beside it")
+	}
+	for _, f := range e.shared.Members {
+		e.w.RawField(f.Path[1:], f.Value)
+	}
+	extra.Report(e.rep, e.shared.Lost, name, extra.At(""))
 }
 
 // noted reports whether a member that was put aside is written elsewhere, or

@@ -127,7 +127,18 @@ func (e *requestEncoder) requestExtras() {
 			// An empty list goes with what was asked of it (quirk E3).
 			key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere()
 	})
-	extra.Report(e.rep, e.req.Extra, name, extra.At(""))
+	shared := wirekit.SiblingsOf(e.req, name)
+	if shared.Obfuscation != nil {
+		e.key("stream_options")
+		e.w.BeginObject()
+		e.w.RawField("include_obfuscation", shared.Obfuscation)
+		e.w.EndObject()
+	}
+	for _, f := range shared.Members {
+		e.key(f.Path[1:])
+		e.w.Raw(f.Value)
+	}
+	extra.Report(e.rep, shared.Lost, name, extra.At(""))
 }
 
 func (e *requestEncoder) instructions() {

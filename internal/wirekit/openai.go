@@ -2,8 +2,11 @@ package wirekit
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -87,4 +90,78 @@ func WriteOpenAIError(w *jsonwire.Writer, e *dragoman.APIError, typ, code string
 	w.StringFieldOrNull("param", e.Param)
 	w.StringFieldOrNull("code", code)
 	w.EndObject()
+}
+
+// sharedMember tells of a member that requests of both of OpenAI's dialects have
+// in the same place and with the same meaning, and that the canonical model has no
+// place for, which kinds of value it may have; of any other, none.
+func sharedMember(path string) (kinds string) {
+	switch path {
+	case "/top_logprobs":
+		return "0"
+	case "/prompt_cache_retention", "/user":
+		return `"`
+	case "/prompt_cache_options", "/moderation":
+		return "{"
+	case obfuscation:
+		return "tf"
+	default:
+		return ""
+	}
+}
+
+// obfuscation is where a stream is asked to hide the sizes of its pieces.
+const obfuscation = "/stream_options/include_obfuscation"
+
+// Siblings splits the members that a request kept of the other of OpenAI's
+// dialects: what d has as well, written as it came, and what is lost toward it.
+type Siblings struct {
+	// Members stand at the root.
+	Members []dragoman.Field
+	// Obfuscation is a member of the options of a stream; nil for none.
+	Obfuscation []byte
+	// Lost is to be reported.
+	Lost *dragoman.Extra
+}
+
+// SiblingsOf splits the members of a request that is written in dialect d.
+func SiblingsOf(req *dragoman.Request, d dragoman.Dialect) (s Siblings) {
+	e := req.Extra
+	if e == nil || e.Dialect == d || e.Dialect != dragoman.OpenAIChat && e.Dialect != dragoman.OpenAIResponses {
+		s.Lost = e
+		return s
+	}
+	s.Lost = &dragoman.Extra{Dialect: e.Dialect}
+	for _, f := range e.Fields {
+		if f.Path == "/stream_options" && jsonwire.NewReader(f.Value).Kind() == '{' {
+			r := jsonwire.NewReader(f.Value)
+			for key := range r.Object() {
+				s.add(req, dragoman.Field{Path: f.Path + "/" + extra.Escape(string(key)), Value: r.Raw()})
+			}
+			continue
+		}
+		s.add(req, f)
+	}
+	return s
+}
+
+func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
+	kind := jsonwire.NewReader(f.Value).Kind()
+	switch shared := strings.IndexByte(sharedMember(f.Path), byte(kind)) >= 0; {
+	case shared && f.Path == obfuscation && req.Stream:
+		s.Obfuscation = f.Value
+	case shared && f.Path != obfuscation && string(f.Value) != `""`:
+		if at := slices.IndexFunc(s.Members, func(m dragoman.Field) bool { return m.Path == f.Path }); at >= 0 {
+			s.Members[at] = f // of a repeated member the last counts
+			return
+		}
+		s.Members = append(s.Members, f)
+	default:
+		s.Lost.Fields = append(s.Lost.Fields, f)
+	}
+}
+
+// Asks reports whether a member is among those at the root.
+func (s *Siblings) Asks(path string) bool {
+	return slices.ContainsFunc(s.Members, func(f dragoman.Field) bool { return f.Path == path })
 }
