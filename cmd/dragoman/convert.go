@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -29,78 +28,42 @@ func newConvert() *cobra.Command {
 it in another. It guesses what it reads, and says on standard error what it took
 it for and what could not be kept. Each line of that says where: in the input
 while it reads; in the canonical form, as dragoman stores it, while it writes.
+With --report json that is one JSON document, also when something went wrong
+(docs/command.md has its fields).
 
 A request becomes one that the target accepts: calls and results are paired and
 ordered, names and ids made legal, schemas lowered. A stream is converted as it
 comes, and held no longer than the target needs: one call for targets that take
 calls whole, the whole text for OpenAI Responses, which says it again at its end.
 
-Languages:` + helpLanguages(),
+Languages:` + helpLanguages() + `
+  canonical                 or dragoman: the stored form itself, but for streams
+
+Tools are also read as MCP servers list them (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json
   curl -sN localhost:8080/v1/chat/completions -d @request.json | dragoman convert --to responses --kind stream
   dragoman convert --to gemini --kind tools --fail-on dropped tools.json
+  dragoman convert --to canonical request.json | dragoman convert --to gemini
   dragoman convert --to chat --from claude --report json < request.json 2> report.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to == "" {
-				return misused("convert needs --to, the wire language to write:%s", helpLanguages())
-			}
-			var err error
-			if c.to, err = languageNamed(to); err != nil {
-				return err
-			}
-			if from != "" && from != string(sniff.MCP) {
-				l, err := languageNamed(from)
-				if err != nil {
-					return err
-				}
-				from = string(l.Dialect())
-			}
-			k, err := kindNamed(kind)
-			if err != nil {
-				return err
-			}
 			asJSON, err := reportFormat(report)
 			if err != nil {
 				return err
 			}
-			forbidden, err := parseFailOn(fail)
-			if err != nil {
-				return err
-			}
-			in, done, err := input(cmd, args)
-			if err != nil {
-				return err
-			}
-			defer done()
-			err = c.run(in, cmd.OutOrStdout(), k, dragoman.Dialect(from))
-			if c.said.From != "" {
-				if err != nil {
-					c.said.Error = err.Error()
-				}
-				write := c.said.writeText
-				if asJSON {
-					write = c.said.writeJSON
-				}
-				if werr := write(cmd.ErrOrStderr()); werr != nil && err == nil {
-					err = failed("%w", werr)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			return forbidden.check(c.said.lines())
+			err = c.command(cmd, args, from, to, kind, fail)
+			return c.said.tell(cmd.ErrOrStderr(), asJSON, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&to, "to", "", "the wire language to write")
-	f.StringVar(&from, "from", "", "the wire language of the input (default: guessed)")
+	f.StringVar(&to, "to", "", "the wire language to write, or canonical")
+	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: guessed)")
 	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
 	f.StringVar(&c.model, "model", "", "name this model in the result")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
 	f.BoolVar(&c.lift, "lift-errors", false, `take "ERROR: " at the start of a tool result for its error flag`)
-	f.BoolVar(&c.abandon, "abandon", false, "give up calls that have no result, instead of refusing them")
+	f.BoolVar(&c.abandon, "abandon", false, "also give up calls without a result at the very end, which are refused otherwise; those that a message follows are given up in any case")
 	return cmd
 }
 
@@ -112,24 +75,57 @@ type conversion struct {
 	said          converted
 }
 
+// command is a run of convert from its command line.
+func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind string, fail []string) error {
+	if to == "" {
+		return misused("convert needs --to, the wire language to write:%s", helpLanguages())
+	}
+	var err error
+	if c.to, err = convertibleNamed(to); err != nil {
+		return err
+	}
+	c.said.To = c.to.Dialect()
+	source, err := sourceNamed(from, convertibleNamed)
+	if err != nil {
+		return err
+	}
+	k, err := kindNamed(kind)
+	if err != nil {
+		return err
+	}
+	forbidden, err := parseFailOn(fail)
+	if err != nil {
+		return err
+	}
+	in, done, err := input(cmd, args)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := c.run(in, cmd.OutOrStdout(), k, source); err != nil {
+		return err
+	}
+	return forbidden.check(c.said.lines())
+}
+
 func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from dragoman.Dialect) error {
-	r := bufio.NewReaderSize(in, sniff.HeadSize)
+	r := reader(in)
 	head, err := r.Peek(sniff.HeadSize)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return failed("%w", err)
 	}
-	if len(bytes.TrimSpace(head)) == 0 {
-		return failed("the input is empty")
-	}
 	if kind == sniff.Stream || kind == "" && sniff.IsStream(head) {
+		if len(bytes.TrimSpace(head)) == 0 {
+			return failed("the input is empty")
+		}
 		if err := c.guess(head, sniff.Stream, from); err != nil {
 			return err
 		}
 		return c.stream(r, out)
 	}
-	data, err := io.ReadAll(io.LimitReader(r, dialect.DefaultMaxBytes+1))
+	data, err := readDocument(r)
 	if err != nil {
-		return failed("%w", err)
+		return err
 	}
 	if err := c.guess(data, kind, from); err != nil {
 		return err
@@ -159,34 +155,25 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 
 func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) error {
 	g, err := sniff.Of(data, kind, from)
-	if errors.Is(err, sniff.ErrUnknown) {
-		if _, _, err := firstJSON(data); err != nil && kind != sniff.Stream {
-			return failed("the input is no JSON: %w", err)
-		}
-		return failed("cannot tell what the input is; say it with --from and --kind")
+	var ambiguous *sniff.AmbiguousError
+	switch {
+	case err == nil:
+	case errors.Is(err, sniff.ErrUnknown) && kind != "":
+		return failed("cannot tell in which wire language these %s are; --from says it", plurals[kind])
+	case errors.Is(err, sniff.ErrUnknown) && from != "":
+		return failed("cannot tell what of %s the input is; --kind says it", from)
+	case errors.Is(err, sniff.ErrUnknown):
+		return failed("cannot tell what the input is; %s", settles(kind, from))
+	case errors.As(err, &ambiguous):
+		return failed("%w; --from says which", err)
+	default:
+		return failed("%w; if it is something else, %s", err, settles(kind, from))
 	}
-	if err != nil {
-		return unguessed(err)
+	if g.Dialect == sniff.MCP && g.Kind != sniff.Tools {
+		return failed("MCP servers list tools, and have no %s of a model", g.Kind)
 	}
 	c.said = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
 	return nil
-}
-
-// unguessed tells why there is no guess, and what settles it.
-func unguessed(err error) error {
-	var ambiguous *sniff.AmbiguousError
-	if errors.As(err, &ambiguous) {
-		return failed("%w; --from says which", err)
-	}
-	return failed("%w; --from and --kind say otherwise", err)
-}
-
-// firstJSON says what is wrong with a document.
-func firstJSON(data []byte) (json.RawMessage, int64, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	var raw json.RawMessage
-	err := d.Decode(&raw)
-	return raw, d.InputOffset(), err
 }
 
 func (c *conversion) lost(in step, rep dragoman.Report) {
@@ -205,10 +192,14 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	req, rep, err := c.from().DecodeRequest(data, c.decodeOptions())
 	c.lost(reading, rep)
 	if err != nil {
-		return nil, err
+		return nil, placed(data, err)
 	}
 	if c.model != "" {
 		req.Model = c.model
+	}
+	if c.to.Dialect() == sniff.Canonical {
+		enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
+		return enc.Body, err
 	}
 	o := history.Options{Limits: c.to.Limits(), Abandon: history.AbandonPassed}
 	if c.abandon {
@@ -231,7 +222,7 @@ func (c *conversion) response(data []byte) ([]byte, error) {
 	resp, rep, err := c.from().DecodeResponse(data, c.decodeOptions())
 	c.lost(reading, rep)
 	if err != nil {
-		return nil, err
+		return nil, placed(data, err)
 	}
 	enc, err := c.to.EncodeResponse(resp, dialect.EncodeOptions{Model: c.model})
 	c.lost(writing, enc.Report)
@@ -239,6 +230,9 @@ func (c *conversion) response(data []byte) ([]byte, error) {
 }
 
 func (c *conversion) stream(in io.Reader, out io.Writer) error {
+	if c.to.Dialect() == sniff.Canonical || c.said.From == sniff.Canonical {
+		return failed("the canonical form of a stream is events in memory, which are not stored; convert a response")
+	}
 	from := c.from().NewStreamDecoder(c.decodeOptions())
 	to := c.to.NewStreamEncoder(dialect.EncodeOptions{Model: c.model, StreamUsage: true})
 	err := dialect.Translate(out, to, from, in)
@@ -253,16 +247,15 @@ func (c *conversion) stream(in io.Reader, out io.Writer) error {
 // messages converts a list of messages, or a single one, by way of a request
 // that holds nothing else.
 func (c *conversion) messages(data []byte) ([]byte, error) {
-	single := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
-	if single {
-		data = append(append([]byte("["), data...), ']')
-	}
-	from := c.from()
-	body := append(append([]byte(`{"`+from.list+`":`), data...), '}')
-	req, rep, err := from.DecodeRequest(body, c.decodeOptions())
-	c.lost(reading, rep)
+	req, single, err := c.readMessages(data)
 	if err != nil {
 		return nil, err
+	}
+	if c.to.Dialect() == sniff.Canonical {
+		if single && len(req.Messages) == 1 {
+			return stored(req.Messages[0])
+		}
+		return stored(req.Messages)
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
 	c.lost(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
@@ -292,4 +285,20 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 		list = json.RawMessage("[]")
 	}
 	return list, nil
+}
+
+// readMessages reads messages into a request that holds nothing else.
+func (c *conversion) readMessages(data []byte) (req *dragoman.Request, single bool, err error) {
+	if c.said.From == sniff.Canonical {
+		list, single, err := storedList[dragoman.Message](data)
+		return &dragoman.Request{Messages: list}, single, err
+	}
+	if single = bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); single {
+		data = append(append([]byte("["), data...), ']')
+	}
+	from := c.from()
+	body := append(append([]byte(`{"`+from.list+`":`), data...), '}')
+	req, rep, err := from.DecodeRequest(body, c.decodeOptions())
+	c.lost(reading, rep)
+	return req, single, err
 }

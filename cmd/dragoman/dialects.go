@@ -47,9 +47,40 @@ func languageNamed(name string) (language, error) {
 	return language{}, misused("%q is none of the wire languages: %s", name, strings.Join(known, ", "))
 }
 
+// convertibleNamed is languageNamed for what convert reads and writes, which is
+// the canonical form too.
+func convertibleNamed(name string) (language, error) {
+	if c := canonicalLanguage(); slices.Contains(c.short, name) {
+		return c, nil
+	}
+	l, err := languageNamed(name)
+	if err != nil {
+		return l, misused("%w, nor canonical", err)
+	}
+	return l, nil
+}
+
 func languageOf(d dragoman.Dialect) language {
-	all := languages()
+	all := append(languages(), canonicalLanguage())
 	return all[slices.IndexFunc(all, func(l language) bool { return l.Dialect() == d })]
+}
+
+// sourceNamed finds what tools and the rest are read as; find knows the languages.
+func sourceNamed(name string, find func(string) (language, error)) (dragoman.Dialect, error) {
+	if name == "" || name == string(sniff.MCP) {
+		return dragoman.Dialect(name), nil
+	}
+	l, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	return l.Dialect(), nil
+}
+
+// plurals are the kinds in words.
+var plurals = map[sniff.Kind]string{
+	sniff.Request: "members of a request", sniff.Response: "members of a response", sniff.Stream: "events",
+	sniff.Messages: "messages", sniff.Tools: "tools",
 }
 
 // kindNamed finds a kind of object by its name; tool and message are taken for

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -24,9 +25,16 @@ func newLint() *cobra.Command {
 		Use:   "lint --for LANGUAGE [FILE]",
 		Short: "Say which tools a target would reject or weaken, why, and what it would get",
 		Long: `Lint reads tools in any of the wire languages, or as MCP servers list them: one
-tool, a list, or a whole request. For each it prints a verdict: ok, repaired
-(sent, but changed) or dropped (the target cannot take it), the reasons, and how
-the schema that is sent differs from the one that was written.
+tool, a list, or a whole request. For each it prints a verdict to standard output:
+ok, repaired (sent, but changed) or dropped (the target cannot take it), the
+reasons, and how the schema that is sent differs from the one that was written.
+Places are those of the tool in the canonical form, where every tool has its
+schema in /parameters. With --report json the verdicts are one JSON document, and
+so is what goes wrong, on standard error (docs/command.md has the fields).
+
+Tools that are written in the target's own form are judged like any other, by what
+the target promises to take; a request that is converted into its own language
+keeps them as they are.
 
 Targets:` + helpLanguages() + `
 
@@ -40,12 +48,9 @@ or one of the surfaces that take schemas: ` + strings.Join(surfaces(), ", ") + `
 			if err != nil {
 				return err
 			}
-			if from != "" && from != string(sniff.MCP) {
-				l, err := languageNamed(from)
-				if err != nil {
-					return err
-				}
-				from = string(l.Dialect())
+			source, err := sourceNamed(from, convertibleNamed)
+			if err != nil {
+				return err
 			}
 			asJSON, err := reportFormat(report)
 			if err != nil {
@@ -60,31 +65,23 @@ or one of the surfaces that take schemas: ` + strings.Join(surfaces(), ", ") + `
 				return err
 			}
 			defer done()
-			specs, rep, err := lintInput(in, dragoman.Dialect(from))
+			specs, rep, err := lintInput(in, source)
 			if err != nil {
 				return err
 			}
-			verdicts := make([]verdict, len(specs))
-			losses := rep.Losses
-			for i := range specs {
-				if verdicts[i], err = judge(&specs[i]); err != nil {
-					return failed("%w", err)
-				}
-				losses = append(losses, verdicts[i].Losses...)
-				if verdicts[i].Status == schema.Dropped {
-					losses = append(losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Serious, Detail: verdicts[i].Why})
-				}
+			l := linted{For: target, Reading: rep.Losses}
+			if l.Tools, err = judgeAll(specs, judge); err != nil {
+				return failed("%w", err)
 			}
-			out := cmd.OutOrStdout()
 			if asJSON {
-				err = writeVerdictsJSON(out, target, verdicts)
+				err = writeJSON(cmd.OutOrStdout(), l)
 			} else {
-				err = writeVerdicts(out, target, verdicts, quiet)
+				err = l.writeText(cmd.OutOrStdout(), quiet)
 			}
 			if err != nil {
 				return failed("%w", err)
 			}
-			return forbidden.check(losses)
+			return forbidden.check(l.losses())
 		},
 	}
 	f := cmd.Flags()
@@ -98,29 +95,28 @@ or one of the surfaces that take schemas: ` + strings.Join(surfaces(), ", ") + `
 
 // lintInput reads the tools of whatever came.
 func lintInput(in io.Reader, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
-	data, err := io.ReadAll(io.LimitReader(in, dialect.DefaultMaxBytes+1))
+	none := dragoman.Report{}
+	data, err := readDocument(reader(in))
 	if err != nil {
-		return nil, dragoman.Report{}, failed("%w", err)
+		return nil, none, err
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, dragoman.Report{}, failed("the input is empty")
+	if g, err := sniff.Of(data, sniff.Request, ""); err == nil && g.Dialect == sniff.Canonical && (from == "" || from == g.Dialect) {
+		req, _, err := canonical{}.DecodeRequest(data, dialect.DecodeOptions{})
+		if err != nil {
+			return nil, none, failed("%w", err)
+		}
+		return req.Tools, none, nil
 	}
 	elements, err := toolList(data)
 	if err != nil {
-		return nil, dragoman.Report{}, failed("the input is no JSON: %w", err)
+		return nil, none, failed("%w", err)
 	}
 	if len(elements) == 0 {
-		return nil, dragoman.Report{}, failed("the input holds no tools")
+		return nil, none, failed("the input holds no tools")
 	}
 	if from == "" {
-		for _, el := range elements {
-			if g, err := sniff.Of(el, sniff.Tools, ""); err == nil {
-				from = g.Dialect
-				break
-			}
-		}
-		if from == "" {
-			return nil, dragoman.Report{}, failed("cannot tell in which language these tools are written; say it with --from")
+		if from = toolLanguage(elements); from == "" {
+			return nil, none, noTool(elements[0])
 		}
 	}
 	specs, rep, err := readTools(data, from)
@@ -130,10 +126,50 @@ func lintInput(in io.Reader, from dragoman.Dialect) ([]dragoman.ToolSpec, dragom
 	return specs, rep, nil
 }
 
+// toolLanguage is the language of the first tool that shows one.
+func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
+	for _, el := range elements {
+		if g, err := sniff.Of(el, sniff.Tools, ""); err == nil {
+			return g.Dialect
+		}
+	}
+	return ""
+}
+
+// noTool says what is missing in something that is like no tool.
+func noTool(el json.RawMessage) error {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal(el, &m)
+	for _, keyword := range []string{"properties", "$schema", "type", "anyOf", "oneOf", "allOf", "$ref"} {
+		if m[keyword] != nil && m["name"] == nil && m["function"] == nil {
+			return failed(`this is a JSON Schema without a tool around it; write {"name": "some_tool", "inputSchema": …}`)
+		}
+	}
+	return failed("cannot tell in which language these tools are written; --from says it")
+}
+
+// linted is the outcome of a run of lint as JSON. docs/command.md describes it.
+type linted struct {
+	For string `json:"for"`
+	// Reading is what was lost before there was a tool to judge.
+	Reading []dragoman.Loss `json:"reading,omitempty"`
+	Tools   []verdict       `json:"tools"`
+}
+
+// losses are all that --fail-on counts.
+func (l linted) losses() []dragoman.Loss {
+	all := slices.Clone(l.Reading)
+	for _, v := range l.Tools {
+		all = append(all, v.Losses...)
+	}
+	return all
+}
+
 // verdict is what becomes of one tool at a target.
 type verdict struct {
-	Tool   string          `json:"tool"`
-	Status schema.Status   `json:"status"`
+	Tool   string        `json:"tool"`
+	Status schema.Status `json:"status"`
+	// Losses have the reason for dropping the tool, too.
 	Losses []dragoman.Loss `json:"losses"`
 	Why    string          `json:"why,omitempty"`
 	// Schema is the one that was written, Sent the one the target gets.
@@ -141,40 +177,91 @@ type verdict struct {
 	Sent   json.RawMessage `json:"sent,omitempty"`
 }
 
+// drop makes the verdict that a tool is not sent.
+func (v *verdict) drop(severity dragoman.Severity, why string) {
+	v.Status, v.Why, v.Sent = schema.Dropped, why, nil
+	v.Losses = append(v.Losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: severity, Detail: why})
+}
+
+// judgeAll judges each tool by itself, but for names that stand twice.
+func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict, error)) ([]verdict, error) {
+	verdicts := make([]verdict, len(specs))
+	first := make(map[string]*dragoman.ToolSpec, len(specs))
+	for i := range specs {
+		s := &specs[i]
+		v, err := judge(unsourced(*s))
+		if err != nil {
+			return nil, err
+		}
+		if s.Kind != dragoman.ToolHosted {
+			other := first[s.QualifiedName()]
+			switch {
+			case other == nil:
+				first[s.QualifiedName()] = s
+			case other.Fingerprint() == s.Fingerprint():
+				v.drop(dragoman.Info, "it stands twice; one is sent")
+			default:
+				v.drop(dragoman.Warn, "its name is declared twice; the first declaration stands")
+			}
+		}
+		if v.Losses == nil {
+			v.Losses = []dragoman.Loss{} // a script counts them
+		}
+		verdicts[i] = v
+	}
+	return verdicts, nil
+}
+
+// unsourced is a tool without the form it came in, so that the target's rules are
+// applied to it even where that form is the target's own.
+func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
+	if s.Kind != dragoman.ToolHosted && s.Name != "" {
+		s.Source = nil
+	}
+	return s
+}
+
 // judgeFor returns what judges a tool for a target: a whole language, which
 // also has rules for names and kinds, or a schema surface.
-func judgeFor(target string) (func(*dragoman.ToolSpec) (verdict, error), error) {
+func judgeFor(target string) (func(dragoman.ToolSpec) (verdict, error), error) {
 	if target == "" {
 		return nil, misused("lint needs --for, the target to judge for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
 	}
 	l, unknown := languageNamed(target)
 	if unknown == nil {
-		return func(s *dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, s) }, nil
+		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, s) }, nil
 	}
 	p, ok := schema.Named(target)
 	if !ok {
 		return nil, misused("%w, nor one of the schema surfaces: %s", unknown, strings.Join(surfaces(), ", "))
 	}
-	return func(s *dragoman.ToolSpec) (verdict, error) {
-		v := schema.Lint(*s, p)
-		out := verdict{Tool: s.QualifiedName(), Status: v.Status, Losses: v.Report.Losses, Schema: s.Parameters, Sent: v.Schema}
-		if v.Err != nil {
-			out.Why = v.Err.Error()
-		}
-		return out, nil
-	}, nil
+	return func(s dragoman.ToolSpec) (verdict, error) { return judgeBySchema(p, s), nil }, nil
+}
+
+// judgeBySchema looks at nothing but the schema.
+func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
+	judged := schema.Lint(s, p)
+	v := verdict{Tool: s.QualifiedName(), Status: judged.Status, Schema: s.Parameters, Sent: judged.Schema}
+	var rep dragoman.Report
+	rep.Merge("/parameters", judged.Report)
+	v.Losses = rep.Losses
+	if judged.Err != nil {
+		v.drop(dragoman.Serious, judged.Err.Error())
+	}
+	return v
 }
 
 // judgeByWire writes a request with the one tool and looks at what is in it.
-func judgeByWire(l language, s *dragoman.ToolSpec) (verdict, error) {
+func judgeByWire(l language, s dragoman.ToolSpec) (verdict, error) {
 	v := verdict{Tool: s.QualifiedName(), Status: schema.OK, Schema: s.Parameters}
-	list, rep, err := writeTools(l, []dragoman.ToolSpec{*s})
+	list, rep, err := writeTools(l, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses
 	for i := range v.Losses {
 		v.Losses[i].Path = strings.TrimPrefix(v.Losses[i].Path, "/tools/0")
+		v.Losses[i].Detail = strings.TrimPrefix(v.Losses[i].Detail, fmt.Sprintf("tool %q: ", s.Name)) // which the verdict says
 	}
 	if err != nil {
-		v.Status, v.Why = schema.Dropped, err.Error()
+		v.drop(dragoman.Serious, err.Error())
 		return v, nil //nolint:nilerr // the error is the verdict
 	}
 	sent, _, err := readTools(list, l.Dialect())
@@ -183,9 +270,14 @@ func judgeByWire(l language, s *dragoman.ToolSpec) (verdict, error) {
 		return v, err
 	case len(sent) == 0:
 		v.Status = schema.Dropped
+		for _, loss := range v.Losses {
+			if loss.Kind == dragoman.Dropped && loss.Path == "" {
+				v.Why = loss.Detail
+			}
+		}
 	default:
 		v.Sent = sent[0].Parameters
-		if len(v.Losses) > 0 || !sameJSON(v.Schema, v.Sent) {
+		if len(v.Losses) > 0 { // without one, it only says the same in other words
 			v.Status = schema.Repaired
 		}
 	}
@@ -206,39 +298,26 @@ func indented(raw json.RawMessage) []byte {
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(indented(a), indented(b)) }
 
-func writeVerdictsJSON(w io.Writer, target string, verdicts []verdict) error {
-	for i := range verdicts {
-		if verdicts[i].Losses == nil {
-			verdicts[i].Losses = []dragoman.Loss{}
-		}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(struct {
-		For   string    `json:"for"`
-		Tools []verdict `json:"tools"`
-	}{target, verdicts})
-}
-
-func writeVerdicts(w io.Writer, target string, verdicts []verdict, quiet bool) error {
+func (l linted) writeText(w io.Writer, quiet bool) error {
 	var b strings.Builder
+	if len(l.Reading) > 0 {
+		b.WriteString(steps[0].title)
+		writeLosses(&b, l.Reading, "  ")
+	}
 	counts := map[schema.Status]int{}
-	for _, v := range verdicts {
+	for _, v := range l.Tools {
 		counts[v.Status]++
 		if quiet && v.Status == schema.OK {
 			continue
 		}
 		fmt.Fprintf(&b, "%s: %s\n", v.Tool, v.Status)
-		if v.Why != "" {
-			fmt.Fprintf(&b, "  %s\n", v.Why)
-		}
 		writeLosses(&b, v.Losses, "  ")
 		if v.Status == schema.Repaired && !sameJSON(v.Schema, v.Sent) {
-			b.Write(diff.Diff(v.Tool+" as written", indented(v.Schema), v.Tool+" for "+target, indented(v.Sent)))
+			b.Write(diff.Diff(v.Tool+" as written", indented(v.Schema), v.Tool+" for "+l.For, indented(v.Sent)))
 		}
 	}
 	fmt.Fprintf(&b, "%s for %s: %d ok, %d repaired, %d dropped.\n",
-		plural(len(verdicts), "tool", "tools"), target, counts[schema.OK], counts[schema.Repaired], counts[schema.Dropped])
+		plural(len(l.Tools), "tool", "tools"), l.For, counts[schema.OK], counts[schema.Repaired], counts[schema.Dropped])
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -3,10 +3,12 @@
 //	dragoman convert --to anthropic request.json
 //	dragoman lint --for gemini tools.json
 //
-// Results go to standard output, reports to standard error. The exit code is 0
-// when all went well, 1 when the input could not be read or converted, 2 for a
-// command line that makes no sense, and 3 when the result lost more than
-// --fail-on allows.
+// What was asked for goes to standard output: the result of convert, the verdicts
+// of lint. What could not be kept by convert, and what went wrong, goes to
+// standard error; with --report json that is one JSON document at most. The exit
+// code is 0 when all went well, 1 when the input could not be read or converted,
+// 2 for a command line that makes no sense, and 3 when the result lost more than
+// --fail-on allows. docs/command.md has the fields of the reports.
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -43,13 +47,33 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !errors.As(err, &coded) { // cobra's own: an unknown flag or command
 		coded = &exitError{exitUsage, err}
 	}
-	if coded.err != nil {
-		fmt.Fprintf(stderr, "dragoman: %v\n", coded.err)
-	}
-	if coded.code == exitUsage {
-		fmt.Fprintln(stderr, `Try "dragoman --help" or "dragoman COMMAND --help".`)
+	switch {
+	case coded.err == nil:
+	case wantsJSON(args):
+		_ = writeJSON(stderr, struct {
+			Error string `json:"error"`
+		}{message(coded.err)})
+	default:
+		fmt.Fprintf(stderr, "dragoman: %s\n", message(coded.err))
+		if coded.code == exitUsage {
+			fmt.Fprintln(stderr, `Try "dragoman --help" or "dragoman COMMAND --help".`)
+		}
 	}
 	return coded.code
+}
+
+// message is an error in the words of a program that already said its name.
+func message(err error) string { return strings.TrimPrefix(err.Error(), "dragoman: ") }
+
+// wantsJSON reports whether a command line asks for a report as JSON, also where
+// the rest of it makes no sense.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		if a == "--report=json" || a == "--report" && i+1 < len(args) && args[i+1] == "json" {
+			return true
+		}
+	}
+	return false
 }
 
 // exitError ends the program with a code; err is nil where all was said.
@@ -81,7 +105,12 @@ func newRoot() *cobra.Command {
 		Short: "Tools and models, in every wire language",
 		Long: `dragoman stands between tools and models: it reads and writes the wire
 languages of OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama
-and Bedrock, and says what a conversion could not keep.`,
+and Bedrock, and says what a conversion could not keep.
+
+Exit codes: 0 when all went well, 1 when the input could not be read or
+converted, 2 for a command line that makes no sense, 3 when something was lost
+that --fail-on forbids.`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -90,6 +119,14 @@ and Bedrock, and says what a conversion could not keep.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newConvert(), newLint())
 	return root
+}
+
+// version is the module's, as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown)"
 }
 
 // input opens the file that a command was given, or standard input.

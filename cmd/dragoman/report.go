@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -89,7 +90,7 @@ type loss struct {
 	Detail   string            `json:"detail"`
 }
 
-// converted is the report of a conversion as JSON.
+// converted is the report of a conversion as JSON. docs/command.md describes it.
 type converted struct {
 	From    dragoman.Dialect   `json:"from"`
 	To      dragoman.Dialect   `json:"to"`
@@ -104,9 +105,38 @@ func (c converted) writeJSON(w io.Writer) error {
 	if c.Losses == nil {
 		c.Losses = []loss{} // a script counts them
 	}
+	return writeJSON(w, c)
+}
+
+// writeJSON writes one document, on one line.
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return e.Encode(c)
+	return e.Encode(v)
+}
+
+// tell writes the report of a conversion, and the error that ended it if that has
+// its place there: of all that goes to standard error, JSON is one document.
+func (c converted) tell(w io.Writer, asJSON bool, err error) error {
+	if err != nil {
+		c.Error = message(err)
+	}
+	var werr error
+	switch {
+	case asJSON:
+		werr = c.writeJSON(w)
+	case c.From != "":
+		werr = c.writeText(w)
+	}
+	var coded *exitError
+	switch {
+	case err == nil && werr != nil:
+		return failed("%w", werr)
+	case asJSON && errors.As(err, &coded):
+		return &exitError{code: coded.code}
+	default:
+		return err
+	}
 }
 
 func (c converted) writeText(w io.Writer) error {
@@ -151,7 +181,7 @@ func writeLosses(b *strings.Builder, losses []dragoman.Loss, indent string) {
 	for _, l := range losses {
 		at := l.Path
 		if at == "" {
-			at = "/"
+			at = "(whole)"
 		}
 		fmt.Fprintf(b, "%s%-7s %-11s %s: %s\n", indent, l.Severity, l.Kind, at, l.Detail)
 	}

@@ -19,6 +19,9 @@ func (c *conversion) tools(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.to.Dialect() == sniff.Canonical {
+		return stored(specs)
+	}
 	written, rep, err := writeTools(c.to, specs)
 	c.lost(writing, rep)
 	return written, err
@@ -27,6 +30,10 @@ func (c *conversion) tools(data []byte) ([]byte, error) {
 // readTools reads a tool, a list of tools, or an object that holds one, as a
 // request and the answer of an MCP server do.
 func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	if from == sniff.Canonical {
+		list, _, err := storedList[dragoman.ToolSpec](data)
+		return list, dragoman.Report{}, err
+	}
 	elements, err := toolList(data)
 	if err != nil {
 		return nil, dragoman.Report{}, err

@@ -40,6 +40,10 @@ var Kinds = []Kind{Request, Response, Stream, Messages, Tools}
 // tools.
 const MCP dragoman.Dialect = "mcp"
 
+// Canonical stands for what the root package stores as JSON: no wire language,
+// but what all of them are turned into.
+const Canonical dragoman.Dialect = "canonical"
+
 // Guess is what something seems to be.
 type Guess struct {
 	Dialect dragoman.Dialect
@@ -148,11 +152,49 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		return streamed(data, doc, dialect)
 	}
 	doc = bytes.TrimLeft(bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if g, ok := canonical(doc, kind, dialect); ok {
+		return g, nil
+	}
 	if len(doc) > 0 && doc[0] == '[' {
 		return list(doc, kind, dialect)
 	}
 	return object(doc, kind, dialect)
 }
+
+// canonical recognises stored JSON: it says its version, and what it holds is
+// made of parts, which no wire language has beside one.
+func canonical(doc []byte, kind Kind, dialect dragoman.Dialect) (Guess, bool) {
+	if dialect != "" && dialect != Canonical {
+		return Guess{}, false
+	}
+	m, suffix := open(doc), ""
+	if els := elementsOf(doc); len(els) > 0 {
+		m, suffix = els[0], "s"
+	}
+	if v := m["v"]; len(v) == 0 || v[0] < '0' || v[0] > '9' {
+		return Guess{}, false
+	}
+	is := Kind("")
+	because := ""
+	switch {
+	case suffix == "" && m.has("messages", "instructions") && !some(elementsOf(m["messages"]), hasContent):
+		is, because = Request, "request"
+	case suffix == "" && m.has("output", "stop", "error") && !m.has("object", "stopReason", "choices"):
+		is, because = Response, "response"
+	case hasParts(m):
+		is, because = Messages, "message"+suffix
+	case m.has("name") && isText(m["parameters"]):
+		is, because = Tools, "tool"+suffix
+	}
+	if is == "" || kind != "" && kind != is {
+		return Guess{}, false
+	}
+	return Guess{Dialect: Canonical, Kind: is, Because: `it has a version "v", as a stored ` + because + " does"}, true
+}
+
+func hasParts(m members) bool { return m.has("parts") }
+
+func hasContent(m members) bool { return m.has("content", "tool_calls") }
 
 // streamed guesses what a stream is that starts with event.
 func streamed(data, event []byte, dialect dragoman.Dialect) (Guess, error) {

@@ -32,6 +32,26 @@ func (tc guessCase) check(t *testing.T) {
 	}
 }
 
+func TestStoredJSONIsToldByItsVersionAndParts(t *testing.T) {
+	for _, tc := range []guessCase{
+		{`{"v":1,"messages":[{"role":"user","parts":[{"kind":"text","text":"hi"}]}]}`, sniff.Canonical, sniff.Request, 0},
+		{`{"v":99,"model":"m","messages":[]}`, sniff.Canonical, sniff.Request, 0},
+		{`{"v":1,"output":[{"role":"assistant","parts":[]}]}`, sniff.Canonical, sniff.Response, 0},
+		{`{"v":1,"stop":{"reason":"end"}}`, sniff.Canonical, sniff.Response, 0},
+		{`{"v":1,"role":"user","parts":[{"kind":"text","text":"hi"}]}`, sniff.Canonical, sniff.Messages, 0},
+		{`[{"v":1,"role":"user","parts":[]}]`, sniff.Canonical, sniff.Messages, 0},
+		{`{"v":1,"name":"f","parameters":"{}"}`, sniff.Canonical, sniff.Tools, 0},
+		{`{"v":1,"messages":[{"role":"user","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
+		{`{"v":"1","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, dragoman.Gemini, sniff.Request, 0},
+		{`{"role":"user","parts":[{"text":"hi"}]}`, dragoman.Gemini, sniff.Messages, 0},
+	} {
+		tc.check(t)
+	}
+	if g, err := sniff.Of([]byte(`{"v":1,"messages":[{"role":"user","parts":[]}]}`), "", dragoman.OpenAIChat); err == nil && g.Dialect != dragoman.OpenAIChat {
+		t.Errorf("what was said to be Chat is taken for %v", g)
+	}
+}
+
 func TestWhatItIsIsToldByMembersThatOnlyOneDialectHas(t *testing.T) {
 	for _, tc := range []guessCase{
 		{`{"model":"m","messages":[{"role":"user","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
