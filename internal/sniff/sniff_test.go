@@ -34,11 +34,11 @@ func (tc guessCase) check(t *testing.T) {
 
 func TestStoredJSONIsToldByItsVersionAndParts(t *testing.T) {
 	for _, tc := range []guessCase{
-		{`{"v":1,"messages":[{"role":"user","parts":[{"kind":"text","text":"hi"}]}]}`, sniff.Canonical, sniff.Request, 0},
+		{`{"v":1,"messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]}`, sniff.Canonical, sniff.Request, 0},
 		{`{"v":99,"model":"m","messages":[]}`, sniff.Canonical, sniff.Request, 0},
 		{`{"v":1,"output":[{"role":"assistant","parts":[]}]}`, sniff.Canonical, sniff.Response, 0},
 		{`{"v":1,"stop":{"reason":"end"}}`, sniff.Canonical, sniff.Response, 0},
-		{`{"v":1,"role":"user","parts":[{"kind":"text","text":"hi"}]}`, sniff.Canonical, sniff.Messages, 0},
+		{`{"v":1,"role":"user","parts":[{"type":"text","text":"hi"}]}`, sniff.Canonical, sniff.Messages, 0},
 		{`[{"v":1,"role":"user","parts":[]}]`, sniff.Canonical, sniff.Messages, 0},
 		{`{"v":1,"name":"f","parameters":"{}"}`, sniff.Canonical, sniff.Tools, 0},
 		{`{"v":1,"messages":[{"role":"user","content":"hi"}]}`, dragoman.OpenAIChat, sniff.Request, 2},
