@@ -10,7 +10,8 @@
 //		Model:    "claude-opus-5-5",
 //		Messages: []dragoman.Message{dragoman.UserText("Do I need a coat in Oslo?")},
 //	}
-//	body, err := anthropic.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+//	enc, err := anthropic.Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+//	// send enc.Body; enc.Report says what could not be kept
 //
 // The package does no I/O, starts nothing, and holds no global state. Values
 // are plain data: safe to copy, safe for concurrent reading.

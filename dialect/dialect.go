@@ -86,6 +86,9 @@ type DecodeOptions struct {
 	Origin dragoman.Origin
 	// Seed makes the ids of calls that came without one. The same seed gives
 	// the same ids; an empty one gives ids unique within this object only.
+	// Where answers come one after the other, pass something that differs
+	// between them and is the same on a replay, such as the number of the turn
+	// or the id of the response: else the calls of two turns share their ids.
 	Seed string
 	// NoNative leaves out sidecars and chunks, for who never sends the same
 	// dialect on.

@@ -262,7 +262,7 @@ func judgeByWire(l language, s dragoman.ToolSpec) (verdict, error) {
 	}
 	if err != nil {
 		v.drop(dragoman.Serious, err.Error())
-		return v, nil //nolint:nilerr // the error is the verdict
+		return v, nil // the error is the verdict
 	}
 	sent, _, err := readTools(list, l.Dialect())
 	switch {

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The JSON of reports is contract, so each field has its line.
+func TestEveryFieldOfTheReportsIsDescribed(t *testing.T) {
+	page, err := os.ReadFile("../../docs/command.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{converted{}, loss{}, linted{}, verdict{}} {
+		typ := reflect.TypeOf(v)
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			if name == "" || !strings.Contains(string(page), "\n| `"+name+"` | ") {
+				t.Errorf("%s: no line for %q", typ, name)
+			}
+		}
+	}
+}
