@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,6 +189,43 @@ func TestAResponseThatFailedIsWrittenAsItsErrorOnEveryWire(t *testing.T) {
 		}
 		if len(back.Output) > 0 || !strings.Contains(enc.Report.String(), "/output") {
 			t.Errorf("%s: beside the error stands\n%s\n%s", c.Dialect(), enc.Body, enc.Report)
+		}
+	}
+}
+
+// Nothing that comes behind the end of a stream counts, or is passed on. That it
+// came has one line, however much it was; what keeps a connection alive has none.
+func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
+	for d, events := range twinStreams {
+		wire := onWire(t, d, events)
+		if d == dragoman.Gemini { // whose streams end where their bytes do, but for an error
+			wire = append(wire, "data: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}\n\n"...)
+		}
+		for _, native := range []bool{true, false} {
+			read := func(pieces ...[]byte) (late int) {
+				dec := codecOf(d).NewStreamDecoder(dialect.DecodeOptions{NoNative: !native})
+				for _, p := range pieces {
+					_ = dec.Feed(p, func(dragoman.Event) error { return nil })
+				}
+				_ = dec.Close(func(dragoman.Event) error { return nil })
+				return strings.Count(dec.Report().String(), "behind the end of the stream")
+			}
+			if n := read(slices.Concat(wire, wire)); n != 1 {
+				t.Errorf("%s: the stream twice has %d lines", d, n)
+			}
+			if n := read(wire, wire, wire); n != 1 {
+				t.Errorf("%s: the stream three times has %d lines", d, n)
+			}
+			quiet := []byte(": keepalive\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\ndata: {\"type\":\"keepalive\"}\n\ndata: [DONE]\n\n")
+			switch d {
+			case dragoman.Ollama:
+				quiet = []byte("\n\n")
+			case dragoman.Bedrock:
+				quiet = nil
+			}
+			if n := read(wire, quiet); n != 0 {
+				t.Errorf("%s: keeping the connection alive has %d lines", d, n)
+			}
 		}
 	}
 }

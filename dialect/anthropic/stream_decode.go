@@ -56,6 +56,7 @@ type streamDecoder struct {
 	bound   stream.Bound
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
+	late    wirekit.Late
 }
 
 func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
@@ -134,6 +135,7 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		d.none.Event()
 	}
 	if d.done {
+		d.late.Event(ev, d.rep)
 		return nil
 	}
 	says := len(ev.Data) > 0 && string(ev.Data) != "[DONE]"

@@ -59,6 +59,9 @@ type streamDecoder struct {
 	strange strange
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
+	bytes   int64 // that came
+	endsAt  int64 // the byte behind the last frame that counts
+	behind  wirekit.Late
 	renamed bool        // there was a call that clients know by another name
 	held    stream.Held // what the event at hand means
 	bound   stream.Bound
@@ -91,9 +94,13 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	if d.failed != nil {
 		return d.failed
 	}
+	if d.done && len(p) > 0 {
+		d.behind.Bytes(d.rep)
+	}
 	if d.done || len(p) == 0 {
 		return nil
 	}
+	d.bytes += int64(len(p))
 	if !d.fed {
 		d.fed, d.page = true, isText(p[0])
 	}
@@ -105,6 +112,8 @@ func (d *streamDecoder) Feed(p []byte, emit func(dragoman.Event) error) error {
 	err := d.frames.Feed(p, func(f eventstream.Frame) error { return d.frame(f, emit) })
 	if !errors.Is(err, errEnded) {
 		d.failed = frameError(err)
+	} else if d.bytes > d.endsAt {
+		d.behind.Bytes(d.rep)
 	}
 	return d.failed
 }
@@ -215,6 +224,7 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 		return d.place(f, failed)
 	}
 	if d.done {
+		d.endsAt = f.Offset + int64(len(f.Raw))
 		return errEnded
 	}
 	return nil

@@ -50,6 +50,7 @@ type streamDecoder struct {
 	failed     error            // why what was fed is no such stream, or emit refused it
 	closing    bool             // the event at hand may be half of one
 	none       wirekit.NotAStream
+	late       wirekit.Late // what comes behind the end
 	emit       func(dragoman.Event) error
 	fields     []dragoman.Field // members of the candidate at hand
 	doubts
@@ -177,6 +178,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		d.none.Event()
 	}
 	if d.ended { // nothing counts after the end (quirk C12)
+		d.late.Event(ev, d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}

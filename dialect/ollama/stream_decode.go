@@ -39,6 +39,7 @@ type streamDecoder struct {
 	messageDecoder
 	lines  ndjson.Parser
 	place  linePlace
+	late   wirekit.Late // what comes behind the end
 	reader jsonwire.Reader
 	emit   func(dragoman.Event) error
 
@@ -140,7 +141,11 @@ func (d *streamDecoder) cut() *dragoman.APIError {
 func (d *streamDecoder) take(l ndjson.Line) error {
 	d.place.enter(l)
 	if d.ended { // nothing counts after the end (quirk C12)
-		if d.o.NoNative || len(l.Data) > 0 {
+		if len(l.Data) > 0 {
+			d.late.Bytes(d.rep)
+			return nil
+		}
+		if d.o.NoNative {
 			return nil
 		}
 		return d.emit(&dragoman.Chunk{Dialect: name, Raw: l.Raw})

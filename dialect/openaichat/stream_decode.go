@@ -58,6 +58,7 @@ type streamDecoder struct {
 	closing bool               // the event at hand may be half of one
 	bound   stream.Bound
 	none    wirekit.NotAStream
+	late    wirekit.Late // what comes behind the end
 	emit    func(dragoman.Event) error
 
 	// What the event at hand means is held until it is known how to pass it on.
@@ -172,6 +173,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		d.none.Event()
 	}
 	if d.ended { // nothing counts after the end (quirk C12)
+		d.late.Event(ev, &d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}

@@ -65,6 +65,7 @@ type streamDecoder struct {
 	// failed is why the stream cannot be read on; nil while it can.
 	failed error
 	none   wirekit.NotAStream
+	late   wirekit.Late // what comes behind the end
 	items  []*streamItem
 	// byIndex finds items by output_index, the only key that is stable: some
 	// proxies make a new item_id for every event.
@@ -188,6 +189,7 @@ func (d *streamDecoder) event(ev sse.Event) error {
 		}
 	}
 	if d.ended { // nothing counts after the terminal event
+		d.late.Event(ev, d.rep)
 		if d.o.NoNative || !wirekit.SaysNothing(ev) {
 			return nil
 		}

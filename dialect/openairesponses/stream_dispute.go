@@ -81,7 +81,9 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	}
 	have := d.streamed(it)
 	if nothing(end.payload, it.freeform) {
-		return // nothing never erases something
+		// Nothing never erases something, but who goes by the end runs nothing.
+		d.unsettled = d.unsettled || !blank(string(have))
+		return
 	}
 	if !extends(string(have), end.payload) || end.astray && !sameJSON(string(have), end.payload) {
 		it.disputed = true // what is astray may only say again what was streamed

@@ -541,6 +541,7 @@ func TestATerminalEventThatContradictsAFinishedCallIsWrittenAnew(t *testing.T) {
 		"null for the arguments":      {call, strings.Replace(call, `"{\"a\":1}"`, `null`, 1), false},
 		"blank arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `""`, 1), false},
 		"empty arguments":             {call, strings.Replace(call, `"{\"a\":1}"`, `"{}"`, 1), true},
+		"an end without arguments":    {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), call, false},
 		"arguments where none ended":  {strings.Replace(call, `"{\"a\":1}"`, `""`, 1), strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
 		"other arguments than before": {call, strings.Replace(call, `{\"a\":1}`, `{\"b\":2}`, 1), true},
 	} {

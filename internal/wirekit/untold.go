@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
 // maxUntold bounds the kinds of things that are reported of one stream.
@@ -16,8 +18,7 @@ type Unknown struct{ losses map[string]*dragoman.Loss }
 // Of is what is lost with an event of the type typ where its bytes are not
 // passed on. It is nil for one that says nothing, and beyond the bound.
 func (u *Unknown) Of(typ []byte) *dragoman.Loss {
-	switch string(typ) {
-	case "ping", "keepalive", "heartbeat":
+	if keepsAlive(typ) {
 		return nil
 	}
 	l := u.losses[string(typ)]
@@ -33,6 +34,53 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	}
 	u.losses[string(typ)] = l
 	return l
+}
+
+// keepsAlive reports whether events of a type say nothing.
+func keepsAlive(typ []byte) bool {
+	switch string(typ) {
+	case "ping", "keepalive", "heartbeat":
+		return true
+	default:
+		return false
+	}
+}
+
+// Late reports, once, that something came behind the end of a stream, which is
+// nobody's (quirk C12). The zero value is ready.
+type Late struct{ told bool }
+
+// Event takes an event behind the end. One that keeps the connection alive says
+// nothing.
+func (l *Late) Event(ev sse.Event, rep *dragoman.Report) {
+	if l.told || SaysNothing(ev) || keepsAlive(ev.Name) || keepsAlive(typeOf(ev.Data)) {
+		return
+	}
+	l.Bytes(rep)
+}
+
+// Bytes takes anything else behind the end.
+func (l *Late) Bytes(rep *dragoman.Report) {
+	if !l.told {
+		l.told = true
+		rep.Add(dragoman.Dropped, dragoman.Info, "", "what came behind the end of the stream")
+	}
+}
+
+// typeOf is the type that an event gives itself, or nothing.
+func typeOf(data []byte) (typ []byte) {
+	r := jsonwire.NewReader(data)
+	if r.Kind() != '{' {
+		return nil
+	}
+	for key := range r.Object() {
+		if string(key) == "type" && r.Kind() == '"' {
+			typ = []byte(r.String())
+		} else {
+			r.Skip()
+		}
+	}
+	return typ
 }
 
 // Untold reports what is lost with the chunks of a stream that are not written,
