@@ -210,6 +210,9 @@ const (
 	ProblemTruncated ProblemCode = "truncated"
 	// ProblemNoName: the call names no tool.
 	ProblemNoName ProblemCode = "no_name"
+	// ProblemUnreadable: a member that says what runs is not of the type it must
+	// be of.
+	ProblemUnreadable ProblemCode = "unreadable"
 	// ProblemStopped: the response ended in a way after which nothing runs.
 	ProblemStopped ProblemCode = "stopped"
 )

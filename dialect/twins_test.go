@@ -162,3 +162,108 @@ func TestMembersThatAreAClientsOwnMayHaveAnyCase(t *testing.T) {
 		}
 	}
 }
+
+// Calls that share an id are one call, or two of different ids, for whoever
+// looks at the answer; the client must be given the same.
+func TestQuirkB11_AnAnswerWhoseCallsShareAnIDIsWrittenAnew(t *testing.T) {
+	for _, tc := range []struct {
+		d          dragoman.Dialect
+		head, tail string
+		call       func(tool string) string
+	}{
+		{
+			dragoman.OpenAIChat, `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[`, `]},"finish_reason":"tool_calls"}]}`,
+			func(tool string) string {
+				return `{"id":"same","type":"function","function":{"name":"` + tool + `","arguments":"{}"}}`
+			},
+		},
+		{
+			dragoman.Anthropic, `{"id":"m","type":"message","role":"assistant","model":"x","content":[`, `],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`,
+			func(tool string) string { return `{"type":"tool_use","id":"same","name":"` + tool + `","input":{}}` },
+		},
+		{
+			dragoman.OpenAIResponses, `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[`, `]}`,
+			func(tool string) string {
+				return `{"type":"function_call","id":"` + tool + `","call_id":"same","name":"` + tool + `","arguments":"{}","status":"completed"}`
+			},
+		},
+		{
+			dragoman.Gemini, `{"candidates":[{"content":{"role":"model","parts":[`, `]},"finishReason":"STOP","index":0}],"modelVersion":"m","responseId":"r"}`,
+			func(tool string) string { return `{"functionCall":{"id":"same","name":"` + tool + `","args":{}}}` },
+		},
+		{
+			dragoman.Ollama, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[`, `]},"done":true,"done_reason":"stop"}`,
+			func(tool string) string { return `{"id":"same","function":{"name":"` + tool + `","arguments":{}}}` },
+		},
+		{
+			dragoman.Bedrock, `{"output":{"message":{"role":"assistant","content":[`, `]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
+			func(tool string) string { return `{"toolUse":{"toolUseId":"same","name":"` + tool + `","input":{}}}` },
+		},
+	} {
+		for _, second := range []string{"first", "second"} {
+			c, body := codecOf(tc.d), tc.head+tc.call("first")+","+tc.call(second)+tc.tail
+			resp, _, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := bytes.Count(enc.Body, []byte(`"same"`)); n != 1 {
+				t.Errorf("%s: the id is there %d times: %s", tc.d, n, enc.Body)
+			}
+			again, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{})
+			if err != nil || len(again.ToolCalls()) != len(resp.ToolCalls()) || again.Native == nil {
+				t.Errorf("%s: %s is read with other calls than %s (%v)", tc.d, enc.Body, body, err)
+			}
+		}
+		body := tc.head + tc.call("first") + tc.tail
+		if resp, _, err := codecOf(tc.d).DecodeResponse([]byte(body), dialect.DecodeOptions{}); err != nil || resp.Native == nil {
+			t.Errorf("%s: %s is not passed on (%v)", tc.d, body, err)
+		}
+	}
+}
+
+func TestACallThatCannotBeReadIsNotPassedOnAsItCame(t *testing.T) {
+	c := codecOf(dragoman.OpenAIChat)
+	body := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}]}`
+	resp, _, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := resp.ToolCalls()[0].Problem; p == nil || p.Code != dragoman.ProblemUnreadable {
+		t.Errorf("the call has the problem %v", p)
+	}
+	if resp.Native != nil || resp.Output[0].Native != nil {
+		t.Error("its native form is kept")
+	}
+	enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil || bytes.Contains(enc.Body, []byte(`"{\"a\":1}"`)) {
+		t.Errorf("a client would run %s (%v)", enc.Body, err)
+	}
+}
+
+// Most clients take the first choice that they see, whatever its index is.
+func TestChoicesThatDoNotStandInOrderAreWrittenAnew(t *testing.T) {
+	c := codecOf(dragoman.OpenAIChat)
+	for _, indexes := range [][2]string{{"1", "0"}, {"0", "0"}, {"0", "1"}} {
+		body := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":` + indexes[0] + `,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"},{"index":` + indexes[1] + `,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}]}`
+		resp, rep, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inOrder := indexes == [2]string{"0", "1"}
+		if (resp.Native != nil) != inOrder || (len(rep.Losses) == 0) != inOrder {
+			t.Errorf("%v: native %v, reported %v", indexes, resp.Native, rep.Losses)
+		}
+		enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := []byte(`"content":"` + resp.Text() + `"`)
+		if i := bytes.Index(enc.Body, first); i < 0 || i > bytes.Index(enc.Body, []byte(`"index":1`)) {
+			t.Errorf("%v: %q is not the first choice of %s", indexes, resp.Text(), enc.Body)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // unclear reports a call of which nobody can say what it would run.
 func unclear(p *dragoman.CallProblem) bool {
-	return p != nil && (p.Code == dragoman.ProblemDuplicateKey || p.Code == problemUnreadable)
+	return p != nil && (p.Code == dragoman.ProblemDuplicateKey || p.Code == dragoman.ProblemUnreadable)
 }
 
 // verdict says what is wrong with the arguments. As Object does, a verdict

@@ -218,7 +218,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 		if c.Problem != nil && c.Problem.Code == dragoman.ProblemNotObject {
 			unwrapDoubleEncoded(c, at, rep)
 		}
-	case c.Problem.Code == problemUnreadable: // which does not hide what is ambiguous
+	case c.Problem.Code == dragoman.ProblemUnreadable: // which does not hide what is ambiguous
 		if p := dragoman.CheckArguments(c.Arguments); p != nil && p.Code == dragoman.ProblemDuplicateKey {
 			c.Problem = p
 		}

@@ -92,10 +92,6 @@ var (
 	toolUseMembers   = []string{"type", "id", "name", "input", "cache_control", "caller"}
 )
 
-// problemUnreadable: a member that says what runs is not of the type it must
-// be of.
-const problemUnreadable dragoman.ProblemCode = "unreadable"
-
 // callReader reads one call object. Whatever readers could understand
 // differently makes the call one that must not run: a member that stands
 // twice, or once more in other letters (many readers ignore case), a second
@@ -169,7 +165,7 @@ func (cr *callReader) unreadable(prefix, name, want string) {
 	extra.Add(&cr.c.Extra, cr.d, prefix, []byte(name), raw)
 	if cr.c.Problem == nil {
 		cr.c.Problem = &dragoman.CallProblem{
-			Code: problemUnreadable, Offset: -1,
+			Code: dragoman.ProblemUnreadable, Offset: -1,
 			Message: fmt.Sprintf("the call cannot be read: %s must be %s", strings.TrimPrefix(prefix+"/"+name, "/"), want),
 		}
 	}

@@ -168,7 +168,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 	}
 	// The wire is judged, not what the registry would make of it.
 	c, err := readCall(obj.Format, obj.JSON)
-	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == problemUnreadable {
+	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable {
 		return out, rep
 	}
 	why := "they are blank"

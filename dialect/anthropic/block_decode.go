@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -249,21 +250,14 @@ func readReasoning(raw []byte, typ string) *dragoman.Reasoning {
 // settleDuplicates settles calls that share an id within one response: an
 // exact repeat is one call, another call gets an id of its own (quirk B11).
 func (d *blockDecoder) settleDuplicates(parts []dragoman.Part) (kept []dragoman.Part, changed bool) {
-	var seen callIDs
-	kept = parts[:0]
-	for i, p := range parts {
+	kept, clash := wirekit.SettleCalls(parts, "/content", d.rep, func(i int, old string) string {
+		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, i)
+	})
+	d.ambiguous = d.ambiguous || clash
+	return kept, clash || slices.ContainsFunc(kept, func(p dragoman.Part) bool {
 		c, ok := p.(*dragoman.ToolCall)
-		if !ok {
-			kept = append(kept, p)
-			continue
-		}
-		fresh, touched := seen.settle(d, c, i)
-		if fresh {
-			kept = append(kept, p)
-		}
-		changed = changed || touched
-	}
-	return kept, changed
+		return ok && c.Synthetic
+	})
 }
 
 // callIDs are the calls of one response by id.

@@ -321,7 +321,7 @@ func (s *callIDs) settle(d *partDecoder, c *dragoman.ToolCall, at extra.Path, pl
 	fresh, renamed := s.Settle(c, at, d.rep, func(old string) string {
 		return wirekit.SyntheticID(idPrefix, d.o.Seed+old, place...)
 	})
-	d.ambiguous = d.ambiguous || !fresh // a client would run it twice
+	d.ambiguous = d.ambiguous || renamed || !fresh // a client would run it twice, or take it for another
 	return fresh, !fresh || renamed
 }
 

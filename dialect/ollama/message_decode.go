@@ -295,7 +295,7 @@ func (d *messageDecoder) settle(m *dragoman.Message, at extra.Path, pos int) (sa
 			wire = ""
 		}
 		if first, dup := seen[c.ID]; dup {
-			same = false
+			same, d.unclear = false, true // a client would run it twice, or take it for another
 			if sameCall(first, c) {
 				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
 				continue

@@ -17,7 +17,8 @@ import (
 // response.json or stream.sse (a line is an event's data). The other sections
 // are made from it: canonical (stored JSON, or one event per line), rebuilt
 // (the wire form made from the canonical one alone) and losses of both ways.
-// Whatever the input, unchanged it must go out byte for byte.
+// Whatever the input, unchanged it must go out byte for byte, unless it is
+// reported why an answer does not.
 func TestGolden(t *testing.T) {
 	codectest.Golden(t, func(t *testing.T, in txtar.File) (out []txtar.File) {
 		add := func(name, text string) { out = append(out, codectest.Section(name, text)) }
@@ -67,7 +68,8 @@ func goldenResponse(t *testing.T, body []byte, add func(name, text string)) {
 		t.Fatal(err)
 	}
 	same, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
-	if err != nil || !bytes.Equal(same.Body, body) {
+	anew := strings.Contains(both(rep, dragoman.Report{}), "native form is not kept")
+	if err != nil || bytes.Equal(same.Body, body) == anew {
 		t.Errorf("unchanged it went out as\n%s\n%v", same.Body, err)
 	}
 	plain, _, err := codec.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})

@@ -32,6 +32,8 @@ type messageDecoder struct {
 	unclear bool
 	// twice is unclear for the message at hand.
 	twice bool
+	// clash: two calls of the message at hand shared an id.
+	clash bool
 }
 
 type legacyCall struct {
@@ -64,7 +66,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	m := dragoman.Message{Origin: d.origin}
 	var err error
 	asItCame := true
-	d.twice = false
+	d.twice, d.clash = false, false
 	rewritten := d.reg.Rewritten()
 	switch role := roleOf(raw); role {
 	case "tool":
@@ -359,6 +361,7 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 			wire = ""
 		}
 		if first, dup := seen[c.ID]; dup {
+			d.clash = true
 			if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
 				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
 				continue

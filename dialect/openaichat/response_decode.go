@@ -94,7 +94,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			failChoice(&resp.Alternatives[i])
 		}
 	}
-	arrange(resp)
+	if arrange(resp) {
+		d.ambiguous("/choices", "the choices do not stand in the order of their indexes")
+	}
 	err = r.End()
 	if err == nil {
 		err = failed
@@ -145,6 +147,10 @@ func groqUsage(raw []byte) (u dragoman.Usage) {
 		}
 	}
 	return u
+}
+
+func unreadableCall(c *dragoman.ToolCall) bool {
+	return c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable
 }
 
 // failChoice settles a candidate of a response that failed.
@@ -236,10 +242,12 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			d.ambiguous(place, "the message of a response has the role "+strconv.Quote(role))
 			m.Native = nil
 		}
-		if hasOpaqueCall(&m) { // clients must not be given what nobody can read
+		calls = m.ToolCalls()
+		// Clients must not be given what nobody can read, nor calls that they would
+		// run twice or take for each other.
+		if d.clash || hasOpaqueCall(&m) || slices.ContainsFunc(calls, unreadableCall) {
 			m.Native, d.unclear = nil, true
 		}
-		calls = m.ToolCalls()
 		out = []dragoman.Message{m}
 	}
 	stop := settleStop(d.reg, finish, routed, true, calls)
@@ -252,10 +260,14 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 }
 
 // arrange puts the candidates in the order of their indexes. The first is the
-// response's output, the others are alternatives.
-func arrange(resp *dragoman.Response) {
+// response's output, the others are alternatives. It reports whether they did not
+// stand in it, or one stood there twice: many clients take the first they see.
+func arrange(resp *dragoman.Response) (moved bool) {
 	all := resp.Alternatives
 	resp.Alternatives = nil
+	for i := range all {
+		moved = moved || i > 0 && all[i].Index <= all[i-1].Index
+	}
 	slices.SortStableFunc(all, func(a, b dragoman.Candidate) int { return a.Index - b.Index })
 	for i, a := range all {
 		if a.Extra != nil {
@@ -276,6 +288,7 @@ func arrange(resp *dragoman.Response) {
 			}
 		}
 	}
+	return moved
 }
 
 func addField(e **dragoman.Extra, f dragoman.Field) {

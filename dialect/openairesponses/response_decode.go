@@ -78,7 +78,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if d.muddled {
 		d.rep.Add(dragoman.Dropped, dragoman.Warn, "/output", "a member of a part that some readers would take for another; the native form is not kept")
 	}
-	if !o.NoNative && d.sound && !d.muddled && !end.twice && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
+	if !o.NoNative && d.sound && !d.muddled && !end.twice && !ids.clash && !ambiguous(calls) && d.reg.Rewritten() == rewritten {
 		resp.Native = &dragoman.Sidecar{Dialect: name, Raw: body, Mirror: resp.Fingerprint()}
 	}
 	return resp, *d.rep, nil
@@ -89,6 +89,9 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 type callIDs struct {
 	d    *itemDecoder
 	seen map[string]*dragoman.ToolCall
+	// clash: two calls shared an id. A client would run one of them twice, or
+	// answer another than it means.
+	clash bool
 }
 
 // settle returns false for a call that only repeats an earlier one.
@@ -97,6 +100,7 @@ func (s *callIDs) settle(c *dragoman.ToolCall, at extra.Path, place int) bool {
 		s.seen = make(map[string]*dragoman.ToolCall)
 	}
 	if first, taken := s.seen[c.ID]; taken {
+		s.clash = true
 		if first.Name == c.Name && first.Namespace == c.Namespace && first.Payload == c.Payload && first.Arguments == c.Arguments {
 			s.d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q repeats an earlier one", c.ID)
 			return false
