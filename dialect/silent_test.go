@@ -1,6 +1,9 @@
 package dialect_test
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +142,59 @@ func TestR11_AMessageWithoutTextLosesNothingInSilence(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A way of thinking that a target cannot be asked for has a line everywhere,
+// unless it is written.
+func TestR11_AModeOfThinkingIsWrittenOrReported(t *testing.T) {
+	for _, mode := range []dragoman.ReasoningMode{dragoman.ReasoningAdaptive, "vendor-mode"} {
+		for _, c := range codecs {
+			req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Reasoning: &dragoman.ReasoningSettings{Mode: mode}}
+			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+			if err != nil {
+				continue // said louder than by a line
+			}
+			written := strings.Contains(string(enc.Body), "adaptive") || strings.Contains(strings.ToLower(string(enc.Body)), "think")
+			if len(lossesAt(enc.Report, "/reasoning")) == 0 && !written {
+				t.Errorf("%s to %s: %v\n%s", mode, c.Dialect(), enc.Report, enc.Body)
+			}
+		}
+	}
+}
+
+// A server that keeps inventing types of events is not told of without end, nor
+// cut off without a word.
+func TestR11_EventsBeyondTheBoundHaveOneLineInCommon(t *testing.T) {
+	events := twinStreams[dragoman.OpenAIResponses]
+	var strange []string
+	for i := range 70 {
+		strange = append(strange, fmt.Sprintf(`{"type":"response.vendor_%d"}`, i))
+	}
+	wire := onWire(t, dragoman.OpenAIResponses, slices.Insert(slices.Clone(events), 1, strange...))
+	for _, to := range codecs {
+		for _, o := range []dialect.DecodeOptions{{}, {NoNative: true}} {
+			if to.Dialect() == dragoman.OpenAIResponses && !o.NoNative {
+				continue
+			}
+			var w bytes.Buffer
+			dec, enc := codecOf(dragoman.OpenAIResponses).NewStreamDecoder(o), to.NewStreamEncoder(dialect.EncodeOptions{})
+			if err := dialect.Translate(&w, enc, dec, bytes.NewReader(wire)); err != nil {
+				t.Fatal(err)
+			}
+			each, more := 0, 0
+			for _, l := range append(dec.Report().Losses, enc.Report().Losses...) {
+				if strings.Contains(l.Detail, "vendor_") {
+					each++
+				}
+				if strings.Contains(l.Detail, "and more") && l.Severity == dragoman.Warn {
+					more++
+				}
+			}
+			if each != 64 || more != 1 {
+				t.Errorf("%s, %+v: %d lines, and more: %d", to.Dialect(), o, each, more)
+			}
 		}
 	}
 }

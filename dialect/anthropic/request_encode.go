@@ -318,6 +318,7 @@ func (e *requestEncoder) thinking() {
 	if s == nil {
 		return
 	}
+	wirekit.ReportMode(e.rep, s)
 	typ := ""
 	switch {
 	case s.Mode == dragoman.ReasoningOff:

@@ -300,6 +300,7 @@ func (e *requestEncoder) outputConfig() {
 	const at = "/outputConfig"
 	effort := ""
 	if s := e.req.Reasoning; s != nil {
+		wirekit.ReportMode(e.rep, s)
 		switch effort = s.Effort; effort {
 		case "none":
 			effort = "" // told as thinking disabled, or by the mode

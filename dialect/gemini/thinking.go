@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // The budgets that stand for an effort where the model takes a budget.
@@ -20,6 +21,7 @@ func (e *requestEncoder) thinking() {
 	if s == nil {
 		return
 	}
+	wirekit.ReportMode(e.rep, s)
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 	budget, level := e.effort(s)
 	if budget == nil && level == "" && s.Summary == "" && s.Extra.For(name) == nil {

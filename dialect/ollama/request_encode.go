@@ -261,6 +261,7 @@ func (e *requestEncoder) think() {
 	if s == nil {
 		return
 	}
+	wirekit.ReportMode(e.rep, s)
 	switch level := e.level(s); {
 	case s.Mode == dragoman.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)

@@ -128,3 +128,12 @@ func EffortOf(budget int64) string {
 		return "high"
 	}
 }
+
+// ReportMode reports a mode of thinking that nobody knows.
+func ReportMode(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
+	switch s.Mode {
+	case dragoman.ReasoningDefault, dragoman.ReasoningOff, dragoman.ReasoningAdaptive, dragoman.ReasoningBudget:
+	default:
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/mode", "unknown mode %.40q", string(s.Mode))
+	}
+}

@@ -11,19 +11,32 @@ import (
 // maxUntold bounds the kinds of things that are reported of one stream.
 const maxUntold = 64
 
+// andMore is the detail of the line for all that is beyond the bound.
+const andMore = "and more of this kind, which are not told one by one"
+
 // Unknown makes the losses of events that a decoder does not know, one for each
 // type. The zero value is ready.
-type Unknown struct{ losses map[string]*dragoman.Loss }
+type Unknown struct {
+	losses map[string]*dragoman.Loss
+	more   *dragoman.Loss // of every type beyond the bound
+}
 
 // Of is what is lost with an event of the type typ where its bytes are not
-// passed on. It is nil for one that says nothing, and beyond the bound.
+// passed on. It is nil for one that says nothing, and the same for all beyond the
+// bound.
 func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	if keepsAlive(typ) {
 		return nil
 	}
 	l := u.losses[string(typ)]
-	if l != nil || len(u.losses) >= maxUntold {
+	switch {
+	case l != nil:
 		return l
+	case len(u.losses) >= maxUntold:
+		if u.more == nil {
+			u.more = &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Detail: andMore}
+		}
+		return u.more
 	}
 	if u.losses == nil {
 		u.losses = make(map[string]*dragoman.Loss)
@@ -87,10 +100,13 @@ func typeOf(data []byte) (typ []byte) {
 // each thing once. The zero value is ready.
 type Untold struct{ reported map[dragoman.Loss]bool }
 
-// Lose takes a loss; nil is none.
+// Lose takes a loss; nil is none. Those beyond the bound have one line in common.
 func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
-	if l == nil || u.reported[*l] || len(u.reported) >= maxUntold {
+	if l == nil || u.reported[*l] || len(u.reported) > maxUntold {
 		return
+	}
+	if len(u.reported) == maxUntold {
+		l = &dragoman.Loss{Kind: dragoman.Dropped, Severity: max(l.Severity, dragoman.Warn), Detail: andMore}
 	}
 	if u.reported == nil {
 		u.reported = make(map[dragoman.Loss]bool)
