@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,6 +196,41 @@ func TestR11_EventsBeyondTheBoundHaveOneLineInCommon(t *testing.T) {
 			if each != 64 || more != 1 {
 				t.Errorf("%s, %+v: %d lines, and more: %d", to.Dialect(), o, each, more)
 			}
+		}
+	}
+}
+
+// What a client says of itself has to be what its type promises, or nobody but
+// one server could be told; what a provider says is kept as it is.
+func TestATextThatIsNoStringIsAnErrorWithItsPlaceInARequestAndKeptInAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		in         dragoman.Dialect
+		body, want string
+	}{
+		{dragoman.OpenAIChat, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":5}]}]}`, "/messages/0/content/1/text"},
+		{dragoman.OpenAIChat, `{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":5}]}]}`, "/messages/0/content/0/text"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":{}}]}]}`, "/input/0/content/0/text"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":5}]}]}`, "/input/0/output/0/text"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"type":"function_call","call_id":7,"name":"f","arguments":"{}"}]}`, "/input/0/call_id"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"type":"function_call","call_id":"a","name":5,"arguments":"{}"}]}`, "/input/0/name"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"type":"function_call_output","call_id":7,"output":"x"}]}`, "/input/0/call_id"},
+		{dragoman.Anthropic, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":5}]}]}`, "/messages/0/content/0/text"},
+		{dragoman.Anthropic, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":5}]}]}]}`, "/messages/0/content/0/content/0/text"},
+	} {
+		_, _, err := codecOf(c.in).DecodeRequest([]byte(c.body), dialect.DecodeOptions{})
+		var at *dragoman.DecodeError
+		if !errors.As(err, &at) || at.Pointer != c.want || at.Offset < 20 || at.Offset > int64(len(c.body)) {
+			t.Errorf("%s: %v", c.body, err)
+		}
+	}
+	for in, body := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat:      `{"choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"text","text":5}]},"finish_reason":"stop"}]}`,
+		dragoman.OpenAIResponses: `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":5}]}]}`,
+		dragoman.Anthropic:       `{"type":"message","role":"assistant","content":[{"type":"text","text":5}],"stop_reason":"end_turn"}`,
+	} {
+		resp, _, err := codecOf(in).DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil || len(resp.Output) != 1 || resp.Output[0].Parts[0].Kind() != dragoman.KindOpaque {
+			t.Errorf("%s: %v %v", body, resp, err)
 		}
 	}
 }

@@ -193,6 +193,9 @@ func (d *requestDecoder) messages() {
 			return
 		}
 		m, err := d.message(raw, i)
+		if err == nil {
+			err = wirekit.Mistyped(raw, m.Parts)
+		}
 		if err != nil {
 			d.fail(placeAt(extra.Elem("/messages", i).String(), d.r.Offset()-int64(len(raw)), err))
 			return

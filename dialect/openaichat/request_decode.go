@@ -82,6 +82,9 @@ func (d *requestDecoder) member(key string) {
 			}
 			at := extra.Elem("/messages", i)
 			m, err := d.message(raw, at, i)
+			if err == nil {
+				err = wirekit.Mistyped(raw, m.Parts)
+			}
 			if err != nil {
 				d.fail(at, raw, err)
 				continue

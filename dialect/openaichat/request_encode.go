@@ -466,7 +466,7 @@ func (e *requestEncoder) reasoningSettings() {
 		effort = wirekit.EffortOf(*budget)
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/budget_tokens", "a budget of %d tokens written as effort %s", *budget, effort)
 	}
-	if s.Mode == dragoman.ReasoningAdaptive && effort == "" {
+	if s.Mode == dragoman.ReasoningAdaptive && effort == "" && budget == nil {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 	}
 	wirekit.ReportMode(e.rep, s)

@@ -31,7 +31,9 @@ type itemDecoder struct {
 	muddled bool
 	// astray: the item read last is a call with its payload in the wrong place.
 	astray bool
-	peeked jsonwire.Reader
+	// nameless: the item read last is one whose name or call_id is no string.
+	nameless bool
+	peeked   jsonwire.Reader
 }
 
 func newItemDecoder(c Codec, o dialect.DecodeOptions, output bool) itemDecoder {
@@ -61,6 +63,8 @@ type itemHead struct {
 	// astray: it is a call whose payload stands under the name that the other kind
 	// of call has for it, where most readers do not look.
 	astray bool
+	// nameless: it is a call or a result whose name or call_id is no string.
+	nameless bool
 }
 
 // itemMembers say what an item is and what it runs.
@@ -93,7 +97,7 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 		return h
 	}
 	var seen wirekit.Members
-	var arguments, input bool
+	var arguments, input, nameless bool
 	for key := range r.Object() {
 		h.twice = seen.Twice(itemMembers, key) || h.twice
 		var into *string
@@ -108,7 +112,10 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 			into = &h.role
 		case "id":
 			into = &h.id
+		case "name":
+			nameless = nameless || r.Kind() != '"' && r.Kind() != 'n'
 		case "call_id":
+			nameless = nameless || r.Kind() != '"' && r.Kind() != 'n'
 			into = &h.callID
 		case "approval_request_id":
 			into = &h.approval
@@ -121,6 +128,7 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 			r.Skip()
 		}
 	}
+	h.nameless = nameless && (h.kind() == callItem || h.kind() == resultItem)
 	h.astray = h.typ == "function_call" && input || h.typ == "custom_tool_call" && arguments
 	return h
 }
@@ -149,7 +157,7 @@ func (d *itemDecoder) contentPart(raw []byte) dragoman.Part {
 // place for reports, place the one for ids that must be made.
 func (d *itemDecoder) item(raw []byte, at extra.Path, place int) (dragoman.Message, error) {
 	h := d.head(raw)
-	d.astray = h.astray
+	d.astray, d.nameless = h.astray, h.nameless
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	before := d.reg.Rewritten()
 	var err error

@@ -166,6 +166,12 @@ func (d *requestDecoder) input() {
 		n++
 		at := extra.Elem("/input", i)
 		m, err := d.item(raw, at, i)
+		if err == nil {
+			err = wirekit.Mistyped(raw, m.Parts)
+		}
+		if err == nil && d.nameless {
+			err = wirekit.NoStrings(raw, "call_id", "name")
+		}
 		if err != nil {
 			d.err = placed(err, at.String(), r.Offset()-int64(len(raw)))
 			return

@@ -92,6 +92,14 @@ func (r *Reader) Fail(err error) {
 	}
 }
 
+// FailBelow is Fail with an error of the value just read, which starts at start
+// and was read on its own.
+func (r *Reader) FailBelow(err *Error, start int64) {
+	if r.err == nil {
+		r.err = &Error{Pointer: clip(r.dec.StackPointer() + jsontext.Pointer(err.Pointer)), Offset: start + err.Offset, Err: err.Err}
+	}
+}
+
 // maxPointer bounds the pointer of an error: a hostile document must not
 // decide how long the error is that a person or a model reads.
 const maxPointer = 256
