@@ -122,23 +122,6 @@ func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	}
 }
 
-// closedParameters is the schema that a function has in the API's own notation;
-// nil where it is JSON Schema.
-func closedParameters(function json.RawMessage) (closed json.RawMessage) {
-	rd := jsonwire.NewReader(function)
-	for key := range rd.Object() {
-		switch string(jsonwire.Camel(key)) {
-		case "parameters":
-			closed = parameters(rd)
-		case "parametersJsonSchema":
-			return nil
-		default:
-			rd.Skip()
-		}
-	}
-	return closed
-}
-
 func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec, name string, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.Gemini
 	closed := r.target.Caps.ClosedSchemas

@@ -12,10 +12,10 @@ import (
 )
 
 // WriteTools writes the definitions as elements of the array that w is
-// writing. A tool already in an accepted format passes byte for byte, unless
-// its schema is one that the target would reject: then it is lowered like any
-// other. A tool that cannot be made to fit is dropped and reported; it never
-// takes the others down (quirk A45). It returns how many elements were written.
+// writing. A tool already in an accepted format passes byte for byte: who wrote
+// it for this very API knows what it takes, and lint tells. A tool that the
+// target would reject is dropped and reported; it never takes the others down
+// (quirk A45). It returns how many elements were written.
 func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep *dragoman.Report) (int, error) {
 	f, err := wireOf(r.target.Dialect)
 	if err != nil {
@@ -225,8 +225,7 @@ func hostedBy(f dragoman.Format, d dragoman.Dialect) bool {
 }
 
 // passes reports whether an authored tool can go to the target as it is: under
-// its own name, with the flags the target takes and a schema it does not
-// refuse.
+// its own name, with the flags the target takes.
 func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 	c := r.target.Caps
 	// Without a name of its own the tool is all in its source.
@@ -235,30 +234,7 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
 		// Responses reads an absent flag as a wish for strictness.
-		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses) &&
-		r.taken(src, s)
-}
-
-// taken reports whether the target takes the schema of a tool as it stands. One
-// that it refuses would take the whole request down, whoever wrote it (quirks
-// A5, A45). Changes that mean the same do not count, nor do the rules of strict
-// schemas: servers take more of both than they promise, and what was written for
-// this very API is not touched without need. Nor is a schema whose arguments would
-// have to be translated then: who wrote it may be answered as it came.
-func (r *Registry) taken(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
-	loose, _ := r.surfaces(src.Format)
-	if s.Kind != dragoman.ToolFunction || s.Parameters == nil || loose == nil {
-		return true
-	}
-	if src.Format == dragoman.FormatGeminiFunction {
-		if closed := closedParameters(src.JSON); closed != nil {
-			return len(schema.Check(closed, schema.GeminiParameters())) == 0
-		} else if r.target.Caps.ClosedSchemas {
-			return false // quirk A2
-		}
-	}
-	low, err := r.lowered.adapt(s.Parameters, loose())
-	return err == nil && (low.Translates() || low.Report.Err(dragoman.Warn) == nil)
+		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
 }
 
 // surfaces are the rules for the schema of a function in one format, without

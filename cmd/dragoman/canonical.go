@@ -55,9 +55,9 @@ func (canonical) NewStreamDecoder(dialect.DecodeOptions) dialect.StreamDecoder {
 
 func (canonical) NewStreamEncoder(dialect.EncodeOptions) dialect.StreamEncoder { return nil }
 
-func (canonical) EncodeError(e *dragoman.APIError) (int, []byte) {
+func (canonical) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	body, _ := stored(e)
-	return e.Status, body
+	return e.Status, body, dragoman.Report{}
 }
 
 func (canonical) DecodeError(status int, _ http.Header, body []byte) *dragoman.APIError {

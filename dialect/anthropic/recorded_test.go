@@ -117,10 +117,6 @@ func TestRecordedRequestsRebuildEqual(t *testing.T) {
 			t.Errorf("%s: rebuild: %v", x.ID(), err)
 			continue
 		}
-		if x.Status == 400 && strings.Contains(x.Path, "strict_schema_matrix") && len(built.Report.Losses) > 0 {
-			why["a schema that the API refused"]++ // quirk A45
-			continue
-		}
 		if diff := cmp.Diff(expanded(codectest.JSON[any](t, []byte(*x.Req)), why), codectest.JSON[any](t, built.Body)); diff != "" {
 			t.Errorf("%s (status %d): %s\n%s", x.ID(), x.Status, diff, built.Report)
 		}

@@ -57,8 +57,8 @@ type streamDecoder struct {
 	elements       int                           // of lists of calls
 	lost           map[string]bool               // members reported as not collected
 	started, ended bool
-	closing        bool  // the line at hand may be half of one
-	anew           bool  // it was reported that a line is not passed on
+	closing        bool // the line at hand may be half of one
+	anew           bool // it was reported that a line is not passed on
 	bound          stream.Bound
 	renamed        bool  // there was a call that clients know by another name
 	failed         error // why what was fed is no such stream, or emit refused it
