@@ -234,3 +234,22 @@ func TestATextThatIsNoStringIsAnErrorWithItsPlaceInARequestAndKeptInAnAnswer(t *
 		}
 	}
 }
+
+func TestR11_ABodyOfAnotherAPIIsReadWithAWarningThatItHasNoMessages(t *testing.T) {
+	bodies := map[string]string{
+		"/messages": `{"model":"m","messages":[{"role":"user","content":"q"}]}`,
+		"/input":    `{"model":"m","input":[{"role":"user","content":"q"}]}`,
+		"/contents": `{"model":"m","contents":[{"role":"user","parts":[{"text":"q"}]}]}`,
+	}
+	for _, c := range codecs {
+		for member, body := range bodies {
+			req, rep, err := c.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := lossesAt(rep, member); (len(req.Messages) > 0) == (len(lines) > 0) {
+				t.Errorf("%s in %s: %d messages, %v", member, c.Dialect(), len(req.Messages), lines)
+			}
+		}
+	}
+}

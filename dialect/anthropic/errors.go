@@ -143,21 +143,10 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	return status, w.Buf, rep
 }
 
-// nativeError is the error as it came from this dialect; nil for one of another
-// or one that is no JSON object.
+// nativeError is the error as it came from this dialect; nil for one of another,
+// one that was changed, and one that could be taken for an answer.
 func nativeError(e *dragoman.APIError) []byte {
-	if e.Native == nil || e.Native.Format != formatError {
-		return nil
-	}
-	r := jsonwire.NewReader(e.Native.JSON)
-	if r.Kind() != '{' {
-		return nil
-	}
-	r.Skip()
-	if r.End() != nil {
-		return nil
-	}
-	return e.Native.JSON
+	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"content"}}.JSON(e)
 }
 
 // writeError writes the envelope, which is the same in a body and in a stream.

@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"strings"
@@ -135,21 +136,17 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	return status, w.Buf, rep
 }
 
-// nativeError is the error as it came from this dialect; nil for one of another
-// or one that is no JSON object.
+// nativeError is the error as it came from this dialect; nil for one of another,
+// one that was changed, and one that could be taken for an answer.
 func nativeError(e *dragoman.APIError) []byte {
-	if e.Native == nil || e.Native.Format != formatError {
+	again := func(status int, _ http.Header, body []byte) *dragoman.APIError { // a header may have told the type
+		return Codec{}.DecodeError(status, http.Header{"X-Amzn-Errortype": {e.Type}}, body)
+	}
+	// Errors may stand in an "Output" of their own.
+	if e.Native != nil && bytes.Contains(e.Native.JSON, []byte(`"`+keyCall+`"`)) {
 		return nil
 	}
-	r := jsonwire.NewReader(e.Native.JSON)
-	if r.Kind() != '{' {
-		return nil
-	}
-	r.Skip()
-	if r.End() != nil {
-		return nil
-	}
-	return e.Native.JSON
+	return wirekit.OwnError{Format: formatError, Decode: again}.JSON(e)
 }
 
 // wordsOf are the type and status this dialect has for an error. Words of

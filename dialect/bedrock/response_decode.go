@@ -84,7 +84,7 @@ func (a *answer) read(r *jsonwire.Reader) {
 			a.member(key, r.Raw())
 		}
 	}
-	a.dropTwins(&a.resp.Extra, "", "output", "stopReason", "__type")
+	a.dropTwins(&a.resp.Extra, "", "output", "stopReason", "__type", "usage", "metrics", "serviceTier", "trace", "performanceConfig")
 	a.dropTwins(&a.resp.Extra, "/output", "message")
 }
 

@@ -9,7 +9,7 @@ import (
 
 // The members that say what runs, and whether it may.
 var (
-	responseMembers  = []string{"candidates", "error", "promptFeedback"}
+	responseMembers  = []string{"candidates", "error", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
 	candidateMembers = []string{"content", "finishReason", "index"}
 	contentMembers   = []string{"parts", "role"}
 	partMembers      = []string{

@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -88,8 +87,9 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
-	if e.Native != nil && e.Native.Format == formatError && json.Valid(e.Native.JSON) {
-		return status, e.Native.JSON, dragoman.Report{}
+	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
+	if raw := own.JSON(e); raw != nil {
+		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	writeError(&w, e)

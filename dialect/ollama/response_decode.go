@@ -13,7 +13,7 @@ import (
 
 // answerMembers are the members of an answer, or of a line of one, that readers
 // would take differently, should they stand twice or in letters of another case.
-var answerMembers = []string{"message", "done", "done_reason", "error"}
+var answerMembers = []string{"message", "done", "done_reason", "error", "model", "created_at", "prompt_eval_count", "eval_count"}
 
 // DecodeResponse implements [dialect.Codec]. The response keeps slices of
 // body, which must not change afterwards.

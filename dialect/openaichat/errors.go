@@ -1,7 +1,6 @@
 package openaichat
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -141,8 +140,9 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
-	if e.Native != nil && e.Native.Format == dragoman.Format(name) && json.Valid(e.Native.JSON) {
-		return status, e.Native.JSON, dragoman.Report{}
+	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
+	if raw := own.JSON(e); raw != nil {
+		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
 	w.BeginObject()

@@ -60,8 +60,9 @@ func TestAnErrorBesideChoicesLeavesNoCallRunnable(t *testing.T) {
 				t.Errorf("%+v %+v", resp.Stop, resp.Error)
 			}
 			out, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true})
-			again, _ := decodeResponse(t, out)
-			mustNotRun(t, again)
+			if again, _ := decodeResponse(t, out); again.Error == nil || len(again.ToolCalls()) > 0 {
+				t.Errorf("what failed is passed on as %s", out)
+			}
 		})
 	}
 	t.Run("in a choice", func(t *testing.T) {

@@ -211,7 +211,7 @@ func sameBody(e *dragoman.APIError) bool {
 	envelope, event := false, false
 	for key := range r.Object() {
 		envelope = envelope || string(key) == "error" && r.Kind() == '{'
-		event = event || string(key) == "type"
+		event = event || string(key) == "type" || bytes.EqualFold(key, []byte("output")) // or an answer, in any spelling
 		r.Skip()
 	}
 	if r.End() != nil || !envelope || event {

@@ -192,7 +192,7 @@ func (d *responseDecoder) members(r *jsonwire.Reader, resp *dragoman.Response) (
 }
 
 // responseMembers say what a response holds and whether it may run.
-var responseMembers = []string{"status", "output", "error", "incomplete_details", "object", "id"}
+var responseMembers = []string{"status", "output", "error", "incomplete_details", "object", "id", "model", "created_at", "usage", "service_tier"}
 
 // member reads what says nothing when it is null.
 func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.Response, end *ending) {

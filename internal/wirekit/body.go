@@ -41,10 +41,34 @@ func DecodeRequest(
 	if err != nil {
 		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
+	reportForeign(rep, req, d)
 	if !o.NoNative && sure && at.None() {
 		req.Native = &dragoman.Sidecar{Dialect: d, Raw: body, Mirror: req.Fingerprint()}
 	}
 	return nil
+}
+
+// reportForeign reports a conversation that stands where another API has it, in a
+// request that has none of its own: most likely it was given to the wrong
+// dialect.
+func reportForeign(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect) {
+	if len(req.Messages) > 0 {
+		return
+	}
+	own := "/messages"
+	switch d {
+	case dragoman.OpenAIResponses:
+		own = "/input"
+	case dragoman.Gemini:
+		own = "/contents"
+	}
+	for _, f := range req.Extra.For(d) {
+		switch f.Path {
+		case own:
+		case "/messages", "/input", "/contents":
+			rep.Addf(dragoman.Dropped, dragoman.Warn, f.Path, "there are no messages in %s; the body looks like one of another API, and its conversation is not read", own)
+		}
+	}
 }
 
 // unsettledPlace takes the offset out of an error that counts the bytes of a
