@@ -297,8 +297,7 @@ func TestQuirkC34_AtTheOutputLimitTheLastCallIsCutAndNoneRuns(t *testing.T) {
 	}
 }
 
-func TestQuirkC35_AccumulationIsLinear(t *testing.T) {
-	// Not a benchmark: the number of events and the text, whatever the fragments.
+func TestManyFragmentsOfArgumentsBecomeOneCall(t *testing.T) {
 	var ds []string
 	for range 5000 {
 		ds = append(ds, `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"aaaaaaaa"}}]}`)
