@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -74,7 +75,7 @@ func AnyResponse(t *testing.T, c dialect.Codec, body []byte) (resp, back *dragom
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.Native != nil {
+	if resp.Native != nil && !slices.ContainsFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Problem != nil }) {
 		passedOn(t, body, same, err)
 	}
 	built, err := c.EncodeResponse(resp, dialect.EncodeOptions{Rebuild: true})
@@ -93,6 +94,17 @@ func AnyResponse(t *testing.T, c dialect.Codec, body []byte) (resp, back *dragom
 		t.Fatalf("calls may run again: %+v became %+v\n%s", resp.Stop, back.Stop, built.Body)
 	}
 	return resp, back
+}
+
+// answerMember is the member that holds an answer. Beside an error nobody is to
+// see one, in whatever spelling.
+var answerMember = map[dragoman.Dialect]string{
+	dragoman.OpenAIChat: "choices", dragoman.OpenAIResponses: "output", dragoman.Anthropic: "content",
+	dragoman.Gemini: "candidates", dragoman.Ollama: "message", dragoman.Bedrock: "toolUse",
+}
+
+func mayAnswer(d dragoman.Dialect, body []byte) bool {
+	return bytes.Contains(body, []byte(`\u`)) || bytes.Contains(bytes.ToLower(body), []byte(`"`+strings.ToLower(answerMember[d])+`"`))
 }
 
 func refused(t *testing.T, err error) {
@@ -213,7 +225,7 @@ func AnyError(t *testing.T, c dialect.Codec, status int, body []byte) int {
 		t.Fatalf("status %d became %d", status, code)
 	}
 	sound(t, out)
-	if e.Native != nil && !bytes.Equal(out, body) {
+	if e.Native != nil && !bytes.Equal(out, body) && jsonwire.ReadsOneWay(body) && !mayAnswer(c.Dialect(), body) {
 		t.Fatalf("got  %q\nwant %q", out, body)
 	}
 	again := c.DecodeError(code, nil, out)
