@@ -60,6 +60,7 @@ func FuzzDecodeError(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `7`, `{"type":"error","error":{"type":"overloaded_error","message":"busy"},"request_id":"r"}`, `{"error":"x"} trailing`,
 		`{"error":{"message":"x","details":{"error_code":7}}}`, `{"detail":"x"}`, `{"error":{"message":`, "<html>\xff", `{"message":"a","error":null}`,
+		`{"error":{"message":"a"},"x":1,"x":2}`, `{"error":{"message":"a"},"Content":[]}`,
 	} {
 		f.Add(529, []byte(seed))
 	}
