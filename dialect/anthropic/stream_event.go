@@ -33,6 +33,7 @@ type wireEvent struct {
 // delta is the delta of a content block, whatever its kind.
 type delta struct {
 	text     string
+	exact    bool   // the text is that of the kind, which was told before it
 	member   string // that brought the text
 	citation []byte
 	members  []member
@@ -174,7 +175,7 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 					continue
 				}
 				s := r.String()
-				v.delta.text = s
+				v.delta.text, v.delta.exact = s, k == ""
 				if k != "" {
 					v.delta.member = k
 					v.delta.members = append(v.delta.members, member{name: k, text: []byte(s), isText: true})
@@ -203,11 +204,15 @@ func (v *wireEvent) settleText() {
 	if len(v.delta.members) == 0 || !knownDelta(v.kind) {
 		return
 	}
-	v.delta.text = ""
+	if !v.delta.exact {
+		v.delta.text = ""
+	}
 	for _, m := range v.delta.members {
 		switch {
 		case brings(v.kind, []byte(m.name)):
-			v.delta.text = string(m.text)
+			if !v.delta.exact {
+				v.delta.text = string(m.text)
+			}
 		case slices.Contains(deltaMembers, m.name):
 			v.twice = m.name
 		}

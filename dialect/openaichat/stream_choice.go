@@ -301,6 +301,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 			if r.Kind() == '"' {
 				f.custom = r.String() == "custom"
 			} else {
+				c.d.unsettled = c.d.unsettled || r.Kind() != 'n' // clients take it for this or that
 				r.Skip()
 			}
 		case "function":
@@ -340,14 +341,7 @@ func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payloa
 			f.name = r.String()
 		case payload:
 			c.d.again(&seen, 1)
-			switch r.Kind() {
-			case '"':
-				f.args = r.String()
-			case 'n':
-				r.Skip()
-			default: // whole objects (quirks B4, C7)
-				f.args = string(r.Raw())
-			}
+			f.args = payloadText(r)
 		default:
 			if c.d.twin(known, key) {
 				r.Skip()
@@ -599,6 +593,20 @@ func (c *choice) place(k *call) string {
 	return fmt.Sprintf("/choices/%d/message/tool_calls/%d", c.index, k.position)
 }
 
+// payloadText reads a fragment of arguments: a text, or a whole object (quirks
+// B4, C7). Null brings nothing.
+func payloadText(r *jsonwire.Reader) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case 'n':
+		r.Skip()
+		return ""
+	default:
+		return string(r.Raw())
+	}
+}
+
 // legacyCall takes a delta of the older function_call, of which a response has
 // at most one.
 func (c *choice) legacyCall() {
@@ -612,11 +620,7 @@ func (c *choice) legacyCall() {
 			f.name = r.String()
 		case "arguments":
 			c.d.again(&seen, 1)
-			if r.Kind() == '"' {
-				f.args = r.String()
-			} else {
-				r.Skip()
-			}
+			f.args = payloadText(r)
 		default:
 			c.d.twin(functionMembers, key)
 			r.Skip()

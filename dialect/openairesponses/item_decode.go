@@ -206,7 +206,7 @@ func (d *itemDecoder) withNative(m *dragoman.Message, raw []byte) {
 // ambiguous reports whether two readers could read one of the calls as two.
 func ambiguous(calls []*dragoman.ToolCall) bool {
 	for _, c := range calls {
-		if c.Problem != nil && c.Problem.Code == dragoman.ProblemDuplicateKey {
+		if c.Problem != nil && (c.Problem.Code == dragoman.ProblemDuplicateKey || c.Problem.Code == dragoman.ProblemUnreadable) {
 			return true
 		}
 	}

@@ -30,6 +30,9 @@ func (o OwnError) JSON(e *dragoman.APIError) []byte {
 	if came == nil || came.Message != e.Message || came.Type != "" && came.Type != e.Type || came.Code != e.Code || came.Param != e.Param {
 		return nil
 	}
+	if came.RequestID != "" && came.RequestID != e.RequestID || came.RetryAfter != 0 && came.RetryAfter != e.RetryAfter {
+		return nil
+	}
 	return e.Native.JSON
 }
 

@@ -3,6 +3,7 @@ package wirekit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -45,14 +46,28 @@ func forbidUnasked(req *dragoman.Request, reg *interop.Registry) {
 	}
 }
 
-// toolsElsewhere reports whether a request may have tools that are not in it: in
-// a prompt or a cache that the server keeps.
+// toolsElsewhere reports whether a request may have tools that are not in its
+// list: in a prompt, a cache or a conversation that the server keeps, in the
+// members of one API, or in items that only one provider reads.
 func toolsElsewhere(req *dragoman.Request) bool {
-	if req.Extra == nil {
-		return false
+	if req.PreviousResponseID != "" || strings.Contains(req.Model, ":prompt/") {
+		return true
 	}
-	return slices.ContainsFunc(req.Extra.Fields, func(f dragoman.Field) bool {
-		return f.Path == "/prompt" || f.Path == "/cachedContent" || f.Path == "/cached_content" || f.Path == "/tools"
+	if req.Extra != nil && slices.ContainsFunc(req.Extra.Fields, func(f dragoman.Field) bool {
+		switch f.Path {
+		case "/prompt", "/conversation", "/cachedContent", "/cached_content":
+			return true
+		default:
+			return strings.Contains(strings.ToLower(f.Path), "tool")
+		}
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
+			o, opaque := p.(*dragoman.Opaque)
+			return opaque && strings.Contains(strings.ToLower(o.Type), "tool")
+		})
 	})
 }
 
