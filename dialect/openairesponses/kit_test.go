@@ -315,6 +315,9 @@ func checkOrder(stream []byte, minted bool) error {
 					return fmt.Errorf("item done with summary %d open", n)
 				}
 			}
+			if it.typ == "function_call" && it.argsDone != nil && *it.argsDone == "" && j["status"] == "completed" {
+				return errors.New("arguments done empty") // only of a call that was cut off
+			}
 			switch it.typ {
 			case "function_call", "custom_tool_call":
 				key := map[string]string{"function_call": "arguments", "custom_tool_call": "input"}[it.typ]
@@ -403,9 +406,6 @@ func checkOrder(stream []byte, minted bool) error {
 			it.payload += e["delta"].(string)
 		case "response.function_call_arguments.done":
 			s := e["arguments"].(string)
-			if s == "" {
-				return errors.New("arguments done empty")
-			}
 			it.argsDone = &s
 		case "response.custom_tool_call_input.done":
 			s := e["input"].(string)
