@@ -121,3 +121,11 @@ func TestEventsBehindLongArgumentsCostNoMoreThanOthers(t *testing.T) {
 		t.Errorf("10 events take %v, 1000 take %v", few, many)
 	}
 }
+
+func TestQuirkC8_ANullBesideACallOfBedrockChangesNothing(t *testing.T) {
+	body := `{"output":{"message":{"role":"assistant","content":[{"text":null,"toolUse":{"toolUseId":"c","name":"f","input":{"a":1}}}]}},"stopReason":"tool_use"}`
+	resp, _, err := codecOf(dragoman.Bedrock).DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Problem != nil || resp.ToolCalls()[0].Arguments != `{"a":1}` {
+		t.Errorf("%v %+v", err, resp.ToolCalls())
+	}
+}

@@ -245,7 +245,7 @@ func readBedrockCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 				cr.toolUse()
 			}
 		default:
-			if contains(bedrockUnion, string(key)) { // a block is one thing only
+			if contains(bedrockUnion, string(key)) && rd.Kind() != 'n' { // a block is one thing only; null is nothing (quirk C8)
 				cr.ambiguous(string(key))
 				cr.other("/unread", key)
 				continue
