@@ -189,7 +189,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			if b.part != nil && !b.hidden {
 				b.part.Append(text)
 			} else {
-				b.input = append(b.input, text...)
+				b.input = append(b.input, d.take(text)...)
 			}
 		default:
 			d.setMembers(b)
@@ -202,7 +202,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "text_delta":
 			b.part.Append(text)
 		case "citations_delta":
-			b.cite(d.delta.citation)
+			b.cite(d.taken(d.delta.citation))
 		default:
 			d.setExtras(&p.Extra, b)
 		}
@@ -220,15 +220,15 @@ func (d *streamDecoder) blockDelta(index int64) {
 	case *dragoman.Opaque:
 		switch string(d.kind) {
 		case "input_json_delta":
-			b.input = append(b.input, text...)
+			b.input = append(b.input, d.take(text)...)
 		case "text_delta":
-			d.set(b, member{name: "text", text: []byte(text), isText: true})
+			d.set(b, member{name: "text", text: []byte(d.take(text)), isText: true})
 		case "thinking_delta":
-			d.set(b, member{name: "thinking", text: []byte(text), isText: true})
+			d.set(b, member{name: "thinking", text: []byte(d.take(text)), isText: true})
 		case "signature_delta":
-			d.set(b, member{name: "signature", raw: quote(text)})
+			d.set(b, member{name: "signature", raw: quote(d.take(text))})
 		case "citations_delta":
-			b.cite(d.delta.citation)
+			b.cite(d.taken(d.delta.citation))
 		default:
 			d.setMembers(b)
 		}
@@ -248,8 +248,23 @@ func (d *streamDecoder) mismatch(b *streamBlock) bool {
 	return true
 }
 
+// take counts a text that is kept outside of a part.
+func (d *streamDecoder) take(text string) string {
+	d.bound.Take(len(text))
+	return text
+}
+
+// taken is take for what is no text.
+func (d *streamDecoder) taken(raw []byte) []byte {
+	d.bound.Take(len(raw))
+	return raw
+}
+
 // setExtras keeps what a delta of an unknown kind says of a known block.
 func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
+	for _, m := range d.delta.members {
+		d.bound.Take(len(m.raw))
+	}
 	if d.mismatch(b) {
 		return
 	}

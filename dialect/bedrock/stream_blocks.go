@@ -249,11 +249,13 @@ func (d *streamDecoder) apply(b *streamBlock) {
 		p := b.part.Value.(*dragoman.Reasoning)
 		p.Signature += d.text // nothing erases it (quirk C22)
 	case deltaRedacted:
+		d.bound.Take(len(d.text))
 		b.pieces = append(b.pieces, d.text)
 	case deltaInput:
 		if b.part != nil && b.kind == blockCall && !b.hidden {
 			b.part.Append(d.text)
 		} else {
+			d.bound.Take(len(d.text))
 			b.input = append(b.input, d.text...)
 		}
 	case deltaCitation:

@@ -433,6 +433,7 @@ func (c *choice) rename(k *call, frag string) {
 	case string(k.name) == frag:
 		c.d.unsettled = true
 	case k.part == nil:
+		c.d.bound.Take(len(frag))
 		k.name = append(k.name, frag...)
 		c.d.renamed = c.d.renamed || c.d.reg.Renames(string(k.name))
 	default:
