@@ -315,8 +315,8 @@ func checkOrder(stream []byte, minted bool) error {
 					return fmt.Errorf("item done with summary %d open", n)
 				}
 			}
-			if it.typ == "function_call" && it.argsDone != nil && *it.argsDone == "" && j["status"] == "completed" {
-				return errors.New("arguments done empty") // only of a call that was cut off
+			if it.typ == "function_call" && it.argsDone != nil && *it.argsDone == "" && j["status"] == "completed" && j["name"] != "" {
+				return errors.New("arguments done empty") // only of a call that was cut off, or names no tool
 			}
 			switch it.typ {
 			case "function_call", "custom_tool_call":
