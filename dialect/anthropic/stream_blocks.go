@@ -14,10 +14,7 @@ import (
 
 // streamBlock is a block that is being streamed.
 type streamBlock struct {
-	// looked is how much of it was looked at for what a client would not notice,
-	// amiss what that showed.
-	looked int
-	amiss  bool
+	look wirekit.Look // for what a client would not notice
 	// part is nil for a call whose id was seen before: whether it is a call of
 	// its own shows only at its end.
 	part *stream.Part
@@ -424,12 +421,7 @@ func (b *streamBlock) fragments() []byte {
 // unnoticed reports whether a block is a call that must not run, though a client
 // would not notice what is wrong with its arguments.
 func (b *streamBlock) unnoticed() bool {
-	// Of what was looked at already nothing is new, however many events ask.
-	if size := len(b.fragments()) + len(b.raw); size != b.looked {
-		b.looked = size
-		b.amiss = wirekit.Unnoticed(b.fragments()) || wirekit.Unnoticed(b.raw)
-	}
-	return b.amiss
+	return b.look.Unnoticed(b.fragments(), b.raw)
 }
 
 // assembled is the block as the API would have sent it whole.

@@ -1,6 +1,8 @@
 package wirekit
 
 import (
+	"slices"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/interop"
 )
@@ -88,9 +90,28 @@ func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool
 	return dragoman.StopError, true
 }
 
-// Unnoticed reports whether text is arguments with a problem that a client does
-// not notice: a stop that makes it run such a call is not passed on as it came.
-func Unnoticed(text []byte) bool {
+// Look remembers what a look at the texts of a call showed. They only grow, so
+// that nothing is new while they are as long as before, however many events ask.
+type Look struct {
+	size  int
+	amiss bool
+}
+
+// Unnoticed reports whether one of the texts is arguments with a problem that a
+// client does not notice: a stop that makes it run such a call is not passed on
+// as it came.
+func (l *Look) Unnoticed(texts ...[]byte) bool {
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size != l.size {
+		l.size, l.amiss = size, slices.ContainsFunc(texts, unnoticed)
+	}
+	return l.amiss
+}
+
+func unnoticed(text []byte) bool {
 	c := dragoman.ToolCall{Arguments: string(text)}
 	c.Problem = dragoman.CheckArguments(c.Arguments)
 	_, barred := Barred(&c)
