@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -71,9 +72,14 @@ func saidTwice(t *rapid.T, doc []byte, literal []string) []byte {
 
 func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing.T) {
 	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
-		enc, err := c.EncodeRequest(gen.Options{}.Request().Draw(t, "request"), dialect.EncodeOptions{Rebuild: true})
+		req := gen.Options{}.Request().Draw(t, "request")
+		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if errors.Is(err, dragoman.ErrUnsupported) { // it demands a tool that the wire has no form for
+			req.ToolChoice = nil
+			enc, err = c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		}
 		if err != nil {
-			t.Skip("this is not a request that the dialect can carry")
+			t.Fatal(err)
 		}
 		body := saidTwice(t, enc.Body, literals[c.Dialect()])
 		want, _, err := c.DecodeRequest(enc.Body, dialect.DecodeOptions{})
@@ -100,17 +106,19 @@ func TestR7_OfAMemberThatARequestHasTwiceTheLastCountsAndItIsReported(t *testing
 func TestR7_OfAMemberThatAResponseHasTwiceOneCountsAndItIsReported(t *testing.T) {
 	forEveryDialect(t, func(t *rapid.T, c dialect.Codec) {
 		enc, err := c.EncodeResponse(gen.Options{}.Response().Draw(t, "response"), dialect.EncodeOptions{Rebuild: true})
-		if err != nil || len(enc.Body) == 0 {
-			t.Skip("this is not a response that the dialect can carry")
+		if err != nil {
+			t.Fatal(err)
 		}
 		want, _, err := c.DecodeResponse(enc.Body, dialect.DecodeOptions{Seed: "s"})
 		if err != nil {
-			t.Skip("an error is no answer")
+			t.Fatalf("what was written cannot be read: %v\n%s", err, enc.Body)
 		}
 		body := saidTwice(t, enc.Body, literals[c.Dialect()])
 		got, rep, err := c.DecodeResponse(body, dialect.DecodeOptions{Seed: "s"})
-		if err != nil {
-			return // refused, with what is wrong
+		if refused := new(dragoman.DecodeError); errors.As(err, &refused) {
+			return // with what is wrong
+		} else if err != nil {
+			t.Fatal(err)
 		}
 		if !strings.Contains(rep.String(), "twice") {
 			t.Fatalf("nothing is reported of %s", body)
