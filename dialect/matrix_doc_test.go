@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -11,13 +12,23 @@ import (
 // matrixDoc collects the cells and prints them as docs/matrix.md.
 type matrixDoc struct {
 	features []string
-	cells    map[string]string
+	cells    map[string]matrixMark
 	notes    []string
 	numbers  map[string]int
 }
 
+// matrixMark is what stands in a cell: how what was read back compares, and the
+// lines of the report by their numbers.
+type matrixMark struct {
+	sign  string
+	notes []int
+}
+
+// own reports whether the feature is the dialect's own.
+func (m matrixMark) own() bool { return m.sign != "" && m.sign[0] != '*' }
+
 func newMatrixDoc() *matrixDoc {
-	return &matrixDoc{cells: map[string]string{}, numbers: map[string]int{}}
+	return &matrixDoc{cells: map[string]matrixMark{}, numbers: map[string]int{}}
 }
 
 func key(feature, kind string, in, out dialect.Codec) string {
@@ -28,29 +39,22 @@ func (d *matrixDoc) add(feature, kind string, in, out dialect.Codec, res cellRes
 	if len(d.features) == 0 || d.features[len(d.features)-1] != feature {
 		d.features = append(d.features, feature)
 	}
-	cell := ""
-	var marks []string
+	var cell matrixMark
 	switch {
 	case res.identical && len(diffFacts(res.before, res.after)) == 0:
-		cell = "="
+		cell.sign = "="
 	case len(diffFacts(res.before, res.after)) == 0:
-		cell = "✓"
+		cell.sign = "✓"
 	default:
-		cell = "✗"
+		cell.sign = "✗"
 	}
 	if res.borrowed {
-		cell = "*" + cell
+		cell.sign = "*" + cell.sign
 	}
-	seen := map[int]bool{}
 	for _, l := range res.report.Losses {
-		n := d.note(l)
-		if !seen[n] {
-			seen[n] = true
-			marks = append(marks, fmt.Sprint(n))
+		if n := d.note(l); !slices.Contains(cell.notes, n) {
+			cell.notes = append(cell.notes, n)
 		}
-	}
-	if len(marks) > 0 {
-		cell += " " + strings.Join(marks, ",")
 	}
 	d.cells[key(feature, kind, in, out)] = cell
 }
@@ -75,31 +79,36 @@ var short = map[dragoman.Dialect]string{
 
 func (d *matrixDoc) String() string {
 	var b strings.Builder
-	b.WriteString("# The matrix\n\n")
-	b.WriteString("Written by `go test ./dialect -run TestMatrix -update`; never by hand. What each feature looks like on each wire is in\n")
-	b.WriteString("`dialect/testdata/matrix`. A cell reads: what was decoded from the left dialect, written in the right one, and read back.\n\n")
-	b.WriteString("- `=` the same bytes\n- `✓` the same facts (a model that stands in the URL is none of the body)\n- `✗` something is lost, and the report says what\n- `*` the left dialect has no words of its own for the feature: it carries what was first written in it from another\n- numbers: lines of the report, below\n")
-	for _, kind := range []string{"request", "response", "stream"} {
-		fmt.Fprintf(&b, "\n## %s\n\n| feature |", strings.ToUpper(kind[:1])+kind[1:])
+	b.WriteString(`# The matrix
+
+Written by ` + "`go test ./dialect -run TestMatrix -update`" + `; never by hand. What each feature looks like on each wire is in
+` + "`dialect/testdata/matrix`" + `. A cell reads: what was decoded from one dialect, written in another, and read back.
+
+- ` + "`=`" + ` the same bytes
+- ` + "`✓`" + ` the same facts (a model that stands in the URL is none of the body)
+- ` + "`✗`" + ` something is lost, and the report says what
+- ` + "`*`" + ` the dialect it comes from has no words of its own for the feature: it carries what was first written in it from another
+- numbers: the lines of the report, at the end; those that every feature of its own has stand once, in the first row
+
+## At a glance
+
+How many of the features that a dialect has words for cross without loss, from the dialect of the row to that of the column.
+`)
+	kinds := []string{"request", "response", "stream"}
+	for _, kind := range kinds {
+		b.WriteString(d.header(title(kind) + ": from"))
 		for _, in := range codecs {
+			fmt.Fprintf(&b, "| %s |", short[in.Dialect()])
 			for _, out := range codecs {
-				fmt.Fprintf(&b, " %s → %s |", short[in.Dialect()], short[out.Dialect()])
+				b.WriteString(" " + d.tally(kind, in, out) + " |")
 			}
+			b.WriteString("\n")
 		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(codecs)*len(codecs)) + "\n")
-		for _, f := range d.features {
-			row := "| " + strings.ReplaceAll(f[3:], "-", " ") + " |"
-			empty := true
-			for _, in := range codecs {
-				for _, out := range codecs {
-					cell := d.cells[key(f, kind, in, out)]
-					empty = empty && cell == ""
-					row += " " + cell + " |"
-				}
-			}
-			if !empty {
-				b.WriteString(row + "\n")
-			}
+	}
+	for _, kind := range kinds {
+		for _, in := range codecs {
+			fmt.Fprintf(&b, "\n## %s from %s\n", title(kind), short[in.Dialect()])
+			d.table(&b, kind, in)
 		}
 	}
 	b.WriteString("\n## What the reports said\n\n")
@@ -107,4 +116,79 @@ func (d *matrixDoc) String() string {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, n)
 	}
 	return b.String()
+}
+
+func title(kind string) string { return strings.ToUpper(kind[:1]) + kind[1:] }
+
+// header is that of a table with a column for each dialect.
+func (d *matrixDoc) header(first string) string {
+	row := "\n| " + first + " |"
+	for _, out := range codecs {
+		row += " " + short[out.Dialect()] + " |"
+	}
+	return row + "\n|---|" + strings.Repeat("---|", len(codecs)) + "\n"
+}
+
+// tally counts the lossless cells between two dialects, of features of the first.
+func (d *matrixDoc) tally(kind string, in, out dialect.Codec) string {
+	kept, all := 0, 0
+	for _, f := range d.features {
+		if cell := d.cells[key(f, kind, in, out)]; cell.own() {
+			all++
+			if cell.sign != "✗" {
+				kept++
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d", kept, all)
+}
+
+// table prints what becomes of each feature of one dialect in all of them.
+func (d *matrixDoc) table(b *strings.Builder, kind string, in dialect.Codec) {
+	b.WriteString(d.header("to"))
+	common := make([][]int, len(codecs))
+	b.WriteString("| every feature |")
+	for i, out := range codecs {
+		common[i] = d.common(kind, in, out)
+		b.WriteString(" " + noteList(common[i]) + " |")
+	}
+	b.WriteString("\n")
+	for _, f := range d.features {
+		if d.cells[key(f, kind, in, in)].sign == "" {
+			continue
+		}
+		fmt.Fprintf(b, "| %s |", strings.ReplaceAll(f[3:], "-", " "))
+		for i, out := range codecs {
+			cell := d.cells[key(f, kind, in, out)]
+			notes := slices.DeleteFunc(slices.Clone(cell.notes), func(n int) bool { return cell.own() && slices.Contains(common[i], n) })
+			b.WriteString(" " + strings.TrimSpace(cell.sign+" "+noteList(notes)) + " |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// common are the notes that every feature of a dialect's own has between two dialects.
+func (d *matrixDoc) common(kind string, in, out dialect.Codec) []int {
+	var common []int
+	first := true
+	for _, f := range d.features {
+		cell := d.cells[key(f, kind, in, out)]
+		if !cell.own() {
+			continue
+		}
+		if first {
+			common, first = slices.Clone(cell.notes), false
+			continue
+		}
+		common = slices.DeleteFunc(common, func(n int) bool { return !slices.Contains(cell.notes, n) })
+	}
+	return common
+}
+
+func noteList(notes []int) string {
+	texts := make([]string, len(notes))
+	for i, n := range notes {
+		texts[i] = fmt.Sprint(n)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"testing"
 
@@ -264,6 +265,28 @@ func TestChoicesThatDoNotStandInOrderAreWrittenAnew(t *testing.T) {
 		first := []byte(`"content":"` + resp.Text() + `"`)
 		if i := bytes.Index(enc.Body, first); i < 0 || i > bytes.Index(enc.Body, []byte(`"index":1`)) {
 			t.Errorf("%v: %q is not the first choice of %s", indexes, resp.Text(), enc.Body)
+		}
+	}
+}
+
+// A request whose conversation stands in other letters is none without one:
+// strict servers refuse it, those that ignore case read it.
+func TestARequestWhoseConversationStandsInOtherLettersIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		d             dragoman.Dialect
+		body, pointer string
+	}{
+		{dragoman.OpenAIChat, `{"model":"m","Messages":[{"role":"user","content":"hi"}]}`, "/Messages"},
+		{dragoman.OpenAIResponses, `{"model":"m","INPUT":"hi"}`, "/INPUT"},
+		{dragoman.Anthropic, `{"model":"m","max_tokens":5,"mEssages":[{"role":"user","content":"hi"}]}`, "/mEssages"},
+		{dragoman.Gemini, `{"Contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "/Contents"},
+		{dragoman.Ollama, `{"model":"m","Messages":[{"role":"user","content":"hi"}]}`, "/Messages"},
+		{dragoman.Bedrock, `{"Messages":[{"role":"user","content":[{"text":"hi"}]}]}`, "/Messages"},
+	} {
+		_, _, err := codecOf(tc.d).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+		var de *dragoman.DecodeError
+		if !errors.As(err, &de) || de.Pointer != tc.pointer {
+			t.Errorf("%s: %v, want an error at %s", tc.body, err, tc.pointer)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package wirekit
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -41,19 +43,22 @@ func DecodeRequest(
 	if err != nil {
 		return unsettledPlace(DecodeError(d, "request", err), !at.None())
 	}
-	reportForeign(rep, req, d)
+	if err := checkConversation(rep, req, d, at.Twins); err != nil {
+		return DecodeError(d, "request", err)
+	}
 	if !o.NoNative && sure && at.None() {
 		req.Native = &dragoman.Sidecar{Dialect: d, Raw: body, Mirror: req.Fingerprint()}
 	}
 	return nil
 }
 
-// reportForeign reports a conversation that stands where another API has it, in a
-// request that has none of its own: most likely it was given to the wrong
-// dialect.
-func reportForeign(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect) {
+// checkConversation looks at a request without messages. Where they stand in
+// other letters, which some servers read and others do not, nobody can say what
+// is meant. Where another API has them, the body was most likely given to the
+// wrong dialect, which is reported.
+func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.Dialect, twins []string) error {
 	if len(req.Messages) > 0 {
-		return
+		return nil
 	}
 	own := "/messages"
 	switch d {
@@ -62,6 +67,11 @@ func reportForeign(rep *dragoman.Report, req *dragoman.Request, d dragoman.Diale
 	case dragoman.Gemini:
 		own = "/contents"
 	}
+	for _, twin := range twins {
+		if strings.EqualFold(twin, own) {
+			return &jsonwire.Error{Pointer: twin, Offset: -1, Err: fmt.Errorf("the conversation stands in %q: write it as %q", twin[1:], own[1:])}
+		}
+	}
 	for _, f := range req.Extra.For(d) {
 		switch f.Path {
 		case own:
@@ -69,6 +79,7 @@ func reportForeign(rep *dragoman.Report, req *dragoman.Request, d dragoman.Diale
 			rep.Addf(dragoman.Dropped, dragoman.Warn, f.Path, "there are no messages in %s; the body looks like one of another API, and its conversation is not read", own)
 		}
 	}
+	return nil
 }
 
 // unsettledPlace takes the offset out of an error that counts the bytes of a
