@@ -57,7 +57,7 @@ fuzz_targets() {
 fuzz() {
 	local package=$1 target=$2 time=$3 out attempt
 	for attempt in 1 2; do
-		if out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 2s -parallel 2 "$package" 2>&1); then
+		if out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 2s -parallel 1 "$package" 2>&1); then
 			printf '%s %s: %s\n' "${package##*/dragoman/}" "$target" "$(grep -o 'execs: [0-9]*' <<<"$out" | tail -n 1)"
 			return 0
 		fi
@@ -69,14 +69,16 @@ fuzz() {
 	return 1
 }
 
+# fuzz_all runs every target, as many at a time as there are cores, each with one
+# worker: that keeps the cores busy while a target builds and gathers its corpus.
 fuzz_all() {
-	local targets package target
+	local targets
 	targets=$(fuzz_targets)
 	if [ -z "$targets" ]; then
 		echo "no fuzz targets"
 		return 0
 	fi
-	while read -r package target; do
-		fuzz "$package" "$target" "$1" </dev/null
-	done <<<"$targets"
+	export -f fuzz
+	export time=$1
+	xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -c 'fuzz "$1" "$2" "$time" </dev/null || exit 255' fuzz <<<"$targets"
 }
