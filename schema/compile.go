@@ -33,6 +33,10 @@ func ArgumentLimit(bytes int) Option { return func(o *options) { o.maxBytes = by
 type Validator struct {
 	maxBytes int
 	cost     *cost
+	// root is the schema with its references resolved; defaults says that it
+	// gives some.
+	root     *node
+	defaults bool
 	// fixed serves every call when no pattern needs a clock of its own; else
 	// each call takes a program from idle, or builds one more.
 	fixed *program
@@ -65,7 +69,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 	if len(src) == 0 {
 		src = json.RawMessage(`{"type":"object"}`)
 	}
-	c, patterns, err := examine(src)
+	root, c, patterns, err := examine(src)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 		}
 		return nil, &Error{Reason: err.Error(), Err: kind}
 	}
-	v := &Validator{maxBytes: o.maxBytes, cost: c}
+	v := &Validator{maxBytes: o.maxBytes, cost: c, root: root, defaults: hasDefaults(root)}
 	v.build = func() (*program, error) { return build(doc, o.formats) }
 	first, err := v.build()
 	if err != nil {
@@ -92,13 +96,13 @@ func Compile(src json.RawMessage, opts ...Option) (*Validator, error) {
 }
 
 // examine bounds a schema before the validator sees it.
-func examine(src []byte) (c *cost, patterns bool, err error) {
-	root, _, err := parse(src, MaxCompileNodes)
+func examine(src []byte) (root *node, c *cost, patterns bool, err error) {
+	root, _, err = parse(src, MaxCompileNodes)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if root.kind == isData {
-		return nil, false, &Error{Reason: "a schema is an object or a boolean", Err: ErrInvalid}
+		return nil, nil, false, &Error{Reason: "a schema is an object or a boolean", Err: ErrInvalid}
 	}
 	res := newResolver(root)
 	refs, tangled := 0, false
@@ -124,15 +128,15 @@ func examine(src []byte) (c *cost, patterns bool, err error) {
 	})
 	switch {
 	case refs > MaxRefs:
-		return nil, false, &Error{Reason: fmt.Sprintf("%d references, more than %d", refs, MaxRefs), Err: dragoman.ErrTooLarge}
+		return nil, nil, false, &Error{Reason: fmt.Sprintf("%d references, more than %d", refs, MaxRefs), Err: dragoman.ErrTooLarge}
 	case tangled:
-		return nil, false, &Error{Reason: "dynamic references with more than one meaning are not followed", Err: ErrInvalid}
+		return nil, nil, false, &Error{Reason: "dynamic references with more than one meaning are not followed", Err: ErrInvalid}
 	}
 	if n := loop(root); n != nil {
-		return nil, false, &Error{Pointer: n.pointer(), Reason: "a reference cycle: it leads back to itself without going into the value", Err: ErrInvalid}
+		return nil, nil, false, &Error{Pointer: n.pointer(), Reason: "a reference cycle: it leads back to itself without going into the value", Err: ErrInvalid}
 	}
 	c, err = newCost(root)
-	return c, patterns, err
+	return root, c, patterns, err
 }
 
 // denied refuses to load anything.

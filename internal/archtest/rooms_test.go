@@ -59,8 +59,9 @@ var rooms = []room{
 	{path: "dialect/*", third: []string{jsontext}, pure: true},
 
 	{path: "history", pure: true},
-	{path: "tool", files: true},
-	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "mvdan.cc/sh/v3/"}},
+	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
+	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "mvdan.cc/sh/v3/", "github.com/goccy/go-yaml/"}},
+	{path: "tool/workspace", files: true, third: []string{"mvdan.cc/sh/v3/", "github.com/landlock-lsm/go-landlock/"}},
 	{path: "sim", files: true},
 	{path: "provider", files: true},
 	{path: "session", files: true},

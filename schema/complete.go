@@ -1,0 +1,246 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+const (
+	// maxChanges bounds how many changes are told.
+	maxChanges = 32
+	// maxLooks bounds how often a schema is held against a value, and maxCertain
+	// how many are against one: arguments whose completing would be costlier
+	// stay as they are.
+	maxLooks   = 1 << 20
+	maxCertain = 64
+)
+
+// Complete fills in the defaults that the schema gives for absent properties
+// and, with coerce, reads values that stand in another JSON type than the schema
+// wants: a number, a boolean, null, an object or an array in a string, and a
+// number or a boolean for a string. Only what holds in any case counts: the
+// schema itself, its references and allOf, never a branch of a union.
+//
+// It returns args itself where nothing changes, or where args are no JSON
+// or too much to look at; Validate says so then. Each change is told by its place and in words.
+func (v *Validator) Complete(args json.RawMessage, coerce bool) (json.RawMessage, []string) {
+	if v == nil || !v.defaults && !coerce || len(args) > v.maxBytes {
+		return args, nil
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if jsonwire.Check(args) != nil {
+		return args, nil
+	}
+	c := completer{r: jsonwire.NewReader(args), coerce: coerce, left: maxLooks}
+	c.value([]*node{v.root}, 0)
+	if c.changes == 0 || c.left < 0 || c.r.End() != nil || c.w.Err() != nil {
+		return args, nil
+	}
+	return c.w.Buf, c.told
+}
+
+// hasDefaults reports whether any schema below root gives a property a default.
+func hasDefaults(root *node) bool {
+	found := false
+	reach(root, func(n *node) {
+		if p := n.get(kwProperties); n.kind == isSchema && p != nil && p.kind == isMap {
+			for _, m := range p.members {
+				found = found || m.val.kind == isSchema && m.val.has(kwDefault)
+			}
+		}
+	})
+	return found
+}
+
+type completer struct {
+	r       *jsonwire.Reader
+	w       jsonwire.Writer
+	coerce  bool
+	left    int
+	changes int
+	told    []string
+}
+
+func (c *completer) tell(pointer, what string) {
+	c.changes++
+	if len(c.told) < maxChanges {
+		if pointer == "" {
+			pointer = "/"
+		}
+		c.told = append(c.told, cut(pointer, maxLineText)+": "+what)
+	}
+}
+
+// value copies one value, for which all of the schemas hold.
+func (c *completer) value(schemas []*node, depth int) {
+	schemas = certain(schemas)
+	c.left -= len(schemas)
+	if len(schemas) == 0 || depth > MaxArgumentDepth || c.left < 0 {
+		c.w.Raw(c.r.Raw())
+		return
+	}
+	switch c.r.Kind() {
+	case '{':
+		c.object(schemas, depth)
+	case '[':
+		c.w.BeginArray()
+		for i := range c.r.Array() {
+			var below []*node
+			for _, s := range schemas {
+				if item := s.item(i); item != nil {
+					below = append(below, item)
+				}
+			}
+			c.value(below, depth+1)
+		}
+		c.w.EndArray()
+	default:
+		raw := c.r.Raw()
+		if c.coerce {
+			if other, what := coerced(raw, wanted(schemas)); other != nil {
+				c.tell(c.r.Pointer(), what)
+				raw = other
+			}
+		}
+		c.w.Raw(raw)
+	}
+}
+
+func (c *completer) object(schemas []*node, depth int) {
+	c.w.BeginObject()
+	var have []string
+	for key := range c.r.Object() {
+		name := string(key)
+		have = append(have, name)
+		c.w.QuotedKey(name)
+		below, _ := declared(schemas, name)
+		c.value(below, depth+1)
+	}
+	pointer := c.r.Pointer()
+	for _, s := range schemas {
+		p := s.get(kwProperties)
+		if p == nil || p.kind != isMap {
+			continue
+		}
+		for _, m := range p.members {
+			if m.val.kind != isSchema || slices.Contains(have, m.key) {
+				continue
+			}
+			if d := defaultOf(m.val); d != nil {
+				have = append(have, m.key)
+				c.w.QuotedKey(m.key)
+				c.w.Raw(d)
+				c.tell(pointer+"/"+escapeToken(m.key), "absent, so the schema's default "+cut(string(d), 60)+" counts")
+			}
+		}
+	}
+	c.w.EndObject()
+}
+
+// defaultOf is the default of a property: its own, or that of what it refers to.
+func defaultOf(n *node) []byte {
+	for _, s := range certain([]*node{n}) {
+		if d := s.get(kwDefault); d != nil {
+			return d.text()
+		}
+	}
+	return nil
+}
+
+// certain adds the schemas that hold for the same value in any case.
+func certain(schemas []*node) []*node {
+	var out []*node
+	add := func(n *node) {
+		if n.kind == isSchema && !slices.Contains(out, n) && len(out) < maxCertain {
+			out = append(out, n)
+		}
+	}
+	for _, s := range schemas {
+		add(s)
+	}
+	for i := 0; i < len(out); i++ {
+		if out[i].ref != nil {
+			add(out[i].ref)
+		}
+		if all := out[i].get(kwAllOf); all != nil && all.kind == isList {
+			all.entries(add)
+		}
+	}
+	return out
+}
+
+// item is the schema of the i-th item of an array, or nil.
+func (n *node) item(i int) *node {
+	prefix, rest := n.get(kwPrefixItems), n.get(kwItems)
+	if rest != nil && rest.kind == isList { // before 2020-12
+		prefix, rest = rest, n.get(kwAdditionalItems)
+	}
+	if prefix != nil && prefix.kind == isList && i < len(prefix.list) {
+		return prefix.list[i]
+	}
+	return rest
+}
+
+// wanted are the types that a value may have; nil: any.
+func wanted(schemas []*node) []string {
+	var out []string
+	for _, s := range schemas {
+		if t := s.types(); t != nil && out == nil {
+			out = t
+		} else if t != nil {
+			out = slices.DeleteFunc(slices.Clone(out), func(name string) bool { return !slices.Contains(t, name) })
+		}
+	}
+	return out
+}
+
+// coerced is a scalar as another type says it, and what was done; nil where the
+// value has a type that is wanted, or cannot be read as one.
+func coerced(raw []byte, types []string) (other []byte, what string) {
+	wants := func(t string) bool { return slices.Contains(types, t) }
+	if len(types) == 0 || raw[0] != '"' {
+		if raw[0] != '"' && raw[0] != 'n' && len(types) > 0 && wants("string") && !wants(typeOf(raw)) && !(typeOf(raw) == "integer" && wants("number")) {
+			return quoted(string(raw)), typeOf(raw) + " read as a string"
+		}
+		return nil, ""
+	}
+	if wants("string") {
+		return nil, ""
+	}
+	r := jsonwire.NewReader(raw)
+	text := []byte(strings.TrimSpace(r.String()))
+	if r.Err() != nil || jsonwire.Check(text) != nil {
+		return nil, ""
+	}
+	t := typeOf(text)
+	if wants(t) || t == "integer" && wants("number") {
+		return text, "string read as " + t
+	}
+	return nil, ""
+}
+
+// typeOf is the JSON Schema type of a value that is JSON.
+func typeOf(raw []byte) string {
+	switch raw[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	default:
+		if strings.ContainsAny(string(raw), ".eE") {
+			return "number"
+		}
+		return "integer"
+	}
+}

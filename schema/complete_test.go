@@ -1,0 +1,96 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/schema"
+	"pgregory.net/rapid"
+)
+
+func TestT4_DefaultsAreFilledInAndTextIsCoercedOnlyWhenAsked(t *testing.T) {
+	const src = `{"type":"object","properties":{
+		"n":{"type":"integer","default":10},
+		"deep":{"type":"object","properties":{"on":{"type":"boolean","default":true},"x":{"type":["number","null"]}}},
+		"list":{"type":"array","items":{"$ref":"#/$defs/item"}},
+		"pair":{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}]},
+		"s":{"type":"string"},
+		"u":{"anyOf":[{"type":"object","properties":{"z":{"default":1}}},{"type":"string"}]}},
+		"allOf":[{"properties":{"from_all":{"default":"x"}}}],
+		"$defs":{"item":{"type":"object","properties":{"k":{"$ref":"#/$defs/k"}}},"k":{"type":"string","default":"d"}}}`
+	v, err := schema.Compile(json.RawMessage(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, args string
+		coerce     bool
+		want       string
+		told       int
+	}{
+		{"absent ones get their default", `{}`, false, `{"n":10,"from_all":"x"}`, 2},
+		{"no text at all is an empty object", ``, false, `{"n":10,"from_all":"x"}`, 2},
+		{"null is not absent", `{"n":null,"from_all":1}`, false, `{"n":null,"from_all":1}`, 0},
+		{"objects inside, and through references", `{"n":1,"from_all":1,"deep":{},"list":[{},{"k":"v"}]}`, false, `{"n":1,"from_all":1,"deep":{"on":true},"list":[{"k":"d"},{"k":"v"}]}`, 2},
+		{"an absent object stays absent", `{"n":1,"from_all":1}`, false, `{"n":1,"from_all":1}`, 0},
+		{"a branch of a union says nothing", `{"n":1,"from_all":1,"u":{}}`, true, `{"n":1,"from_all":1,"u":{}}`, 0},
+		{"nothing is coerced unasked", `{"n":"5","from_all":1,"s":7}`, false, `{"n":"5","from_all":1,"s":7}`, 0},
+		{"text to numbers, booleans, null, objects", `{"n":" 5 ","from_all":1,"deep":"{\"on\":false,\"x\":2.5}"}`, true, `{"n":5,"from_all":1,"deep":{"on":false,"x":2.5}}`, 2},
+		{"null in text where null may be", `{"n":1,"from_all":1,"deep":{"on":"false","x":"null"}}`, true, `{"n":1,"from_all":1,"deep":{"on":false,"x":null}}`, 2},
+		{"numbers to text", `{"n":1,"from_all":1,"s":7.50}`, true, `{"n":1,"from_all":1,"s":"7.50"}`, 1},
+		{"a fraction is no integer", `{"n":"5.5","from_all":1}`, true, `{"n":"5.5","from_all":1}`, 0},
+		{"items by their place", `{"n":1,"from_all":1,"pair":["1",2,"3"]}`, true, `{"n":1,"from_all":1,"pair":[1,"2","3"]}`, 2},
+		{"big numbers keep their digits", `{"n":"123456789012345678901234567890","from_all":1}`, true, `{"n":123456789012345678901234567890,"from_all":1}`, 1},
+		{"what is no JSON stays", `{"n":`, true, `{"n":`, 0},
+		{"a repeated key stays for Validate to refuse", `{"n":1,"n":2}`, true, `{"n":1,"n":2}`, 0},
+	} {
+		got, told := v.Complete(json.RawMessage(tc.args), tc.coerce)
+		if string(got) != tc.want || len(told) != tc.told {
+			t.Errorf("%s: %s becomes %s %q, want %s with %d changes", tc.name, tc.args, got, told, tc.want, tc.told)
+		}
+	}
+}
+
+// Completing never makes arguments invalid that were valid, and a second time it
+// changes nothing.
+func TestT4_CompletingIsSafeToRepeat(t *testing.T) {
+	v, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":["boolean","string"]},"c":{"type":"array","items":{"type":"number"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalar := rapid.SampledFrom([]string{`1`, `"1"`, `"x"`, `true`, `"true"`, `null`, `"null"`, `1.5`, `"[1]"`, `"{}"`, `[1,"2"]`, `{}`})
+	rapid.Check(t, func(t *rapid.T) {
+		var members []string
+		for _, k := range []string{"a", "b", "c", "d"} {
+			if rapid.Bool().Draw(t, k) {
+				members = append(members, `"`+k+`":`+scalar.Draw(t, "v"))
+			}
+		}
+		args := json.RawMessage("{" + strings.Join(members, ",") + "}")
+		once, _ := v.Complete(args, true)
+		twice, told := v.Complete(once, true)
+		if string(once) != string(twice) || len(told) > 0 {
+			t.Fatalf("%s becomes %s and then %s (%q)", args, once, twice, told)
+		}
+		if v.Validate(args) == nil && v.Validate(once) != nil {
+			t.Fatalf("%s was valid, %s is not", args, once)
+		}
+	})
+}
+
+func TestCompletingCostlyArgumentsLeavesThemAsTheyAre(t *testing.T) {
+	src := `{"items":{"allOf":[` + strings.Join(slices.Repeat([]string{`{"type":"integer"}`}, 60), ",") + `]}}`
+	v, err := schema.Compile(json.RawMessage(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := json.RawMessage(`["1"` + strings.Repeat(`,"1"`, 100_000) + `]`)
+	if got, told := v.Complete(args, true); told != nil || len(got) != len(args) {
+		t.Errorf("%d bytes of the %d, %d changes", len(got), len(args), len(told))
+	}
+	if got, told := v.Complete(json.RawMessage(`["1"]`), true); len(told) != 1 || string(got) != `[1]` {
+		t.Errorf("a small one: %s %q", got, told)
+	}
+}

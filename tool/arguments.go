@@ -1,0 +1,245 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// Step is one thing that was done on the way from a call's payload to the input
+// that runs, or the check that ended it.
+type Step struct {
+	Name   StepName `json:"step"`
+	Detail string   `json:"detail,omitempty"`
+}
+
+// StepName names a step of the way.
+type StepName string
+
+// The steps, in their order.
+const (
+	StepParse    StepName = "parse"
+	StepRepair   StepName = "repair"
+	StepUnwrap   StepName = "unwrap"
+	StepComplete StepName = "complete"
+	StepValidate StepName = "validate"
+	StepPolicy   StepName = "policy"
+	StepHook     StepName = "hook"
+	StepEdit     StepName = "edit"
+	StepMatch    StepName = "grammar"
+)
+
+// failure ends a call before its tool is reached, or says how its run failed.
+// The message is for the model.
+type failure struct {
+	kind    ErrorKind
+	message string
+	// err is for the log.
+	err error
+}
+
+func failf(kind ErrorKind, format string, args ...any) *failure {
+	return &failure{kind: kind, message: fmt.Sprintf(format, args...)}
+}
+
+// read turns the payload of a call into the input of its tool: parsed, mended
+// where that cannot change what it means, completed, and validated. Every step
+// that did something is in the list.
+func (e *entry) read(c *dragoman.ToolCall) (Input, []Step, *failure) {
+	if p := c.Problem; p != nil && p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemNotObject {
+		return Input{}, []Step{{StepParse, string(p.Code)}}, notRun(e, p)
+	}
+	if e.spec.Kind == dragoman.ToolFreeform {
+		return e.readText(c)
+	}
+	var steps []Step
+	note := func(name StepName, details ...string) {
+		for _, d := range details {
+			steps = append(steps, Step{name, d})
+		}
+	}
+	text := c.Arguments
+	if p := dragoman.CheckArguments(text); p != nil {
+		mended, how, what := mend(text, p)
+		if how == "" {
+			note(StepParse, p.Message)
+			return Input{}, steps, e.badArguments(p.Message)
+		}
+		text = mended
+		note(how, what...)
+	}
+	args := json.RawMessage(strings.TrimSpace(text))
+	switch string(args) {
+	case "", "null", `""`:
+		args = json.RawMessage("{}")
+	}
+	if e.settings.Coerce {
+		if inner := e.unwrap(args); inner != nil {
+			args = inner
+			note(StepUnwrap, "the arguments stood inside of one member")
+		}
+	}
+	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
+		args = schema.OmitNulls(e.spec.Parameters, args)
+	}
+	args, told := e.validator.Complete(args, e.settings.Coerce)
+	note(StepComplete, told...)
+	in := Input{Arguments: args}
+	f := e.check(&in, &steps)
+	return in, steps, f
+}
+
+// mend makes sound arguments of unsound ones where that cannot change what they
+// mean. An empty step means that it cannot be done.
+func mend(text string, p *dragoman.CallProblem) (mended string, step StepName, what []string) {
+	switch p.Code {
+	case dragoman.ProblemNotObject:
+		// Encoded twice: unwrapped once.
+		r := jsonwire.NewReader([]byte(text))
+		if r.Kind() == '"' {
+			if inner := r.String(); r.End() == nil && dragoman.CheckArguments(inner) == nil {
+				return inner, StepUnwrap, []string{"the arguments were a string that held them"}
+			}
+		}
+	case dragoman.ProblemInvalidJSON:
+		if mended, what, ok := repairJSON(text); ok {
+			return mended, StepRepair, what
+		}
+	}
+	return "", "", nil
+}
+
+// unwrap returns the arguments that stand inside of a single member, as in
+// {"arguments": {…}}, where the tool has no such argument and does have what is
+// inside.
+func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
+	r := jsonwire.NewReader(args)
+	var inner json.RawMessage
+	n := 0
+	for key := range r.Object() {
+		n++
+		switch string(key) {
+		case "arguments", "parameters", "input", "args", "params":
+			if r.Kind() == '{' {
+				inner = r.Raw()
+				continue
+			}
+		}
+		r.Skip()
+	}
+	if r.End() != nil || n != 1 || inner == nil || e.validator.Validate(args) == nil || e.validator.Validate(inner) != nil {
+		return nil
+	}
+	return inner
+}
+
+// readText is the way of a freeform tool's input.
+func (e *entry) readText(c *dragoman.ToolCall) (Input, []Step, *failure) {
+	in := Input{Text: c.Arguments}
+	var steps []Step
+	if c.Payload != dragoman.PayloadText {
+		// A target without freeform tools sends {"input": "…"}.
+		text, ok := wrappedText(c.Arguments)
+		if !ok {
+			const want = `the tool takes text: {"input": "…"}`
+			return in, []Step{{StepParse, want}}, e.badArguments(want)
+		}
+		in.Text = text
+		steps = append(steps, Step{StepUnwrap, "the text stood in an object"})
+	}
+	f := e.check(&in, &steps)
+	return in, steps, f
+}
+
+func wrappedText(args string) (string, bool) {
+	var wrapped struct {
+		Input *string `json:"input"`
+	}
+	if dragoman.CheckArguments(args) != nil || json.Unmarshal([]byte(args), &wrapped) != nil || wrapped.Input == nil {
+		return "", false
+	}
+	return *wrapped.Input, true
+}
+
+// check validates an input and binds it to the tool's own type. It is what
+// everything that changes an input goes through again.
+func (e *entry) check(in *Input, steps *[]Step) *failure {
+	in.bound = nil
+	if e.spec.Kind == dragoman.ToolFreeform {
+		if in.Arguments != nil {
+			return failf(ErrorArguments, "%s takes text, not arguments", e.key.QualifiedName())
+		}
+		if err := e.matches(in.Text); err != nil {
+			*steps = append(*steps, Step{StepMatch, err.Error()})
+			return e.badArguments(err.Error())
+		}
+	} else if err := e.validator.Validate(in.Arguments); err != nil {
+		*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
+		return e.badArguments(err.Error())
+	}
+	if b, ok := e.tool.(binder); ok {
+		bound, err := b.bind(*in)
+		if err != nil {
+			*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
+			return e.badArguments(err.Error())
+		}
+		in.bound = bound
+	}
+	return nil
+}
+
+// binder is a tool that decodes its input into a type of its own.
+type binder interface {
+	bind(in Input) (any, error)
+}
+
+// maxExpected bounds the schema that an error shows, in bytes.
+const maxExpected = 1200
+
+// badArguments tells the model what is wrong with its arguments and what the tool
+// takes.
+func (e *entry) badArguments(what string) *failure {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The arguments of %s were not accepted, and it did not run:\n%s", e.key.QualifiedName(), what)
+	switch {
+	case e.spec.Kind == dragoman.ToolFreeform && e.spec.Grammar != nil:
+		fmt.Fprintf(&b, "\nThe input must match this %s grammar: %s", e.spec.Grammar.Syntax, cutAt(e.spec.Grammar.Definition, maxExpected))
+	case e.spec.Kind != dragoman.ToolFreeform && len(e.spec.Parameters) > 0:
+		fmt.Fprintf(&b, "\nExpected a JSON object that fits: %s", e.expected())
+	}
+	b.WriteString("\nCorrect the arguments and call the tool again.")
+	return &failure{kind: ErrorArguments, message: b.String(), err: errors.New(what)}
+}
+
+// expected is the tool's schema, as much of it as helps.
+func (e *entry) expected() string {
+	s := string(e.spec.Parameters)
+	var short bytes.Buffer
+	if json.Compact(&short, e.spec.Parameters) == nil {
+		s = short.String()
+	}
+	if len(s) > maxExpected {
+		s = cutAt(s, maxExpected) + " …"
+	}
+	return s
+}
+
+// notRun answers a call that must not run, whatever its arguments say.
+func notRun(e *entry, p *dragoman.CallProblem) *failure {
+	return &failure{
+		kind:    ErrorNotRun,
+		message: fmt.Sprintf("%s did not run: %s", e.key.QualifiedName(), p.Message),
+		err:     p,
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

@@ -1,0 +1,345 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// Config says what the tools of a toolbox share. The zero value is safe.
+type Config struct {
+	// Hooks go around those of the tools.
+	Hooks Hooks
+	// Limits bound outputs where the tool does not; a zero field means the
+	// runner's.
+	Limits Limits
+	// Timeout bounds a call where the tool does not; zero means the runner's.
+	Timeout time.Duration
+	// Collisions says what becomes of tools from different sources that have one
+	// name; zero means an error.
+	Collisions Collisions
+	// Recent is how many records the toolbox keeps; zero means 100.
+	Recent int
+}
+
+// Collisions says what becomes of two tools from different sources with one name.
+type Collisions string
+
+// The settings of collisions.
+const (
+	CollisionsFail Collisions = ""
+	// CollisionsWin lets handoffs win over local tools and those over the tools
+	// of MCP servers; [Box.Lost] says which gave way.
+	CollisionsWin Collisions = "win"
+)
+
+// Box is a set of tools, in order, each found by its key. It does not change; it
+// is safe for concurrent use.
+type Box struct {
+	config  Config
+	entries []*entry
+	byKey   map[Key]*entry
+	lost    []string
+
+	mu     sync.Mutex
+	recent []Record
+	next   int
+}
+
+// entry is a tool with all that is prepared once.
+type entry struct {
+	tool        Tool
+	spec        *dragoman.ToolSpec
+	settings    Settings
+	key         Key
+	fingerprint dragoman.Fingerprint
+	validator   *schema.Validator
+	output      *schema.Validator
+	grammar     *regexp.Regexp
+	breaker     *breaker
+}
+
+// NewBox makes a toolbox with the defaults.
+func NewBox(tools ...Tool) (*Box, error) { return Config{}.Box(tools...) }
+
+// Box makes a toolbox. The error says everything that is wrong with the tools:
+// their definitions, schemas and names.
+func (c Config) Box(tools ...Tool) (*Box, error) {
+	return (&Box{config: c}).With(tools...)
+}
+
+// With returns a toolbox that has more tools, for a single run. The original
+// stays as it is. Without a box there are only the new ones.
+func (b *Box) With(tools ...Tool) (*Box, error) {
+	if b == nil {
+		b = &Box{}
+	}
+	out := &Box{config: b.config, entries: slices.Clone(b.entries), lost: slices.Clone(b.lost)}
+	var errs []error
+	for i, t := range tools {
+		e, err := newEntry(t)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tool %d: %w", i, err))
+			continue
+		}
+		out.entries = append(out.entries, e)
+	}
+	if b.config.Collisions == CollisionsWin {
+		stay, lost := Winners(out.named())
+		kept := make([]*entry, len(stay))
+		for i, at := range stay {
+			kept[i] = out.entries[at]
+		}
+		out.entries, out.lost = kept, append(out.lost, lost...)
+	}
+	errs = append(errs, CheckNames(out.named()))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	out.byKey = make(map[Key]*entry, len(out.entries))
+	for _, e := range out.entries {
+		out.byKey[e.key] = e
+	}
+	return out, nil
+}
+
+func (b *Box) named() []Named {
+	out := make([]Named, len(b.entries))
+	for i, e := range b.entries {
+		out[i] = Named{e.spec, e.settings.Source}
+	}
+	return out
+}
+
+// newEntry prepares a tool. One that panics when asked what it is is refused.
+func newEntry(t Tool) (e *entry, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e, err = nil, fmt.Errorf("%w: it panics: %v", ErrDefinition, v)
+		}
+	}()
+	return prepareEntry(t)
+}
+
+func prepareEntry(t Tool) (*entry, error) {
+	if t == nil {
+		return nil, fmt.Errorf("%w: nil", ErrDefinition)
+	}
+	if f, ok := t.(interface{ Err() error }); ok && f.Err() != nil {
+		return nil, f.Err()
+	}
+	spec := t.Spec()
+	if spec == nil {
+		return nil, fmt.Errorf("%w: it has no spec", ErrDefinition)
+	}
+	e := &entry{tool: t, spec: spec, settings: settingsOf(t), key: KeyOf(spec), fingerprint: spec.Fingerprint()}
+	wrong := func(what string, err error) (*entry, error) {
+		return nil, fmt.Errorf("%w: %s: %s: %w", ErrDefinition, e.key.QualifiedName(), what, err)
+	}
+	var err error
+	switch {
+	case spec.Kind == dragoman.ToolHosted:
+		return nil, fmt.Errorf("%w: %s: the provider runs it; it belongs into the request, not into a toolbox", ErrDefinition, e.key.QualifiedName())
+	case spec.Kind == dragoman.ToolFreeform && spec.Grammar != nil && spec.Grammar.Syntax == "regex":
+		if e.grammar, err = regexp.Compile(`\A(?:` + spec.Grammar.Definition + `)\z`); err != nil {
+			return wrong("its grammar", err)
+		}
+	case spec.Kind == dragoman.ToolFunction:
+		var opts []schema.Option
+		if _, own := t.(binder); own { // others use format loosely
+			opts = append(opts, schema.AssertFormats())
+		}
+		if e.validator, err = schema.Compile(spec.Parameters, opts...); err != nil {
+			return wrong("the schema of its arguments", err)
+		}
+	}
+	if e.settings.Structured {
+		if len(spec.OutputSchema) == 0 {
+			return nil, fmt.Errorf("%w: %s: structured output needs an output schema", ErrDefinition, e.key.QualifiedName())
+		}
+		if e.output, err = schema.Compile(spec.OutputSchema); err != nil {
+			return wrong("the schema of its output", err)
+		}
+	}
+	e.breaker = newBreaker(e.settings.Breaker)
+	return e, nil
+}
+
+// matches checks the input of a freeform tool.
+func (e *entry) matches(text string) error {
+	if e.grammar != nil && !e.grammar.MatchString(text) {
+		return errors.New("the input does not match the tool's grammar")
+	}
+	return nil
+}
+
+// Specs are the definitions of all tools, in order, as a request takes them.
+func (b *Box) Specs() []dragoman.ToolSpec {
+	if b == nil {
+		return nil
+	}
+	out := make([]dragoman.ToolSpec, len(b.entries))
+	for i, e := range b.entries {
+		out[i] = *e.spec
+	}
+	return out
+}
+
+// Tools are all tools, in order.
+func (b *Box) Tools() []Tool {
+	if b == nil {
+		return nil
+	}
+	out := make([]Tool, len(b.entries))
+	for i, e := range b.entries {
+		out[i] = e.tool
+	}
+	return out
+}
+
+// Find returns the tool that answers to a key.
+func (b *Box) Find(k Key) (Tool, bool) {
+	if e := b.find(k); e != nil {
+		return e.tool, true
+	}
+	return nil, false
+}
+
+func (b *Box) find(k Key) *entry {
+	if b == nil {
+		return nil
+	}
+	return b.byKey[k]
+}
+
+// Lost says which tools gave way to others of the same name.
+func (b *Box) Lost() []string {
+	if b == nil {
+		return nil
+	}
+	return slices.Clone(b.lost)
+}
+
+// ApprovalKeys are the keys under which decisions on a tool of this box may be
+// found, the canonical one first.
+func (b *Box) ApprovalKeys(k Key) []string {
+	return k.ApprovalKeys(b.find(Bare(k.Name)) != nil)
+}
+
+// Listing is what a list of tools shows of one.
+type Listing struct {
+	Name        string               `json:"name"`
+	Key         Key                  `json:"key"`
+	Kind        dragoman.ToolKind    `json:"kind,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Annotations dragoman.Annotations `json:"annotations,omitzero"`
+	Deferred    bool                 `json:"deferred,omitempty"`
+	Tags        []string             `json:"tags,omitempty"`
+	Source      Source               `json:"source,omitempty"`
+	Timeout     time.Duration        `json:"timeout,omitempty"`
+	Limits      Limits               `json:"limits,omitzero"`
+	// Approval is "always", "by arguments", or empty.
+	Approval  string  `json:"approval,omitempty"`
+	Exclusive bool    `json:"exclusive,omitempty"`
+	Trusted   bool    `json:"trusted,omitempty"`
+	Failure   Failure `json:"failure,omitempty"`
+	// Fingerprint changes whenever the definition does.
+	Fingerprint dragoman.Fingerprint `json:"fingerprint"`
+}
+
+// List shows all tools, in order, with what the toolbox adds to their settings.
+func (b *Box) List() []Listing {
+	if b == nil {
+		return nil
+	}
+	out := make([]Listing, len(b.entries))
+	for i, e := range b.entries {
+		s := &e.settings
+		out[i] = Listing{
+			Name: e.key.QualifiedName(), Key: e.key, Kind: e.spec.Kind, Description: e.spec.Description,
+			Annotations: e.spec.Annotations, Deferred: e.spec.Deferred, Tags: s.Tags, Source: s.Source,
+			Timeout: e.timeout(b), Limits: s.Limits.or(b.config.Limits), Exclusive: s.Exclusive, Trusted: s.Trusted,
+			Failure: s.Failure, Fingerprint: e.fingerprint, Approval: string(s.Approval),
+		}
+		if s.ApprovalFor != nil {
+			out[i].Approval = "by arguments"
+		}
+	}
+	return out
+}
+
+func (e *entry) timeout(b *Box) time.Duration {
+	if e.settings.Timeout > 0 {
+		return e.settings.Timeout
+	}
+	return b.config.Timeout
+}
+
+const defaultRecent = 100
+
+// Recent are the records of the last calls, the oldest first.
+func (b *Box) Recent() []Record {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append(slices.Clone(b.recent[b.next:]), b.recent[:b.next]...)
+}
+
+func (b *Box) remember(r Record) {
+	most := b.config.Recent
+	if most <= 0 {
+		most = defaultRecent
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.recent) < most {
+		b.recent = append(b.recent, r)
+		return
+	}
+	b.recent[b.next] = r
+	b.next = (b.next + 1) % most
+}
+
+// unknown tells the model that there is no such tool, and what there is.
+func (b *Box) unknown(asked Key) *failure {
+	var keys []Key
+	if b != nil {
+		for _, e := range b.entries {
+			if e.key.Kind != KindDeferred {
+				keys = append(keys, e.key)
+			}
+		}
+	}
+	const most = 5
+	var msg strings.Builder
+	fmt.Fprintf(&msg, "There is no tool named %q.", asked.QualifiedName())
+	if near := nearest(asked, keys, most); len(near) > 0 {
+		msg.WriteString(" Did you mean " + strings.Join(near, " or ") + "?")
+	}
+	if len(keys) == 0 {
+		msg.WriteString(" There are no tools.")
+	} else {
+		msg.WriteString(" There are:")
+		for i, k := range keys {
+			if i == 4*most {
+				fmt.Fprintf(&msg, " and %d more", len(keys)-i)
+				break
+			}
+			if i > 0 {
+				msg.WriteByte(',')
+			}
+			msg.WriteString(" " + k.QualifiedName())
+		}
+		msg.WriteByte('.')
+	}
+	return &failure{kind: ErrorUnknownTool, message: msg.String()}
+}

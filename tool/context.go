@@ -1,0 +1,95 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Info tells a handler which call it runs for.
+type Info struct {
+	CallRef
+	// Agent is the path of agents that leads to the call, the outermost first.
+	Agent []string
+	// Attempt counts from 1. IdempotencyKey is the same for every attempt at the
+	// same call, and for no other call.
+	Attempt        int
+	IdempotencyKey string
+	Metadata       map[string]string
+}
+
+// running is what a handler's context carries.
+type runningCall struct {
+	info    Info
+	secrets func(ctx context.Context, name string) (string, error)
+	tickets *Tickets
+	// tell passes progress on, until the call has ended.
+	mu    sync.Mutex
+	tell  func([]dragoman.Part)
+	given []string
+}
+
+type contextKey struct{}
+
+func callFrom(ctx context.Context) *runningCall {
+	c, _ := ctx.Value(contextKey{}).(*runningCall)
+	return c
+}
+
+// InfoFrom returns what is known of the call that a handler, hook or middleware
+// runs for.
+func InfoFrom(ctx context.Context) (Info, bool) {
+	if c := callFrom(ctx); c != nil {
+		return c.info, true
+	}
+	return Info{}, false
+}
+
+// Report tells of the work of a tool while it runs: parts that are shown, and
+// never enter the history. Without a call, or after it has ended, they go
+// nowhere.
+func Report(ctx context.Context, parts ...dragoman.Part) {
+	c := callFrom(ctx)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tell != nil {
+		c.tell(parts)
+	}
+}
+
+// ErrNoSecret says that the host has no secret of a name for this call.
+var ErrNoSecret = errors.New("tool: there is no such secret")
+
+// Secret returns a secret of the host by its name. The model never sees it:
+// wherever the tool's output or error holds it, it is taken out.
+func Secret(ctx context.Context, name string) (string, error) {
+	c := callFrom(ctx)
+	if c == nil || c.secrets == nil {
+		return "", fmt.Errorf("%w: %q", ErrNoSecret, name)
+	}
+	s, err := c.secrets(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("tool: secret %q: %w", name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.given, s) {
+		c.given = append(c.given, s)
+	}
+	return s, nil
+}
+
+// end stops progress and returns the secrets that were given out.
+func (c *runningCall) end() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell = nil
+	return c.given
+}

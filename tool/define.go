@@ -1,0 +1,309 @@
+package tool
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// ErrDefinition is wrapped by every error about how a tool is defined.
+var ErrDefinition = errors.New("tool: not usable as defined")
+
+// Option says more about a tool where it is defined.
+type Option func(*definition)
+
+type definition struct {
+	spec     dragoman.ToolSpec
+	settings Settings
+	output   reflect.Type
+	err      error
+}
+
+// New makes a tool of a function. The input's type is a struct, or a map with
+// string keys, and the schema that models see is made of it: of json names, doc
+// and jsonschema tags (see [schema.For]); struct{} takes no arguments, and [Text]
+// makes a freeform tool. What the function returns is sent as JSON; a string,
+// [Text], parts, a whole result, an [Output] or a [*Ticket] as what it is.
+//
+// What is wrong with the definition is told by the toolbox that the tool is put
+// into, before any model is called; [Make] tells it at once.
+func New[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) Tool {
+	t, err := Make(name, description, f, opts...)
+	if err != nil {
+		return &broken{spec: dragoman.ToolSpec{Name: name, Description: description}, err: err}
+	}
+	return t
+}
+
+// Make is [New] with its error.
+func Make[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) (Tool, error) {
+	in := reflect.TypeFor[In]()
+	d := definition{spec: dragoman.ToolSpec{Name: name, Description: description}, output: reflect.TypeFor[Out]()}
+	t := &typed[In, Out]{f: f}
+	switch {
+	case f == nil:
+		d.fail(errors.New("there is no function"))
+	case in == reflect.TypeFor[Text]():
+		t.freeform = true
+		d.spec.Kind = dragoman.ToolFreeform
+	case !isArguments(in):
+		d.fail(fmt.Errorf("%s cannot be the arguments of a call: use a struct, a map with string keys, or tool.Text", in))
+	default:
+		params, err := schema.FromType(in)
+		d.spec.Parameters = params
+		d.fail(err)
+	}
+	if err := d.apply(opts); err != nil {
+		return nil, err
+	}
+	t.made = made{spec: d.spec, settings: d.settings}
+	return t, nil
+}
+
+// isArguments reports whether values of a type are JSON objects.
+func isArguments(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map && t.Key().Kind() == reflect.String
+}
+
+// Raw makes a tool of a schema and a function of bytes. A nil schema takes any
+// object. What the function returns is sent as [New] says.
+func Raw(name, description string, parameters stdjson.RawMessage, f func(context.Context, stdjson.RawMessage) (any, error), opts ...Option) Tool {
+	return fromSpec(dragoman.ToolSpec{Name: name, Description: description, Parameters: parameters}, func(ctx context.Context, in Input) (any, error) {
+		return f(ctx, in.Arguments)
+	}, f == nil, opts)
+}
+
+// Freeform makes a tool that takes text, in a grammar or in none (nil). Text that
+// does not match a regular expression is not run; a Lark grammar is told to the
+// model, and the function has to refuse what does not match it.
+func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
+	spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: name, Description: description, Grammar: grammar}
+	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)
+}
+
+// Remote makes a tool of a definition that came from elsewhere, such as an MCP
+// server. Without a schema of its arguments they cannot be checked here, and its
+// calls need approval.
+func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
+	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0
+	opts = append([]Option{func(d *definition) { d.settings.Unvalidated = unchecked }}, opts...)
+	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return call(ctx, in) }, call == nil, opts)
+}
+
+func fromSpec(spec dragoman.ToolSpec, f func(context.Context, Input) (any, error), none bool, opts []Option) Tool {
+	d := definition{spec: spec}
+	if none {
+		d.fail(errors.New("there is no function"))
+	}
+	if err := d.apply(opts); err != nil {
+		return &broken{spec: spec, err: err}
+	}
+	return &plain{made: made{spec: d.spec, settings: d.settings}, f: f}
+}
+
+func (d *definition) fail(err error) {
+	if d.err == nil && err != nil {
+		d.err = err
+	}
+}
+
+// apply applies the options and says what is wrong with the definition.
+func (d *definition) apply(opts []Option) error {
+	for _, o := range opts {
+		if o != nil {
+			o(d)
+		}
+	}
+	if d.settings.Structured && d.spec.OutputSchema == nil && d.output != nil {
+		out, err := schema.FromType(d.output)
+		d.spec.OutputSchema = out
+		d.fail(err)
+	}
+	if d.spec.Name == "" {
+		d.fail(errors.New("it has no name"))
+	}
+	if d.err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDefinition, d.spec.QualifiedName(), d.err)
+	}
+	return nil
+}
+
+// made is the part that all tools of this package share.
+type made struct {
+	spec     dragoman.ToolSpec
+	settings Settings
+}
+
+// Spec is what models are told.
+func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }
+
+// Settings say how the tool is run.
+func (m *made) Settings() Settings { return m.settings }
+
+// typed is a tool of a function of Go types.
+type typed[In, Out any] struct {
+	made
+	f        func(context.Context, In) (Out, error)
+	freeform bool
+}
+
+// strictNames decodes as encoding/json does, but a member must have the name's
+// own letters: what a policy read as another argument must not become this one.
+var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
+
+func (t *typed[In, Out]) bind(in Input) (any, error) {
+	value := new(In)
+	if t.freeform {
+		reflect.ValueOf(value).Elem().SetString(in.Text)
+		return value, nil
+	}
+	args := in.Arguments
+	if len(args) == 0 {
+		args = stdjson.RawMessage("{}")
+	}
+	if err := json.Unmarshal(args, value, strictNames); err != nil {
+		return nil, fmt.Errorf("the arguments do not fit the tool's own types: %w", err)
+	}
+	return value, nil
+}
+
+// Call runs the function.
+func (t *typed[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
+	value, ok := in.bound.(*In)
+	if !ok {
+		bound, err := t.bind(in)
+		if err != nil {
+			return Output{}, err
+		}
+		value = bound.(*In)
+	}
+	out, err := t.f(ctx, *value)
+	if err != nil {
+		return Output{}, err
+	}
+	return outputOf(out, t.settings.Structured)
+}
+
+// plain is a tool of a function of bytes or text.
+type plain struct {
+	made
+	f func(context.Context, Input) (any, error)
+}
+
+// Call runs the function.
+func (p *plain) Call(ctx context.Context, in Input) (Output, error) {
+	out, err := p.f(ctx, in)
+	if err != nil {
+		return Output{}, err
+	}
+	return outputOf(out, p.settings.Structured)
+}
+
+// broken is a tool that could not be made. A toolbox refuses it.
+type broken struct {
+	spec dragoman.ToolSpec
+	err  error
+}
+
+func (b *broken) Spec() *dragoman.ToolSpec                    { return &b.spec }
+func (b *broken) Call(context.Context, Input) (Output, error) { return Output{}, b.err }
+
+// Err is what is wrong with the definition.
+func (b *broken) Err() error { return b.err }
+
+// ReadOnly says that the tool changes nothing.
+func ReadOnly() Option { return annotate(func(a *dragoman.Annotations) { a.ReadOnly = new(true) }) }
+
+// Destructive says that the tool may destroy something.
+func Destructive() Option {
+	return annotate(func(a *dragoman.Annotations) { a.Destructive = new(true); a.ReadOnly = new(false) })
+}
+
+// Idempotent says that running the same call again changes nothing more. Only
+// such a tool is run again after a crash.
+func Idempotent() Option {
+	return annotate(func(a *dragoman.Annotations) { a.Idempotent = new(true) })
+}
+
+// OpenWorld says that the tool reaches what is not ours.
+func OpenWorld() Option {
+	return annotate(func(a *dragoman.Annotations) { a.OpenWorld = new(true) })
+}
+
+func annotate(f func(*dragoman.Annotations)) Option {
+	return func(d *definition) { f(&d.spec.Annotations) }
+}
+
+// Title is the tool's name for humans.
+func Title(title string) Option {
+	return annotate(func(a *dragoman.Annotations) { a.Title = title })
+}
+
+// InNamespace puts the tool into a namespace, whose tools all give it the same
+// description.
+func InNamespace(namespace, description string) Option {
+	return func(d *definition) { d.spec.Namespace, d.spec.NamespaceDescription = namespace, description }
+}
+
+// Deferred hides the tool until a tool search finds it.
+func Deferred() Option { return func(d *definition) { d.spec.Deferred = true } }
+
+// Strict asks for a target's constrained decoding.
+func Strict(s dragoman.Strictness) Option { return func(d *definition) { d.spec.Strict = s } }
+
+// Example shows the model arguments that are right.
+func Example(args ...stdjson.RawMessage) Option {
+	return func(d *definition) { d.spec.Examples = append(d.spec.Examples, args...) }
+}
+
+// Structured declares the output: its schema is made of the function's output
+// type, each output is checked against it, and it is not fenced.
+func Structured() Option { return func(d *definition) { d.settings.Structured = true } }
+
+// Tagged adds tags for policies and listings.
+func Tagged(tags ...string) Option {
+	return func(d *definition) { d.settings.Tags = append(slices.Clip(d.settings.Tags), tags...) }
+}
+
+// Timeout bounds a call of the tool.
+func Timeout(d time.Duration) Option { return func(def *definition) { def.settings.Timeout = d } }
+
+// NeedsApproval makes every call of the tool wait for a human.
+func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }
+
+// NeedsApprovalFor makes those calls wait for which f says so. Where f fails,
+// panics or takes too long, the call waits.
+func NeedsApprovalFor(f func(ctx context.Context, in Input) (bool, error)) Option {
+	return func(d *definition) { d.settings.ApprovalFor = f }
+}
+
+// Pre, Use and Post add hooks and middleware of the tool's own.
+func Pre(hooks ...PreHook) Option {
+	return func(d *definition) { d.settings.Hooks.Pre = append(d.settings.Hooks.Pre, hooks...) }
+}
+
+// Use adds middleware, the first outermost.
+func Use(m ...Middleware) Option {
+	return func(d *definition) { d.settings.Hooks.Use = append(d.settings.Hooks.Use, m...) }
+}
+
+// Post adds hooks on the output.
+func Post(hooks ...PostHook) Option {
+	return func(d *definition) { d.settings.Hooks.Post = append(d.settings.Hooks.Post, hooks...) }
+}
+
+// Set changes the settings that have no option of their own.
+func Set(f func(*Settings)) Option { return func(d *definition) { f(&d.settings) } }

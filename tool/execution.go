@@ -1,0 +1,430 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// execution is the way of one call: prepare, approve, execute. Each step does
+// nothing once the call has its result or is pending.
+type execution struct {
+	*batch
+	call    *dragoman.ToolCall
+	key     Key
+	content Hash
+	resume  *Pending
+
+	entry    *entry
+	input    Input
+	steps    []Step
+	decision *Decision
+	request  *ApprovalRequest
+	verdict  Verdict
+	version  string // of the policy that decided
+	attempt  int
+	started  time.Time
+	begun    bool // the tool was called
+	// secrets are those that the tool was given.
+	secrets []string
+
+	pending *Pending
+	result  *dragoman.ToolResult
+	record  Record
+}
+
+func (x *execution) settled() bool { return x.result != nil || x.pending != nil }
+
+func (x *execution) ref() CallRef {
+	return CallRef{Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Key: x.key}
+}
+
+// replay answers with what the same call came to before.
+func (x *execution) replay(before seen) {
+	x.result, x.record = before.result, before.record
+	x.record.Replayed = true
+}
+
+// prepare finds the tool, reads the input, and asks everybody but humans.
+func (x *execution) prepare(ctx context.Context) {
+	if x.settled() {
+		return
+	}
+	x.started = x.runner.now()
+	if f := x.gate(ctx); f != nil {
+		x.fail(ctx, f)
+	}
+}
+
+// gate is everything that may stop a call before a human is asked.
+func (x *execution) gate(ctx context.Context) *failure {
+	x.entry = x.box.find(x.key)
+	switch {
+	case x.entry == nil:
+		return x.box.unknown(x.key)
+	case x.run.isDegraded(x.key):
+		return failf(ErrorUnavailable, "%s is not available any more in this run: it failed before. Go on without it.", x.key.QualifiedName())
+	case x.call.Hosted:
+		return failf(ErrorNotRun, "%s did not run: the provider runs this call", x.key.QualifiedName())
+	}
+	if x.resume != nil {
+		if f := x.takeResumed(); f != nil {
+			return f
+		}
+	} else {
+		var f *failure
+		if x.input, x.steps, f = x.entry.read(x.call); f != nil {
+			return f
+		}
+	}
+	if f := x.decide(ctx); f != nil {
+		return f
+	}
+	if x.resume == nil {
+		changed, f := x.preHooks(ctx)
+		if f != nil {
+			return f
+		}
+		if changed {
+			if f := x.decide(ctx); f != nil {
+				return f
+			}
+		}
+	}
+	return x.needsApproval(ctx)
+}
+
+// takeResumed takes the final input of a call that was pending: hooks do not run
+// again.
+func (x *execution) takeResumed() *failure {
+	x.input = x.resume.Input
+	if x.input.Hash() != x.resume.Binding.Arguments {
+		return failf(ErrorMismatch, "%s did not run: its stored arguments are not those that approval was asked for", x.key.QualifiedName())
+	}
+	return x.entry.check(&x.input, &x.steps)
+}
+
+func (x *execution) question() *Question {
+	return &Question{
+		Subject: SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input,
+		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent, Metadata: x.run.Metadata,
+	}
+}
+
+// decide asks the policy about the input as it is, and applies its edits. A policy
+// that fails has denied.
+func (x *execution) decide(ctx context.Context) *failure {
+	p := x.runner.Policy
+	if p == nil {
+		return nil
+	}
+	q := x.question()
+	type judged struct {
+		Decision
+		version string
+	}
+	j, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (judged, error) {
+		d, err := p.Decide(ctx, q)
+		return judged{d, p.Version()}, err
+	})
+	d := j.Decision
+	x.version = j.version
+	if err != nil {
+		if ctx.Err() != nil {
+			return x.cancelled(ctx)
+		}
+		x.logFailure("a policy failed, which denies", err)
+		d = Decision{Effect: Deny, Reason: "the policy could not be asked"}
+	}
+	switch d.Effect {
+	case Allow, Ask, Deny:
+	case AskInput:
+		if d.Input == nil || d.Input.Argument == "" {
+			d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: "the policy asks for input, and does not say for which argument"}
+		}
+	default:
+		d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf("the policy decided %q, which is no decision", d.Effect)}
+	}
+	x.decision = &d
+	x.tell(Decided{CallRef: x.ref(), Decision: d, Failed: err})
+	if d.Effect == Deny {
+		return x.denied(d)
+	}
+	return x.edit(d.Edits)
+}
+
+func (x *execution) denied(d Decision) *failure {
+	msg := x.key.QualifiedName() + " did not run: it was denied by policy."
+	if d.Reason != "" {
+		msg = fmt.Sprintf("%s did not run: it was denied by policy: %s", x.key.QualifiedName(), d.Reason)
+	}
+	return &failure{kind: ErrorDenied, message: msg}
+}
+
+// edit sets arguments, and checks the result.
+func (x *execution) edit(edits []Edit) *failure {
+	if len(edits) == 0 {
+		return nil
+	}
+	in, err := edited(x.input, edits)
+	if err != nil {
+		return failf(ErrorDenied, "%s did not run: a policy's edit does not fit: %v", x.key.QualifiedName(), err)
+	}
+	for _, e := range edits {
+		x.steps = append(x.steps, Step{StepEdit, e.Argument})
+	}
+	x.input = in
+	return x.entry.check(&x.input, &x.steps)
+}
+
+// preHooks run the toolbox's and then the tool's.
+func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
+	before := x.input
+	for _, set := range [...]Hooks{x.box.config.Hooks, x.entry.settings.Hooks} {
+		for _, hook := range set.Pre {
+			in, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input) })
+			if err != nil {
+				return false, x.hookFailure(ctx, "before it ran", err)
+			}
+			x.input = in
+		}
+	}
+	if x.input.same(before) {
+		x.input = before // as it was bound
+		return false, nil
+	}
+	x.steps = append(x.steps, Step{StepHook, "a hook changed the arguments"})
+	return true, x.entry.check(&x.input, &x.steps)
+}
+
+func (x *execution) hookFailure(ctx context.Context, when string, err error) *failure {
+	if ctx.Err() != nil {
+		return x.cancelled(ctx)
+	}
+	x.logFailure("a hook failed", err)
+	return &failure{kind: ErrorHook, message: fmt.Sprintf("%s: a hook failed %s: %s", x.key.QualifiedName(), when, x.redactor().Redact(plainError(err))), err: err}
+}
+
+// needsApproval finds out whether a human must be asked, and prepares the
+// question. Where that cannot be found out, one must.
+func (x *execution) needsApproval(ctx context.Context) *failure {
+	s := &x.entry.settings
+	reason := ""
+	switch {
+	case x.decision != nil && x.decision.Effect == AskInput:
+		reason = "a value is needed from you"
+	case x.decision != nil && x.decision.Effect == Ask:
+		reason = "the policy asks"
+	case s.Unvalidated && (x.decision == nil || x.decision.Rule == ""):
+		reason = "its arguments cannot be checked here"
+	case s.ApprovalFor != nil:
+		reason = x.askTool(ctx)
+		if ctx.Err() != nil {
+			return x.cancelled(ctx)
+		}
+	case s.Approval == ApprovalAlways:
+		reason = "the tool needs approval"
+	case s.Approval != ApprovalNever:
+		reason = fmt.Sprintf("the tool's setting %q is unknown", s.Approval)
+	}
+	if reason == "" {
+		return nil
+	}
+	if x.decision != nil && x.decision.Reason != "" {
+		reason = x.decision.Reason
+	}
+	x.request = &ApprovalRequest{
+		Binding: x.binding(), Spec: x.entry.spec, Input: x.input, Agent: x.run.Agent, Reason: reason, Decision: x.decision,
+	}
+	if x.decision != nil && x.decision.Effect == AskInput {
+		x.request.Wanted = x.decision.Input
+	}
+	return nil
+}
+
+// askTool asks the tool's own function.
+func (x *execution) askTool(ctx context.Context) (reason string) {
+	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
+		return "its input is blank"
+	}
+	needed, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
+		return x.entry.settings.ApprovalFor(ctx, x.input)
+	})
+	switch {
+	case err != nil:
+		x.logFailure("a tool's approval function failed, so approval is needed", err)
+		return "whether it needs approval could not be found out"
+	case needed:
+		return "the tool needs approval for these arguments"
+	default:
+		return ""
+	}
+}
+
+func (x *execution) binding() Binding {
+	return Binding{
+		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Key: x.key,
+		Tool: x.entry.fingerprint, Arguments: x.input.Hash(), Policy: x.version,
+	}
+}
+
+// approve asks the human, where one must be asked.
+func (x *execution) approve(ctx context.Context) {
+	if x.settled() || x.request == nil {
+		return
+	}
+	answer, err := x.ask(ctx)
+	if err != nil {
+		x.logFailure("an approver failed, so the call is pending", err)
+		answer = Answer{}
+	}
+	x.verdict = answer.Verdict
+	switch answer.Verdict {
+	case Approved:
+		if f := x.approved(ctx, answer); f != nil {
+			x.fail(ctx, f)
+		}
+	case Rejected:
+		msg := x.key.QualifiedName() + " did not run: the user rejected it."
+		if answer.Message != "" {
+			msg = fmt.Sprintf("%s did not run: the user rejected it: %s", x.key.QualifiedName(), answer.Message)
+		}
+		x.fail(ctx, &failure{kind: ErrorRejected, message: msg})
+	default:
+		x.verdict = Undecided
+		x.leavePending()
+	}
+}
+
+func (x *execution) ask(ctx context.Context) (Answer, error) {
+	a := x.runner.Approver
+	if a == nil || ctx.Err() != nil {
+		return Answer{}, nil
+	}
+	f := func(ctx context.Context) (Answer, error) { return a.Approve(ctx, x.request) }
+	limit := x.runner.ApproverTimeout
+	if limit <= 0 {
+		limit = noLimit
+	}
+	return guard(ctx, limit, nil, f)
+}
+
+// noLimit is longer than anything waits.
+const noLimit = 100 * 365 * 24 * time.Hour
+
+// approved takes what the human changed. That is checked and judged again,
+// without hooks; a policy that asks has been answered, one that denies has the
+// last word.
+func (x *execution) approved(ctx context.Context, a Answer) *failure {
+	switch {
+	case a.Edited != nil:
+		x.input = *a.Edited
+		x.steps = append(x.steps, Step{StepEdit, "by the user"})
+	case x.request.Wanted != nil && len(a.Value) == 0:
+		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), x.request.Wanted.Argument)
+	case x.request.Wanted != nil:
+		in, err := edited(x.input, []Edit{{x.request.Wanted.Argument, a.Value}})
+		if err != nil {
+			return failf(ErrorRejected, "%s did not run: the user's value does not fit: %v", x.key.QualifiedName(), err)
+		}
+		x.input = in
+		x.steps = append(x.steps, Step{StepEdit, x.request.Wanted.Argument + ", by the user"})
+	default:
+		return nil
+	}
+	if f := x.entry.check(&x.input, &x.steps); f != nil {
+		return f
+	}
+	return x.decide(ctx)
+}
+
+func (x *execution) leavePending() {
+	p := Pending{Binding: x.request.Binding, Input: x.request.Input, Reason: x.request.Reason, Wanted: x.request.Wanted}
+	x.pending = &p
+	x.record = x.newRecord(nil)
+	x.record.Pending = true
+	x.tell(Asked{CallRef: x.ref(), Pending: p})
+}
+
+// execute runs the tool and settles the call.
+func (x *execution) execute(ctx context.Context) {
+	if x.settled() {
+		return
+	}
+	if ctx.Err() != nil {
+		x.fail(ctx, x.cancelled(ctx))
+		return
+	}
+	if !x.entry.breaker.admit() {
+		x.fail(ctx, failf(ErrorUnavailable, "%s is not available at the moment: it failed too often. Go on without it, or try again later.", x.key.QualifiedName()))
+		return
+	}
+	done, f := x.journalBegin(ctx)
+	if f != nil || done {
+		x.entry.breaker.release()
+		if f != nil {
+			x.fail(ctx, f)
+		}
+		return
+	}
+	x.begun = true
+	x.tell(CallStarted{CallRef: x.ref(), Input: x.input})
+	out, f := x.runTool(ctx)
+	x.entry.breaker.settle(f)
+	x.finish(ctx, out, f)
+}
+
+// journalBegin writes the intent. It reports whether the call was answered by
+// what the journal knows.
+func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
+	x.attempt = 1
+	j := x.runner.Journal
+	if j == nil {
+		return false, nil
+	}
+	intent := x.intent()
+	prior, err := j.Begin(ctx, intent)
+	switch {
+	case err != nil:
+		x.logFailure("the journal failed", err)
+		return false, failf(ErrorJournal, "%s did not run: it could not be recorded", x.key.QualifiedName())
+	case prior.Attempts == 0:
+		return false, nil
+	case prior.Arguments != intent.Arguments:
+		x.breakOff(fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number))
+		return false, failf(ErrorNotRun, "%s did not run: it was begun before with other arguments", x.key.QualifiedName())
+	case prior.Result != nil:
+		x.result = prior.Result
+		x.record = x.newRecord(nil)
+		x.record.Replayed, x.record.OK = true, prior.Result.Outcome != dragoman.OutcomeError
+		x.record.Attempt = prior.Attempts
+		x.ended()
+		return true, nil
+	case !intent.Idempotent:
+		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
+	default:
+		x.attempt = prior.Attempts + 1
+		return false, nil
+	}
+}
+
+func (x *execution) intent() Intent {
+	a := x.entry.spec.Annotations
+	return Intent{
+		CallRef: x.ref(), Arguments: x.input.Hash(),
+		Idempotent: a.Idempotent != nil && *a.Idempotent || a.ReadOnly != nil && *a.ReadOnly,
+	}
+}
+
+// breakOff ends the turn with an error.
+func (x *execution) breakOff(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.broken == nil {
+		x.broken = err
+	}
+	x.cancel(err)
+}

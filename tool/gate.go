@@ -1,0 +1,186 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Subject says what a policy is asked about.
+type Subject string
+
+// The subjects of policies.
+const (
+	SubjectToolCall  Subject = "tool_call"
+	SubjectModelCall Subject = "model_call"
+	SubjectHandoff   Subject = "handoff"
+)
+
+// Question is what a policy is asked. Whoever answers must not change it.
+type Question struct {
+	Subject Subject
+	// Key and Spec are the tool's; Settings how it is run.
+	Key      Key
+	Spec     *dragoman.ToolSpec
+	Settings *Settings
+	// Input is validated.
+	Input Input
+	// Run, Turn and CallID identify the call; Agent is the path of agents that
+	// leads to it, the outermost first.
+	Run    string
+	Turn   int
+	CallID string
+	Agent  []string
+	// Metadata is what the host says of the run.
+	Metadata map[string]string
+}
+
+// Effect is what a policy decides.
+type Effect string
+
+// The effects. The zero value is none: a decision without one denies.
+const (
+	Allow Effect = "allow"
+	Deny  Effect = "deny"
+	// Ask needs a human's approval.
+	Ask Effect = "ask"
+	// AskInput needs a value from a human.
+	AskInput Effect = "input"
+)
+
+// Decision is a policy's answer.
+type Decision struct {
+	Effect Effect `json:"effect"`
+	// Rule is the id of the rule that decided; empty means the default.
+	Rule string `json:"rule,omitempty"`
+	// Reason is told to the model when a call is denied, and to the human who is
+	// asked.
+	Reason string `json:"reason,omitempty"`
+	// Edits set arguments before the call runs. The result is validated again.
+	Edits []Edit `json:"edits,omitempty"`
+	// Input says what to ask for, with AskInput.
+	Input *InputRequest `json:"input,omitempty"`
+	// Matches are the ids of all rules that matched, the deciding one first.
+	Matches []string `json:"matches,omitempty"`
+}
+
+// Edit sets one argument.
+type Edit struct {
+	// Argument is the name of a top-level argument.
+	Argument string          `json:"argument"`
+	Value    json.RawMessage `json:"value"`
+}
+
+// InputRequest asks a human for the value of an argument.
+type InputRequest struct {
+	// Argument is the name of the top-level argument that gets the value.
+	Argument string `json:"argument"`
+	Prompt   string `json:"prompt,omitempty"`
+}
+
+// Policy decides on calls. A policy that fails, panics or takes too long has
+// denied.
+type Policy interface {
+	Decide(ctx context.Context, q *Question) (Decision, error)
+	// Version changes when the policy does. Approvals cover one version.
+	Version() string
+}
+
+// Hash is the SHA-256 of a call's final input.
+type Hash [sha256.Size]byte
+
+// Hash identifies exactly this input: the same bytes, nothing else.
+func (in Input) Hash() Hash {
+	h := sha256.New()
+	h.Write(binary.AppendUvarint(nil, uint64(len(in.Arguments))))
+	h.Write(in.Arguments)
+	h.Write([]byte(in.Text))
+	var out Hash
+	h.Sum(out[:0])
+	return out
+}
+
+// String is the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the hash in hexadecimal.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (h *Hash) UnmarshalText(b []byte) error {
+	_, err := hex.Decode(h[:], b)
+	if err == nil && len(b) != 2*len(h) {
+		err = hex.ErrLength
+	}
+	return err
+}
+
+// Binding is what an approval covers, and all that it covers: another call,
+// another tool under the same name, other arguments or another policy need one of
+// their own.
+type Binding struct {
+	Run       string               `json:"run"`
+	Turn      int                  `json:"turn"`
+	CallID    string               `json:"call_id"`
+	Key       Key                  `json:"key"`
+	Tool      dragoman.Fingerprint `json:"tool"`
+	Arguments Hash                 `json:"arguments"`
+	Policy    string               `json:"policy"`
+}
+
+// ApprovalRequest asks a human about one call.
+type ApprovalRequest struct {
+	Binding Binding
+	Spec    *dragoman.ToolSpec
+	// Input is what will run, byte for byte.
+	Input Input
+	Agent []string
+	// Reason says why the human is asked.
+	Reason string
+	// Decision is the policy's; nil where none was asked or there is none.
+	Decision *Decision
+	// Wanted is the value that is asked for; nil: a yes or no.
+	Wanted *InputRequest
+}
+
+// Verdict is a human's word on a call.
+type Verdict string
+
+// The verdicts. The zero value leaves the call pending.
+const (
+	Undecided Verdict = ""
+	Approved  Verdict = "approved"
+	Rejected  Verdict = "rejected"
+)
+
+// Answer answers an [ApprovalRequest].
+type Answer struct {
+	Verdict Verdict `json:"verdict"`
+	// Message of a rejection is shown to the model.
+	Message string `json:"message,omitempty"`
+	// Edited replaces the input: it is validated and judged by the policy again,
+	// and runs only if the policy would not deny it. Nil: as asked.
+	Edited *Input `json:"edited,omitempty"`
+	// Value is what was asked for with ApprovalRequest.Wanted.
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Approver answers for humans: at once, as a prompt does, or later, by leaving
+// calls Undecided until someone has spoken. An approver that fails, panics or
+// takes too long has left the call undecided.
+type Approver interface {
+	Approve(ctx context.Context, req *ApprovalRequest) (Answer, error)
+}
+
+// Pending is a call that waits for a human, with everything that is needed to go
+// on in another process.
+type Pending struct {
+	Binding Binding       `json:"binding"`
+	Input   Input         `json:"input"`
+	Reason  string        `json:"reason,omitempty"`
+	Wanted  *InputRequest `json:"wanted,omitempty"`
+}

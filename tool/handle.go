@@ -1,0 +1,398 @@
+package tool
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+var errMismatch = errors.New("middleware changed the arguments that were validated and approved")
+
+// runTool runs the handler within its middleware, and the post-hooks. With a
+// failure the output tells the model of it.
+func (x *execution) runTool(ctx context.Context) (Output, *failure) {
+	running := &runningCall{
+		info: Info{
+			CallRef: x.ref(), Agent: x.run.Agent, Attempt: x.attempt, Metadata: x.run.Metadata,
+			IdempotencyKey: x.idempotencyKey(),
+		},
+		secrets: x.runner.Secrets, tickets: x.runner.Tickets,
+	}
+	if x.runner.Observe != nil {
+		running.tell = func(parts []dragoman.Part) { x.tell(Progress{CallRef: x.ref(), Parts: parts}) }
+	}
+	ctx = context.WithValue(ctx, contextKey{}, running)
+	out, f := x.chain(ctx)
+	if f != nil && f.kind == ErrorMismatch {
+		return Output{}, f
+	}
+	if f != nil {
+		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
+	}
+	out, hook := x.postHooks(ctx, out)
+	x.secrets = running.end()
+	switch {
+	case hook != nil:
+		return Output{}, hook
+	case f == nil && out.Failed:
+		f = &failure{kind: ErrorFailed}
+	}
+	return out, f
+}
+
+// idempotencyKey is the same for every attempt at the call. The run's id and the
+// call's may hold anything, so they are hashed.
+func (x *execution) idempotencyKey() string {
+	h := contentOf(&dragoman.ToolCall{Name: x.run.ID, Namespace: fmt.Sprint(x.turn.Number), Arguments: x.call.ID})
+	return hex.EncodeToString(h[:16])
+}
+
+// chain runs the tool within the toolbox's middleware and its own. The tool has
+// its time, and each middleware may add its own to it.
+func (x *execution) chain(ctx context.Context) (Output, *failure) {
+	limit := x.timeout()
+	use := slices.Concat(x.box.config.Hooks.Use, x.entry.settings.Hooks.Use)
+	if len(use) == 0 {
+		out, err := guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input) })
+		return out, x.toolFailure(ctx, limit, err)
+	}
+	// What runs is what was approved, whatever middleware hands on: compared
+	// immediately before the handler, and remembered even if the error is
+	// swallowed.
+	var mismatch atomic.Bool
+	handler := func(ctx context.Context, in Input) (Output, error) {
+		if !in.same(x.input) {
+			mismatch.Store(true)
+			return Output{}, errMismatch
+		}
+		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input) })
+	}
+	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
+		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
+	out, err := guard(ctx, whole, x.late(whole), func(ctx context.Context) (Output, error) {
+		h := Handler(handler)
+		for _, m := range slices.Backward(use) {
+			h = m(h)
+		}
+		return h(ctx, x.input)
+	})
+	if mismatch.Load() {
+		return Output{}, failf(ErrorMismatch, "%s did not run: %v", x.key.QualifiedName(), errMismatch)
+	}
+	return out, x.toolFailure(ctx, whole, err)
+}
+
+// timeout is the call's time: what the turn says, else the tool, else the toolbox,
+// else the runner. What remains of the context's bounds it.
+func (x *execution) timeout() time.Duration {
+	for _, d := range [...]time.Duration{x.turn.Timeout, x.entry.timeout(x.box), x.runner.Timeout} {
+		if d > 0 {
+			return d
+		}
+	}
+	return defaultTimeout
+}
+
+// late tells that what was abandoned has returned.
+func (x *execution) late(limit time.Duration) func() {
+	began := x.runner.now()
+	return func() {
+		after := x.runner.now().Sub(began)
+		x.runner.log("a tool returned after it was abandoned; its result is discarded", "tool", x.key.QualifiedName(), "call", x.call.ID, "limit", limit, "after", after)
+		x.tell(Late{CallRef: x.ref(), After: after})
+	}
+}
+
+// toolFailure says how a tool failed, in words for the model.
+func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err error) *failure {
+	var panicked *panicError
+	name := x.key.QualifiedName()
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &panicked):
+		x.logFailure("a tool panicked", err)
+		return &failure{kind: ErrorPanic, message: name + " failed: an internal error. Its details are in the log.", err: err}
+	case errors.Is(err, errTimeout):
+		return &failure{kind: ErrorTimeout, message: fmt.Sprintf("%s took longer than %s and was abandoned. It may still have had an effect.", name, limit), err: err}
+	case ctx.Err() != nil:
+		return x.cancelled(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{kind: ErrorTimeout, message: fmt.Sprintf("%s ran out of time: %v", name, err), err: err}
+	case errors.Is(err, errOutput):
+		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %v", name, err), err: err}
+	default:
+		return &failure{kind: ErrorFailed, message: err.Error(), err: err}
+	}
+}
+
+// cancelled says that the call was not run, or not to its end, because the turn
+// ended.
+func (x *execution) cancelled(ctx context.Context) *failure {
+	why := "the run was cancelled"
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, ErrFailed):
+		why = "another call of this turn failed"
+	case errors.Is(cause, ErrConflict):
+		why = "the turn was broken off"
+	case errors.Is(cause, context.DeadlineExceeded):
+		why = "the run's time was over"
+	}
+	effect := "It did not run."
+	if x.begun {
+		effect = "It had begun, and may have had an effect."
+	}
+	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), err: cause}
+}
+
+// postHooks run the tool's and then the toolbox's, also when the run was cancelled
+// meanwhile: the tool has run.
+func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure) {
+	ctx = context.WithoutCancel(ctx)
+	for _, set := range [...]Hooks{x.entry.settings.Hooks, x.box.config.Hooks} {
+		for _, hook := range set.Post {
+			next, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input, out) })
+			if err != nil {
+				return Output{}, x.hookFailure(ctx, "after it ran", err)
+			}
+			out = next
+		}
+	}
+	return out, nil
+}
+
+// finish makes the result of a run: redacted, bounded, fenced, in the journal.
+func (x *execution) finish(ctx context.Context, out Output, f *failure) {
+	keep := context.WithoutCancel(ctx) // what happened is recorded, whoever has left
+	if f == nil {
+		f = x.checkOutput(out)
+	}
+	if f != nil && (f.kind == ErrorOutput || f.kind == ErrorMismatch || f.kind == ErrorHook) {
+		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
+	}
+	if f == nil && out.Ticket != nil && len(out.Content) == 0 {
+		out.Content = []dragoman.Part{&dragoman.Text{Text: out.Ticket.note()}}
+	}
+	parts := x.redactor().parts(out.Content)
+	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref()}
+	parts = b.bound(keep, parts)
+	if b.failed != nil {
+		x.logFailure("an output could not be kept", b.failed)
+	}
+	if x.fenced(out, f) {
+		if err := fence(x.runner.random(), x.key.QualifiedName(), parts); err != nil {
+			x.logFailure("an output could not be fenced", err)
+			f = failf(ErrorOutput, "%s ran, but its output could not be made safe to show", x.key.QualifiedName())
+			parts = []dragoman.Part{&dragoman.Text{Text: f.message}}
+		}
+	}
+	res := x.call.Result(parts...)
+	res.Display = x.redactor().Redact(out.Display)
+	if out.Envelope != nil {
+		e := *out.Envelope
+		e.JSON = x.redactor().json(e.JSON)
+		res.Envelope = &e
+	}
+	if f != nil {
+		res.Outcome = dragoman.OutcomeError
+		if f.message == "" {
+			f.message = res.Text()
+		}
+	}
+	if j := x.runner.Journal; j != nil && f.reached() {
+		if err := j.End(keep, x.intent(), res); err != nil {
+			x.logFailure("the journal failed after a tool ran", err)
+			x.breakOff(fmt.Errorf("tool: %s ran, and its result could not be recorded: %w", x.key.QualifiedName(), err))
+		}
+	}
+	x.settle(res, f)
+}
+
+// reached reports whether a call that came to this ran its tool.
+func (f *failure) reached() bool { return f == nil || f.kind.executed() || f.kind == ErrorHook }
+
+// checkOutput holds a structured output against its schema.
+func (x *execution) checkOutput(out Output) *failure {
+	if x.entry.output == nil || out.Failed || out.Ticket != nil {
+		return nil
+	}
+	bad := func(why string) *failure {
+		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but its output is not as it declares: %s", x.key.QualifiedName(), why)}
+	}
+	if len(out.Content) != 1 {
+		return bad(fmt.Sprintf("%d parts, want one JSON value", len(out.Content)))
+	}
+	d, ok := out.Content[0].(*dragoman.Data)
+	if !ok {
+		return bad("it is no JSON value")
+	}
+	if err := x.entry.output.Validate(d.JSON); err != nil {
+		return bad(err.Error())
+	}
+	return nil
+}
+
+// fenced reports whether the texts of an output come from a tool that is not
+// trusted. Our own words are not fenced.
+func (x *execution) fenced(out Output, f *failure) bool {
+	switch {
+	case x.entry.settings.Trusted:
+		return false
+	case f == nil:
+		return !x.entry.settings.Structured && (out.Ticket == nil || out.Ticket.Note != "")
+	default:
+		return f.kind == ErrorFailed || f.kind == ErrorHook || f.kind == ErrorOutput
+	}
+}
+
+// limits are those of a tool's output.
+func (r *Runner) limits(box *Box, e *entry) Limits {
+	l := e.settings.Limits
+	if box != nil {
+		l = l.or(box.config.Limits)
+	}
+	return l.or(r.Limits).or(Limits{Chars: defaultChars, Tokens: -1, Binary: defaultBinary, Items: defaultItems})
+}
+
+// fail settles a call that did not come to run, or whose run was broken off.
+func (x *execution) fail(_ context.Context, f *failure) {
+	f.message = x.redactor().Redact(f.message)
+	x.settle(x.call.Fail(f.message), f)
+}
+
+// settle gives the call its result and record, and does what its failure asks
+// for.
+func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
+	if x.key.Kind == KindDeferred {
+		res.Namespace = x.key.CallNamespace()
+	}
+	x.result = res
+	x.record = x.newRecord(f)
+	x.ended()
+	if f == nil || !f.kind.executed() {
+		return
+	}
+	policy := x.entry.settings.Failure
+	if policy == FailureDefault {
+		policy = x.runner.Failure
+	}
+	switch policy {
+	case FailureDegrade:
+		x.run.degrade(x.key)
+	case FailureFail:
+		x.mu.Lock()
+		if x.failed == nil {
+			x.failed = x
+		}
+		x.mu.Unlock()
+		x.cancel(ErrFailed)
+	}
+}
+
+// ended records the end of the call.
+func (x *execution) ended() {
+	if x.box != nil {
+		x.box.remember(x.record)
+	}
+	x.tell(CallEnded{CallRef: x.ref(), Record: x.record})
+}
+
+// newRecord tells what the call came to so far.
+func (x *execution) newRecord(f *failure) Record {
+	r := Record{
+		Tool: x.key.QualifiedName(), Key: x.key, Trace: x.key.TraceName(""),
+		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent,
+		OK: f == nil && x.result != nil, Executed: x.result != nil && f.reached(), Attempt: max(x.attempt, 1),
+		Started: x.started, Latency: x.runner.now().Sub(x.started),
+		Decision: x.decision, Verdict: x.verdict, Raw: x.redactor().Redact(x.call.Arguments), Steps: x.steps,
+	}
+	if x.entry != nil {
+		r.Trace = x.key.TraceName(x.entry.settings.TraceName)
+		r.Arguments = x.input.Hash()
+	}
+	if x.result != nil {
+		r.Output = x.result.Text()
+	}
+	if f != nil {
+		r.ErrorKind, r.Error = f.kind, x.redactor().Redact(f.message)
+	}
+	return r
+}
+
+func (x *execution) redactor() *Redactor { return x.runner.Redactor.with(x.secrets) }
+
+// logFailure logs what the model must not see.
+func (x *execution) logFailure(msg string, err error) {
+	if x.runner.Log == nil {
+		return
+	}
+	args := []any{"tool", x.key.QualifiedName(), "run", x.run.ID, "turn", x.turn.Number, "call", x.call.ID, "error", x.redactor().Redact(err.Error())}
+	var p *panicError
+	if errors.As(err, &p) {
+		args = append(args, "stack", string(p.stack))
+	}
+	x.runner.log(msg, args...)
+}
+
+// plainError is an error's text, but for panics, whose values are for the log.
+func plainError(err error) string {
+	var p *panicError
+	if errors.As(err, &p) {
+		return "it panicked"
+	}
+	return err.Error()
+}
+
+func (r *Run) isDegraded(k Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.degraded[k]
+}
+
+func (r *Run) degrade(k Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.degraded[k] = true
+}
+
+// edited sets top-level arguments. Those that are there keep their place.
+func edited(in Input, edits []Edit) (Input, error) {
+	if in.Arguments == nil {
+		return Input{}, errors.New("the tool takes text, which has no arguments to set")
+	}
+	r := jsonwire.NewReader(in.Arguments)
+	var w jsonwire.Writer
+	w.BeginObject()
+	set := make([]bool, len(edits))
+	for key := range r.Object() {
+		w.QuotedKey(string(key))
+		i := slices.IndexFunc(edits, func(e Edit) bool { return e.Argument == string(key) })
+		if i < 0 {
+			w.Raw(r.Raw())
+			continue
+		}
+		r.Skip()
+		set[i] = true
+		w.Raw(edits[i].Value)
+	}
+	for i, e := range edits {
+		if !set[i] {
+			w.QuotedKey(e.Argument)
+			w.Raw(e.Value)
+		}
+	}
+	w.EndObject()
+	if err := errors.Join(r.End(), w.Err()); err != nil {
+		return Input{}, err
+	}
+	return Input{Arguments: json.RawMessage(w.Buf)}, nil
+}

@@ -1,0 +1,43 @@
+package tool
+
+import (
+	"context"
+	"time"
+)
+
+// Handler is what middleware wraps: a tool's Call, or another middleware.
+type Handler func(ctx context.Context, in Input) (Output, error)
+
+// Middleware wraps the running of a tool, to measure, retry or replace it. It
+// must hand on the input as it is: what was validated, judged and approved is
+// what runs, and other input makes the call an error ([ErrorMismatch]).
+type Middleware func(next Handler) Handler
+
+// PreHook transforms a call's input before it runs: once per call, not again on
+// resume. What it returns is validated and judged again.
+type PreHook func(ctx context.Context, in Input) (Input, error)
+
+// PostHook transforms a call's output, of failed runs too, before it is bounded
+// and fenced.
+type PostHook func(ctx context.Context, in Input, out Output) (Output, error)
+
+// Hooks of a toolbox go around those of its tools: its pre-hooks run first, its
+// middleware is outermost, its post-hooks run last. Within a list the first is
+// first, and outermost.
+type Hooks struct {
+	Pre  []PreHook
+	Use  []Middleware
+	Post []PostHook
+	// Timeout bounds each hook, and what each middleware may add to the tool's
+	// own time; zero means 10 s.
+	Timeout time.Duration
+}
+
+const defaultHookTimeout = 10 * time.Second
+
+func (h Hooks) timeout() time.Duration {
+	if h.Timeout > 0 {
+		return h.Timeout
+	}
+	return defaultHookTimeout
+}

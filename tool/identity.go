@@ -1,0 +1,377 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// This file owns the identity of tools: which key a tool is registered under,
+// which key a call asks for, what approvals and traces are filed as. Nothing
+// else in the module compares names of tools (requirement I1).
+//
+// There are seven layers, and none stands for another: the public name, the
+// namespace, the qualified name, the lookup key, the approval keys, the trace
+// name, and the id of the call, which is never a tool's identity.
+
+// KeyKind says which of the three ways of reaching a tool a [Key] is.
+type KeyKind string
+
+// The kinds of lookup keys.
+const (
+	KindBare       KeyKind = "bare"
+	KindNamespaced KeyKind = "namespaced"
+	// KindDeferred is a tool without a namespace that is hidden until a tool
+	// search finds it. Its calls carry its own name as their namespace, and it
+	// answers to no others.
+	KindDeferred KeyKind = "deferred_top_level"
+)
+
+// Key is what a tool is looked up by. The zero Key is no tool's. Keys compare
+// with ==.
+type Key struct {
+	Kind      KeyKind
+	Namespace string
+	Name      string
+}
+
+// Bare is the key of a tool without a namespace.
+func Bare(name string) Key { return Key{Kind: KindBare, Name: name} }
+
+// Namespaced is the key of a tool in a namespace.
+func Namespaced(namespace, name string) Key {
+	return Key{Kind: KindNamespaced, Namespace: namespace, Name: name}
+}
+
+// DeferredTopLevel is the key of a deferred tool without a namespace.
+func DeferredTopLevel(name string) Key { return Key{Kind: KindDeferred, Name: name} }
+
+// KeyOf is the one key that a tool answers to.
+func KeyOf(s *dragoman.ToolSpec) Key {
+	switch {
+	case s == nil:
+		return Key{}
+	case s.Namespace != "":
+		return Namespaced(s.Namespace, s.Name)
+	case s.Deferred:
+		return DeferredTopLevel(s.Name)
+	default:
+		return Bare(s.Name)
+	}
+}
+
+// KeyOfCall is the key that a call asks for. A namespace that equals the name is
+// the shape of a deferred tool's calls (requirement I2).
+func KeyOfCall(c *dragoman.ToolCall) Key {
+	switch {
+	case c == nil:
+		return Key{}
+	case c.Namespace == "":
+		return Bare(c.Name)
+	case c.Namespace == c.Name:
+		return DeferredTopLevel(c.Name)
+	default:
+		return Namespaced(c.Namespace, c.Name)
+	}
+}
+
+// QualifiedName is "namespace.name", or the name alone where there is no
+// namespace or only the synthetic one of a deferred tool.
+func (k Key) QualifiedName() string {
+	if k.Kind == KindNamespaced {
+		return k.Namespace + "." + k.Name
+	}
+	return k.Name
+}
+
+// CallNamespace is the namespace that calls of the tool carry, the synthetic one
+// of a deferred tool included: what a call restored from a stored key gets.
+func (k Key) CallNamespace() string {
+	if k.Kind == KindDeferred {
+		return k.Name
+	}
+	return k.Namespace
+}
+
+// Call returns c as a call of the tool that k names, with the namespace that
+// such calls carry. The handler's is without the synthetic one (requirement I5).
+func (k Key) Call(c dragoman.ToolCall, forHandler bool) dragoman.ToolCall {
+	c.Name, c.Namespace = k.Name, k.CallNamespace()
+	if forHandler {
+		c.Namespace = k.Namespace
+	}
+	return c
+}
+
+// ApprovalKey is the canonical key that approvals are filed under.
+func (k Key) ApprovalKey() string {
+	if k.Kind == KindDeferred {
+		return string(KindDeferred) + ":" + k.Name
+	}
+	return k.QualifiedName()
+}
+
+// ApprovalKeys are the keys under which a decision on the tool may be found, the
+// canonical one first. A deferred tool is also found under its bare name, as long
+// as no tool that models see has it: bareSibling says whether one does. The
+// status of a tool in a namespace never falls back to a bare name (requirement
+// I6).
+func (k Key) ApprovalKeys(bareSibling bool) []string {
+	if k.Kind == KindDeferred && !bareSibling {
+		return []string{k.ApprovalKey(), k.Name}
+	}
+	return []string{k.ApprovalKey()}
+}
+
+// TraceName is how the tool appears in traces: as it asks to, or by its qualified
+// name, which for a deferred tool is its name.
+func (k Key) TraceName(explicit string) string {
+	if explicit != "" {
+		return explicit
+	}
+	return k.QualifiedName()
+}
+
+var keyEscapes = strings.NewReplacer("%", "%25", ":", "%3A")
+
+// MarshalText writes the key for storing: kind, namespace and name, with colons
+// between them. Two keys never have the same text, whatever their names hold.
+func (k Key) MarshalText() ([]byte, error) {
+	switch k.Kind {
+	case KindBare, KindDeferred:
+		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Name)), nil
+	case KindNamespaced:
+		return []byte(string(k.Kind) + ":" + keyEscapes.Replace(k.Namespace) + ":" + keyEscapes.Replace(k.Name)), nil
+	case "":
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("tool: %q is no kind of lookup key", k.Kind)
+	}
+}
+
+var keyUnescapes = strings.NewReplacer("%25", "%", "%3A", ":")
+
+// UnmarshalText reads what MarshalText wrote, and refuses anything else.
+func (k *Key) UnmarshalText(b []byte) error {
+	fields := strings.Split(string(b), ":")
+	for i := range fields {
+		if i > 0 {
+			fields[i] = keyUnescapes.Replace(fields[i])
+		}
+	}
+	var out Key
+	switch kind := KeyKind(fields[0]); {
+	case len(b) == 0:
+	case (kind == KindBare || kind == KindDeferred) && len(fields) == 2:
+		out = Key{Kind: kind, Name: fields[1]}
+	case kind == KindNamespaced && len(fields) == 3:
+		out = Key{Kind: kind, Namespace: fields[1], Name: fields[2]}
+	default:
+		return fmt.Errorf("tool: %q is no lookup key; want kind:name, or namespaced:namespace:name", b)
+	}
+	if again, err := out.MarshalText(); err != nil || string(again) != string(b) {
+		return fmt.Errorf("tool: %q is no lookup key as one is written", b)
+	}
+	*k = out
+	return nil
+}
+
+// String is the stored form, for logs.
+func (k Key) String() string {
+	b, err := k.MarshalText()
+	if err != nil {
+		return k.QualifiedName()
+	}
+	return string(b)
+}
+
+// Source says where a tool comes from, which decides who wins where two have one
+// name.
+type Source string
+
+// The sources, the one that wins last.
+const (
+	FromMCP     Source = "mcp"
+	FromLocal   Source = ""
+	FromHandoff Source = "handoff"
+)
+
+func (s Source) rank() int {
+	switch s {
+	case FromHandoff:
+		return 2
+	case FromMCP:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// ErrNames is wrapped by every error about the names of tools that cannot stand
+// beside each other.
+var ErrNames = errors.New("tool: names collide")
+
+// Named is what the identity of one tool consists of.
+type Named struct {
+	Spec   *dragoman.ToolSpec
+	Source Source
+}
+
+// CheckNames validates the names of a whole configuration and says everything
+// that is wrong with it (requirements I3 and I4): the reserved shape, two tools
+// under one key, one qualified name reached in two ways, a namespace with two
+// descriptions. A bare tool may stand beside a deferred one of its name, and one
+// name in two namespaces.
+func CheckNames(tools []Named) error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrNames}, args...)...))
+	}
+	keys := make(map[Key]Source, len(tools))
+	reached := make(map[string]Key, len(tools))
+	described := map[string]string{}
+	for _, t := range tools {
+		k := KeyOf(t.Spec)
+		switch {
+		case k.Name == "":
+			bad("a tool has no name")
+			continue
+		case k.Kind == KindNamespaced && k.Namespace == k.Name:
+			bad("the namespace %q has a tool of the same name, which is the shape of a deferred tool's calls; rename one", k.Name)
+			continue
+		}
+		if from, twice := keys[k]; twice {
+			bad("%s (%s and %s)", twoTools(k), sourceName(from), sourceName(t.Source))
+			continue
+		}
+		keys[k] = t.Source
+		if k.Kind != KindDeferred {
+			if other, twice := reached[k.QualifiedName()]; twice {
+				bad("%q is reached in two ways: as %s and as %s; rename one", k.QualifiedName(), other, k)
+				continue
+			}
+			reached[k.QualifiedName()] = k
+		}
+		if k.Kind == KindNamespaced {
+			said, known := described[k.Namespace]
+			if known && said != t.Spec.NamespaceDescription {
+				bad("the namespace %q is described as %q and as %q; give all its tools one description", k.Namespace, said, t.Spec.NamespaceDescription)
+			}
+			described[k.Namespace] = t.Spec.NamespaceDescription
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func twoTools(k Key) string {
+	if k.Kind == KindDeferred {
+		return fmt.Sprintf("two deferred tools are named %q", k.Name)
+	}
+	return fmt.Sprintf("two tools are named %q", k.QualifiedName())
+}
+
+// Winners settles collisions between sources: of tools under one key the
+// handoff wins over the local one, and that over the one of an MCP server. It
+// returns the places in tools of those that stay, in their order, and a line for
+// each that does not. Two of one source stay both, for [CheckNames] to refuse.
+func Winners(tools []Named) (stay []int, lost []string) {
+	best := map[string]int{}
+	for _, t := range tools {
+		name := KeyOf(t.Spec).ApprovalKey()
+		best[name] = max(best[name], t.Source.rank())
+	}
+	for i, t := range tools {
+		k := KeyOf(t.Spec)
+		if t.Source.rank() < best[k.ApprovalKey()] {
+			lost = append(lost, fmt.Sprintf("%s (%s) gives way to a tool of the same name", k.QualifiedName(), sourceName(t.Source)))
+			continue
+		}
+		stay = append(stay, i)
+	}
+	return stay, lost
+}
+
+func sourceName(s Source) string {
+	if s == FromLocal {
+		return "local"
+	}
+	return string(s)
+}
+
+// HandoffName is the name of the tool that hands a run over to an agent: letters,
+// digits and _ only. Where taken has it already, a number follows (requirement
+// I9); pass every reserved name and the enabled handoffs.
+func HandoffName(agent string, taken func(string) bool) string {
+	name := "transfer_to_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '_'
+		}
+	}, agent)
+	return FreeName(name, taken)
+}
+
+// FreeName is name, or name with the first number after it that is not taken.
+func FreeName(name string, taken func(string) bool) string {
+	free := name
+	for n := 2; taken != nil && taken(free); n++ {
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
+	return free
+}
+
+// nearest are the names of keys that look most like the one asked for, best
+// first.
+func nearest(asked Key, keys []Key, most int) []string {
+	type scored struct {
+		name string
+		far  int
+	}
+	want := strings.ToLower(asked.QualifiedName())
+	var list []scored
+	for _, k := range keys {
+		name := k.QualifiedName()
+		far := min(distance(want, strings.ToLower(name)), distance(strings.ToLower(asked.Name), strings.ToLower(k.Name)))
+		if far <= max(len(want), len(name))/2 {
+			list = append(list, scored{name, far})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scored) int { return a.far - b.far })
+	var out []string
+	for _, s := range list[:min(most, len(list))] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// maxCompared bounds what is compared of two names: their likeness is a hint.
+const maxCompared = 64
+
+// distance is how many bytes have to change to make b of a.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

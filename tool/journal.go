@@ -1,0 +1,37 @@
+package tool
+
+import (
+	"context"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Intent is what a journal is told before a tool runs.
+type Intent struct {
+	CallRef
+	// Arguments is the hash of the final input.
+	Arguments Hash
+	// Idempotent says that the tool may run again where it is unknown whether it
+	// did.
+	Idempotent bool
+}
+
+// Prior is what a journal knows of a call before it runs.
+type Prior struct {
+	// Attempts counts those that were begun before.
+	Attempts int
+	// Result is what an earlier attempt came to; nil: none has ended.
+	Result *dragoman.ToolResult
+	// Arguments is the hash of the input that was begun.
+	Arguments Hash
+}
+
+// Journal makes effects happen once. Begin must be durable before it returns: the
+// tool runs after it.
+type Journal interface {
+	// Begin writes that a call is about to run and returns what was known of it
+	// before.
+	Begin(ctx context.Context, in Intent) (Prior, error)
+	// End writes what the call came to.
+	End(ctx context.Context, in Intent, result *dragoman.ToolResult) error
+}

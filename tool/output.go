@@ -1,0 +1,415 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// Limits bound the output of one call, all its parts together. A zero field means
+// what the next wider one has: the tool's the toolbox's, the toolbox's the
+// runner's, the runner's the default. A negative one means no bound.
+type Limits struct {
+	// Chars bounds the characters of text; the default is 50,000.
+	Chars int
+	// Tokens bounds the text by what [Runner.Count] makes of it; by default it
+	// does not.
+	Tokens int
+	// Binary bounds the bytes of media; the default is 10 MiB.
+	Binary int
+	// Items bounds the parts; the default is 100.
+	Items int
+}
+
+const (
+	defaultChars  = 50_000
+	defaultBinary = 10 << 20
+	defaultItems  = 100
+)
+
+// or fills in what is zero.
+func (l Limits) or(wider Limits) Limits {
+	pick := func(a, b int) int {
+		if a != 0 {
+			return a
+		}
+		return b
+	}
+	return Limits{pick(l.Chars, wider.Chars), pick(l.Tokens, wider.Tokens), pick(l.Binary, wider.Binary), pick(l.Items, wider.Items)}
+}
+
+// SpillStore keeps outputs that were too long for the model, so that it can page
+// through them. Contents are redacted before they come here.
+type SpillStore interface {
+	// Put keeps a content and returns the name to read it by, the same for the
+	// same call and part.
+	Put(ctx context.Context, of CallRef, part int, content string) (name string, err error)
+	// Read returns up to n bytes from offset, on whole characters, and how many
+	// there are in all. Only names of the same run may be read.
+	Read(ctx context.Context, run, name string, offset, n int) (text string, total int, err error)
+}
+
+// ErrNoSpill says that nothing is kept under a name.
+var ErrNoSpill = errors.New("tool: there is no output of that name")
+
+// outputOf turns what a typed function returned into an output. What is no text
+// and no part is written as JSON: data where the tool declares its output, else
+// text, which is fenced.
+func outputOf(v any, structured bool) (Output, error) {
+	switch v := v.(type) {
+	case nil:
+		return Output{}, nil
+	case Output:
+		return v, nil
+	case *Output:
+		if v == nil {
+			return Output{}, nil
+		}
+		return *v, nil
+	case string:
+		return Output{Content: []dragoman.Part{&dragoman.Text{Text: v}}}, nil
+	case Text:
+		return Output{Content: []dragoman.Part{&dragoman.Text{Text: string(v)}}}, nil
+	case dragoman.Part:
+		if r, ok := v.(*dragoman.ToolResult); ok {
+			return fromResult(r), nil
+		}
+		return Output{Content: []dragoman.Part{v}}, nil
+	case []dragoman.Part:
+		return Output{Content: v}, nil
+	case dragoman.ToolResult:
+		return fromResult(&v), nil
+	case *Ticket:
+		return Output{Ticket: v}, nil
+	case json.RawMessage:
+		return fromJSON(v, structured)
+	case struct{}:
+		return Output{}, nil
+	}
+	raw, err := encodeJSON(v)
+	if err != nil {
+		return Output{}, err
+	}
+	return fromJSON(raw, structured)
+}
+
+// encodeJSON writes a value as compact JSON, without escaping what only HTML
+// minds.
+func encodeJSON(v any) (json.RawMessage, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// errOutput says that an output cannot be sent.
+var errOutput = errors.New("the output cannot be written as JSON")
+
+func fromJSON(raw json.RawMessage, structured bool) (Output, error) {
+	if len(raw) == 0 {
+		return Output{}, nil
+	}
+	if err := jsonwire.Check(raw); err != nil {
+		return Output{}, fmt.Errorf("%w: %w", errOutput, err)
+	}
+	if structured {
+		return Output{Content: []dragoman.Part{&dragoman.Data{JSON: raw}}}, nil
+	}
+	return Output{Content: []dragoman.Part{&dragoman.Text{Text: string(raw)}}}, nil
+}
+
+// fromResult takes what a full result says; whose call it answers is ours to say.
+func fromResult(r *dragoman.ToolResult) Output {
+	if r == nil {
+		return Output{}
+	}
+	return Output{Content: r.Content, Failed: r.Outcome == dragoman.OutcomeError, Display: r.Display, Envelope: r.Envelope}
+}
+
+// bounder makes an output fit its limits.
+type bounder struct {
+	limits Limits
+	count  func(string) int
+	store  SpillStore
+	of     CallRef
+	// failed is why something could not be kept.
+	failed error
+}
+
+// bound returns the parts within the limits: head and tail of what is too long,
+// with a line that says how much is missing and where it is. Text becomes valid
+// UTF-8. The parts are changed in place.
+func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
+	parts = b.items(parts)
+	for i, p := range parts {
+		if m, ok := p.(*dragoman.Media); ok {
+			parts[i] = b.media(m)
+		}
+	}
+	chars := b.chars(parts)
+	if chars < 0 || textSize(parts) <= chars { // bytes, which are never fewer
+		return validText(parts)
+	}
+	parts = shorterData(parts, chars)
+	total := 0
+	for _, p := range parts {
+		if s := textOf(p); s != nil {
+			total += utf8.RuneCountInString(*s)
+		}
+	}
+	if total <= chars {
+		return validText(parts)
+	}
+	return validText(b.headAndTail(ctx, parts, chars, total))
+}
+
+// chars is the bound on characters, the one on tokens included.
+func (b *bounder) chars(parts []dragoman.Part) int {
+	chars := b.limits.Chars
+	if b.limits.Tokens <= 0 {
+		return chars
+	}
+	size := textSize(parts)
+	if chars < 0 || chars > size {
+		chars = size
+	}
+	for range 8 {
+		tokens := b.tokens(parts, chars)
+		if tokens <= b.limits.Tokens {
+			break
+		}
+		chars = max(1, chars*b.limits.Tokens/tokens)
+	}
+	return chars
+}
+
+// tokens estimates those of the first chars bytes of the texts.
+func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
+	tokens := 0
+	for _, p := range parts {
+		if s := textOf(p); s != nil && chars > 0 {
+			text := (*s)[:min(chars, len(*s))]
+			chars -= len(text)
+			if b.count != nil {
+				tokens += b.count(text)
+			} else {
+				tokens += (len(text) + 3) / 4
+			}
+		}
+	}
+	return tokens
+}
+
+// items leaves out parts from the middle where there are too many.
+func (b *bounder) items(parts []dragoman.Part) []dragoman.Part {
+	most := b.limits.Items
+	if most < 0 || len(parts) <= most {
+		return parts
+	}
+	tail := most / 2
+	head := most - tail
+	cut := len(parts) - head - tail
+	out := append(make([]dragoman.Part, 0, most+1), parts[:head]...)
+	out = append(out, &dragoman.Text{Text: fmt.Sprintf("[%d of %d parts left out here: at most %d are kept]", cut, len(parts), most)})
+	return append(out, parts[len(parts)-tail:]...)
+}
+
+// media leaves out what is too large, with a line in its place.
+func (b *bounder) media(m *dragoman.Media) dragoman.Part {
+	size := len(m.Base64) / 4 * 3
+	if b.limits.Binary < 0 || size <= b.limits.Binary {
+		return m
+	}
+	return &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
+}
+
+// textOf is the text of a part that counts as one.
+func textOf(p dragoman.Part) *string {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return &p.Text
+	case *dragoman.Media:
+		if p.Text != "" {
+			return &p.Text
+		}
+	}
+	return nil
+}
+
+func textSize(parts []dragoman.Part) int {
+	n := 0
+	for _, p := range parts {
+		if s := textOf(p); s != nil {
+			n += len(*s)
+		} else if d, ok := p.(*dragoman.Data); ok {
+			n += len(d.JSON)
+		}
+	}
+	return n
+}
+
+// longString is what a string inside of data is shortened to, in bytes.
+const longString = 2000
+
+// shorterData shortens the strings of data that is too long, and makes text of
+// what still is.
+func shorterData(parts []dragoman.Part, chars int) []dragoman.Part {
+	for i, p := range parts {
+		d, ok := p.(*dragoman.Data)
+		if !ok {
+			continue
+		}
+		if short := shortenStrings(d.JSON); len(short) <= chars {
+			d.JSON = short
+			chars -= len(short)
+			continue
+		}
+		parts[i] = &dragoman.Text{Text: string(d.JSON)}
+	}
+	return parts
+}
+
+// shortenStrings cuts the middle out of long strings of a JSON text.
+func shortenStrings(raw json.RawMessage) json.RawMessage {
+	r := jsonwire.NewReader(raw)
+	var w jsonwire.Writer
+	shorten(r, &w)
+	if r.End() != nil || w.Err() != nil {
+		return raw
+	}
+	return w.Buf
+}
+
+func shorten(r *jsonwire.Reader, w *jsonwire.Writer) {
+	switch r.Kind() {
+	case '{':
+		w.BeginObject()
+		for key := range r.Object() {
+			w.QuotedKey(string(key))
+			shorten(r, w)
+		}
+		w.EndObject()
+	case '[':
+		w.BeginArray()
+		for range r.Array() {
+			shorten(r, w)
+		}
+		w.EndArray()
+	case '"':
+		s := r.String()
+		if len(s) > longString {
+			head, tail := cutAt(s, longString/2), cutFrom(s, len(s)-longString/2)
+			s = fmt.Sprintf("%s[… %d bytes cut …]%s", head, len(s)-len(head)-len(tail), tail)
+		}
+		w.String(s)
+	default:
+		w.Raw(r.Raw())
+	}
+}
+
+// headAndTail keeps the first and the last characters of all the texts together,
+// keeps the whole where there is a store, and says so where the cut is.
+func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
+	note := b.spill(ctx, parts, total-chars)
+	head, tail := chars-chars/2, chars/2
+	out := parts[:0:0]
+	seen, told := 0, false
+	for _, p := range parts {
+		s := textOf(p)
+		if s == nil {
+			out = append(out, p)
+			continue
+		}
+		n := utf8.RuneCountInString(*s)
+		from, to := seen, seen+n
+		seen = to
+		// What of this text lies in the head, and what in the tail.
+		first := min(max(head-from, 0), n)
+		last := min(max(to-(total-tail), 0), n)
+		if first+last >= n {
+			out = append(out, p)
+			continue
+		}
+		begin, end := runes(*s, first), runes(*s, n-last)
+		text := (*s)[:begin]
+		if !told {
+			text += note
+			told = true
+		}
+		text += (*s)[end:]
+		if text != "" {
+			*s = text
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// spill keeps the whole and returns the line that says so.
+func (b *bounder) spill(ctx context.Context, parts []dragoman.Part, cut int) string {
+	where := "the rest was not kept"
+	if b.store != nil {
+		var whole strings.Builder
+		for _, p := range parts {
+			if s := textOf(p); s != nil {
+				whole.WriteString(strings.ToValidUTF8(*s, "\uFFFD"))
+			}
+		}
+		name, err := b.store.Put(ctx, b.of, 0, whole.String())
+		if err != nil {
+			b.failed = err
+		} else {
+			where = fmt.Sprintf("read it all with %s, name %q", ReadOutputName, name)
+		}
+	}
+	return fmt.Sprintf("\n[… %d characters cut here; %s …]\n", cut, where)
+}
+
+// runes is the byte at which the n-th character begins.
+func runes(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// cutAt is the beginning of s, at most n bytes on whole characters; cutFrom its
+// end from about byte n on.
+func cutAt(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func cutFrom(s string, n int) string {
+	for n < len(s) && !utf8.RuneStart(s[n]) {
+		n++
+	}
+	return s[min(n, len(s)):]
+}
+
+// validText replaces what is no UTF-8: no wire takes it.
+func validText(parts []dragoman.Part) []dragoman.Part {
+	for _, p := range parts {
+		if s := textOf(p); s != nil && !utf8.ValidString(*s) {
+			*s = strings.ToValidUTF8(*s, "\uFFFD")
+		}
+	}
+	return parts
+}

@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// repairJSON mends arguments that are almost JSON, and says what it did: only
+// what can be read in one way. It never closes a string or a bracket: what is
+// missing at the end was cut off, and nobody knows what it was.
+func repairJSON(text string) (mended string, steps []string, ok bool) {
+	r := repairer{in: strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))}
+	if r.in != text {
+		r.did("blanks or a byte order mark around it left out")
+	}
+	r.unfence()
+	if !r.scan() || len(r.steps) == 0 {
+		return text, nil, false
+	}
+	mended = r.out.String()
+	if dragoman.CheckArguments(mended) != nil {
+		return text, nil, false
+	}
+	return mended, r.steps, true
+}
+
+type repairer struct {
+	in    string
+	out   strings.Builder
+	steps []string
+	seen  map[string]bool
+}
+
+func (r *repairer) did(what string) {
+	if !r.seen[what] {
+		if r.seen == nil {
+			r.seen = map[string]bool{}
+		}
+		r.seen[what] = true
+		r.steps = append(r.steps, what)
+	}
+}
+
+// unfence takes the Markdown fence off, where all of the text is in one.
+func (r *repairer) unfence() {
+	inner, ok := strings.CutPrefix(r.in, "```")
+	if !ok {
+		return
+	}
+	inner, ok = strings.CutSuffix(inner, "```")
+	line, body, many := strings.Cut(inner, "\n")
+	if ok && many && !strings.ContainsAny(line, "{}\"") {
+		r.in = strings.TrimSpace(body)
+		r.did("Markdown fence around it left out")
+	}
+}
+
+// scan copies the text, mended. It reports whether every string ended.
+func (r *repairer) scan() bool {
+	for i := 0; i < len(r.in); {
+		switch c := r.in[i]; {
+		case c == '"':
+			n, ok := r.text(r.in[i:])
+			if !ok {
+				return false
+			}
+			i += n
+		case c == ',':
+			rest := strings.TrimLeft(r.in[i+1:], " \t\r\n")
+			if rest != "" && (rest[0] == '}' || rest[0] == ']') {
+				r.did("comma after the last element left out")
+			} else {
+				r.out.WriteByte(c)
+			}
+			i++
+		case isWordByte(c):
+			n := 1
+			for i+n < len(r.in) && isWordByte(r.in[i+n]) {
+				n++
+			}
+			r.word(r.in[i : i+n])
+			i += n
+		default:
+			r.out.WriteByte(c)
+			i++
+		}
+	}
+	return true
+}
+
+// word copies a word; those of Python that have one meaning become JSON's.
+func (r *repairer) word(w string) {
+	switch w {
+	case "True", "False":
+		r.did("True and False written as true and false")
+		w = strings.ToLower(w)
+	case "None":
+		r.did("None written as null")
+		w = "null"
+	}
+	r.out.WriteString(w)
+}
+
+// text copies a string and returns its length; false where it does not end.
+func (r *repairer) text(s string) (n int, ok bool) {
+	r.out.WriteByte('"')
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			r.out.WriteByte(c)
+			return i + 1, true
+		case c == '\\' && i+1 < len(s) && s[i+1] == '\'':
+			r.did(`\' written as '`)
+			r.out.WriteByte('\'')
+			i++
+		case c == '\\' && i+1 < len(s):
+			r.out.WriteString(s[i : i+2])
+			i++
+		case c == '\n':
+			r.did("line breaks in a string escaped")
+			r.out.WriteString(`\n`)
+		case c == '\t':
+			r.did("tabs in a string escaped")
+			r.out.WriteString(`\t`)
+		case c < 0x20:
+			r.did("control characters in a string escaped")
+			fmt.Fprintf(&r.out, `\u%04x`, c)
+		default:
+			r.out.WriteByte(c)
+		}
+	}
+	return len(s), false
+}

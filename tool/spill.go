@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+)
+
+// ReadOutputName is the name of the tool that pages through outputs that were too
+// long.
+const ReadOutputName = "read_tool_output"
+
+// pageBytes is how much of a kept output is read at once, unless less is asked
+// for.
+const pageBytes = 20_000
+
+type readOutput struct {
+	Name   string `json:"name" doc:"the name that the cut output gave"`
+	Offset int    `json:"offset,omitempty" doc:"the byte to begin at; 0 is the beginning" jsonschema:"minimum=0"`
+	Bytes  int    `json:"bytes,omitempty" doc:"how many bytes to read, at most 20000" jsonschema:"minimum=1,maximum=20000"`
+}
+
+// ReadOutput is the tool by which a model reads outputs of its run that were too
+// long. Give it to a run from its first request on if any of its tools may spill.
+func ReadOutput(store SpillStore) Tool {
+	return New(ReadOutputName, "Reads a tool's output that was too long to show, page by page.",
+		func(ctx context.Context, in readOutput) (string, error) {
+			info, _ := InfoFrom(ctx)
+			if in.Bytes == 0 {
+				in.Bytes = pageBytes
+			}
+			text, total, err := store.Read(ctx, info.Run, in.Name, in.Offset, in.Bytes)
+			if err != nil {
+				return "", err
+			}
+			end := in.Offset + len(text)
+			head := fmt.Sprintf("[bytes %d to %d of %d", in.Offset, end, total)
+			if end < total {
+				head += "; go on with offset " + strconv.Itoa(end)
+			}
+			return head + "]\n" + text, nil
+		}, ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars = pageBytes + 200 }))
+}
+
+// MemorySpill keeps outputs in memory, and forgets the oldest when there are too
+// many bytes. The zero value is ready; it is safe for concurrent use.
+type MemorySpill struct {
+	// MaxBytes bounds all of them together; zero means 256 MiB.
+	MaxBytes int
+
+	mu     sync.Mutex
+	size   int
+	order  []string
+	byName map[string]spilled
+}
+
+type spilled struct{ run, content string }
+
+const defaultSpillBytes = 256 << 20
+
+// Put keeps a content.
+func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content string) (string, error) {
+	most := m.MaxBytes
+	if most <= 0 {
+		most = defaultSpillBytes
+	}
+	if len(content) > most {
+		return "", fmt.Errorf("tool: an output of %d bytes is more than the %d that are kept", len(content), most)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", of.Run, of.Turn, of.CallID, part))
+	name := "out_" + hex.EncodeToString(sum[:8])
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byName == nil {
+		m.byName = map[string]spilled{}
+	}
+	if old, again := m.byName[name]; again {
+		m.size -= len(old.content)
+	} else {
+		m.order = append(m.order, name)
+	}
+	m.byName[name] = spilled{of.Run, content}
+	m.size += len(content)
+	for m.size > most {
+		oldest := m.order[0]
+		m.order = m.order[1:]
+		m.size -= len(m.byName[oldest].content)
+		delete(m.byName, oldest)
+	}
+	return name, nil
+}
+
+// Read returns a page.
+func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (string, int, error) {
+	m.mu.Lock()
+	s, ok := m.byName[name]
+	m.mu.Unlock()
+	if !ok || s.run != run {
+		return "", 0, fmt.Errorf("%w: %q; it may have been forgotten", ErrNoSpill, name)
+	}
+	if offset < 0 || offset > len(s.content) {
+		return "", len(s.content), fmt.Errorf("tool: %q has %d bytes, and none at %d", name, len(s.content), offset)
+	}
+	for offset > 0 && offset < len(s.content) && !utf8.RuneStart(s.content[offset]) {
+		offset--
+	}
+	return cutAt(s.content[offset:], max(n, utf8.UTFMax)), len(s.content), nil
+}

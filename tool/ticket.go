@@ -1,0 +1,271 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Ticket stands for work that goes on after its call was answered. A handler
+// gets one from [Background] and returns it.
+type Ticket struct {
+	// ID is the same for the same call, in every process.
+	ID string
+	CallRef
+	// Expires is when the work is given up.
+	Expires time.Time
+	// Note is what the model is told meanwhile; empty means a line that says that
+	// the result will come.
+	Note string
+}
+
+// TicketState says how far the work of a ticket is.
+type TicketState string
+
+// The states of tickets.
+const (
+	TicketOpen     TicketState = "open"
+	TicketResolved TicketState = "resolved"
+	TicketFailed   TicketState = "failed"
+	TicketExpired  TicketState = "expired"
+)
+
+// StoredTicket is a ticket with what became of it.
+type StoredTicket struct {
+	Ticket Ticket      `json:"ticket"`
+	State  TicketState `json:"state"`
+	// Parts of the outcome, as stored JSON of parts.
+	Parts []json.RawMessage `json:"parts,omitempty"`
+	// Delivered says that the model was told.
+	Delivered bool `json:"delivered,omitempty"`
+}
+
+// TicketStore keeps tickets. Update must be atomic: change sees what is stored,
+// and what it returns is stored unless it fails.
+type TicketStore interface {
+	Update(ctx context.Context, id string, change func(*StoredTicket) error) error
+	// List are the tickets of a run that were not delivered, in the order in
+	// which they were opened.
+	List(ctx context.Context, run string) ([]StoredTicket, error)
+}
+
+// Errors of tickets.
+var (
+	ErrNoTicket = errors.New("tool: there is no such ticket")
+	// ErrTicketSettled says that a ticket already has its outcome.
+	ErrTicketSettled = errors.New("tool: the ticket is settled")
+)
+
+// Tickets opens and settles tickets.
+type Tickets struct {
+	// Store keeps them; nil means that there are none.
+	Store TicketStore
+	// Now is the clock; nil means the system's.
+	Now func() time.Time
+}
+
+func (t *Tickets) now() time.Time {
+	if t.Now != nil {
+		return t.Now()
+	}
+	return time.Now()
+}
+
+// Background opens a ticket for the call that ctx belongs to. The handler starts
+// the work, returns the ticket, and whoever does the work settles it with
+// [Tickets.Resolve] or [Tickets.Fail]. After ttl it expires.
+func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
+	c := callFrom(ctx)
+	if c == nil || c.tickets == nil || c.tickets.Store == nil {
+		return nil, fmt.Errorf("%w: the run has no store for background work", ErrNoTicket)
+	}
+	if ttl <= 0 {
+		return nil, fmt.Errorf("%w: it needs a time after which it expires", ErrNoTicket)
+	}
+	sum := sha256.Sum256([]byte(c.info.IdempotencyKey))
+	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: c.info.CallRef, Expires: c.tickets.now().Add(ttl)}
+	err := c.tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
+		if s.State == "" {
+			*s = StoredTicket{Ticket: *t, State: TicketOpen}
+		}
+		*t = s.Ticket
+		return nil
+	})
+	return t, err
+}
+
+// Resolve gives a ticket its outcome. One that is settled or expired is an error.
+func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
+	state := TicketResolved
+	if out.Failed {
+		state = TicketFailed
+	}
+	return t.settle(ctx, id, state, out.Content)
+}
+
+// Fail settles a ticket with an error.
+func (t *Tickets) Fail(ctx context.Context, id, message string) error {
+	return t.settle(ctx, id, TicketFailed, []dragoman.Part{&dragoman.Text{Text: message}})
+}
+
+func (t *Tickets) settle(ctx context.Context, id string, state TicketState, parts []dragoman.Part) error {
+	if t == nil || t.Store == nil {
+		return fmt.Errorf("%w: %s", ErrNoTicket, id)
+	}
+	stored := make([]json.RawMessage, 0, len(parts))
+	for _, p := range parts {
+		raw, err := dragoman.MarshalPart(p)
+		if err != nil {
+			return fmt.Errorf("tool: the outcome of ticket %s: %w", id, err)
+		}
+		stored = append(stored, raw)
+	}
+	now := t.now()
+	return t.Store.Update(ctx, id, func(s *StoredTicket) error {
+		switch {
+		case s.State == "":
+			return fmt.Errorf("%w: %s", ErrNoTicket, id)
+		case s.State == TicketOpen && now.After(s.Ticket.Expires):
+			return fmt.Errorf("%w: %s expired at %s", ErrTicketSettled, id, s.Ticket.Expires.Format(time.RFC3339))
+		case s.State != TicketOpen:
+			return fmt.Errorf("%w: %s is %s", ErrTicketSettled, id, s.State)
+		}
+		s.State, s.Parts = state, stored
+		return nil
+	})
+}
+
+// due takes the tickets of a run that have an outcome, or are expired, and marks
+// them as delivered: each comes once.
+func (t *Tickets) due(ctx context.Context, run string) ([]StoredTicket, error) {
+	if t == nil || t.Store == nil {
+		return nil, nil
+	}
+	open, err := t.Store.List(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var out []StoredTicket
+	for _, s := range open {
+		if s.State == TicketOpen && !t.now().After(s.Ticket.Expires) {
+			continue
+		}
+		taken := false
+		err := t.Store.Update(ctx, s.Ticket.ID, func(now *StoredTicket) error {
+			if now.Delivered {
+				return nil
+			}
+			if now.State == TicketOpen {
+				now.State = TicketExpired
+			}
+			now.Delivered = true
+			s, taken = *now, true
+			return nil
+		})
+		if err != nil {
+			return out, err
+		}
+		if taken {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// MemoryTickets keeps tickets in memory. The zero value is ready; it is safe for
+// concurrent use.
+type MemoryTickets struct {
+	mu    sync.Mutex
+	order []string
+	byID  map[string]StoredTicket
+}
+
+// Update changes one ticket.
+func (m *MemoryTickets) Update(_ context.Context, id string, change func(*StoredTicket) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, known := m.byID[id]
+	if err := change(&s); err != nil {
+		return err
+	}
+	if !known {
+		m.order = append(m.order, id)
+	}
+	if m.byID == nil {
+		m.byID = map[string]StoredTicket{}
+	}
+	m.byID[id] = s
+	return nil
+}
+
+// List returns the tickets of a run that were not delivered.
+func (m *MemoryTickets) List(_ context.Context, run string) ([]StoredTicket, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []StoredTicket
+	for _, id := range m.order {
+		if s := m.byID[id]; s.Ticket.Run == run && !s.Delivered {
+			s.Parts = slices.Clone(s.Parts)
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (t *Ticket) note() string {
+	if t.Note != "" {
+		return t.Note
+	}
+	return fmt.Sprintf("The work goes on in the background as %s. Its result will come in a later message; do not call the tool again for it.", t.ID)
+}
+
+// Deliver returns the outcomes of background work that are to be told to the model,
+// each as a message, once: as what the tools of the box would have answered,
+// redacted, bounded and fenced.
+func (r *Run) Deliver(ctx context.Context, box *Box) ([]dragoman.Message, error) {
+	due, err := r.runner.Tickets.due(ctx, r.ID)
+	var out []dragoman.Message
+	for _, s := range due {
+		out = append(out, r.delivery(ctx, box, s))
+	}
+	return out, err
+}
+
+// delivery is the message that tells of a ticket's outcome.
+func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.Message {
+	name := s.Ticket.Key.QualifiedName()
+	head := fmt.Sprintf("The background work %s of %s (call %s) is %s.", s.Ticket.ID, name, s.Ticket.CallID, s.State)
+	m := dragoman.UserText(head)
+	var parts []dragoman.Part
+	for _, raw := range s.Parts {
+		p, err := dragoman.UnmarshalPart(raw)
+		if err != nil {
+			r.runner.log("the outcome of a ticket cannot be read", "ticket", s.Ticket.ID, "error", err)
+			continue
+		}
+		parts = append(parts, p)
+	}
+	e := box.find(s.Ticket.Key)
+	if e == nil {
+		e = &entry{key: s.Ticket.Key} // the tool is gone: as strictly as any
+	}
+	parts = r.runner.Redactor.parts(parts)
+	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef}
+	parts = b.bound(ctx, parts)
+	if !e.settings.Trusted {
+		if err := fence(r.runner.random(), name, parts); err != nil {
+			r.runner.log("an output could not be fenced", "error", err)
+			return m
+		}
+	}
+	m.Parts = append(m.Parts, parts...)
+	return m
+}

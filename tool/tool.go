@@ -1,0 +1,139 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Tool is something a model may call and this program runs. Its spec must not
+// change once it is in a toolbox. Call may be called by many goroutines at once,
+// unless the tool is [Settings.Exclusive].
+//
+// Most tools are made by [New]. A type of your own that also has a method
+// Settings() [Settings] is run as that says; one with a method Err() error is
+// refused by a toolbox with that error.
+type Tool interface {
+	// Spec is what models are told.
+	Spec() *dragoman.ToolSpec
+	// Call runs the tool. Its input is final: validated, allowed, approved. An
+	// error becomes an error result with the error's text, so that must be fit
+	// for a model to read.
+	Call(ctx context.Context, in Input) (Output, error)
+}
+
+// Input is what a tool is called with.
+type Input struct {
+	// Arguments are the JSON object of a function's call, with the schema's
+	// defaults filled in; nil for a freeform tool.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Text is the input of a freeform tool.
+	Text string `json:"text,omitempty"`
+
+	// bound is the same, decoded into the tool's own type when it was checked.
+	bound any
+}
+
+// same reports whether two inputs are byte for byte the same.
+func (in Input) same(other Input) bool {
+	return in.Text == other.Text && string(in.Arguments) == string(other.Arguments)
+}
+
+// Output is what a tool's run came to.
+type Output struct {
+	// Content is text, media and data, as the model gets it; empty is a run
+	// without output.
+	Content []dragoman.Part
+	// Failed says that Content tells of a failure.
+	Failed bool
+	// Display is for humans and never sent to a model.
+	Display string
+	// Envelope is a provider's own form of the result, for targets that know it;
+	// others get Content.
+	Envelope *dragoman.Native
+	// Ticket says that the work goes on in the background, and Content, if there
+	// is any, is what the model is told meanwhile.
+	Ticket *Ticket
+}
+
+// Text is the input of a freeform tool made by [New], and an output that is text.
+type Text string
+
+// Settings say how a tool is run. The zero value is safe: whatever is zero is as
+// the toolbox and the runner have it.
+type Settings struct {
+	// Tags group tools for policies and listings.
+	Tags []string
+	// Source says where the tool comes from; zero means from this program.
+	Source Source
+	// TraceName is the tool's name in traces; empty means the qualified name.
+	TraceName string
+	// Timeout bounds one call, its middleware apart; zero means the toolbox's.
+	Timeout time.Duration
+	// Limits bound the output; a zero field means the toolbox's.
+	Limits Limits
+	// Approval says when a human must agree; zero means never, unless a policy
+	// asks.
+	Approval Approval
+	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
+	// Where it fails, panics or takes too long, approval is needed.
+	ApprovalFor func(ctx context.Context, in Input) (bool, error)
+	// Exclusive tools run alone: not beside any other call.
+	Exclusive bool
+	// Coerce takes numbers, booleans and null that a model wrote as text, and
+	// text it wrote as a number or boolean, where the schema wants the other.
+	Coerce bool
+	// Trusted output is not fenced. Set it only where no part of the output
+	// comes from outside.
+	Trusted bool
+	// Structured output is what OutputSchema declares: checked against it, and
+	// not fenced.
+	Structured bool
+	// Polling tools may be called again and again with the same arguments.
+	Polling bool
+	// Failure says what a failed call does to its turn; zero means as the run
+	// has it.
+	Failure Failure
+	// Breaker stops calls after repeated failures; the zero value never does.
+	Breaker Breaker
+	Hooks   Hooks
+	// Unvalidated says that the arguments cannot be checked here, as those of a
+	// tool that runs elsewhere and gave no schema. Such calls need approval
+	// unless a policy allows them by name.
+	Unvalidated bool
+}
+
+// Approval says when a tool needs a human's approval.
+type Approval string
+
+// The settings of approval.
+const (
+	ApprovalNever  Approval = ""
+	ApprovalAlways Approval = "always"
+)
+
+// Failure says what becomes of a turn when a call of it fails.
+type Failure string
+
+// The failure policies. The zero value asks whoever is one wider: the tool the
+// run, the run [FailureContinue].
+const (
+	FailureDefault Failure = ""
+	// FailureContinue gives the model the error result; the others go on.
+	FailureContinue Failure = "continue"
+	// FailureDegrade takes the tool out of the run after its first failure: the
+	// model gets the error result, later calls are told that it is unavailable.
+	FailureDegrade Failure = "degrade"
+	// FailureFail cancels the calls beside it and ends the turn with an error.
+	FailureFail Failure = "fail"
+)
+
+// settingsOf are those of a tool that has any.
+func settingsOf(t Tool) Settings {
+	if s, ok := t.(interface{ Settings() Settings }); ok {
+		return s.Settings()
+	}
+	return Settings{}
+}
