@@ -104,11 +104,13 @@ func (e *objectEnd) reached(text []byte) bool {
 // route takes the word of the provider behind a router. It is kept as a whole
 // response keeps it; of one that a later word does not replace, nothing is.
 func (c *choice) route(word string, raw []byte) {
+	have := len(c.routed)
 	c.routed = laterRouted(c.routed, word)
+	c.d.replaced(have, len(c.routed))
 	switch {
 	case c.routed != word:
 	case c.index == 0:
-		extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw)
+		c.d.bound.Take(extra.AddCopy(&c.d.resp.Extra, name, "/choices/0", []byte("native_finish_reason"), raw))
 	default:
 		c.d.lose("choices.native_finish_reason", "member native_finish_reason of a streamed choice is not collected")
 	}
@@ -201,7 +203,7 @@ func (c *choice) delta() {
 				r.Skip()
 				continue
 			}
-			k := string(key)
+			k := brief(string(key))
 			c.d.lose("delta."+k, "member "+k+" of a streamed delta is not collected")
 			r.Skip()
 		}
@@ -322,7 +324,7 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 				r.Skip()
 				continue
 			}
-			extra.Add(&f.extra, name, "", key, c.d.clone(r.Raw()))
+			extra.Add(&f.extra, name, "", key, clone(r.Raw()))
 		}
 	}
 	c.d.twice = c.d.twice || payloads > 1 // a function and a custom tool in one
@@ -347,7 +349,7 @@ func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payloa
 				r.Skip()
 				continue
 			}
-			extra.Add(&f.extra, name, place, key, c.d.clone(r.Raw()))
+			extra.Add(&f.extra, name, place, key, clone(r.Raw()))
 		}
 	}
 }
@@ -379,6 +381,7 @@ func (c *choice) fragment(f fragment) {
 	c.disputes(k, f)
 	if f.id != "" && k.id == "" {
 		k.id = f.id
+		c.d.bound.Take(len(f.id))
 		c.remember(k)
 	}
 	if f.custom {
@@ -386,7 +389,7 @@ func (c *choice) fragment(f fragment) {
 	}
 	if f.extra != nil {
 		for _, field := range f.extra.Fields {
-			k.setField(field)
+			c.d.bound.Take(k.setField(field))
 		}
 	}
 	c.rename(k, f.name)
@@ -410,18 +413,25 @@ func (c *choice) fragment(f fragment) {
 	k.grow(f.args)
 }
 
-// setField keeps a member of a call; of a repeated one the last value counts.
-func (k *call) setField(f dragoman.Field) {
+// setField keeps a member of a call; of a repeated one the last value counts. It
+// returns how many bytes more are kept than before, at least 0.
+func (k *call) setField(f dragoman.Field) (kept int) {
 	if i, ok := k.at[f.Path]; ok {
+		kept = max(0, len(f.Value)-len(k.extra.Fields[i].Value))
 		k.extra.Fields[i] = f
-		return
+		return kept
 	}
 	if k.at == nil {
 		k.at = map[string]int{}
 	}
 	addField(&k.extra, f)
 	k.at[f.Path] = len(k.extra.Fields) - 1
+	return len(f.Path) + len(f.Value)
 }
+
+// maxName is how long a name may be to be looked up with each of its pieces. No
+// API takes one of that length; a client gets it written anew.
+const maxName = 1 << 10
 
 // rename applies a name fragment: empty never overwrites, a repetition is
 // ignored, a fragment before any argument is appended, else it replaces
@@ -435,8 +445,9 @@ func (c *choice) rename(k *call, frag string) {
 	case k.part == nil:
 		c.d.bound.Take(len(frag))
 		k.name = append(k.name, frag...)
-		c.d.renamed = c.d.renamed || c.d.reg.Renames(string(k.name))
+		c.d.renamed = c.d.renamed || len(k.name) > maxName || c.d.reg.Renames(string(k.name))
 	default:
+		c.d.replaced(len(k.name), len(frag))
 		k.name = []byte(frag)
 		c.dispute(k, "the name changed while the call was streamed")
 	}
@@ -541,6 +552,7 @@ func (c *choice) add(f fragment) *call {
 			c.start(other)
 		}
 	}
+	c.d.bound.Take(len(k.id))
 	c.calls = append(c.calls, k)
 	if f.indexed {
 		if c.byIndex == nil {

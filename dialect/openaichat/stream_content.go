@@ -65,6 +65,7 @@ func (c *choice) contentPart(raw []byte) {
 	case typ == "text" || typ == "":
 		c.appendText(text.String())
 	default:
+		typ = brief(typ)
 		c.d.lose("content."+typ, "a streamed content part of type "+typ+" is not collected")
 	}
 }

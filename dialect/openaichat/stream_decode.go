@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -59,6 +60,7 @@ type streamDecoder struct {
 	bound   stream.Bound
 	none    wirekit.NotAStream
 	late    wirekit.Late // what comes behind the end
+	untold  wirekit.Untold
 	emit    func(dragoman.Event) error
 
 	// What the event at hand means is held until it is known how to pass it on.
@@ -292,7 +294,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 				r.Skip()
 				continue
 			}
-			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
+			d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw()))
 		}
 	}
 	if err := r.End(); err != nil {
@@ -433,7 +435,7 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 				continue
 			}
-			k := string(key)
+			k := brief(string(key))
 			d.lose("choices."+k, "member "+k+" of a streamed choice is not collected")
 			r.Skip()
 		}
@@ -481,18 +483,31 @@ func (d *streamDecoder) peekChoice(ahead []byte) (index int, incremental bool) {
 	return index, incremental
 }
 
+// replaced counts what is kept more than before, now that next takes the place
+// of have.
+func (d *streamDecoder) replaced(have, next int) { d.bound.Take(max(0, next-have)) }
+
+// brief is a name that the wire chose, as far as a report tells it.
+func brief(name string) string {
+	const most = 60
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
+
 // lose reports a member that only the chunks themselves keep, once.
 func (d *streamDecoder) lose(key, detail string) { d.loseAs(dragoman.Info, key, detail) }
 
 func (d *streamDecoder) loseAs(sev dragoman.Severity, key, detail string) {
-	if d.lost[key] || len(d.lost) > 64 {
+	if d.lost[key] || len(d.lost) > wirekit.MaxUntold {
 		return
 	}
 	if d.lost == nil {
 		d.lost = map[string]bool{}
 	}
 	d.lost[key] = true
-	d.rep.Add(dragoman.Dropped, sev, "/choices", detail)
+	d.untold.Lose(&dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Path: "/choices", Detail: detail}, &d.rep)
 }
 
 func (d *streamDecoder) choiceAt(index int) *choice {

@@ -88,7 +88,9 @@ func (c *choice) ambiguous() bool {
 // finished takes a finish reason. One that takes back that nothing runs is not
 // passed on.
 func (c *choice) finished(word string) {
+	have := len(c.finish)
 	c.finish = laterWord(c.finish, word)
+	c.d.replaced(have, len(c.finish))
 	c.d.unsettled = c.d.unsettled || c.finish != word
 	c.d.finishing = c.d.finishing || !forbids(word)
 }

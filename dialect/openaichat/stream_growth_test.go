@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -67,5 +68,147 @@ func TestObjectEnd(t *testing.T) {
 		if got != want {
 			t.Errorf("%q in pieces: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// feedMany feeds chunks until the decoder refuses one.
+func feedMany(n int, o dialect.DecodeOptions, chunk func(i int) string) (dialect.StreamDecoder, error) {
+	d := Codec{}.NewStreamDecoder(o)
+	for i := range n {
+		if err := d.Feed([]byte("data: "+chunk(i)+"\n\n"), func(dragoman.Event) error { return nil }); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// inDelta is a chunk of a choice with a delta.
+func inDelta(choice int, delta string) string {
+	return fmt.Sprintf(`{"choices":[{"index":%d,"delta":%s}]}`, choice, delta)
+}
+
+func TestWhateverGrowsWithAStreamCountsAgainstItsBound(t *testing.T) {
+	const limit, piece = 64 << 10, 1 << 10
+	long := strings.Repeat("x", piece)
+	for what, chunk := range map[string]func(i int) string{
+		"values of unknown members": func(i int) string { return fmt.Sprintf(`{"m%d":%q,"choices":[]}`, i, long) },
+		"names of unknown members":  func(i int) string { return fmt.Sprintf(`{"%s%d":1,"choices":[]}`, long, i) },
+		"a member once they are many": func(i int) string {
+			if i < 64 {
+				return fmt.Sprintf(`{"m%d":1,"choices":[]}`, i)
+			}
+			return fmt.Sprintf(`{"m":%q,"choices":[]}`, long)
+		},
+		"ids of calls": func(i int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"%s%d","function":{"name":"f","arguments":"{}"}}]}`, i, long, i))
+		},
+		"ids that come late": func(i int) string {
+			id := ""
+			if i%2 == 1 {
+				id = fmt.Sprint(long, i)
+			}
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"function":{"arguments":"1"}}]}`, i/2, id))
+		},
+		"names of calls in pieces": func(i int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"%s%d"}}]}`, long, i))
+		},
+		"names that replace others": func(i int) string {
+			if i%2 == 0 {
+				return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i/2, i/2))
+			}
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"name":%q}}]}`, i/2, long))
+		},
+		"names of members of a call": func(i int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","%s%d":1,"function":{"name":"f","arguments":" "}}]}`, long, i))
+		},
+		"members of a function": func(i int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","m%d":%q}}]}`, i, long))
+		},
+		"arguments before a name": func(int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":%q}}]}`, long))
+		},
+		"arguments of the older call": func(int) string {
+			return inDelta(0, fmt.Sprintf(`{"function_call":{"name":"f","arguments":%q}}`, long))
+		},
+		"records of reasoning": func(i int) string {
+			return inDelta(0, fmt.Sprintf(`{"reasoning_details":[{"type":"t","index":%d,"m":%q}]}`, i, long))
+		},
+		"finish reasons": func(i int) string {
+			return fmt.Sprintf(`{"choices":[{"index":%d,"delta":{},"finish_reason":%q}]}`, i%maxChoices, long)
+		},
+		"native finish reasons": func(i int) string {
+			return fmt.Sprintf(`{"choices":[{"index":%d,"delta":{},"native_finish_reason":%q}]}`, i%maxChoices, long)
+		},
+		"parts": func(i int) string {
+			if i%2 == 0 {
+				return inDelta(0, `{"content":"a"}`)
+			}
+			return inDelta(0, `{"reasoning":"b"}`)
+		},
+	} {
+		if _, err := feedMany(600, dialect.DecodeOptions{MaxBytes: limit}, chunk); !errors.Is(err, dragoman.ErrTooLarge) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestWhatAStreamRepeatsDoesNotCountAgain(t *testing.T) {
+	const limit = 16 << 10
+	long := strings.Repeat("x", 1<<10)
+	for what, chunk := range map[string]func(i int) string{
+		"a member":                 func(int) string { return fmt.Sprintf(`{"m":%q,"choices":[]}`, long) },
+		"a member that is changed": func(i int) string { return fmt.Sprintf(`{"m":"%s%d","choices":[]}`, long, i%10) },
+		"a call's id and member": func(int) string {
+			return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%q,"m":%q,"function":{"arguments":"1"}}]}`, long, long))
+		},
+		"a finish reason": func(int) string {
+			return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":%q,"native_finish_reason":%q}]}`, long, long)
+		},
+	} {
+		if _, err := feedMany(600, dialect.DecodeOptions{MaxBytes: limit}, chunk); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A report has a line for each kind of thing that is not collected, and ends.
+func TestTheReportOfAStreamDoesNotGrowWithIt(t *testing.T) {
+	long := strings.Repeat("x", 1<<10)
+	for what, chunk := range map[string]func(i int) string{
+		"members of choices": func(i int) string { return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"m%d%s":1}]}`, i, long) },
+		"members of deltas":  func(i int) string { return inDelta(0, fmt.Sprintf(`{"m%d%s":1}`, i, long)) },
+		"types of content":   func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":[{"type":"m%d%s"}]}`, i, long)) },
+		"strange content":    func(i int) string { return inDelta(0, fmt.Sprintf(`{"content":%d}`, i)) },
+		"logprobs":           func(int) string { return `{"choices":[{"index":0,"delta":{},"logprobs":{}}]}` },
+	} {
+		d, err := feedMany(600, dialect.DecodeOptions{}, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses := d.Report().Losses
+		size := len(fmt.Sprint(losses))
+		if len(losses) == 0 || len(losses) > 65 || size > 65*200 {
+			t.Errorf("%s: %d lines of %d bytes", what, len(losses), size)
+		}
+		if last := losses[len(losses)-1].Detail; len(losses) > 1 && !strings.HasPrefix(last, "and more") {
+			t.Errorf("%s: the report ends with %q", what, last)
+		}
+	}
+}
+
+func TestQuirkC5_ANameOfManyPiecesCostsLinearTime(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const n = 1 << 15
+	_, err := feedMany(n, dialect.DecodeOptions{NoNative: true}, func(i int) string {
+		return inDelta(0, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"%c"}}]}`, 'a'+i%7))
+	})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A look at the whole name for every piece would allocate half a gigabyte.
+	if got := after.TotalAlloc - before.TotalAlloc; got > 128<<20 {
+		t.Errorf("%d bytes allocated for %d pieces", got, n)
 	}
 }

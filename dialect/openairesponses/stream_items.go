@@ -44,6 +44,7 @@ type contentPart struct {
 	index int64
 	part  *stream.Part
 	final dragoman.Part
+	size  int // of what final was read from
 }
 
 // finalHeader is the final header of an item, nil while it has none.
@@ -112,7 +113,9 @@ func (d *streamDecoder) open(typ string) (*streamItem, error) {
 			return nil, nil // an event for another kind of item: nothing to add to
 		}
 	}
-	return d.newItem(&itemHead{typ: typ, id: unquoted(d.ev.itemID)}, nil)
+	id := unquoted(d.ev.itemID)
+	d.bound.Take(len(id))
+	return d.newItem(&itemHead{typ: typ, id: id}, nil)
 }
 
 // maxPlace bounds positions taken from the wire.
@@ -372,7 +375,8 @@ func (d *streamDecoder) partDone() error {
 	p := d.itemDecoder.contentPart(clone(d.ev.part))
 	cp, err := d.contentPart(p)
 	if err == nil && cp != nil {
-		cp.final = p
+		d.bound.Take(max(0, len(d.ev.part)-cp.size))
+		cp.final, cp.size = p, len(d.ev.part)
 	}
 	return err
 }

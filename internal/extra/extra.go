@@ -126,12 +126,20 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 }
 
 // AddCopy is Add with a copy of raw, made only when it says something new: the
-// chunks of a stream repeat their members, in memory that is used again.
-func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) {
-	if f := find(*e, prefix, name); f != nil && bytes.Equal(f.Value, raw) {
-		return
+// chunks of a stream repeat their members, in memory that is used again. It
+// returns how many bytes more are kept than before, at least 0.
+func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) (kept int) {
+	f := find(*e, prefix, name)
+	switch {
+	case f == nil:
+		kept = len(name) + len(raw)
+	case bytes.Equal(f.Value, raw):
+		return 0
+	default:
+		kept = max(0, len(raw)-len(f.Value))
 	}
 	Add(e, d, prefix, name, bytes.Clone(raw))
+	return kept
 }
 
 // find returns the field of a member, in a list that is short. Of a repeated

@@ -10,6 +10,14 @@ import (
 // MaxParts bounds the parts of one response (quirk C4).
 const MaxParts = 4096
 
+// partCost is about what a part takes beside its text, with those who read the
+// events: without it, parts of one byte would have no bound to speak of. The
+// first freeParts, which are more than most answers have, do not count.
+const (
+	partCost  = 256
+	freeParts = 64
+)
+
 // Parts hands out parts of one choice in order of their start.
 type Parts struct {
 	Choice int
@@ -61,6 +69,9 @@ func (p *Parts) send(ev dragoman.Event) {
 func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dragoman.Part) *Part {
 	part := &Part{Value: value, Index: p.next, owner: p}
 	p.next++
+	if p.next > freeParts {
+		p.Bound.Take(partCost)
+	}
 	p.open = append(p.open, part)
 	p.send(&dragoman.PartStart{Choice: p.Choice, Index: part.Index, Message: message, Part: skeleton, Header: header})
 	return part

@@ -8,8 +8,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/sse"
 )
 
-// maxUntold bounds the kinds of things that are reported of one stream.
-const maxUntold = 64
+// MaxUntold bounds the kinds of things that are reported of one stream.
+const MaxUntold = 64
+
+// maxTyp is how much of a type tells it from others.
+const maxTyp = 256
 
 // andMore is the detail of the line for all that is beyond the bound.
 const andMore = "and more of this kind, which are not told one by one"
@@ -28,11 +31,12 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	if keepsAlive(typ) {
 		return nil
 	}
+	typ = typ[:min(len(typ), maxTyp)] // what is kept of it does not grow with it
 	l := u.losses[string(typ)]
 	switch {
 	case l != nil:
 		return l
-	case len(u.losses) >= maxUntold:
+	case len(u.losses) >= MaxUntold:
 		if u.more == nil {
 			u.more = &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Detail: andMore}
 		}
@@ -102,10 +106,10 @@ type Untold struct{ reported map[dragoman.Loss]bool }
 
 // Lose takes a loss; nil is none. Those beyond the bound have one line in common.
 func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
-	if l == nil || u.reported[*l] || len(u.reported) > maxUntold {
+	if l == nil || u.reported[*l] || len(u.reported) > MaxUntold {
 		return
 	}
-	if len(u.reported) == maxUntold {
+	if len(u.reported) == MaxUntold {
 		l = &dragoman.Loss{Kind: dragoman.Dropped, Severity: max(l.Severity, dragoman.Warn), Detail: andMore}
 	}
 	if u.reported == nil {
