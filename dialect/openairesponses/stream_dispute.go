@@ -69,6 +69,21 @@ func payloadText(raw []byte) string {
 	}
 }
 
+// maxLooks is how often the whole of a call is compared with what a later event
+// says of it in other words. Servers say it once or twice; a look costs as much
+// as the call is long, however short the event.
+const maxLooks = 8
+
+// compares reports whether a call is to be compared with the event at hand. One
+// in dispute stays so, and one that is told in ever new words gets into it.
+func (d *streamDecoder) compares(it *streamItem) bool {
+	if it.looks++; it.disputed || it.looks > maxLooks {
+		d.dispute(it)
+		return false
+	}
+	return true
+}
+
 // disputeEnd compares the end of a call with what was told of it before.
 func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	end := readWireCall(raw)
@@ -93,9 +108,9 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 // strayEnd takes a payload that is told under the name that the other kind of
 // call has for it: readers find none there, or this one. It may only say again
 // what was streamed.
-func (d *streamDecoder) strayEnd(it *streamItem, streamed string) {
+func (d *streamDecoder) strayEnd(it *streamItem, streamed []byte) {
 	d.unsettled = true
-	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && !sameJSON(streamed, whole) {
+	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(streamed) && d.compares(it) && !sameJSON(string(streamed), whole) {
 		d.dispute(it)
 	}
 }
@@ -115,7 +130,7 @@ func nothing(payload string, freeform bool) bool {
 
 // disputeAdded compares a call that is added again with what it was added as.
 func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
-	if it.kind != callItem || bytes.Equal(it.added, raw) {
+	if it.kind != callItem || bytes.Equal(it.added, raw) || !d.compares(it) {
 		return
 	}
 	before, again := readWireCall(it.added), readWireCall(raw)
@@ -129,7 +144,7 @@ func (d *streamDecoder) disputeAdded(it *streamItem, raw []byte) {
 // that end.
 func (d *streamDecoder) disputeLate(it *streamItem) {
 	late := payloadText(d.ev.value)
-	if it.call == nil || it.ended == nil || strings.TrimSpace(late) == "" {
+	if it.call == nil || it.ended == nil || strings.TrimSpace(late) == "" || !d.compares(it) {
 		return
 	}
 	if !sameJSON(readWireCall(it.ended).payload, late) {
@@ -141,7 +156,7 @@ func (d *streamDecoder) disputeLate(it *streamItem) {
 // that leaves out its arguments or has another id does not make it another call,
 // but who goes by that event would run it so: it is not passed on.
 func (d *streamDecoder) disputeFinal(it *streamItem, raw []byte) {
-	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) {
+	if it.call == nil || it.ended == nil || bytes.Equal(it.ended, raw) || !d.compares(it) {
 		return
 	}
 	end, final := readWireCall(it.ended), readWireCall(raw)

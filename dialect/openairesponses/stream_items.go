@@ -35,6 +35,7 @@ type streamItem struct {
 	lowered  bool   // the tool will get something else than the arguments on the wire
 	freeform bool   // such as the text inside them
 	disputed bool   // its events do not agree on what is called
+	looks    int    // how often its events were compared
 	ended    []byte // a call as its end gave it
 	call     *dragoman.ToolCall
 }
@@ -420,13 +421,13 @@ func (d *streamDecoder) callRest(typ string) error {
 		have = it.part.Text
 	}
 	if typ == "function_call" && d.ev.input || typ == "custom_tool_call" && d.ev.arguments {
-		d.strayEnd(it, string(have))
+		d.strayEnd(it, have)
 		return nil
 	}
 	if text := restOf(have, d.ev.value); text != "" {
 		return d.callDelta(typ, text)
 	}
-	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && !extends(string(have), whole) {
+	if whole := payloadText(d.ev.value); strings.TrimSpace(whole) != "" && whole != string(have) && d.compares(it) && !extends(string(have), whole) {
 		d.dispute(it)
 	}
 	return nil
