@@ -642,8 +642,8 @@ func (c *choice) legacyCall() {
 	if f.name == "" && f.args == "" {
 		return
 	}
-	if len(c.calls) > 0 && f.name == string(c.calls[0].name) {
-		f.name = ""
+	if len(c.calls) > 0 && f.name != "" && f.name == string(c.calls[0].name) {
+		f.name, c.d.unsettled = "", true // who joins pieces reads it twice (quirk C5)
 	}
 	c.fragment(f)
 }

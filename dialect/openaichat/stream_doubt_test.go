@@ -417,3 +417,53 @@ func sayAgain(rt *rapid.T, doc string, evil map[string]string) string {
 	end := key[1] + int(dec.InputOffset())
 	return doc[:end] + "," + member + doc[end:]
 }
+
+// joined reads the older function_call as the official clients do, which join
+// what comes in pieces.
+func joined(t *testing.T, body string) (name, args, word string, others int) {
+	t.Helper()
+	for _, data := range chunksOf(t, body) {
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					FunctionCall struct{ Name, Arguments string } `json:"function_call"`
+					ToolCalls    []any                            `json:"tool_calls"`
+				}
+				FinishReason string `json:"finish_reason"`
+			}
+		}
+		if data == "[DONE]" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			name += c.Delta.FunctionCall.Name
+			args += c.Delta.FunctionCall.Arguments
+			word += c.FinishReason
+			others += len(c.Delta.ToolCalls)
+		}
+	}
+	return name, args, word, others
+}
+
+func TestQuirkC5_TheNameOfAnOlderCallIsPassedOnOnce(t *testing.T) {
+	for what, ds := range map[string][]string{
+		"with nothing":     {`{"function_call":{"name":"f"}}`, `{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\":1}"}}`},
+		"with arguments":   {`{"function_call":{"name":"f"}}`, `{"function_call":{"name":"f","arguments":"{\"a\":1}"}}`},
+		"behind arguments": {`{"function_call":{"name":"f","arguments":"{\"a\""}}`, `{"function_call":{"name":"f","arguments":":1}"}}`},
+		"behind the whole": {`{"function_call":{"name":"f","arguments":"{\"a\":1}"}}`, `{"function_call":{"name":"f","arguments":""}}`},
+		"once in pieces":   {`{"function_call":{"name":"f"}}`, `{"function_call":{"arguments":"{\"a\""}}`, `{"function_call":{"arguments":":1}"}}`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d, out := forwarded(t, stream(`"function_call"`, ds...))
+			if name, args, word, others := joined(t, out); name != "f" || args != `{"a":1}` || word != "function_call" || others > 0 {
+				t.Errorf("a client reads %s(%s), %d other calls, %s\n%s", name, args, others, word, out)
+			}
+			if cs := calls(d.resp); len(cs) != 1 || cs[0].Name != "f" || cs[0].Arguments != `{"a":1}` || cs[0].Problem != nil {
+				t.Errorf("%+v", cs)
+			}
+		})
+	}
+}

@@ -62,8 +62,10 @@ type sentPart struct {
 	part  dragoman.Part
 	at    extra.Path
 	index int64 // of a call; -1 where only native chunks know it
-	field string
-	sent  stream.Sent // of its text
+	// legacy: native chunks began it as the older function_call.
+	legacy bool
+	field  string
+	sent   stream.Sent // of its text
 	// mute: the part cannot be shown in this dialect.
 	mute bool
 	// wrapped: a freeform call that is written as a function, whole, at its end.
@@ -229,6 +231,7 @@ func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragom
 		s.next++
 		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.callDelta(w, p, c, "", true) })
 	}
+	p.legacy = known != nil && known.legacy
 	if p.index = known.place(); e.native {
 		return dst
 	}
@@ -236,7 +239,7 @@ func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragom
 	switch {
 	case !ok:
 		e.spoil(choice, p.at.String(), "the name of a call changed while it was streamed")
-	case p.index >= 0 && (rest != "" || known.id == ""):
+	case p.index >= 0 && (rest != "" || known.id == ""), p.legacy && rest != "":
 		return e.write(dst, choice, "", func(w *jsonwire.Writer) { e.headDelta(w, p, c, known, rest) })
 	}
 	return dst
@@ -247,6 +250,10 @@ func (e *streamEncoder) callDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.T
 	kind, payload := "function", "arguments"
 	if c.Payload == dragoman.PayloadText && !p.wrapped {
 		kind, payload = "custom", "input"
+	}
+	if p.legacy {
+		legacyDelta(w, payload, args)
+		return
 	}
 	w.Key("tool_calls")
 	w.BeginArray()
@@ -378,7 +385,7 @@ func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 // callExtras writes the members of a call that are not modelled: a signature
 // that must go back, for one.
 func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
-	if e.lost(choice, p) {
+	if p.legacy || e.lost(choice, p) { // the older call has none
 		return dst
 	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {

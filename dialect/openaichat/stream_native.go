@@ -21,6 +21,7 @@ type shownCall struct {
 	id      string
 	name    []byte
 	index   int64 // -1 where it has none of its own
+	legacy  bool  // the older function_call, of which a choice has one
 	claimed bool  // its part has started
 }
 
@@ -81,8 +82,11 @@ func dataLine(raw []byte) (start, end int) {
 
 // beginsCall reports whether a chunk may begin a call. Most do not, and need not
 // be read for it: one that does names the list of calls and, behind it, an id or
-// a name, or has escapes where these could be.
+// a name, or the older call, or has escapes where these could be.
 func beginsCall(doc []byte) bool {
+	if bytes.Contains(doc, []byte(`"function_call"`)) {
+		return true
+	}
 	if at := bytes.Index(doc, []byte(`"tool_calls"`)); at >= 0 {
 		doc = doc[at:]
 		if bytes.Contains(doc, []byte(`"id"`)) || bytes.Contains(doc, []byte(`"name"`)) {
@@ -150,9 +154,12 @@ func (e *streamEncoder) seeChoice(r *jsonwire.Reader, index int64) {
 
 func (e *streamEncoder) seeDelta(r *jsonwire.Reader) {
 	for key := range r.Object() {
-		if string(key) == "tool_calls" && r.Kind() == '[' {
+		switch k := string(key); {
+		case k == "tool_calls" && r.Kind() == '[':
 			e.seeCalls(r)
-		} else {
+		case k == "function_call" && r.Kind() == '{':
+			e.found = append(e.found, shownCall{index: -1, legacy: true, name: []byte(seeName(r))})
+		default:
 			r.Skip()
 		}
 	}
@@ -202,6 +209,9 @@ func (s *shownCalls) add(c shownCall) {
 	s.next = max(s.next, c.index+1)
 	for _, old := range s.calls {
 		switch {
+		case c.legacy && old.legacy:
+			old.name = append(old.name, c.name...)
+			return
 		case c.index < 0 || old.index != c.index:
 		case c.id == "" || old.id == "" || c.id == old.id || len(c.name) == 0: // it goes on
 			if old.id == "" {
@@ -264,7 +274,7 @@ func (c *shownCall) place() int64 {
 // lost reports that nothing more can be said of a call, because nobody knows
 // which of its calls a client would take it for.
 func (e *streamEncoder) lost(choice int, p *sentPart) bool {
-	if e.native || p.part.Kind() != dragoman.KindToolCall || p.index >= 0 {
+	if e.native || p.part.Kind() != dragoman.KindToolCall || p.index >= 0 || p.legacy {
 		return false
 	}
 	if !p.mute {
@@ -280,6 +290,10 @@ func (e *streamEncoder) headDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.T
 	if c.Payload == dragoman.PayloadText && !p.wrapped {
 		kind = "custom"
 	}
+	if p.legacy {
+		legacyDelta(w, "name", rest)
+		return
+	}
 	w.Key("tool_calls")
 	w.BeginArray()
 	w.BeginObject()
@@ -293,6 +307,15 @@ func (e *streamEncoder) headDelta(w *jsonwire.Writer, p *sentPart, c *dragoman.T
 	w.EndObject()
 	w.EndObject()
 	w.EndArray()
+}
+
+// legacyDelta writes one member of the older function_call, for a client that was
+// shown the beginning of one.
+func legacyDelta(w *jsonwire.Writer, member, text string) {
+	w.Key("function_call")
+	w.BeginObject()
+	w.StringField(member, text)
+	w.EndObject()
 }
 
 // bar says that nothing of a choice may run.
