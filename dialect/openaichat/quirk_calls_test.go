@@ -138,3 +138,28 @@ func TestQuirkC6_ArgumentsBesideTheNameAreNotDropped(t *testing.T) {
 	})
 	sameCalls(t, calls(streamed(t, out)), call("a", "f", `{"x":1}`))
 }
+
+// An id that is a number is none to answer by, but it tells calls apart as a text
+// does.
+func TestQuirkC2_ANumberInPlaceOfAnIDTellsCallsApart(t *testing.T) {
+	first, second := `{"index":null,"id":1,"function":{"name":"f","arguments":"{}"}}`, `{"index":null,"id":2,"function":{"name":"g","arguments":"{\"x\":"}}`
+	half := `{"index":null,"id":1,"function":{"name":"f","arguments":"{"}}`
+	for what, list := range map[string][]string{
+		"no index":              {first, second, `{"index":null,"function":{"arguments":"1}"}}`},
+		"and more of the first": {half, second, `{"index":null,"id":1,"function":{"arguments":"}"}}`, `{"index":null,"id":2,"function":{"arguments":"1}"}}`},
+		"all numbered zero":     {strings.Replace(half, "null", "0", 1), strings.Replace(second, "null", "0", 1), `{"index":0,"id":1,"function":{"arguments":"}"}}`, `{"index":0,"id":2,"function":{"arguments":"1}"}}`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			got := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(list...)...)))
+			if len(got) != 2 || got[0].ID == got[1].ID {
+				t.Fatalf("%+v", got)
+			}
+			sameCalls(t, got, call(got[0].ID, "f", `{}`), call(got[1].ID, "g", `{"x":1}`))
+			for _, c := range got {
+				if !c.Synthetic || c.ID == "1" || c.ID == "2" || c.Problem != nil {
+					t.Errorf("%+v", c)
+				}
+			}
+		})
+	}
+}

@@ -27,13 +27,14 @@ type choice struct {
 	details   detailMerger
 	calls     []*call // in order of arrival
 	byIndex   map[int64]*call
-	byID      map[string]*call
+	byID      map[string]*call // by key
 }
 
 // call is a tool call being streamed. It starts as a part when its name is
 // complete, which its first argument fragment shows.
 type call struct {
 	id       string
+	key      string // what its deltas are known by: the id, or a number in its place
 	name     []byte
 	payload  dragoman.PayloadKind
 	held     []byte // fragments that came before a name
@@ -293,9 +294,13 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 			}
 		case "id":
 			c.d.again(&seen, 1)
-			if r.Kind() == '"' { // never made from anything else
+			switch r.Kind() {
+			case '"':
 				f.id = r.String()
-			} else {
+				f.key = f.id
+			case '0': // which tells calls apart, but is no id to answer by
+				f.key = string(r.Raw())
+			default:
 				r.Skip()
 			}
 		case "type":
@@ -360,6 +365,7 @@ type fragment struct {
 	index   int64
 	indexed bool
 	id      string
+	key     string // of the call: its id, or a number in its place
 	name    string
 	args    string
 	custom  bool
@@ -379,9 +385,9 @@ func (c *choice) fragment(f fragment) {
 		return
 	}
 	c.disputes(k, f)
-	if f.id != "" && k.id == "" {
-		k.id = f.id
-		c.d.bound.Take(len(f.id))
+	if f.key != "" && k.key == "" {
+		k.id, k.key = f.id, f.key
+		c.d.bound.Take(len(f.key))
 		c.remember(k)
 	}
 	if f.custom {
@@ -490,7 +496,7 @@ func (k *call) repeats() bool {
 
 // resent reports whether a fragment is a whole call over again (quirk C10).
 func (k *call) resent(f fragment) bool {
-	return f.id != "" && f.id == k.id && f.name == string(k.name) && len(f.args) > 1 && k.part != nil &&
+	return f.key != "" && f.key == k.key && f.name == string(k.name) && len(f.args) > 1 && k.part != nil &&
 		f.args == string(k.part.Text) && k.end.reached(k.part.Text)
 }
 
@@ -500,8 +506,8 @@ func (k *call) resent(f fragment) bool {
 // A known id with a name on another index is another call that shares the id
 // (quirk B11).
 func (c *choice) correlate(f fragment) *call {
-	if f.id != "" {
-		if k := c.byID[f.id]; k != nil {
+	if f.key != "" {
+		if k := c.byID[f.key]; k != nil {
 			if f.indexed && f.name != "" && k.indexed && k.index != f.index && c.byIndex[f.index] == nil && !k.resent(f) {
 				another := c.add(f)
 				if another != nil && string(k.name) == f.name {
@@ -509,7 +515,7 @@ func (c *choice) correlate(f fragment) *call {
 				}
 				return another
 			}
-			if at := c.byIndex[f.index]; f.indexed && at != nil && at.id == f.id {
+			if at := c.byIndex[f.index]; f.indexed && at != nil && at.key == f.key {
 				return at
 			}
 			return k
@@ -522,18 +528,18 @@ func (c *choice) correlate(f fragment) *call {
 		at = c.calls[n-1]
 	}
 	switch {
-	case at == nil && f.indexed && f.id == "" && f.name == "" && len(c.calls) > 0:
+	case at == nil && f.indexed && f.key == "" && f.name == "" && len(c.calls) > 0:
 		c.d.unsettled = true // who goes by the index reads another call
 		return c.calls[len(c.calls)-1]
 	case at == nil:
 		return c.add(f)
-	case f.name != "" && !f.indexed && f.id == "" && f.pos > 0:
+	case f.name != "" && !f.indexed && f.key == "" && f.pos > 0:
 		// No fragment continues its neighbour in the same delta.
 		return c.add(f)
-	case f.name != "" && at.id == "" && at.part != nil && at.end.reached(at.part.Text):
+	case f.name != "" && at.key == "" && at.part != nil && at.end.reached(at.part.Text):
 		// A second name after complete arguments, and no id to tell by.
 		return c.add(f)
-	case f.id != "" && f.name != "" && at.id != "":
+	case f.key != "" && f.name != "" && at.key != "":
 		return c.add(f)
 	default:
 		return at
@@ -545,14 +551,14 @@ func (c *choice) add(f fragment) *call {
 		c.d.reader.Fail(fmt.Errorf("more than %d tool calls in one response", maxCalls))
 		return nil
 	}
-	k := &call{id: f.id, position: len(c.calls), index: f.index, indexed: f.indexed, legacy: f.legacy}
+	k := &call{id: f.id, key: f.key, position: len(c.calls), index: f.index, indexed: f.indexed, legacy: f.legacy}
 	// A call that waited for more of its name starts before its successor.
 	for _, other := range c.calls {
 		if len(other.name) > 0 && other.twin == nil {
 			c.start(other)
 		}
 	}
-	c.d.bound.Take(len(k.id))
+	c.d.bound.Take(len(k.key))
 	c.calls = append(c.calls, k)
 	if f.indexed {
 		if c.byIndex == nil {
@@ -565,13 +571,13 @@ func (c *choice) add(f fragment) *call {
 }
 
 func (c *choice) remember(k *call) {
-	if k.id == "" || c.byID[k.id] != nil {
+	if k.key == "" || c.byID[k.key] != nil {
 		return
 	}
 	if c.byID == nil {
 		c.byID = map[string]*call{}
 	}
-	c.byID[k.id] = k
+	c.byID[k.key] = k
 }
 
 // start opens the part of a call whose name is known.

@@ -99,7 +99,7 @@ func (c *choice) finished(word string) {
 // does not, as some servers make one for each fragment (quirk C3), but a client
 // gets to see only one.
 func (c *choice) disputes(k *call, f fragment) {
-	c.d.unsettled = c.d.unsettled || f.id != "" && k.id != "" && f.id != k.id
+	c.d.unsettled = c.d.unsettled || f.key != "" && k.key != "" && f.key != k.key
 	if at := c.byIndex[f.index]; f.indexed && k.indexed && k.index != f.index && at != nil && at != k {
 		const why = "a fragment has the id of one call and the index of another"
 		c.dispute(k, why)
