@@ -46,7 +46,7 @@ type streamEncoder struct {
 	calls   map[int]int // calls begun, by candidate
 	// barred: candidates with a call that must not run, though a client could
 	// take what it got of it for one that may; the reason to end them with.
-	barred map[int]dragoman.StopReason
+	barred wirekit.Barrings
 	last   []byte // the latest chunk that was written as it is
 	done   bool
 	untold wirekit.Untold
@@ -328,14 +328,12 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call. One that a native chunk told of is known: nothing is
 // said of it again, but that it must not run.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	if reason, barred := wirekit.BarredObject(c); barred {
-		e.bar(choice, reason)
-	}
+	e.barred.Of(choice).Call(c, wirekit.BarredObject)
 	if p.shown {
 		begun := p.part.(*dragoman.ToolCall)
 		same := begun.Name == c.Name && begun.Namespace == c.Namespace
 		if !same || c.Payload != dragoman.PayloadText && p.sent.String() != c.Arguments || c.Problem != nil {
-			e.bar(choice, dragoman.StopError)
+			e.barred.Of(choice).Bar(dragoman.StopError)
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a client was told of a call that is another; nothing of this answer may run")
 		}
 		return dst, nil
@@ -345,16 +343,6 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 		err = e.call(w, e.head.Origin, c, p.at)
 	})
 	return dst, err
-}
-
-// bar says that nothing of a candidate may run.
-func (e *streamEncoder) bar(choice int, reason dragoman.StopReason) {
-	if e.barred == nil {
-		e.barred = map[int]dragoman.StopReason{}
-	}
-	if e.barred[choice] != dragoman.StopError {
-		e.barred[choice] = reason
-	}
 }
 
 // rest writes what the deltas left out of a part's text, and the signature that
@@ -416,10 +404,7 @@ func (e *streamEncoder) allTold(stops []dragoman.Stop) bool {
 
 // standing is the stop to write for a candidate.
 func (e *streamEncoder) standing(i int, stop dragoman.Stop) dragoman.Stop {
-	if reason, barred := e.barred[i]; barred && (stop.Reason == dragoman.StopNone || stop.Reason.Runs()) {
-		return dragoman.Stop{Reason: reason}
-	}
-	return stop
+	return e.barred.Of(i).Standing(stop)
 }
 
 // lastOf writes the end of one candidate.

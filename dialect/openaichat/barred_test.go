@@ -101,3 +101,41 @@ func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
 		t.Errorf("%+v", d.resp)
 	}
 }
+
+// A reader that does not know a finish reason may run what stands beside it: the
+// word goes on beside sound calls, which only the word forbids, but not beside one
+// whose arguments can be read in two ways.
+func TestQuirkB20_AnUnknownWordDoesNotStandBesideACallWithTwoMeanings(t *testing.T) {
+	sound := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1}"}}`
+	twice := `{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":1,\"p\":2}"}}`
+	const native, instead = `"finish_reason":"moon"`, `"finish_reason":"content_filter"`
+	for _, tc := range []struct {
+		name, call string
+		rebuild    bool
+		word       string
+	}{
+		{"sound", sound, false, native},
+		{"sound, rebuilt", sound, true, native},
+		{"two meanings", twice, false, instead},
+		{"two meanings, rebuilt", twice, true, instead},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := dialect.EncodeOptions{Rebuild: tc.rebuild}
+			resp, _ := message(t, `{"role":"assistant","tool_calls":[`+tc.call+`]}`, `"moon"`)
+			mustNotRun(t, resp)
+			whole, rep := encodeResponse(t, resp, o)
+			d := decodeStream(t, dialect.DecodeOptions{}, stream(`"moon"`, toolDeltas(tc.call)...))
+			mustNotRun(t, d.resp)
+			streamed, streamRep := encodeStream(t, o, d.events)
+			for _, out := range []string{whole, streamed} {
+				if has(t, out, tc.word); tc.word != native {
+					hasNot(t, out, native)
+				}
+			}
+			if tc.word != native {
+				lost(t, rep, dragoman.Lowered, "written as")
+				lost(t, streamRep, dragoman.Lowered, "written as")
+			}
+		})
+	}
+}

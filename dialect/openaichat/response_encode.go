@@ -142,9 +142,6 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
 }
 
-// runs reports whether a client runs calls after a stop.
-func runs(s dragoman.Stop) bool { return s.Reason == dragoman.StopNone || s.Reason.Runs() }
-
 // standing is the stop to write for an output: one after which calls run does
 // not stand beside a call that must not.
 func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {

@@ -49,6 +49,10 @@ func hiddenMalformed(native string) bool {
 // forbids reports whether a finish reason is one after which nothing runs.
 func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 
+// mayRun reports whether some reader runs calls after a finish reason: whoever
+// does not know the word decides as it likes.
+func mayRun(word string) bool { return !forbids(word) || stopOf(word) == dragoman.StopUnknown }
+
 // laterWord settles a finish reason that comes twice: one after which nothing
 // runs stays, whatever a later one says.
 func laterWord(have, next string) string {

@@ -28,7 +28,7 @@ var (
 type doubts struct {
 	twice     bool // a member stands twice
 	unsettled bool // it does not fit what came before it
-	finishing bool // it has a finish reason after which calls run
+	finishing bool // it has a finish reason after which calls may run
 	touched   []*call
 	misread   error // better placed than the reader's
 	anew      bool  // it was reported that an event is not passed on
@@ -75,7 +75,7 @@ func (d *streamDecoder) doubtful() bool {
 // ambiguous reports, once, whether a choice that finished has a call whose
 // arguments have two meanings: its finish reason would make it run.
 func (c *choice) ambiguous() bool {
-	if c == nil || c.checked || c.finish == "" || forbids(c.finish) {
+	if c == nil || c.checked || c.finish == "" || !mayRun(c.finish) {
 		return false
 	}
 	c.checked = true
@@ -92,7 +92,7 @@ func (c *choice) finished(word string) {
 	c.finish = laterWord(c.finish, word)
 	c.d.replaced(have, len(c.finish))
 	c.d.unsettled = c.d.unsettled || c.finish != word
-	c.d.finishing = c.d.finishing || !forbids(word)
+	c.d.finishing = c.d.finishing || mayRun(word)
 }
 
 // disputes finds what in a fragment makes its call another one. A new id alone

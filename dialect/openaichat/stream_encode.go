@@ -42,9 +42,8 @@ type streamEncoder struct {
 	places  extra.Places
 	calls   map[int]int // calls begun, by choice
 	cut     map[int]int // those that ended truncated
-	// barred: choices with a call that must not run, though a client could take
-	// what it got of it for one that may; the reason to end them with.
-	barred map[int]dragoman.StopReason
+	// barred: what a client got of a choice that it must not run, though it could.
+	barred wirekit.Barrings
 	shown  map[int]*shownCalls // by choice
 	sight  jsonwire.Reader
 	found  []shownCall  // in the choice at hand
@@ -346,15 +345,14 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "opaque reasoning has no place in a Chat stream")
 		}
 	case *dragoman.ToolCall:
+		part = wirekit.Judged(part)
 		if begun, ok := p.part.(*dragoman.ToolCall); ok && (begun.Name != part.Name || begun.Namespace != part.Namespace) {
 			e.spoil(ev.Choice, p.at.String(), "the name of a call changed while it was streamed")
 		}
 		if wirekit.Cut(part) {
 			inc(&e.cut, ev.Choice)
 		}
-		if reason, ok := wirekit.Barred(part); ok {
-			e.bar(ev.Choice, reason)
-		}
+		e.barred.Of(ev.Choice).Call(part, wirekit.Barred)
 		full = argumentsOf(p, part)
 		if !e.native {
 			wirekit.ReportCall(e.reg, part, p.sent.Len() > 0, p.at, e.rep)
@@ -439,7 +437,7 @@ func (e *streamEncoder) differs(choice int, p *sentPart, full string) {
 
 // spoil says that a client was told of a call that must not run as told.
 func (e *streamEncoder) spoil(choice int, at, detail string) {
-	e.bar(choice, dragoman.StopError)
+	e.barred.Of(choice).Bar(dragoman.StopError)
 	e.rep.Add(dragoman.Dropped, dragoman.Serious, at, detail+"; nothing of this answer may run")
 }
 
@@ -466,9 +464,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 			if e.shown[i].unclaimed() {
 				e.spoil(i, extra.Choice(i)+"/output", "a client was shown a call that is none")
 			}
-			if reason, barred := e.barred[i]; barred && runs(stop) {
-				stop = dragoman.Stop{Reason: reason}
-			}
+			stop = e.barred.Of(i).Standing(stop)
 			word, exact := wordOf(stop, own, calls)
 			if !exact {
 				e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)

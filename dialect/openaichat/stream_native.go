@@ -317,13 +317,3 @@ func legacyDelta(w *jsonwire.Writer, member, text string) {
 	w.StringField(member, text)
 	w.EndObject()
 }
-
-// bar says that nothing of a choice may run.
-func (e *streamEncoder) bar(choice int, reason dragoman.StopReason) {
-	if e.barred == nil {
-		e.barred = map[int]dragoman.StopReason{}
-	}
-	if e.barred[choice] != dragoman.StopError {
-		e.barred[choice] = reason
-	}
-}

@@ -86,6 +86,7 @@ func ReportSpeaker(rep *dragoman.Report, m *dragoman.Message, at extra.Path) {
 // the words of one that is written whole. sent says that its arguments, or some of
 // them, went out as they came: these are not told in an object.
 func ReportCall(reg *interop.Registry, c *dragoman.ToolCall, sent bool, at extra.Path, rep *dragoman.Report) {
+	c = Judged(c)
 	said := *c
 	said.Cache = nil // which no answer has
 	if c.Problem != nil && sent {

@@ -45,12 +45,15 @@ func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 				Message: "the output limit cut the response, so the arguments may be incomplete; make the call again, shorter",
 			}
 		default:
-			c.Problem = &dragoman.CallProblem{
-				Code: dragoman.ProblemStopped, Offset: -1,
-				Message: "the response ended with " + string(reason) + "; nothing runs after that",
-			}
+			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Offset: -1, Message: endedWith(reason)}
 		}
 	}
+}
+
+// endedWith is why a call must not run that has nothing wrong with it but the
+// reason its response ended for.
+func endedWith(reason dragoman.StopReason) string {
+	return "the response ended with " + string(reason) + "; nothing runs after that"
 }
 
 // Cut reports whether the end of the output or of the stream cut a call.
@@ -62,6 +65,7 @@ func Cut(c *dragoman.ToolCall) bool {
 // a client could run what is written of it, as its arguments look sound, or as
 // it reads them without noticing that others read them differently.
 func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	c = Judged(c)
 	switch {
 	case c.Problem == nil || c.Hosted:
 		return "", false
@@ -80,9 +84,25 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	return "", false // whoever reads its arguments notices
 }
 
+// Judged is a call with the problem of its arguments: one that was made by hand
+// has none before somebody looks.
+func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
+	if c.Problem != nil || c.Hosted || c.Payload == dragoman.PayloadText {
+		return c
+	}
+	p := dragoman.CheckArguments(c.Arguments)
+	if p == nil {
+		return c
+	}
+	marked := *c
+	marked.Problem = p
+	return &marked
+}
+
 // BarredObject is Barred for a wire on which arguments are an object: those that
 // are none are told in one there, which a tool that takes anything would run.
 func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+	c = Judged(c)
 	reason, barred = Barred(c)
 	if barred || c.Problem == nil || c.Hosted || c.Problem.Code == dragoman.ProblemNoName {
 		return reason, barred
@@ -118,19 +138,74 @@ func unnoticed(text []byte) bool {
 	return barred
 }
 
-// Standing is the stop to write for an answer with these calls: one after which
-// calls run does not stand beside a call that must not. barred is Barred, or
-// what a dialect knows better.
-func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
-	if stop.Reason != dragoman.StopNone && !stop.Reason.Runs() {
+// Barring is what keeps the calls of an answer from running. The zero value is
+// nothing.
+type Barring struct {
+	reason dragoman.StopReason
+	// sure: not only because nobody knows the word the answer ended with.
+	sure bool
+}
+
+// Bar says that nothing of the answer may run, and the reason to end it with.
+func (b *Barring) Bar(reason dragoman.StopReason) {
+	b.sure = true
+	b.add(reason)
+}
+
+func (b *Barring) add(reason dragoman.StopReason) {
+	if b.reason != dragoman.StopError {
+		b.reason = reason
+	}
+}
+
+// Call takes a call of the answer. barred is Barred, or what a dialect knows
+// better.
+func (b *Barring) Call(c *dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) {
+	if reason, ok := barred(c); ok {
+		b.sure = b.sure || c.Problem == nil || c.Problem.Code != dragoman.ProblemStopped || c.Problem.Message != endedWith(dragoman.StopUnknown)
+		b.add(reason)
+	}
+}
+
+// Standing is the stop to write: one after which calls run does not stand beside
+// a call that must not. Nor does one that nobody knows, after which some readers
+// run calls, beside a call that is wrong by itself; the calls that only this stop
+// forbids are left to those who know the word.
+func (b Barring) Standing(stop dragoman.Stop) dragoman.Stop {
+	may := stop.Reason == dragoman.StopNone || stop.Reason.Runs() || stop.Reason == dragoman.StopUnknown && b.sure
+	if b.reason == "" || !may {
 		return stop
 	}
-	for _, c := range calls {
-		if reason, ok := barred(c); ok && stop.Reason != dragoman.StopError {
-			stop = dragoman.Stop{Reason: reason}
+	return dragoman.Stop{Reason: b.reason}
+}
+
+// Barrings are those of the answers of a stream, by choice. The zero value is
+// ready.
+type Barrings map[int]*Barring
+
+// Of is that of one answer.
+func (m *Barrings) Of(choice int) *Barring {
+	b := (*m)[choice]
+	if b == nil {
+		if *m == nil {
+			*m = Barrings{}
 		}
+		b = &Barring{}
+		(*m)[choice] = b
 	}
-	return stop
+	return b
+}
+
+// Standing is the stop to write for an answer with these calls.
+func Standing(stop dragoman.Stop, calls []*dragoman.ToolCall, barred func(*dragoman.ToolCall) (dragoman.StopReason, bool)) dragoman.Stop {
+	if stop.Reason != dragoman.StopNone && stop.Reason != dragoman.StopUnknown && !stop.Reason.Runs() {
+		return stop
+	}
+	var b Barring
+	for _, c := range calls {
+		b.Call(c, barred)
+	}
+	return b.Standing(stop)
 }
 
 // Overtaken reports whether the native form of a response must not be passed on:
