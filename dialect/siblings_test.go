@@ -44,3 +44,41 @@ func TestR11_WhatBothOfOpenAIsAPIsCanSayCrossesBetweenThem(t *testing.T) {
 		}
 	}
 }
+
+// What Chat asks for with a member, Responses asks for with a word in a list.
+func TestR11_LogprobsAreAskedForInTheWordsOfEachOfOpenAIsAPIs(t *testing.T) {
+	const chat, responses = `{"model":"m","messages":[{"role":"user","content":"q"}]`, `{"model":"m","input":"q"`
+	for _, tc := range []struct {
+		from, to   dragoman.Dialect
+		body       string
+		want, none string
+		lost       string // where something is lost, empty for nowhere
+	}{
+		{dragoman.OpenAIChat, dragoman.OpenAIResponses, chat + `,"logprobs":true}`, `"include":["message.output_text.logprobs"]`, `"logprobs":true`, ""},
+		{dragoman.OpenAIChat, dragoman.OpenAIResponses, chat + `,"logprobs":true,"top_logprobs":3}`, `"top_logprobs":3`, `"logprobs":true`, ""},
+		{dragoman.OpenAIChat, dragoman.OpenAIResponses, chat + `,"logprobs":false}`, `"model":"m"`, "logprobs", ""},
+		{dragoman.OpenAIResponses, dragoman.OpenAIChat, responses + `,"include":["message.output_text.logprobs"]}`, `"logprobs":true`, "include", ""},
+		{dragoman.OpenAIResponses, dragoman.OpenAIChat, responses + `,"include":["reasoning.encrypted_content","message.output_text.logprobs","web_search_call.results"],"top_logprobs":2}`, `"logprobs":true`, "include", "/include"},
+		{dragoman.OpenAIResponses, dragoman.OpenAIChat, responses + `,"include":["web_search_call.results"]}`, `"model":"m"`, "logprobs", "/include"},
+		{dragoman.OpenAIResponses, dragoman.OpenAIResponses, responses + `,"include":["web_search_call.results","message.output_text.logprobs"]}`, `"include":["web_search_call.results","message.output_text.logprobs"]`, "xx", ""},
+		{dragoman.OpenAIResponses, dragoman.Anthropic, responses + `,"include":["message.output_text.logprobs"]}`, `"model":"m"`, "logprobs", "/include"},
+		{dragoman.OpenAIChat, dragoman.Gemini, chat + `,"logprobs":true}`, `"contents"`, "logprobs", "/logprobs"},
+	} {
+		req, _, err := codecOf(tc.from).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := codecOf(tc.to).EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := string(enc.Body); strings.Count(body, tc.want) != 1 || strings.Contains(body, tc.none) {
+			t.Errorf("%s to %s: %s\nbecomes %s", tc.from, tc.to, tc.body, body)
+		}
+		for _, path := range []string{"/include", "/logprobs", "/top_logprobs"} {
+			if lines := lossesAt(enc.Report, path); len(lines) > 0 != (path == tc.lost) {
+				t.Errorf("%s to %s: %s: %v", tc.from, tc.to, path, enc.Report)
+			}
+		}
+	}
+}

@@ -127,8 +127,11 @@ func (e *requestEncoder) spelled(path string) bool {
 // one of them, nor is a null where there is a value by now.
 func (e *requestEncoder) extras() {
 	extra.WriteBut(&e.w, e.req.Extra, name, "", e.noted)
-	if e.shared.Asks("/top_logprobs") {
+	top := e.shared.Asks("/top_logprobs")
+	if top || e.shared.Logprobs {
 		e.w.BoolField("logprobs", true)
+	}
+	if top && !e.shared.Logprobs {
 		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/logprobs", "Chat takes top_logprobs only beside it")
 	}
 	for _, f := range e.shared.Members {

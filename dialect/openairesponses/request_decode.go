@@ -15,7 +15,7 @@ import (
 var errNotObject = wirekit.ErrNotObject
 
 // encryptedReasoning is the value of include that asks for reasoning to replay.
-const encryptedReasoning = "reasoning.encrypted_content"
+const encryptedReasoning = wirekit.IncludeReasoning
 
 // DecodeRequest implements [dialect.Codec]. The request keeps slices of body,
 // which must not change afterwards.

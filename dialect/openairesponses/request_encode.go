@@ -29,7 +29,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 				reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep,
 				tools: req.Tools, native: native, stored: stored,
 			},
-			req: req, written: make([]string, 0, 16),
+			req: req, written: make([]string, 0, 16), shared: wirekit.SiblingsOf(req, name),
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
@@ -42,6 +42,8 @@ type requestEncoder struct {
 	req     *dragoman.Request
 	written []string // members, so that no extra repeats one
 	tools   map[toolKey]*dragoman.ToolSpec
+	// shared are members of Chat that Responses has as well.
+	shared wirekit.Siblings
 }
 
 // key writes the name of a top-level member.
@@ -127,7 +129,7 @@ func (e *requestEncoder) requestExtras() {
 			// An empty list goes with what was asked of it (quirk E3).
 			key == "tools" && e.req.ToolChoice != nil && !e.toolsElsewhere()
 	})
-	shared := wirekit.SiblingsOf(e.req, name)
+	shared := e.shared
 	if shared.Obfuscation != nil {
 		e.key("stream_options")
 		e.w.BeginObject()
@@ -289,16 +291,24 @@ func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) (out []byte, str
 	return lowered, false
 }
 
-// include asks for encrypted reasoning where the caller does, beside whatever
-// else a native request asked for.
+// include asks for encrypted reasoning and for logprobs where the caller does,
+// beside whatever else a native request asked for.
 func (e *requestEncoder) include() {
 	encrypted := e.req.Reasoning != nil && e.req.Reasoning.Encrypted != nil && *e.req.Reasoning.Encrypted
 	list, ok := extra.Get(e.req.Extra, name, "/include")
 	if !ok || string(list) == "null" {
-		if encrypted {
-			e.key("include")
-			e.w.Raw([]byte(`["` + encryptedReasoning + `"]`))
+		if !encrypted && !e.shared.Logprobs {
+			return
 		}
+		e.key("include")
+		e.w.BeginArray()
+		if encrypted {
+			e.w.String(encryptedReasoning)
+		}
+		if e.shared.Logprobs {
+			e.w.String(wirekit.IncludeLogprobs)
+		}
+		e.w.EndArray()
 		return
 	}
 	e.key("include")

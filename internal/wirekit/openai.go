@@ -120,6 +120,9 @@ type Siblings struct {
 	Members []dragoman.Field
 	// Obfuscation is a member of the options of a stream; nil for none.
 	Obfuscation []byte
+	// Logprobs asks for how likely the tokens were: Chat has a member for it,
+	// Responses a word in the list of what its answer includes.
+	Logprobs bool
 	// Lost is to be reported.
 	Lost *dragoman.Extra
 }
@@ -145,7 +148,54 @@ func SiblingsOf(req *dragoman.Request, d dragoman.Dialect) (s Siblings) {
 	return s
 }
 
+// IncludeLogprobs is the word for that, IncludeReasoning the one for reasoning
+// that can be sent back.
+const (
+	IncludeLogprobs  = "message.output_text.logprobs"
+	IncludeReasoning = "reasoning.encrypted_content"
+)
+
+// logprobs takes the member that asks for logprobs and returns what else is in it
+// that the other dialect has no word for. ok is false for any other member.
+func (s *Siblings) logprobs(f dragoman.Field) (rest []byte, ok bool) {
+	if v := string(f.Value); f.Path == "/logprobs" && (v == "true" || v == "false") {
+		s.Logprobs = v == "true" // of a repeated member the last counts; none is asked for by no word
+		return nil, true
+	}
+	r := jsonwire.NewReader(f.Value)
+	if f.Path != "/include" || r.Kind() != '[' {
+		return nil, false
+	}
+	var w jsonwire.Writer
+	w.BeginArray()
+	asked, others := false, 0
+	for range r.Array() {
+		switch raw := r.Raw(); string(raw) {
+		case `"` + IncludeLogprobs + `"`:
+			asked = true
+		case `"` + IncludeReasoning + `"`: // which the model has a place for
+		default:
+			others++
+			w.Raw(raw)
+		}
+	}
+	w.EndArray()
+	if !asked || r.Err() != nil {
+		return nil, false
+	}
+	if s.Logprobs = true; others == 0 {
+		return nil, true
+	}
+	return w.Buf, true
+}
+
 func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
+	if rest, ok := s.logprobs(f); ok {
+		if rest != nil {
+			s.Lost.Fields = append(s.Lost.Fields, dragoman.Field{Path: f.Path, Value: rest})
+		}
+		return
+	}
 	kind := jsonwire.NewReader(f.Value).Kind()
 	switch shared := strings.IndexByte(sharedMember(f.Path), byte(kind)) >= 0; {
 	case shared && f.Path == obfuscation && req.Stream:
