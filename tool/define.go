@@ -290,7 +290,7 @@ func NeedsApprovalFor(f func(ctx context.Context, in Input) (bool, error)) Optio
 	return func(d *definition) { d.settings.ApprovalFor = f }
 }
 
-// Pre, Use and Post add hooks and middleware of the tool's own.
+// Pre adds hooks on the input.
 func Pre(hooks ...PreHook) Option {
 	return func(d *definition) { d.settings.Hooks.Pre = append(d.settings.Hooks.Pre, hooks...) }
 }

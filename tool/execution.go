@@ -18,8 +18,11 @@ type execution struct {
 	content Hash
 	resume  *Pending
 
-	entry    *entry
-	input    Input
+	entry *entry
+	// input is what will run. It is handed out in copies only.
+	input Input
+	// hash is that of the input when it began to run.
+	hash     Hash
 	steps    []Step
 	decision *Decision
 	request  *ApprovalRequest
@@ -100,7 +103,7 @@ func (x *execution) gate(ctx context.Context) *failure {
 // takeResumed takes the final input of a call that was pending: hooks do not run
 // again.
 func (x *execution) takeResumed() *failure {
-	x.input = x.resume.Input
+	x.input = x.resume.Input.clone()
 	if x.input.Hash() != x.resume.Binding.Arguments {
 		return failf(ErrorMismatch, "%s did not run: its stored arguments are not those that approval was asked for", x.key.QualifiedName())
 	}
@@ -109,7 +112,7 @@ func (x *execution) takeResumed() *failure {
 
 func (x *execution) question() *Question {
 	return &Question{
-		Subject: SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input,
+		Subject: SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input.clone(),
 		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent, Metadata: x.run.Metadata,
 	}
 }
@@ -185,11 +188,11 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	before := x.input
 	for _, set := range [...]Hooks{x.box.config.Hooks, x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			in, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input) })
+			in, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input.clone()) })
 			if err != nil {
 				return false, x.hookFailure(ctx, "before it ran", err)
 			}
-			x.input = in
+			x.input = in.clone()
 		}
 	}
 	if x.input.same(before) {
@@ -237,7 +240,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		reason = x.decision.Reason
 	}
 	x.request = &ApprovalRequest{
-		Binding: x.binding(), Spec: x.entry.spec, Input: x.input, Agent: x.run.Agent, Reason: reason, Decision: x.decision,
+		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision,
 	}
 	if x.decision != nil && x.decision.Effect == AskInput {
 		x.request.Wanted = x.decision.Input
@@ -251,7 +254,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 		return "its input is blank"
 	}
 	needed, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
-		return x.entry.settings.ApprovalFor(ctx, x.input)
+		return x.entry.settings.ApprovalFor(ctx, x.input.clone())
 	})
 	switch {
 	case err != nil:
@@ -301,7 +304,7 @@ func (x *execution) approve(ctx context.Context) {
 
 func (x *execution) ask(ctx context.Context) (Answer, error) {
 	a := x.runner.Approver
-	if a == nil || ctx.Err() != nil {
+	if a == nil {
 		return Answer{}, nil
 	}
 	f := func(ctx context.Context) (Answer, error) { return a.Approve(ctx, x.request) }
@@ -321,7 +324,7 @@ const noLimit = 100 * 365 * 24 * time.Hour
 func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	switch {
 	case a.Edited != nil:
-		x.input = *a.Edited
+		x.input = a.Edited.clone()
 		x.steps = append(x.steps, Step{StepEdit, "by the user"})
 	case x.request.Wanted != nil && len(a.Value) == 0:
 		return failf(ErrorRejected, "%s did not run: the user gave no value for %s", x.key.QualifiedName(), x.request.Wanted.Argument)
@@ -342,7 +345,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 }
 
 func (x *execution) leavePending() {
-	p := Pending{Binding: x.request.Binding, Input: x.request.Input, Reason: x.request.Reason, Wanted: x.request.Wanted}
+	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted}
 	x.pending = &p
 	x.record = x.newRecord(nil)
 	x.record.Pending = true
@@ -358,6 +361,7 @@ func (x *execution) execute(ctx context.Context) {
 		x.fail(ctx, x.cancelled(ctx))
 		return
 	}
+	x.hash = x.input.Hash()
 	if !x.entry.breaker.admit() {
 		x.fail(ctx, failf(ErrorUnavailable, "%s is not available at the moment: it failed too often. Go on without it, or try again later.", x.key.QualifiedName()))
 		return
@@ -371,7 +375,7 @@ func (x *execution) execute(ctx context.Context) {
 		return
 	}
 	x.begun = true
-	x.tell(CallStarted{CallRef: x.ref(), Input: x.input})
+	x.tell(CallStarted{CallRef: x.ref(), Input: x.input.clone()})
 	out, f := x.runTool(ctx)
 	x.entry.breaker.settle(f)
 	x.finish(ctx, out, f)
@@ -414,7 +418,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 func (x *execution) intent() Intent {
 	a := x.entry.spec.Annotations
 	return Intent{
-		CallRef: x.ref(), Arguments: x.input.Hash(),
+		CallRef: x.ref(), Arguments: x.hash,
 		Idempotent: a.Idempotent != nil && *a.Idempotent || a.ReadOnly != nil && *a.ReadOnly,
 	}
 }

@@ -61,7 +61,7 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 	limit := x.timeout()
 	use := slices.Concat(x.box.config.Hooks.Use, x.entry.settings.Hooks.Use)
 	if len(use) == 0 {
-		out, err := guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input) })
+		out, err := guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
 		return out, x.toolFailure(ctx, limit, err)
 	}
 	// What runs is what was approved, whatever middleware hands on: compared
@@ -73,7 +73,7 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 			mismatch.Store(true)
 			return Output{}, errMismatch
 		}
-		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input) })
+		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
 	}
 	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
 		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
@@ -82,7 +82,7 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
-		return h(ctx, x.input)
+		return h(ctx, x.input.clone())
 	})
 	if mismatch.Load() {
 		return Output{}, failf(ErrorMismatch, "%s did not run: %v", x.key.QualifiedName(), errMismatch)
@@ -160,7 +160,7 @@ func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure
 	ctx = context.WithoutCancel(ctx)
 	for _, set := range [...]Hooks{x.entry.settings.Hooks, x.box.config.Hooks} {
 		for _, hook := range set.Post {
-			next, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input, out) })
+			next, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input.clone(), out) })
 			if err != nil {
 				return Output{}, x.hookFailure(ctx, "after it ran", err)
 			}
@@ -317,7 +317,9 @@ func (x *execution) newRecord(f *failure) Record {
 	}
 	if x.entry != nil {
 		r.Trace = x.key.TraceName(x.entry.settings.TraceName)
-		r.Arguments = x.input.Hash()
+		if r.Arguments = x.hash; r.Arguments == (Hash{}) {
+			r.Arguments = x.input.Hash()
+		}
 	}
 	if x.result != nil {
 		r.Output = x.result.Text()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -84,14 +85,12 @@ type Run struct {
 
 	runner *Runner
 
-	mu       sync.Mutex
-	seen     map[callID]seen
+	mu sync.Mutex
+	// turns has the calls of each turn by their ids; latest are the turns whose
+	// results are still kept.
+	turns    map[int]map[string]seen
+	latest   []int
 	degraded map[Key]bool
-}
-
-type callID struct {
-	turn int
-	id   string
 }
 
 // seen is a call that was handed to a run before.
@@ -106,7 +105,7 @@ func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
 	}
-	return &Run{ID: id, runner: r, seen: map[callID]seen{}, degraded: map[Key]bool{}}
+	return &Run{ID: id, runner: r, turns: map[int]map[string]seen{}, degraded: map[Key]bool{}}
 }
 
 // Turn is the calls of one answer of a model.
@@ -188,7 +187,8 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var conflicts []error
-	here := make(map[string]bool, len(turn.Calls))
+	before := r.turns[turn.Number]
+	here := make(map[string]seen, len(turn.Calls))
 	for i, c := range turn.Calls {
 		if c == nil {
 			conflicts = append(conflicts, fmt.Errorf("%w: call %d is nil", ErrConflict, i))
@@ -196,20 +196,20 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 		}
 		x := &execution{batch: b, call: c, key: KeyOfCall(c), content: contentOf(c)}
 		b.calls[i] = x
-		id := callID{turn.Number, c.ID}
-		before, again := r.seen[id]
+		old, again := before[c.ID]
+		_, twice := here[c.ID]
 		switch {
-		case here[c.ID]:
+		case twice:
 			conflicts = append(conflicts, fmt.Errorf("%w: %q is there twice in turn %d", ErrConflict, c.ID, turn.Number))
-		case again && before.content != x.content:
+		case again && old.content != x.content:
 			conflicts = append(conflicts, fmt.Errorf("%w: %q of turn %d was another call before", ErrConflict, c.ID, turn.Number))
-		case again && before.result != nil:
-			x.replay(before)
+		case again && old.result != nil:
+			x.replay(old)
 		}
-		here[c.ID] = true
+		here[c.ID] = seen{content: x.content, result: old.result, record: old.record}
 	}
 	for _, p := range turn.Resume {
-		if !here[p.Binding.CallID] {
+		if _, ok := here[p.Binding.CallID]; !ok {
 			conflicts = append(conflicts, fmt.Errorf("%w: %q is to be resumed, and is no call of turn %d", ErrConflict, p.Binding.CallID, turn.Number))
 			continue
 		}
@@ -222,11 +222,10 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 	if len(conflicts) > 0 {
 		return nil, errors.Join(conflicts...)
 	}
-	for _, x := range b.calls {
-		id := callID{turn.Number, x.call.ID}
-		if _, again := r.seen[id]; !again {
-			r.seen[id] = seen{content: x.content}
-		}
+	if before == nil {
+		r.turns[turn.Number] = here
+	} else {
+		maps.Copy(before, here)
 	}
 	return b, nil
 }
@@ -236,7 +235,7 @@ func contentOf(c *dragoman.ToolCall) Hash {
 	h := sha256.New()
 	for _, s := range [...]string{c.Name, c.Namespace, string(c.Payload), c.Arguments} {
 		h.Write(binary.AppendUvarint(nil, uint64(len(s))))
-		io.WriteString(h, s)
+		h.Write([]byte(s))
 	}
 	var out Hash
 	h.Sum(out[:0])
@@ -304,21 +303,30 @@ func (b *batch) collect() (*Batch, error) {
 	}
 }
 
+// keptTurns is of how many turns the results are kept.
+const keptTurns = 2
+
 // remember keeps what the calls of the latest turns came to, so that none runs
-// again when it is handed in again.
+// again when it is handed in again. Of older ones it keeps what they were.
 func (r *Run) remember(b *batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	here := r.turns[b.turn.Number]
 	for _, x := range b.calls {
 		if x.result != nil {
-			r.seen[callID{b.turn.Number, x.call.ID}] = seen{x.content, x.result, x.record}
+			here[x.call.ID] = seen{x.content, x.result, x.record}
 		}
 	}
-	for id, s := range r.seen {
-		if id.turn < b.turn.Number-1 && s.result != nil {
-			s.result, s.record = nil, Record{}
-			r.seen[id] = s
+	if slices.Contains(r.latest, b.turn.Number) {
+		return
+	}
+	r.latest = append(r.latest, b.turn.Number)
+	if len(r.latest) > keptTurns {
+		old := r.turns[r.latest[0]]
+		for id, s := range old {
+			old[id] = seen{content: s.content}
 		}
+		r.latest = slices.Delete(r.latest, 0, 1)
 	}
 }
 

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -28,12 +29,48 @@ type Tool interface {
 type Input struct {
 	// Arguments are the JSON object of a function's call, with the schema's
 	// defaults filled in; nil for a freeform tool.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Arguments json.RawMessage
 	// Text is the input of a freeform tool.
-	Text string `json:"text,omitempty"`
+	Text string
 
 	// bound is the same, decoded into the tool's own type when it was checked.
 	bound any
+}
+
+// storedInput is how an input is stored: the arguments as text, because JSON inside
+// of JSON is compacted and escaped on its way, and these bytes are what approvals
+// cover.
+type storedInput struct {
+	Arguments *string `json:"arguments,omitempty"`
+	Text      string  `json:"text,omitempty"`
+}
+
+// MarshalJSON stores the input so that every byte of it comes back.
+func (in Input) MarshalJSON() ([]byte, error) {
+	s := storedInput{Text: in.Text}
+	if in.Arguments != nil {
+		s.Arguments = new(string(in.Arguments))
+	}
+	return json.Marshal(s)
+}
+
+// UnmarshalJSON reads what MarshalJSON stored.
+func (in *Input) UnmarshalJSON(b []byte) error {
+	var s storedInput
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*in = Input{Text: s.Text}
+	if s.Arguments != nil {
+		in.Arguments = json.RawMessage(*s.Arguments)
+	}
+	return nil
+}
+
+// clone is a copy to hand out: whoever writes into it changes nothing else.
+func (in Input) clone() Input {
+	in.Arguments = slices.Clone(in.Arguments)
+	return in
 }
 
 // same reports whether two inputs are byte for byte the same.

@@ -1,0 +1,153 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+	"pgregory.net/rapid"
+)
+
+// given is a tool that returns the arguments it was given.
+func given(schema string, opts ...tool.Option) tool.Tool {
+	return tool.Raw("f", "", json.RawMessage(schema), func(_ context.Context, args json.RawMessage) (any, error) {
+		return tool.Output{Display: string(args)}, nil
+	}, opts...)
+}
+
+func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
+	const n = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"d":{"type":"string","default":"x"}},"required":["n"]}`
+	coerce := tool.Set(func(s *tool.Settings) { s.Coerce = true })
+	for _, tc := range []struct {
+		name, args string
+		opts       []tool.Option
+		want       string // the arguments that run; empty: they do not
+		steps      []tool.StepName
+	}{
+		{"as it should be", `{"n":1,"d":"y"}`, nil, `{"n":1,"d":"y"}`, nil},
+		{"a default", `{"n":1}`, nil, `{"n":1,"d":"x"}`, []tool.StepName{tool.StepComplete}},
+		{"encoded twice", `"{\"n\":1,\"d\":\"y\"}"`, nil, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepUnwrap}},
+		{"encoded three times", `"\"{\\\"n\\\":1}\""`, nil, "", []tool.StepName{tool.StepParse}},
+		{"a comma too many", `{"n":1,"d":"y",}`, nil, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepRepair}},
+		{"in a Markdown fence", "```json\n{\"n\":1,\"d\":\"y\"}\n```", nil, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepRepair}},
+		{"a line break in a string", "{\"n\":1,\"d\":\"a\nb\"}", nil, `{"n":1,"d":"a\nb"}`, []tool.StepName{tool.StepRepair}},
+		{"an apostrophe escaped", `{"n":1,"d":"it\'s"}`, nil, `{"n":1,"d":"it's"}`, []tool.StepName{tool.StepRepair}},
+		{"Python's words", `{"n":1,"d":"y","b":True,"c":None}`, nil, `{"n":1,"d":"y","b":true,"c":null}`, []tool.StepName{tool.StepRepair, tool.StepRepair}},
+		{"Python's words in a string", `{"n":1,"d":"True, None,}"}`, nil, `{"n":1,"d":"True, None,}"}`, nil},
+		{"cut off in a string", `{"n":1,"d":"rm -rf /tmp/x`, nil, "", []tool.StepName{tool.StepParse}},
+		{"cut off after a member", `{"n":1,"d":"y"`, nil, "", []tool.StepName{tool.StepParse}},
+		{"cut off after a comma", `{"n":1,`, nil, "", []tool.StepName{tool.StepParse}},
+		{"two objects", `{"n":1}{"n":2}`, nil, "", []tool.StepName{tool.StepParse}},
+		{"a key twice", `{"n":1,"n":2}`, nil, "", []tool.StepName{tool.StepParse}},
+		{"a key twice behind a repair", `{"n":1,"n":2,}`, nil, "", []tool.StepName{tool.StepParse}},
+		{"an escape that means nothing", `{"n":1,"d":"\d"}`, nil, "", []tool.StepName{tool.StepParse}},
+		{"a list", `[1]`, nil, "", []tool.StepName{tool.StepParse}},
+		{"text for a number", `{"n":"1","d":"y"}`, nil, "", []tool.StepName{tool.StepValidate}},
+		{"text for a number, allowed", `{"n":"1","d":"y"}`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepComplete}},
+		{"wrapped", `{"arguments":{"n":1,"d":"y"}}`, nil, "", []tool.StepName{tool.StepComplete, tool.StepValidate}},
+		{"wrapped, allowed", `{"arguments":{"n":1,"d":"y"}}`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepUnwrap}},
+		{"nothing", "", nil, "", []tool.StepName{tool.StepComplete, tool.StepValidate}},
+		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{tool.Strict(dragoman.StrictOn)}, `{"n":1,"d":"y"}`, nil},
+	} {
+		box := mustBox(t, given(n, tc.opts...))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", tc.args))
+		var steps []tool.StepName
+		for _, s := range rec.Steps {
+			steps = append(steps, s.Name)
+		}
+		kind := tool.ErrorKind("")
+		if tc.want == "" {
+			kind = tool.ErrorArguments
+		}
+		wantKind(t, res, rec, kind)
+		if res.Display != tc.want || !slices.Equal(steps, tc.steps) || rec.Raw != tc.args || rec.Executed != (tc.want != "") {
+			t.Errorf("%s: %s runs, by %v, want %s by %v", tc.name, res.Display, rec.Steps, tc.want, tc.steps)
+		}
+	}
+}
+
+func TestT4_AllErrorsAreToldAtOnceWithTheirPlacesAndInAFewLines(t *testing.T) {
+	box := mustBox(t, tool.New("order", "", func(context.Context, order) (string, error) { return "", nil }))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "order", `{"count":0,"size":"x","next":{"item":3}}`))
+	wantKind(t, res, rec, tool.ErrorArguments)
+	for _, want := range []string{"/count", "/size", "/next/item", `lacks "item"`, `"minimum":1`, "call the tool again"} {
+		if !strings.Contains(res.Text(), want) {
+			t.Errorf("%q is not told:\n%s", want, res.Text())
+		}
+	}
+	if n := strings.Count(res.Text(), "\n"); n > 8 || len(res.Text()) > 2000 {
+		t.Errorf("%d lines, %d bytes:\n%s", n, len(res.Text()), res.Text())
+	}
+}
+
+func TestCallsThatMustNotRunDoNotWhateverTheirArgumentsSay(t *testing.T) {
+	box := mustBox(t, given(`{"type":"object"}`), tool.Freeform("free", "", nil, func(context.Context, string) (any, error) { return "ran", nil }))
+	for _, code := range []dragoman.ProblemCode{
+		dragoman.ProblemTruncated, dragoman.ProblemDuplicateKey, dragoman.ProblemNoName, dragoman.ProblemUnreadable, dragoman.ProblemStopped, "new",
+	} {
+		for _, name := range []string{"f", "free"} {
+			c := call("1", name, `{}`)
+			c.Problem = &dragoman.CallProblem{Code: code, Message: "because", Offset: -1}
+			res, rec := do(t, &tool.Runner{}, box, c)
+			if wantKind(t, res, rec, tool.ErrorNotRun); rec.Executed || !strings.Contains(res.Text(), "because") {
+				t.Errorf("%s: %s", code, res.Text())
+			}
+		}
+	}
+	c := call("1", "f", `{}`)
+	c.Hosted = true
+	res, rec := do(t, &tool.Runner{}, box, c)
+	wantKind(t, res, rec, tool.ErrorNotRun)
+}
+
+func TestAMemberInOtherLettersDoesNotBecomeTheArgument(t *testing.T) {
+	type in struct {
+		Path string            `json:"path,omitempty"`
+		Rest map[string]string `json:"rest,omitempty"`
+	}
+	var got in
+	open := tool.New("f", "", func(_ context.Context, i in) (string, error) { got = i; return "", nil },
+		tool.Set(func(*tool.Settings) {}))
+	open.Spec().Parameters = json.RawMessage(`{"type":"object"}`) // takes anything
+	res, rec := do(t, &tool.Runner{}, mustBox(t, open), call("1", "f", `{"path":"safe","PATH":"evil"}`))
+	wantKind(t, res, rec, "")
+	if got.Path != "safe" {
+		t.Errorf("%q runs", got.Path)
+	}
+}
+
+// Repair never invents: whatever runs was in what the model wrote, in order, but
+// for what repair says it leaves out or rewrites.
+func TestRepairNeverClosesWhatWasCutOff(t *testing.T) {
+	box := mustBox(t, given(`{"type":"object"}`))
+	whole := `{"a":"x\"y","b":[1,2,{"c":null}],"d":"e"}`
+	rapid.Check(t, func(rt *rapid.T) {
+		cut := rapid.IntRange(1, len(whole)-1).Draw(rt, "cut")
+		tail := rapid.SampledFrom([]string{"", " ", "\n", ",", "```"}).Draw(rt, "tail")
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", whole[:cut]+tail))
+		if rec.ErrorKind != tool.ErrorArguments {
+			rt.Fatalf("%q runs as %s", whole[:cut]+tail, res.Display)
+		}
+	})
+}
+
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{`{}`, `{"n":1,}`, "```json\n{\"n\":\"1\"}\n```", `"{\"n\":1}"`, `{"n":True}`, `{"arguments":{"n":1}}`, `{"n":"`, "\xff", `{"n":1e999}`, `[[[[`} {
+		f.Add(s)
+	}
+	box := mustBox(f, given(`{"type":"object","properties":{"n":{"type":"integer","default":1},"o":{"type":"object"}},"additionalProperties":false}`,
+		tool.Set(func(s *tool.Settings) { s.Coerce = true })))
+	f.Fuzz(func(t *testing.T, args string) {
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", args))
+		if rec.OK && dragoman.CheckArguments(res.Display) != nil {
+			t.Fatalf("%q runs as %q", args, res.Display)
+		}
+		if !rec.OK && rec.ErrorKind != tool.ErrorArguments {
+			t.Fatalf("%q: %s", args, rec.ErrorKind)
+		}
+	})
+}

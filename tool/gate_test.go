@@ -1,0 +1,436 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func always(e tool.Effect) policyFunc {
+	return func(context.Context, *tool.Question) (tool.Decision, error) {
+		return tool.Decision{Effect: e, Rule: "r", Reason: "because"}, nil
+	}
+}
+
+func answer(a tool.Answer) approverFunc {
+	return func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return a, nil }
+}
+
+func TestP3_EveryDecisionIsAnEventAndADenialIsNoExecution(t *testing.T) {
+	ran := false
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+	for _, e := range []tool.Effect{tool.Allow, tool.Deny} {
+		var events []tool.Decided
+		r := &tool.Runner{Policy: always(e), Observe: func(ev tool.Event) {
+			if d, ok := ev.(tool.Decided); ok {
+				events = append(events, d)
+			}
+		}}
+		ran = false
+		res, rec := do(t, r, box, call("1", "a", ""))
+		if len(events) != 1 || events[0].Decision.Effect != e || ran != (e == tool.Allow) || rec.Executed != ran {
+			t.Errorf("%s: %v, ran %v", e, events, ran)
+		}
+		if e == tool.Deny && !strings.Contains(res.Text(), "because") {
+			t.Errorf("the reason is not told: %s", res.Text())
+		}
+	}
+}
+
+func TestP5_APolicyThatFailsHasDenied(t *testing.T) {
+	ran := false
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+	release := make(chan struct{})
+	defer close(release)
+	for name, p := range map[string]tool.Policy{
+		"an error": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow}, errors.New("broken")
+		}),
+		"a panic": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) { panic("no") }),
+		"a hang": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			<-release
+			return tool.Decision{Effect: tool.Allow}, nil
+		}),
+		"no decision":           always(""),
+		"an unknown decision":   always("maybe"),
+		"input for nothing":     always(tool.AskInput),
+		"a version that panics": versionPanics{},
+		"an edit of what is no argument": policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: json.RawMessage(`{`)}}}, nil
+		}),
+	} {
+		_, rec := do(t, &tool.Runner{Policy: p, PolicyTimeout: time.Millisecond}, box, call("1", "a", ""))
+		if rec.ErrorKind != tool.ErrorDenied || ran {
+			t.Errorf("%s: %s, ran %v", name, rec.ErrorKind, ran)
+		}
+	}
+}
+
+type versionPanics struct{}
+
+func (versionPanics) Decide(context.Context, *tool.Question) (tool.Decision, error) {
+	return tool.Decision{Effect: tool.Allow}, nil
+}
+func (versionPanics) Version() string { panic("no") }
+
+func TestP3_APolicysEditsAreValidatedAgain(t *testing.T) {
+	edit := func(v string) *tool.Runner {
+		return &tool.Runner{Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{"n", json.RawMessage(v)}, {"m", json.RawMessage(`"new"`)}}}, nil
+		})}
+	}
+	box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"string"},"z":{}}}`))
+	res, rec := do(t, edit("5"), box, call("1", "f", `{"n":1,"z":0}`))
+	if wantKind(t, res, rec, ""); res.Display != `{"n":5,"z":0,"m":"new"}` {
+		t.Errorf("%s ran", res.Display)
+	}
+	res, rec = do(t, edit(`"x"`), box, call("1", "f", `{"n":1}`))
+	wantKind(t, res, rec, tool.ErrorArguments)
+}
+
+func TestP4_AHumansValueIsPutIntoTheArgumentAndValidated(t *testing.T) {
+	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		if strings.Contains(string(q.Input.Arguments), "pin") {
+			return tool.Decision{Effect: tool.Allow}, nil
+		}
+		return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "pin", Prompt: "Your PIN"}}, nil
+	})
+	box := mustBox(t, given(`{"type":"object","properties":{"pin":{"type":"string","pattern":"^[0-9]{4}$"}},"additionalProperties":false}`))
+	for _, tc := range []struct {
+		name string
+		a    tool.Answer
+		kind tool.ErrorKind
+		ran  string
+	}{
+		{"a value", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"1234"`)}, "", `{"pin":"1234"}`},
+		{"one that does not fit", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"x"`)}, tool.ErrorArguments, ""},
+		{"none", tool.Answer{Verdict: tool.Approved}, tool.ErrorRejected, ""},
+		{"no JSON", tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(`"`)}, tool.ErrorRejected, ""},
+		{"a refusal", tool.Answer{Verdict: tool.Rejected}, tool.ErrorRejected, ""},
+	} {
+		res, rec := do(t, &tool.Runner{Policy: policy, Approver: answer(tc.a)}, box, call("1", "f", `{}`))
+		if wantKind(t, res, rec, tc.kind); res.Display != tc.ran {
+			t.Errorf("%s: %s", tc.name, res.Display)
+		}
+	}
+}
+
+func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	by := func(f func(context.Context, tool.Input) (bool, error)) tool.Option { return tool.NeedsApprovalFor(f) }
+	remote := func(params string) tool.Tool {
+		return tool.Remote(dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(params)}, func(context.Context, tool.Input) (tool.Output, error) {
+			return tool.Output{}, nil
+		})
+	}
+	for _, tc := range []struct {
+		name   string
+		tool   tool.Tool
+		policy tool.Policy
+		needed bool
+	}{
+		{"nothing asks", given(`{}`), nil, false},
+		{"the flag", given(`{}`, tool.NeedsApproval()), nil, true},
+		{"the function says no", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, nil })), nil, false},
+		{"the function says yes", given(`{}`, by(func(_ context.Context, in tool.Input) (bool, error) { return string(in.Arguments) == "{}", nil })), nil, true},
+		{"the function fails", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return false, errors.New("no") })), nil, true},
+		{"the function panics", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { panic("no") })), nil, true},
+		{"the function hangs", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { <-release; return false, nil })), nil, true},
+		{"the policy asks", given(`{}`), always(tool.Ask), true},
+		{"the policy allows, the flag stands", given(`{}`, tool.NeedsApproval()), always(tool.Allow), true},
+		{"nobody can check the arguments", remote(""), nil, true},
+		{"nobody can check them, and a rule allows it", remote(""), always(tool.Allow), false},
+		{"they can be checked", remote(`{"type":"object"}`), nil, false},
+		{"a setting from the future", given(`{}`, tool.Set(func(s *tool.Settings) { s.Approval = "sometimes" })), nil, true},
+	} {
+		r := &tool.Runner{Policy: tc.policy, PolicyTimeout: 20 * time.Millisecond}
+		b, err := r.Start("r").Do(t.Context(), mustBox(t, tc.tool), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "f", `{}`)}})
+		if err != nil || (len(b.Pending) == 1) != tc.needed || (b.Results[0] == nil) != tc.needed {
+			t.Errorf("%s: %v, %d pending", tc.name, err, len(b.Pending))
+		}
+	}
+	// Invalid arguments never get there.
+	asked := false
+	r := &tool.Runner{Approver: approverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+		asked = true
+		return tool.Answer{Verdict: tool.Approved}, nil
+	}), Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		asked = true
+		return tool.Decision{Effect: tool.Ask}, nil
+	})}
+	res, rec := do(t, r, mustBox(t, given(`{"required":["n"]}`, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { asked = true; return true, nil }))), call("1", "f", `{}`))
+	if wantKind(t, res, rec, tool.ErrorArguments); asked {
+		t.Error("somebody was asked about invalid arguments")
+	}
+}
+
+func TestA2_AllPendingCallsOfATurnComeAtOnceAndTheOthersRun(t *testing.T) {
+	box := mustBox(t, echo("a", tool.NeedsApproval()), echo("b"))
+	run := (&tool.Runner{}).Start("r")
+	calls := []*dragoman.ToolCall{call("1", "a", `{"text":"x"}`), call("2", "b", ""), call("3", "a", `{"text":"y"}`)}
+	b, err := run.Do(t.Context(), box, tool.Turn{Number: 1, Calls: calls})
+	if err != nil || len(b.Pending) != 2 || b.Pending[0].Binding.CallID != "1" || b.Pending[1].Binding.CallID != "3" || len(b.Settled()) != 1 || !b.Records[0].Pending {
+		t.Fatalf("%v: %+v", err, b)
+	}
+	// In another process, from what was stored.
+	raw, err := json.Marshal(b.Pending)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored []tool.Pending
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		t.Fatal(err)
+	}
+	later := (&tool.Runner{Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+		if req.Binding == b.Pending[0].Binding {
+			return tool.Answer{Verdict: tool.Approved}, nil
+		}
+		return tool.Answer{}, nil // still undecided
+	})}).Start("r")
+	b2, err := later.Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{calls[0], calls[2]}, Resume: stored})
+	if err != nil || b2.Results[0] == nil || unfenced(t, b2.Results[0].Text()) != "x" || b2.Results[1] != nil || len(b2.Pending) != 1 {
+		t.Errorf("%v: %+v", err, b2)
+	}
+}
+
+func TestA3_AHumanRejectsEditsAndApproves(t *testing.T) {
+	denySix := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		if string(q.Input.Arguments) == `{"n":6}` {
+			return tool.Decision{Effect: tool.Deny, Reason: "not six"}, nil
+		}
+		return tool.Decision{Effect: tool.Ask}, nil
+	})
+	edit := func(args string) tool.Answer {
+		return tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(args)}}
+	}
+	for _, tc := range []struct {
+		name string
+		a    tool.Answer
+		kind tool.ErrorKind
+		ran  string
+	}{
+		{"approved", tool.Answer{Verdict: tool.Approved}, "", `{"n":1}`},
+		{"rejected with a message", tool.Answer{Verdict: tool.Rejected, Message: "ask me tomorrow"}, tool.ErrorRejected, ""},
+		{"edited", edit(`{"n":5}`), "", `{"n":5}`},
+		{"edited to what is invalid", edit(`{"n":"x"}`), tool.ErrorArguments, ""},
+		{"edited to what is denied", edit(`{"n":6}`), tool.ErrorDenied, ""},
+		{"edited to a key twice", edit(`{"n":5,"n":6}`), tool.ErrorArguments, ""},
+	} {
+		hooked := 0
+		box := mustBox(t, given(`{"type":"object","properties":{"n":{"type":"integer"}}}`, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+			hooked++
+			return in, nil
+		})))
+		res, rec := do(t, &tool.Runner{Policy: denySix, Approver: answer(tc.a)}, box, call("1", "f", `{"n":1}`))
+		wantKind(t, res, rec, tc.kind)
+		if res.Display != tc.ran || hooked != 1 || !strings.Contains(res.Text(), tc.a.Message) || rec.Verdict != tc.a.Verdict {
+			t.Errorf("%s: %s ran, hooks %d times: %s", tc.name, res.Display, hooked, res.Text())
+		}
+	}
+}
+
+func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
+	box := mustBox(t, given(`{"type":"object"}`, tool.NeedsApproval()))
+	var asked tool.Binding
+	var input tool.Input
+	r := &tool.Runner{Policy: always(tool.Ask), Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+		asked, input = req.Binding, req.Input
+		return tool.Answer{}, nil
+	})}
+	run := r.Start("run7")
+	b, err := run.Do(t.Context(), box, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tool.Binding{
+		Run: "run7", Turn: 3, CallID: "c", Key: tool.Bare("f"), Tool: box.List()[0].Fingerprint,
+		Arguments: tool.Input{Arguments: json.RawMessage(`{"n":1}`)}.Hash(), Policy: "v1",
+	}
+	if asked != want || input.Hash() != want.Arguments || b.Pending[0].Binding != want {
+		t.Errorf("%+v, want %+v", asked, want)
+	}
+	// Stored arguments that are not those that were asked about do not run.
+	p := b.Pending[0]
+	p.Input.Arguments = json.RawMessage(`{"n":2}`)
+	yes := (&tool.Runner{Policy: always(tool.Ask), Approver: answer(tool.Answer{Verdict: tool.Approved})}).Start("run7")
+	b, err = yes.Do(t.Context(), box, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{p}})
+	if err != nil || b.Records[0].ErrorKind != tool.ErrorMismatch || b.Results[0].Display != "" {
+		t.Errorf("%v: %s ran", err, b.Results[0].Display)
+	}
+	// A tool that is another now asks again: the binding is another.
+	swapped := mustBox(t, given(`{"type":"object","description":"another"}`, tool.NeedsApproval()))
+	p.Input.Arguments = json.RawMessage(`{"n":1}`)
+	var now tool.Binding
+	again := (&tool.Runner{Policy: always(tool.Ask), Approver: approverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+		now = req.Binding
+		return tool.Answer{}, nil
+	})}).Start("run7")
+	if _, err := again.Do(t.Context(), swapped, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{p}}); err != nil || now.Tool == want.Tool {
+		t.Errorf("%v: %v", err, now)
+	}
+	// What is resumed must be a call of the turn.
+	if _, err := again.Do(t.Context(), box, tool.Turn{Number: 4, Calls: []*dragoman.ToolCall{call("d", "f", `{}`)}, Resume: []tool.Pending{p}}); !errors.Is(err, tool.ErrConflict) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestA4_MiddlewareThatChangesApprovedArgumentsMakesAnErrorEvenIfItSwallowsIt(t *testing.T) {
+	for name, m := range map[string]tool.Middleware{
+		"passes other arguments": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
+				return next(ctx, tool.Input{Arguments: json.RawMessage(`{"n":666}`)})
+			}
+		},
+		"and hides the error": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, _ tool.Input) (tool.Output, error) {
+				_, _ = next(ctx, tool.Input{Arguments: json.RawMessage(`{"n":666}`)})
+				return tool.Output{Display: "all is well"}, nil
+			}
+		},
+		"writes into the bytes": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				in.Arguments[5] = '6'
+				return next(ctx, in)
+			}
+		},
+	} {
+		ran := ""
+		box := mustBox(t, tool.Raw("f", "", json.RawMessage(`{"type":"object"}`), func(_ context.Context, args json.RawMessage) (any, error) {
+			ran = string(args)
+			return nil, nil
+		}, tool.NeedsApproval(), tool.Use(m)))
+		res, rec := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}, box, call("1", "f", `{"n":1}`))
+		if ran != "" || rec.ErrorKind != tool.ErrorMismatch || res.Display != "" {
+			t.Errorf("%s: %q ran, %s, %q", name, ran, rec.ErrorKind, res.Display)
+		}
+	}
+}
+
+func TestA7_AnApproverThatFailsLeavesTheCallPending(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	for name, a := range map[string]approverFunc{
+		"an error": func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Approved}, errors.New("no")
+		},
+		"a panic": func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { panic("no") },
+		"a hang": func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			<-release
+			return tool.Answer{Verdict: tool.Approved}, nil
+		},
+		"a word that is no verdict": answer(tool.Answer{Verdict: "yes"}),
+	} {
+		r := &tool.Runner{Approver: a, ApproverTimeout: time.Millisecond}
+		b, err := r.Start("r").Do(t.Context(), mustBox(t, echo("a", tool.NeedsApproval())), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", "")}})
+		if err != nil || len(b.Pending) != 1 || b.Results[0] != nil {
+			t.Errorf("%s: %v, %+v", name, err, b)
+		}
+	}
+}
+
+func TestA2_AStoredInputComesBackByteForByte(t *testing.T) {
+	for _, in := range []tool.Input{
+		{},
+		{Text: "<text>\n"},
+		{Arguments: json.RawMessage(`{}`)},
+		{Arguments: json.RawMessage("{ \"a\" : \"<&>\u2028\",\n\"b\":1.0e2 }")},
+	} {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back tool.Input
+		if err := json.Unmarshal(raw, &back); err != nil || back.Hash() != in.Hash() || (back.Arguments == nil) != (in.Arguments == nil) {
+			t.Errorf("%s: %v, %s", raw, err, back.Arguments)
+		}
+	}
+}
+
+// memoryJournal is a journal that can be asked what it was told.
+type memoryJournal struct {
+	prior  map[string]tool.Prior
+	log    []string
+	failAt string
+}
+
+func (j *memoryJournal) Begin(_ context.Context, in tool.Intent) (tool.Prior, error) {
+	j.log = append(j.log, "begin "+in.CallID)
+	if j.failAt == "begin" {
+		return tool.Prior{}, errors.New("disk full")
+	}
+	p := j.prior[in.CallID]
+	if j.prior == nil {
+		j.prior = map[string]tool.Prior{}
+	}
+	next := p
+	next.Attempts++
+	if p.Attempts == 0 {
+		next.Arguments = in.Arguments
+	}
+	j.prior[in.CallID] = next
+	return p, nil
+}
+
+func (j *memoryJournal) End(ctx context.Context, in tool.Intent, res *dragoman.ToolResult) error {
+	j.log = append(j.log, "end "+in.CallID)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if j.failAt == "end" {
+		return errors.New("disk full")
+	}
+	p := j.prior[in.CallID]
+	p.Result = res
+	j.prior[in.CallID] = p
+	return nil
+}
+
+func TestAnEffectHappensOnceByTheJournal(t *testing.T) {
+	args := tool.Input{Arguments: json.RawMessage("{}")}.Hash()
+	done := call("1", "a", "{}").ResultText("from before")
+	for _, tc := range []struct {
+		name    string
+		prior   tool.Prior
+		opts    []tool.Option
+		failAt  string
+		kind    tool.ErrorKind
+		ran     bool
+		attempt int
+		err     bool
+	}{
+		{name: "the first time", ran: true, attempt: 1},
+		{name: "it has ended before", prior: tool.Prior{Attempts: 1, Result: done, Arguments: args}, attempt: 1},
+		{name: "it has begun before", prior: tool.Prior{Attempts: 1, Arguments: args}, kind: tool.ErrorUncertain, attempt: 1},
+		{name: "it has begun before and may run again", prior: tool.Prior{Attempts: 1, Arguments: args}, opts: []tool.Option{tool.Idempotent()}, ran: true, attempt: 2},
+		{name: "it has begun before and changes nothing", prior: tool.Prior{Attempts: 2, Arguments: args}, opts: []tool.Option{tool.ReadOnly()}, ran: true, attempt: 3},
+		{name: "it has begun with other arguments", prior: tool.Prior{Attempts: 1, Result: done}, kind: tool.ErrorNotRun, attempt: 1, err: true},
+		{name: "the intent cannot be written", failAt: "begin", kind: tool.ErrorJournal, attempt: 1},
+		{name: "the result cannot be written", failAt: "end", ran: true, attempt: 1, err: true},
+	} {
+		ran := false
+		j := &memoryJournal{prior: map[string]tool.Prior{"1": tc.prior}, failAt: tc.failAt}
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) {
+			ran = true
+			if !slices.Equal(j.log, []string{"begin 1"}) {
+				t.Errorf("%s: %q before it runs", tc.name, j.log)
+			}
+			return "now", nil
+		}, tc.opts...))
+		b, err := (&tool.Runner{Journal: j}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", "{}")}})
+		rec := b.Records[0]
+		if (err != nil) != tc.err || ran != tc.ran || rec.ErrorKind != tc.kind || rec.Attempt != tc.attempt || b.Results[0] == nil {
+			t.Errorf("%s: %v, ran %v, %q, attempt %d", tc.name, err, ran, rec.ErrorKind, rec.Attempt)
+		}
+		if replayed := tc.prior.Result != nil && !tc.err; rec.Replayed != replayed || replayed && b.Results[0] != done {
+			t.Errorf("%s: replayed %v", tc.name, rec.Replayed)
+		}
+	}
+}

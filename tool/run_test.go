@@ -1,0 +1,544 @@
+package tool_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestT5_HooksAndMiddlewareGoAroundTheToolInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	log := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
+	pre := func(s string) tool.PreHook {
+		return func(_ context.Context, in tool.Input) (tool.Input, error) { log("pre " + s); return in, nil }
+	}
+	post := func(s string) tool.PostHook {
+		return func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			log("post " + s)
+			return out, nil
+		}
+	}
+	use := func(s string) tool.Middleware {
+		return func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				log("in " + s)
+				out, err := next(ctx, in)
+				log("out " + s)
+				return out, err
+			}
+		}
+	}
+	box, err := tool.Config{Hooks: tool.Hooks{Pre: []tool.PreHook{pre("box1"), pre("box2")}, Use: []tool.Middleware{use("box1"), use("box2")}, Post: []tool.PostHook{post("box")}}}.Box(
+		tool.New("a", "", func(context.Context, struct{}) (string, error) { log("tool"); return "", nil },
+			tool.Pre(pre("tool")), tool.Use(use("tool")), tool.Post(post("tool"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, rec := do(t, &tool.Runner{}, box, call("1", "a", ""))
+	wantKind(t, res, rec, "")
+	want := []string{"pre box1", "pre box2", "pre tool", "in box1", "in box2", "in tool", "tool", "out tool", "out box2", "out box1", "post tool", "post box"}
+	if !slices.Equal(order, want) {
+		t.Errorf("%q", order)
+	}
+}
+
+func TestT5_WhatAPreHookReturnsIsValidatedAndJudgedAgain(t *testing.T) {
+	to := func(args string) tool.Option {
+		return tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+			return tool.Input{Arguments: json.RawMessage(args)}, nil
+		})
+	}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`
+	var asked []string
+	r := &tool.Runner{Policy: policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		asked = append(asked, string(q.Input.Arguments))
+		if string(q.Input.Arguments) == `{"n":13}` {
+			return tool.Decision{Effect: tool.Deny, Reason: "not thirteen"}, nil
+		}
+		return tool.Decision{Effect: tool.Allow}, nil
+	})}
+	for _, tc := range []struct {
+		name, args string
+		kind       tool.ErrorKind
+		asked      []string
+	}{
+		{"other arguments", `{"n":2}`, "", []string{`{"n":1}`, `{"n":2}`}},
+		{"the same", `{"n":1}`, "", []string{`{"n":1}`}},
+		{"invalid ones", `{"n":"x"}`, tool.ErrorArguments, []string{`{"n":1}`}},
+		{"no JSON", `{"n":`, tool.ErrorArguments, []string{`{"n":1}`}},
+		{"denied ones", `{"n":13}`, tool.ErrorDenied, []string{`{"n":1}`, `{"n":13}`}},
+	} {
+		asked = nil
+		res, rec := do(t, r, mustBox(t, given(schema, to(tc.args))), call("1", "f", `{"n":1}`))
+		wantKind(t, res, rec, tc.kind)
+		if !slices.Equal(asked, tc.asked) {
+			t.Errorf("%s: the policy was asked about %q", tc.name, asked)
+		}
+		if tc.kind == "" && res.Display != tc.args {
+			t.Errorf("%s: %s ran", tc.name, res.Display)
+		}
+	}
+}
+
+func TestT5_PostHooksTransformOutputAndSeeFailures(t *testing.T) {
+	var seen []bool
+	mark := tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+		seen = append(seen, out.Failed)
+		out.Content = append(out.Content, &dragoman.Text{Text: "hooked"})
+		return out, nil
+	})
+	ok := tool.New("ok", "", func(context.Context, struct{}) (string, error) { return "fine", nil }, mark)
+	bad := tool.New("bad", "", func(context.Context, struct{}) (string, error) { return "", errors.New("no luck") }, mark)
+	box := mustBox(t, ok, bad)
+	res, rec := do(t, &tool.Runner{}, box, call("1", "ok", ""))
+	if wantKind(t, res, rec, ""); len(res.Content) != 2 {
+		t.Errorf("%d parts", len(res.Content))
+	}
+	res, rec = do(t, &tool.Runner{}, box, call("1", "bad", ""))
+	if wantKind(t, res, rec, tool.ErrorFailed); !strings.Contains(res.Text(), "no luck") || !strings.Contains(res.Text(), "hooked") {
+		t.Errorf("%s", res.Text())
+	}
+	if !slices.Equal(seen, []bool{false, true}) {
+		t.Errorf("%v", seen)
+	}
+}
+
+func TestT5_AFailingHookIsATypedErrorResultAndHasATimeout(t *testing.T) {
+	hang := func(ctx context.Context) error {
+		<-context.WithoutCancel(ctx).Done() // for ever
+		return nil
+	}
+	for name, opt := range map[string]tool.Option{
+		"an error before": tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("broken") }),
+		"a panic before":  tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }),
+		"a hang before": tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
+			return in, hang(ctx)
+		}),
+		"an error after": tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) {
+			return tool.Output{}, errors.New("broken")
+		}),
+		"a panic after": tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }),
+		"a hang after":  tool.Post(func(ctx context.Context, _ tool.Input, o tool.Output) (tool.Output, error) { return o, hang(ctx) }),
+		"the end of a goroutine": tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+			runtime.Goexit()
+			return tool.Input{}, nil
+		}),
+	} {
+		opts := []tool.Option{opt, tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = time.Millisecond })}
+		res, rec := do(t, &tool.Runner{}, mustBox(t, echo("a", opts...)), call("1", "a", `{"text":"x"}`))
+		wantKind(t, res, rec, tool.ErrorHook)
+		if strings.Contains(res.Text(), "secret value") {
+			t.Errorf("%s: %s", name, res.Text())
+		}
+	}
+}
+
+func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.T) {
+	for _, tc := range []struct {
+		name                       string
+		call, tool, box, run, left int
+		want                       int
+	}{
+		{"the call's", 1, 2, 3, 4, 0, 1},
+		{"the tool's", 0, 2, 1, 1, 0, 2},
+		{"the toolbox's", 0, 0, 3, 1, 0, 3},
+		{"the run's", 0, 0, 0, 4, 0, 4},
+		{"the default", 0, 0, 0, 0, 0, 60},
+		{"what remains", 0, 9, 9, 9, 5, 5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := func(n int) time.Duration { return time.Duration(n) * time.Second }
+			box, err := tool.Config{Timeout: s(tc.box)}.Box(tool.New("a", "", func(ctx context.Context, _ struct{}) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}, tool.Timeout(s(tc.tool))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			if tc.left > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, s(tc.left))
+				defer cancel()
+			}
+			began := time.Now()
+			b, err := (&tool.Runner{Timeout: s(tc.run)}).Start("r").Do(ctx, box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", "")}, Timeout: s(tc.call)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != s(tc.want) || b.Results[0].Outcome != dragoman.OutcomeError {
+				t.Errorf("%s: %v, %s", tc.name, took, b.Results[0].Text())
+			}
+			synctest.Wait()
+		})
+	}
+}
+
+func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var late atomic.Int32
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { <-release; return "too late", nil }, tool.Timeout(time.Second)))
+		r := &tool.Runner{Observe: func(ev tool.Event) {
+			if l, ok := ev.(tool.Late); ok && l.CallID == "1" && l.After == time.Hour {
+				late.Add(1)
+			}
+		}}
+		b, err := r.Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", "")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantKind(t, b.Results[0], b.Records[0], tool.ErrorTimeout)
+		if !b.Records[0].Executed || b.Records[0].Latency != time.Second || !strings.Contains(b.Results[0].Text(), "1s") {
+			t.Errorf("%+v", b.Records[0])
+		}
+		time.Sleep(time.Hour - time.Second) // the bubble's clock
+		close(release)
+		synctest.Wait()
+		if late.Load() != 1 || strings.Contains(b.Results[0].Text(), "too late") {
+			t.Errorf("told %d times: %s", late.Load(), b.Results[0].Text())
+		}
+	})
+}
+
+func TestT7_APanicIsAnErrorResultWhoseStackIsOnlyLogged(t *testing.T) {
+	var logged bytes.Buffer
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { panic("internal detail") }),
+		tool.New("b", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }))
+	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	res, rec := do(t, r, box, call("1", "a", ""))
+	wantKind(t, res, rec, tool.ErrorPanic)
+	if s := res.Text() + fmt.Sprint(rec); strings.Contains(s, "internal detail") || strings.Contains(s, "goroutine") {
+		t.Errorf("shown: %s", s)
+	}
+	if s := logged.String(); !strings.Contains(s, "internal detail") || !strings.Contains(s, "run_test.go") {
+		t.Errorf("logged: %s", s)
+	}
+	res, rec = do(t, r, box, call("1", "b", ""))
+	wantKind(t, res, rec, tool.ErrorFailed)
+}
+
+func TestT10_EveryCallHasItsRecord(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r := &tool.Runner{Now: func() time.Time { return now }, Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		return tool.Decision{Effect: tool.Allow, Rule: "all", Matches: []string{"all"}}, nil
+	})}
+	run := r.Start("run")
+	run.Agent = []string{"outer", "inner"}
+	b, err := run.Do(t.Context(), mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) {
+		now = now.Add(time.Second)
+		return "", errors.New("no luck with ghp_" + strings.Repeat("a1", 20))
+	})), tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c9", "a", "{}")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := b.Records[0]
+	if got.Tool != "a" || got.Run != "run" || got.Turn != 3 || got.CallID != "c9" || !slices.Equal(got.Agent, run.Agent) || got.OK || !got.Executed ||
+		got.ErrorKind != tool.ErrorFailed || got.Error != "no luck with "+tool.Mask || got.Latency != time.Second || got.Attempt != 1 || got.Replayed ||
+		got.Decision.Rule != "all" || got.Arguments != (tool.Input{Arguments: json.RawMessage("{}")}).Hash() || got.Raw != "{}" {
+		t.Errorf("%+v", got)
+	}
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back tool.Record
+	if err := json.Unmarshal(raw, &back); err != nil || back.Arguments != got.Arguments || back.Key != got.Key {
+		t.Errorf("%s: %v", raw, err)
+	}
+}
+
+func TestT11_ParallelCallsAreBoundedAndTheirResultsInTheModelsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		box := mustBox(t, tool.New("a", "", func(_ context.Context, in struct {
+			N int `json:"n"`
+		},
+		) (string, error) {
+			most.Store(max(most.Load(), now.Add(1)))
+			time.Sleep(time.Duration(100-in.N) * time.Millisecond) // the last is the first to end
+			now.Add(-1)
+			return fmt.Sprint(in.N), nil
+		}))
+		var calls []*dragoman.ToolCall
+		for i := range 20 {
+			calls = append(calls, call(fmt.Sprint("c", i), "a", fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		b, err := (&tool.Runner{Parallel: 3}).Start("r").Do(t.Context(), box, tool.Turn{Calls: calls})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, res := range b.Results {
+			if res.CallID != calls[i].ID || unfenced(t, res.Text()) != fmt.Sprint(i) || b.Records[i].CallID != calls[i].ID {
+				t.Errorf("%d is %s: %s", i, res.CallID, res.Text())
+			}
+		}
+		if most.Load() != 3 {
+			t.Errorf("%d ran at once", most.Load())
+		}
+	})
+}
+
+func TestT11_AnExclusiveToolRunsAloneAndInItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var log []string
+		running := 0
+		body := func(name string, alone bool) func(context.Context, struct{}) (string, error) {
+			return func(context.Context, struct{}) (string, error) {
+				mu.Lock()
+				running++
+				log = append(log, name)
+				if alone && running != 1 {
+					t.Errorf("%s runs beside %d others", name, running-1)
+				}
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if alone && running != 1 {
+					t.Errorf("%s ran beside %d others", name, running-1)
+				}
+				running--
+				return "", nil
+			}
+		}
+		box := mustBox(t, tool.New("a", "", body("a", false)), tool.New("x", "", body("x", true), tool.Set(func(s *tool.Settings) { s.Exclusive = true })))
+		began := time.Now()
+		b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{
+			call("1", "a", ""), call("2", "a", ""), call("3", "x", ""), call("4", "x", ""), call("5", "a", ""), call("6", "a", ""),
+		}})
+		if err != nil || len(b.Settled()) != 6 {
+			t.Fatal(err)
+		}
+		if got := strings.Join(log, ""); got != "aaxxaa" || time.Since(began) != 4*time.Second {
+			t.Errorf("%s in %v", got, time.Since(began))
+		}
+	})
+}
+
+func TestT12_ProgressIsSeenAndNeverEntersTheResult(t *testing.T) {
+	var seen []string
+	var ctxAfter context.Context
+	r := &tool.Runner{Observe: func(ev tool.Event) {
+		if p, ok := ev.(tool.Progress); ok {
+			seen = append(seen, p.Parts[0].(*dragoman.Text).Text)
+		}
+	}}
+	box := mustBox(t, tool.New("a", "", func(ctx context.Context, _ struct{}) (string, error) {
+		for i := range 3 {
+			tool.Report(ctx, &dragoman.Text{Text: fmt.Sprint("step ", i)})
+		}
+		ctxAfter = ctx
+		return "done", nil
+	}))
+	res, rec := do(t, r, box, call("1", "a", ""))
+	if wantKind(t, res, rec, ""); strings.Contains(res.Text(), "step") {
+		t.Error(res.Text())
+	}
+	tool.Report(ctxAfter, &dragoman.Text{Text: "after the end"})
+	tool.Report(context.Background(), &dragoman.Text{Text: "without a call"})
+	if !slices.Equal(seen, []string{"step 0", "step 1", "step 2"}) {
+		t.Errorf("%q", seen)
+	}
+}
+
+func TestT14_SecretsReachTheHandlerAndNobodyElse(t *testing.T) {
+	const secret = `p"ss wörd/+1`
+	box := mustBox(t, tool.New("a", "", func(ctx context.Context, in struct {
+		Fail bool `json:"fail,omitempty"`
+	},
+	) (any, error) {
+		s, err := tool.Secret(ctx, "db")
+		if err != nil {
+			return nil, err
+		}
+		if in.Fail {
+			return nil, fmt.Errorf("cannot log in with %s", s)
+		}
+		return tool.Output{
+			Content:  []dragoman.Part{&dragoman.Text{Text: "used " + s}, &dragoman.Data{JSON: mustJSON(map[string]string{"password": s})}},
+			Display:  "with " + s,
+			Envelope: &dragoman.Native{Format: "x", JSON: mustJSON(s)},
+		}, nil
+	}))
+	var events []string
+	r := &tool.Runner{
+		Secrets: func(_ context.Context, name string) (string, error) {
+			if name != "db" {
+				return "", tool.ErrNoSecret
+			}
+			return secret, nil
+		},
+		Observe: func(ev tool.Event) { events = append(events, fmt.Sprintf("%+v", ev)) },
+	}
+	for _, args := range []string{"{}", `{"fail":true}`} {
+		res, rec := do(t, r, box, call("1", "a", args))
+		all := string(mustJSON(res)) + string(mustJSON(rec)) + strings.Join(events, "\n")
+		for _, spelt := range []string{secret, `p\"ss`, "wörd"} {
+			if strings.Contains(all, spelt) {
+				t.Errorf("%s: %q is seen in %s", args, spelt, all)
+			}
+		}
+		if !strings.Contains(all, tool.Mask) {
+			t.Errorf("%s: nothing is redacted in %s", args, all)
+		}
+		for _, p := range res.Content {
+			if d, ok := p.(*dragoman.Data); ok && !json.Valid(d.JSON) {
+				t.Errorf("no JSON any more: %s", d.JSON)
+			}
+		}
+	}
+	if _, err := tool.Secret(context.Background(), "db"); !errors.Is(err, tool.ErrNoSecret) {
+		t.Errorf("outside of a call: %v", err)
+	}
+}
+
+func TestT16_TheFailurePolicyDecidesWhatBecomesOfTheTurn(t *testing.T) {
+	fails := func(f tool.Failure) tool.Tool {
+		return tool.New("bad", "", func(context.Context, struct{}) (string, error) { return "", errors.New("no luck") }, tool.Set(func(s *tool.Settings) { s.Failure = f }))
+	}
+	slow := tool.New("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(time.Hour):
+			return "done", nil
+		}
+	}, tool.Timeout(2*time.Hour))
+	for _, tc := range []struct {
+		name      string
+		run, tool tool.Failure
+		err       error
+		slow      tool.ErrorKind
+		again     tool.ErrorKind
+	}{
+		{"continue is the default", "", "", nil, "", tool.ErrorFailed},
+		{"degrade", tool.FailureDegrade, "", nil, "", tool.ErrorUnavailable},
+		{"fail", tool.FailureFail, "", tool.ErrFailed, tool.ErrorCancelled, tool.ErrorFailed},
+		{"the tool's own", tool.FailureFail, tool.FailureContinue, nil, "", tool.ErrorFailed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			box := mustBox(t, slow, fails(tc.tool))
+			run := (&tool.Runner{Failure: tc.run}).Start("r")
+			b, err := run.Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("1", "slow", ""), call("2", "bad", "")}})
+			if !errors.Is(err, tc.err) || len(b.Settled()) != 2 || b.Records[0].ErrorKind != tc.slow || b.Records[1].ErrorKind != tool.ErrorFailed {
+				t.Errorf("%s: %v, %s, %s", tc.name, err, b.Records[0].ErrorKind, b.Records[1].ErrorKind)
+			}
+			b, _ = run.Do(t.Context(), box, tool.Turn{Number: 2, Calls: []*dragoman.ToolCall{call("1", "bad", "")}})
+			if b.Records[0].ErrorKind != tc.again {
+				t.Errorf("%s: again %s", tc.name, b.Records[0].ErrorKind)
+			}
+			synctest.Wait()
+		})
+	}
+	// What never ran is no failure of the tool.
+	run := (&tool.Runner{Failure: tool.FailureFail}).Start("r")
+	if _, err := run.Do(t.Context(), mustBox(t, fails("")), tool.Turn{Calls: []*dragoman.ToolCall{call("1", "bad", "[]"), call("2", "nobody", "")}}); err != nil {
+		t.Errorf("invalid arguments and an unknown tool: %v", err)
+	}
+}
+
+func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		healthy, ran := false, 0
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) {
+			ran++
+			if healthy {
+				return "fine", nil
+			}
+			return "", errors.New("down")
+		}, tool.Set(func(s *tool.Settings) {
+			s.Breaker = tool.Breaker{Failures: 3, Window: time.Minute, Pause: 10 * time.Second}
+		})))
+		run, turn := (&tool.Runner{}).Start("r"), 0
+		try := func(want tool.ErrorKind, runs int) {
+			t.Helper()
+			turn++
+			b, err := run.Do(t.Context(), box, tool.Turn{Number: turn, Calls: []*dragoman.ToolCall{call("1", "a", "")}})
+			if err != nil || b.Records[0].ErrorKind != want || ran != runs {
+				t.Fatalf("%v: %q after %d runs, want %q after %d", err, b.Records[0].ErrorKind, ran, want, runs)
+			}
+		}
+		try(tool.ErrorFailed, 1)
+		try(tool.ErrorFailed, 2)
+		try(tool.ErrorFailed, 3)
+		try(tool.ErrorUnavailable, 3)
+		time.Sleep(11 * time.Second)
+		try(tool.ErrorFailed, 4) // let through to try
+		try(tool.ErrorUnavailable, 4)
+		time.Sleep(11 * time.Second)
+		healthy = true
+		try("", 5)
+		try("", 6)
+	})
+}
+
+func TestQuirkI5_OneCallIDStandsForOneCall(t *testing.T) {
+	ran := 0
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct {
+		N int `json:"n,omitempty"`
+	},
+	) (string, error) {
+		ran++
+		return fmt.Sprint("run ", ran), nil
+	}))
+	run := (&tool.Runner{}).Start("r")
+	turn := func(n int, calls ...*dragoman.ToolCall) (*tool.Batch, error) {
+		return run.Do(t.Context(), box, tool.Turn{Number: n, Calls: calls})
+	}
+	first, err := turn(1, call("c", "a", "{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := turn(1, call("c", "a", "{}"))
+	if err != nil || ran != 1 || again.Results[0] != first.Results[0] || !again.Records[0].Replayed {
+		t.Errorf("%v: ran %d times", err, ran)
+	}
+	if b, err := turn(1, call("d", "a", "{}"), call("c", "a", `{"n":1}`)); !errors.Is(err, tool.ErrConflict) || ran != 1 || len(b.Settled()) != 0 {
+		t.Errorf("other content: %v, ran %d times", err, ran)
+	}
+	if _, err := turn(2, call("x", "a", "{}"), call("x", "a", "{}")); !errors.Is(err, tool.ErrConflict) || ran != 1 {
+		t.Errorf("an id twice: %v, ran %d times", err, ran)
+	}
+	if _, err := turn(2, nil); !errors.Is(err, tool.ErrConflict) {
+		t.Errorf("nil: %v", err)
+	}
+	if _, err := turn(3, call("c", "a", `{"n":1}`)); err != nil || ran != 2 {
+		t.Errorf("the same id in a later turn: %v, ran %d times", err, ran)
+	}
+}
+
+func TestQuirkI7_ACancelledTurnAnswersEveryCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { <-release; return "", nil }), echo("b"))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		b, err := (&tool.Runner{Parallel: 1}).Start("r").Do(ctx, box, tool.Turn{Calls: []*dragoman.ToolCall{call("1", "a", ""), call("2", "b", "")}})
+		if err != nil || len(b.Settled()) != 2 {
+			t.Fatalf("%v, %d results", err, len(b.Settled()))
+		}
+		for i, want := range []string{"may have had an effect", "did not run"} {
+			if b.Records[i].ErrorKind != tool.ErrorCancelled || !strings.Contains(b.Results[i].Text(), want) {
+				t.Errorf("%s: %s", b.Records[i].ErrorKind, b.Results[i].Text())
+			}
+		}
+	})
+}
