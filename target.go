@@ -205,6 +205,9 @@ type Limits struct {
 	// ReasoningLeads: reasoning goes back only with something behind it in its
 	// turn.
 	ReasoningLeads bool
+	// ReasoningInLoop: with a thinking budget, a turn whose calls are being
+	// answered begins with its reasoning; without it no budget may be asked for.
+	ReasoningInLoop bool
 	// DummySignature is what the first call of a model's turn carries where it
 	// has no signature and the wire demands one; empty where it does not. Such
 	// a signature has no origin: an encoder writes it as it is.
@@ -216,6 +219,15 @@ type Limits struct {
 	// nor by the id of a file that a provider stores.
 	NoMediaURL    bool
 	NoMediaFileID bool
+	// StorageURLs are what the URLs of this provider's own storage begin with
+	// ("s3://"): only it can fetch from there, and it can even where the wire
+	// takes no other URL.
+	StorageURLs []string
+	// MaxImages and MaxDocuments are the greatest numbers of images and of files
+	// in one message of the wire, its results included; 0 means that none is
+	// known.
+	MaxImages    int
+	MaxDocuments int
 	// TextBesideFiles: a user message with a file needs a text.
 	TextBesideFiles bool
 	// StoredBy names the members of a request, and the types of opaque parts,

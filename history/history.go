@@ -105,8 +105,10 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 	n.arrange()
 	n.flatten()
 	n.shape()
+	n.few()
 	n.forget()
 	n.sign()
+	n.unthink()
 	return n.result(), n.rep, nil
 }
 
@@ -121,6 +123,8 @@ type normaliser struct {
 	// ms is the conversation as far as it got, turns its shape.
 	ms    []draft
 	turns []*turn
+	// thinking is how the model is asked to think.
+	thinking *dragoman.ReasoningSettings
 	// stored says that the server keeps a part of the conversation.
 	stored bool
 	// moved says that ms is no longer the list of the request, message by
@@ -129,7 +133,7 @@ type normaliser struct {
 }
 
 func newNormaliser(req *dragoman.Request, o Options) *normaliser {
-	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, ms: make([]draft, len(req.Messages))}
+	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, thinking: req.Reasoning, ms: make([]draft, len(req.Messages))}
 	n.target.Dialect = o.Limits.Dialect
 	if n.target.Model == "" {
 		n.target.Model = req.Model
@@ -173,7 +177,7 @@ func (n *normaliser) keptByServer() bool {
 // result is the request with the conversation as it is now.
 func (n *normaliser) result() *dragoman.Request {
 	tools, choice := n.declare()
-	changed := n.moved || tools != nil
+	changed := n.moved || tools != nil || n.thinking != n.req.Reasoning
 	for i := range n.ms {
 		changed = changed || n.ms[i].touched
 	}
@@ -187,6 +191,7 @@ func (n *normaliser) result() *dragoman.Request {
 	for i := range n.ms {
 		out.Messages[i] = n.ms[i].Message
 	}
+	out.Reasoning = n.thinking
 	if tools != nil {
 		out.Tools = tools
 		out.ToolChoice = choice

@@ -2,16 +2,21 @@ package history
 
 import (
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
+// geminiFiles is what the URLs of files begin with that Gemini stores: they look
+// public, and are not.
+const geminiFiles = "https://generativelanguage.googleapis.com/"
+
 // media returns what stands for media in a message: itself, or a note where the
 // target would refuse the request for it (quirk D14). What came from the
 // target's own dialect is its client's affair, as long as the model can see.
 func (n *normaliser) media(d *draft, j int, m *dragoman.Media) dragoman.Part {
-	why := n.refuses(m)
+	why := n.refuses(d, m)
 	if roles := n.limits.MediaRoles; why == "" && roles != nil && !n.own(d) && m.Text == "" && !slices.Contains(roles, d.Role) {
 		why = "no message of role " + string(d.Role) + " takes it"
 	}
@@ -22,9 +27,9 @@ func (n *normaliser) media(d *draft, j int, m *dragoman.Media) dragoman.Part {
 	return note(m)
 }
 
-// refuses says why the target takes media nowhere; empty means that it does. A
-// plain-text document is text, which every model can read.
-func (n *normaliser) refuses(m *dragoman.Media) string {
+// refuses says why the target takes media of a message nowhere; empty means
+// that it does. A plain-text document is text, which every model can read.
+func (n *normaliser) refuses(d *draft, m *dragoman.Media) string {
 	switch {
 	case m.Text != "":
 		return ""
@@ -32,13 +37,51 @@ func (n *normaliser) refuses(m *dragoman.Media) string {
 		return "the model takes none"
 	case n.limits.MediaKinds != nil && !slices.Contains(n.limits.MediaKinds, m.Media):
 		return "the wire has no place for it"
-	case m.Base64 == "" && m.URL != "" && n.limits.NoMediaURL:
-		return "the wire takes content, not URLs"
-	case m.Base64 == "" && m.URL == "" && m.FileID != "" && n.limits.NoMediaFileID:
+	case m.Base64 != "":
+		return ""
+	case m.URL != "":
+		return n.unreachable(d, m.URL)
+	case m.FileID != "" && n.limits.NoMediaFileID:
 		return "the wire takes content, not the ids of stored files"
+	case m.FileID != "" && !n.stores(d):
+		return "the file is stored by another provider"
 	default:
 		return ""
 	}
+}
+
+// unreachable says why the target cannot fetch from a URL; empty means that it
+// can. The storage of a provider is open to that provider only.
+func (n *normaliser) unreachable(d *draft, url string) string {
+	begins := func(prefix string) bool {
+		return len(url) >= len(prefix) && strings.EqualFold(url[:len(prefix)], prefix)
+	}
+	switch {
+	case slices.ContainsFunc(n.limits.StorageURLs, begins):
+		return ""
+	case n.limits.NoMediaURL:
+		return "the wire takes content, not URLs"
+	case n.own(d):
+		return ""
+	case begins(geminiFiles), !begins("https://") && !begins("http://") && !begins("data:"):
+		return "the target cannot fetch from where it is stored"
+	default:
+		return ""
+	}
+}
+
+// stores reports whether the ids of files in a message are the target's: from
+// the same vendor's wire and the same provider. An id in a message that nobody
+// sent us was put there for this target.
+func (n *normaliser) stores(d *draft) bool {
+	if d.Origin == nil {
+		return true
+	}
+	vendor := func(d dragoman.Dialect) string {
+		v, _, _ := strings.Cut(string(d), ".")
+		return v
+	}
+	return vendor(d.Origin.Dialect) == vendor(n.limits.Dialect) && d.Origin.Matches(n.target.Origin(), dragoman.MatchProvider)
 }
 
 func note(m *dragoman.Media) dragoman.Part {
@@ -48,20 +91,26 @@ func note(m *dragoman.Media) dragoman.Part {
 // resultMedia is media for the content of a result. Where results carry none
 // at all, the encoder moves what the model may see behind them (quirk D13).
 func (n *normaliser) resultMedia(d *draft, j int, res *dragoman.ToolResult) dragoman.Part {
+	return withNotes(res, func(m *dragoman.Media) bool {
+		why := n.refuses(d, m)
+		if why != "" {
+			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s in a result: %s; a note stands in for it", m.Media, why)
+		}
+		return why != ""
+	})
+}
+
+// withNotes is a result with notes in place of the media that is refused.
+func withNotes(res *dragoman.ToolResult, refused func(*dragoman.Media) bool) *dragoman.ToolResult {
 	var content []dragoman.Part
 	for k, p := range res.Content {
 		m, ok := p.(*dragoman.Media)
-		if !ok {
-			continue
-		}
-		why := n.refuses(m)
-		if why == "" {
+		if !ok || !refused(m) {
 			continue
 		}
 		if content == nil {
 			content = slices.Clone(res.Content)
 		}
-		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s in a result: %s; a note stands in for it", m.Media, why)
 		content[k] = note(m)
 	}
 	if content == nil {
@@ -70,4 +119,48 @@ func (n *normaliser) resultMedia(d *draft, j int, res *dragoman.ToolResult) drag
 	out := *res
 	out.Content = content
 	return &out
+}
+
+// few keeps each message of the wire within the number of images and files that
+// it takes: those in front stay, so that what was sent once stays as it was when
+// more come. A message that came from the target's dialect counts and stays.
+func (n *normaliser) few() {
+	images, files := 0, 0
+	for i := range n.ms {
+		d := &n.ms[i]
+		if d.assistant() {
+			images, files = 0, 0
+			continue
+		}
+		place := 0
+		tooMany := func(m *dragoman.Media) bool {
+			count, most := &images, n.limits.MaxImages
+			switch m.Media {
+			case dragoman.MediaImage:
+			case dragoman.MediaFile:
+				count, most = &files, n.limits.MaxDocuments
+			default:
+				return false
+			}
+			*count++
+			if most == 0 || *count <= most || n.own(d) {
+				return false
+			}
+			*count--
+			n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(place), "%s: a message takes %d; a note stands in for it", m.Media, most)
+			return true
+		}
+		d.edit(func(j int, p dragoman.Part) dragoman.Part {
+			place = j
+			switch p := p.(type) {
+			case *dragoman.Media:
+				if tooMany(p) {
+					return note(p)
+				}
+			case *dragoman.ToolResult:
+				return withNotes(p, tooMany)
+			}
+			return p
+		})
+	}
 }

@@ -86,14 +86,20 @@ func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 	case c.Hosted && !n.own(d):
 		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "call of %.80q was run by its provider", c.Name)
 		return nil
-	case n.foreign(d, c.Signature):
+	}
+	out := *c
+	if n.foreign(d, c.Signature) {
 		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
-		bare := *c
-		bare.Signature = ""
-		return &bare
-	default:
+		out.Signature = ""
+	}
+	if c.Name == "" && !c.Hosted { // quirk D15: definition, call and result have one name
+		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(j)+"/name", "a call without a name; %q written", unknownTool)
+		out.Name = unknownTool
+	}
+	if out.Signature == c.Signature && out.Name == c.Name {
 		return c
 	}
+	return &out
 }
 
 // reasoning lets a model's thinking back to its origin only (quirks D23, D26,

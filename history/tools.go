@@ -11,6 +11,9 @@ import (
 // the conversation has calls of it.
 const stubDescription = "Used earlier in this conversation. Not available now."
 
+// unknownTool is the tool of a call that names none.
+const unknownTool = "unknown_tool"
+
 // declare returns the tools that the conversation's calls demand where the
 // request declares none that reaches the target, in the order of their first use, and the choice that
 // keeps the model from calling them (quirk D21). Nil means that none are needed.
@@ -44,9 +47,10 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 }
 
 // reaches reports whether a tool has a form for the target: one that another
-// provider runs has none.
+// provider runs has none, nor has one without a name.
 func (n *normaliser) reaches(s dragoman.ToolSpec) bool {
-	return s.Kind != dragoman.ToolHosted || s.Source != nil && strings.HasPrefix(string(s.Source.Format), string(n.limits.Dialect)+".")
+	return s.Kind != dragoman.ToolHosted && s.Name != "" || s.Kind == dragoman.ToolHosted && s.Source != nil &&
+		strings.HasPrefix(string(s.Source.Format), string(n.limits.Dialect)+".")
 }
 
 // flatten tells the tool history of a conversation in words, for a model that

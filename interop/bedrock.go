@@ -399,8 +399,11 @@ func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolRes
 		at := at.Elem("content", i)
 		switch p := p.(type) {
 		case *dragoman.Text:
-			if !blank(p) {
+			switch {
+			case !blank(p):
 				r.WriteBedrockText(w, p, at, rep)
+			case p.Text != "" || len(res.Content) > 1: // else it is an empty output
+				reportBlank(rep, at)
 			}
 		case *dragoman.Data:
 			writeBedrockData(w, p)

@@ -278,9 +278,7 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	} else {
 		media = writeGeminiResponse(w, res, at, rep)
 	}
-	if r.target.Caps.NoResultMedia {
-		spill, media = media, nil
-	}
+	spill, media = r.besideResult(media)
 	if len(media) > 0 {
 		w.Key("parts")
 		w.BeginArray()
@@ -295,6 +293,30 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint after a result: the target caches by itself")
 	}
 	return spill
+}
+
+// besideResult parts media into what stands beside a result and what stands in
+// it: the API takes few types there, and each must be told (quirk D13).
+func (r *Registry) besideResult(media []dragoman.Part) (beside, inside []dragoman.Part) {
+	for _, p := range media {
+		m, ok := p.(*dragoman.Media)
+		if r.target.Caps.NoResultMedia || ok && !inGeminiResult(m) {
+			beside = append(beside, p)
+		} else {
+			inside = append(inside, p)
+		}
+	}
+	return beside, inside
+}
+
+// inGeminiResult reports whether a result takes media of this type.
+func inGeminiResult(m *dragoman.Media) bool {
+	switch m.MIME {
+	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
+		return true
+	default:
+		return m.Text != "" && m.Base64 == "" // written as text/plain
+	}
 }
 
 func (r *Registry) writeGeminiResultPart(w *jsonwire.Writer, p dragoman.Part, at extra.Path, rep *dragoman.Report) {

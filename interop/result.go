@@ -307,9 +307,11 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 			at := at.Elem("content", i)
 			switch p := p.(type) {
 			case *dragoman.Text:
-				if !blank(p) {
-					WriteAnthropicText(w, p, at, rep)
+				if blank(p) {
+					reportBlank(rep, at)
+					continue
 				}
+				WriteAnthropicText(w, p, at, rep)
 			case *dragoman.Data:
 				WriteAnthropicText(w, &dragoman.Text{Text: string(p.JSON)}, at, rep)
 			case *dragoman.Media:
@@ -325,6 +327,8 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 			}
 		}
 		w.EndArray()
+	} else if res.Text() != "" {
+		reportBlank(rep, at)
 	}
 	if res.Outcome == dragoman.OutcomeError {
 		w.BoolField("is_error", true)
@@ -339,6 +343,11 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 // blank reports whether a text block would be rejected for saying nothing
 // (quirk D22).
 func blank(t *dragoman.Text) bool { return strings.TrimSpace(t.Text) == "" }
+
+// reportBlank tells of a text that is left out.
+func reportBlank(rep *dragoman.Report, at extra.Path) {
+	rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "a text that says nothing")
+}
 
 // hasContent reports whether a result says anything: one without content is
 // written without a content member (quirk D11).

@@ -69,6 +69,7 @@ func (Codec) Limits() dragoman.Limits {
 		ToolsForHistory: true,
 		NoBlankText:     true,
 		SignedReasoning: true,
+		ReasoningInLoop: true,
 		ReasoningLeads:  true,
 		UserFirst:       true,
 		StoredBy:        []string{"thread"},

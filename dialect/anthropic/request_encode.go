@@ -262,14 +262,14 @@ func (e *requestEncoder) choice(t *toolbox) error {
 }
 
 // mayForce reports whether the model takes a forced choice beside the thinking
-// that is asked for (quirk E4). A thinking budget never goes with one.
+// that is sent (quirk E4). A thinking budget never goes with one.
 func (e *requestEncoder) mayForce() bool {
-	r := e.reasoning()
+	typ := e.thinks()
 	switch {
-	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, r != nil && r.Mode == dragoman.ReasoningBudget:
+	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, typ == "enabled":
 		return false
 	case e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
-		return r == nil || r.Mode == dragoman.ReasoningOff || r.Mode == dragoman.ReasoningDefault
+		return typ != "adaptive"
 	default:
 		return true
 	}
@@ -312,6 +312,24 @@ func (e *requestEncoder) roomToThink() bool {
 	return most == nil || *most > MinThinkingBudget || e.own()
 }
 
+// thinks is the API's word for how to think; empty for none.
+func (e *requestEncoder) thinks() string {
+	switch s := e.reasoning(); {
+	case s == nil:
+		return ""
+	case s.Mode == dragoman.ReasoningOff:
+		return "disabled"
+	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+		return "adaptive"
+	case s.Mode == dragoman.ReasoningBudget && e.roomToThink():
+		return "enabled"
+	case s.Mode != dragoman.ReasoningBudget && s.Effort == "none":
+		return "disabled"
+	default:
+		return ""
+	}
+}
+
 // thinking writes the thinking settings; effort has a place of its own.
 func (e *requestEncoder) thinking() {
 	s := e.reasoning()
@@ -319,21 +337,13 @@ func (e *requestEncoder) thinking() {
 		return
 	}
 	wirekit.ReportMode(e.rep, s)
-	typ := ""
+	typ := e.thinks()
 	switch {
-	case s.Mode == dragoman.ReasoningOff:
-		typ = "disabled"
-	case s.Mode == dragoman.ReasoningAdaptive:
-		typ = "adaptive"
 	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
-		typ = "adaptive"
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
-	case s.Mode == dragoman.ReasoningBudget && !e.roomToThink():
+	case s.Mode == dragoman.ReasoningBudget && typ == "":
 		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "max_tokens leaves no room for the least budget, %d", MinThinkingBudget)
-	case s.Mode == dragoman.ReasoningBudget:
-		typ = "enabled"
-	case s.Effort == "none":
-		typ = "disabled"
+	case s.Mode == dragoman.ReasoningDefault && typ == "disabled":
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))

@@ -414,6 +414,7 @@ func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
 		{dragoman.ForcedNever, nil, "auto"},
 	} {
 		req := ask(dragoman.UserText("a"))
+		req.MaxOutputTokens = ptr(int64(4000))
 		req.Tools, req.ToolChoice, req.Reasoning = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, c.thinking
 		v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ForcedChoice: c.forced}}})
 		if got := v["tool_choice"].(map[string]any)["type"]; got != c.want {
@@ -422,6 +423,31 @@ func TestQuirkE4_ForcedChoiceIsLoweredWhereTheModelRefusesIt(t *testing.T) {
 		if c.want == "auto" {
 			has(t, enc.Report, dragoman.Lowered, "/tool_choice")
 		}
+	}
+}
+
+func TestABlankTextInAResultIsReported(t *testing.T) {
+	for _, content := range [][]dragoman.Part{{&dragoman.Text{Text: "1"}, &dragoman.Text{Text: " "}}, {&dragoman.Text{Text: " "}}} {
+		res := &dragoman.ToolResult{CallID: "a", Content: content}
+		req := ask(dragoman.UserText("q"), dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}}}, dragoman.ToolResults(res))
+		req.Tools = []dragoman.ToolSpec{tool("f")}
+		_, enc := encode(t, req, dialect.EncodeOptions{})
+		if !strings.Contains(enc.Report.String(), "a text that says nothing") {
+			t.Errorf("%d parts: %s", len(content), enc.Report)
+		}
+	}
+}
+
+func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
+	for _, forced := range []dragoman.ForcedChoice{dragoman.ForcedAlways, dragoman.ForcedWithoutThinking} {
+		req := ask(dragoman.UserText("q"))
+		req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(600))}
+		v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ForcedChoice: forced}}})
+		if got := v["tool_choice"].(map[string]any)["type"]; got != "any" || v["thinking"] != nil {
+			t.Errorf("%q: %s", forced, enc.Body)
+		}
+		has(t, enc.Report, dragoman.Dropped, "/reasoning/budget_tokens")
 	}
 }
 

@@ -78,8 +78,12 @@ func (Codec) Limits() dragoman.Limits {
 		UserFirst:       true,
 		NoMidSystem:     true,
 		SignedReasoning: true,
+		ReasoningInLoop: true,
 		NoMediaURL:      true,
 		NoMediaFileID:   true,
+		StorageURLs:     []string{"s3://"},
+		MaxImages:       20,
+		MaxDocuments:    5,
 		TextBesideFiles: true,
 		GrowthExceptions: []string{
 			"cache markers: at most four are written, the last ones",

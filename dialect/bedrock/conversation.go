@@ -48,6 +48,7 @@ func newConversation(reg *interop.Registry, limits dragoman.Limits, o dialect.En
 // arrange plans the whole of a request's conversation.
 func (c *conversation) arrange(req *dragoman.Request) {
 	c.Arrange(req, c, c.rep)
+	c.marksBehindResults()
 	c.nameDocuments()
 	c.TrimPrefill()
 	c.Open()
@@ -131,6 +132,45 @@ func hoisted(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dr
 		}
 	}
 	return &out, hint
+}
+
+// marksBehindResults moves cache points from between the results of a turn's
+// calls behind the last of them: results stand first, with nothing in between
+// (quirk D2). Those of a message in the form it came in are its client's affair.
+func (c *conversation) marksBehindResults() {
+	for i := 1; i < len(c.Turns); i++ {
+		t := &c.Turns[i]
+		last := lastAnswer(&c.Turns[i-1], t)
+		if t.Untouched() || last < 0 || t.Blocks[last].Raw != nil {
+			continue
+		}
+		for j := last - 1; j >= 0; j-- {
+			b := &t.Blocks[j]
+			if b.Cache == nil || !b.Is(dragoman.KindToolResult) {
+				continue
+			}
+			c.rep.Add(dragoman.Moved, dragoman.Info, b.At.String(), "a cache breakpoint between results written behind the last of them")
+			if to := &t.Blocks[last]; to.Cache == nil {
+				to.Cache, to.Mark = b.Cache, b.Mark
+			}
+			b.Cache, b.Mark = nil, nil
+		}
+	}
+}
+
+// lastAnswer is the place of the last result in a turn that answers a call of
+// the one before; -1 where there is none.
+func lastAnswer(before, t *blockwire.Turn) int {
+	for j := len(t.Blocks) - 1; j >= 0; j-- {
+		res, ok := t.Blocks[j].Part.(*dragoman.ToolResult)
+		if ok && slices.ContainsFunc(before.Blocks, func(b blockwire.Block) bool {
+			call, is := b.Part.(*dragoman.ToolCall)
+			return is && call.ID == res.CallID
+		}) {
+			return j
+		}
+	}
+	return -1
 }
 
 // nameDocuments gives every document a name that the API takes and that no

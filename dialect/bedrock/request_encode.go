@@ -220,30 +220,38 @@ func (e *requestEncoder) roomToThink() bool {
 	return most == nil || *most > MinThinkingBudget || e.own()
 }
 
-// thinkingType is Claude's word for how to think; empty for none. Effort has a
-// place of its own.
-func (e *requestEncoder) thinkingType() string {
+// thinks is Claude's word for how to think; empty for none.
+func (e *requestEncoder) thinks() string {
 	switch s := e.reasoning(); {
 	case s == nil:
 		return ""
 	case s.Mode == dragoman.ReasoningOff:
 		return "disabled"
-	case s.Mode == dragoman.ReasoningAdaptive:
+	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
 		return "adaptive"
-	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
-		return "adaptive"
-	case s.Mode == dragoman.ReasoningBudget && !e.roomToThink():
-		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "maxTokens leaves no room for the least budget, %d", MinThinkingBudget)
-		return ""
-	case s.Mode == dragoman.ReasoningBudget:
+	case s.Mode == dragoman.ReasoningBudget && e.roomToThink():
 		return "enabled"
-	case s.Effort == "none":
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
+	case s.Mode != dragoman.ReasoningBudget && s.Effort == "none":
 		return "disabled"
 	default:
 		return ""
 	}
+}
+
+// thinkingType is what thinks says, with a report of what the request asks for
+// beside it. Effort has a place of its own.
+func (e *requestEncoder) thinkingType() string {
+	typ := e.thinks()
+	switch s := e.reasoning(); {
+	case s == nil:
+	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "a budget without a number written as adaptive")
+	case s.Mode == dragoman.ReasoningBudget && typ == "":
+		e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens", "maxTokens leaves no room for the least budget, %d", MinThinkingBudget)
+	case s.Mode == dragoman.ReasoningDefault && typ == "disabled":
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort none written as thinking disabled")
+	}
+	return typ
 }
 
 // modelFields writes what the model behind the API takes. How to think is such

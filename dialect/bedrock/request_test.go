@@ -402,6 +402,45 @@ func TestQuirkE4_AForcedChoiceGivesWayToThinking(t *testing.T) {
 	has(t, enc.Report, dragoman.Lowered, "/tool_choice")
 }
 
+func TestQuirkE4_AForcedChoiceStaysWhereTheThinkingIsNotSent(t *testing.T) {
+	req := ask(dragoman.UserText("q"))
+	req.Tools, req.ToolChoice, req.MaxOutputTokens = []dragoman.ToolSpec{tool("f")}, &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}, ptr(int64(500))
+	req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(600))}
+	v, enc := encode(t, req, dialect.EncodeOptions{})
+	if js(field(v, "toolConfig", "toolChoice")) != `{"any":{}}` || v["additionalModelRequestFields"] != nil {
+		t.Errorf("%s", enc.Body)
+	}
+	has(t, enc.Report, dragoman.Dropped, "/reasoning/budget_tokens")
+}
+
+func TestQuirkD2_NoCachePointStandsBetweenResults(t *testing.T) {
+	first, second := result("a", "1"), result("b", "2")
+	first.Cache = &dragoman.CacheHint{TTL: "1h"}
+	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}"), call("b", "f", "{}")), said(dragoman.RoleTool, first, second), dragoman.UserText("more"))
+	req.Tools = []dragoman.ToolSpec{tool("f")}
+	v, enc := encode(t, req, dialect.EncodeOptions{})
+	content := field(v, "messages").([]any)[2].(map[string]any)["content"].([]any)
+	var keys []string
+	for _, b := range content {
+		for key := range b.(map[string]any) {
+			keys = append(keys, key)
+		}
+	}
+	if strings.Join(keys, " ") != "toolResult toolResult cachePoint text" || !strings.Contains(string(enc.Body), `"ttl":"1h"`) {
+		t.Errorf("%s", enc.Body)
+	}
+	has(t, enc.Report, dragoman.Moved, "/messages/2/parts/0")
+}
+
+func TestABlankTextInAResultIsReported(t *testing.T) {
+	res := result("a", "1")
+	res.Content = append(res.Content, &dragoman.Text{Text: " "})
+	req := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, call("a", "f", "{}")), said(dragoman.RoleTool, res))
+	req.Tools = []dragoman.ToolSpec{tool("f")}
+	_, enc := encode(t, req, dialect.EncodeOptions{})
+	has(t, enc.Report, dragoman.Dropped, "/messages/2/parts/0/content/1")
+}
+
 func TestQuirkE6_ThereIsNoParallelFlag(t *testing.T) {
 	for parallel, severity := range map[bool]dragoman.Severity{true: dragoman.Info, false: dragoman.Warn} {
 		req := ask(dragoman.UserText("q"))

@@ -268,14 +268,14 @@ func (e *requestEncoder) parallel(t *toolbox) {
 }
 
 // mayForce reports whether the model takes a forced choice beside the thinking
-// that is asked for (quirk E4). A thinking budget never goes with one.
+// that is sent (quirk E4). A thinking budget never goes with one.
 func (e *requestEncoder) mayForce() bool {
-	r := e.reasoning()
+	typ := e.thinks()
 	switch {
-	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, r != nil && r.Mode == dragoman.ReasoningBudget:
+	case e.target.Caps.ForcedChoice == dragoman.ForcedNever, typ == "enabled":
 		return false
 	case e.target.Caps.ForcedChoice == dragoman.ForcedWithoutThinking:
-		return r == nil || r.Mode == dragoman.ReasoningOff || r.Mode == dragoman.ReasoningDefault
+		return typ != "adaptive"
 	default:
 		return true
 	}

@@ -71,6 +71,7 @@ func (Codec) Limits() dragoman.Limits {
 		ToolSchema:       "gemini.json_schema",
 		MediaRoles:       []dragoman.Role{dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool},
 		NoMediaFileID:    true,
+		StorageURLs:      []string{"gs://", "https://generativelanguage.googleapis.com/"},
 		MaxTools:         512,
 		MaxStopSequences: 5,
 		Replay: dragoman.ReplayRules{

@@ -37,6 +37,8 @@ type conversation struct {
 
 	calls map[string]*dragoman.ToolCall // by id; of several the last
 	bare  map[string]bool               // ids that we made, of calls to which the API gave none
+	// spilled is media of results that stands beside them.
+	spilled []blockwire.Block
 }
 
 func newConversation(reg *interop.Registry, limits dragoman.Limits, o dialect.EncodeOptions, rep *dragoman.Report) conversation {
@@ -122,6 +124,9 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		if role != wireUser {
 			return drop(dragoman.Serious, "a tool result inside a message of role %s", role)
 		}
+		if !c.Own(m) {
+			b.Part = typedResult(p, at, rep)
+		}
 	case *dragoman.Opaque:
 		if p.Dialect != name {
 			return drop(dragoman.Serious, "a %.60s of %s has no place here", p.Type, p.Dialect)
@@ -148,6 +153,11 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; a note stands in for it")
 		b.Part = &dragoman.Text{Text: interop.Placeholder(p)}
 		return append(out, b)
+	}
+	if !c.Own(m) {
+		if typed := typed(p, b.At, rep); typed != p {
+			b.Part = typed
+		}
 	}
 	if raw, ok := extra.Get(p.Extra, name, "/thoughtSignature"); ok {
 		b.Signature = c.signature(m, unquote(raw), b.At, rep)
@@ -294,7 +304,8 @@ func writeCallPart(w *jsonwire.Writer, reg *interop.Registry, call *dragoman.Too
 	return nil
 }
 
-// writeResult writes a result, which must name its tool (quirk D15).
+// writeResult writes a result, which must name its tool (quirk D15). Media that
+// has no place in it waits until the results of the turn are written.
 func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dragoman.ToolResult) error {
 	res := *p
 	if call := c.calls[res.CallID]; res.Name == "" && call != nil {
@@ -321,11 +332,25 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	for _, s := range spill {
 		if m, ok := s.(*dragoman.Media); ok {
 			at := b.At.Elem("content", slices.Index(res.Content, s))
-			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a %s written beside the result, which takes none", m.Media)
-			writeMedia(w, m, "", at, c.rep)
+			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a %s written beside the result, which does not take it", m.Media)
+			c.spilled = append(c.spilled, blockwire.Block{Part: m, At: at})
 		}
 	}
 	return nil
+}
+
+// writeSpilled writes the media that waits.
+func (c *conversation) writeSpilled(w *jsonwire.Writer) {
+	for _, b := range c.spilled {
+		writeMedia(w, b.Part.(*dragoman.Media), "", b.At, c.rep)
+	}
+	c.spilled = c.spilled[:0]
+}
+
+// answers reports whether a block is a result of a call that is known.
+func (c *conversation) answers(b *blockwire.Block) bool {
+	res, ok := b.Part.(*dragoman.ToolResult)
+	return ok && c.calls[res.CallID] != nil
 }
 
 // noted puts notes in place of the media of a result.

@@ -63,10 +63,14 @@ func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn) error {
 	}
 	c.Begin(w, t, role)
 	for i := range t.Blocks {
+		if len(c.spilled) > 0 && !c.answers(&t.Blocks[i]) {
+			c.writeSpilled(w) // results stand together
+		}
 		if err := c.writePart(w, &t.Blocks[i]); err != nil {
 			return err
 		}
 	}
+	c.writeSpilled(w)
 	c.End(w, t, "/role")
 	return nil
 }

@@ -287,6 +287,37 @@ func TestQuirkD13_MediaStandsInTheResultOrBesideIt(t *testing.T) {
 	has(t, rep, dragoman.Moved, "/messages/2/parts/0/content/1")
 }
 
+func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
+	image := func(mime, url string) *dragoman.ToolResult {
+		m := &dragoman.Media{Media: dragoman.MediaImage, MIME: mime, URL: url}
+		if url == "" {
+			m.Base64 = "AAAA"
+		}
+		return &dragoman.ToolResult{CallID: "1", Name: "f", Outcome: dragoman.OutcomeOK, Content: []dragoman.Part{m}}
+	}
+	for name, tc := range map[string]struct {
+		res  *dragoman.ToolResult
+		want string
+	}{
+		"a type it takes":      {image("image/webp", ""), `"parts":[{"inlineData":{"mimeType":"image/webp","data":"AAAA"}}]}},{"functionResponse"`},
+		"another type":         {image("image/gif", ""), `"response":{"output":"2"}}},{"inlineData":{"mimeType":"image/gif","data":"AAAA"}}`},
+		"a type from the URL":  {image("", "https://x/y.PNG?z=.gif"), `"parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/y.PNG?z=.gif"}}]`},
+		"a URL without a type": {image("", "https://x/y"), `"response":{"output":"2"}}},{"fileData":{"fileUri":"https://x/y"}}`},
+	} {
+		other := result("2", "2")
+		other.Name, other.Outcome = "f", dragoman.OutcomeOK
+		req := ask(dragoman.UserText("go"), said(dragoman.RoleAssistant, call("1", "f", `{}`), call("2", "f", `{}`)), dragoman.ToolResults(tc.res, other))
+		if body, _ := encode(t, req, dialect.EncodeOptions{}); !strings.Contains(body, tc.want) {
+			t.Errorf("%s: %s", name, body)
+		}
+	}
+	body, rep := encode(t, ask(said(dragoman.RoleUser, &dragoman.Media{Media: dragoman.MediaImage, URL: "https://e/i.png"})), dialect.EncodeOptions{})
+	if !strings.Contains(body, `{"fileData":{"mimeType":"image/png","fileUri":"https://e/i.png"}}`) {
+		t.Error(body)
+	}
+	has(t, rep, dragoman.Synthesised, "/messages/0/parts/0/mime")
+}
+
 func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
 	body, rep := encode(t, ask(said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {

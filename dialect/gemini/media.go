@@ -1,0 +1,77 @@
+package gemini
+
+import (
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+// typed is media with its type told, where it is sent by a URL that tells it: a
+// part by URL without one is refused, or read as anything (quirk D13).
+func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Media {
+	if p.MIME != "" || p.Base64 != "" || p.Text != "" {
+		return p
+	}
+	mime := typeOfURL(p.URL)
+	if mime == "" {
+		return p
+	}
+	rep.Addf(dragoman.Synthesised, dragoman.Info, at.String()+"/mime", "the API wants a type; the URL says %q", mime)
+	out := *p
+	out.MIME = mime
+	return &out
+}
+
+// typedResult is a result with the types of its media told.
+func typedResult(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) *dragoman.ToolResult {
+	copied := false
+	for i, part := range res.Content {
+		p, ok := part.(*dragoman.Media)
+		if !ok {
+			continue
+		}
+		m := typed(p, at.Elem("content", i), rep)
+		if m == p {
+			continue
+		}
+		if !copied {
+			out := *res
+			out.Content, copied = slices.Clone(res.Content), true
+			res = &out
+		}
+		res.Content[i] = m
+	}
+	return res
+}
+
+// typeOfURL is the content type that the end of a URL's path names; empty where
+// it names none.
+func typeOfURL(url string) string {
+	path, _, _ := strings.Cut(url, "#")
+	path, _, _ = strings.Cut(path, "?")
+	file := path[strings.LastIndexByte(path, '/')+1:]
+	switch strings.ToLower(file[strings.LastIndexByte(file, '.')+1:]) {
+	case "png":
+		return "image/png"
+	case "jpg", "jpeg":
+		return "image/jpeg"
+	case "webp":
+		return "image/webp"
+	case "gif":
+		return "image/gif"
+	case "pdf":
+		return "application/pdf"
+	case "txt":
+		return "text/plain"
+	case "mp3":
+		return "audio/mp3"
+	case "wav":
+		return "audio/wav"
+	case "mp4":
+		return "video/mp4"
+	default:
+		return ""
+	}
+}
