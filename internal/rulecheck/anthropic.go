@@ -38,6 +38,12 @@ func (c *checker) anthropic(req map[string]any) {
 		c.bad("/tools", "calls in the history, but no tools")
 	}
 	c.namedTools(req, anthropicName, 128)
+	c.budget(req["thinking"], w.said)
+	thinking, _ := req["thinking"].(map[string]any)
+	choice, _ := req["tool_choice"].(map[string]any)
+	if typ := str(choice, "type"); str(thinking, "type") == "enabled" && (typ == "any" || typ == "tool") {
+		c.bad("/tool_choice", "a forced call beside a thinking budget")
+	}
 	if w.role == "assistant" && c.o.NoPrefill {
 		c.bad("/messages", "the conversation ends with the assistant")
 	}
@@ -60,7 +66,11 @@ func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) 
 		t := c.object(at("/tools", i), v)
 		name, ok := t["name"].(string)
 		if !ok {
-			continue // a toolset
+			// Toolsets of the provider are known by their type alone.
+			if typ := str(t, "type"); has(t, "name") || !strings.Contains(typ, "toolset") {
+				c.bad(at("/tools", i), "a tool of type %q without a name", typ)
+			}
+			continue
 		}
 		c.match(at("/tools", i), "name", name, rule, most)
 		if seen[name] {
@@ -77,6 +87,7 @@ type anthropicWalk struct {
 	ids   map[string]bool
 	tools bool
 	run   bool // this message continues the turn before
+	said  []spoken
 }
 
 func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool) {
@@ -133,6 +144,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 // block checks one block, and reports whether a result may no longer follow it.
 func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other bool) bool {
 	c := w.checker
+	w.said = say(w.said, path, role, anthropicKind(str(b, "type")))
 	switch typ := str(b, "type"); typ {
 	case "text":
 		if blank(str(b, "text")) && !thinks {
@@ -142,6 +154,7 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 		if role != "user" {
 			c.bad(path, "an %s of the assistant's", typ)
 		}
+		c.anthropicSource(path, b)
 	case "thinking":
 		if str(b, "signature") == "" || role != "assistant" {
 			c.bad(path, "thinking without a signature, or outside the assistant's turn")
@@ -182,6 +195,27 @@ func (w *anthropicWalk) block(path, role string, b map[string]any, thinks, other
 	return true
 }
 
+func anthropicKind(typ string) byte {
+	switch typ {
+	case "thinking", "redacted_thinking":
+		return 't'
+	case "tool_use":
+		return 'c'
+	case "tool_result":
+		return 'r'
+	default:
+		return 'e'
+	}
+}
+
+// anthropicSource checks where an image or a document comes from.
+func (c *checker) anthropicSource(path string, b map[string]any) {
+	source := c.object(path+"/source", b["source"])
+	if str(source, "type") == "url" {
+		c.fetchable(path+"/source/url", str(source, "url"))
+	}
+}
+
 func (c *checker) anthropicResult(path string, b map[string]any) {
 	parts, ok := b["content"].([]any)
 	if !ok {
@@ -189,8 +223,13 @@ func (c *checker) anthropicResult(path string, b map[string]any) {
 	}
 	for i, v := range parts {
 		p := c.object(at(path+"/content", i), v)
-		if str(p, "type") == "text" && blank(str(p, "text")) {
-			c.bad(at(path+"/content", i), "a blank text")
+		switch str(p, "type") {
+		case "text":
+			if blank(str(p, "text")) {
+				c.bad(at(path+"/content", i), "a blank text")
+			}
+		case "image", "document":
+			c.anthropicSource(at(path+"/content", i), p)
 		}
 	}
 }

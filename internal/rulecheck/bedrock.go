@@ -37,6 +37,14 @@ func (c *checker) bedrock(req map[string]any) {
 		c.bad("/messages", "the conversation ends with the assistant")
 	}
 	c.bedrockTools(req)
+	fields, _ := req["additionalModelRequestFields"].(map[string]any)
+	c.budget(fields["thinking"], w.said)
+	thinking, _ := fields["thinking"].(map[string]any)
+	config, _ := req["toolConfig"].(map[string]any)
+	choice, _ := config["toolChoice"].(map[string]any)
+	if str(thinking, "type") == "enabled" && (has(choice, "any") || has(choice, "tool")) {
+		c.bad("/toolConfig/toolChoice", "a forced call beside a thinking budget")
+	}
 }
 
 func (c *checker) bedrockTools(req map[string]any) {
@@ -70,6 +78,9 @@ type bedrockWalk struct {
 	ids       map[string]bool
 	documents map[string]bool
 	tools     bool
+	said      []spoken
+	images    int // of the message at hand
+	files     int
 }
 
 func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
@@ -95,6 +106,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 	if len(blocks) == 0 {
 		c.bad(path, "a message without content")
 	}
+	w.images, w.files = 0, 0
 	texts, documents, other := 0, 0, false
 	for j, v := range blocks {
 		here := at(path+"/content", j)
@@ -111,14 +123,15 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		if has(b, "toolResult") && other {
 			c.bad(here, "a result behind something else")
 		}
-		other = other || !has(b, "toolResult") && !has(b, "cachePoint")
+		other = other || !has(b, "toolResult")
+		w.said = say(w.said, here, role, bedrockKind(b))
 		w.block(here, role, b)
 	}
 	if documents > 0 && texts == 0 {
 		c.bad(path, "a document without a text beside it")
 	}
-	if documents > 5 {
-		c.bad(path, "%d documents", documents)
+	if w.files > 5 || w.images > 20 {
+		c.bad(path, "%d documents and %d images", w.files, w.images)
 	}
 	if role == "user" {
 		c.closes(w.wait)
@@ -138,6 +151,50 @@ func lastOf(list []any) any {
 	return list[len(list)-1]
 }
 
+// bedrockKind is the kind of a block; a cache point is none of the turn's words.
+func bedrockKind(b map[string]any) byte {
+	switch {
+	case has(b, "reasoningContent"):
+		return 't'
+	case has(b, "toolUse"):
+		return 'c'
+	case has(b, "toolResult"), has(b, "cachePoint"):
+		return 'r'
+	default:
+		return 'e'
+	}
+}
+
+// media checks an image, a document, a film or a sound, and counts it.
+func (w *bedrockWalk) media(path string, b map[string]any) {
+	c := w.checker
+	for _, key := range []string{"image", "document", "video", "audio"} {
+		if !has(b, key) {
+			continue
+		}
+		m := c.object(path+"/"+key, b[key])
+		source := c.object(path+"/"+key+"/source", m["source"])
+		if has(source, "s3Location") {
+			uri := str(c.object(path, source["s3Location"]), "uri")
+			if !strings.HasPrefix(uri, "s3://") {
+				c.bad(path, "%.80q is no place in S3", uri)
+			}
+		}
+		switch key {
+		case "image":
+			w.images++
+		case "document":
+			w.files++
+			name := str(m, "name")
+			c.match(path+"/document/name", "name", name, documentRe, 200)
+			if w.documents[name] {
+				c.bad(path, "a second document %q", name)
+			}
+			w.documents[name] = true
+		}
+	}
+}
+
 func (w *bedrockWalk) block(path, role string, b map[string]any) {
 	c := w.checker
 	if t, ok := b["text"].(string); ok && blank(t) {
@@ -148,14 +205,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any) {
 			c.bad(path, "%s of the assistant's", key)
 		}
 	}
-	if has(b, "document") {
-		name := str(c.object(path, b["document"]), "name")
-		c.match(path+"/document/name", "name", name, documentRe, 200)
-		if w.documents[name] {
-			c.bad(path, "a second document %q", name)
-		}
-		w.documents[name] = true
-	}
+	w.media(path, b)
 	switch {
 	case has(b, "reasoningContent"):
 		r := c.object(path, b["reasoningContent"])
@@ -195,6 +245,7 @@ func (w *bedrockWalk) block(path, role string, b map[string]any) {
 		}
 		for i, v := range content {
 			p := c.object(at(path+"/toolResult/content", i), v)
+			w.media(at(path+"/toolResult/content", i), p)
 			if j, ok := p["json"]; ok {
 				c.object(at(path+"/toolResult/content", i)+"/json", j)
 			}

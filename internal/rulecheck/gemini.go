@@ -121,11 +121,42 @@ func (w *geminiWalk) part(path, role string, p map[string]any, other, signed boo
 		w.response(path, role, c.object(path+"/functionResponse", p["functionResponse"]))
 		return other, signed
 	default:
+		c.geminiFile(path, p)
 		// White space is text; nothing at all is not.
 		if t, ok := p["text"].(string); ok && t == "" && signature == "" {
 			c.bad(path, "an empty text")
 		}
 		return true, signed
+	}
+}
+
+// geminiFile checks where a file is fetched from.
+func (c *checker) geminiFile(path string, p map[string]any) {
+	if has(p, "fileData") {
+		f := c.object(path+"/fileData", p["fileData"])
+		c.fetchable(path+"/fileData", str(f, "fileUri"), "gs://", "https://generativelanguage.googleapis.com/")
+	}
+}
+
+// resultTypes are the types of media that a response takes.
+var resultTypes = map[string]bool{
+	"image/png": true, "image/jpeg": true, "image/webp": true, "application/pdf": true, "text/plain": true,
+}
+
+// resultMedia checks the media of a response.
+func (c *checker) resultMedia(path string, r map[string]any) {
+	if !has(r, "parts") {
+		return
+	}
+	for i, v := range c.list(path+"/parts", r["parts"]) {
+		here := at(path+"/parts", i)
+		p := c.object(here, v)
+		c.geminiFile(here, p)
+		for _, key := range []string{"inlineData", "fileData"} {
+			if has(p, key) && !resultTypes[str(c.object(here, p[key]), "mimeType")] {
+				c.bad(here, "a response takes no %q", str(c.object(here, p[key]), "mimeType"))
+			}
+		}
 	}
 }
 
@@ -139,6 +170,7 @@ func (w *geminiWalk) response(path, role string, r map[string]any) {
 		c.bad(path, "a response without a name")
 	}
 	c.object(path+"/response", r["response"])
+	c.resultMedia(path, r)
 	for i := range w.calls {
 		call := &w.calls[i]
 		if call.done || call.name != name || id != "" && call.id != "" && call.id != id {

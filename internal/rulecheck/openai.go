@@ -90,7 +90,11 @@ func (c *checker) chatContent(path string, m map[string]any, types ...string) {
 		c.bad(path, "an empty list")
 	}
 	for i, v := range parts {
-		typ := str(c.object(at(path, i), v), "type")
+		part := c.object(at(path, i), v)
+		typ := str(part, "type")
+		if image, is := part["image_url"].(map[string]any); is {
+			c.fetchable(at(path, i), str(image, "url"))
+		}
 		ok := false
 		for _, t := range types {
 			ok = ok || t == typ
@@ -227,7 +231,9 @@ func (c *checker) responsesMessage(path string, item map[string]any) {
 		return
 	}
 	for i, v := range c.list(path+"/content", item["content"]) {
-		typ := str(c.object(at(path+"/content", i), v), "type")
+		part := c.object(at(path+"/content", i), v)
+		c.responsesURLs(at(path+"/content", i), part)
+		typ := str(part, "type")
 		switch typ {
 		case "output_text", "refusal":
 			if role != "assistant" {
@@ -241,12 +247,23 @@ func (c *checker) responsesMessage(path string, item map[string]any) {
 	}
 }
 
+// responsesURLs checks where images and files are fetched from.
+func (c *checker) responsesURLs(path string, part map[string]any) {
+	for _, key := range []string{"image_url", "file_url"} {
+		if url := str(part, key); url != "" {
+			c.fetchable(path+"/"+key, url)
+		}
+	}
+}
+
 func (c *checker) responsesOutput(path string, item map[string]any) {
 	if _, ok := item["output"].(string); ok {
 		return
 	}
 	for i, v := range c.list(path+"/output", item["output"]) {
-		switch typ := str(c.object(at(path+"/output", i), v), "type"); typ {
+		part := c.object(at(path+"/output", i), v)
+		c.responsesURLs(at(path+"/output", i), part)
+		switch typ := str(part, "type"); typ {
 		case "output_text", "refusal", "":
 			c.bad(at(path+"/output", i), "%q in an output", typ)
 		}

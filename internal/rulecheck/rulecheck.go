@@ -144,6 +144,59 @@ func (c *checker) jsonText(path, text string) {
 	}
 }
 
+// fetchable checks a URL that anybody's server is to fetch from: the storage of
+// another provider is closed to it. own lists what those of the target's begin
+// with.
+func (c *checker) fetchable(path, url string, own ...string) {
+	for _, prefix := range own {
+		if strings.HasPrefix(url, prefix) {
+			return
+		}
+	}
+	scheme, _, _ := strings.Cut(url, ":")
+	switch {
+	case strings.Contains(url, "//generativelanguage.googleapis.com/"):
+		c.bad(path, "a file that Gemini stores: %.80q", url)
+	case scheme != "http" && scheme != "https" && scheme != "data":
+		c.bad(path, "nothing can be fetched from %.80q", url)
+	}
+}
+
+// spoken is one turn of a conversation, for the rule of budget.
+type spoken struct {
+	path string
+	role string
+	// kinds of its blocks: 't'hinking, 'c'all, 'r'esult, or anything 'e'lse.
+	kinds string
+}
+
+// budget checks that a model that thinks with a budget finds its thinking before
+// the calls that are being answered: in the turn that made them, or in the first
+// of the loop.
+func (c *checker) budget(thinking any, turns []spoken) {
+	t, _ := thinking.(map[string]any)
+	i := len(turns) - 2
+	if str(t, "type") != "enabled" || i < 0 || !strings.Contains(turns[i+1].kinds, "r") || !strings.Contains(turns[i].kinds, "c") {
+		return
+	}
+	first := i
+	for first >= 2 && strings.Trim(turns[first-1].kinds, "r") == "" && strings.Contains(turns[first-2].kinds, "c") {
+		first -= 2
+	}
+	if !strings.HasPrefix(turns[i].kinds, "t") && !strings.HasPrefix(turns[first].kinds, "t") {
+		c.bad(turns[i].path, "a thinking budget, but no thinking before the calls that are answered")
+	}
+}
+
+// say adds a block to the turns of a conversation.
+func say(turns []spoken, path, role string, kind byte) []spoken {
+	if n := len(turns); n == 0 || turns[n-1].role != role {
+		turns = append(turns, spoken{path: path, role: role})
+	}
+	turns[len(turns)-1].kinds += string(kind)
+	return turns
+}
+
 // batch is the calls that wait for results.
 type batch struct {
 	path  string
