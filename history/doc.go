@@ -13,7 +13,8 @@
 // edited or sent by a client with ideas of its own. What a target refuses in it
 // is known as data, [dragoman.Limits] and [dragoman.Capabilities], and is put
 // right here: every call gets exactly one result at a place the target accepts,
-// state of another provider is left out, roles and contents fit. How that is
+// state of another provider is left out, roles and contents fit, and no thinking
+// budget is asked for where the thinking it continues is missing. How that is
 // written (blocks merged into messages, ids and names aliased, schemas lowered)
 // is the encoder's matter and is not done here.
 //

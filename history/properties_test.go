@@ -32,6 +32,7 @@ func strictest() dragoman.Limits {
 	return dragoman.Limits{
 		Dialect: "strict.test", GroupedResults: true, OrderedResults: true, ResultNames: true, UniqueIDs: true,
 		ToolsForHistory: true, NoBlankText: true, UserFirst: true, NoMidSystem: true, SignedReasoning: true,
+		ReasoningInLoop: true, StorageURLs: []string{"s3://"}, MaxImages: 3, MaxDocuments: 2,
 		DummySignature: "dummy", MediaKinds: []dragoman.MediaKind{dragoman.MediaImage}, NoMediaURL: true, NoMediaFileID: true,
 		TextBesideFiles: true, MediaRoles: []dragoman.Role{dragoman.RoleUser},
 		Replay: dragoman.ReplayRules{Messages: dragoman.MatchDialect, Reasoning: dragoman.MatchDialect | dragoman.MatchProvider},
@@ -89,7 +90,7 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 	m := ms[i]
 	m.Parts = slices.Clone(m.Parts)
 	part := func() int { return rapid.IntRange(0, len(m.Parts)-1).Draw(t, "part") }
-	switch rapid.IntRange(0, 10).Draw(t, "mishap") {
+	switch rapid.IntRange(0, 14).Draw(t, "mishap") {
 	case 0: // trimmed
 		ms = ms[i:]
 		return
@@ -134,8 +135,59 @@ func mishap(t *rapid.T, req *dragoman.Request) {
 		m.Parts = nil
 	case 10:
 		m.Parts = append(m.Parts, &dragoman.Text{Text: " "})
+	case 11: // the name lost
+		for j, p := range m.Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok && !c.Hosted {
+				c := *c
+				c.Name = ""
+				m.Parts[j] = &c
+			}
+		}
+	case 12: // media in somebody's storage, and many of it
+		media := storedMedia(t, &m)
+		times := 1
+		if m.Origin == nil || m.Origin.Dialect != dragoman.Bedrock { // whose clients know how many it takes
+			times = rapid.SampledFrom([]int{1, 1, 6, 21}).Draw(t, "times")
+		}
+		m.Parts = append(m.Parts, slices.Repeat([]dragoman.Part{media}, times)...)
+	case 13:
+		media := storedMedia(t, &m)
+		for j, p := range m.Parts {
+			if r, ok := p.(*dragoman.ToolResult); ok {
+				r := *r
+				r.Content, r.Cache = append(slices.Clip(r.Content), media), &dragoman.CacheHint{}
+				m.Parts[j] = &r
+			}
+		}
+	case 14: // thinks with a budget
+		budget := int64(2048)
+		req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget, Effort: req.Verbosity}
 	}
 	ms[i] = m
+}
+
+// storedMedia is media where some providers keep it, of some type, for a message
+// that then came from there.
+func storedMedia(t *rapid.T, from *dragoman.Message) *dragoman.Media {
+	m := &dragoman.Media{
+		Media: rapid.SampledFrom([]dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}).Draw(t, "kind of media"),
+		MIME:  rapid.SampledFrom([]string{"", "image/png", "image/gif", "application/pdf"}).Draw(t, "type of media"),
+	}
+	switch at := rapid.SampledFrom([]string{"s3://b/k.png", "gs://b/k", "https://generativelanguage.googleapis.com/v1beta/files/a", "https://e/a.webp", "file-1", ""}).Draw(t, "place"); at {
+	case "":
+		m.MIME, m.Base64 = "image/png", "AAAA"
+	case "file-1":
+		m.FileID = at
+	default:
+		m.URL = at
+	}
+	switch {
+	case strings.HasPrefix(m.URL, "s3:"):
+		from.Origin = &dragoman.Origin{Dialect: dragoman.Bedrock}
+	case strings.HasPrefix(m.URL, "gs:"), strings.Contains(m.URL, "google"):
+		from.Origin = &dragoman.Origin{Dialect: dragoman.Gemini}
+	}
+	return m
 }
 
 // stored is the request as stored JSON: a picture of everything in it.
@@ -165,7 +217,7 @@ func TestNormalisingChangesNothingItIsGivenAndTwiceIsOnce(t *testing.T) {
 			t.Fatalf("changed: %v, report:\n%s\n%s", out != req, rep, gen.Diff(req, out))
 		}
 		for _, l := range rep.Losses {
-			if !strings.HasPrefix(l.Path, "/messages") && l.Path != "/tools" {
+			if !strings.HasPrefix(l.Path, "/messages") && l.Path != "/tools" && l.Path != "/tool_choice" && l.Path != "/reasoning/budget_tokens" {
 				t.Fatalf("a loss of no place: %s", l)
 			}
 		}
@@ -287,6 +339,7 @@ func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := gen.Options{Tidy: true, Plain: true}.Request().Draw(t, "request")
 		c := rapid.SampledFrom(codecs[:3]).Draw(t, "codec")
+		req.Reasoning = nil // a budget would miss the reasoning that is taken out here
 		for i := range req.Messages {
 			m := &req.Messages[i]
 			m.Parts = slices.DeleteFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindReasoning })
@@ -312,49 +365,46 @@ func TestAValidConversationComesBackAsTheSamePointer(t *testing.T) {
 	})
 }
 
-// honest takes away native JSON that the generator made up: replayed, it would
-// stand for something that nobody said.
+// honest takes away native JSON that the generator made up where it would stand
+// for something that nobody said: replayed bodies and messages, definitions of
+// hosted tools, records and identities of items. What it leaves is judged:
+// opaque parts, signatures, choices, settings, members of parts that are not modelled.
 func honest(req *dragoman.Request) {
-	req.Native, req.Extra, req.ToolChoice, req.Output = nil, nil, nil, nil
+	req.Native = nil
+	if c := req.ToolChoice; c != nil && (c.Mode == dragoman.ChoiceOpaque || c.Mode == dragoman.ChoiceTool || c.Mode == dragoman.ChoiceRequired && c.Tools != nil) {
+		req.ToolChoice = nil // an encoder that cannot send what is forced refuses
+	}
 	req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(s dragoman.ToolSpec) bool { return s.Kind == dragoman.ToolHosted })
 	for i := range req.Tools {
-		req.Tools[i].Source, req.Tools[i].Extra, req.Tools[i].NamespaceExtra = nil, nil, nil
+		req.Tools[i].Source = nil
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		m.Native, m.Extra = nil, nil
+		m.Native, m.Extra = nil, nil // a member that nobody knows may be all that a message says
 		media := func(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
 		if m.Role == "critic" || m.Role != dragoman.RoleUser && slices.ContainsFunc(m.Parts, media) {
 			m.Origin = nil // no dialect made that
 		}
 		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p dragoman.Part) bool {
-			c, ok := p.(*dragoman.ToolCall)
-			return p.Kind() == dragoman.KindOpaque || ok && c.Hosted
+			switch p := p.(type) {
+			case *dragoman.Opaque:
+				// Chat has no blocks that we do not know, and no system prompt has any.
+				return p.Dialect == dragoman.OpenAIChat || m.Role == dragoman.RoleSystem || m.Role == dragoman.RoleDeveloper
+			case *dragoman.ToolCall:
+				return p.Hosted // nobody reads one as a call
+			default:
+				return false
+			}
 		})
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case *dragoman.Text:
-				p.Extra, p.Signature = nil, ""
-			case *dragoman.Media:
-				p.Extra = nil
 			case *dragoman.Reasoning:
-				p.Extra, p.Details = nil, nil
-				p.ID = ""
-			case *dragoman.Refusal:
-				p.Extra = nil
+				p.Details, p.ID = nil, ""
 			case *dragoman.ToolCall:
-				p.Extra, p.ItemID, p.Caller = nil, "", nil
+				p.ItemID = ""
 				p.Synthetic = true // no provider mints such ids
 			case *dragoman.ToolResult:
-				p.Extra, p.ItemID, p.Caller, p.Envelope = nil, "", nil, nil
-				for _, c := range p.Content {
-					switch c := c.(type) {
-					case *dragoman.Text:
-						c.Extra = nil
-					case *dragoman.Media:
-						c.Extra = nil
-					}
-				}
+				p.ItemID, p.Envelope = "", nil
 			}
 		}
 	}

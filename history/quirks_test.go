@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
 )
 
 // say is a message in one line, script a conversation.
@@ -219,6 +221,14 @@ func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 	made.Synthetic = true
 	cached := result("a", "2")
 	cached.Cache = &dragoman.CacheHint{TTL: "1h"}
+	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)}}
+	out, _, err := history.Normalize(req, history.Options{Limits: strict()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Messages[1].Parts[0].(*dragoman.ToolResult); got.Text() != "2" || got.Cache == nil || got.Cache.TTL != "1h" {
+		t.Errorf("the last result lost its cache hint: %+v", got)
+	}
 	check(t, []row{
 		{
 			name: "disputed", in: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)},
@@ -439,9 +449,15 @@ func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
 func TestQuirkD15_AResultCarriesTheNameOfItsTool(t *testing.T) {
 	wrong := result("a", "1")
 	wrong.Name = "other"
+	nameless := call("n")
+	nameless.Name = ""
 	named := history.Options{Limits: strict(func(l *dragoman.Limits) { l.ResultNames = true })}
 	check(t, []row{
 		{name: "by the call", o: named, in: []dragoman.Message{asks("a", "b"), gets(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "named"},
+		{
+			name: "of a call without a name", o: named, in: []dragoman.Message{say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))},
+			want: "assistant call:n\ntool result:n=\"1\"/unknown_tool", report: "synthesised (warn) /messages/0/parts/0/name",
+		},
 		{name: "where nobody asks it stays away", in: []dragoman.Message{asks("b"), gets(result("b", "2"))}, want: "assistant call:b\ntool result:b=\"2\""},
 	})
 }
@@ -772,6 +788,144 @@ func TestAnInvalidRequestIsAnError(t *testing.T) {
 	for _, req := range []*dragoman.Request{nil, {Messages: []dragoman.Message{{Parts: []dragoman.Part{nil}}}}} {
 		if _, _, err := history.Normalize(req, history.Options{Limits: strict()}); !errors.Is(err, dragoman.ErrInvalid) {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// A call without a name has one name wherever its tool is named.
+func TestQuirkD15_ACallWithoutANameHasOneNameEverywhere(t *testing.T) {
+	nameless := call("n")
+	nameless.Name = ""
+	for _, c := range codecs {
+		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))}}
+		req.Tools = []dragoman.ToolSpec{{Parameters: []byte(`{"type":"object"}`)}} // of which none can be sent
+		out, _, err := history.Normalize(req, history.Options{Limits: c.Limits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := c.EncodeRequest(out, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range rulecheck.Request(c.Dialect(), enc.Body, rulecheck.Options{}) {
+			t.Errorf("%s: %s\n%s", c.Dialect(), v, enc.Body)
+		}
+		want := 1
+		if c.Limits().ToolsForHistory || c.Limits().ResultNames {
+			want = 2
+		}
+		if n := strings.Count(string(enc.Body), `"unknown_tool"`); n != want {
+			t.Errorf("%s: the name stands %d times, want %d: %s", c.Dialect(), n, want, enc.Body)
+		}
+	}
+}
+
+func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
+	at := func(url string) *dragoman.Media {
+		return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", URL: url}
+	}
+	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	const s3, gs, gemini, web = "s3://b/k.png", "gs://b/k.png", "https://generativelanguage.googleapis.com/v1beta/files/a", "https://e/a.png"
+	origin := func(d dragoman.Dialect, provider string) *dragoman.Origin {
+		return &dragoman.Origin{Dialect: d, Provider: provider}
+	}
+	for _, tc := range []struct {
+		to     dragoman.Dialect
+		origin *dragoman.Origin
+		media  *dragoman.Media
+		stays  bool
+	}{
+		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(s3), true},
+		{dragoman.Bedrock, origin(dragoman.Anthropic, ""), at(s3), true},
+		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(web), false},
+		{dragoman.Anthropic, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.OpenAIChat, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.OpenAIResponses, origin(dragoman.Gemini, ""), at(gs), false},
+		{dragoman.Gemini, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.Gemini, origin(dragoman.Gemini, ""), at(gs), true},
+		{dragoman.Gemini, origin(dragoman.Anthropic, ""), at(gemini), true},
+		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(gemini), false},
+		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(web), true},
+		{dragoman.Anthropic, origin(dragoman.OpenAIChat, ""), file, false},
+		{dragoman.OpenAIResponses, origin(dragoman.Anthropic, ""), file, false},
+		{dragoman.OpenAIResponses, origin(dragoman.OpenAIChat, ""), file, true}, // one store
+		{dragoman.OpenAIResponses, origin(dragoman.OpenAIResponses, "azure"), file, false},
+		{dragoman.Anthropic, origin(dragoman.Anthropic, ""), file, true},
+		{dragoman.Anthropic, nil, file, true},
+	} {
+		for _, c := range codecs {
+			if c.Dialect() != tc.to {
+				continue
+			}
+			m := say(dragoman.RoleUser, text("q"), tc.media)
+			m.Origin = tc.origin
+			res := gets(&dragoman.ToolResult{CallID: "a", Name: "f_a", Content: []dragoman.Part{tc.media}})
+			res.Origin = tc.origin
+			req := &dragoman.Request{Messages: []dragoman.Message{m, asks("a"), res}, Tools: []dragoman.ToolSpec{{Name: "f_a"}}}
+			out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits(), Target: dragoman.Target{Provider: "openai"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stays := out.Messages[0].Parts[1] == dragoman.Part(tc.media)
+			inside := out.Messages[2].Parts[0].(*dragoman.ToolResult).Content[0] == dragoman.Part(tc.media)
+			serious := rep.Err(dragoman.Serious) != nil
+			if stays != tc.stays || inside != tc.stays || serious == tc.stays {
+				t.Errorf("%+v of %+v to %s: stays %v, in a result %v\n%s", tc.media, tc.origin, tc.to, stays, inside, rep)
+			}
+		}
+	}
+}
+
+func TestAMessageHoldsNoMoreImagesAndFilesThanItMay(t *testing.T) {
+	image, file := &dragoman.Media{Media: dragoman.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: dragoman.MediaFile, Text: "x"}
+	shows := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, image}}
+	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
+	check(t, []row{
+		{
+			name: "the first ones stay", o: o, in: []dragoman.Message{say(dragoman.RoleUser, image, file, image, file, image)},
+			want: "user media:image media:file media:image \"[file not shown]\" \"[image not shown]\"", report: "dropped (serious) /messages/0/parts/3",
+		},
+		{
+			name: "those of results count", o: o, in: []dragoman.Message{asks("a"), gets(shows), say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, text("ok")), say(dragoman.RoleUser, image)},
+			want:   "assistant call:a\ntool result:a=\"\"\nuser \"[image not shown]\"\nassistant \"ok\"\nuser media:image",
+			report: "dropped (serious) /messages/2/parts/0",
+		},
+		{
+			name: "the target's own client knows", o: o, in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleUser, image, image, image))},
+			want: "user media:image media:image media:image",
+		},
+	})
+}
+
+func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
+	thinks := func(id string) dragoman.Message {
+		return by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, call(id)))
+	}
+	limits := strict(func(l *dragoman.Limits) { l.ReasoningInLoop = true })
+	for name, tc := range map[string]struct {
+		in   []dragoman.Message
+		asks bool
+	}{
+		"no calls":                     {[]dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a")), user("r")}, true},
+		"calls with reasoning":         {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1"))}, true},
+		"calls without":                {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1"))}, false},
+		"calls without, words behind":  {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), user("hurry")}, false},
+		"thought at the start of it":   {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), asks("b"), gets(result("b", "1"))}, true},
+		"thought in another exchange":  {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), user("r"), asks("b"), gets(result("b", "1"))}, false},
+		"thought by the last":          {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), thinks("b"), gets(result("b", "1"))}, true},
+		"calls of an earlier exchange": {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("a")), user("r")}, true},
+	} {
+		budget := int64(2048)
+		for _, mode := range []dragoman.ReasoningMode{dragoman.ReasoningBudget, dragoman.ReasoningDefault} {
+			req := &dragoman.Request{Messages: tc.in, Reasoning: &dragoman.ReasoningSettings{Mode: mode, BudgetTokens: &budget, Effort: "low"}}
+			out, rep, err := history.Normalize(req, history.Options{Limits: limits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := strings.Contains(rep.String(), "dropped (warn) /reasoning/budget_tokens")
+			if asked := out.Reasoning.BudgetTokens != nil; asked != tc.asks || told == tc.asks || out.Reasoning.Effort != "low" || req.Reasoning.BudgetTokens == nil {
+				t.Errorf("%s: a budget is asked for: %v\n%s", name, asked, rep)
+			}
 		}
 	}
 }

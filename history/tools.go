@@ -18,8 +18,11 @@ const unknownTool = "unknown_tool"
 // request declares none that reaches the target, in the order of their first use, and the choice that
 // keeps the model from calling them (quirk D21). Nil means that none are needed.
 func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
-	if !n.limits.ToolsForHistory || slices.ContainsFunc(n.req.Tools, n.reaches) || n.target.Caps.NoTools {
+	if !n.limits.ToolsForHistory || n.target.Caps.NoTools {
 		return nil, nil
+	}
+	if slices.ContainsFunc(n.req.Tools, n.reaches) {
+		return n.allowNone()
 	}
 	var tools []dragoman.ToolSpec
 	known := map[toolName]bool{}
@@ -44,6 +47,34 @@ func (n *normaliser) declare() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
 	}
 	n.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/tools", "the conversation has calls, so their %d tool(s) are declared, and may not be called", len(tools))
 	return slices.Concat(n.req.Tools, tools), &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+}
+
+// allowNone keeps the tools of a conversation with calls where the choice allows
+// none of those that reach the target: an encoder that can only leave tools out
+// would leave out all. Nil means that the choice allows some, or that no calls
+// are there.
+func (n *normaliser) allowNone() ([]dragoman.ToolSpec, *dragoman.ToolChoice) {
+	c := n.req.ToolChoice
+	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
+		return nil, nil
+	}
+	called := slices.ContainsFunc(n.ms, func(d draft) bool { return len(d.clientCalls()) > 0 })
+	if !called || slices.ContainsFunc(n.req.Tools, func(s dragoman.ToolSpec) bool { return n.reaches(s) && allows(c, &s) }) {
+		return nil, nil
+	}
+	severity := dragoman.Info
+	if c.Mode == dragoman.ChoiceRequired {
+		severity = dragoman.Serious
+	}
+	n.rep.Addf(dragoman.Lowered, severity, "/tool_choice", "%s of tools that are not there written as none", c.Mode)
+	return n.req.Tools, &dragoman.ToolChoice{Mode: dragoman.ChoiceNone}
+}
+
+// allows reports whether a choice among some tools names one.
+func allows(c *dragoman.ToolChoice, s *dragoman.ToolSpec) bool {
+	return slices.ContainsFunc(c.Tools, func(r dragoman.ToolRef) bool {
+		return r.Native == nil && r.Name == s.Name && r.Namespace == s.Namespace
+	})
 }
 
 // reaches reports whether a tool has a form for the target: one that another

@@ -222,7 +222,16 @@ func (p *Plan) TrimPrefill() {
 		return
 	}
 	cut := strings.TrimRightFunc(text.Text, unicode.IsSpace)
-	if cut == text.Text || cut == "" {
+	last := len(t.Blocks) - 1
+	switch {
+	case cut == text.Text:
+		return
+	case cut == "" && (last == 0 || isThinking(t.Blocks[last-1])):
+		return
+	case cut == "": // beside thinking blank texts stay, but not here
+		p.rep.Add(dragoman.Dropped, dragoman.Info, b.At.String(), "a text that says nothing at the end of the assistant's last message")
+		t.Blocks = t.Blocks[:last]
+		p.TrimPrefill()
 		return
 	}
 	p.rep.Add(dragoman.Lowered, dragoman.Info, b.At.String(), "white space cut from the end of the assistant's last message")

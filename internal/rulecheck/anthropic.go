@@ -80,6 +80,22 @@ func (c *checker) namedTools(req map[string]any, rule *regexp.Regexp, most int) 
 	}
 }
 
+// compacted reports whether a message begins with a block that only the server
+// can have given, in place of what was said before.
+func compacted(m map[string]any) bool {
+	blocks, _ := m["content"].([]any)
+	if len(blocks) == 0 {
+		return false
+	}
+	b, _ := blocks[0].(map[string]any)
+	switch typ := str(b, "type"); typ {
+	case "", "text", "image", "document":
+		return false
+	default:
+		return anthropicKind(typ) == 'e'
+	}
+}
+
 type anthropicWalk struct {
 	*checker
 	role  string // of the message before
@@ -103,7 +119,7 @@ func (w *anthropicWalk) message(i int, path string, m map[string]any, last bool)
 	case role != "user" && role != "assistant":
 		c.bad(path, "role %q", role)
 		return
-	case i == 0 && role != "user":
+	case i == 0 && role != "user" && !compacted(m):
 		c.bad(path, "the first message is the assistant's")
 	}
 	if role == "assistant" && !w.run {
