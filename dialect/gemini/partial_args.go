@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // The bounds of arguments that come in pieces (quirk C28): a path of a hostile
@@ -20,10 +21,13 @@ const (
 )
 
 // partialArgs builds the arguments of a call from values and the paths they
-// belong to. The zero value is ready.
+// belong to. The zero value is ready, and bounds nothing but their shape.
 type partialArgs struct {
 	root  *argNode
 	nodes int
+	// bound is asked before anything is kept, until drop gives back what was.
+	bound *stream.Bound
+	kept  int
 	// last is the string that goes on with the next value.
 	last *argNode
 }
@@ -43,6 +47,7 @@ var (
 	errArgDeep  = fmt.Errorf("a path deeper than %d", maxArgDepth)
 	errArgIndex = fmt.Errorf("an index beyond %d", maxArgIndex)
 	errArgMany  = fmt.Errorf("more than %d values", maxArgNodes)
+	errArgMuch  = errors.New("more bytes than may be kept")
 	errArgTwice = errors.New("a value that is there already")
 	errArgKind  = errors.New("a path through a value that has no members")
 )
@@ -97,9 +102,15 @@ func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesO
 	switch {
 	case str && (n.kind == 0 || n.kind == '"' && n.open):
 		n.kind, n.open = '"', goesOn
+		if !a.take(len(text)) {
+			return errArgMuch
+		}
 		n.text = append(n.text, text...)
 		return nil
 	case !str && n.kind == 0:
+		if !a.take(len(value)) {
+			return errArgMuch
+		}
 		n.kind, n.text = 'v', value
 		return nil
 	default:
@@ -155,8 +166,8 @@ func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
 		if c := n.index[s.name]; c != nil {
 			return c, nil
 		}
-		if a.nodes++; a.nodes > maxArgNodes {
-			return nil, errArgMany
+		if err := a.grow(len(s.name)); err != nil {
+			return nil, err
 		}
 		if n.index == nil {
 			n.index = map[string]*argNode{}
@@ -166,12 +177,37 @@ func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
 		return c, nil
 	}
 	for len(n.items) <= s.index {
-		if a.nodes++; a.nodes > maxArgNodes {
-			return nil, errArgMany
+		if err := a.grow(0); err != nil {
+			return nil, err
 		}
 		n.items = append(n.items, &argNode{})
 	}
 	return n.items[s.index], nil
+}
+
+// argNodeBytes is about what a value takes beside its name and its text.
+const argNodeBytes = 128
+
+// grow counts one more value.
+func (a *partialArgs) grow(name int) error {
+	if a.nodes++; a.nodes > maxArgNodes {
+		return errArgMany
+	}
+	if !a.take(argNodeBytes + name) {
+		return errArgMuch
+	}
+	return nil
+}
+
+func (a *partialArgs) take(n int) bool {
+	a.kept += n
+	return a.bound.Take(n)
+}
+
+// drop forgets the values.
+func (a *partialArgs) drop() {
+	a.bound.Take(-a.kept)
+	*a = partialArgs{bound: a.bound}
 }
 
 // nextStep reads one segment of a singular query of RFC 9535: .name, ['name'],

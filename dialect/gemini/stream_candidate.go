@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -27,7 +28,14 @@ type streamed struct {
 	// building is the call whose arguments still come in pieces.
 	building *streamedCall
 	// last are the calls without an id of the chunk before, by their position.
-	last, now map[int]string
+	last, now map[int]sentCall
+}
+
+// sentCall is a call as a chunk sent it. A digest stands for its bytes, which
+// would have to be kept of every candidate.
+type sentCall struct {
+	sum  [sha256.Size]byte
+	told bool // it was reported that it came again
 }
 
 // streamedCall is a call of a stream.
@@ -42,6 +50,7 @@ type streamedCall struct {
 	problem   *dragoman.CallProblem
 	part      *stream.Part
 	wrapped   bool // the tool will get other arguments than those of the wire
+	repeated  bool // it was reported that it came again
 }
 
 var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
@@ -103,10 +112,11 @@ func (c *streamed) part(raw []byte, pos int) error {
 	case p.isText():
 		return c.text(&p, pos)
 	}
-	if c.parts.Count() >= stream.MaxParts {
-		return errManyParts
+	if err := c.d.room(); err != nil {
+		return err
 	}
-	whole, err := c.d.part(c.d.clone(raw), c.path().Elem("content/parts", pos), 0, c.index)
+	c.d.pass(len(raw))
+	whole, err := c.d.part(bytes.Clone(raw), c.path().Elem("content/parts", pos), 0, c.index)
 	if err != nil {
 		return err
 	}
@@ -147,10 +157,11 @@ func (c *streamed) text(p *rawPart, pos int) error {
 		c.open.Append(said)
 		return nil
 	}
-	if c.parts.Count() >= stream.MaxParts {
-		return errManyParts
+	if err := c.d.room(); err != nil {
+		return err
 	}
 	c.closeText()
+	c.d.pass(len(p.signature))
 	var skeleton, value dragoman.Part
 	ex := c.d.copied(p.extra)
 	if p.thought {
@@ -172,7 +183,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 func (d *streamDecoder) copied(e *dragoman.Extra) *dragoman.Extra {
 	var out *dragoman.Extra
 	for _, f := range e.For(name) {
-		extra.Add(&out, name, "", []byte(f.Path[1:]), d.clone(f.Value))
+		d.pass(extra.AddCopy(&out, name, "", []byte(f.Path[1:]), f.Value))
 	}
 	return out
 }
@@ -184,7 +195,7 @@ type fragment struct {
 	hasArgs  bool
 	goesOn   bool
 	members  int
-	extra    *dragoman.Extra
+	extra    *dragoman.Extra // in memory of the event
 }
 
 // call takes a part of a call: a whole one, or a piece of one (quirks C27,
@@ -255,7 +266,7 @@ func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
 			r.Skip()
 			bad = errors.New("a member of the wrong type")
 		default:
-			extra.Add(&f.extra, name, "", key, c.d.clone(r.Raw()))
+			extra.Add(&f.extra, name, "", key, r.Raw())
 		}
 	}
 	return f, bad, r.Err()
@@ -267,17 +278,19 @@ func (c *streamed) resent(p *rawPart, f *fragment, pos int) bool {
 	if f.id != "" || f.goesOn {
 		return false
 	}
-	raw := string(p.raw)
+	sent := sentCall{sum: sha256.Sum256(p.raw)}
+	before, again := c.last[pos]
+	if again = again && before.sum == sent.sum; again {
+		c.d.unsettled = true
+		if sent.told = true; !before.told {
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().Elem("content/parts", pos).String(), "a call of %.80q that the chunk before brought already", f.name)
+		}
+	}
 	if c.now == nil {
-		c.now = map[int]string{}
+		c.now = map[int]sentCall{}
 	}
-	c.now[pos] = raw
-	if c.last[pos] != raw {
-		return false
-	}
-	c.d.unsettled = true
-	c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().Elem("content/parts", pos).String(), "a call of %.80q that the chunk before brought already", f.name)
-	return true
+	c.now[pos] = sent
+	return again
 }
 
 // begin opens a call; nil for an exact repeat of one (quirk B11).
@@ -291,15 +304,19 @@ func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	if first := c.byID[f.id]; f.id != "" && first != nil {
 		c.d.unsettled = true
 		if first.name == f.name && first.args == f.args && !first.inPieces && !f.goesOn {
-			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.path().String(), "call %q is repeated exactly", f.id)
+			if !first.repeated {
+				first.repeated = true
+				c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.path().String(), "call %.64q is repeated exactly", f.id)
+			}
 			return nil, nil
 		}
 	}
-	if c.parts.Count() >= stream.MaxParts {
-		return nil, errManyParts
+	if err := c.d.room(); err != nil {
+		return nil, err
 	}
 	c.closeText()
-	k := &streamedCall{id: f.id, name: f.name}
+	c.d.bound.Take(len(f.id) + len(f.name))
+	k := &streamedCall{id: f.id, name: f.name, pieces: partialArgs{bound: &c.d.bound}}
 	value := &dragoman.ToolCall{ID: f.id, Name: f.name}
 	c.identify(k, value)
 	skeleton := *value
@@ -327,7 +344,7 @@ func (c *streamed) identify(k *streamedCall, value *dragoman.ToolCall) {
 		c.d.rep.Addf(dragoman.Synthesised, dragoman.Info, c.path().String(), "call id %q", value.ID)
 	case c.byID[k.id] != nil:
 		value.ID, value.Synthetic = wirekit.SyntheticID(idPrefix, c.d.o.Seed+k.id, place...), true
-		c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.path().String(), "call id %q occurs twice; the later call is %q", k.id, value.ID)
+		c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.path().String(), "call id %.64q occurs twice; the later call is %q", k.id, value.ID)
 		return
 	}
 	if c.byID == nil {
@@ -339,13 +356,14 @@ func (c *streamed) identify(k *streamedCall, value *dragoman.ToolCall) {
 // take adds what a part says to its call.
 func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	if p.signature != "" {
+		c.d.bound.Take(len(p.signature) - len(k.signature))
 		k.signature = p.signature
 	}
 	for _, x := range p.extra.For(name) {
-		extra.Add(&k.extra, name, partPrefix, []byte(x.Path[1:]), c.d.clone(x.Value))
+		c.d.bound.Take(extra.AddCopy(&k.extra, name, partPrefix, []byte(x.Path[1:]), x.Value))
 	}
 	for _, x := range f.extra.For(name) {
-		extra.Add(&k.extra, name, "", []byte(x.Path[1:]), x.Value)
+		c.d.bound.Take(extra.AddCopy(&k.extra, name, "", []byte(x.Path[1:]), x.Value))
 	}
 	switch {
 	case p.repeated != "":
@@ -361,7 +379,7 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 		if k.args != "" || k.inPieces {
 			c.spoil(k, badPiece(errArgTwice))
 		}
-		k.args = f.args
+		c.setArgs(k, f.args)
 		if errors.Is(jsonwire.Check([]byte(f.args)), jsontext.ErrDuplicateName) {
 			c.d.unsettled = true // a client would run it all the same
 		}
@@ -417,12 +435,19 @@ func half() *dragoman.CallProblem {
 // show tells of the arguments of a call that is complete.
 func (c *streamed) show(k *streamedCall) {
 	if k.inPieces {
-		k.args = k.pieces.text()
-		k.pieces = partialArgs{}
+		c.setArgs(k, k.pieces.text())
+		k.pieces.drop()
 	}
 	if !k.wrapped {
+		c.d.bound.Take(-len(k.args)) // which the part counts
 		k.part.Append(k.args)
 	}
+}
+
+// setArgs keeps the arguments of a call in place of those it had.
+func (c *streamed) setArgs(k *streamedCall, args string) {
+	c.d.bound.Take(len(args) - len(k.args))
+	k.args = args
 }
 
 // end closes the candidate and derives its stop.

@@ -24,6 +24,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 	}
 	d := &streamDecoder{partDecoder: newPartDecoder(c, o)}
 	d.frames.max, d.bound.Max = o.Limit(), o.Limit()
+	d.counters.bound = &d.bound
 	d.hold = d.held.Hold
 	d.resp.Origin = d.origin
 	return d
@@ -43,6 +44,7 @@ type streamDecoder struct {
 	resp       dragoman.Response // id, model, … as far as known
 	started    bool
 	candidates []*streamed // by index; nil where none was seen
+	begun      int         // parts of all candidates
 	counters   counters
 	blocked    string           // why the prompt was refused
 	details    *dragoman.Native // in the words of the server
@@ -163,10 +165,26 @@ func (d *streamDecoder) finished() bool {
 
 func (d *streamDecoder) send(ev dragoman.Event) { _ = d.hold(ev) }
 
-// clone copies what outlives the event at hand, within the bound.
-func (d *streamDecoder) clone(b []byte) []byte {
-	d.bound.Take(len(b))
-	return bytes.Clone(b)
+// keep keeps a member of the whole answer that we do not model.
+func (d *streamDecoder) keep(prefix string, key, raw []byte) {
+	d.bound.Take(extra.AddCopy(&d.resp.Extra, name, prefix, key, raw))
+}
+
+// pass counts n bytes of a part that is told at once: who collects the stream
+// keeps them, and we do not.
+func (d *streamDecoder) pass(n int) {
+	if !d.o.DeltasOnly {
+		d.bound.Take(n)
+	}
+}
+
+// room counts a part that begins.
+func (d *streamDecoder) room() error {
+	if d.begun >= stream.MaxParts {
+		return errManyParts
+	}
+	d.begun++
+	return nil
 }
 
 // event takes one event: its bytes go before what they mean, unless another
@@ -288,7 +306,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 				d.resp.Created = timeOf(raw)
 			}
 			if d.resp.Created.IsZero() {
-				extra.AddCopy(&d.resp.Extra, name, "", key, raw)
+				d.keep("", key, raw)
 			}
 		case "promptFeedback":
 			d.feedback(r.Raw())
@@ -300,7 +318,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 				r.Skip()
 				continue
 			}
-			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
+			d.keep("", key, r.Raw())
 		}
 	}
 	if err := r.End(); err != nil {
@@ -319,11 +337,15 @@ func (d *streamDecoder) chunk(data []byte) error {
 func (d *streamDecoder) feedback(raw []byte) {
 	reason := blockReason(raw)
 	if reason == "" {
-		extra.AddCopy(&d.resp.Extra, name, "", []byte("promptFeedback"), raw)
+		d.keep("", []byte("promptFeedback"), raw)
 		return
 	}
 	d.start()
-	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: d.clone(raw)}
+	d.bound.Take(len(raw))
+	if d.details != nil {
+		d.bound.Take(-len(d.details.JSON))
+	}
+	d.blocked, d.details = reason, &dragoman.Native{Format: formatFeedback, JSON: bytes.Clone(raw)}
 }
 
 // start announces the response when anything of it shows.
@@ -399,7 +421,7 @@ func (d *streamDecoder) candidate(pos int) error {
 	c := d.at(int(index))
 	prefix := "/candidates/" + strconv.Itoa(c.index)
 	for _, f := range d.fields {
-		extra.AddCopy(&d.resp.Extra, name, prefix, []byte(f.Path), f.Value)
+		d.keep(prefix, []byte(f.Path), f.Value)
 	}
 	var err error
 	if content != nil {

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -16,6 +17,12 @@ type counters struct {
 
 	tier  string
 	extra *dragoman.Extra
+	bound *stream.Bound // of a stream; nil for a whole answer
+}
+
+// keep keeps a member that is no canonical count.
+func (c *counters) keep(key, raw []byte) {
+	c.bound.Take(extra.AddCopy(&c.extra, name, "", key, raw))
 }
 
 // read takes a usage object.
@@ -35,7 +42,7 @@ func (c *counters) read(r *jsonwire.Reader) {
 			count(&c.prompt)
 		case "toolUsePromptTokenCount":
 			count(&c.tools)
-			extra.Add(&c.extra, name, "", key, digits(c.tools.N))
+			c.keep(key, digits(c.tools.N))
 		case "cachedContentTokenCount":
 			count(&c.cached)
 		case "candidatesTokenCount", "responseTokenCount":
@@ -48,10 +55,10 @@ func (c *counters) read(r *jsonwire.Reader) {
 			if r.Kind() == '"' {
 				c.tier = r.Again(c.tier)
 			} else {
-				extra.AddCopy(&c.extra, name, "", key, r.Raw())
+				c.keep(key, r.Raw())
 			}
 		default:
-			extra.AddCopy(&c.extra, name, "", key, r.Raw())
+			c.keep(key, r.Raw())
 		}
 	}
 }

@@ -54,6 +54,7 @@ type streamDecoder struct {
 	text, thinking *stream.Part
 	calls          []*dragoman.ToolCall
 	seen           map[string]*dragoman.ToolCall // by id
+	again          map[*dragoman.ToolCall]bool   // reported as repeated
 	elements       int                           // of lists of calls
 	lost           map[string]bool               // members reported as not collected
 	started, ended bool
@@ -180,10 +181,12 @@ func (d *streamDecoder) take(l ndjson.Line) error {
 	return nil
 }
 
-// clone copies what outlives the line at hand, within the bound.
-func (d *streamDecoder) clone(b []byte) []byte {
-	d.bound.Take(len(b))
-	return bytes.Clone(b)
+// pass counts n bytes of a part that is told at once: who collects the stream
+// keeps them, and we do not.
+func (d *streamDecoder) pass(n int) {
+	if !d.o.DeltasOnly {
+		d.bound.Take(n)
+	}
 }
 
 func (d *streamDecoder) reportDoubt(err error) {
@@ -270,7 +273,7 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 		case twice, r.Kind() == 'n':
 			r.Skip()
 		default:
-			extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw())
+			d.bound.Take(extra.AddCopy(&d.resp.Extra, name, "", key, r.Raw()))
 		}
 	}
 }
@@ -326,7 +329,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 				calls = append(calls, r.Raw())
 			}
 		default:
-			d.lose(r, "message/"+string(key))
+			d.lose(r, "message/"+string(key[:min(len(key), 60)]))
 		}
 	}
 	if r.Err() != nil {
@@ -339,6 +342,7 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 	d.think(thinking)
 	d.speak(content)
 	for _, s := range images {
+		d.pass(len(s))
 		d.parts.Whole(0, d.header(), interop.ReadOllamaImage(s))
 	}
 	for _, raw := range calls {
@@ -382,15 +386,23 @@ func (d *streamDecoder) streamCall(raw []byte) {
 	pos := d.elements
 	d.elements++
 	at := extra.At("/message").Elem("tool_calls", pos)
-	switch p := d.call(d.clone(raw), at, 0, pos).(type) {
+	rep, told := d.rep, new(dragoman.Report)
+	d.rep = told
+	part := d.call(bytes.Clone(raw), at, 0, pos)
+	d.rep = rep
+	if p, ok := part.(*dragoman.ToolCall); ok && d.repeats(p, at) {
+		return // what there is to report of it was reported with the first
+	}
+	rep.Merge("", *told)
+	switch p := part.(type) {
 	case *dragoman.Opaque:
+		d.pass(len(raw))
 		d.line.doubt = true // clients must not be given what nobody can read
 		d.thinking.End()
 		d.parts.Whole(0, d.header(), p)
 	case *dragoman.ToolCall:
-		if !d.distinct(p, at) {
-			return
-		}
+		d.bound.Take(max(len(raw)-len(p.Arguments), 0)) // the part counts the rest
+		d.distinct(p, at)
 		if d.line.twice && p.Problem == nil {
 			p.Problem = &dragoman.CallProblem{
 				Code: dragoman.ProblemDuplicateKey, Offset: -1,
@@ -405,20 +417,32 @@ func (d *streamDecoder) streamCall(raw []byte) {
 	}
 }
 
-// distinct settles a call whose id another one has. It is false for a repeat.
-func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) bool {
-	if first, dup := d.seen[c.ID]; dup {
-		if sameCall(first, c) {
-			d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
-			return false
+// repeats reports whether a call is one that was told before, exactly, which is
+// reported once.
+func (d *streamDecoder) repeats(c *dragoman.ToolCall, at extra.Path) bool {
+	first := d.seen[c.ID]
+	if first == nil || !sameCall(first, c) {
+		return false
+	}
+	if !d.again[first] {
+		if d.again == nil {
+			d.again = map[*dragoman.ToolCall]bool{}
 		}
+		d.again[first] = true
+		d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %.64q is repeated exactly", c.ID)
+	}
+	return true
+}
+
+// distinct settles a call whose id another one has.
+func (d *streamDecoder) distinct(c *dragoman.ToolCall, at extra.Path) {
+	if d.seen[c.ID] != nil {
 		wire := c.ID
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, 0, len(d.calls)), true
 		d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %.64q occurs twice; the later call is %q", wire, c.ID)
 		d.line.doubt = true
 	}
 	d.seen[c.ID] = c
-	return true
 }
 
 // end closes a stream that had its terminal line.

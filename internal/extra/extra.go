@@ -127,20 +127,22 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 
 // AddCopy is Add with a copy of raw, made only when it says something new: the
 // chunks of a stream repeat their members, in memory that is used again. It
-// returns how many bytes more are kept than before, at least 0.
-func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) (kept int) {
-	f := find(*e, prefix, name)
-	switch {
-	case f == nil:
-		kept = len(name) + len(raw)
-	case bytes.Equal(f.Value, raw):
-		return 0
-	default:
-		kept = max(0, len(raw)-len(f.Value))
+// returns how many bytes more are kept now, for who bounds them: a value that
+// another takes the place of is kept no longer.
+func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw []byte) int {
+	if f := find(*e, prefix, name); f != nil {
+		grown := len(raw) - len(f.Value)
+		if !bytes.Equal(f.Value, raw) {
+			f.Value = bytes.Clone(raw)
+		}
+		return grown
 	}
 	Add(e, d, prefix, name, bytes.Clone(raw))
-	return kept
+	return fieldBytes + len(prefix) + len(name) + len(raw)
 }
+
+// fieldBytes is about what a field takes beside its name and its value.
+const fieldBytes = 40
 
 // find returns the field of a member, in a list that is short. Of a repeated
 // name the last value counts, in the place of the first; in a long list that

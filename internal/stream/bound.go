@@ -15,10 +15,14 @@ type Bound struct {
 	kept int
 }
 
-// Take asks to keep n more bytes. Once it said no, it always does.
+// Take asks to keep n more bytes; what is kept no longer is given back as a
+// negative number. Once it said no, it always does.
 func (b *Bound) Take(n int) bool {
 	if b == nil {
 		return true
+	}
+	if b.Err() != nil {
+		return false
 	}
 	b.kept += n
 	return b.Err() == nil

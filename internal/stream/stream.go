@@ -69,7 +69,7 @@ func (p *Parts) send(ev dragoman.Event) {
 func (p *Parts) Start(message int, header *dragoman.Message, skeleton, value dragoman.Part) *Part {
 	part := &Part{Value: value, Index: p.next, owner: p}
 	p.next++
-	if p.next > freeParts {
+	if p.next > freeParts && (!p.DeltasOnly || value.Kind() == dragoman.KindToolCall) {
 		p.Bound.Take(partCost)
 	}
 	p.open = append(p.open, part)

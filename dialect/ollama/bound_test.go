@@ -1,0 +1,103 @@
+package ollama_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+)
+
+// fedLines feeds lines until there are n or one is refused, and says how many
+// losses were reported and how many bytes the decoder keeps.
+func fedLines(t *testing.T, n int, o dialect.DecodeOptions, line func(i int) string) (losses int, kept int64, err error) {
+	t.Helper()
+	dec := ollama.Codec{}.NewStreamDecoder(o)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := 0; i < n && err == nil; i++ {
+		err = dec.Feed([]byte(line(i)+"\n"), func(dragoman.Event) error { return nil })
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return len(dec.Report().Losses), int64(after.HeapAlloc) - int64(before.HeapAlloc), err
+}
+
+func TestQuirkC4_WhatGrowsWithTheLinesOfAStreamCountsAgainstItsBound(t *testing.T) {
+	const limit = 1 << 20
+	long := strings.Repeat("x", 1<<10)
+	for what, line := range map[string]func(i int) string{
+		"members":       func(i int) string { return fmt.Sprintf(`{"m%d":%q}`, i, long) },
+		"small members": func(i int) string { return fmt.Sprintf(`{"m%d":1}`, i) },
+		"their names":   func(i int) string { return fmt.Sprintf(`{"%s%d":1}`, long, i) },
+		"images":        func(int) string { return fmt.Sprintf(`{"message":{"images":[%q]}}`, long) },
+		"ids of calls": func(i int) string {
+			return fmt.Sprintf(`{"message":{"tool_calls":[{"id":"%s%d","function":{"name":"f","arguments":{}}}]}}`, long, i)
+		},
+		"names of calls": func(int) string {
+			return fmt.Sprintf(`{"message":{"tool_calls":[{"function":{"name":%q,"arguments":{}}}]}}`, long)
+		},
+		"members of calls": func(int) string {
+			return fmt.Sprintf(`{"message":{"tool_calls":[{"m":%q,"function":{"name":"f","arguments":{}}}]}}`, long)
+		},
+		"arguments of calls": func(int) string {
+			return fmt.Sprintf(`{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":%q}}}]}}`, long)
+		},
+		"what is no call": func(int) string { return fmt.Sprintf(`{"message":{"tool_calls":[%q]}}`, long) },
+	} {
+		_, kept, err := fedLines(t, 50_000, dialect.DecodeOptions{MaxBytes: limit}, line)
+		if !errors.Is(err, dragoman.ErrTooLarge) || kept > 4*limit {
+			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
+		}
+	}
+}
+
+// What a stream says again in every line takes the place of what it said.
+func TestWhatAStreamOnlySaysAgainTakesNoMemory(t *testing.T) {
+	const limit, n = 64 << 10, 20_000
+	long := strings.Repeat("x", 1<<10)
+	for what, line := range map[string]func(i int) string{
+		"a member":             func(i int) string { return fmt.Sprintf(`{"m":"%s%d"}`, long, i) },
+		"a model":              func(i int) string { return fmt.Sprintf(`{"model":"%s%d"}`, long, i) },
+		"members of a message": func(i int) string { return fmt.Sprintf(`{"message":{"m%d%s":1}}`, i, strings.Repeat(long, 16)) },
+		"a call": func(int) string {
+			return `{"message":{"tool_calls":[{"id":"i","function":{"name":"f","arguments":{"a":1}}}]}}`
+		},
+		"a call with a problem": func(int) string {
+			return `{"message":{"tool_calls":[{"id":"i","function":{"name":"f","arguments":"{"}}]}}`
+		},
+	} {
+		losses, kept, err := fedLines(t, n, dialect.DecodeOptions{MaxBytes: limit}, line)
+		if err != nil || kept > 4*limit || losses > 70 {
+			t.Errorf("%s: %d bytes and %d losses are kept, then %v", what, kept, losses, err)
+		}
+	}
+}
+
+func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
+	const limit = 64 << 10
+	long := strings.Repeat("x", 1<<10)
+	for what, m := range map[string]string{
+		"images":          `{"images":["` + long + `"]}`,
+		"what is no call": `{"tool_calls":["` + long + `"]}`,
+	} {
+		_, kept, err := fedLines(t, 1000, dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true}, func(int) string { return `{"message":` + m + `}` })
+		if err != nil || kept > 8*limit {
+			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
+		}
+	}
+}
+
+// Arguments count once, and not with the bytes around them again.
+func TestACallCountsAsTheBytesItTook(t *testing.T) {
+	const n = 100
+	line := `{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":"` + strings.Repeat("x", 1<<10) + `"}}}]}}`
+	if _, _, err := fedLines(t, n, dialect.DecodeOptions{MaxBytes: n*len(line) + 16<<10}, func(int) string { return line }); err != nil {
+		t.Error(err)
+	}
+}
