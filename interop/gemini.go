@@ -90,7 +90,9 @@ func geminiHosted(key, member string, value []byte) dragoman.ToolSpec {
 	return s
 }
 
-func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
+// readGeminiFunction reads a declaration. Of the two forms of a schema that the
+// API wants one of, JSON Schema is read.
+func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Gemini
 	var closed, closedOutput json.RawMessage
 	for key := range rd.Object() {
@@ -114,11 +116,21 @@ func readGeminiFunction(rd *jsonwire.Reader, s *dragoman.ToolSpec) {
 	if rd.Err() != nil {
 		return
 	}
-	if s.Parameters == nil && closed != nil {
-		s.Parameters = FromGeminiSchema(closed)
-	}
-	if s.OutputSchema == nil && closedOutput != nil {
-		s.OutputSchema = FromGeminiSchema(closedOutput)
+	s.Parameters = eitherGeminiSchema(s.Parameters, closed, "parameters", at, rep)
+	s.OutputSchema = eitherGeminiSchema(s.OutputSchema, closedOutput, "response", at, rep)
+}
+
+// eitherGeminiSchema is the schema that a declaration has, in whichever form;
+// name is the member of the closed one.
+func eitherGeminiSchema(open, closed json.RawMessage, name string, at extra.Path, rep *dragoman.Report) json.RawMessage {
+	switch {
+	case closed == nil:
+		return open
+	case open == nil:
+		return FromGeminiSchema(closed, at.String()+"/"+name, rep)
+	default:
+		rep.Addf(dragoman.Dropped, dragoman.Warn, at.String()+"/"+name, "%sJsonSchema stands beside it, where the API wants one of the two", name)
+		return open
 	}
 }
 

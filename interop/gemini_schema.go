@@ -2,8 +2,10 @@ package interop
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -12,11 +14,13 @@ import (
 const maxGeminiDepth = 64
 
 // FromGeminiSchema writes a schema of Gemini's closed subset as the JSON Schema
-// it means: types in small letters, nullable as a type, numbers as numbers
-// (quirks A9, A10, A21). A schema that is JSON Schema already is returned as it
-// is; so is what is no schema.
-func FromGeminiSchema(src json.RawMessage) json.RawMessage {
-	var t geminiSchema
+// it means: types in small letters, nullable as a type, numbers as numbers, the
+// numbers of types as their names (quirks A9, A10, A21). A schema that is JSON
+// Schema already is returned as it is; so is what is no schema. A type that is
+// none is left out and reported once, at the place of the schema; rep may be
+// nil.
+func FromGeminiSchema(src json.RawMessage, at string, rep *dragoman.Report) json.RawMessage {
+	t := geminiSchema{at: at, rep: rep}
 	t.schema(src, 0)
 	if !t.changed || t.w.Err() != nil {
 		return src
@@ -28,6 +32,9 @@ func FromGeminiSchema(src json.RawMessage) json.RawMessage {
 type geminiSchema struct {
 	w       jsonwire.Writer
 	changed bool
+	at      string
+	rep     *dragoman.Report
+	strange bool // it was reported that a type is none
 }
 
 // member is a keyword and its value.
@@ -50,7 +57,7 @@ func (t *geminiSchema) schema(raw []byte, depth int) {
 		m.raw = rd.Raw()
 		switch m.key {
 		case "type":
-			typ = strings.ToLower(unquoted(m.raw))
+			typ = t.typeName(m.raw)
 		case "nullable":
 			nullable = string(m.raw) == "true"
 		}
@@ -103,10 +110,35 @@ func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {
 	}
 }
 
+// geminiTypes are the names of types, by the numbers that the JSON of protocol
+// buffers may have in place of them.
+func geminiTypes() []string {
+	return []string{unspecified, "string", "number", "integer", "boolean", "array", "object", "null"}
+}
+
+// unspecified is the type of what has none.
+const unspecified = "type_unspecified"
+
+// typeName is the name of a type; empty where it is no word and no number.
+func (t *geminiSchema) typeName(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return strings.ToLower(unquoted(raw))
+	}
+	types := geminiTypes()
+	if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && n < len(types) {
+		return types[n]
+	}
+	if !t.strange {
+		t.strange = true
+		t.rep.Addf(dragoman.Dropped, dragoman.Warn, t.at, "a type %.20s, which is the number of none", raw)
+	}
+	return unspecified
+}
+
 func (t *geminiSchema) typ(m member, typ string, nullable bool) {
 	w := &t.w
 	switch {
-	case typ == "" || typ == "type_unspecified":
+	case typ == "" || typ == unspecified:
 		if typ != "" {
 			t.changed = true
 			return

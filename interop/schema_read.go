@@ -45,7 +45,7 @@ func (r *Registry) readToolAs(format dragoman.Format, obj json.RawMessage, at ex
 	case dragoman.FormatAnthropicTool:
 		readAnthropicTool(rd, &s)
 	case dragoman.FormatGeminiFunction:
-		readGeminiFunction(rd, &s)
+		readGeminiFunction(rd, &s, at, rep)
 	case formatGeminiTool:
 		return r.readGeminiTool(rd, at, rep)
 	case dragoman.FormatOllamaFunction:

@@ -21,11 +21,15 @@ func (c Codec) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Re
 	return d.req, *d.rep, err
 }
 
-// literal are the members that are read as they stand; all others have two
-// spellings.
+// literal are the members that are read as they stand, and the maps whose keys
+// are the user's own. All others have two spellings.
 var literal = jsonwire.Literal{
-	Members: []string{"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema", "labels"},
-	Same:    jsonwire.Camel,
+	Members: []string{
+		"args", "parameters", "parametersJsonSchema", "response", "responseSchema", "responseJsonSchema", "_responseJsonSchema",
+		"schema",
+	},
+	Maps: []string{"labels", "partMetadata", "headers", "metadata"},
+	Same: jsonwire.Camel,
 }
 
 func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
@@ -515,16 +519,20 @@ func (o *outputMembers) take(member string, raw []byte) {
 // settle gives the request its output format. Members that make none we know
 // are kept as they are.
 func (o *outputMembers) settle(d *requestDecoder) {
+	const closed = tuningPath + "/responseSchema"
 	mime := unquote(o.mime)
 	schema := o.jsonSchema
 	if schema == nil && o.schema != nil {
-		schema = interop.FromGeminiSchema(o.schema)
+		schema = interop.FromGeminiSchema(o.schema, closed, d.rep)
 	}
 	isObject := len(schema) > 0 && schema[0] == '{'
 	switch {
 	case mime == "application/json" && schema == nil:
 		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
 	case mime == "application/json" && isObject:
+		if o.jsonSchema != nil && o.schema != nil {
+			d.rep.Add(dragoman.Dropped, dragoman.Warn, closed, "responseJsonSchema stands beside it, where the API wants one of the two")
+		}
 		// The API enforces the schema; toward others that means: where it fits.
 		d.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Schema: schema, Strict: dragoman.StrictAuto, Dialect: name}
 	default:

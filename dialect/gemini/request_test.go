@@ -470,7 +470,7 @@ func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	plain := json.RawMessage(`{"type": "object",  "properties": {}}`)
-	if got := interop.FromGeminiSchema(plain); string(got) != string(plain) {
+	if got := interop.FromGeminiSchema(plain, "", nil); string(got) != string(plain) {
 		t.Errorf("what is JSON Schema already became %s", got)
 	}
 }
@@ -587,4 +587,82 @@ func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
 			}
 		}
 	}
+}
+
+// a_b and aB are one member to the API, but two keys in a map of the user's own.
+func TestTheKeysOfMapsThatAreTheUsersOwnAreReadAsTheyStand(t *testing.T) {
+	const own = `{"a_b":"1","aB":"2"}`
+	for what, body := range map[string]string{
+		"labels":                  `{"contents":[],"labels":` + own + `}`,
+		"partMetadata":            `{"contents":[{"role":"user","parts":[{"text":"x","partMetadata":` + own + `}]}]}`,
+		"part_metadata":           `{"contents":[{"role":"user","parts":[{"text":"x","part_metadata":` + own + `}]}]}`,
+		"part of the instruction": `{"contents":[],"systemInstruction":{"parts":[{"text":"x","partMetadata":` + own + `}]}}`,
+		"headers":                 `{"contents":[],"tools":[{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"u","headers":` + own + `}}]}]}`,
+		"args":                    `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":` + own + `}}]}]}`,
+		"args of a hosted tool":   `{"contents":[{"role":"model","parts":[{"toolCall":{"toolType":"T","args":` + own + `}}]}]}`,
+		"its response":            `{"contents":[{"role":"model","parts":[{"toolResponse":{"toolType":"T","response":` + own + `}}]}]}`,
+		"response":                `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"f","response":` + own + `}}]}]}`,
+		"parameters":              `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"parametersJsonSchema":    `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"responseSchema":          `{"contents":[],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"_responseJsonSchema":     `{"contents":[],"generationConfig":{"_responseJsonSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"responseFormat":          `{"contents":[],"generationConfig":{"responseFormat":[{"text":{"schema":{"properties":{"a_b":{},"aB":{}}}}}]}}`,
+	} {
+		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil || req.Native == nil {
+			t.Errorf("%s: %v, native %v", what, err, req.Native != nil)
+			continue
+		}
+		for _, l := range rep.Losses {
+			if l.Severity > dragoman.Info {
+				t.Errorf("%s: %s", what, l)
+			}
+		}
+		again, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
+		if !strings.Contains(again, `"a_b"`) || !strings.Contains(again, `"aB"`) {
+			t.Errorf("%s became %s", what, again)
+		}
+	}
+}
+
+func TestQuirkF5_OfTwoSchemasForTheAnswerTheOneThatIsNotReadIsReported(t *testing.T) {
+	for _, body := range []string{
+		`{"contents":[],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}}`,
+		`{"contents":[],"generation_config":{"response_json_schema":{"type":"object"},"response_schema":{"type":"STRING"},"response_mime_type":"application/json"}}`,
+	} {
+		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil || string(req.Output.Schema) != `{"type":"object"}` {
+			t.Errorf("%v: %s", err, req.Output.Schema)
+		}
+		has(t, rep, dragoman.Dropped, "/generationConfig/responseSchema")
+	}
+}
+
+func TestOfTwoSchemasOfAToolTheOneThatIsNotReadIsReported(t *testing.T) {
+	req, rep, err := codec.DecodeRequest([]byte(`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f",
+		"parameters":{"type":"OBJECT"},"parametersJsonSchema":{"type":"object","properties":{"a":{}}},
+		"response":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}]}]}`), dialect.DecodeOptions{})
+	if err != nil || string(req.Tools[0].Parameters) != `{"type":"object","properties":{"a":{}}}` || string(req.Tools[0].OutputSchema) != `{"type":"object"}` {
+		t.Errorf("%v: %+v", err, req.Tools[0])
+	}
+	has(t, rep, dragoman.Dropped, "/tools/0/functionDeclarations/0/parameters")
+	has(t, rep, dragoman.Dropped, "/tools/0/functionDeclarations/0/response")
+}
+
+// The JSON of protocol buffers may have the number of a value in place of its
+// name.
+func TestQuirkA21_TheNumberOfATypeIsReadAsItsName(t *testing.T) {
+	var rep dragoman.Report
+	got := interop.FromGeminiSchema(json.RawMessage(`{"type":6,"properties":{"s":{"type":1,"nullable":true},"n":{"type":2},"i":{"type":3,"enum":["1"]},
+		"b":{"type":4},"l":{"type":5,"items":{"type":0}},"z":{"type":7}}}`), "/x", &rep)
+	want := `{"type":"object","properties":{"s":{"type":["string","null"]},"n":{"type":"number"},"i":{"type":"integer","enum":[1]},` +
+		`"b":{"type":"boolean"},"l":{"type":"array","items":{}},"z":{"type":"null"}}}`
+	if string(got) != want || len(rep.Losses) > 0 {
+		t.Errorf("%s\n%s", got, rep)
+	}
+	got = interop.FromGeminiSchema(json.RawMessage(`{"anyOf":[{"type":8},{"type":-1},{"type":1e3},{"type":1.5}]}`), "/x", &rep)
+	if string(got) != `{"anyOf":[{},{},{},{}]}` || len(rep.Losses) != 1 {
+		t.Errorf("%s\n%s", got, rep)
+	}
+	has(t, rep, dragoman.Dropped, "/x")
 }

@@ -15,6 +15,9 @@ type Literal struct {
 	// Same returns what every spelling of a name is to those who read the
 	// document; nil: each spelling is a name of its own.
 	Same func(name []byte) []byte
+	// Maps are the members in whose values every spelling is a name of its own all
+	// the same: who wrote the document chose them.
+	Maps []string
 	// Known are the members that are read, for a document in which others must
 	// not read more; nil: that is not looked at.
 	Known Known
@@ -72,8 +75,9 @@ type settler struct {
 	spare   []map[string]int
 	cuts    []cut
 	at      Cut
-	// next are the known members of the value that comes next.
+	// next are the known members of the value that comes next; own: it is in a map.
 	next Known
+	own  bool
 }
 
 // container is an object or a list that is being read.
@@ -82,6 +86,7 @@ type container struct {
 	members map[string]int
 	begins  []int64
 	known   Known
+	own     bool
 	// twin says that the last member is one.
 	twin bool
 }
@@ -104,9 +109,9 @@ func (s *settler) walk() bool {
 		}
 		switch kind {
 		case '{':
-			s.open = append(s.open, container{members: s.index(), known: s.next})
+			s.open = append(s.open, container{members: s.index(), known: s.next, own: s.own})
 		case '[':
-			s.open = append(s.open, container{known: s.next})
+			s.open = append(s.open, container{known: s.next, own: s.own})
 		case '}', ']':
 			s.close()
 		}
@@ -126,7 +131,7 @@ func (s *settler) close() {
 	}
 	s.open = s.open[:last]
 	if last > 0 {
-		s.next = s.open[last-1].known // for the next element of a list
+		s.next, s.own = s.open[last-1].known, s.open[last-1].own // for the next element of a list
 	}
 }
 
@@ -165,11 +170,12 @@ func (s *settler) name() bool {
 	begins := s.dec.InputOffset() - int64(len(quoted))
 	key, _ := jsontext.AppendUnquote(nil, quoted) // text that is no UTF-8 is replaced, as the reader does
 	literal := slices.Contains(s.literal.Members, string(key))
-	if s.literal.Same != nil {
+	o := &s.open[len(s.open)-1]
+	if s.literal.Same != nil && !o.own {
 		key = s.literal.Same(key)
 		literal = literal || slices.Contains(s.literal.Members, string(key))
 	}
-	o := &s.open[len(s.open)-1]
+	s.own = o.own || slices.Contains(s.literal.Maps, string(key))
 	o.cutTwin(s, begins)
 	o.begins = append(o.begins, begins)
 	if o.twin = o.known.twin(key); o.twin {

@@ -14,7 +14,7 @@ import (
 
 func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 	literal := jsonwire.Literal{Members: []string{"args"}}
-	proto := jsonwire.Literal{Members: []string{"args"}, Same: jsonwire.Camel}
+	proto := jsonwire.Literal{Members: []string{"args"}, Same: jsonwire.Camel, Maps: []string{"ownKeys"}}
 	for _, tt := range []struct {
 		name, doc string
 		literal   jsonwire.Literal
@@ -36,6 +36,9 @@ func TestR7_OfMembersThatStandTwiceTheLastCounts(t *testing.T) {
 		{"two spellings of one", `{"topK":1,"top_k":2}`, proto, `{"top_k":2}`, []string{"/top_k"}},
 		{"two spellings that differ", `{"topK":1,"top_k":2}`, literal, `{"topK":1,"top_k":2}`, nil},
 		{"two spellings in what is literal", `{"args":{"topK":1,"top_k":2}}`, proto, `{"args":{"topK":1,"top_k":2}}`, nil},
+		{"two spellings of keys that are somebody's own", `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, proto, `{"own_keys":[{"a_b":1,"aB":{"c_d":1,"cD":2}}]}`, nil},
+		{"one such key twice", `{"ownKeys":{"a_b":1,"aB":2,"a_b":3}}`, proto, `{"ownKeys":{"aB":2,"a_b":3}}`, []string{"/ownKeys/a_b"}},
+		{"two spellings behind them", `{"ownKeys":{"a":[]},"x":{"topK":1,"top_k":2}}`, proto, `{"ownKeys":{"a":[]},"x":{"top_k":2}}`, []string{"/x/top_k"}},
 		{"no JSON", `{"a":1,"a":2`, literal, `{"a":1,"a":2`, nil},
 		{"nothing", ``, literal, ``, nil},
 		{"no object", `"a"`, proto, `"a"`, nil},
