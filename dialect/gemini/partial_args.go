@@ -3,6 +3,7 @@ package gemini
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,18 +29,51 @@ type partialArgs struct {
 	// bound is asked before anything is kept, until drop gives back what was.
 	bound *stream.Bound
 	kept  int
+	size  int // about that of the text
 	// last is the string that goes on with the next value.
 	last *argNode
+	// spare are values that were made together, for those to come.
+	spare []argNode
 }
 
 // argNode is one value of the arguments.
 type argNode struct {
-	kind  byte // '{', '[', '"', 'v' for a value of its own, 0 for none yet
+	kind byte // '{', '[', '"', 'v' for a value of its own, 0 for none yet
+	open bool // a string that goes on
+	// names are those of an object's members, by the places of their values in
+	// items; index has them too where there are many. Of a list, items are nil that
+	// were passed over.
 	names []string
-	index map[string]*argNode
+	index map[string]int
 	items []*argNode
 	text  []byte
-	open  bool // a string that goes on
+}
+
+// fewNames is how many names are searched one by one.
+const fewNames = 8
+
+// named returns the place of a member, or -1.
+func (n *argNode) named(name string) int {
+	if n.index == nil {
+		return slices.Index(n.names, name)
+	}
+	if i, ok := n.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// add makes room for a member.
+func (n *argNode) add(name string) {
+	n.names, n.items = append(n.names, name), append(n.items, nil)
+	if n.index == nil && len(n.names) > fewNames {
+		n.index = make(map[string]int, 2*fewNames)
+		for i, name := range n.names {
+			n.index[name] = i
+		}
+	} else if n.index != nil {
+		n.index[name] = len(n.names) - 1
+	}
 }
 
 var (
@@ -105,12 +139,14 @@ func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesO
 		if !a.take(len(text)) {
 			return errArgMuch
 		}
-		n.text = append(n.text, text...)
+		a.size += len(text)
+		n.text = stream.Grow(n.text, text)
 		return nil
 	case !str && n.kind == 0:
 		if !a.take(len(value)) {
 			return errArgMuch
 		}
+		a.size += len(value)
 		n.kind, n.text = 'v', value
 		return nil
 	default:
@@ -125,7 +161,8 @@ func (a *partialArgs) at(path string) (*argNode, error) {
 		return nil, errArgPath
 	}
 	if a.root == nil {
-		a.root = &argNode{kind: '{'}
+		a.root = a.node()
+		a.root.kind = '{'
 	}
 	n := a.root
 	for depth := 0; rest != ""; depth++ {
@@ -162,41 +199,58 @@ func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
 	if n.kind != kind {
 		return nil, errArgKind
 	}
+	i := s.index
 	if s.named {
-		if c := n.index[s.name]; c != nil {
-			return c, nil
+		if i = n.named(s.name); i < 0 {
+			if err := a.grow(1, argPlaceBytes+len(s.name)); err != nil {
+				return nil, err
+			}
+			a.size += len(s.name)
+			i = len(n.names)
+			n.add(s.name)
 		}
-		if err := a.grow(len(s.name)); err != nil {
+	} else if gap := i + 1 - len(n.items); gap > 0 {
+		if err := a.grow(gap, gap*argPlaceBytes); err != nil {
 			return nil, err
 		}
-		if n.index == nil {
-			n.index = map[string]*argNode{}
-		}
-		c := &argNode{}
-		n.index[s.name], n.names = c, append(n.names, s.name)
-		return c, nil
+		n.items = append(n.items, make([]*argNode, gap)...)
 	}
-	for len(n.items) <= s.index {
-		if err := a.grow(0); err != nil {
+	if n.items[i] == nil {
+		if err := a.grow(0, argNodeBytes); err != nil {
 			return nil, err
 		}
-		n.items = append(n.items, &argNode{})
+		n.items[i] = a.node()
 	}
-	return n.items[s.index], nil
+	return n.items[i], nil
 }
 
-// argNodeBytes is about what a value takes beside its name and its text.
-const argNodeBytes = 128
+// argNodeBytes is about what a value takes beside its name and its text, and
+// argPlaceBytes what its place among others does.
+const (
+	argNodeBytes  = 120
+	argPlaceBytes = 8
+)
 
-// grow counts one more value.
-func (a *partialArgs) grow(name int) error {
-	if a.nodes++; a.nodes > maxArgNodes {
+// grow counts more values, which take so many bytes.
+func (a *partialArgs) grow(values, size int) error {
+	if a.nodes += values; a.nodes > maxArgNodes {
 		return errArgMany
 	}
-	if !a.take(argNodeBytes + name) {
+	a.size += 8 * values // commas, quotes, nulls
+	if !a.take(size) {
 		return errArgMuch
 	}
 	return nil
+}
+
+// node makes a value. The more there are already, the more are made at once.
+func (a *partialArgs) node() *argNode {
+	if len(a.spare) == 0 {
+		a.spare = make([]argNode, min(max(a.nodes, 1), 64))
+	}
+	n := &a.spare[0]
+	a.spare = a.spare[1:]
+	return n
 }
 
 func (a *partialArgs) take(n int) bool {
@@ -304,17 +358,22 @@ func (a *partialArgs) text() string {
 		return ""
 	}
 	var w jsonwire.Writer
+	w.Buf = make([]byte, 0, 8+a.size+a.size/16) // escapes
 	a.root.write(&w)
 	return string(w.Buf)
 }
 
 func (n *argNode) write(w *jsonwire.Writer) {
+	if n == nil { // an element that was passed over
+		w.Null()
+		return
+	}
 	switch n.kind {
 	case '{':
 		w.BeginObject()
-		for _, name := range n.names {
+		for i, name := range n.names {
 			w.QuotedKey(name)
-			n.index[name].write(w)
+			n.items[i].write(w)
 		}
 		w.EndObject()
 	case '[':
@@ -327,7 +386,7 @@ func (n *argNode) write(w *jsonwire.Writer) {
 		w.String(string(n.text))
 	case 'v':
 		w.Raw(n.text)
-	default: // an element that was passed over
+	default: // a path that failed led to it
 		w.Null()
 	}
 }

@@ -439,8 +439,7 @@ func (c *streamed) show(k *streamedCall) {
 		k.pieces.drop()
 	}
 	if !k.wrapped {
-		c.d.bound.Take(-len(k.args)) // which the part counts
-		k.part.Append(k.args)
+		k.part.Tell(k.args)
 	}
 }
 

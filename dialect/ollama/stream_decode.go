@@ -401,7 +401,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 		d.thinking.End()
 		d.parts.Whole(0, d.header(), p)
 	case *dragoman.ToolCall:
-		d.bound.Take(max(len(raw)-len(p.Arguments), 0)) // the part counts the rest
+		d.bound.Take(len(raw))
 		d.distinct(p, at)
 		if d.line.twice && p.Problem == nil {
 			p.Problem = &dragoman.CallProblem{
@@ -412,7 +412,7 @@ func (d *streamDecoder) streamCall(raw []byte) {
 		d.line.doubt = ambiguousCall(p) || d.reg.Forbid(p) || d.line.doubt
 		d.thinking.End()
 		begin := &dragoman.ToolCall{ID: p.ID, Synthetic: p.Synthetic, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload}
-		d.parts.Start(0, d.header(), begin, p).Append(p.Arguments)
+		d.parts.Start(0, d.header(), begin, p).Tell(p.Arguments)
 		d.calls = append(d.calls, p)
 	}
 }

@@ -41,6 +41,15 @@ type outputItem struct {
 	places []extra.Path
 	status string
 	json   []byte // set once the item is final
+	// payload is that of a call which was settled before it is written.
+	payload *payload
+}
+
+// payload is the text a call carries. doubtful says that two clients could
+// understand the call differently.
+type payload struct {
+	text     string
+	doubtful bool
 }
 
 // mint makes an id in the shape of OpenAI's own, because clients keep it and
@@ -221,8 +230,12 @@ func (e *outputEncoder) readable(p *dragoman.Reasoning, m *dragoman.Message) boo
 
 func (e *outputEncoder) writeCall(w *jsonwire.Writer, it *outputItem) {
 	c := *it.parts[0].(*dragoman.ToolCall)
-	arguments := payloadOf(&c, it.freeform)
-	if unclear(&c) {
+	carries := it.payload
+	if carries == nil {
+		carries = payloadOf(&c, it.freeform)
+	}
+	arguments := carries.text
+	if carries.doubtful {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, it.at.String()+"/arguments", "arguments written as %.40s: clients could understand them differently", arguments)
 	}
 	c.ItemID = it.id
@@ -268,21 +281,23 @@ func unclear(c *dragoman.ToolCall) bool {
 // payloadOf is the text a call carries: its input where it is freeform, else
 // its arguments, {} where the model gave none (quirk C23). Arguments that clients
 // would understand differently are only told.
-func payloadOf(c *dragoman.ToolCall, freeform bool) string {
-	if freeform {
-		return c.Arguments
+// Long arguments are looked at once for all of it.
+func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
+	told, why := interop.AnswerText(c)
+	p := &payload{text: told, doubtful: why != nil}
+	switch {
+	case freeform:
+		p.text = c.Arguments
+	case why != nil, c.Payload == dragoman.PayloadText:
+	case c.Problem != nil && c.Arguments == "":
+		p.text = "" // it was cut off before the first, and {} would run
+	default:
+		switch strings.TrimSpace(c.Arguments) {
+		case "", "null", `""`: // the spellings of none
+			p.text = "{}"
+		}
 	}
-	if told, why := interop.AnswerText(c); why != nil {
-		return told
-	}
-	if c.Problem != nil && c.Arguments == "" {
-		return "" // it was cut off before the first, and {} would run
-	}
-	obj, exact := c.Object()
-	if exact || c.Payload == dragoman.PayloadText {
-		return string(obj)
-	}
-	return c.Arguments
+	return p
 }
 
 // callStatus is the status of a call item.

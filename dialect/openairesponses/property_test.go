@@ -177,7 +177,7 @@ func TestQuirkC23_WrittenStreamsKeepToTheRulesWhateverOrderPartsComeIn(t *testin
 func contentOf(p dragoman.Part) string {
 	switch p := p.(type) {
 	case *dragoman.ToolCall:
-		return fmt.Sprintf("call %s %s %s %s %q", p.ID, p.Namespace, p.Name, p.Payload, payloadOf(p, p.Payload == dragoman.PayloadText))
+		return fmt.Sprintf("call %s %s %s %s %q", p.ID, p.Namespace, p.Name, p.Payload, payloadOf(p, p.Payload == dragoman.PayloadText).text)
 	case *dragoman.Reasoning:
 		return fmt.Sprintf("thinking %q %q", p.Text, p.Summary)
 	case *dragoman.Opaque:

@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -146,6 +147,11 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	}
 	w.Key("output")
 	w.BeginArray()
+	size := 0
+	for _, it := range items {
+		size += len(it.json) + 1
+	}
+	w.Buf = slices.Grow(w.Buf, size)
 	for _, it := range items {
 		w.Raw(it.json)
 	}

@@ -131,9 +131,10 @@ func (e *streamEncoder) endCall(p *outputPart, final dragoman.Part) {
 	}
 	it.parts = []dragoman.Part{c}
 	it.status = callStatus(c)
-	text := payloadOf(c, it.freeform)
+	it.payload = payloadOf(c, it.freeform)
+	text := it.payload.text
 	if shown, ok := p.kind.(*dragoman.ToolCall); ok && !e.quiet &&
-		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && unclear(c) || !extends(string(p.sent), text)) {
+		(shown.Name != "" && (shown.Name != c.Name || shown.Namespace != c.Namespace) || it.freeform && it.payload.doubtful || !extends(string(p.sent), text)) {
 		// A client may hold a mix of both calls. Its end tells the final one, as
 		// this API's own streams do, and nothing of the response may run.
 		it.spliced, it.status = true, "incomplete"

@@ -28,7 +28,7 @@ func (s *Sent) Add(text string) {
 		s.sum = digest(s.sum, text)
 		return
 	}
-	s.text = grow(s.text, text)
+	s.text = Grow(s.text, text)
 }
 
 // Len returns how many bytes were sent.

@@ -95,9 +95,18 @@ func (p *Part) Append(text string) {
 		if !p.owner.Bound.Take(len(text)) {
 			return
 		}
-		p.Text = grow(p.Text, text)
+		p.Text = Grow(p.Text, text)
 	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: kind, Text: text})
+}
+
+// Tell adds a fragment that its owner keeps, and counts, by itself: it is only
+// an event.
+func (p *Part) Tell(text string) {
+	if p == nil || p.ended || text == "" || p.owner.Bound.Err() != nil {
+		return
+	}
+	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text})
 }
 
 // Hold adds a fragment without an event, for text that means something else on
@@ -105,13 +114,13 @@ func (p *Part) Append(text string) {
 // the end.
 func (p *Part) Hold(text string) {
 	if p != nil && !p.ended && p.owner.Bound.Take(len(text)) {
-		p.Text = grow(p.Text, text)
+		p.Text = Grow(p.Text, text)
 	}
 }
 
-// grow appends. A buffer that is full is doubled, where append would enlarge a
+// Grow appends. A buffer that is full is doubled, where append would enlarge a
 // long text by a quarter at a time and copy it over and over.
-func grow(b []byte, text string) []byte {
+func Grow(b []byte, text string) []byte {
 	if need := len(b) + len(text); need > cap(b) {
 		b = append(make([]byte, 0, max(need, 2*cap(b), 64)), b...)
 	}
@@ -132,7 +141,7 @@ func (p *Part) AppendSummary(n int, text string) {
 		if !p.owner.Bound.Take(len(text)) {
 			return
 		}
-		p.Summary[n] = grow(p.Summary[n], text)
+		p.Summary[n] = Grow(p.Summary[n], text)
 	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: p.Value.Kind(), Text: text, Summary: n + 1})
 }
