@@ -35,7 +35,7 @@ func (r *Registry) Translates(namespace, name string) bool {
 
 // form returns how the arguments of a tool are translated; nil for as they
 // are. A tool that was not written yet, since some wires have their messages
-// before their tools, is written for nobody.
+// before their tools, is written for nobody, and its schema lowered for both.
 func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 	id := toolID{s.Namespace, s.Name}
 	low, known := r.forms[id]
@@ -43,6 +43,9 @@ func (r *Registry) form(s *dragoman.ToolSpec) *schema.Lowered {
 		return low
 	}
 	if f, err := wireOf(r.target.Dialect); err == nil && s.Kind == dragoman.ToolFunction {
+		if r.lowered == nil {
+			r.lowered = new(SchemaCache)
+		}
 		_, _ = r.writeTool(new(jsonwire.Writer), f, s, extra.At(""), new(dragoman.Report))
 	}
 	return r.forms[id]

@@ -34,10 +34,12 @@ type Lowered struct {
 // Adapt is [Lower] for a caller that also translates arguments. The result is
 // safe for concurrent use. With an error it holds the report only.
 func Adapt(src json.RawMessage, p Profile) (*Lowered, error) {
-	if fits(src, &p) {
+	ok := readsOneWay(src)
+	if ok && fits(src, &p) {
 		return &Lowered{Schema: src}, nil
 	}
 	l := newLowerer(&p)
+	l.sound = ok
 	out, err := l.run(src)
 	if err != nil {
 		return &Lowered{Report: l.report}, err

@@ -19,7 +19,11 @@ func (l *lowerer) keepAllowed(n *node) {
 		types = n.types()
 	}
 	l.removeEach(n, func(m member) (why string) {
-		switch text, _ := m.val.str(); {
+		text := ""
+		if m.kw == kwFormat || m.kw == kwPattern {
+			text, _ = m.val.str()
+		}
+		switch {
 		case m.kw == kwDescription && n == l.root:
 			// liftNote knows what becomes of it.
 		case !l.p.takesAt(m.kw, n == l.root):

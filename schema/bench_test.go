@@ -78,3 +78,28 @@ func TestUnchangedSchemasHardlyAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// BenchmarkLowerTold lowers 100 schemas of 1 kB of which a default has to be told.
+func BenchmarkLowerTold(b *testing.B) {
+	schemas := typical(100)
+	p := GeminiJSONSchema()
+	b.SetBytes(int64(100 * len(schemas[0])))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range schemas {
+			if _, r, err := Lower(s, p); err != nil || len(r.Losses) != 1 {
+				b.Fatal(r, err)
+			}
+		}
+	}
+}
+
+// A schema without references that changes in one place takes about the memory
+// of its tree: no pass over it keeps a book of what it saw.
+func TestSchemasWithoutReferencesAreLoweredWithoutBooks(t *testing.T) {
+	s := typical(1)[0]
+	p := GeminiJSONSchema()
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 200 {
+		t.Errorf("%v allocations", n)
+	}
+}

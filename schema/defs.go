@@ -90,9 +90,12 @@ func (l *lowerer) locations() map[*node]string {
 // everywhere, each once, in order.
 func (l *lowerer) targets(everywhere bool) []*node {
 	var out []*node
-	seen := map[*node]bool{}
+	var seen map[*node]bool
 	visit := func(n *node) {
 		if n.ref != nil && !seen[n.ref] {
+			if seen == nil {
+				seen = map[*node]bool{}
+			}
 			seen[n.ref] = true
 			out = append(out, n.ref)
 		}

@@ -26,10 +26,12 @@ import (
 // Where a target cannot say what the author said in the author's words, such
 // as a property's name, arguments have to be translated too: use [Adapt].
 func Lower(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, error) {
-	if fits(src, &p) {
+	ok := readsOneWay(src)
+	if ok && fits(src, &p) {
 		return src, dragoman.Report{}, nil
 	}
 	l := newLowerer(&p)
+	l.sound = ok
 	out, err := l.run(src)
 	if err == nil && len(l.report.Losses) == 0 {
 		out = src
@@ -41,10 +43,12 @@ func Lower(src json.RawMessage, p Profile) (json.RawMessage, dragoman.Report, er
 // that p's strict flag changes nothing about what the schema means (quirk
 // A25).
 func StrictFits(src json.RawMessage, p Profile) bool {
-	if fits(src, &p) {
+	ok := readsOneWay(src)
+	if ok && fits(src, &p) {
 		return true
 	}
 	l := newLowerer(&p)
+	l.sound = ok
 	_, err := l.run(src)
 	return err == nil && len(l.report.Losses) == 0
 }
@@ -61,8 +65,8 @@ type lowerer struct {
 	// work counts against maxMergeWork what merging looks at.
 	work int
 	err  error
-	// bound holds the schemas whose references are bound.
-	bound map[*node]bool
+	// sound says that the source was found to be so.
+	sound bool
 	// expanding holds the targets of references that are being expanded.
 	expanding map[*node]bool
 	// rebased says that references are to be written from the root.
@@ -81,12 +85,12 @@ type lowerer struct {
 }
 
 func newLowerer(p *Profile) *lowerer {
-	return &lowerer{p: p, maxCopies: maxExpansion, bound: map[*node]bool{}, expanding: map[*node]bool{}}
+	return &lowerer{p: p, maxCopies: maxExpansion, expanding: map[*node]bool{}}
 }
 
 func (l *lowerer) run(src []byte) ([]byte, error) {
 	src = l.readable(src)
-	root, ps, err := parse(src, MaxSchemaNodes)
+	root, ps, err := parseAs(src, MaxSchemaNodes, l.sound)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +176,10 @@ func (l *lowerer) written(size int) ([]byte, error) {
 // or read differently (quirk C17), and reads nothing as no arguments.
 func (l *lowerer) readable(src []byte) []byte {
 	if text := bytes.TrimSpace(src); len(text) == 0 || string(text) == "null" {
+		l.sound = false
 		return l.noArguments()
 	}
-	if len(src) > MaxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
+	if l.sound || len(src) > MaxSchemaBytes || (utf8.Valid(src) && jsonwire.Check(src) == nil) {
 		return src
 	}
 	clean, err := jsontext.AppendFormat(nil, src, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
@@ -346,7 +351,7 @@ func (l *lowerer) unbase() {
 func (l *lowerer) bindBelow(from *node) {
 	var leads []*node
 	from.walk(func(n *node) {
-		l.bound[n] = true
+		n.bind()
 		if n.kind != isSchema {
 			return
 		}
@@ -369,7 +374,7 @@ func (l *lowerer) bindBelow(from *node) {
 		}
 	})
 	for _, n := range leads {
-		if !l.bound[n] {
+		if !n.isBound() {
 			l.repair(n)
 			l.bindBelow(n)
 		}

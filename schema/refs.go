@@ -174,6 +174,9 @@ func (n *node) inPlace(f func(*node)) {
 // step into the value, or nil. Such a reference means nothing, and some
 // validators never return from it.
 func loop(root *node) *node {
+	if !refers(root) {
+		return nil
+	}
 	state := map[*node]int{}
 	var stack []*node
 	var found *node
@@ -211,15 +214,15 @@ func loop(root *node) *node {
 }
 
 // reach calls f once for every schema below root and every schema that a
-// reference leads to, also outside of the known keywords. f may bind n.ref.
+// reference leads to, also outside of the known keywords. f may bind n.ref, but
+// not reach again.
 func reach(root *node, f func(*node)) {
-	seen := map[*node]bool{}
+	p := new(pass)
 	var visit func(n *node)
 	visit = func(n *node) {
-		if seen[n] {
+		if !p.first(n) {
 			return
 		}
-		seen[n] = true
 		f(n)
 		n.children(visit)
 		if n.ref != nil {
@@ -229,8 +232,18 @@ func reach(root *node, f func(*node)) {
 	visit(root)
 }
 
+// refers reports whether any schema refers to another.
+func refers(root *node) bool {
+	found := false
+	reach(root, func(n *node) { found = found || n.ref != nil })
+	return found
+}
+
 // recursive returns a schema that contains itself through references, or nil.
 func recursive(root *node) *node {
+	if !refers(root) {
+		return nil
+	}
 	state := map[*node]int{}
 	var found *node
 	var visit func(n *node)

@@ -186,6 +186,9 @@ func (l *lowerer) repairEnum(n *node, v *node) {
 
 // unique drops repetitions of the same text, keeping the first.
 func unique(values [][]byte) [][]byte {
+	if len(values) <= few && distinct(values) {
+		return values
+	}
 	seen := make(map[string]bool, len(values))
 	var out [][]byte
 	for _, v := range values {
@@ -291,12 +294,9 @@ func (n *node) required() []string {
 		return nil
 	}
 	var out []string
-	r := jsonwire.NewReader(v.raw)
-	for range r.Array() {
-		if r.Kind() == '"' {
-			out = append(out, r.String())
-		} else {
-			r.Skip()
+	for _, e := range elements(v) {
+		if s, ok := (&node{raw: e}).str(); ok {
+			out = append(out, s)
 		}
 	}
 	return out

@@ -7,11 +7,17 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// fits reports that src obeys p as it stands, in one pass and without
-// building anything. It answers false whenever it would have to think: the
-// lowering then decides, and changes nothing if nothing is wrong.
+// readsOneWay reports that src is JSON that every reader understands alike, and not
+// too long.
+func readsOneWay(src []byte) bool {
+	return len(src) > 0 && len(src) <= MaxSchemaBytes && jsonwire.Check(src) == nil
+}
+
+// fits reports that src, which is sound, obeys p as it stands, in one pass and
+// without building anything. It answers false whenever it would have to think:
+// the lowering then decides, and changes nothing if nothing is wrong.
 func fits(src []byte, p *Profile) bool {
-	if len(src) == 0 || len(src) > MaxSchemaBytes || p.maxBytes > 0 && len(src) > p.maxBytes || jsonwire.Check(src) != nil {
+	if p.maxBytes > 0 && len(src) > p.maxBytes {
 		return false
 	}
 	s := scanners.Get().(*scanner)
@@ -383,9 +389,12 @@ func bitOf(quoted []byte) typeBits {
 	}
 }
 
+// few is how many texts are compared one by one.
+const few = 32
+
 // distinct reports that no text stands twice.
 func distinct(list [][]byte) bool {
-	if len(list) > 32 {
+	if len(list) > few {
 		return len(unique(list)) == len(list)
 	}
 	for i, v := range list {

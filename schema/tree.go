@@ -32,7 +32,9 @@ const (
 // node is a piece of a schema, in order. Nodes are changed in place, so that
 // a reference keeps pointing at what it meant.
 type node struct {
-	kind    nodeKind
+	kind nodeKind
+	// bound says that the references of self are bound.
+	bound   bool
 	raw     []byte // isData, isBool
 	members []member
 	list    []*node
@@ -42,6 +44,31 @@ type node struct {
 	// the place of what they were made from.
 	parent *node
 	token  string
+
+	// seen is the last pass that came to self: a copy is another node, which no
+	// pass came to.
+	self *node
+	seen *pass
+}
+
+// bind says that the references of a node are bound, and isBound whether that
+// was said.
+func (n *node) bind()         { n.bound, n.self = true, n }
+func (n *node) isBound() bool { return n.bound && n.self == n }
+
+// pass is one way through the nodes of a document.
+type pass struct{ _ byte }
+
+// first reports whether a pass comes to a node for the first time.
+func (p *pass) first(n *node) bool {
+	if n.seen == p && n.self == n {
+		return false
+	}
+	if n.self != n {
+		n.self, n.bound = n, false
+	}
+	n.seen = p
+	return true
 }
 
 type member struct {
@@ -173,10 +200,16 @@ var errTooDeep = errors.New("nested too deeply")
 
 // parse reads src. The error is an [*Error].
 func parse(src []byte, maxNodes int) (*node, *parser, error) {
+	return parseAs(src, maxNodes, false)
+}
+
+// parseAs is parse for what may be known to be sound.
+func parseAs(src []byte, maxNodes int, sound bool) (*node, *parser, error) {
 	if len(src) > MaxSchemaBytes {
 		return nil, nil, &Error{Reason: "the schema has " + strconv.Itoa(len(src)) + " bytes, more than " + strconv.Itoa(MaxSchemaBytes), Err: dragoman.ErrTooLarge}
 	}
-	p := &parser{max: maxNodes, repeats: jsonwire.Check(src) != nil}
+	p := &parser{max: maxNodes, repeats: !sound && jsonwire.Check(src) != nil}
+	p.slab = make([]node, min(bytes.Count(src, []byte{':'})*9/8+4, 256)) // a member is one, and there are others
 	r := jsonwire.NewReader(src)
 	n := p.schema(r, nil, "", 0)
 	err := r.End()
@@ -369,7 +402,11 @@ func (p *parser) add(n *node, seen *map[string]int, m member) {
 func (n *node) write(w *jsonwire.Writer) {
 	switch n.kind {
 	case isData, isBool:
-		w.Raw(n.raw)
+		if len(n.raw) == 0 {
+			w.Null()
+			return
+		}
+		w.Known(n.raw) // it was read, or made
 	case isList:
 		w.BeginArray()
 		for _, e := range n.list {

@@ -119,13 +119,13 @@ func typeName(quoted []byte) string {
 
 // elements splits a JSON array into the text of its elements.
 func elements(v *node) [][]byte {
-	var out [][]byte
-	r := jsonwire.NewReader(v.raw)
-	for range r.Array() {
-		out = append(out, r.Raw())
-	}
-	if r.Err() != nil {
+	r := cursor{b: v.raw}
+	if r.kind() != '[' {
 		return nil
+	}
+	var out [][]byte
+	for r.open(); r.next(); {
+		out = append(out, r.raw())
 	}
 	return out
 }
