@@ -23,6 +23,8 @@ type blockDecoder struct {
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
+	// lost are the lines of rep that a stream could bring again and again.
+	lost wirekit.Untold
 	// ambiguous says that two readers could see two messages in what was read,
 	// so that its bytes must not be passed on.
 	ambiguous bool
@@ -30,6 +32,11 @@ type blockDecoder struct {
 
 func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
 	return blockDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: wirekit.Origin(name, o), rep: new(dragoman.Report)}
+}
+
+// quiet is a decoder whose findings are looked at and not reported.
+func (d *blockDecoder) quiet() blockDecoder {
+	return blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
 }
 
 // typeOf reads the "type" of a block.

@@ -16,7 +16,7 @@ import (
 // returned with it.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := newBlockDecoder(c, o)
-	a := answer{decoder: &d, keep: func(b []byte) []byte { return b }}
+	a := answer{decoder: &d}
 	a.resp.Origin = d.origin
 	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
 	if err != nil {
@@ -50,9 +50,8 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 // stream says of it at its start and end.
 type answer struct {
 	decoder *blockDecoder
-	// keep copies what outlives the document.
-	keep func([]byte) []byte
-	resp dragoman.Response
+	keep    wirekit.Keeper
+	resp    dragoman.Response
 
 	word     string // stop_reason
 	sequence string
@@ -99,7 +98,7 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 		case "error":
 			raw := r.Raw()
 			a.failed = a.failed || string(raw) != "null"
-			extra.Add(&a.resp.Extra, name, "", key, a.keep(raw))
+			a.keep.Member(&a.resp.Extra, name, "", key, raw)
 		case "role":
 			r.Skip()
 		case "content":
@@ -110,7 +109,7 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 		case "stop_reason", "stop_sequence", "stop_details":
 			a.stop(r, k)
 		default:
-			extra.Add(&a.resp.Extra, name, "", key, a.keep(r.Raw()))
+			a.keep.Member(&a.resp.Extra, name, "", key, r.Raw())
 		}
 	}
 	if wirekit.DropTwins(&a.resp.Extra, "", answerMembers) {
@@ -130,7 +129,7 @@ func (a *answer) stop(r *jsonwire.Reader, key string) {
 	if r.Kind() == 'n' {
 		raw := r.Raw()
 		if key == "stop_details" && a.details == nil {
-			extra.Add(&a.resp.Extra, name, "", []byte(key), a.keep(raw))
+			a.keep.Member(&a.resp.Extra, name, "", []byte(key), raw)
 		}
 		return
 	}
@@ -141,7 +140,11 @@ func (a *answer) stop(r *jsonwire.Reader, key string) {
 		a.sequence = r.String()
 	case "stop_details":
 		first := a.details == nil // a null may have been kept before
-		a.details = &dragoman.Native{Format: formatDetails, JSON: a.keep(r.Raw())}
+		var old []byte
+		if !first {
+			old = a.details.JSON
+		}
+		a.details = &dragoman.Native{Format: formatDetails, JSON: a.keep.Bytes(old, r.Raw())}
 		if first && a.resp.Extra != nil {
 			a.resp.Extra.Fields = slices.DeleteFunc(a.resp.Extra.Fields, func(f dragoman.Field) bool { return f.Path == "/stop_details" })
 			if len(a.resp.Extra.Fields) == 0 {
@@ -163,7 +166,7 @@ func (a *answer) say(word string) {
 			kept, lost = a.word, word
 		}
 		a.decoder.ambiguous = a.decoder.ambiguous || !stopOf(kept).Runs()
-		a.decoder.rep.Addf(dragoman.Dropped, dragoman.Warn, "/stop", "stop_reason %.40q beside %.40q", lost, kept)
+		a.decoder.lost.Addf(a.decoder.rep, dragoman.Dropped, dragoman.Warn, "/stop", "stop_reason %.40q beside %.40q", lost, kept)
 		word = kept
 	}
 	a.word = word

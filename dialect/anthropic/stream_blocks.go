@@ -76,7 +76,7 @@ func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	d.start()
 	if raw == nil {
 		if d.noBlock {
-			d.rep.Addf(dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
+			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Info, "/content", "block %d starts with no object", index)
 		}
 		return nil
 	}
@@ -103,7 +103,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	}
 	b := &streamBlock{at: d.blocks, raw: d.clone(raw)}
 	d.blocks++
-	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+	quiet := d.quiet()
 	before := d.reg.Rewritten()
 	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
 	withoutStrays(whole, extra.Elem("/content", b.at), quiet.rep)
@@ -166,7 +166,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		}
 		if opening == "" || d.delta.text == "" || d.blockStart(index, []byte(opening)) != nil {
 			if d.delta.text != "" {
-				d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
+				d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/content", "a %.40s for block %d, which is not open", d.kind, index)
 			}
 			return
 		}
@@ -209,7 +209,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 			b.part.Append(text)
 		case "signature_delta":
 			if text != "" { // the last one counts, and nothing erases it (quirk C22)
-				p.Signature = text
+				p.Signature = d.answer.keep.Text(p.Signature, text)
 			}
 		default:
 			d.setExtras(&p.Extra, b)
@@ -219,11 +219,11 @@ func (d *streamDecoder) blockDelta(index int64) {
 		case "input_json_delta":
 			b.input = append(b.input, d.take(text)...)
 		case "text_delta":
-			d.set(b, member{name: "text", text: []byte(d.take(text)), isText: true})
+			d.set(b, member{name: "text", text: []byte(text), isText: true})
 		case "thinking_delta":
-			d.set(b, member{name: "thinking", text: []byte(d.take(text)), isText: true})
+			d.set(b, member{name: "thinking", text: []byte(text), isText: true})
 		case "signature_delta":
-			d.set(b, member{name: "signature", raw: quote(d.take(text))})
+			d.set(b, member{name: "signature", raw: quote(text)})
 		case "citations_delta":
 			b.cite(d.taken(d.delta.citation))
 		default:
@@ -240,7 +240,7 @@ func (d *streamDecoder) mismatch(b *streamBlock) bool {
 		return false
 	}
 	if d.delta.text != "" || d.delta.citation != nil {
-		d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %s does not fit the block", d.kind)
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %s does not fit the block", d.kind)
 	}
 	return true
 }
@@ -259,15 +259,12 @@ func (d *streamDecoder) taken(raw []byte) []byte {
 
 // setExtras keeps what a delta of an unknown kind says of a known block.
 func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
-	for _, m := range d.delta.members {
-		d.bound.Take(len(m.raw))
-	}
 	if d.mismatch(b) {
 		return
 	}
 	for _, m := range d.delta.members {
 		if !d.modelled(b, m.name) {
-			extra.Add(e, name, "", []byte(m.name), m.value())
+			d.answer.keep.Member(e, name, "", []byte(m.name), m.value())
 		}
 	}
 }
@@ -284,7 +281,7 @@ func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
 	default:
 		return false
 	}
-	d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %.40s may not set %q", d.kind, member)
+	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %.40s may not set %q", d.kind, member)
 	return true
 }
 
@@ -307,10 +304,13 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 		switch {
 		case old.name != m.name:
 		case old.isText && m.isText:
+			d.bound.Take(len(m.text))
 			old.text = append(old.text, m.text...)
 			return
 		default:
-			old.raw, old.isText = m.value(), false
+			raw := m.value()
+			d.bound.Swap(len(old.text)+len(old.raw), len(raw))
+			old.raw, old.text, old.isText = raw, nil, false
 			return
 		}
 	}
@@ -325,10 +325,11 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 		b.starts = stringMembers(b.raw)
 	}
 	if start, ok := b.starts[m.name]; m.isText && ok {
-		m.text = append([]byte(start), m.text...)
+		m.text, m.raw = append([]byte(start), m.text...), nil
 	} else if m.isText {
-		m.raw, m.isText = m.value(), false
+		m.raw, m.text, m.isText = m.value(), nil, false
 	}
+	d.bound.Take(len(m.name) + len(m.text) + len(m.raw))
 	b.members = append(b.members, m)
 }
 

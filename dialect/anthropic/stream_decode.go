@@ -24,7 +24,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
-	d.answer = answer{decoder: &d.blockDecoder, keep: d.clone}
+	d.answer = answer{decoder: &d.blockDecoder, keep: wirekit.Keeper{Bound: &d.bound}}
 	d.answer.resp.Origin = d.origin
 	d.bound.Max = o.Limit()
 	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
@@ -214,7 +214,7 @@ func (d *streamDecoder) readsTwoWays() bool {
 		if typ != typeCall {
 			return false
 		}
-		quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+		quiet := d.quiet()
 		quiet.call(d.opening, repeated, extra.At(""))
 		return quiet.ambiguous
 	case "content_block_delta":
@@ -252,7 +252,7 @@ func (d *streamDecoder) bringsDoubt() bool {
 	if len(content) <= len("[]") {
 		return false
 	}
-	quiet := blockDecoder{reg: d.reg, o: d.o, origin: d.origin, rep: new(dragoman.Report)}
+	quiet := d.quiet()
 	quiet.content(content)
 	return quiet.ambiguous
 }
@@ -343,8 +343,8 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 	if d.named {
 		// The same message again is a gateway's stutter; another one would be
 		// merged into the first (quirk C37).
-		var second answer
-		second.keep = func(b []byte) []byte { return b }
+		quiet := d.quiet()
+		second := answer{decoder: &quiet}
 		second.read(r)
 		if second.resp.ID != d.answer.resp.ID {
 			return errSpliced
@@ -409,7 +409,7 @@ func (d *streamDecoder) remember(key, raw []byte) {
 			return
 		}
 	}
-	extra.Add(&d.answer.resp.Extra, name, "", key, d.clone(raw))
+	d.answer.keep.Member(&d.answer.resp.Extra, name, "", key, raw)
 }
 
 func (d *streamDecoder) messageStop() {

@@ -95,7 +95,7 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoma
 	if rest != "" {
 		dst = e.deltaFrame(dst, p, "thinking_delta", "thinking", rest)
 	}
-	if signature != "" && p.Signed == "" {
+	if signature != "" && p.Signed.Len() == 0 {
 		dst = e.deltaFrame(dst, p, "signature_delta", "signature", signature)
 	}
 	return e.StopBlock(dst, p), nil

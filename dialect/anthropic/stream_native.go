@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -73,7 +72,9 @@ func (e *streamEncoder) see(raw, data, event []byte) []byte {
 		}
 		switch string(ev.kind) {
 		case "signature_delta":
-			p.Signed = cmp.Or(p.Signed, ev.delta.text)
+			if p.Signed.Len() == 0 {
+				p.Signed.Add(ev.delta.text)
+			}
 		case "citations_delta":
 			p.Cited++
 		case "input_json_delta":

@@ -18,9 +18,8 @@ type counters struct {
 	tier                                           string
 }
 
-// read takes a usage object. keep copies what is kept, where the document does
-// not outlive the call.
-func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
+// read takes a usage object.
+func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper) {
 	count := func(n *dragoman.Count, key []byte) {
 		if r.Kind() == 'n' {
 			r.Skip()
@@ -40,24 +39,24 @@ func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
 			count(&c.output, key)
 		case "output_tokens_details":
 			if r.Kind() != '{' {
-				extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+				keep.Member(&c.extra, name, "", key, r.Raw())
 				continue
 			}
 			for key := range r.Object() {
 				if string(key) == "thinking_tokens" {
 					count(&c.thinking, key)
 				} else {
-					extra.Add(&c.extra, name, "/output_tokens_details", key, keep(r.Raw()))
+					keep.Member(&c.extra, name, "/output_tokens_details", key, r.Raw())
 				}
 			}
 		case "service_tier":
 			if r.Kind() == '"' {
 				c.tier = r.String()
 			} else {
-				extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+				keep.Member(&c.extra, name, "", key, r.Raw())
 			}
 		default:
-			extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+			keep.Member(&c.extra, name, "", key, r.Raw())
 		}
 	}
 }

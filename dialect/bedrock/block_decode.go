@@ -31,6 +31,8 @@ type blockDecoder struct {
 	o      dialect.DecodeOptions
 	origin *dragoman.Origin
 	rep    *dragoman.Report
+	// lost are the lines of rep that a stream could bring again and again.
+	lost wirekit.Untold
 	// ambiguous says that two readers could see two messages in what was read,
 	// so that its bytes must not be passed on.
 	ambiguous bool

@@ -17,7 +17,7 @@ import (
 // returned with it.
 func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.Response, dragoman.Report, error) {
 	d := newBlockDecoder(c, o)
-	a := answer{decoder: &d, keep: func(b []byte) []byte { return b }}
+	a := answer{decoder: &d}
 	a.resp.Origin = d.origin
 	r, sure, err := wirekit.OpenResponse(name, body, o, literal, d.rep)
 	if err != nil {
@@ -49,9 +49,8 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 // it.
 type answer struct {
 	decoder *blockDecoder
-	// keep copies what outlives the document.
-	keep func([]byte) []byte
-	resp dragoman.Response
+	keep    wirekit.Keeper
+	resp    dragoman.Response
 
 	word     string // stopReason
 	sequence string
@@ -109,7 +108,7 @@ func (a *answer) output(r *jsonwire.Reader) {
 }
 
 func (a *answer) extra(prefix string, key, raw []byte) {
-	extra.Add(&a.resp.Extra, name, prefix, key, a.keep(raw))
+	a.keep.Member(&a.resp.Extra, name, prefix, key, raw)
 }
 
 // member takes a member that a response and a stream have in common.
@@ -158,7 +157,7 @@ func (a *answer) say(word string) {
 			kept, lost = a.word, word
 		}
 		a.decoder.ambiguous = a.decoder.ambiguous || !stopOf(kept).Runs()
-		a.decoder.rep.Addf(dragoman.Dropped, dragoman.Warn, "/stopReason", "stopReason %.40q beside %.40q", lost, kept)
+		a.decoder.lost.Addf(a.decoder.rep, dragoman.Dropped, dragoman.Warn, "/stopReason", "stopReason %.40q beside %.40q", lost, kept)
 		word = kept
 	}
 	a.word = word

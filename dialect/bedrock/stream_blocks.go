@@ -27,7 +27,7 @@ type streamBlock struct {
 	// raw is the block as it started; what the deltas brought is put into it.
 	raw     []byte
 	hidden  bool   // the fragments are no arguments to show
-	input   []byte // of a block whose fragments are not shown
+	input   []byte // of a block whose fragments are not shown, or the signature of thinking
 	stopped bool   // the wire said that the block is complete
 	twice   string // a member that a delta had twice
 	items   []byte // citations, or the blocks of a result, with commas between
@@ -195,9 +195,7 @@ func (d *streamDecoder) blockOf() (kind blockKind, ok bool) {
 	case deltaImage:
 		return blockImage, true
 	case deltaUnknown:
-		if d.strange.first("delta " + d.wireEvent.name) {
-			d.rep.Addf(dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
-		}
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
 	}
 	return 0, false
 }
@@ -229,7 +227,7 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 		err := d.beginCall([]byte(`{"toolUse":{}}`))
 		return d.open[d.index], err
 	case blockResult:
-		d.rep.Addf(dragoman.Dropped, dragoman.Warn, "/output/message/content", "what came of a result for block %d, which is not open", d.index)
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "what came of a result for block %d, which is not open", d.index)
 		return nil, nil
 	default:
 		err := d.beginImage([]byte(`{"image":{}}`))
@@ -243,32 +241,49 @@ func (d *streamDecoder) apply(b *streamBlock) {
 	case deltaText, deltaThinking:
 		b.part.Append(d.text)
 	case deltaSignature:
-		p := b.part.Value.(*dragoman.Reasoning)
-		p.Signature += d.text // nothing erases it (quirk C22)
+		d.hide(b, d.text) // nothing erases it (quirk C22)
 	case deltaRedacted:
-		d.bound.Take(len(d.text))
-		b.pieces = append(b.pieces, d.text)
+		d.addPiece(b, d.text)
 	case deltaInput:
 		if b.part != nil && b.kind == blockCall && !b.hidden {
 			b.part.Append(d.text)
 		} else {
-			d.bound.Take(len(d.text))
-			b.input = append(b.input, d.text...)
+			d.hide(b, d.text)
 		}
 	case deltaCitation:
-		b.add(d.raw)
+		d.add(b, d.raw)
 	case deltaResult:
 		d.addResult(b)
 	case deltaImage:
-		b.addImage(d.raw)
+		d.addImage(b, d.raw)
 	}
 }
 
+// hide keeps a fragment that is not shown.
+func (d *streamDecoder) hide(b *streamBlock, text string) {
+	d.bound.Take(len(text))
+	b.input = append(b.input, text...)
+}
+
+// pieceSize is what a piece costs beside its bytes.
+const pieceSize = 16
+
+// addPiece keeps a piece of base64. An empty one says something only as the
+// first.
+func (d *streamDecoder) addPiece(b *streamBlock, piece string) {
+	if piece == "" && len(b.pieces) > 0 {
+		return
+	}
+	d.bound.Take(pieceSize + len(piece))
+	b.pieces = append(b.pieces, piece)
+}
+
 // add appends an element to the list of a block.
-func (b *streamBlock) add(raw []byte) {
+func (d *streamDecoder) add(b *streamBlock, raw []byte) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
+	d.bound.Take(len(raw) + len(","))
 	if len(b.items) > 0 {
 		b.items = append(b.items, ',')
 	}
@@ -281,12 +296,12 @@ func (d *streamDecoder) addResult(b *streamBlock) {
 	if len(raw) >= 2 && raw[0] == '[' {
 		raw = bytes.TrimSpace(raw[1 : len(raw)-1])
 	}
-	b.add(raw)
+	d.add(b, raw)
 }
 
 // addImage takes the source of an image: its bytes, maybe in pieces, or where
 // it is.
-func (b *streamBlock) addImage(raw []byte) {
+func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return
@@ -301,12 +316,14 @@ func (b *streamBlock) addImage(raw []byte) {
 		piece := false
 		for key := range in.Object() {
 			if string(key) == "bytes" && in.Kind() == '"' {
-				b.pieces, piece = append(b.pieces, in.String()), true
+				d.addPiece(b, in.String())
+				piece = true
 			} else {
 				in.Skip()
 			}
 		}
 		if !piece {
+			d.bound.Swap(len(b.input), len(source))
 			b.input = append(b.input[:0], source...)
 		}
 	}
@@ -354,6 +371,8 @@ func (d *streamDecoder) finish(b *streamBlock) {
 			p := b.part.Value.(*dragoman.Text)
 			extra.Add(&p.Extra, name, "/citationsContent", []byte("citations"), slices.Concat([]byte{'['}, b.items, []byte{']'}))
 		}
+	case blockThinking:
+		b.part.Value.(*dragoman.Reasoning).Signature = string(b.input)
 	case blockRedacted:
 		b.part.Value.(*dragoman.Reasoning).Encrypted = joined(b.pieces)
 	case blockHosted:

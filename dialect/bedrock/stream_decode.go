@@ -27,7 +27,7 @@ func (c Codec) NewStreamDecoder(o dialect.DecodeOptions) dialect.StreamDecoder {
 		return wirekit.RefusedDecoder{Refused: wirekit.Refused{Err: err}}
 	}
 	d := &streamDecoder{blockDecoder: newBlockDecoder(c, o)}
-	d.answer = answer{decoder: &d.blockDecoder, keep: d.clone}
+	d.answer = answer{decoder: &d.blockDecoder, keep: wirekit.Keeper{Bound: &d.bound}}
 	d.answer.resp.Origin = d.origin
 	d.bound.Max = o.Limit()
 	d.parts.DeltasOnly, d.parts.Bound = o.DeltasOnly, &d.bound
@@ -56,7 +56,7 @@ type streamDecoder struct {
 	fed     bool // a byte came
 	page    bool // what came is no event stream, but text
 	none    wirekit.NotAStream
-	strange strange
+	anew    bool            // it was reported that an event is not passed on
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 	bytes   int64 // that came
@@ -67,22 +67,8 @@ type streamDecoder struct {
 	bound   stream.Bound
 }
 
-// strange are the kinds of things that were reported as unknown, each once.
-type strange map[string]bool
-
-// maxStrange bounds them.
-const maxStrange = 64
-
-func (s *strange) first(what string) bool {
-	if (*s)[what] || len(*s) >= maxStrange {
-		return false
-	}
-	if *s == nil {
-		*s = make(strange)
-	}
-	(*s)[what] = true
-	return true
-}
+// maxMembers bounds the members of a response that are not modelled.
+const maxMembers = 64
 
 func (d *streamDecoder) Report() dragoman.Report { return *d.rep }
 
@@ -238,9 +224,7 @@ func (d *streamDecoder) late() bool {
 	}
 	switch string(d.typ) {
 	case eventBlockStart, eventDelta, eventBlockStop:
-		if d.strange.first("late") {
-			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/output/message/content", "content behind messageStop")
-		}
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "/output/message/content", "content behind messageStop")
 		return true
 	default:
 		return false
@@ -285,7 +269,8 @@ func (d *streamDecoder) place(f eventstream.Frame, err error) error {
 // anewFrom reports whether the event at hand is written anew: because it is
 // doubtful, or since a call was renamed.
 func (d *streamDecoder) anewFrom(doubtful bool) bool {
-	if (doubtful || d.renamed) && d.strange.first("doubt") {
+	if (doubtful || d.renamed) && !d.anew {
+		d.anew = true
 		wirekit.ReportAnew(d.rep, doubtful)
 	}
 	return doubtful || d.renamed
@@ -346,7 +331,7 @@ func (d *streamDecoder) event() error {
 		d.counted = true
 		if d.usage != nil {
 			r := jsonwire.NewReader(d.usage)
-			d.answer.counters.read(r, d.clone)
+			d.answer.counters.read(r, d.answer.keep)
 			if err := r.Err(); err != nil {
 				return placeAt("/usage", -1, err)
 			}
@@ -363,8 +348,12 @@ var errSpliced = errors.New("a second message starts inside the first: two answe
 // members keeps what an event says of the whole response.
 func (d *streamDecoder) members() {
 	for _, m := range d.rest {
-		if len(d.answer.resp.Extra.For(name)) < maxStrange {
-			d.answer.member([]byte(m.name), m.raw)
+		key := []byte(m.name)
+		_, known := extra.Replaces(d.answer.resp.Extra, "", key)
+		if known || len(d.answer.resp.Extra.For(name)) < maxMembers {
+			d.answer.member(key, m.raw)
+		} else {
+			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "members that are not modelled: more than %d", maxMembers)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package bedrock
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/blockwire"
@@ -163,7 +162,7 @@ func (e *streamEncoder) finishReasoning(dst []byte, p *blockwire.Out, r *dragoma
 		return e.StopBlock(dst, p), err
 	}
 	rest := e.Remainder(p, blockwire.Visible(r))
-	signature, signed := strings.CutPrefix(signature, p.Signed)
+	signature, signed := p.Signed.Rest(signature)
 	if !p.Opened() && rest == "" && signature == "" {
 		return dst, nil
 	}

@@ -81,7 +81,7 @@ func (e *streamEncoder) seeDelta(ev *wireEvent) {
 	}
 	switch ev.kind {
 	case deltaSignature:
-		p.Signed += ev.text
+		p.Signed.Add(ev.text)
 	case deltaCitation:
 		p.Cited++
 	case deltaRedacted, deltaImage, deltaResult:

@@ -7,6 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // counters are the native numbers of a usage object.
@@ -16,9 +17,8 @@ type counters struct {
 	extra                                *dragoman.Extra
 }
 
-// read takes a usage object. keep copies what is kept, where the document does
-// not outlive the call. Null says nothing.
-func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
+// read takes a usage object. Null says nothing.
+func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper) {
 	count := func(n *dragoman.Count) {
 		if !r.Null() {
 			*n = dragoman.Counted(max(r.Int(), 0))
@@ -39,10 +39,10 @@ func (c *counters) read(r *jsonwire.Reader, keep func([]byte) []byte) {
 				continue
 			}
 			if raw := r.Raw(); r.Err() == nil {
-				c.totalRaw = keep(raw)
+				c.totalRaw = keep.Bytes(c.totalRaw, raw)
 			}
 		default:
-			extra.Add(&c.extra, name, "", key, keep(r.Raw()))
+			keep.Member(&c.extra, name, "", key, r.Raw())
 		}
 	}
 }

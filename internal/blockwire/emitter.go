@@ -77,7 +77,7 @@ type Out struct {
 	// What native chunks did: they closed the block, wrote a signature, so many
 	// citations, and all that the block holds beyond its text.
 	Closed bool
-	Signed string
+	Signed stream.Sent
 	Cited  int
 	Whole  bool
 }

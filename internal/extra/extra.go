@@ -144,6 +144,15 @@ func AddCopy(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte,
 // fieldBytes is about what a field takes beside its name and its value.
 const fieldBytes = 40
 
+// Replaces is the value that Add would replace; ok is false where it would keep
+// one more.
+func Replaces(e *dragoman.Extra, prefix string, name []byte) (old []byte, ok bool) {
+	if f := find(e, prefix, name); f != nil {
+		return f.Value, true
+	}
+	return nil, false
+}
+
 // find returns the field of a member, in a list that is short. Of a repeated
 // name the last value counts, in the place of the first; in a long list that
 // is settled by settled, or a hostile object with a million members would cost

@@ -28,6 +28,18 @@ func (b *Bound) Take(n int) bool {
 	return b.Err() == nil
 }
 
+// Swap asks to keep n bytes in the place of old ones.
+func (b *Bound) Swap(old, n int) bool {
+	if b == nil {
+		return true
+	}
+	if b.Err() != nil { // what was refused is not taken back
+		return false
+	}
+	b.kept += n - old
+	return b.Err() == nil
+}
+
 // Err says that more was to be kept than may be.
 func (b *Bound) Err() error {
 	if b == nil || b.Max <= 0 || b.kept <= b.Max {

@@ -118,3 +118,9 @@ func (u *Untold) Lose(l *dragoman.Loss, rep *dragoman.Report) {
 	u.reported[*l] = true
 	rep.Losses = append(rep.Losses, *l)
 }
+
+// Addf is [dragoman.Report.Addf] for what a stream could say any number of
+// times: the same line is told once.
+func (u *Untold) Addf(rep *dragoman.Report, kind dragoman.LossKind, sev dragoman.Severity, path, format string, args ...any) {
+	u.Lose(&dragoman.Loss{Kind: kind, Severity: sev, Path: path, Detail: fmt.Sprintf(format, args...)}, rep)
+}
