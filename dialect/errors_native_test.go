@@ -33,6 +33,71 @@ func TestAnErrorIsPassedOnAsItCameUntilItIsChanged(t *testing.T) {
 	}
 }
 
+func TestAnErrorIsWrittenAnewOnceAnythingThatItsBytesSayWasEdited(t *testing.T) {
+	for _, c := range codecs {
+		body := []byte(ownErrors[c.Dialect()])
+		for what, edit := range map[string]func(*dragoman.APIError){
+			"class": func(e *dragoman.APIError) { e.Class = dragoman.ErrorRateLimit },
+			"type":  func(e *dragoman.APIError) { e.Type = "another" },
+			"code":  func(e *dragoman.APIError) { e.Code = "another" },
+			"param": func(e *dragoman.APIError) { e.Param = "another" },
+		} {
+			e := c.DecodeError(401, nil, body)
+			edit(e)
+			status, got, _ := c.EncodeError(e)
+			if bytes.Equal(got, body) {
+				t.Errorf("%s: another %s, and the error is written as it came", c.Dialect(), what)
+			}
+			// Ollama has no word for a class but the status.
+			if again := c.DecodeError(status, nil, got); what == "class" && again.Class != e.Class && c.Dialect() != dragoman.Ollama {
+				t.Errorf("%s: the class is read back as %s from %d %s", c.Dialect(), again.Class, status, got)
+			}
+		}
+		e := c.DecodeError(401, nil, body)
+		e.Status = 407
+		if status, _, _ := c.EncodeError(e); status != 407 {
+			t.Errorf("%s: another status is written as %d", c.Dialect(), status)
+		}
+	}
+}
+
+// A name in other words is another name, but to Gemini, whose readers take
+// snake_case and camelCase for the same.
+func TestOnlyGeminiTakesNamesInSnakeCaseForItsOwn(t *testing.T) {
+	for d, member := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat: "cho_ices", dragoman.OpenAIResponses: "out_put", dragoman.Anthropic: "con_tent",
+		dragoman.Gemini: "candi_dates", dragoman.Ollama: "mes_sage", dragoman.Bedrock: "tool_use",
+	} {
+		body := []byte(ownErrors[d][:len(ownErrors[d])-1] + `,"` + member + `":[]}`)
+		c := codecOf(d)
+		_, got, _ := c.EncodeError(c.DecodeError(401, nil, body))
+		if passed := bytes.Equal(got, body); passed == (d == dragoman.Gemini) {
+			t.Errorf("%s: passed on as it came: %v, %s", d, passed, body)
+		}
+	}
+}
+
+// Bedrock's router answers with errors in an "Output" of their own, so that the
+// member alone makes no answer.
+func TestNoErrorOfBedrockIsPassedOnWithACallInIt(t *testing.T) {
+	c := codecOf(dragoman.Bedrock)
+	for _, key := range []string{`toolUse`, `ToolUse`, `tool\u0055se`} {
+		body := `{"__type":"InternalServerException","message":"x","output":{"message":{"content":[{"` + key + `":{"toolUseId":"c","name":"evil","input":{}}}]}}}`
+		if _, got, _ := c.EncodeError(c.DecodeError(500, nil, []byte(body))); bytes.Contains(got, []byte("evil")) {
+			t.Errorf("passed on as %s", got)
+		}
+	}
+}
+
+// The last event of a failed stream of Responses holds the response.
+func TestNoErrorOfResponsesIsPassedOnWithAResponseInIt(t *testing.T) {
+	const body = `{"error":{"message":"x","type":"server_error","param":null,"code":"server_error"},"Response":{"output":[{"type":"function_call","call_id":"c","name":"evil","arguments":"{}"}]}}`
+	c := codecOf(dragoman.OpenAIResponses)
+	if _, got, _ := c.EncodeError(c.DecodeError(500, nil, []byte(body))); bytes.Contains(got, []byte("evil")) {
+		t.Errorf("passed on as %s", got)
+	}
+}
+
 // Some clients look for an answer first, and run its calls.
 func TestNoErrorIsPassedOnWithAnAnswerBesideIt(t *testing.T) {
 	for d, body := range map[dragoman.Dialect]string{

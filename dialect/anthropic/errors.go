@@ -123,17 +123,17 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 }
 
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes, if they are a JSON object, and its status, if it is one of an
-// error. No error at all is one of the server.
+// own bytes, if they are a JSON object and still say what it does, and its
+// status, if it is one of an error. No error at all is one of the server.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
 	}
 	typ, status := wordsOf(e)
+	if e.Native != nil && e.Native.Format == formatError && e.Status >= 400 && e.Status <= 599 {
+		status = e.Status
+	}
 	if raw := nativeError(e); raw != nil {
-		if e.Status >= 400 && e.Status <= 599 {
-			status = e.Status
-		}
 		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer

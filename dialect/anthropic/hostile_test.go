@@ -293,8 +293,12 @@ func TestAnErrorIsWrittenWithItsOwnBytesOnlyIfTheyAreAnObject(t *testing.T) {
 		const own = `{"x":1,"type":"error","error":{"type":"api_error","message":"m"}}`
 		e := codec.DecodeError(500, nil, []byte(own))
 		e.Status = status
-		if got, body, _ := codec.EncodeError(e); got != want || string(body) != own {
-			t.Errorf("status %d written as %d: %s", status, got, body)
+		body := own
+		if status >= 200 && status <= 400 { // with such a status they would tell another class
+			body = strings.Replace(own, `"x":1,`, "", 1)
+		}
+		if got, written, _ := codec.EncodeError(e); got != want || string(written) != body {
+			t.Errorf("status %d written as %d: %s", status, got, written)
 		}
 	}
 	out, _ := play(t, dialect.EncodeOptions{}, &dragoman.StreamError{Err: &dragoman.APIError{Type: "x", Message: "m", Native: &dragoman.Native{Format: format, JSON: json.RawMessage(`{"type":"error",`)}}})

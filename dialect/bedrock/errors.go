@@ -111,8 +111,8 @@ func tooLong(message string) bool {
 }
 
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its
-// own bytes, if they are a JSON object, and its status, if it is one of an
-// error. AWS's clients read the type from the header x-amzn-errortype or from
+// own bytes, if they are a JSON object and still say what it does, and its
+// status, if it is one of an error. AWS's clients read the type from the header x-amzn-errortype or from
 // __type in the body, where it stands here. No error at all is one of the
 // server.
 func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
@@ -120,10 +120,10 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer, Message: "an error that nothing is known of"}
 	}
 	typ, status := wordsOf(e)
+	if e.Native != nil && e.Native.Format == formatError && e.Status >= 400 && e.Status <= 599 {
+		status = e.Status
+	}
 	if raw := nativeError(e); raw != nil {
-		if e.Status >= 400 && e.Status <= 599 {
-			status = e.Status
-		}
 		return status, raw, dragoman.Report{}
 	}
 	var w jsonwire.Writer
@@ -139,14 +139,39 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 // nativeError is the error as it came from this dialect; nil for one of another,
 // one that was changed, and one that could be taken for an answer.
 func nativeError(e *dragoman.APIError) []byte {
-	again := func(status int, _ http.Header, body []byte) *dragoman.APIError { // a header may have told the type
+	again := func(status int, header http.Header, body []byte) *dragoman.APIError {
+		came := Codec{}.DecodeError(status, header, body)
+		if came.Type != "" {
+			return came
+		}
+		// A header told the type.
 		return Codec{}.DecodeError(status, http.Header{"X-Amzn-Errortype": {e.Type}}, body)
 	}
 	// Errors may stand in an "Output" of their own.
-	if e.Native != nil && bytes.Contains(e.Native.JSON, []byte(`"`+keyCall+`"`)) {
+	raw := wirekit.OwnError{Format: formatError, Decode: again}.JSON(e)
+	if raw == nil || holdsCall(jsonwire.NewReader(raw)) {
 		return nil
 	}
-	return wirekit.OwnError{Format: formatError, Decode: again}.JSON(e)
+	return raw
+}
+
+// holdsCall reads a value and reports whether a member of it, at any depth and in
+// letters of any case, is one that holds a call.
+func holdsCall(r *jsonwire.Reader) (holds bool) {
+	switch r.Kind() {
+	case '{':
+		for key := range r.Object() {
+			holds = bytes.EqualFold(key, []byte(keyCall)) || holds
+			holds = holdsCall(r) || holds
+		}
+	case '[':
+		for range r.Array() {
+			holds = holdsCall(r) || holds
+		}
+	default:
+		r.Skip()
+	}
+	return holds
 }
 
 // wordsOf are the type and status this dialect has for an error. Words of

@@ -193,7 +193,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 // nativeError is the error as it came from this dialect; nil for one of another,
 // one that was changed, and one that could be taken for an answer.
 func nativeError(e *dragoman.APIError) []byte {
-	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"candidates"}}.JSON(e)
+	return wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"candidates"}, Snake: true}.JSON(e)
 }
 
 // errorSaid is what writeError says.

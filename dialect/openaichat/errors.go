@@ -161,11 +161,12 @@ func writeErrorObject(w *jsonwire.Writer, e *dragoman.APIError) wirekit.ErrorSai
 	return wirekit.ErrorSaid{Type: typ, Code: code, Param: e.Param}
 }
 
-// wordsOf are OpenAI's type and code for an error: its own where it has them,
-// else those of its class. Words of another API never leak (quirk J3).
+// wordsOf are OpenAI's type and code for an error: its own where it has them and
+// they tell its class, else those of its class. Words of another API never leak
+// (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
 	typ, code = wirekit.OpenAIErrorWords(e.Class)
-	if e.Native != nil && e.Native.Format == dragoman.Format(name) {
+	if e.Native != nil && e.Native.Format == dragoman.Format(name) && classOf(e) == e.Class {
 		return orElse(e.Type, typ), e.Code
 	}
 	return typ, code

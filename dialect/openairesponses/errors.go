@@ -183,8 +183,8 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
 	status := wirekit.StatusOf(e)
-	if sameBody(e) {
-		return status, e.Native.JSON, dragoman.Report{}
+	if raw := nativeBody(e); raw != nil {
+		return status, raw, dragoman.Report{}
 	}
 	typ, code := wordsOf(e)
 	var w jsonwire.Writer
@@ -197,29 +197,25 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	return status, w.Buf, rep
 }
 
-// sameBody reports whether the native form of an error is the body of an
-// answer, not an event or a member of a response, and tells what the error
-// does.
-func sameBody(e *dragoman.APIError) bool {
-	if !ownWords(e.Native) || !json.Valid(e.Native.JSON) {
-		return false
+// nativeBody is an error as it came from this dialect; nil for one of another,
+// one that was changed, and one that is not the body of an answer but an event, a
+// member of a response or an answer itself, whole or in the member of an event.
+func nativeBody(e *dragoman.APIError) []byte {
+	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"type", "output", "response"}}
+	raw := own.JSON(e)
+	if r := jsonwire.NewReader(raw); raw == nil || r.Kind() != '{' || !hasEnvelope(r) {
+		return nil
 	}
-	r := jsonwire.NewReader(e.Native.JSON)
-	if r.Kind() != '{' {
-		return false
-	}
-	envelope, event := false, false
+	return raw
+}
+
+// hasEnvelope reports whether an error stands in its member of a body.
+func hasEnvelope(r *jsonwire.Reader) (has bool) {
 	for key := range r.Object() {
-		envelope = envelope || string(key) == "error" && r.Kind() == '{'
-		event = event || string(key) == "type" || bytes.EqualFold(key, []byte("output")) // or an answer, in any spelling
+		has = has || string(key) == "error" && r.Kind() == '{'
 		r.Skip()
 	}
-	if r.End() != nil || !envelope || event {
-		return false
-	}
-	var same dragoman.APIError
-	readErrorEnvelope(jsonwire.NewReader(e.Native.JSON), &same)
-	return same.Message == e.Message && same.Type == e.Type && same.Code == e.Code && same.Param == e.Param
+	return has
 }
 
 func messageOf(e *dragoman.APIError) string { return cmp.Or(e.Message, string(e.Class)) }
@@ -228,10 +224,11 @@ func optional(w *jsonwire.Writer, key, v string) {
 	w.StringFieldOrNull(key, v)
 }
 
-// wordsOf are OpenAI's type and code for an error: its own where it has them,
-// else those of its class. Words of another API never leak (quirk J3).
+// wordsOf are OpenAI's type and code for an error: its own where it has them and
+// they tell its class, else those of its class. Words of another API never leak
+// (quirk J3).
 func wordsOf(e *dragoman.APIError) (typ, code string) {
-	if ownError(e) {
+	if ownError(e) && (!ownWords(e.Native) || classOf(e) == e.Class) {
 		return cmp.Or(e.Type, "invalid_request_error"), e.Code
 	}
 	return wirekit.OpenAIErrorWords(e.Class)
