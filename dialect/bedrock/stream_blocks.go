@@ -152,6 +152,9 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 // ends it, as one whose end was lost.
 func (d *streamDecoder) blockDelta() error {
 	d.start()
+	if d.wireEvent.name != "" {
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
+	}
 	kind, ok := d.blockOf()
 	if !ok {
 		return nil
@@ -194,10 +197,9 @@ func (d *streamDecoder) blockOf() (kind blockKind, ok bool) {
 		return blockResult, true
 	case deltaImage:
 		return blockImage, true
-	case deltaUnknown:
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, "", "deltas of %.60q, which have no canonical form", d.wireEvent.name)
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func fits(open, delta blockKind) bool {

@@ -39,7 +39,6 @@ const (
 	deltaCitation
 	deltaResult
 	deltaImage
-	deltaUnknown
 )
 
 // wireEvent is the payload of one event of a stream, read in one pass. One
@@ -59,7 +58,7 @@ type wireEvent struct {
 	kind deltaKind
 	text string
 	raw  []byte // a citation, a result's blocks, an image's source
-	name string // of a delta we do not know
+	name string // of a member of the delta that we do not know
 }
 
 // member is a member of an object as it stands.
@@ -145,6 +144,7 @@ func (v *wireEvent) read(payload, typ []byte) error {
 
 // readDelta reads a delta, which holds one thing. One that holds a fragment of
 // a call beside another is read as the fragment, and as one that is not clear.
+// A member that nobody knows makes nothing unclear, nor does null (quirk C8).
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	if r.Kind() != '{' {
 		r.Skip()
@@ -152,32 +152,61 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 	}
 	var seen uint
 	for key := range r.Object() {
-		v.once(deltaMembers, &seen, key)
-		if v.kind != deltaNone {
-			v.twice = "delta"
-			if v.kind == deltaInput {
-				r.Skip()
-				continue
-			}
-		}
-		switch string(key) {
-		case "text":
-			v.kind, v.text = deltaText, r.String()
-		case "toolUse":
-			v.kind, v.text = deltaInput, ""
-			v.readInput(r)
-		case "reasoningContent":
-			v.readThinking(r)
-		case "citation":
-			v.kind, v.raw = deltaCitation, r.Raw()
-		case "toolResult":
-			v.kind, v.raw = deltaResult, r.Raw()
-		case "image":
-			v.kind, v.raw = deltaImage, r.Raw()
-		default:
-			v.kind, v.name = deltaUnknown, string(key)
+		again := v.once(deltaMembers, &seen, key)
+		kind := deltaOf(key)
+		switch {
+		case kind == deltaNone && !again:
+			v.stray(key)
 			r.Skip()
+			continue
+		case kind == deltaNone, r.Kind() == 'n':
+			r.Skip()
+			continue
+		case v.kind != deltaNone:
+			v.twice = "delta"
 		}
+		if v.kind == deltaInput {
+			r.Skip()
+			continue
+		}
+		v.kind, v.text, v.raw = kind, "", nil
+		switch kind {
+		case deltaText:
+			v.text = r.String()
+		case deltaInput:
+			v.readInput(r)
+		case deltaThinking:
+			v.readThinking(r)
+		default:
+			v.raw = r.Raw()
+		}
+	}
+}
+
+// deltaOf is what a member of a delta brings; none for one that we do not know.
+func deltaOf(key []byte) deltaKind {
+	switch string(key) {
+	case "text":
+		return deltaText
+	case "toolUse":
+		return deltaInput
+	case "reasoningContent":
+		return deltaThinking
+	case "citation":
+		return deltaCitation
+	case "toolResult":
+		return deltaResult
+	case "image":
+		return deltaImage
+	default:
+		return deltaNone
+	}
+}
+
+// stray takes note of a member of a delta that we do not know.
+func (v *wireEvent) stray(key []byte) {
+	if v.name == "" {
+		v.name = string(key)
 	}
 }
 
@@ -190,9 +219,14 @@ func (v *wireEvent) readInput(r *jsonwire.Reader) {
 	}
 	var seen uint
 	for key := range r.Object() {
-		v.once(inputMembers, &seen, key)
+		again := v.once(inputMembers, &seen, key)
 		switch {
-		case string(key) != "input", r.Kind() == 'n':
+		case string(key) != "input":
+			if !again {
+				v.stray(key)
+			}
+			r.Skip()
+		case r.Kind() == 'n':
 			r.Skip()
 		case r.Kind() == '"':
 			v.text = r.String()
@@ -203,14 +237,13 @@ func (v *wireEvent) readInput(r *jsonwire.Reader) {
 }
 
 func (v *wireEvent) readThinking(r *jsonwire.Reader) {
-	v.kind, v.text = deltaThinking, ""
 	if r.Kind() != '{' {
 		r.Skip()
 		return
 	}
 	var seen uint
 	for key := range r.Object() {
-		v.once(thinkingMembers, &seen, key)
+		again := v.once(thinkingMembers, &seen, key)
 		switch string(key) {
 		case "text":
 			v.kind, v.text = deltaThinking, r.String()
@@ -227,10 +260,14 @@ func (v *wireEvent) readThinking(r *jsonwire.Reader) {
 				if string(key) == "text" {
 					v.kind, v.text = deltaThinking, r.String()
 				} else {
+					v.stray(key)
 					r.Skip()
 				}
 			}
 		default:
+			if !again {
+				v.stray(key)
+			}
 			r.Skip()
 		}
 	}

@@ -335,6 +335,38 @@ func TestAnEventThatReadsTwoWaysIsNotPassedOnAndItsCallDoesNotRun(t *testing.T) 
 	}
 }
 
+// A server may say more beside a fragment than we know: that is passed on, and
+// told where it cannot be. Null says nothing (quirk C8).
+func TestAMemberThatNobodyKnowsBesideAFragmentForbidsNoCall(t *testing.T) {
+	for name, tc := range map[string]struct{ delta, stray string }{
+		"before the fragment":      {`{"later":{"x":1},"toolUse":{"input":"{\"a\":1}"}}`, "later"},
+		"behind the fragment":      {`{"toolUse":{"input":"{\"a\":1}"},"later":[]}`, "later"},
+		"within the fragment":      {`{"toolUse":{"input":"{\"a\":1}","later":1}}`, "later"},
+		"null beside the fragment": {`{"text":null,"toolUse":{"input":"{\"a\":1}"},"image":null}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wire := binary(startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":` + tc.delta + "}}\n" + stopLine(0) + endLines("tool_use"))
+			evs, rep, err := codectest.DecodeStream(codec, dialect.DecodeOptions{}, wire)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := codectest.Collect(evs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := resp.ToolCalls()[0]; c.Problem != nil || c.Arguments != `{"a":1}` || !resp.Stop.Reason.Runs() {
+				t.Errorf("%+v %+v, %+v", c, c.Problem, resp.Stop)
+			}
+			if told := strings.Contains(rep.String(), tc.stray); !told || tc.stray == "" && len(rep.Losses) > 0 {
+				t.Errorf("the report: %s", rep)
+			}
+			if out, _ := play(t, dialect.EncodeOptions{}, evs...); !bytes.Equal(out, wire) {
+				t.Errorf("not passed on as it came:\n%s", lines(t, out))
+			}
+		})
+	}
+}
+
 // Who changes an event blanks its chunk; the stream goes on from events, in the
 // middle of what was begun, and stays valid.
 func TestAStreamThatIsChangedAnywhereIsContinuedFromEvents(t *testing.T) {
