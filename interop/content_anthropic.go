@@ -29,13 +29,15 @@ func ReadAnthropicPart(raw json.RawMessage) dragoman.Part {
 	return part
 }
 
+// readAnthropicMedia reads an image or a document; nil where its source is none
+// that we know, does not hold what its type promises, or more than that.
 func readAnthropicMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 	const d = dragoman.Anthropic
 	m := &dragoman.Media{Media: dragoman.MediaImage}
 	if typ == "document" {
 		m.Media = dragoman.MediaFile
 	}
-	known := true
+	known := false
 	for key := range rd.Object() {
 		switch string(key) {
 		case "type":
@@ -62,11 +64,14 @@ func readAnthropicMedia(rd *jsonwire.Reader, typ string) dragoman.Part {
 			switch src {
 			case "base64":
 				m.Base64 = data
+				known = data != "" && m.URL == "" && m.FileID == ""
 			case "text":
 				m.Text = data
-			case "url", "file":
-			default:
-				known = false
+				known = data != "" && m.URL == "" && m.FileID == ""
+			case "url":
+				known = m.URL != "" && data == "" && m.FileID == ""
+			case "file":
+				known = m.FileID != "" && data == "" && m.URL == ""
 			}
 		case "title":
 			m.Title = rd.String()
