@@ -44,6 +44,9 @@ type Capabilities struct {
 	NoSampling bool
 	// NoStreamOptions: the server rejects stream_options.
 	NoStreamOptions bool
+	// NoCacheBreakpoints: the model rejects cache breakpoints, as most on Bedrock
+	// do; none is sent.
+	NoCacheBreakpoints bool
 	// LegacyMaxTokens: max_tokens instead of max_completion_tokens.
 	LegacyMaxTokens bool
 	// ForcedChoice says when the model accepts a forced tool.

@@ -172,7 +172,7 @@ func (r *Registry) writeBedrockTool(w *jsonwire.Writer, s *dragoman.ToolSpec, na
 // markTool writes the cache breakpoint after a tool where that is an element
 // of the list of tools itself.
 func (r *Registry) markTool(w *jsonwire.Writer, s *dragoman.ToolSpec, at extra.Path, rep *dragoman.Report) {
-	if s.Cache != nil && r.target.Dialect == dragoman.Bedrock {
+	if s.Cache != nil && r.target.Dialect == dragoman.Bedrock && !r.refusesCache(at, rep) {
 		WriteCachePoint(w, s.Cache, at, rep)
 	}
 }
@@ -317,7 +317,12 @@ func readToolResult(rd *jsonwire.Reader, res *dragoman.ToolResult) {
 				res.Content = []dragoman.Part{&dragoman.Text{Text: rd.String()}}
 			case '[':
 				for range rd.Array() {
-					res.Content = append(res.Content, readBedrockContent(rd.Raw()))
+					raw := rd.Raw()
+					if hint := ReadCachePoint(raw); hint != nil && res.Cache == nil {
+						res.Cache = hint // it belongs behind the result (quirk D31)
+						continue
+					}
+					res.Content = append(res.Content, readBedrockContent(raw))
 				}
 			case 'n':
 				rd.Skip()

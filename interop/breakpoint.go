@@ -64,6 +64,15 @@ func (r *Registry) writeBreakpoint(w *jsonwire.Writer, h *dragoman.CacheHint, e 
 	w.EndObject()
 }
 
+// refusesCache reports whether the target takes no breakpoint, and tells that one
+// is left out (quirk D31).
+func (r *Registry) refusesCache(at extra.Path, rep *dragoman.Report) bool {
+	if r.target.Caps.NoCacheBreakpoints {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target takes none")
+	}
+	return r.target.Caps.NoCacheBreakpoints
+}
+
 // ttl reads the value of a cache breakpoint; null is none.
 func ttl(r *jsonwire.Reader) *dragoman.CacheHint {
 	hint := &dragoman.CacheHint{}

@@ -233,6 +233,7 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoStrict && s.Strict == dragoman.StrictOn) &&
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
+		!(c.NoCacheBreakpoints && s.Cache != nil && src.Format == dragoman.FormatAnthropicTool) && // stands in it
 		// Responses reads an absent flag as a wish for strictness.
 		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
 }
@@ -562,7 +563,7 @@ func (r *Registry) writeAnthropicTool(w *jsonwire.Writer, s *dragoman.ToolSpec, 
 	if s.Cache != nil {
 		if s.Deferred {
 			rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint on a deferred tool") // quirk D31
-		} else {
+		} else if !r.refusesCache(at, rep) {
 			WriteCacheControl(w, s.Cache, at, rep)
 		}
 	}

@@ -93,12 +93,12 @@ func uncited(p *dragoman.Text) *dragoman.Text {
 }
 
 // writeBlock writes one part as a block.
-func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache *cacheBudget) error {
-	if b.Raw != nil && !cache.cuts(b) {
+func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache *blockwire.Breakpoints) error {
+	if b.Raw != nil && !cache.Cuts(b) {
 		w.Known(b.Raw)
 		return nil
 	}
-	hint := cache.take(b, c.rep)
+	hint := cache.Take(b, c.rep)
 	switch p := b.Part.(type) {
 	case *dragoman.Text:
 		t := *p
@@ -117,7 +117,7 @@ func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache 
 	case *dragoman.ToolResult:
 		res := *p
 		res.Cache = hint
-		res.Content = cache.inside(p.Content, b.At, c.rep)
+		res.Content = cache.Inside(p.Content, b.At, c.rep)
 		if _, err := c.reg.WriteResult(w, &res, b.At, c.rep); err != nil {
 			return fmt.Errorf("anthropic: %s: %w", b.At, err)
 		}

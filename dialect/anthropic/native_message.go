@@ -41,8 +41,8 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
 
 // write writes one message of the wire.
-func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *cacheBudget) error {
-	if t.Untouched() && !cache.cutsAny(t.Blocks) {
+func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *blockwire.Breakpoints) error {
+	if t.Untouched() && !cache.CutsAny(t.Blocks) {
 		w.Known(t.Native())
 		return nil
 	}

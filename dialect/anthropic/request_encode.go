@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -54,8 +55,9 @@ func (e *requestEncoder) encode() error {
 	if err != nil {
 		return err
 	}
-	var cache cacheBudget
-	cache.plan(e.limits.MaxCacheBreakpoints, tools.specs, req.Cache != nil, &e.conversation)
+	cache := blockwire.Breakpoints{Marker: "cache_control", None: e.target.Caps.NoCacheBreakpoints}
+	ending := cache.AtEnd(req.Cache, e.rep)
+	cache.Plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.Plan)
 
 	w.BeginObject()
 	if model := req.Model; model != "" {
@@ -91,9 +93,9 @@ func (e *requestEncoder) encode() error {
 	e.outputConfig()
 	e.sampling()
 	e.identity()
-	if req.Cache != nil {
+	if ending != nil {
 		e.written = append(e.written, "cache_control")
-		interop.WriteCacheControl(w, req.Cache, extra.At(""), e.rep)
+		interop.WriteCacheControl(w, ending, extra.At(""), e.rep)
 	}
 	if req.Stream {
 		e.key("stream")
@@ -149,13 +151,13 @@ func (e *requestEncoder) offered() (toolbox, error) {
 }
 
 // tools writes the definitions and takes note of those that got lost.
-func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
+func (e *requestEncoder) tools(t *toolbox, cache *blockwire.Breakpoints) error {
 	if len(t.specs) == 0 {
 		return nil
 	}
 	mark, named := len(e.w.Buf), len(e.written)
 	first := len(e.rep.Losses)
-	specs := cache.tools(t.specs, e.rep)
+	specs := cache.Tools(t.specs, e.rep)
 	e.key("tools")
 	e.w.BeginArray()
 	n, err := e.reg.WriteTools(&e.w, specs, e.rep)

@@ -734,3 +734,18 @@ func TestQuirkD32_StrayMembersOfBlocksAreNotSent(t *testing.T) {
 		}
 	})
 }
+
+func TestQuirkD31_ATargetThatRefusesCacheBreakpointsGetsNone(t *testing.T) {
+	req := decode(t, `{"model":"m","max_tokens":5,"cache_control":{"type":"ephemeral"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],
+		"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],
+		"messages":[{"role":"user","content":[{"type":"text","text":"q","cache_control":{"type":"ephemeral"}}]},
+			{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r","cache_control":{"type":"ephemeral"}}]}]}]}`)
+	_, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoCacheBreakpoints: true}}})
+	if bytes.Contains(enc.Body, []byte("cache_control")) {
+		t.Errorf("a breakpoint is written: %s", enc.Body)
+	}
+	for _, at := range []string{"/tools/0", "/instructions/0", "/messages/0/parts/0", "/messages/2/parts/0", "/cache"} {
+		has(t, enc.Report, dragoman.Dropped, at)
+	}
+}

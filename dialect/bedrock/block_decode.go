@@ -36,6 +36,8 @@ type blockDecoder struct {
 	// ambiguous says that two readers could see two messages in what was read,
 	// so that its bytes must not be passed on.
 	ambiguous bool
+	// moved says that a cache point does not stand where it will be written.
+	moved bool
 }
 
 func newBlockDecoder(c Codec, o dialect.DecodeOptions) blockDecoder {
@@ -125,6 +127,10 @@ func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path,
 		if err != nil {
 			d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
 			return opaque(raw, key)
+		}
+		if res.Cache != nil { // the API refuses it where it stands (quirk D31)
+			d.moved = true
+			d.rep.Add(dragoman.Moved, dragoman.Info, at.String(), "a cache point inside a result, read as one behind it")
 		}
 		return res
 	default:

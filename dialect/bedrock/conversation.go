@@ -98,10 +98,21 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	if !ok {
 		return out
 	}
+	if c.target.Caps.NoCacheBreakpoints && isCachePoint(b.Part) {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the target takes none")
+		return out
+	}
 	if res, is := b.Part.(*dragoman.ToolResult); is {
 		b.Part, b.Cache = hoisted(res, at, rep)
 	}
 	return append(out, b)
+}
+
+// isCachePoint reports whether a part is a cache point that says more than a hint
+// can, or has no part before it.
+func isCachePoint(p dragoman.Part) bool {
+	o, ok := p.(*dragoman.Opaque)
+	return ok && o.Dialect == name && o.Type == keyCache
 }
 
 // hoisted returns a result without cache hints, and the hint that belongs
@@ -119,14 +130,7 @@ func hoisted(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) (*dr
 			out.Content, inside = slices.Clone(res.Content), true
 			rep.Add(dragoman.Moved, dragoman.Info, at.String(), "a cache breakpoint inside a result written behind it")
 		}
-		switch p := p.(type) {
-		case *dragoman.Text:
-			t := *p
-			t.Cache, out.Content[i] = nil, &t
-		case *dragoman.Media:
-			m := *p
-			m.Cache, out.Content[i] = nil, &m
-		}
+		out.Content[i] = blockwire.WithoutHint(p)
 		if hint == nil {
 			hint = h
 		}
@@ -244,13 +248,13 @@ func (c *conversation) named(m *dragoman.Media, native bool, taken map[string]in
 }
 
 // writeBlock writes one part as a block, and the cache point behind it.
-func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache *cacheBudget) error {
+func (c *conversation) writeBlock(w *jsonwire.Writer, b *blockwire.Block, cache *blockwire.Breakpoints) error {
 	if b.Raw != nil {
 		w.Known(b.Raw)
 	} else if err := c.writePart(w, b); err != nil {
 		return err
 	}
-	hint := cache.take(b, c.rep)
+	hint := cache.Take(b, c.rep)
 	switch {
 	case hint == nil:
 	case b.Mark != nil:

@@ -34,6 +34,10 @@ func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
 			if c.target.Caps.NoImages {
 				return nil, false
 			}
+		case *dragoman.Opaque:
+			if c.target.Caps.NoCacheBreakpoints && isCachePoint(p) {
+				return nil, false
+			}
 		case *dragoman.ToolCall:
 			if !c.acceptable(p) {
 				return nil, false
@@ -58,8 +62,8 @@ func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
 
 // write writes one message of the wire; mark, which may be nil, asks for a
 // cache point at its end.
-func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *cacheBudget, mark *dragoman.CacheHint) error {
-	if t.Untouched() && mark == nil && !cache.cutsAny(t.Blocks) {
+func (c *conversation) write(w *jsonwire.Writer, t *blockwire.Turn, cache *blockwire.Breakpoints, mark *dragoman.CacheHint) error {
+	if t.Untouched() && mark == nil && !cache.CutsAny(t.Blocks) {
 		w.Known(t.Native())
 		return nil
 	}

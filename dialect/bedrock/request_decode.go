@@ -194,7 +194,7 @@ func (d *requestDecoder) messages() {
 func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin}
 	at := extra.Elem("/messages", pos)
-	d.ambiguous = false
+	d.ambiguous, d.moved = false, false
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, wirekit.ErrNotObject
@@ -228,6 +228,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 			return m, placeAt("/content", base, err)
 		}
 	}
+	changed := settleStrays(m.Parts, at.String()+"/content", d.rep) || d.moved
 	d.pair(&m, at)
 	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
 		m.Role = dragoman.RoleTool
@@ -235,8 +236,8 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if contents > 1 && len(m.ToolCalls()) > 0 {
 		d.ambiguous = true
 	}
-	d.unsure = d.unsure || d.ambiguous
-	if !d.o.NoNative && !d.ambiguous {
+	d.unsure = d.unsure || d.ambiguous || changed
+	if !d.o.NoNative && !d.ambiguous && !changed {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil

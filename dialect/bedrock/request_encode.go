@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
@@ -82,9 +83,9 @@ func (e *requestEncoder) encode() error {
 	if err != nil {
 		return err
 	}
-	var cache cacheBudget
-	ending := e.ending(req.Cache)
-	cache.plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.conversation)
+	cache := blockwire.Breakpoints{Marker: keyCache, Apart: true, None: e.target.Caps.NoCacheBreakpoints}
+	ending := cache.AtEnd(e.ending(req.Cache), e.rep)
+	cache.Plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.Plan)
 
 	w.BeginObject()
 	if err := e.toolConfig(&tools, &cache); err != nil {

@@ -233,6 +233,8 @@ func (a *answer) readMessage() (m dragoman.Message, changed bool, err error) {
 		}
 	}
 	m.Parts, changed = d.settleDuplicates(m.Parts)
+	// An answer may have them, a request may not.
+	changed = settleStrays(m.Parts, "/output/message/content", d.rep) || changed
 	repeated := ""
 	switch {
 	case contents > 1:

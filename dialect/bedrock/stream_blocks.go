@@ -120,6 +120,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 		return err
 	}
 	d.ambiguous = d.ambiguous || q.ambiguous
+	withoutStrays(c, extra.At(""), q.rep)
 	q.identify(c, extra.At(""), 0, b.at)
 	d.calls = append(d.calls, b)
 	translated := d.reg.Translates(c.Namespace, c.Name)
@@ -553,6 +554,7 @@ func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolC
 	if b.twice != "" {
 		c.Problem, d.ambiguous = wirekit.RepeatedMember(b.twice), true
 	}
+	withoutStrays(c, at, d.rep)
 	d.identify(c, at, 0, b.at)
 	return c
 }

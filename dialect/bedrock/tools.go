@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // toolbox is the tools of the request that are offered to the model.
@@ -28,6 +29,9 @@ func (e *requestEncoder) offered() (toolbox, error) {
 	if err := wirekit.CheckTools("bedrock", e.req, e.target.Caps); err != nil {
 		return t, err
 	}
+	if e.target.Caps.NoCacheBreakpoints {
+		t = e.withoutPoints(t)
+	}
 	c := e.req.ToolChoice
 	e.reg.AllowOnly(allowed(c))
 	switch {
@@ -39,10 +43,44 @@ func (e *requestEncoder) offered() (toolbox, error) {
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
 		t.specs = nil
 	case c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
-		t.specs, t.index = wirekit.Narrow(t.specs, c.Tools)
+		specs, index := wirekit.Narrow(t.specs, c.Tools)
+		t.specs, t.index = specs, through(t.index, index)
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
 	}
 	return t, nil
+}
+
+// withoutPoints leaves out cache points among the tools that belong to none of
+// them (quirk D31).
+func (e *requestEncoder) withoutPoints(t toolbox) toolbox {
+	point := func(s *dragoman.ToolSpec) bool {
+		return s.Kind == dragoman.ToolHosted && s.Source != nil && interop.BedrockKey(s.Source.JSON) == keyCache
+	}
+	var kept toolbox
+	for i := range t.specs {
+		if point(&t.specs[i]) {
+			e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
+			continue
+		}
+		kept.specs, kept.index = append(kept.specs, t.specs[i]), append(kept.index, i)
+	}
+	if len(kept.specs) == len(t.specs) {
+		return t
+	}
+	return kept
+}
+
+// through is where positions in a list that was narrowed stand in the request;
+// nil for first means that it was not narrowed before.
+func through(first, then []int) []int {
+	if first == nil {
+		return then
+	}
+	out := make([]int, len(then))
+	for i, at := range then {
+		out[i] = first[at]
+	}
+	return out
 }
 
 // allowed lists the tools that an answer may call, where the wire cannot say
@@ -77,7 +115,7 @@ func (e *requestEncoder) usesTools() bool {
 }
 
 // toolConfig writes the tools and the choice of them.
-func (e *requestEncoder) toolConfig(t *toolbox, cache *cacheBudget) error {
+func (e *requestEncoder) toolConfig(t *toolbox, cache *blockwire.Breakpoints) error {
 	const at = "/toolConfig"
 	w := &e.w
 	mark, named := len(w.Buf), len(e.written)
@@ -104,8 +142,10 @@ func (e *requestEncoder) toolConfig(t *toolbox, cache *cacheBudget) error {
 // tools writes the definitions and takes note of those that got lost. A
 // conversation with calls needs tools beside it; where there are none, those it
 // calls are declared, with nothing known of them (quirk D21).
-func (e *requestEncoder) tools(t *toolbox, cache *cacheBudget) error {
-	specs := cache.tools(t.specs, e.rep)
+func (e *requestEncoder) tools(t *toolbox, cache *blockwire.Breakpoints) error {
+	first := len(e.rep.Losses)
+	specs := cache.Tools(t.specs, e.rep)
+	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
 	if err := e.writeTools(t, specs); err != nil || t.written > 0 || !e.usesTools() {
 		return err
 	}

@@ -120,6 +120,22 @@ func HintOf(p dragoman.Part) *dragoman.CacheHint {
 	}
 }
 
+// WithoutHint is a part of a result's content without its cache hint.
+func WithoutHint(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		t := *p
+		t.Cache = nil
+		return &t
+	case *dragoman.Media:
+		m := *p
+		m.Cache = nil
+		return &m
+	default:
+		return p
+	}
+}
+
 // Proven reports whether thinking carries what proves that the model thought
 // it.
 func Proven(p *dragoman.Reasoning) bool {
