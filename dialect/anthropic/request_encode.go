@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (e *requestEncoder) encode() error {
 	}
 	cache := blockwire.Breakpoints{Marker: "cache_control", None: e.target.Caps.NoCacheBreakpoints}
 	ending := cache.AtEnd(req.Cache, e.rep)
-	cache.Plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.Plan)
+	cache.Plan(e.limits.MaxCacheBreakpoints, tools.Specs, ending != nil, &e.Plan)
 
 	w.BeginObject()
 	if model := req.Model; model != "" {
@@ -123,21 +122,10 @@ func (e *requestEncoder) maxTokens() {
 	e.w.Int(n)
 }
 
-// toolbox is the tools of the request that are offered to the model.
-type toolbox struct {
-	specs []dragoman.ToolSpec
-	// index of each in the request, where the choice narrowed the list.
-	index []int
-	// written is how many the wire holds, lost the positions of those it
-	// could not hold.
-	written int
-	lost    []int
-}
-
 // offered narrows the tools where the choice allows only some: this wire has
 // no allowed_tools (quirk E9).
-func (e *requestEncoder) offered() (toolbox, error) {
-	t := toolbox{specs: e.req.Tools}
+func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
+	t := blockwire.Toolbox{API: "anthropic", Specs: e.req.Tools}
 	if err := wirekit.CheckTools("anthropic", e.req, e.target.Caps); err != nil {
 		return t, err
 	}
@@ -145,65 +133,36 @@ func (e *requestEncoder) offered() (toolbox, error) {
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceRequired {
 		return t, nil
 	}
-	t.specs, t.index = wirekit.Narrow(t.specs, c.Tools)
-	e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
+	t.Allow(c.Tools, len(e.req.Tools), e.rep)
 	return t, nil
 }
 
 // tools writes the definitions and takes note of those that got lost.
-func (e *requestEncoder) tools(t *toolbox, cache *blockwire.Breakpoints) error {
-	if len(t.specs) == 0 {
+func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+	if len(t.Specs) == 0 {
 		return nil
 	}
 	mark, named := len(e.w.Buf), len(e.written)
-	first := len(e.rep.Losses)
-	specs := cache.Tools(t.specs, e.rep)
 	e.key("tools")
 	e.w.BeginArray()
-	n, err := e.reg.WriteTools(&e.w, specs, e.rep)
-	e.w.EndArray()
-	if err != nil {
-		return fmt.Errorf("anthropic: tools: %w", err)
+	if err := t.Write(&e.w, e.reg, cache, e.rep); err != nil {
+		return err
 	}
-	t.lost = wirekit.LostTools(e.rep.Losses[first:])
-	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
-	if t.written = n; n == 0 {
+	e.w.EndArray()
+	if t.Written == 0 {
 		e.w.Buf, e.written = e.w.Buf[:mark], e.written[:named]
 	}
 	return nil
 }
 
-// holds reports whether a chosen tool is on the wire.
-func (t *toolbox) holds(ref dragoman.ToolRef) bool {
-	if ref.Native != nil {
-		return false
-	}
-	for i := range t.specs {
-		if s := &t.specs[i]; ref.Name == s.Name && ref.Namespace == s.Namespace && !slices.Contains(t.lost, i) {
-			return true
-		}
-	}
-	return false
-}
-
 // choice writes the tool choice with the parallel flag inside it, both only
 // beside tools (quirks E3, E6).
-func (e *requestEncoder) choice(t *toolbox) error {
+func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	c, parallel := e.req.ToolChoice, e.req.ParallelToolCalls
-	if c != nil && !wirekit.KnownChoice(c.Mode) {
-		return fmt.Errorf("anthropic: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
+	if err := t.Check(c); err != nil {
+		return err
 	}
-	if c != nil && c.Mode == dragoman.ChoiceTool {
-		// A named tool that is not there is an error, never silently auto
-		// (quirk E5).
-		if len(c.Tools) != 1 {
-			return fmt.Errorf("anthropic: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
-		}
-		if !t.holds(c.Tools[0]) {
-			return fmt.Errorf("anthropic: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
-		}
-	}
-	if t.written == 0 {
+	if t.Written == 0 {
 		if c != nil && c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		}

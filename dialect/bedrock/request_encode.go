@@ -85,7 +85,7 @@ func (e *requestEncoder) encode() error {
 	}
 	cache := blockwire.Breakpoints{Marker: keyCache, Apart: true, None: e.target.Caps.NoCacheBreakpoints}
 	ending := cache.AtEnd(e.ending(req.Cache), e.rep)
-	cache.Plan(e.limits.MaxCacheBreakpoints, tools.specs, ending != nil, &e.Plan)
+	cache.Plan(e.limits.MaxCacheBreakpoints, tools.Specs, ending != nil, &e.Plan)
 
 	w.BeginObject()
 	if err := e.toolConfig(&tools, &cache); err != nil {

@@ -11,76 +11,45 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// toolbox is the tools of the request that are offered to the model.
-type toolbox struct {
-	specs []dragoman.ToolSpec
-	// index of each in the request, where the choice narrowed the list.
-	index []int
-	// written is how many the wire holds, lost the positions of those it
-	// could not hold.
-	written int
-	lost    []int
-}
-
 // offered narrows the tools where the choice allows only some, or none: this
 // wire has neither allowed tools nor a choice of none (quirks E2, E9).
-func (e *requestEncoder) offered() (toolbox, error) {
-	t := toolbox{specs: e.req.Tools}
+func (e *requestEncoder) offered() (blockwire.Toolbox, error) {
+	t := blockwire.Toolbox{API: "bedrock", Specs: e.req.Tools}
 	if err := wirekit.CheckTools("bedrock", e.req, e.target.Caps); err != nil {
 		return t, err
 	}
 	if e.target.Caps.NoCacheBreakpoints {
-		t = e.withoutPoints(t)
+		e.withoutPoints(&t)
 	}
 	c := e.req.ToolChoice
 	e.reg.AllowOnly(allowed(c))
 	switch {
-	case c == nil || len(t.specs) == 0:
+	case c == nil || len(t.Specs) == 0:
 	case c.Mode == dragoman.ChoiceNone && e.usesTools():
 		// Without tools the API refuses the calls of the conversation.
 		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API has no choice none, and tools must stand beside a conversation with calls; a call that comes is not to be run")
 	case c.Mode == dragoman.ChoiceNone:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, "/tool_choice", "the API has no choice none; no tools are sent")
-		t.specs = nil
+		t.Specs = nil
 	case c.Tools != nil && (c.Mode == dragoman.ChoiceAuto || c.Mode == dragoman.ChoiceRequired):
-		specs, index := wirekit.Narrow(t.specs, c.Tools)
-		t.specs, t.index = specs, through(t.index, index)
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the API knows no allowed tools; %d of %d tools are sent", len(t.specs), len(e.req.Tools))
+		t.Allow(c.Tools, len(e.req.Tools), e.rep)
 	}
 	return t, nil
 }
 
 // withoutPoints leaves out cache points among the tools that belong to none of
 // them (quirk D31).
-func (e *requestEncoder) withoutPoints(t toolbox) toolbox {
-	point := func(s *dragoman.ToolSpec) bool {
-		return s.Kind == dragoman.ToolHosted && s.Source != nil && interop.BedrockKey(s.Source.JSON) == keyCache
-	}
-	var kept toolbox
-	for i := range t.specs {
-		if point(&t.specs[i]) {
+func (e *requestEncoder) withoutPoints(t *blockwire.Toolbox) {
+	var kept []dragoman.ToolSpec
+	places := []int{}
+	for i := range t.Specs {
+		if s := &t.Specs[i]; s.Kind == dragoman.ToolHosted && s.Source != nil && interop.BedrockKey(s.Source.JSON) == keyCache {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Elem("/tools", i).String(), "cache breakpoint: the target takes none")
 			continue
 		}
-		kept.specs, kept.index = append(kept.specs, t.specs[i]), append(kept.index, i)
+		kept, places = append(kept, t.Specs[i]), append(places, i)
 	}
-	if len(kept.specs) == len(t.specs) {
-		return t
-	}
-	return kept
-}
-
-// through is where positions in a list that was narrowed stand in the request;
-// nil for first means that it was not narrowed before.
-func through(first, then []int) []int {
-	if first == nil {
-		return then
-	}
-	out := make([]int, len(then))
-	for i, at := range then {
-		out[i] = first[at]
-	}
-	return out
+	t.Keep(kept, places)
 }
 
 // allowed lists the tools that an answer may call, where the wire cannot say
@@ -115,7 +84,7 @@ func (e *requestEncoder) usesTools() bool {
 }
 
 // toolConfig writes the tools and the choice of them.
-func (e *requestEncoder) toolConfig(t *toolbox, cache *blockwire.Breakpoints) error {
+func (e *requestEncoder) toolConfig(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
 	const at = "/toolConfig"
 	w := &e.w
 	mark, named := len(w.Buf), len(e.written)
@@ -129,7 +98,7 @@ func (e *requestEncoder) toolConfig(t *toolbox, cache *blockwire.Breakpoints) er
 		return err
 	}
 	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool {
-		return f.Path == at+"/tools" && t.written > 0 || f.Path == at+"/toolChoice" && e.req.ToolChoice != nil
+		return f.Path == at+"/tools" && t.Written > 0 || f.Path == at+"/toolChoice" && e.req.ToolChoice != nil
 	})
 	if len(w.Buf) == start {
 		w.Buf, e.written = w.Buf[:mark], e.written[:named]
@@ -142,11 +111,8 @@ func (e *requestEncoder) toolConfig(t *toolbox, cache *blockwire.Breakpoints) er
 // tools writes the definitions and takes note of those that got lost. A
 // conversation with calls needs tools beside it; where there are none, those it
 // calls are declared, with nothing known of them (quirk D21).
-func (e *requestEncoder) tools(t *toolbox, cache *blockwire.Breakpoints) error {
-	first := len(e.rep.Losses)
-	specs := cache.Tools(t.specs, e.rep)
-	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
-	if err := e.writeTools(t, specs); err != nil || t.written > 0 || !e.usesTools() {
+func (e *requestEncoder) tools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+	if err := e.writeTools(t, cache); err != nil || t.Written > 0 || !e.usesTools() {
 		return err
 	}
 	stubs := e.stubs()
@@ -168,21 +134,18 @@ func (e *requestEncoder) tools(t *toolbox, cache *blockwire.Breakpoints) error {
 	return nil
 }
 
-func (e *requestEncoder) writeTools(t *toolbox, specs []dragoman.ToolSpec) error {
-	if len(specs) == 0 {
+func (e *requestEncoder) writeTools(t *blockwire.Toolbox, cache *blockwire.Breakpoints) error {
+	if len(t.Specs) == 0 {
 		return nil
 	}
-	mark, first := len(e.w.Buf), len(e.rep.Losses)
+	mark := len(e.w.Buf)
 	e.w.Key("tools")
 	e.w.BeginArray()
-	n, err := e.reg.WriteTools(&e.w, specs, e.rep)
-	e.w.EndArray()
-	if err != nil {
-		return fmt.Errorf("bedrock: tools: %w", err)
+	if err := t.Write(&e.w, e.reg, cache, e.rep); err != nil {
+		return err
 	}
-	t.lost = wirekit.LostTools(e.rep.Losses[first:])
-	wirekit.PlaceTools(e.rep.Losses[first:], t.index)
-	if t.written = n; n == 0 {
+	e.w.EndArray()
+	if t.Written == 0 {
 		e.w.Buf = e.w.Buf[:mark]
 	}
 	return nil
@@ -213,41 +176,18 @@ func (e *requestEncoder) stubs() []dragoman.ToolSpec {
 	return specs
 }
 
-// holds reports whether a chosen tool is on the wire.
-func (t *toolbox) holds(ref dragoman.ToolRef) bool {
-	if ref.Native != nil {
-		return false
-	}
-	for i := range t.specs {
-		if s := &t.specs[i]; ref.Name == s.Name && ref.Namespace == s.Namespace && !slices.Contains(t.lost, i) {
-			return true
-		}
-	}
-	return false
-}
-
 // choice writes the tool choice, only beside tools (quirk E3). The wire has no
 // parallel flag (quirk E6).
-func (e *requestEncoder) choice(t *toolbox) error {
+func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	c := e.req.ToolChoice
-	if c != nil && !wirekit.KnownChoice(c.Mode) {
-		return fmt.Errorf("bedrock: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
-	}
-	if c != nil && c.Mode == dragoman.ChoiceTool {
-		// A named tool that is not there is an error, never silently auto
-		// (quirk E5).
-		if len(c.Tools) != 1 {
-			return fmt.Errorf("bedrock: a forced tool choice names %d tools, want one: %w", len(c.Tools), dragoman.ErrUnsupported)
-		}
-		if !t.holds(c.Tools[0]) {
-			return fmt.Errorf("bedrock: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
-		}
+	if err := t.Check(c); err != nil {
+		return err
 	}
 	e.parallel(t)
 	if c == nil {
 		return nil
 	}
-	if t.written == 0 {
+	if t.Written == 0 {
 		if c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")
 		}
@@ -295,10 +235,10 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice, mode dragoman.Choic
 
 // parallel reports the flag, which is lost. Several calls at once are what
 // models do by themselves.
-func (e *requestEncoder) parallel(t *toolbox) {
+func (e *requestEncoder) parallel(t *blockwire.Toolbox) {
 	switch p := e.req.ParallelToolCalls; {
 	case p == nil:
-	case t.written == 0:
+	case t.Written == 0:
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "no tools remain")
 	case *p:
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/parallel_tool_calls", "the API has no flag; several calls at once are its default")
