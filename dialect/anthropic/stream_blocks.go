@@ -6,30 +6,18 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // streamBlock is a block that is being streamed.
 type streamBlock struct {
-	look wirekit.Look // for what a client would not notice
-	// part is nil for a call whose id was seen before: whether it is a call of
-	// its own shows only at its end.
-	part *stream.Part
-	at   int
-	// raw is the block as it started: a call or an opaque block is read from
-	// it, with what the deltas brought put in place.
-	raw     []byte
-	call    bool
-	hidden  bool   // the fragments are no arguments to show
-	input   []byte // of a block whose fragments are not shown
-	stopped bool   // the wire said that the block is complete
+	blockwire.Incoming
 	members []member
-	starts  map[string]string // the string members of raw, once they are needed
+	starts  map[string]string // the string members of Raw, once they are needed
 	full    bool              // more members came than are kept
-	twice   string            // a member that a delta had twice
 	cites   []byte
 }
 
@@ -64,8 +52,8 @@ func (d *streamDecoder) startContent(content []byte) error {
 		if err != nil {
 			return err
 		}
-		if b.twice = d.twice; d.answer.contents > 1 {
-			b.twice = "content"
+		if b.Twice = d.twice; d.answer.contents > 1 {
+			b.Twice = "content"
 		}
 		d.finish(b)
 	}
@@ -87,7 +75,7 @@ func (d *streamDecoder) blockStart(index int64, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.twice = d.twice
+	b.Twice = d.twice
 	if d.open == nil {
 		d.open = make(map[int64]*streamBlock)
 	}
@@ -101,29 +89,29 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	if d.blocks >= stream.MaxParts {
 		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamBlock{at: d.blocks, raw: d.clone(raw)}
+	b := &streamBlock{Incoming: blockwire.Incoming{At: d.blocks, Raw: d.clone(raw)}}
 	d.blocks++
 	quiet := d.quiet()
 	before := d.reg.Rewritten()
-	whole := quiet.block(b.raw, extra.Elem("/content", b.at), b.at)
-	withoutStrays(whole, extra.Elem("/content", b.at), quiet.rep)
+	whole := quiet.block(b.Raw, extra.Elem("/content", b.At), b.At)
+	withoutStrays(whole, extra.Elem("/content", b.At), quiet.rep)
 	d.ambiguous = d.ambiguous || quiet.ambiguous
 	switch p := whole.(type) {
 	case *dragoman.Text:
 		skeleton, value := *p, *p
 		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.part = d.parts.Start(0, d.header(), &skeleton, &value)
-		b.part.Append(p.Text)
+		b.Part = d.parts.Start(0, d.header(), &skeleton, &value)
+		b.Part.Append(p.Text)
 	case *dragoman.Reasoning:
 		skeleton, value := *p, *p
 		skeleton.Text, value.Text, skeleton.Extra = "", "", clone(p.Extra)
-		b.part = d.parts.Start(0, d.header(), &skeleton, &value)
-		b.part.Append(p.Text)
+		b.Part = d.parts.Start(0, d.header(), &skeleton, &value)
+		b.Part.Append(p.Text)
 	case *dragoman.ToolCall:
-		b.call = true
+		b.Call = true
 		d.calls = append(d.calls, b)
 		translated := d.reg.Translates(p.Namespace, p.Name)
-		b.hidden = p.Payload == dragoman.PayloadText || translated
+		b.Hidden = p.Payload == dragoman.PayloadText || translated
 		d.renamed = d.renamed || d.reg.Rewritten() != before || translated && p.Payload != dragoman.PayloadText || d.reg.Forbids(p.Namespace, p.Name)
 		if d.ids[p.ID] {
 			break
@@ -134,12 +122,12 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		d.ids[p.ID] = true
 		skeleton := *p
 		skeleton.Arguments, skeleton.Problem = "", nil
-		b.part = d.parts.Start(0, d.header(), &skeleton, p)
+		b.Part = d.parts.Start(0, d.header(), &skeleton, p)
 	case *dragoman.Opaque:
 		skeleton := *p
-		b.part = d.parts.Start(0, d.header(), &skeleton, p)
+		b.Part = d.parts.Start(0, d.header(), &skeleton, p)
 	default:
-		b.part = d.parts.Start(0, d.header(), whole, whole)
+		b.Part = d.parts.Start(0, d.header(), whole, whole)
 	}
 	return b, nil
 }
@@ -173,20 +161,20 @@ func (d *streamDecoder) blockDelta(index int64) {
 		b = d.open[index]
 	}
 	if d.twice != "" {
-		b.twice = d.twice
+		b.Twice = d.twice
 	}
 	text := d.delta.text
 	var value dragoman.Part
-	if b.part != nil {
-		value = b.part.Value
+	if b.Part != nil {
+		value = b.Part.Value
 	}
-	if b.call {
+	if b.Call {
 		switch string(d.kind) {
 		case "input_json_delta":
-			if b.part != nil && !b.hidden {
-				b.part.Append(text)
+			if b.Part != nil && !b.Hidden {
+				b.Part.Append(text)
 			} else {
-				b.input = append(b.input, d.take(text)...)
+				b.Input = append(b.Input, d.take(text)...)
 			}
 		default:
 			d.setMembers(b)
@@ -197,7 +185,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	case *dragoman.Text:
 		switch string(d.kind) {
 		case "text_delta":
-			b.part.Append(text)
+			b.Part.Append(text)
 		case "citations_delta":
 			b.cite(d.taken(d.delta.citation))
 		default:
@@ -206,7 +194,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	case *dragoman.Reasoning:
 		switch string(d.kind) {
 		case "thinking_delta":
-			b.part.Append(text)
+			b.Part.Append(text)
 		case "signature_delta":
 			if text != "" { // the last one counts, and nothing erases it (quirk C22)
 				p.Signature = d.answer.keep.Text(p.Signature, text)
@@ -217,7 +205,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	case *dragoman.Opaque:
 		switch string(d.kind) {
 		case "input_json_delta":
-			b.input = append(b.input, d.take(text)...)
+			b.Input = append(b.Input, d.take(text)...)
 		case "text_delta":
 			d.set(b, member{name: "text", text: []byte(text), isText: true})
 		case "thinking_delta":
@@ -240,7 +228,7 @@ func (d *streamDecoder) mismatch(b *streamBlock) bool {
 		return false
 	}
 	if d.delta.text != "" || d.delta.citation != nil {
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %s does not fit the block", d.kind)
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "a %s does not fit the block", d.kind)
 	}
 	return true
 }
@@ -274,14 +262,14 @@ func (d *streamDecoder) setExtras(e **dragoman.Extra, b *streamBlock) {
 func (d *streamDecoder) modelled(b *streamBlock, member string) bool {
 	switch member {
 	case "text", "thinking", "signature", "data", "id", "name", "input", "cache_control":
-		if b.part != nil && b.part.Value.Kind() == dragoman.KindOpaque {
+		if b.Part != nil && b.Part.Value.Kind() == dragoman.KindOpaque {
 			return false
 		}
 	case "type":
 	default:
 		return false
 	}
-	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "a %.40s may not set %q", d.kind, member)
+	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "a %.40s may not set %q", d.kind, member)
 	return true
 }
 
@@ -317,12 +305,12 @@ func (d *streamDecoder) set(b *streamBlock, m member) {
 	if len(b.members) >= maxMembers {
 		if !b.full {
 			b.full = true
-			d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.at).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
+			d.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/content", b.At).String(), "member %.40q and those after it: more than %d came in deltas", m.name, maxMembers)
 		}
 		return
 	}
 	if b.starts == nil {
-		b.starts = stringMembers(b.raw)
+		b.starts = stringMembers(b.Raw)
 	}
 	if start, ok := b.starts[m.name]; m.isText && ok {
 		m.text, m.raw = append([]byte(start), m.text...), nil
@@ -362,7 +350,7 @@ func (d *streamDecoder) blockStop(index int64) {
 		return
 	}
 	if d.twice != "" {
-		b.twice = d.twice
+		b.Twice = d.twice
 	}
 	delete(d.open, index)
 	d.finish(b)
@@ -371,15 +359,15 @@ func (d *streamDecoder) blockStop(index int64) {
 // finish ends a block. A call stays open: nothing runs before the response is
 // known to be whole.
 func (d *streamDecoder) finish(b *streamBlock) {
-	if b.stopped {
+	if b.Stopped {
 		return
 	}
-	b.stopped = true
-	if b.call {
-		d.showWhole(b)
+	b.Stopped = true
+	if b.Call {
+		b.ShowWhole()
 		return
 	}
-	switch p := b.part.Value.(type) {
+	switch p := b.Part.Value.(type) {
 	case *dragoman.Text:
 		if b.cites != nil {
 			extra.Add(&p.Extra, name, "", []byte("citations"), b.citations(p.Extra))
@@ -387,7 +375,7 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	case *dragoman.Opaque:
 		p.JSON = d.assembled(b)
 	}
-	b.part.End()
+	b.Part.End()
 }
 
 // citations is the whole list: what the block started with, then the deltas.
@@ -401,49 +389,25 @@ func (b *streamBlock) citations(e *dragoman.Extra) []byte {
 	return append(append(out, b.cites...), ']')
 }
 
-// showWhole shows the arguments of a call that came with its start (quirk C19).
-func (d *streamDecoder) showWhole(b *streamBlock) {
-	if b.part == nil || b.hidden || len(b.part.Text) > 0 {
-		return
-	}
-	if c := b.part.Value.(*dragoman.ToolCall); c.Arguments != "" && c.Arguments != "{}" {
-		b.part.Append(c.Arguments)
-	}
-}
-
-// fragments are what deltas brought of the input of a block.
-func (b *streamBlock) fragments() []byte {
-	if b.call && b.part != nil && !b.hidden {
-		return b.part.Text
-	}
-	return b.input
-}
-
-// unnoticed reports whether a block is a call that must not run, though a client
-// would not notice what is wrong with its arguments.
-func (b *streamBlock) unnoticed() bool {
-	return b.look.Unnoticed(b.fragments(), b.raw)
-}
-
 // assembled is the block as the API would have sent it whole.
 func (d *streamDecoder) assembled(b *streamBlock) []byte {
-	input := b.fragments()
+	input := b.Fragments()
 	var set []member
 	if len(bytes.TrimSpace(input)) > 0 {
 		switch err := jsonwire.Check(input); {
 		case err == nil:
 			set = append(set, member{name: "input", raw: input})
-		case b.call:
+		case b.Call:
 			set = append(set, member{name: "input", text: input, isText: true}) // read back as the text it is
 		default:
-			d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/content", b.at).String(), "input that is not JSON left out: %v", err)
+			d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/content", b.At).String(), "input that is not JSON left out: %v", err)
 		}
 	}
 	set = append(set, b.members...)
 	if b.cites != nil {
 		set = append(set, member{name: "citations", raw: slices.Concat([]byte{'['}, b.cites, []byte{']'})})
 	}
-	return withMembers(b.raw, set...)
+	return withMembers(b.Raw, set...)
 }
 
 // stringMembers returns the members of an object that hold a string.
@@ -514,44 +478,22 @@ func withMembers(raw []byte, set ...member) []byte {
 // settle ends what is open and then the calls, with the verdict of the whole
 // response.
 func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
-	truncated := map[*streamBlock]bool{}
-	for _, b := range d.calls {
-		if !b.stopped && !terminal {
-			truncated[b] = true
-		}
+	var broken map[*blockwire.Incoming]bool
+	if !terminal {
+		broken = blockwire.BrokenOff(d.calls)
 	}
-	for _, b := range d.openInOrder() {
+	for _, b := range blockwire.InOrder(d.open) {
 		d.finish(b)
 	}
 	d.open = nil
 	var ids callIDs
-	var calls []*dragoman.ToolCall
-	var ending []*stream.Part
-	for _, b := range d.calls {
-		at := extra.Elem("/content", b.at)
-		c := d.wholeCall(b, at)
-		if truncated[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
-			if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.fragments()) == 0 {
-				c.Arguments = "" // the start of a block says {} before anything is known
-			}
-		}
-		fresh, _ := ids.settle(&d.blockDecoder, c, b.at)
-		switch {
-		case b.part == nil && !fresh:
-			continue
-		case b.part == nil:
-			skeleton := *c
-			skeleton.Arguments, skeleton.Problem = "", nil
-			b.part = d.parts.Start(0, d.header(), &skeleton, c)
-			b.part.Append(c.Arguments)
-		case b.hidden:
-			b.part.Append(c.Arguments)
-		}
-		b.part.Value = c
-		calls = append(calls, c)
-		ending = append(ending, b.part)
-	}
+	calls, ending := blockwire.Settling[*streamBlock]{
+		Parts: &d.parts, Header: d.header, Broken: broken, Whole: d.wholeCall,
+		Fresh: func(c *dragoman.ToolCall, at int) bool {
+			fresh, _ := ids.settle(&d.blockDecoder, c, at)
+			return fresh
+		},
+	}.Settle(d.calls)
 	stop := d.answer.settledStop(terminal, calls)
 	for _, p := range ending {
 		p.End()
@@ -561,25 +503,16 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 	return stop
 }
 
-// openInOrder lists the open blocks in order of their start.
-func (d *streamDecoder) openInOrder() []*streamBlock {
-	out := make([]*streamBlock, 0, len(d.open))
-	for _, b := range d.open {
-		out = append(out, b)
-	}
-	slices.SortFunc(out, func(a, b *streamBlock) int { return a.at - b.at })
-	return out
-}
-
 // wholeCall reads a call from its block as the API would have sent it whole.
-func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
+func (d *streamDecoder) wholeCall(b *streamBlock) *dragoman.ToolCall {
+	at := extra.Elem("/content", b.At)
 	raw := d.assembled(b)
 	_, repeated := typeAndRepeat(raw)
 	if repeated == "" {
-		repeated = b.twice
+		repeated = b.Twice
 	}
 	c := d.call(raw, repeated, at)
 	withoutStrays(c, at, d.rep)
-	d.identify(c, at, b.at)
+	d.identify(c, at, b.At)
 	return c
 }

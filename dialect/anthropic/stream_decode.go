@@ -260,7 +260,7 @@ func (d *streamDecoder) bringsDoubt() bool {
 // runsUnnoticed reports whether a client would run a call that must not, because
 // nothing in the bytes it has tells it: their end is not passed on to it.
 func (d *streamDecoder) runsUnnoticed() bool {
-	return !d.answer.sticks() && slices.ContainsFunc(d.calls, (*streamBlock).unnoticed)
+	return !d.answer.sticks() && slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
 }
 
 // frees reports whether a message_delta takes back the word that nothing runs.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/blockwire"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/stream"
@@ -17,21 +18,12 @@ import (
 
 // streamBlock is a block that is being streamed.
 type streamBlock struct {
-	look wirekit.Look // for what a client would not notice
-	// part is nil for a call whose id was seen before: whether it is a call of
-	// its own shows only at its end.
-	part  *stream.Part
-	index int64
-	at    int
-	kind  blockKind
-	// raw is the block as it started; what the deltas brought is put into it.
-	raw     []byte
-	hidden  bool   // the fragments are no arguments to show
-	input   []byte // of a block whose fragments are not shown, or the signature of thinking
-	stopped bool   // the wire said that the block is complete
-	twice   string // a member that a delta had twice
-	items   []byte // citations, or the blocks of a result, with commas between
-	pieces  []string
+	// Input is also the signature of thinking, and the source of an image.
+	blockwire.Incoming
+	index  int64
+	kind   blockKind
+	items  []byte // citations, or the blocks of a result, with commas between
+	pieces []string
 }
 
 type blockKind int
@@ -80,7 +72,10 @@ func (d *streamDecoder) begin(kind blockKind, raw []byte) (*streamBlock, error) 
 	if d.blocks >= stream.MaxParts {
 		return nil, fmt.Errorf("%w: more than %d content blocks", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	b := &streamBlock{index: d.index, at: d.blocks, kind: kind, raw: d.clone(raw), twice: d.twice}
+	b := &streamBlock{
+		Incoming: blockwire.Incoming{At: d.blocks, Raw: d.clone(raw), Call: kind == blockCall, Twice: d.twice},
+		index:    d.index, kind: kind,
+	}
 	d.blocks++
 	if d.open == nil {
 		d.open = make(map[int64]*streamBlock)
@@ -102,9 +97,9 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 	if err != nil {
 		return err
 	}
-	skeleton := opaque(b.raw, key)
+	skeleton := opaque(b.Raw, key)
 	value := *skeleton
-	b.part = d.parts.Start(0, d.header(), skeleton, &value)
+	b.Part = d.parts.Start(0, d.header(), skeleton, &value)
 	return nil
 }
 
@@ -121,10 +116,10 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	}
 	d.ambiguous = d.ambiguous || q.ambiguous
 	withoutStrays(c, extra.At(""), q.rep)
-	q.identify(c, extra.At(""), 0, b.at)
+	q.identify(c, extra.At(""), 0, b.At)
 	d.calls = append(d.calls, b)
 	translated := d.reg.Translates(c.Namespace, c.Name)
-	b.hidden = c.Payload == dragoman.PayloadText || translated
+	b.Hidden = c.Payload == dragoman.PayloadText || translated
 	d.renamed = d.renamed || d.reg.Rewritten() != before || translated && c.Payload != dragoman.PayloadText || d.reg.Forbids(c.Namespace, c.Name)
 	if d.ids[c.ID] {
 		return nil
@@ -135,7 +130,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ids[c.ID] = true
 	skeleton := *c
 	skeleton.Arguments, skeleton.Problem = "", nil
-	b.part = d.parts.Start(0, d.header(), &skeleton, c)
+	b.Part = d.parts.Start(0, d.header(), &skeleton, c)
 	return nil
 }
 
@@ -144,7 +139,7 @@ func (d *streamDecoder) beginImage(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.part = d.parts.Start(0, d.header(), &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
+	b.Part = d.parts.Start(0, d.header(), &dragoman.Media{Media: dragoman.MediaImage}, &dragoman.Media{Media: dragoman.MediaImage})
 	return nil
 }
 
@@ -161,7 +156,7 @@ func (d *streamDecoder) blockDelta() error {
 		return nil
 	}
 	b := d.open[d.index]
-	if b == nil && !d.hasIndex && d.last != nil && !d.last.stopped {
+	if b == nil && !d.hasIndex && d.last != nil && !d.last.Stopped {
 		b = d.last
 	}
 	if b != nil && !fits(b.kind, kind) {
@@ -176,7 +171,7 @@ func (d *streamDecoder) blockDelta() error {
 		}
 	}
 	if d.twice != "" {
-		b.twice = d.twice
+		b.Twice = d.twice
 	}
 	d.apply(b)
 	return nil
@@ -224,7 +219,7 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 			skeleton = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 			value = &dragoman.Reasoning{Redacted: kind == blockRedacted}
 		}
-		b.part = d.parts.Start(0, d.header(), skeleton, value)
+		b.Part = d.parts.Start(0, d.header(), skeleton, value)
 		return b, nil
 	case blockCall: // of a tool nobody named: an invalid call, not a lost one
 		err := d.beginCall([]byte(`{"toolUse":{}}`))
@@ -242,14 +237,14 @@ func (d *streamDecoder) openFor(kind blockKind) (*streamBlock, error) {
 func (d *streamDecoder) apply(b *streamBlock) {
 	switch d.kind {
 	case deltaText, deltaThinking:
-		b.part.Append(d.text)
+		b.Part.Append(d.text)
 	case deltaSignature:
 		d.hide(b, d.text) // nothing erases it (quirk C22)
 	case deltaRedacted:
 		d.addPiece(b, d.text)
 	case deltaInput:
-		if b.part != nil && b.kind == blockCall && !b.hidden {
-			b.part.Append(d.text)
+		if b.Part != nil && b.kind == blockCall && !b.Hidden {
+			b.Part.Append(d.text)
 		} else {
 			d.hide(b, d.text)
 		}
@@ -265,7 +260,7 @@ func (d *streamDecoder) apply(b *streamBlock) {
 // hide keeps a fragment that is not shown.
 func (d *streamDecoder) hide(b *streamBlock, text string) {
 	d.bound.Take(len(text))
-	b.input = append(b.input, text...)
+	b.Input = append(b.Input, text...)
 }
 
 // pieceSize is what a piece costs beside its bytes.
@@ -326,8 +321,8 @@ func (d *streamDecoder) addImage(b *streamBlock, raw []byte) {
 			}
 		}
 		if !piece {
-			d.bound.Swap(len(b.input), len(source))
-			b.input = append(b.input[:0], source...)
+			d.bound.Swap(len(b.Input), len(source))
+			b.Input = append(b.Input[:0], source...)
 		}
 	}
 }
@@ -361,40 +356,40 @@ func (d *streamDecoder) blockStop() {
 // finish ends a block. A call stays open: nothing runs before the response is
 // known to be whole.
 func (d *streamDecoder) finish(b *streamBlock) {
-	if b.stopped {
+	if b.Stopped {
 		return
 	}
-	b.stopped = true
+	b.Stopped = true
 	switch b.kind {
 	case blockCall:
-		d.showWhole(b)
+		b.ShowWhole()
 		return
 	case blockText:
 		if b.items != nil {
-			p := b.part.Value.(*dragoman.Text)
+			p := b.Part.Value.(*dragoman.Text)
 			extra.Add(&p.Extra, name, "/citationsContent", []byte("citations"), slices.Concat([]byte{'['}, b.items, []byte{']'}))
 		}
 	case blockThinking:
-		b.part.Value.(*dragoman.Reasoning).Signature = string(b.input)
+		b.Part.Value.(*dragoman.Reasoning).Signature = string(b.Input)
 	case blockRedacted:
-		b.part.Value.(*dragoman.Reasoning).Encrypted = joined(b.pieces)
+		b.Part.Value.(*dragoman.Reasoning).Encrypted = joined(b.pieces)
 	case blockHosted:
-		p := b.part.Value.(*dragoman.Opaque)
+		p := b.Part.Value.(*dragoman.Opaque)
 		p.JSON = d.assembled(b)
 	case blockResult:
-		p := b.part.Value.(*dragoman.Opaque)
+		p := b.Part.Value.(*dragoman.Opaque)
 		if b.items != nil {
-			p.JSON = withInner(b.raw, keyResult, "content", slices.Concat([]byte{'['}, b.items, []byte{']'}))
+			p.JSON = withInner(b.Raw, keyResult, "content", slices.Concat([]byte{'['}, b.items, []byte{']'}))
 		}
 	case blockImage:
-		b.part.Value = b.image()
+		b.Part.Value = b.image()
 	}
-	b.part.End()
+	b.Part.End()
 }
 
 // image is the part of an image that has arrived.
 func (b *streamBlock) image() dragoman.Part {
-	source := b.input
+	source := b.Input
 	if len(b.pieces) > 0 {
 		var w jsonwire.Writer
 		w.BeginObject()
@@ -402,51 +397,27 @@ func (b *streamBlock) image() dragoman.Part {
 		w.EndObject()
 		source = w.Buf
 	}
-	raw := b.raw
+	raw := b.Raw
 	if len(source) > 0 {
 		raw = withInner(raw, "image", "source", source)
 	}
 	return interop.ReadBedrockPart(raw)
 }
 
-// showWhole shows the arguments of a call that came with its start (quirk C19).
-func (d *streamDecoder) showWhole(b *streamBlock) {
-	if b.part == nil || b.hidden || len(b.part.Text) > 0 {
-		return
-	}
-	if c := b.part.Value.(*dragoman.ToolCall); c.Arguments != "" && c.Arguments != "{}" {
-		b.part.Append(c.Arguments)
-	}
-}
-
-// fragments are what deltas brought of the input of a block.
-func (b *streamBlock) fragments() []byte {
-	if b.kind == blockCall && b.part != nil && !b.hidden {
-		return b.part.Text
-	}
-	return b.input
-}
-
-// unnoticed reports whether a block is a call that must not run, though a client
-// would not notice what is wrong with its arguments.
-func (b *streamBlock) unnoticed() bool {
-	return b.look.Unnoticed(b.fragments(), b.raw)
-}
-
 // assembled is the block of a call as the API would have sent it whole.
 func (d *streamDecoder) assembled(b *streamBlock) []byte {
-	input := b.fragments()
+	input := b.Fragments()
 	if len(bytes.TrimSpace(input)) == 0 {
-		return b.raw
+		return b.Raw
 	}
 	switch err := jsonwire.Check(input); {
 	case err == nil:
-		return withInner(b.raw, keyCall, "input", input)
+		return withInner(b.Raw, keyCall, "input", input)
 	case b.kind == blockCall:
-		return withInner(b.raw, keyCall, "input", quote(string(input))) // read back as the text it is
+		return withInner(b.Raw, keyCall, "input", quote(string(input))) // read back as the text it is
 	default:
-		d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/output/message/content", b.at).String(), "input that is not JSON left out: %v", err)
-		return b.raw
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Elem("/output/message/content", b.At).String(), "input that is not JSON left out: %v", err)
+		return b.Raw
 	}
 }
 
@@ -491,44 +462,22 @@ func withInner(raw []byte, key, inner string, value []byte) []byte {
 // settle ends what is open and then the calls, with the verdict of the whole
 // response.
 func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
-	truncated := map[*streamBlock]bool{}
-	for _, b := range d.calls {
-		if !b.stopped && !terminal {
-			truncated[b] = true
-		}
+	var broken map[*blockwire.Incoming]bool
+	if !terminal {
+		broken = blockwire.BrokenOff(d.calls)
 	}
-	for _, b := range d.openInOrder() {
+	for _, b := range blockwire.InOrder(d.open) {
 		d.finish(b)
 	}
 	d.open = nil
 	var ids callIDs
-	var calls []*dragoman.ToolCall
-	var ending []*stream.Part
-	for _, b := range d.calls {
-		at := extra.Elem("/output/message/content", b.at)
-		c := d.wholeCall(b, at)
-		if truncated[b] && (c.Problem == nil || c.Problem.Code == dragoman.ProblemInvalidJSON) {
-			c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the stream broke off inside the call", Offset: -1}
-			if c.Payload == dragoman.PayloadObject && c.Arguments == "{}" && len(b.fragments()) == 0 {
-				c.Arguments = "" // the start of a block says {} before anything is known
-			}
-		}
-		fresh, _ := ids.settle(&d.blockDecoder, c, b.at)
-		switch {
-		case b.part == nil && !fresh:
-			continue
-		case b.part == nil:
-			skeleton := *c
-			skeleton.Arguments, skeleton.Problem = "", nil
-			b.part = d.parts.Start(0, d.header(), &skeleton, c)
-			b.part.Append(c.Arguments)
-		case b.hidden:
-			b.part.Append(c.Arguments)
-		}
-		b.part.Value = c
-		calls = append(calls, c)
-		ending = append(ending, b.part)
-	}
+	calls, ending := blockwire.Settling[*streamBlock]{
+		Parts: &d.parts, Header: d.header, Broken: broken, Whole: d.wholeCall,
+		Fresh: func(c *dragoman.ToolCall, at int) bool {
+			fresh, _ := ids.settle(&d.blockDecoder, c, at)
+			return fresh
+		},
+	}.Settle(d.calls)
 	stop := d.answer.settledStop(terminal, calls)
 	for _, p := range ending {
 		p.End()
@@ -538,23 +487,14 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 	return stop
 }
 
-// openInOrder lists the open blocks in order of their start.
-func (d *streamDecoder) openInOrder() []*streamBlock {
-	out := make([]*streamBlock, 0, len(d.open))
-	for _, b := range d.open {
-		out = append(out, b)
-	}
-	slices.SortFunc(out, func(a, b *streamBlock) int { return a.at - b.at })
-	return out
-}
-
 // wholeCall reads a call from its block as the API would have sent it whole.
-func (d *streamDecoder) wholeCall(b *streamBlock, at extra.Path) *dragoman.ToolCall {
+func (d *streamDecoder) wholeCall(b *streamBlock) *dragoman.ToolCall {
+	at := extra.Elem("/output/message/content", b.At)
 	c := d.call(d.assembled(b), at)
-	if b.twice != "" {
-		c.Problem, d.ambiguous = wirekit.RepeatedMember(b.twice), true
+	if b.Twice != "" {
+		c.Problem, d.ambiguous = wirekit.RepeatedMember(b.Twice), true
 	}
 	withoutStrays(c, at, d.rep)
-	d.identify(c, at, 0, b.at)
+	d.identify(c, at, 0, b.At)
 	return c
 }

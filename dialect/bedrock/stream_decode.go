@@ -299,7 +299,7 @@ func (d *streamDecoder) readsTwoWays() bool {
 			return true
 		}
 		// Nothing would tell the client that a call must not run.
-		return !forbids(d.word) && slices.ContainsFunc(d.calls, (*streamBlock).unnoticed)
+		return !forbids(d.word) && slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
 	default:
 		return false
 	}
