@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/lark"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -63,6 +64,7 @@ type entry struct {
 	validator   *schema.Validator
 	output      *schema.Validator
 	grammar     *regexp.Regexp
+	lark        *lark.Grammar
 	breaker     *breaker
 }
 
@@ -147,8 +149,8 @@ func prepareEntry(t Tool) (*entry, error) {
 	switch {
 	case spec.Kind == dragoman.ToolHosted:
 		return nil, fmt.Errorf("%w: %s: the provider runs it; it belongs into the request, not into a toolbox", ErrDefinition, e.key.QualifiedName())
-	case spec.Kind == dragoman.ToolFreeform && spec.Grammar != nil && spec.Grammar.Syntax == "regex":
-		if e.grammar, err = regexp.Compile(`\A(?:` + spec.Grammar.Definition + `)\z`); err != nil {
+	case spec.Kind == dragoman.ToolFreeform:
+		if err = e.compileGrammar(spec.Grammar); err != nil {
 			return wrong("its grammar", err)
 		}
 	case spec.Kind == dragoman.ToolFunction:
@@ -172,10 +174,26 @@ func prepareEntry(t Tool) (*entry, error) {
 	return e, nil
 }
 
+func (e *entry) compileGrammar(g *dragoman.Grammar) (err error) {
+	switch {
+	case g == nil:
+	case g.Syntax == "regex":
+		e.grammar, err = regexp.Compile(`\A(?:` + g.Definition + `)\z`)
+	case g.Syntax == "lark":
+		e.lark, err = lark.Compile(g.Definition)
+	default:
+		err = fmt.Errorf("%q is no syntax of grammars; want regex or lark", g.Syntax)
+	}
+	return err
+}
+
 // matches checks the input of a freeform tool.
 func (e *entry) matches(text string) error {
 	if e.grammar != nil && !e.grammar.MatchString(text) {
 		return errors.New("the input does not match the tool's grammar")
+	}
+	if e.lark != nil {
+		return e.lark.Match(text)
 	}
 	return nil
 }

@@ -86,9 +86,9 @@ func Raw(name, description string, parameters stdjson.RawMessage, f func(context
 	}, f == nil, opts)
 }
 
-// Freeform makes a tool that takes text, in a grammar or in none (nil). Text that
-// does not match a regular expression is not run; a Lark grammar is told to the
-// model, and the function has to refuse what does not match it.
+// Freeform makes a tool that takes text, in a grammar (a regular expression, or
+// Lark's language) or in none (nil). Text that does not match is not run, and the
+// model is told where it went wrong.
 func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
 	spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: name, Description: description, Grammar: grammar}
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)

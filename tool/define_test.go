@@ -75,6 +75,8 @@ func TestT1_AMalformedDefinitionIsAnErrorOfTheToolbox(t *testing.T) {
 		"no name":                         tool.New("", "", ok),
 		"a raw schema that is none":       tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
 		"a regular expression that fails": tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "("}, func(context.Context, string) (any, error) { return nil, nil }),
+		"a Lark grammar without a start":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "lark", Definition: "x: y"}, func(context.Context, string) (any, error) { return nil, nil }),
+		"a grammar of no syntax":          tool.Freeform("a", "", &dragoman.Grammar{Syntax: "peg", Definition: "x"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a hosted tool":                   tool.Remote(dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "a"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }),
 		"structured without a schema":     tool.Raw("a", "", nil, func(context.Context, json.RawMessage) (any, error) { return nil, nil }, tool.Structured()),
 		"nil":                             nil,
@@ -139,12 +141,14 @@ func TestT1_RawFreeformAndRemoteToolsRun(t *testing.T) {
 		func(_ context.Context, args json.RawMessage) (any, error) { return "got " + string(args), nil })
 	free := tool.Freeform("free", "", &dragoman.Grammar{Syntax: "regex", Definition: "[a-z]+|[0-9]+"},
 		func(_ context.Context, text string) (any, error) { return "got " + text, nil })
+	sums := tool.Freeform("sums", "", &dragoman.Grammar{Syntax: "lark", Definition: "start: INT (\"+\" INT)*\n%import common.INT"},
+		func(_ context.Context, text string) (any, error) { return "got " + text, nil })
 	typed := tool.New("typed", "", func(_ context.Context, text tool.Text) (tool.Text, error) { return "got " + text, nil })
 	remote := tool.Remote(dragoman.ToolSpec{Name: "remote", Parameters: json.RawMessage(`{"type":"object"}`)},
 		func(_ context.Context, in tool.Input) (tool.Output, error) {
 			return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "got " + string(in.Arguments)}}}, nil
 		})
-	box := mustBox(t, raw, free, typed, remote)
+	box := mustBox(t, raw, free, sums, typed, remote)
 	text := func(id, name, in string) *dragoman.ToolCall {
 		return &dragoman.ToolCall{ID: id, Name: name, Arguments: in, Payload: dragoman.PayloadText}
 	}
@@ -160,6 +164,8 @@ func TestT1_RawFreeformAndRemoteToolsRun(t *testing.T) {
 		{text("1", "free", "abc\n"), tool.ErrorArguments, ""},
 		{call("1", "free", `{"input":"123"}`), "", "got 123"},
 		{call("1", "free", `{"inputs":"123"}`), tool.ErrorArguments, ""},
+		{text("1", "sums", "1+22"), "", "got 1+22"},
+		{text("1", "sums", "1+"), tool.ErrorArguments, ""},
 		{text("1", "typed", "{ not JSON"), "", "got { not JSON"},
 		{call("1", "remote", `{"x":[1]}`), "", `got {"x":[1]}`},
 	} {

@@ -29,16 +29,7 @@ func (b *Bound) Take(n int) bool {
 }
 
 // Swap asks to keep n bytes in the place of old ones.
-func (b *Bound) Swap(old, n int) bool {
-	if b == nil {
-		return true
-	}
-	if b.Err() != nil { // what was refused is not taken back
-		return false
-	}
-	b.kept += n - old
-	return b.Err() == nil
-}
+func (b *Bound) Swap(old, n int) bool { return b.Take(n - old) }
 
 // Err says that more was to be kept than may be.
 func (b *Bound) Err() error {
