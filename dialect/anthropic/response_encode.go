@@ -56,13 +56,18 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 			}
 		}
 	}
+	standing := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject)
+	note, told := e.failure(standing, calls, resp.Extra)
+	if note != "" {
+		interop.WriteAnthropicText(&w, &dragoman.Text{Text: note}, extra.At("/stop"), e.rep)
+	}
 	w.EndArray()
-	e.stop(&w, resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject), resp.Origin, calls, refused)
+	e.stop(&w, resp.Stop, standing, resp.Origin, calls, refused)
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, answerTiers().Answer(resp.ServiceTier, resp.Origin, rep), rep)
 	writeExtras(&w, resp.Extra, func(path string) bool { return path == "/stop_details" && resp.Stop.Details != nil })
 	w.EndObject()
-	e.unsaidResponse(resp)
+	e.unsaidResponse(resp, told)
 	return wirekit.Encoded(name, &w, rep, reg, nil)
 }
 
@@ -90,8 +95,23 @@ func (e *answerEncoder) header(w *jsonwire.Writer, resp *dragoman.Response) {
 	w.StringField("model", model)
 }
 
-func (e *answerEncoder) unsaidResponse(resp *dragoman.Response) {
-	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
+// failure is the text of an answer that failed at a call, which the API has no
+// word for: without one the answer is an empty success (quirk B21). It is empty
+// for any other stop, and beside calls, which have a word that lets none run.
+// told are the members of the answer that it does not say.
+func (e *answerEncoder) failure(s dragoman.Stop, calls bool, members *dragoman.Extra) (note string, told *dragoman.Extra) {
+	if s.Reason != dragoman.StopMalformedCall || calls {
+		return "", members
+	}
+	note, told = wirekit.Ended(s.Reason, members)
+	e.rep.Add(dragoman.Synthesised, dragoman.Warn, "/output", "a text says that the answer failed, because the API has no word for it")
+	return "[" + note + "]", told
+}
+
+// unsaidResponse reports what of a response has no place; members are its own
+// without those that were told.
+func (e *answerEncoder) unsaidResponse(resp *dragoman.Response, members *dragoman.Extra) {
+	extra.ReportEcho(e.rep, members, name, extra.At(""))
 	if n := len(resp.Alternatives); n > 0 {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "%d further candidate(s); the API answers with one", n)
 	}
@@ -109,7 +129,11 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *
 	own := origin != nil && origin.Dialect == name
 	word, exact := wordOf(s, own, calls)
 	if !exact {
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+		severity := dragoman.Warn
+		if word == "end_turn" { // a failure that looks like a success (quirk B21)
+			severity = dragoman.Serious
+		}
+		e.rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, word)
 	}
 	w.StringField("stop_reason", word)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)

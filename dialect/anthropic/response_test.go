@@ -275,3 +275,34 @@ func TestBadResponsesFailWithTheirPlace(t *testing.T) {
 		t.Errorf("what came before the error must be kept: %v", err)
 	}
 }
+
+func TestQuirkB21_AMalformedCallOfAnotherAPIIsNoEmptySuccess(t *testing.T) {
+	ended := dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall, Native: "MALFORMED_FUNCTION_CALL"}, Response: dragoman.Response{
+		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dragoman.Gemini},
+		Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
+	}}
+	resp := ended.Response
+	resp.Stop = ended.Stop
+	enc, err := codec.EncodeResponse(&resp, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := codec.NewStreamEncoder(dialect.EncodeOptions{})
+	streamed, err := e.Encode(nil, &ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, got := range map[string]dialect.Encoded{"whole": enc, "streamed": {Body: streamed, Report: e.Report()}} {
+		if !strings.Contains(string(got.Body), `"text":"[the response ended with malformed_tool_call: call: print(x)]"`) {
+			t.Errorf("%s: nothing tells of the failure: %s", how, got.Body)
+		}
+		for _, l := range got.Report.Losses {
+			if strings.HasSuffix(l.Path, "finishMessage") {
+				t.Errorf("%s: %v, which was written", how, l)
+			}
+		}
+		if got.Report.Err(dragoman.Serious) == nil {
+			t.Errorf("%s: no serious loss in %v", how, got.Report.Losses)
+		}
+	}
+}

@@ -224,30 +224,46 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	if err != nil || e.done {
 		return dst, err
 	}
-	if e.Next == 0 && !e.ending { // some clients take a message without blocks for a broken one
-		p := &blockwire.Out{Skeleton: &dragoman.Text{}, Sent: stream.SentOf(&dragoman.Text{})}
-		if dst, err = e.OpenBlock(dst, p, p.Skeleton); err != nil {
-			return dst, err
-		}
-		dst = e.StopBlock(dst, p)
-	}
-	dst = e.messageDelta(dst, ev)
-	e.frame("message_stop")
-	dst = e.flush(dst, "message_stop")
-	e.done = true
 	resp := ev.Response
 	resp.Alternatives = nil
 	if resp.Extra == nil {
 		resp.Extra = e.first.Extra
 	}
+	told := resp.Extra
+	if !e.ending {
+		var note string
+		note, told = e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.BarredObject), e.Calls, resp.Extra)
+		if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
+			if dst, err = e.wholeText(dst, note); err != nil {
+				return dst, err
+			}
+		}
+	}
+	dst = e.messageDelta(dst, ev)
+	e.frame("message_stop")
+	dst = e.flush(dst, "message_stop")
+	e.done = true
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created
 	}
 	if tier := resp.ServiceTier; tier != "" && tier != e.first.ServiceTier {
 		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/service_tier", "tier %.40q was told when the API's place for it was written", tier)
 	}
-	e.unsaidResponse(&resp)
+	e.unsaidResponse(&resp, told)
 	return dst, nil
+}
+
+// wholeText writes a block of text that no event told.
+func (e *streamEncoder) wholeText(dst []byte, text string) ([]byte, error) {
+	p := &blockwire.Out{Skeleton: &dragoman.Text{}, Sent: stream.SentOf(&dragoman.Text{})}
+	dst, err := e.OpenBlock(dst, p, p.Skeleton)
+	if err != nil {
+		return dst, err
+	}
+	if text != "" {
+		dst = e.Delta(dst, p, text)
+	}
+	return e.StopBlock(dst, p), nil
 }
 
 func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byte {

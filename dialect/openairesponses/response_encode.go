@@ -124,7 +124,10 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	case resp.Error != nil:
 		e.writeFailure(w, resp.Error)
 	case status == "failed":
-		e.writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the response ended with " + string(resp.Stop.Reason)})
+		words, told := wirekit.Ended(resp.Stop.Reason, resp.Extra)
+		e.writeFailure(w, &dragoman.APIError{Class: dragoman.ErrorServer, Message: words})
+		lessTold := *resp
+		lessTold.Extra, resp = told, &lessTold
 	default:
 		w.Null()
 	}

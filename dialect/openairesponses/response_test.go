@@ -280,3 +280,19 @@ func TestACallWhosePayloadStandsAstrayIsNotPassedOnAsItCame(t *testing.T) {
 		t.Errorf("%v, %s, %+v", err, enc.Body, rep)
 	}
 }
+
+func TestQuirkB21_AFailedResponseSaysWhatItsProviderSaidOfIt(t *testing.T) {
+	resp := &dragoman.Response{
+		ID: "r", Model: "m", Origin: &dragoman.Origin{Dialect: dragoman.Gemini}, Stop: dragoman.Stop{Reason: dragoman.StopMalformedCall},
+		Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/candidates/0/finishMessage", Value: []byte(`"call: print(x)"`)}}},
+	}
+	enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil || !strings.Contains(string(enc.Body), `"message":"the response ended with malformed_tool_call: call: print(x)"`) {
+		t.Errorf("%v %s", err, enc.Body)
+	}
+	for _, l := range enc.Report.Losses {
+		if strings.HasSuffix(l.Path, "finishMessage") {
+			t.Errorf("%v, which was written", l)
+		}
+	}
+}

@@ -290,6 +290,25 @@ func ReportItem(rep *dragoman.Report, id string, at Path, name string) {
 	}
 }
 
+// finishMessage is where Gemini says in words why it ended the answer.
+const finishMessage = "/candidates/0/finishMessage"
+
+// FinishMessage returns the words in which Gemini says why it ended an answer;
+// rest are the members without them. Other APIs have none.
+func FinishMessage(e *dragoman.Extra) (message string, rest *dragoman.Extra) {
+	raw, ok := Get(e, dragoman.Gemini, finishMessage)
+	if !ok {
+		return "", e
+	}
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '"' {
+		return "", e
+	}
+	message = r.String()
+	fields := slices.DeleteFunc(slices.Clone(e.Fields), func(f dragoman.Field) bool { return f.Path == finishMessage })
+	return message, &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
+}
+
 // Report reports the members as lost, unless they are of dialect d.
 func Report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path) {
 	report(rep, e, d, at, dragoman.Warn)
@@ -319,6 +338,8 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		switch f.Path {
 		case "/id", "/status": // the wire's own bookkeeping of an item
 			s = dragoman.Info
+		case finishMessage: // the only words that say why an answer failed
+			s = dragoman.Warn
 		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // how long a server took
 			s = dragoman.Info
 		}

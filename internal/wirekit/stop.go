@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/interop"
 )
 
@@ -229,6 +230,17 @@ func Overtaken(resp *dragoman.Response, barred func(*dragoman.ToolCall) (dragoma
 		}
 	}
 	return false
+}
+
+// Ended says in words why an answer failed that its wire has no word for, with
+// what the provider said of it. told are the members of the answer without that.
+func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, told *dragoman.Extra) {
+	words = "the response ended with " + string(reason)
+	message, rest := extra.FinishMessage(members)
+	if message != "" {
+		words += ": " + message
+	}
+	return words, rest
 }
 
 // ReportDetails reports the record that explains a stop, for a wire that has no
