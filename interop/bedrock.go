@@ -419,9 +419,9 @@ func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolRes
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s block of %s has no place in a toolResult", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a toolResult", extra.A(p.Type), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a toolResult", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a toolResult", extra.A(string(p.Kind())))
 		}
 	}
 	if len(w.Buf) == start {

@@ -130,12 +130,12 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 		return r.writeChatMedia(w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a Chat message", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a Chat message", extra.A(p.Type), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in this Chat message", part.Kind())
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Chat message", extra.A(string(part.Kind())))
 		return false
 	}
 	return true

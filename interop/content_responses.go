@@ -118,12 +118,12 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 		r.writeResponsesMedia(w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a Responses message", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a Responses message", extra.A(p.Type), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in this Responses message", part.Kind())
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Responses message", extra.A(string(part.Kind())))
 		return false
 	}
 	return true

@@ -60,7 +60,7 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 			case specs[j].Kind == dragoman.ToolHosted && !builtIn(obj.Format):
 				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), unread(obj.Format))
 			case specs[j].Kind == dragoman.ToolHosted:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is run by its own provider and has no form as %s", specs[j].Name, obj.Format, to)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q (%s) is %s, and has no form as %s", specs[j].Name, obj.Format, whose(obj.Format), to)
 			case to == dragoman.FormatResponsesNamespace:
 				return out, rep, fmt.Errorf("interop: a namespace is written by a dialect, from all its members; convert to %s instead", dragoman.FormatResponsesFunction)
 			default:

@@ -267,9 +267,19 @@ func (r *Registry) writeGeminiCall(w *jsonwire.Writer, c *dragoman.ToolCall, id,
 	if !hasMember(c.Extra, d, "/name") {
 		w.StringField("name", name)
 	}
-	w.RawField("args", r.argumentObject(c, at, rep))
+	args := r.argumentObject(c, at, rep)
+	w.RawField("args", args)
+	reportInexact(args, at, "/arguments", rep)
 	extra.Write(w, c.Extra, d, "")
 	w.EndObject()
+}
+
+// reportInexact reports a number that the API changes, because it keeps all of
+// them as doubles.
+func reportInexact(raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+	if n := jsonwire.Inexact(raw); n != nil {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+member, "%.40s is beyond 2^53: the API keeps numbers as doubles and may change it", n)
+	}
 }
 
 // writeGeminiResult writes a functionResponse. It returns the media that has
@@ -280,6 +290,7 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	w.StringFieldIf("id", id)
 	w.StringField("name", r.names.wireName(res.Namespace, res.Name))
 	w.Key("response")
+	start := len(w.Buf)
 	var media []dragoman.Part
 	if native := nativeContent(res, dragoman.FormatGeminiResult); native != nil {
 		if jsonwire.NewReader(native).Kind() == '{' {
@@ -290,6 +301,7 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	} else {
 		media = writeGeminiResponse(w, res, at, rep)
 	}
+	reportInexact(w.Buf[start:], at, "/content", rep)
 	spill, media = r.besideResult(media)
 	if len(media) > 0 {
 		w.Key("parts")
@@ -377,7 +389,7 @@ func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.
 			said = append(said, p)
 		case *dragoman.Media:
 			if unsendable(p) {
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s that only its own provider can read; a note stands in for it", p.Media)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
 				said = append(said, &dragoman.Text{Text: Placeholder(p)})
 				continue
 			}
@@ -387,9 +399,9 @@ func writeGeminiResponse(w *jsonwire.Writer, res *dragoman.ToolResult, at extra.
 				media = append(media, p)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place in a result", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a result", extra.A(p.Type), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a result", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a result", extra.A(string(p.Kind())))
 		}
 	}
 	switch {

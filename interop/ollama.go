@@ -218,9 +218,9 @@ func (c *OllamaContent) Add(r *Registry, part dragoman.Part, at extra.Path, rep 
 	case *dragoman.Media:
 		c.media(r, p, at, rep)
 	case *dragoman.Opaque:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s block of %s has no place in an Ollama message", p.Type, p.Dialect)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in an Ollama message", extra.A(p.Type), p.Dialect)
 	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in this Ollama message", part.Kind())
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Ollama message", extra.A(string(part.Kind())))
 	}
 }
 

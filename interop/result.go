@@ -154,9 +154,9 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 				parts, places = append(parts, p), append(places, at)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a tool message", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a tool message", extra.A(p.Type), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool message", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
 		}
 	}
 	if len(texts) > 0 { // an error with nothing to say still says that it is one
@@ -270,9 +270,9 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in an output", p.Type, p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in an output", extra.A(p.Type), p.Dialect)
 		default:
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in an output", p.Kind())
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(string(p.Kind())))
 		}
 	}
 	// An error with nothing to say but media still says that it is one.
@@ -321,9 +321,9 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 					w.Raw(p.JSON)
 					continue
 				}
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s has no place in a tool_result", p.Type, p.Dialect)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a tool_result", extra.A(p.Type), p.Dialect)
 			default:
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in a tool_result", p.Kind())
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool_result", extra.A(string(p.Kind())))
 			}
 		}
 		w.EndArray()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -189,9 +190,9 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec
 				w.Raw(src.JSON)
 				return true, nil
 			}
-			why := fmt.Sprintf("tool %q (%s) is run by its own provider; %s has no such tool", s.Name, src.Format, r.target.Dialect)
-			if !builtIn(src.Format) {
-				why = unread(src.Format)
+			why := unread(src.Format)
+			if builtIn(src.Format) {
+				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, whose(src.Format), r.target.Dialect)
 			}
 			rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)
 			return false, nil
@@ -217,6 +218,25 @@ func builtIn(f dragoman.Format) bool {
 // unread says what is missing for a tool of a format that nobody contributed.
 func unread(f dragoman.Format) string {
 	return fmt.Sprintf("nothing here reads the format %.80q; contribute a SchemaAccessor", string(f))
+}
+
+// clientRun are the tools of providers that their clients run: the provider
+// knows their schemas, and the model calls them like any other. The versions of
+// Anthropic's are in their types, behind the last of these letters.
+var clientRun = []string{
+	"anthropic.messages.bash_", "anthropic.messages.text_editor_", "anthropic.messages.memory_",
+	"anthropic.messages.computer_", "anthropic.messages.browser_toolset_",
+	"openai.responses.local_shell", "openai.responses.apply_patch", "openai.responses.computer",
+}
+
+// whose says why a provider's tool goes nowhere else.
+func whose(f dragoman.Format) string {
+	for _, prefix := range clientRun {
+		if strings.HasPrefix(string(f), prefix) {
+			return "run by the client, but defined by its own provider alone"
+		}
+	}
+	return "run by its own provider"
 }
 
 // hostedBy reports whether a provider's tool belongs to dialect d.

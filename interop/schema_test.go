@@ -10,7 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 const (
@@ -220,7 +222,7 @@ func TestQuirkD31_ADeferredToolCarriesNoCacheMarker(t *testing.T) {
 func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 	for d, obj := range map[dragoman.Dialect]string{
 		dragoman.OpenAIResponses: `{"type":"web_search","filters":{"allowed_domains":["x"]}}`,
-		dragoman.Anthropic:       `{"type":"bash_20250124","name":"bash"}`,
+		dragoman.Anthropic:       `{"type":"web_search_20250305","name":"web_search"}`,
 		dragoman.OpenAIChat:      `{"type":"google_search"}`,
 	} {
 		specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
@@ -346,4 +348,45 @@ func TestTools_AnyToolsGiveASoundListForEveryTarget(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestHosted_AProvidersToolThatItsClientRunsIsNotSaidToBeRunByTheProvider(t *testing.T) {
+	for d, objs := range map[dragoman.Dialect][]string{
+		dragoman.Anthropic: {
+			`{"type":"bash_20250124","name":"bash"}`, `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}`,
+			`{"type":"memory_20250818","name":"memory"}`, `{"type":"computer_toolset_20260801","configs":{}}`,
+		},
+		dragoman.OpenAIResponses: {`{"type":"local_shell"}`, `{"type":"apply_patch"}`},
+	} {
+		for _, obj := range objs {
+			specs, _, err := registry(d, nil).InspectSchema(dragoman.Native{Format: interop.SchemaFormat(d, json.RawMessage(obj)), JSON: json.RawMessage(obj)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rep := writeTools(t, registry(dragoman.Gemini, specs), specs)
+			if l := lost(t, rep, dragoman.Dropped, "run by the client"); l.Severity != dragoman.Serious {
+				t.Errorf("only %v", l)
+			}
+		}
+	}
+}
+
+func TestQuirkB31_NumbersThatGeminiChangesAreReported(t *testing.T) {
+	const at = "/messages/0/parts/0"
+	for args, want := range map[string]int{`{"n":9007199254740993}`: 1, `{"n":9007199254740992,"s":"9007199254740993"}`: 0} {
+		rep := new(dragoman.Report)
+		var w jsonwire.Writer
+		c := &dragoman.ToolCall{ID: "c", Name: "f", Arguments: args}
+		if err := registry(dragoman.Gemini, nil).WriteCall(&w, c, extra.At(at), rep); err != nil {
+			t.Fatal(err)
+		}
+		if len(rep.Losses) != want {
+			t.Errorf("%s: %v", args, rep.Losses)
+		}
+		if want > 0 {
+			if l := lost(t, *rep, dragoman.Lowered, "9007199254740993 is beyond 2^53"); l.Severity != dragoman.Warn || l.Path != at+"/arguments" {
+				t.Error(l)
+			}
+		}
+	}
 }

@@ -174,7 +174,7 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		}
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place here", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
@@ -182,7 +182,7 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "an answer takes no %s; a note stands in for it", p.Media)
 		interop.WriteAnthropicText(w, &dragoman.Text{Text: interop.Placeholder(p)}, at, e.rep)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s has no place in an answer", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
 	}
 	return nil
 }

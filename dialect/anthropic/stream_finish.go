@@ -33,7 +33,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "an answer takes no %s; a note stands in for it", part.Media)
 		return e.finishText(dst, p, &dragoman.Text{Text: interop.Placeholder(part)})
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "a %s has no place in an answer", part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in an answer", extra.A(string(part.Kind())))
 		return dst, nil
 	}
 }
@@ -134,7 +134,7 @@ func (e *streamEncoder) callRest(p *blockwire.Out, c *dragoman.ToolCall) string 
 // runs comes in a delta, as clients expect it.
 func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.Opaque) []byte {
 	if !p.Opened() && o.Dialect != name {
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "a %.60s of %s has no place here", o.Type, o.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s of %s has no place here", extra.A(o.Type), o.Dialect)
 		return dst
 	}
 	if !p.Opened() && o.Type == "" {

@@ -201,14 +201,14 @@ func (e *answerEncoder) block(w *jsonwire.Writer, origin *dragoman.Origin, p dra
 		}
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place here", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
 	case *dragoman.Media:
 		e.reg.WriteBedrockMedia(w, p, at, e.rep)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s has no place in an answer", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
 	}
 	return nil
 }

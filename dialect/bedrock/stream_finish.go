@@ -104,7 +104,7 @@ func (e *streamEncoder) Finish(dst []byte, p *blockwire.Out, final dragoman.Part
 	case *dragoman.Media:
 		return e.finishMedia(dst, p, part)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "a %s has no place in an answer", part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.At.String(), "%s has no place in an answer", extra.A(string(part.Kind())))
 		return dst, nil
 	}
 }
@@ -233,14 +233,14 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.O
 		return e.StopBlock(dst, p), nil
 	}
 	if o.Dialect != name {
-		lost(dragoman.Serious, "a %.60s of %s has no place here", o.Type, o.Dialect)
+		lost(dragoman.Serious, "%s of %s has no place here", extra.A(o.Type), o.Dialect)
 		if p.Opened() {
 			dst = e.StopBlock(dst, p)
 		}
 		return dst, nil
 	}
 	if !json.Valid(o.JSON) {
-		lost(dragoman.Serious, "a %.60s that is no JSON", o.Type)
+		lost(dragoman.Serious, "%s that is no JSON", extra.A(o.Type))
 		if p.Opened() {
 			dst = e.StopBlock(dst, p)
 		}
@@ -256,7 +256,7 @@ func (e *streamEncoder) finishOpaque(dst []byte, p *blockwire.Out, o *dragoman.O
 		if p.Opened() {
 			return e.StopBlock(dst, p), nil
 		}
-		lost(dragoman.Warn, "a %.60s cannot be streamed", o.Type)
+		lost(dragoman.Warn, "%s cannot be streamed", extra.A(o.Type))
 		return dst, nil
 	}
 	key := startKey(o.JSON)

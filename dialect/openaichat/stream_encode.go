@@ -213,10 +213,10 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 		dst = e.callStart(dst, ev.Choice, p, part)
 	case *dragoman.Opaque:
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %s block of %s has no place in Chat", part.Type, part.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s block of %s has no place in Chat", extra.A(part.Type), part.Dialect)
 	default:
 		p.mute = true
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "a %s part has no place in a Chat stream", ev.Part.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "%s part has no place in a Chat stream", extra.A(string(ev.Part.Kind())))
 	}
 	return dst
 }

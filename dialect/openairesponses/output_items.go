@@ -113,12 +113,12 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		it.id = e.idOf(p.ItemID, prefix, m)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s block of %s", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s", extra.A(p.Type), p.Dialect)
 			return nil
 		}
 		it.kind, it.id = opaqueItem, opaqueID(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s part has no place in an output", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(string(p.Kind())))
 		return nil
 	}
 	return it

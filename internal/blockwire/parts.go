@@ -60,7 +60,7 @@ func (p *Plan) Usual(
 		}
 	case *dragoman.Opaque:
 		if part.Dialect != p.Dialect {
-			return drop(dragoman.Serious, "a %.60s of %s has no place here", part.Type, part.Dialect)
+			return drop(dragoman.Serious, "%s of %s has no place here", extra.A(part.Type), part.Dialect)
 		}
 	default:
 		return drop(dragoman.Serious, "a part of an unknown kind")

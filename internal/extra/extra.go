@@ -338,6 +338,11 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		switch f.Path {
 		case "/id", "/status": // the wire's own bookkeeping of an item
 			s = dragoman.Info
+		case "/conversation", "/prompt", "/cachedContent", "/cached_content", "/continuationToken", "/continuation_token":
+			if severity == dragoman.Warn && at.n == 0 && at.prefix == "" {
+				rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "%s has no such member; what it stands for is with its own provider, and is not sent", d)
+				continue
+			}
 		case finishMessage: // the only words that say why an answer failed
 			s = dragoman.Warn
 		case "/total_duration", "/load_duration", "/prompt_eval_duration", "/eval_duration": // how long a server took
@@ -345,4 +350,16 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 		}
 		rep.Addf(dragoman.Dropped, s, at.String()+f.Path, "%s has no such member", d)
 	}
+}
+
+// A is a word of the wire with its article, cut where it is long.
+func A(word string) string {
+	if len(word) > 60 {
+		word = strings.ToValidUTF8(word[:60], "")
+	}
+	article := "a "
+	if word != "" && strings.IndexByte("aeioAEIO", word[0]) >= 0 || strings.HasPrefix(word, "mcp_") {
+		article = "an "
+	}
+	return article + word
 }

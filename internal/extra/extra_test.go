@@ -198,3 +198,38 @@ func TestR11_ThePartsOfAStreamArePlacedWithinTheirMessage(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
+	for d, members := range map[dragoman.Dialect][]string{
+		dragoman.OpenAIResponses: {"/conversation", "/prompt"},
+		dragoman.Gemini:          {"/cachedContent", "/continuationToken"},
+	} {
+		for _, path := range members {
+			e := &dragoman.Extra{Dialect: d, Fields: []dragoman.Field{{Path: path, Value: []byte(`"x"`)}}}
+			var asked, echoed, inside dragoman.Report
+			extra.Report(&asked, e, dragoman.Anthropic, extra.At(""))
+			extra.ReportEcho(&echoed, e, dragoman.Anthropic, extra.At(""))
+			extra.Report(&inside, e, dragoman.Anthropic, extra.Elem("/messages", 0))
+			if len(asked.Losses) != 1 || asked.Losses[0].Severity != dragoman.Serious || asked.Losses[0].Path != path {
+				t.Errorf("%s of a request: %v", path, asked.Losses)
+			}
+			if len(echoed.Losses) != 1 || echoed.Losses[0].Severity != dragoman.Info {
+				t.Errorf("%s of an answer, which only repeats it: %v", path, echoed.Losses)
+			}
+			if len(inside.Losses) != 1 || inside.Losses[0].Severity != dragoman.Warn {
+				t.Errorf("%s of a message: %v", path, inside.Losses)
+			}
+		}
+	}
+}
+
+func TestAWordOfTheWireHasItsArticle(t *testing.T) {
+	for word, want := range map[string]string{
+		"executableCode": "an executableCode", "item_reference": "an item_reference", "document": "a document",
+		"mcp_tool_use": "an mcp_tool_use", "": "a ", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),
+	} {
+		if got := extra.A(word); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package wirekit
 
 import (
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -71,7 +72,27 @@ func ReportFailed(rep *dragoman.Report, resp *dragoman.Response, d dragoman.Dial
 	drop(resp.Usage != (dragoman.Usage{}), dragoman.Info, "/usage", beside)
 	drop(resp.ServiceTier != "", dragoman.Info, "/service_tier", beside)
 	ReportDetails(rep, resp.Stop, "")
-	extra.ReportEcho(rep, resp.Extra, d, extra.At(""))
+	extra.ReportEcho(rep, besideError(resp), d, extra.At(""))
+}
+
+// besideError are the members of a response that its error does not hold, which
+// tells of its own what was lost.
+func besideError(resp *dragoman.Response) *dragoman.Extra {
+	e, err := resp.Extra, resp.Error
+	if e == nil || err == nil || err.Native == nil || isChunk(err.Native.JSON) {
+		return e
+	}
+	r := jsonwire.NewReader(err.Native.JSON)
+	if r.Kind() != '{' {
+		return e
+	}
+	fields := slices.Clone(e.Fields)
+	for key := range r.Object() {
+		path := "/" + extra.Escape(string(key))
+		fields = slices.DeleteFunc(fields, func(f dragoman.Field) bool { return f.Path == path })
+		r.Skip()
+	}
+	return &dragoman.Extra{Dialect: e.Dialect, Fields: fields}
 }
 
 // ReportSpeaker reports the name of who speaks in a message of an answer, which no
