@@ -2,6 +2,7 @@ package history
 
 import (
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // thin leaves out what says nothing any more, or has lost what it belonged to.
@@ -94,7 +95,7 @@ func (n *normaliser) sign() {
 				return p
 			}
 			called = true
-			if c.Signature != "" {
+			if through, _ := wirekit.ThroughChat(c); c.Signature != "" || through != "" {
 				return p
 			}
 			n.rep.Add(dragoman.Synthesised, dragoman.Info, d.part(j), "the call has no signature of this provider; the one that stands for none is written")

@@ -119,6 +119,10 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		case role != wireModel:
 			return drop(dragoman.Serious, "a call outside an assistant message")
 		}
+		if signature, bare := wirekit.ThroughChat(p); signature != "" && !c.target.Caps.NoReasoning {
+			b.Part, b.Signature = bare, signature
+			break
+		}
 		b.Signature = c.signature(m, p.Signature, at, rep)
 	case *dragoman.ToolResult:
 		if role != wireUser {
@@ -129,7 +133,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		}
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			return drop(dragoman.Serious, "a %.60s of %s has no place here", p.Type, p.Dialect)
+			return drop(dragoman.Serious, "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 		}
 		b.Part = c.opaque(m, p, at, rep)
 	default:
@@ -147,7 +151,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 	case c.target.Caps.NoImages && p.Text == "":
 		why = "the target takes no " + string(p.Media)
 	case p.Base64 == "" && p.Text == "" && p.URL == "":
-		why = "a " + string(p.Media) + " that only its own provider can read"
+		why = extra.A(string(p.Media)) + " that only its own provider can read"
 	}
 	if why != "" {
 		rep.Add(dragoman.Dropped, dragoman.Serious, b.At.String(), why+"; a note stands in for it")
@@ -332,7 +336,7 @@ func (c *conversation) writeResult(w *jsonwire.Writer, b *blockwire.Block, p *dr
 	for _, s := range spill {
 		if m, ok := s.(*dragoman.Media); ok {
 			at := b.At.Elem("content", slices.Index(res.Content, s))
-			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "a %s written beside the result, which does not take it", m.Media)
+			c.rep.Addf(dragoman.Moved, dragoman.Info, at.String(), "%s written beside the result, which does not take it", extra.A(string(m.Media)))
 			c.spilled = append(c.spilled, blockwire.Block{Part: m, At: at})
 		}
 	}

@@ -235,7 +235,7 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		return e.call(w, origin, p, at)
 	case *dragoman.Media:
 		if p.Base64 == "" && p.Text == "" && p.URL == "" {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s that only its own provider can read; a note stands in for it", p.Media)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s that only its own provider can read; a note stands in for it", extra.A(string(p.Media)))
 			writeText(w, interop.Placeholder(p), false, "", nil)
 			return nil
 		}
@@ -243,12 +243,12 @@ func (e *answerEncoder) part(w *jsonwire.Writer, origin *dragoman.Origin, p drag
 		writeMedia(w, p, unquote(raw), at, e.rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %.60s of %s has no place here", p.Type, p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 			return nil
 		}
 		w.Raw(p.JSON)
 	default:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a %s has no place in an answer", p.Kind())
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s has no place in an answer", extra.A(string(p.Kind())))
 	}
 	return nil
 }
@@ -280,10 +280,14 @@ func (e *answerEncoder) call(w *jsonwire.Writer, origin *dragoman.Origin, p *dra
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", p.Name)
 		return nil
 	}
-	call := *p
+	signature, bare := wirekit.ThroughChat(p)
+	if signature == "" {
+		signature = e.signature(origin, p.Signature, at)
+	}
+	call := *bare
 	if call.Synthetic && origin != nil && origin.Dialect == name {
 		call.ID = ""
 	}
 	call.Signature = ""
-	return writeCallPart(w, e.reg, &call, e.signature(origin, p.Signature, at), at, e.rep)
+	return writeCallPart(w, e.reg, &call, signature, at, e.rep)
 }
