@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,7 +39,8 @@ keeps them as they are.
 
 Targets:` + helpLanguages() + `
 
-or one of the surfaces that take schemas: ` + strings.Join(surfaces(), ", ") + `.`,
+or one of the surfaces that take schemas, where names are judged as in the language
+of the tools: ` + strings.Join(surfaces(), ", ") + `.`,
 		Example: `  dragoman lint --for gemini tools.json
   dragoman lint --for openai.strict --fail-on dropped < tools.json
   dragoman lint --for anthropic --report json request.json`,
@@ -235,7 +237,54 @@ func judgeFor(target string) (func(dragoman.ToolSpec) (verdict, error), error) {
 	if !ok {
 		return nil, misused("%w, nor one of the schema surfaces: %s", unknown, strings.Join(surfaces(), ", "))
 	}
-	return func(s dragoman.ToolSpec) (verdict, error) { return judgeBySchema(p, s), nil }, nil
+	return func(s dragoman.ToolSpec) (verdict, error) {
+		v := judgeBySchema(p, s)
+		if l, takesTools := wireOf(p.Name()); takesTools {
+			err := judgeName(&v, l, s)
+			return v, err
+		}
+		return v, nil
+	}, nil
+}
+
+// wireOf is the language whose names the tools of a schema surface have. The
+// surfaces of answers take no tools.
+func wireOf(surface string) (l language, ok bool) {
+	vendor, of, _ := strings.Cut(surface, ".")
+	switch of {
+	case "output", "format", "response_schema", "response_json_schema":
+		return language{}, false
+	}
+	if l, err := languageNamed(vendor); err == nil {
+		return l, true
+	}
+	return languageOf(dragoman.OpenAIChat), true // compatible servers
+}
+
+// judgeName adds to a verdict what becomes of the name of a tool in a language:
+// a surface takes the schemas of that language's tools, not nameless ones.
+func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
+	if s.Kind == dragoman.ToolHosted {
+		return nil
+	}
+	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+	named, err := judgeByWire(l, bare)
+	if err != nil {
+		return err
+	}
+	for _, loss := range named.Losses {
+		switch {
+		case loss.Path != "":
+		case named.Status == schema.Dropped && v.Status != schema.Dropped:
+			v.drop(loss.Severity, loss.Detail)
+		case loss.Kind == dragoman.Renamed:
+			v.Losses = append(v.Losses, loss)
+			if v.Status == schema.OK {
+				v.Status = schema.Repaired
+			}
+		}
+	}
+	return nil
 }
 
 // judgeBySchema looks at nothing but the schema.
@@ -310,10 +359,11 @@ func (l linted) writeText(w io.Writer, quiet bool) error {
 		if quiet && v.Status == schema.OK {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", v.Tool, v.Status)
+		name := cmp.Or(v.Tool, "(no name)")
+		fmt.Fprintf(&b, "%s: %s\n", name, v.Status)
 		writeLosses(&b, v.Losses, "  ")
 		if v.Status == schema.Repaired && !sameJSON(v.Schema, v.Sent) {
-			b.Write(diff.Diff(v.Tool+" as written", indented(v.Schema), v.Tool+" for "+l.For, indented(v.Sent)))
+			b.Write(diff.Diff(name+" as written", indented(v.Schema), name+" for "+l.For, indented(v.Sent)))
 		}
 	}
 	fmt.Fprintf(&b, "%s for %s: %d ok, %d repaired, %d dropped.\n",

@@ -226,8 +226,9 @@ func messagesOf(ms []members) evidence {
 }
 
 func responsesItem(m members) bool {
-	switch textOf(m["type"]) {
-	case "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "item_reference":
+	switch typ := textOf(m["type"]); {
+	case typ == "message", typ == "reasoning", typ == "item_reference", typ == "mcp_approval_response",
+		strings.HasSuffix(typ, "_call"), strings.HasSuffix(typ, "_call_output"):
 		return true
 	}
 	return m.has("call_id", "encrypted_content") || some(blocksOf(m["content"]), func(b members) bool {

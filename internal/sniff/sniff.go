@@ -337,7 +337,9 @@ func only(d dragoman.Dialect, names ...string) sign {
 var responses = []sign{
 	only(dragoman.OpenAIChat, "choices"),
 	only(dragoman.Gemini, "candidates", "promptFeedback"),
-	{of(dragoman.OpenAIResponses), `it is a "response"`, func(m members) bool { return m.is("object", "response") || m.has("output") && !m.has("stopReason") }},
+	{of(dragoman.OpenAIResponses), `it is a "response"`, func(m members) bool {
+		return m.is("object", "response") || m.has("output") && !m.has("stopReason") && !responsesItem(m)
+	}},
 	{of(dragoman.Bedrock), `it has "output" and "stopReason"`, func(m members) bool { return m.has("output") && m.has("stopReason") }},
 	{of(dragoman.Ollama), `it has "message" and "done"`, func(m members) bool { return m.has("message") && m.has("done") }},
 	{of(dragoman.Anthropic), `it is a "message" of the assistant`, func(m members) bool {
@@ -346,6 +348,7 @@ var responses = []sign{
 	{of(dragoman.Anthropic), `it is an "error" with a type`, func(m members) bool { return m.is("type", "error") && has(m["error"], "type", "message") }},
 	{of(dragoman.Gemini), `its "error" has a status`, func(m members) bool { return isText(open(m["error"])["status"]) && has(m["error"], "message") }},
 	{of(dragoman.OpenAIChat, dragoman.OpenAIResponses), `it has an "error" with a message`, func(m members) bool { return has(m["error"], "message") && !m.has("messages", "input", "contents") }},
+	{of(dragoman.Bedrock), `it is an error of AWS, with a "__type"`, func(m members) bool { return isText(m["__type"]) && !m.has("messages", "input", "contents") }},
 	{of(dragoman.Ollama), `its "error" is a text`, func(m members) bool { return isText(m["error"]) && !m.has("messages", "input", "contents") }},
 }
 
@@ -369,6 +372,10 @@ var streams = []sign{
 	}},
 }
 
+func mcpTools(m members) bool {
+	return some(elementsOf(m["tools"]), func(el members) bool { return el.has("inputSchema") })
+}
+
 var tools = []sign{
 	{of(dragoman.OpenAIChat, dragoman.Ollama), `it has a "function" with parameters`, func(m members) bool {
 		return len(m["function"]) > 0 && has(m["function"], "name") && !m.has("id", "index")
@@ -381,8 +388,7 @@ var tools = []sign{
 	only(dragoman.Gemini, "functionDeclarations", "function_declarations", "parametersJsonSchema"),
 	only(dragoman.Bedrock, "toolSpec"),
 	{of(MCP), `it has an "inputSchema", as MCP servers list tools`, func(m members) bool { return m.has("name") && m.has("inputSchema") }},
-	{of(MCP), `it is a list of tools of an MCP server`, func(m members) bool {
-		return some(elementsOf(m["tools"]), func(el members) bool { return el.has("inputSchema") }) && !m.has("messages")
-	}},
+	{of(MCP), `it is a list of tools of an MCP server`, func(m members) bool { return mcpTools(m) && !m.has("messages") }},
+	{of(MCP), `it is the answer of an MCP server with its tools`, func(m members) bool { return m.has("jsonrpc") && mcpTools(open(m["result"])) }},
 	{of(dragoman.Gemini), `it has a name and "parameters"`, func(m members) bool { return m.has("name") && m.has("parameters") && !m.has("type", "role") }},
 }
