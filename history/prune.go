@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -44,6 +45,9 @@ func (n *normaliser) prune() {
 			case *dragoman.Text:
 				if n.foreign(d, p.Signature) {
 					n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
+					if p.Text == "" {
+						return nil // it was there to carry the signature (quirk B16)
+					}
 					bare := *p
 					bare.Signature = ""
 					return &bare
@@ -61,7 +65,7 @@ func (n *normaliser) prune() {
 				}
 			case *dragoman.Opaque:
 				if p.Dialect != n.limits.Dialect {
-					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "a %.60s of %s has no place here", p.Type, p.Dialect)
+					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 					return nil
 				}
 			}

@@ -130,20 +130,11 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 	if err := c.guess(data, kind, from); err != nil {
 		return err
 	}
-	var body []byte
-	switch c.said.Kind {
-	case sniff.Request:
-		body, err = c.request(data)
-	case sniff.Response:
-		body, err = c.response(data)
-	case sniff.Messages:
-		body, err = c.messages(data)
-	default:
-		body, err = c.tools(data)
-	}
+	body, err := c.document(data)
 	if err != nil {
 		return failed("%w", err)
 	}
+	c.said.Or = c.otherwise(data, body)
 	if !bytes.HasSuffix(body, []byte("\n")) {
 		body = append(body[:len(body):len(body)], '\n')
 	}
@@ -151,6 +142,35 @@ func (c *conversion) run(in io.Reader, out io.Writer, kind sniff.Kind, from drag
 		return failed("%w", err)
 	}
 	return nil
+}
+
+// document converts what is no stream.
+func (c *conversion) document(data []byte) ([]byte, error) {
+	switch c.said.Kind {
+	case sniff.Request:
+		return c.request(data)
+	case sniff.Response:
+		return c.response(data)
+	case sniff.Messages:
+		return c.messages(data)
+	default:
+		return c.tools(data)
+	}
+}
+
+// otherwise are the languages that the input could be in as well, and that would
+// make something else of it than body: where it is the same there is nothing to
+// choose.
+func (c *conversion) otherwise(data, body []byte) (or []dragoman.Dialect) {
+	for _, d := range c.said.Or {
+		other := *c
+		other.said = converted{From: d, To: c.said.To, Kind: c.said.Kind}
+		got, err := other.document(data)
+		if err != nil || !bytes.Equal(got, body) || !slices.Equal(other.said.graver(), c.said.graver()) {
+			or = append(or, d)
+		}
+	}
+	return or
 }
 
 func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) error {

@@ -62,8 +62,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return coded.code
 }
 
-// message is an error in the words of a program that already said its name.
-func message(err error) string { return strings.TrimPrefix(err.Error(), "dragoman: ") }
+// message is an error in the words of a program that already said its name,
+// which errors of the library say too, each for itself.
+func message(err error) string {
+	said := strings.NewReplacer(": dragoman: ", ": ", "\ndragoman: ", "\n")
+	return said.Replace(strings.TrimPrefix(err.Error(), "dragoman: "))
+}
 
 // wantsJSON reports whether a command line asks for a report as JSON, also where
 // the rest of it makes no sense.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,5 +76,21 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 	each(newRoot())
 	if n == 0 {
 		t.Error("no command has an example")
+	}
+}
+
+func TestAnErrorSaysOnceWhoFoundIt(t *testing.T) {
+	var out, said bytes.Buffer
+	cut := strings.NewReader("\x00\x00\x00\x64") // the beginning of a frame
+	if code := run([]string{"convert", "--to", "chat", "--from", "bedrock", "--kind", "stream"}, cut, &out, &said); code != exitFailed {
+		t.Fatal(code)
+	}
+	for _, who := range []string{"dragoman: ", "bedrock.converse stream: "} {
+		if n := strings.Count(said.String(), who); n != 1 {
+			t.Errorf("%q is said %d times: %s", who, n, said.String())
+		}
+	}
+	if s := out.String(); strings.Count(s, "bedrock.converse stream: ") != 1 {
+		t.Errorf("the client is told: %s", s)
 	}
 }

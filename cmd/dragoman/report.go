@@ -168,6 +168,16 @@ func (c converted) linesOf(s step) (out []dragoman.Loss) {
 	return out
 }
 
+// graver are the losses that change what is said.
+func (c converted) graver() (out []loss) {
+	for _, l := range c.Losses {
+		if l.Severity > dragoman.Info {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // lines are the losses of all steps.
 func (c converted) lines() (out []dragoman.Loss) {
 	for _, s := range steps {

@@ -157,7 +157,7 @@ func (d *streamDecoder) Close(emit func(dragoman.Event) error) error {
 func (d *streamDecoder) cut(broken error) *dragoman.APIError {
 	err := fmt.Errorf("%s stream: %w", name, dragoman.ErrIncompleteStream)
 	if broken != nil {
-		err = fmt.Errorf("%w: %w", err, broken)
+		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, broken) // which names the dialect
 	} else if e := d.none.Failure(Codec{}.DecodeError); e != nil {
 		return e
 	}

@@ -64,7 +64,7 @@ func (e *requestEncoder) encode() error {
 	w.BeginObject()
 	e.str("model", req.Model)
 	e.instructions()
-	if len(req.Messages) > 0 {
+	if len(req.Messages) > 0 || !e.continues() {
 		e.key("input")
 		w.BeginArray()
 		if err := e.messages(req.Messages); err != nil {
@@ -141,6 +141,12 @@ func (e *requestEncoder) requestExtras() {
 		e.w.Raw(f.Value)
 	}
 	extra.Report(e.rep, shared.Lost, name, extra.At(""))
+}
+
+// continues reports whether a request may have no input of its own: it goes on
+// from what the server keeps.
+func (e *requestEncoder) continues() bool {
+	return e.req.PreviousResponseID != "" || own(e.req.Extra, "/conversation") || own(e.req.Extra, "/prompt")
 }
 
 func (e *requestEncoder) instructions() {
