@@ -269,14 +269,17 @@ func (r *Registry) writeGeminiCall(w *jsonwire.Writer, c *dragoman.ToolCall, id,
 	}
 	args := r.argumentObject(c, at, rep)
 	w.RawField("args", args)
-	reportInexact(args, at, "/arguments", rep)
+	r.reportInexact(args, at, "/arguments", rep)
 	extra.Write(w, c.Extra, d, "")
 	w.EndObject()
 }
 
-// reportInexact reports a number that the API changes, because it keeps all of
-// them as doubles.
-func reportInexact(raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+// reportInexact reports a number in a request that the API changes, because it
+// keeps all of them as doubles. In an answer clients read what is written.
+func (r *Registry) reportInexact(raw []byte, at extra.Path, member string, rep *dragoman.Report) {
+	if r.answer {
+		return
+	}
 	if n := jsonwire.Inexact(raw); n != nil {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, at.String()+member, "%.40s is beyond 2^53: the API keeps numbers as doubles and may change it", n)
 	}
@@ -301,7 +304,7 @@ func (r *Registry) writeGeminiResult(w *jsonwire.Writer, res *dragoman.ToolResul
 	} else {
 		media = writeGeminiResponse(w, res, at, rep)
 	}
-	reportInexact(w.Buf[start:], at, "/content", rep)
+	r.reportInexact(w.Buf[start:], at, "/content", rep)
 	spill, media = r.besideResult(media)
 	if len(media) > 0 {
 		w.Key("parts")
