@@ -32,9 +32,10 @@ With --report json that is one JSON document, also when something went wrong
 (docs/command.md has its fields).
 
 A request becomes one that the target accepts: calls and results are paired and
-ordered, names and ids made legal, schemas lowered. A stream is converted as it
-comes, and held no longer than the target needs: one call for targets that take
-calls whole, the whole text for OpenAI Responses, which says it again at its end.
+ordered, names and ids made legal, schemas lowered. The text of a stream is
+converted as it comes, and not held, but for OpenAI Responses, which says all of
+it again at its end. The arguments of calls are held until the answer has ended:
+only then is it known that they may run. Many long calls take memory.
 
 Languages:` + helpLanguages() + `
   canonical                 or dragoman: the stored form itself, but for streams

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -27,14 +28,15 @@ func chatText(w io.Writer, size int) error {
 	return err
 }
 
-// peak runs convert on a stream and returns the most memory it held.
-func peak(t *testing.T, to string, size int) int64 {
+// peak runs convert on a stream with so many bytes of text or arguments, and
+// returns the most memory it held, in kB.
+func peak(t *testing.T, from, to string, size int, write func(w io.Writer) error) int64 {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "convert", "--to", to, "--kind", "stream", "--from", "chat")
+	cmd := exec.Command(self, "convert", "--to", to, "--kind", "stream", "--from", from)
 	cmd.Args[0] = "dragoman" // the test binary is the program when it is called by its name
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -46,7 +48,7 @@ func peak(t *testing.T, to string, size int) int64 {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	werr := chatText(in, size)
+	werr := write(in)
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
@@ -82,7 +84,10 @@ func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
 			if os.Getenv("DRAGOMAN_LONG") != "" {
 				size = 10 << 20
 			}
-			short, long := peak(t, string(l.Dialect()), size), peak(t, string(l.Dialect()), 10*size)
+			of := func(size int) int64 {
+				return peak(t, "chat", string(l.Dialect()), size, func(w io.Writer) error { return chatText(w, size) })
+			}
+			short, long := of(size), of(10*size)
 			t.Logf("%d MB: %d kB, %d MB: %d kB", size>>20, short, 10*size>>20, long)
 			limit := short + short/10
 			if os.Getenv("DRAGOMAN_LONG") == "" {
@@ -108,5 +113,93 @@ func TestTheStreamOfTheMemoryTestIsOne(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "message_stop") {
 		t.Error(out.String())
+	}
+}
+
+// callStream writes the events of so many calls, each with so many bytes of
+// arguments: begin, grow and end say what one call is on the wire.
+type callStream struct {
+	before, after    string
+	begin, grow, end func(i int, text string) string
+}
+
+func (s callStream) write(w io.Writer, calls, size int) error {
+	b := bufio.NewWriter(w)
+	piece := strings.Repeat("x", 1000)
+	b.WriteString(s.before)
+	for i := range calls {
+		b.WriteString(s.begin(i, `{\"a\":\"`))
+		for n := 0; n < size; n += len(piece) {
+			b.WriteString(s.grow(i, piece))
+		}
+		b.WriteString(s.end(i, `\"}`))
+	}
+	b.WriteString(s.after)
+	return b.Flush()
+}
+
+// callStreams are such streams, by the language they are in.
+func callStreams() map[string]callStream {
+	block := func(kind string, i int, member string) string {
+		return fmt.Sprintf("event: content_block_%[1]s\ndata: {\"type\":\"content_block_%[1]s\",\"index\":%[2]d%[3]s}\n\n", kind, i, member)
+	}
+	fragment := func(i int, text string) string {
+		return block("delta", i, `,"delta":{"type":"input_json_delta","partial_json":"`+text+`"}`)
+	}
+	chunk := func(i int, members, text string) string {
+		return fmt.Sprintf("data: {\"id\":\"c\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":%d,%s\"arguments\":\"%s\"}}]},\"finish_reason\":null}]}\n\n", i, members, text)
+	}
+	more := func(i int, text string) string { return chunk(i, `"function":{`, text) }
+	return map[string]callStream{
+		"anthropic": {
+			before: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"c\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n",
+			begin: func(i int, text string) string {
+				return block("start", i, fmt.Sprintf(`,"content_block":{"type":"tool_use","id":"toolu_%d","name":"f","input":{}}`, i)) + fragment(i, text)
+			},
+			grow:  fragment,
+			end:   func(i int, text string) string { return fragment(i, text) + block("stop", i, "") },
+			after: "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":5}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		},
+		"chat": {
+			begin: func(i int, text string) string {
+				return chunk(i, fmt.Sprintf(`"id":"call_%d","type":"function","function":{"name":"f",`, i), text)
+			},
+			grow:  more,
+			end:   more,
+			after: "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n",
+		},
+	}
+}
+
+// The arguments of calls are held until it is known that they may run (decision
+// 41), in so many copies as docs/command.md says, and no more.
+func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the peak is read in the unit of Linux")
+	}
+	if raceDetector {
+		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
+	}
+	held := map[dragoman.Dialect]int64{
+		dragoman.OpenAIChat: 4, dragoman.Gemini: 4, dragoman.Anthropic: 8, dragoman.Bedrock: 8, dragoman.Ollama: 10, dragoman.OpenAIResponses: 18,
+	}
+	size, slack := 50_000, int64(8<<10) // a small heap is collected late
+	if os.Getenv("DRAGOMAN_LONG") != "" {
+		size, slack = 200_000, 4<<10
+	}
+	for from, s := range callStreams() {
+		for _, l := range languages() {
+			t.Run(from+" to "+string(l.Dialect()), func(t *testing.T) {
+				of := func(calls int) int64 {
+					return peak(t, from, string(l.Dialect()), calls*size, func(w io.Writer) error { return s.write(w, calls, size) })
+				}
+				few, many := of(10), of(100)
+				more := int64(90*size) >> 10
+				t.Logf("10 calls: %d kB, 100 calls: %d kB, which is %.1f for each byte", few, many, float64(many-few)/float64(more))
+				if limit := few + held[l.Dialect()]*more + slack; many > limit {
+					t.Errorf("10 calls take %d kB, 100 calls %d kB, more than %d", few, many, limit)
+				}
+			})
+		}
 	}
 }

@@ -365,6 +365,7 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	b.Stopped = true
 	if b.Call {
 		b.ShowWhole()
+		b.Part.Complete()
 		return
 	}
 	switch p := b.Part.Value.(type) {
@@ -495,10 +496,10 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 		},
 	}.Settle(d.calls)
 	stop := d.answer.settledStop(terminal, calls)
+	d.calls = nil
 	for _, p := range ending {
 		p.End()
 	}
-	d.calls = nil
 	d.parts.EndAll()
 	return stop
 }

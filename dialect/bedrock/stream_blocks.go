@@ -363,6 +363,7 @@ func (d *streamDecoder) finish(b *streamBlock) {
 	switch b.kind {
 	case blockCall:
 		b.ShowWhole()
+		b.Part.Complete()
 		return
 	case blockText:
 		if b.items != nil {
@@ -479,10 +480,10 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 		},
 	}.Settle(d.calls)
 	stop := d.answer.settledStop(terminal, calls)
+	d.calls = nil
 	for _, p := range ending {
 		p.End()
 	}
-	d.calls = nil
 	d.parts.EndAll()
 	return stop
 }

@@ -230,7 +230,7 @@ func (e *streamEncoder) part(dst []byte, choice int, fill func(w *jsonwire.Write
 
 func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 	e.goesOn(ev.Choice)
-	p := &sentPart{part: ev.Part, sent: stream.SentOf(ev.Part)}
+	p := &sentPart{part: ev.Part, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
 		e.unsaid(ev.Header, message)
@@ -332,7 +332,8 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 	if p.shown {
 		begun := p.part.(*dragoman.ToolCall)
 		same := begun.Name == c.Name && begun.Namespace == c.Namespace
-		if !same || c.Payload != dragoman.PayloadText && p.sent.String() != c.Arguments || c.Problem != nil {
+		rest, goesOn := p.sent.Rest(c.Arguments)
+		if !same || c.Payload != dragoman.PayloadText && (!goesOn || rest != "") || c.Problem != nil {
 			e.barred.Of(choice).Bar(dragoman.StopError)
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a client was told of a call that is another; nothing of this answer may run")
 		}

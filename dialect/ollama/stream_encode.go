@@ -169,8 +169,8 @@ func (e *streamEncoder) partStart(ev *dragoman.PartStart) {
 
 func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 	p := e.parts[ev.Index]
-	if p == nil || p.final != nil {
-		return dst
+	if p == nil || p.final != nil || !p.shown && p.begin.Kind() == dragoman.KindToolCall {
+		return dst // a call is written at its end, which has all of it
 	}
 	if !p.grows(ev) {
 		return dst

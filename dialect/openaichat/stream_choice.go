@@ -685,6 +685,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		}
 		v := k.part.Value.(*dragoman.ToolCall)
 		v.Name, v.Arguments, v.Extra = string(k.name), string(k.part.Text), k.extra
+		k.part.Text = nil
 		if k.id != "" { // it may have come after the arguments began
 			v.ID, v.Synthetic = k.id, false
 		}

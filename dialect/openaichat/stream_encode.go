@@ -185,7 +185,7 @@ func (e *streamEncoder) begin() *jsonwire.Writer {
 }
 
 func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
-	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.SentOf(ev.Part)}
+	p := &sentPart{part: ev.Part, message: ev.Message, sent: stream.DigestOf(ev.Part)}
 	var message extra.Path
 	if p.at, message = e.places.Next(ev); ev.Header != nil && !e.native {
 		e.unsaid(ev.Header, message, false)

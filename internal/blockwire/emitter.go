@@ -220,6 +220,7 @@ func (e *Emitter) Advance(dst []byte, all bool) ([]byte, error) {
 		if dst, err = e.Wire.Finish(dst, p, final); err != nil {
 			return dst, err
 		}
+		p.written()
 		e.queue = e.queue[1:]
 	}
 	return dst, nil

@@ -110,7 +110,7 @@ func (s Settling[B]) Settle(blocks []B) (calls []*dragoman.ToolCall, ending []*s
 		case b.Hidden:
 			b.Part.Append(c.Arguments)
 		}
-		b.Part.Value = c
+		b.Part.Value, b.Part.Text, b.Input, b.Raw = c, nil, nil, nil // the call has them
 		calls, ending = append(calls, c), append(ending, b.Part)
 	}
 	return calls, ending

@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,6 +30,21 @@ func (p *Out) unfinished() dragoman.Part {
 		return &c
 	default:
 		return part
+	}
+}
+
+// written frees what is no longer needed of a part that stands on the wire: a
+// long answer holds many. Of a call that may run only that is asked.
+func (p *Out) written() {
+	p.Sent.Forget()
+	c, ok := p.Final.(*dragoman.ToolCall)
+	if !ok || c.Problem != nil {
+		return
+	}
+	if _, barred := wirekit.BarredObject(c); !barred {
+		slim := *c
+		slim.Arguments = ""
+		p.Final = &slim
 	}
 }
 

@@ -22,10 +22,11 @@ func (h *Held) Release(chunk *dragoman.Chunk, emit func(dragoman.Event) error) e
 	if chunk != nil {
 		err = emit(chunk)
 	}
-	for _, ev := range h.events {
+	for i, ev := range h.events {
 		if err != nil {
 			break
 		}
+		h.events[i] = nil // the calls of a stream end in one event, and each may be long
 		err = emit(ev)
 	}
 	clear(h.events)

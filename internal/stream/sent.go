@@ -1,18 +1,25 @@
 package stream
 
 import (
+	"hash/maphash"
+	"strings"
+
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // Sent is what an encoder sent of a part, to find what is missing when its end
-// comes. Of a call it keeps every byte, since clients run it; of anything else
-// a digest, so that a long text takes no memory. The zero value is ready, and
-// keeps every byte.
+// comes. Of a call it keeps every byte, or a digest that nobody can forge, since
+// clients run it; of anything else a digest, so that a long text takes no memory.
+// The zero value is ready, and keeps every byte.
 type Sent struct {
 	n      int
 	text   []byte
 	digest bool
 	sum    uint64
+	// keyed: of a call a digest under a key of its own is kept, and no byte,
+	// unless the arguments begin like a text in quotes (quirk B3).
+	keyed bool
+	key   maphash.Hash
 }
 
 // SentOf is for a part of which nothing was sent yet.
@@ -21,8 +28,30 @@ func SentOf(p dragoman.Part) Sent {
 	return Sent{digest: !call}
 }
 
+// DigestOf is SentOf for an encoder that asks for no more than Rest: long
+// arguments of many calls are not kept.
+func DigestOf(p dragoman.Part) Sent {
+	s := SentOf(p)
+	s.keyed = !s.digest
+	return s
+}
+
+// quoted reports whether what was sent, or is the first to be, begins like a
+// text in quotes.
+func (s *Sent) quoted(text string) bool {
+	if s.n > 0 {
+		return len(s.text) > 0
+	}
+	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), `"`)
+}
+
 // Add takes what was sent.
 func (s *Sent) Add(text string) {
+	if s.keyed && !s.quoted(text) {
+		s.n += len(text)
+		_, _ = s.key.WriteString(text)
+		return
+	}
 	s.n += len(text)
 	if s.digest {
 		s.sum = digest(s.sum, text)
@@ -31,10 +60,14 @@ func (s *Sent) Add(text string) {
 	s.text = Grow(s.text, text)
 }
 
+// Forget frees what was sent: nobody asks for it any more.
+func (s *Sent) Forget() { s.text = nil }
+
 // Len returns how many bytes were sent.
 func (s *Sent) Len() int { return s.n }
 
-// String returns what was sent of a call, and nothing of another part.
+// String returns what was sent of a call, and nothing of another part, or of a
+// call of which a digest is kept.
 func (s *Sent) String() string { return string(s.text) }
 
 // Bytes is String without the copy.
@@ -50,6 +83,8 @@ func (s *Sent) Rest(final string) (rest string, ok bool) {
 		return "", true
 	case len(final) < s.n:
 		return "", false
+	case s.keyed && len(s.text) == 0:
+		return final[s.n:], maphash.String(s.key.Seed(), final[:s.n]) == s.key.Sum64()
 	case s.digest:
 		return final[s.n:], digest(0, final[:s.n]) == s.sum
 	default:

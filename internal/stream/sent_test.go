@@ -42,3 +42,39 @@ func TestALongTextThatWasSentTakesNoMemory(t *testing.T) {
 		t.Errorf("%v allocations for a piece", n)
 	}
 }
+
+func TestWhatWasNotSentOfACallIsFoundByItsDigest(t *testing.T) {
+	for _, sent := range [][]string{{"{\"a\":", "1"}, {" ", "\"{", "}"}, {"\"{\\\"a", "\\\":1}"}} {
+		s := stream.DigestOf(&dragoman.ToolCall{})
+		for _, piece := range sent {
+			s.Add(piece)
+		}
+		all := strings.Join(sent, "")
+		if rest, ok := s.Rest(all + "rest"); !ok || rest != "rest" {
+			t.Errorf("%q: %q is left, %v", all, rest, ok)
+		}
+		for _, other := range []string{"", all[1:], "x" + all[1:] + "rest"} {
+			if rest, ok := s.Rest(other); ok {
+				t.Errorf("%q goes on from %q with %q", other, all, rest)
+			}
+		}
+		if s.Len() != len(all) {
+			t.Errorf("%d bytes of %q", s.Len(), all)
+		}
+	}
+	s := stream.DigestOf(&dragoman.ToolCall{}) // what may be a text in quotes is kept (quirk B3)
+	s.Add(`"{}`)
+	s.Add(`"`)
+	if s.String() != `"{}"` {
+		t.Errorf("of arguments in quotes there is %q", s.String())
+	}
+}
+
+func TestLongArgumentsThatWereSentTakeNoMemory(t *testing.T) {
+	s := stream.DigestOf(&dragoman.ToolCall{})
+	s.Add("{")
+	piece := strings.Repeat("x", 1<<16)
+	if n := testing.AllocsPerRun(100, func() { s.Add(piece) }); n > 0 {
+		t.Errorf("%v allocations for a piece", n)
+	}
+}

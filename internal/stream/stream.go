@@ -4,6 +4,8 @@
 package stream
 
 import (
+	"bytes"
+
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
@@ -118,6 +120,14 @@ func (p *Part) Hold(text string) {
 	}
 }
 
+// Complete says that no fragment follows, though the end does not come yet: what
+// was taken for more of the text is given back.
+func (p *Part) Complete() {
+	if p != nil && cap(p.Text)-len(p.Text) > 1<<10 {
+		p.Text = bytes.Clone(p.Text)
+	}
+}
+
 // Grow appends. A buffer that is full is doubled, where append would enlarge a
 // long text by a quarter at a time and copy it over and over.
 func Grow(b []byte, text string) []byte {
@@ -180,6 +190,7 @@ func (p *Part) End() {
 			break
 		}
 	}
+	p.Text, p.Summary = nil, nil // Value has them
 	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: p.Header})
 }
 
