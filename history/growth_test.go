@@ -27,8 +27,8 @@ func settledAt(ms []dragoman.Message, n int) bool {
 				}
 				if i < n {
 					known[p.ID], open[p.ID] = true, true
-				} else {
-					delete(known, p.ID) // from here on it is another call
+				} else if ms[i].Role == dragoman.RoleAssistant && !p.Hosted && p.Problem == nil && p.Status == "" {
+					delete(known, p.ID) // from here on it is another call, if that one stays
 				}
 			case *dragoman.ToolResult:
 				if p.CallID == "" || i >= n && known[p.CallID] {

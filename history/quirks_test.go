@@ -510,6 +510,11 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 			want: "assistant call:a\ntool result:a=\"(see the attachment below)\"\nassistant \"Done.\"\nuser \"Attached to the result of call a:\" media:image", report: "moved (warn) /messages/1/parts/0",
 		},
 		{name: "the assistant itself", o: o, in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("so"))}, want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\""},
+		{
+			name: "the assistant, who only thought", o: history.Options{Target: caps(dragoman.Capabilities{AssistantAfterTools: true, NoOldReasoning: true, NoPrefill: true})},
+			in:   []dragoman.Message{asks("a"), gets(result("a", "1")), by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}))},
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"(continue)\"", report: `"Done." written`,
+		},
 	})
 }
 

@@ -116,6 +116,9 @@ func (n *normaliser) flatten() {
 		})
 		if results {
 			d.Role = dragoman.RoleUser
+			if n.limits.NoBlankText {
+				n.unblank(d) // the words of a user are held to more than those beside results
+			}
 		}
 		for _, m := range media {
 			d.append(m)
