@@ -24,6 +24,9 @@ type Capabilities struct {
 	NoTools bool
 	// NoStrict: the server rejects a strict flag; none is sent.
 	NoStrict bool
+	// StrictTools: the model takes a strict flag where the models of its dialect
+	// differ in that (Bedrock); otherwise none is sent there (quirk A31).
+	StrictTools bool
 	// NoCustomTools: freeform tools are sent as functions.
 	NoCustomTools bool
 	// NoNamespaces: namespaced tools are sent under flat names.

@@ -358,9 +358,9 @@ func (r *Registry) lower(s *dragoman.ToolSpec, to dragoman.Format, at extra.Path
 		src = noArguments
 	}
 	wantStrict := s.Strict == dragoman.StrictOn || (s.Strict == dragoman.StrictAuto && schema.StrictFits(src, strict()))
-	if wantStrict && r.target.Caps.NoStrict {
+	if why := r.refusesStrict(to); wantStrict && why != "" {
 		wantStrict = false
-		rep.Add(dragoman.Dropped, dragoman.Warn, strictAt(s, at), "the target rejects a strict flag")
+		rep.Add(dragoman.Dropped, dragoman.Warn, strictAt(s, at), why)
 	}
 	if wantStrict {
 		low, err := r.lowered.adapt(src, strict())
@@ -376,6 +376,20 @@ func (r *Registry) lower(s *dragoman.ToolSpec, to dragoman.Format, at extra.Path
 		return lowered{}, false
 	}
 	return r.fitted(s, low, false, at, rep), true
+}
+
+// refusesStrict says why no strict flag is sent; empty where one may be. Of the
+// models behind Bedrock some refuse it, so that it takes a capability to send
+// one there (quirk A31).
+func (r *Registry) refusesStrict(to dragoman.Format) string {
+	switch c := r.target.Caps; {
+	case c.NoStrict:
+		return "the target rejects a strict flag"
+	case to == dragoman.FormatBedrockTool && !c.StrictTools:
+		return "some models behind this API reject a strict flag, and this one is not known to take it"
+	default:
+		return ""
+	}
 }
 
 // strictAt is the place of the wish for strictness: the tool itself where nobody

@@ -617,6 +617,25 @@ func TestQuirkD14_MediaThatTheAPIDoesNotTakeIsANote(t *testing.T) {
 	}
 }
 
+func TestQuirkA31_NoStrictFlagUnlessTheModelIsKnownToTakeIt(t *testing.T) {
+	req := ask(dragoman.UserText("q"))
+	req.Tools = []dragoman.ToolSpec{{Name: "f", Strict: dragoman.StrictOn, Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}}
+	strict := func(v map[string]any) any { return field(v, "toolConfig", "tools", 0, "toolSpec", "strict") }
+	v, enc := encode(t, req, dialect.EncodeOptions{})
+	if strict(v) != nil {
+		t.Errorf("the flag is sent to a model that nobody knows: %s", enc.Body)
+	}
+	has(t, enc.Report, dragoman.Dropped, "/tools/0/strict")
+	v, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{StrictTools: true}}})
+	if strict(v) != true || enc.Report.Err(dragoman.Warn) != nil {
+		t.Errorf("the model takes it: %s\n%s", enc.Body, enc.Report)
+	}
+	v, enc = encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{StrictTools: true, NoStrict: true}}})
+	if strict(v) != nil {
+		t.Errorf("the server rejects it: %s", enc.Body)
+	}
+}
+
 func TestQuirkF3_AnOutputSchemaIsLoweredIntoAString(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "a b", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)}
