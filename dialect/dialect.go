@@ -46,7 +46,8 @@ type Encoded struct {
 	Body   []byte
 	Report dragoman.Report
 	// Registry is the one the body was encoded with. Decode the answer with it,
-	// so that aliases of names and ids are reversed.
+	// so that aliases of names and ids are reversed; where it says AnswerWrapped,
+	// the text of the answer is for schema.Unwrap.
 	Registry *interop.Registry
 }
 

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -47,6 +48,44 @@ func TestAModelIsWrittenWhereTheRequestHadNone(t *testing.T) {
 		}
 		if !bytes.Contains(enc.Body, []byte(`"model":"new"`)) {
 			t.Errorf("%s: %s", d, enc.Body)
+		}
+	}
+}
+
+func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
+	wants := map[dragoman.Dialect]bool{dragoman.OpenAIChat: true, dragoman.OpenAIResponses: true, dragoman.Anthropic: true, dragoman.Bedrock: true}
+	for what, src := range map[string]string{
+		"a list":    `{"type":"array","items":{"type":"string","format":"idn-email"}}`,
+		"an enum":   `{"type":"string","enum":["a","b"]}`,
+		"a union":   `{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false},{"type":"integer"}]}`,
+		"an object": `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
+	} {
+		for _, strict := range []dragoman.Strictness{dragoman.StrictUnset, dragoman.StrictOn, dragoman.StrictAuto} {
+			req := &dragoman.Request{
+				Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
+				Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Strict: strict, Schema: []byte(src)},
+			}
+			for _, c := range codecs {
+				enc, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wrap := wants[c.Dialect()] && what != "an object"
+				body := bytes.ReplaceAll(enc.Body, []byte(`\"`), []byte(`"`)) // Bedrock has it in a string
+				if got := bytes.Contains(body, []byte(`{"type":"object","properties":{"value":{`)); got != wrap || enc.Registry.AnswerWrapped() != wrap {
+					t.Errorf("%s: %s, strict %q: wrapped %v, told %v\n%s", c.Dialect(), what, strict, got, enc.Registry.AnswerWrapped(), enc.Body)
+				}
+				told := false
+				for _, l := range enc.Report.Losses {
+					told = told || l.Kind == dragoman.Lowered && l.Path == "/output/schema"
+					if strings.Contains(l.Path, "/value") || strings.Contains(l.Detail, "argument") || l.Severity == dragoman.Serious {
+						t.Errorf("%s: %s, strict %q: %s", c.Dialect(), what, strict, l)
+					}
+				}
+				if wrap && !told {
+					t.Errorf("%s: %s: not reported\n%s", c.Dialect(), what, enc.Report)
+				}
+			}
 		}
 	}
 }

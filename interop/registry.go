@@ -39,6 +39,8 @@ type Registry struct {
 	answer bool
 	// rewritten counts the calls that were read as others than they stood.
 	rewritten int
+	// wrapped: the answer stands in a property of an object.
+	wrapped bool
 	// allowed are the tools that an answer may call; nil means all.
 	allowed map[toolID]bool
 
@@ -205,6 +207,15 @@ func (r *Registry) AnnounceID(id string) {
 // wire: with an alias reversed, a decoration taken off, or arguments translated.
 // Whoever passes the bytes on instead tells a client of tools it does not have.
 func (r *Registry) Rewritten() int { return r.rewritten }
+
+// WrapAnswer says whether the request asks for its answer in an object of one
+// property, because its schema describes none and the API wants one (quirk F6).
+func (r *Registry) WrapAnswer(wrapped bool) { r.wrapped = wrapped }
+
+// AnswerWrapped reports whether the answer to the request stands in the object
+// that [schema.Wrap] made of its output schema. Decoding leaves the text as it
+// came, in pieces or whole; [schema.Unwrap] takes the answer out of it.
+func (r *Registry) AnswerWrapped() bool { return r.wrapped }
 
 // NumberID says that a call id is that of the next call in a conversation, to the
 // tool with this name. Where the wire has numbers for ids, it gets its number,

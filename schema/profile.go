@@ -34,6 +34,8 @@ type Profile struct {
 	// rootObject demands type "object" and properties at the root, and nothing
 	// beside them that makes it a union.
 	rootObject bool
+	// answers says that the schema is one of answers, not of arguments.
+	answers bool
 	// noEmptyProps writes an empty properties nowhere but at the root, where it
 	// says that there are no arguments.
 	noEmptyProps bool
@@ -204,7 +206,23 @@ func (p Profile) WithBudget(bytes int) Profile {
 // target to refuse.
 func (p Profile) ForAnswers() Profile {
 	p.names = nameRule{}
+	p.answers = true
 	return p
+}
+
+// whole and parts are what a schema describes, in words.
+func (p *Profile) whole() string {
+	if p.answers {
+		return "an answer is an object"
+	}
+	return "arguments are an object"
+}
+
+func (p *Profile) parts() string {
+	if p.answers {
+		return "properties"
+	}
+	return "arguments"
 }
 
 // Strict reports whether the profile is a subset for constrained decoding,

@@ -34,7 +34,7 @@ func OpenAITool() Profile {
 
 // OpenAIOutput is a response schema without strict.
 func OpenAIOutput() Profile {
-	return Profile{name: "openai.output", rootObject: true, arrayItems: true}
+	return Profile{name: "openai.output", answers: true, rootObject: true, arrayItems: true}
 }
 
 // OpenAIStrict is a function's parameters, or a response schema, with strict.
@@ -118,7 +118,7 @@ const geminiBudget = 64 << 10
 // who writes the tool.
 func GeminiParameters() Profile {
 	p := GeminiResponseSchema()
-	p.name = "gemini.parameters"
+	p.name, p.answers = "gemini.parameters", false
 	p.names = geminiNames()
 	p.rootObject = true
 	p.mapEntries = true
@@ -132,6 +132,7 @@ func GeminiParameters() Profile {
 func GeminiResponseSchema() Profile {
 	return Profile{
 		name:      "gemini.response_schema",
+		answers:   true,
 		whitelist: true,
 		allowed: setOf(kwType, kwFormat, kwDescription, kwNullable, kwDefault, kwExample, kwEnum, kwItems, kwMinItems,
 			kwMaxItems, kwProperties, kwPropertyOrdering, kwRequired, kwMinProperties, kwMaxProperties, kwMinLength,
@@ -166,7 +167,7 @@ func GeminiResponseSchema() Profile {
 // to be preferred: references, maps and lists of types survive (quirk A2).
 func GeminiJSONSchema() Profile {
 	p := GeminiResponseJSONSchema()
-	p.name = "gemini.json_schema"
+	p.name, p.answers = "gemini.json_schema", false
 	p.names = geminiNames()
 	p.rootObject = true
 	return p
@@ -177,6 +178,7 @@ func GeminiJSONSchema() Profile {
 func GeminiResponseJSONSchema() Profile {
 	return Profile{
 		name:      "gemini.response_json_schema",
+		answers:   true,
 		whitelist: true,
 		allowed: setOf(kwID, kwDefs, kwRef, kwAnchor, kwType, kwFormat, kwTitle, kwDescription, kwEnum, kwItems,
 			kwPrefixItems, kwMinItems, kwMaxItems, kwMinimum, kwMaximum, kwAnyOf, kwOneOf, kwProperties,
@@ -240,7 +242,7 @@ func grammar() Profile {
 // grammar.
 func OllamaFormat() Profile {
 	p := grammar()
-	p.name = "ollama.format"
+	p.name, p.answers = "ollama.format", true
 	return p
 }
 

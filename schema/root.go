@@ -29,7 +29,7 @@ func (l *lowerer) flattenRoot() {
 	switch types := root.types(); {
 	case types == nil:
 		if t := inferTypes(root); t != nil && t[0] != "object" {
-			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and arguments are an object")
+			l.fail(root, ErrInvalid, "the root describes "+t[0]+", and "+l.p.whole())
 			return
 		}
 		l.lost(dragoman.Synthesised, dragoman.Info, root, `type "object" added`)
@@ -43,7 +43,7 @@ func (l *lowerer) flattenRoot() {
 		l.lostf(dragoman.Lowered, dragoman.Warn, root.get(kwType), "of %v only object is allowed at the root", types)
 		root.setTypes([]string{"object"})
 	default:
-		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and arguments are an object")
+		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.whole())
 		return
 	}
 	if !root.has(kwProperties) {
@@ -145,17 +145,17 @@ func (l *lowerer) flattenUnion(n *node, k keyword, depth int) {
 			return
 		}
 		if t := c.types(); t != nil && !slices.Contains(t, "object") {
-			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: arguments are an object", t[0])
+			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
 			continue
 		}
 		if t := inferTypes(c); t != nil && !slices.Contains(t, "object") && !c.has(kwType) {
-			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: arguments are an object", t[0])
+			l.lostf(dragoman.Dropped, dragoman.Warn, b, "a branch of type %s: %s", t[0], l.p.whole())
 			continue
 		}
 		objects = append(objects, c)
 	}
 	if len(objects) == 0 {
-		l.fail(u, ErrInvalid, "no branch describes an object, and arguments are one")
+		l.fail(u, ErrInvalid, "no branch describes an object, and "+l.p.whole())
 		return
 	}
 	l.unite(n, objects)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -62,7 +63,7 @@ func plainObject(n *node, depth int) bool {
 		}
 	}
 	if types := n.types(); types != nil {
-		return slices.Equal(types, []string{"object"})
+		return len(types) == 1 && strings.EqualFold(types[0], "object")
 	}
 	if n.ref != nil {
 		return plainObject(n.ref, depth+1)

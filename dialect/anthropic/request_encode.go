@@ -393,12 +393,11 @@ func (e *requestEncoder) schema() []byte {
 	if f.Dialect == name || schema.StrictFits(f.Schema, profile) {
 		return f.Schema
 	}
-	out, sub, err := schema.Lower(f.Schema, profile)
+	out, err := wirekit.AnswerSchema(f.Schema, profile, e.reg, e.rep)
 	if err != nil {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/output/schema", "%v", err)
 		return nil
 	}
-	e.rep.Merge("/output/schema", sub)
 	return out
 }
 

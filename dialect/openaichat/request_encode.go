@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // EncodeRequest implements [dialect.Codec]. A request that came from this
@@ -399,29 +398,12 @@ func (e *requestEncoder) output(f *dragoman.OutputFormat) {
 		w.StringField("type", "json_object")
 	case dragoman.OutputSchema:
 		known := len(f.Schema) > 0
-		strict := f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && known && schema.StrictFits(f.Schema, schema.OpenAIStrict())
-		profile := schema.OpenAIOutput()
-		if strict {
-			profile = schema.OpenAIStrict()
-		}
-		out := []byte(f.Schema)
-		if !known && f.Dialect != name {
+		out, strict := []byte(nil), f.Strict == dragoman.StrictOn
+		switch {
+		case known:
+			out, strict = wirekit.OpenAIOutput(f, name, e.reg, e.rep)
+		case f.Dialect != name:
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/output/schema", "an output schema is asked for, but there is none")
-		}
-		if known && f.Dialect != name {
-			lowered, sub, err := schema.Lower(f.Schema, profile)
-			e.rep.Merge("/output/schema", sub)
-			if err != nil && strict {
-				strict = false
-				e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
-				lowered, sub, err = schema.Lower(f.Schema, schema.OpenAIOutput())
-				e.rep.Merge("/output/schema", sub)
-			}
-			if err == nil {
-				out = lowered
-			} else {
-				e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
-			}
 		}
 		w.StringField("type", "json_schema")
 		w.Key("json_schema")

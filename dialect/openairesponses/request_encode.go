@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
-	"github.com/dragoman-go/dragoman/schema"
 )
 
 // EncodeRequest implements [dialect.Codec]. A request that came from this
@@ -251,7 +250,7 @@ func (e *requestEncoder) format(f *dragoman.OutputFormat) {
 	case dragoman.OutputJSON:
 		w.StringField("type", "json_object")
 	case dragoman.OutputSchema:
-		out, strict := e.outputSchema(f)
+		out, strict := wirekit.OpenAIOutput(f, name, e.reg, e.rep)
 		w.StringField("type", "json_schema")
 		w.StringField("name", wirekit.OutputName(f.Name, e.rep))
 		w.StringFieldIf("description", f.Description)
@@ -271,30 +270,6 @@ func (e *requestEncoder) format(f *dragoman.OutputFormat) {
 	extra.Write(w, without(f.Extra, skip...), name, "")
 	w.EndObject()
 	extra.Report(e.rep, f.Extra, name, extra.At("/output"))
-}
-
-// outputSchema lowers the schema of an output; one that came in this dialect
-// passes as it is.
-func (e *requestEncoder) outputSchema(f *dragoman.OutputFormat) (out []byte, strict bool) {
-	strict = f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && schema.StrictFits(f.Schema, schema.OpenAIStrict())
-	if f.Dialect == name {
-		return f.Schema, strict
-	}
-	if strict {
-		lowered, sub, err := schema.Lower(f.Schema, schema.OpenAIStrict())
-		if err == nil {
-			e.rep.Merge("/output/schema", sub)
-			return lowered, true
-		}
-		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
-	}
-	lowered, sub, err := schema.Lower(f.Schema, schema.OpenAIOutput())
-	e.rep.Merge("/output/schema", sub)
-	if err != nil {
-		e.rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
-		return f.Schema, false
-	}
-	return lowered, false
 }
 
 // include asks for encrypted reasoning and for logprobs where the caller does,

@@ -1,0 +1,72 @@
+package wirekit
+
+import (
+	"encoding/json"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// AnswerSchema returns the schema of an answer as the profile takes it, for APIs
+// that want an object at its root: any other root is put under a property of
+// one, and the registry remembers it (quirk F6). Places in the report are those
+// of the author's schema.
+func AnswerSchema(src json.RawMessage, p schema.Profile, reg *interop.Registry, rep *dragoman.Report) ([]byte, error) {
+	object, wrapped, err := schema.Wrap(src)
+	if err != nil {
+		object, wrapped = src, false // what is wrong with it is told below
+	}
+	low, sub, err := schema.Lower(object, p.ForAnswers())
+	if err != nil {
+		return nil, err
+	}
+	if wrapped {
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", `the API wants an object at the root; the answer will stand in its property "value"`)
+		unwrapPlaces(sub.Losses)
+	}
+	reg.WrapAnswer(wrapped)
+	rep.Merge("/output/schema", sub)
+	return low, nil
+}
+
+// unwrapPlaces makes losses of a schema that was wrapped tell of places in the
+// one that was not.
+func unwrapPlaces(losses []dragoman.Loss) {
+	const under = "/properties/value"
+	for i := range losses {
+		if rest, ok := strings.CutPrefix(losses[i].Path, under); ok && (rest == "" || rest[0] == '/') {
+			losses[i].Path = rest
+		}
+	}
+}
+
+// OpenAIOutput is the schema of an answer for OpenAI's two wires, and whether
+// the answer is held to it. One that came in the same dialect d passes as it is.
+func OpenAIOutput(f *dragoman.OutputFormat, d dragoman.Dialect, reg *interop.Registry, rep *dragoman.Report) (out []byte, strict bool) {
+	strict = f.Strict == dragoman.StrictOn || f.Strict == dragoman.StrictAuto && fitsStrict(f.Schema)
+	if f.Dialect == d {
+		return f.Schema, strict
+	}
+	if strict {
+		low, err := AnswerSchema(f.Schema, schema.OpenAIStrict(), reg, rep)
+		if err == nil {
+			return low, true
+		}
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/output/strict", "not strict: %v", err)
+	}
+	low, err := AnswerSchema(f.Schema, schema.OpenAIOutput(), reg, rep)
+	if err != nil {
+		rep.Addf(dragoman.Lowered, dragoman.Serious, "/output/schema", "sent as it is: %v", err)
+		return f.Schema, false
+	}
+	return low, false
+}
+
+// fitsStrict reports whether a schema needs no change for strict, but that its
+// root may have to be wrapped.
+func fitsStrict(src json.RawMessage) bool {
+	object, _, err := schema.Wrap(src)
+	return err == nil && schema.StrictFits(object, schema.OpenAIStrict())
+}
