@@ -43,6 +43,13 @@ type Capabilities struct {
 	NoParallelFlag bool
 	// NoStructuredOutput: no output schema is sent.
 	NoStructuredOutput bool
+	// NoOutputWithTools: the model refuses an output format beside tools, or
+	// breaks one after tool turns; it is asked for in the instructions instead
+	// (quirks F1, F8, F9).
+	NoOutputWithTools bool
+	// NoMixedTools: functions do not stand beside the tools that the provider
+	// runs; functions are kept (quirk A44).
+	NoMixedTools bool
 	// NoSampling: the model rejects temperature and the like.
 	NoSampling bool
 	// NoStreamOptions: the server rejects stream_options.

@@ -2,11 +2,15 @@ package dialect_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/schema"
 )
 
 // Arguments of a tool are translated back, an answer is not: who asked for a
@@ -75,17 +79,90 @@ func TestQuirkF6_ARootThatIsNoObjectIsWrappedWhereTheAPIWantsOne(t *testing.T) {
 				if got := bytes.Contains(body, []byte(`{"type":"object","properties":{"value":{`)); got != wrap || enc.Registry.AnswerWrapped() != wrap {
 					t.Errorf("%s: %s, strict %q: wrapped %v, told %v\n%s", c.Dialect(), what, strict, got, enc.Registry.AnswerWrapped(), enc.Body)
 				}
-				told := false
+				reported := false
 				for _, l := range enc.Report.Losses {
-					told = told || l.Kind == dragoman.Lowered && l.Path == "/output/schema"
+					reported = reported || l.Kind == dragoman.Lowered && l.Path == "/output/schema"
 					if strings.Contains(l.Path, "/value") || strings.Contains(l.Detail, "argument") || l.Severity == dragoman.Serious {
 						t.Errorf("%s: %s, strict %q: %s", c.Dialect(), what, strict, l)
 					}
 				}
-				if wrap && !told {
+				if wrap && !reported {
 					t.Errorf("%s: %s: not reported\n%s", c.Dialect(), what, enc.Report)
 				}
 			}
 		}
 	}
+}
+
+func TestQuirkF9_WhoHonoursOnlyOneOfToolsAndSchemaIsAskedInWords(t *testing.T) {
+	for _, c := range codecs {
+		req := &dragoman.Request{
+			Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{{Name: "f"}},
+			Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Schema: []byte(`{"type":"object","properties":{"zz":{"type":"string"}},"required":["zz"],"additionalProperties":false}`)},
+		}
+		bare := *req
+		bare.Output = nil
+		bare.Instructions = []dragoman.Part{&dragoman.Text{Text: "words"}}
+		without, err := c.EncodeRequest(&bare, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoOutputWithTools: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members, plain map[string]json.RawMessage
+		if json.Unmarshal(enc.Body, &members) != nil || json.Unmarshal(without.Body, &plain) != nil {
+			t.Fatalf("%s", enc.Body)
+		}
+		if !slices.Equal(slices.Sorted(maps.Keys(members)), slices.Sorted(maps.Keys(plain))) || !bytes.Contains(enc.Body, []byte(`{\"zz\":`)) {
+			t.Errorf("%s: %s", c.Dialect(), enc.Body)
+		}
+		if !told(enc.Report, dragoman.Lowered, "/output") {
+			t.Errorf("%s: %s", c.Dialect(), enc.Report)
+		}
+		if c.Dialect() == dragoman.Ollama {
+			if enc, err = c.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || !told(enc.Report, dragoman.Lowered, "/output") {
+				t.Errorf("Ollama holds every answer to the format, which is not reported: %s", enc.Report)
+			}
+		}
+	}
+}
+
+// An answer is checked against what its author wrote: the wire got less.
+func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
+	const src = `{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`
+	const answer = `{"n":0}`
+	req := &dragoman.Request{
+		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
+		Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Schema: []byte(src)},
+	}
+	enc, err := codecOf(dragoman.Anthropic).EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil || bytes.Contains(enc.Body, []byte(`"minimum"`)) {
+		t.Fatalf("%s %v", enc.Body, err)
+	}
+	low, _, err := schema.Lower([]byte(src), schema.AnthropicStrict())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		schema []byte
+		valid  bool
+	}{"the lowered one": {low, true}, "the author's": {req.Output.Schema, false}} {
+		v, err := schema.Compile(c.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Validate([]byte(answer)); (err == nil) != c.valid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if string(req.Output.Schema) != src {
+		t.Errorf("encoding changed the author's schema: %s", req.Output.Schema)
+	}
+}
+
+// told reports whether a report has a loss at a place.
+func told(rep dragoman.Report, kind dragoman.LossKind, path string) bool {
+	return slices.ContainsFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Kind == kind && l.Path == path })
 }

@@ -40,6 +40,11 @@ only then is it known that they may run. Many long calls take memory.
 Languages:` + helpLanguages() + `
   canonical                 or dragoman: the stored form itself, but for streams
 
+Models of one language differ. What is known of a model by its name (older ones
+of Gemini, Amazon's on Bedrock) is minded where a request, messages or tools are
+written for it: the one of --model, or that which the request names. --capability
+says more, or, as name=false, less:` + helpCapabilities() + `.
+
 Tools are also read as MCP servers list them (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json
   curl -sN localhost:8080/v1/chat/completions -d @request.json | dragoman convert --to responses --kind stream
@@ -61,6 +66,7 @@ Tools are also read as MCP servers list them (--from mcp).`,
 	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: guessed)")
 	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
 	f.StringVar(&c.model, "model", "", "name this model in the result")
+	f.StringSliceVar(&c.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
 	f.BoolVar(&c.lift, "lift-errors", false, `take "ERROR: " at the start of a tool result for its error flag`)
@@ -72,6 +78,7 @@ Tools are also read as MCP servers list them (--from mcp).`,
 type conversion struct {
 	to            language
 	model         string
+	capabilities  []string
 	lift, abandon bool
 	said          converted
 }
@@ -86,6 +93,9 @@ func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind s
 		return err
 	}
 	c.said.To = c.to.Dialect()
+	if _, err := c.to.target(c.model, c.capabilities); err != nil {
+		return err
+	}
 	source, err := sourceNamed(from, convertibleNamed)
 	if err != nil {
 		return err
@@ -222,7 +232,11 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
 		return enc.Body, err
 	}
-	o := history.Options{Limits: c.to.Limits(), Abandon: history.AbandonPassed}
+	target, err := c.to.target(req.Model, c.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	o := history.Options{Target: target, Limits: c.to.Limits(), Abandon: history.AbandonPassed}
 	if c.abandon {
 		o.Abandon = history.AbandonAll
 	}
@@ -234,7 +248,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
 	c.lost(writing, enc.Report)
 	return enc.Body, err
 }
@@ -278,7 +292,11 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 		}
 		return stored(req.Messages)
 	}
-	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
+	target, err := c.to.target(c.model, c.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
 	c.lost(writing, dragoman.Report{Losses: slices.DeleteFunc(enc.Report.Losses, func(l dragoman.Loss) bool {
 		return !strings.HasPrefix(l.Path, "/messages") // which is of the request that never was
 	})})

@@ -22,16 +22,18 @@ type language struct {
 	short []string
 	// list is the member of a request that holds the conversation.
 	list string
+	// models tells what is known of a model by its name; nil where nothing is.
+	models func(string) dragoman.Capabilities
 }
 
 func languages() []language {
 	return []language{
-		{openaichat.Codec{}, []string{"chat", "openai"}, "messages"},
-		{openairesponses.Codec{}, []string{"responses"}, "input"},
-		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages"},
-		{gemini.Codec{}, []string{"gemini"}, "contents"},
-		{ollama.Codec{}, []string{"ollama"}, "messages"},
-		{bedrock.Codec{}, []string{"bedrock"}, "messages"},
+		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", nil},
+		{openairesponses.Codec{}, []string{"responses"}, "input", nil},
+		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", nil},
+		{gemini.Codec{}, []string{"gemini"}, "contents", gemini.CapabilitiesOf},
+		{ollama.Codec{}, []string{"ollama"}, "messages", nil},
+		{bedrock.Codec{}, []string{"bedrock"}, "messages", bedrock.CapabilitiesOf},
 	}
 }
 

@@ -22,6 +22,7 @@ func newLint() *cobra.Command {
 	var target, from, report string
 	var fail []string
 	var quiet bool
+	var known modelFlags
 	cmd := &cobra.Command{
 		Use:   "lint --for LANGUAGE [FILE]",
 		Short: "Say which tools a target would reject or weaken, why, and what it would get",
@@ -40,14 +41,16 @@ keeps them as they are.
 Targets:` + helpLanguages() + `
 
 or one of the surfaces that take schemas, where names are judged as in the language
-of the tools: ` + strings.Join(surfaces(), ", ") + `.`,
+of the tools: ` + strings.Join(surfaces(), ", ") + `.
+
+--model and --capability say for which model of the target, as convert --help
+tells; without the first it is the one that a request names.`,
 		Example: `  dragoman lint --for gemini tools.json
   dragoman lint --for openai.strict --fail-on dropped < tools.json
   dragoman lint --for anthropic --report json request.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			judge, err := judgeFor(target)
-			if err != nil {
+			if _, _, err := judgeFor(target, known, nil); err != nil {
 				return err
 			}
 			source, err := sourceNamed(from, convertibleNamed)
@@ -67,13 +70,24 @@ of the tools: ` + strings.Join(surfaces(), ", ") + `.`,
 				return err
 			}
 			defer done()
-			specs, rep, err := lintInput(in, source)
+			data, err := readDocument(reader(in))
+			if err != nil {
+				return err
+			}
+			specs, rep, err := lintInput(data, source)
+			if err != nil {
+				return err
+			}
+			judge, caps, err := judgeFor(target, known, data)
 			if err != nil {
 				return err
 			}
 			l := linted{For: target, Reading: rep.Losses}
 			if l.Tools, err = judgeAll(specs, judge); err != nil {
 				return failed("%w", err)
+			}
+			if caps.NoMixedTools {
+				unmix(l.Tools, specs)
 			}
 			if asJSON {
 				err = writeJSON(cmd.OutOrStdout(), l)
@@ -89,19 +103,34 @@ of the tools: ` + strings.Join(surfaces(), ", ") + `.`,
 	f := cmd.Flags()
 	f.StringVar(&target, "for", "", "the wire language, or schema surface, to judge for")
 	f.StringVar(&from, "from", "", "the wire language of the input, or mcp (default: guessed)")
+	f.StringVar(&known.model, "model", "", "judge for this model of the target")
+	f.StringSliceVar(&known.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
 	f.BoolVar(&quiet, "quiet", false, "leave out tools that are ok")
 	return cmd
 }
 
-// lintInput reads the tools of whatever came.
-func lintInput(in io.Reader, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
-	none := dragoman.Report{}
-	data, err := readDocument(reader(in))
-	if err != nil {
-		return nil, none, err
+// modelFlags say for which model of a target.
+type modelFlags struct {
+	model        string
+	capabilities []string
+}
+
+// target is the one to judge for; data is the request that may name a model.
+func (m modelFlags) target(l language, data []byte) (dragoman.Target, error) {
+	model := m.model
+	if model == "" {
+		var body struct{ Model, ModelID string }
+		_ = json.Unmarshal(data, &body) // a list of tools names none
+		model = cmp.Or(body.Model, body.ModelID)
 	}
+	return l.target(model, m.capabilities)
+}
+
+// lintInput reads the tools of whatever came.
+func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	none := dragoman.Report{}
 	if g, err := sniff.Of(data, sniff.Request, ""); err == nil && g.Dialect == sniff.Canonical && (from == "" || from == g.Dialect) {
 		req, _, err := canonical{}.DecodeRequest(data, dialect.DecodeOptions{})
 		if err != nil {
@@ -225,17 +254,21 @@ func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
 
 // judgeFor returns what judges a tool for a target: a whole language, which
 // also has rules for names and kinds, or a schema surface.
-func judgeFor(target string) (func(dragoman.ToolSpec) (verdict, error), error) {
+func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman.ToolSpec) (verdict, error), caps dragoman.Capabilities, err error) {
 	if target == "" {
-		return nil, misused("lint needs --for, the target to judge for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
+		return nil, caps, misused("lint needs --for, the target to judge for:%s\n  or one of %s", helpLanguages(), strings.Join(surfaces(), ", "))
 	}
 	l, unknown := languageNamed(target)
 	if unknown == nil {
-		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, s) }, nil
+		t, err := known.target(l, data)
+		return func(s dragoman.ToolSpec) (verdict, error) { return judgeByWire(l, t, s) }, t.Caps, err
 	}
 	p, ok := schema.Named(target)
 	if !ok {
-		return nil, misused("%w, nor one of the schema surfaces: %s", unknown, strings.Join(surfaces(), ", "))
+		return nil, caps, misused("%w, nor one of the schema surfaces: %s", unknown, strings.Join(surfaces(), ", "))
+	}
+	if known.model != "" || known.capabilities != nil {
+		return nil, caps, misused("--model and --capability are for a wire language, and %s is a schema surface", target)
 	}
 	return func(s dragoman.ToolSpec) (verdict, error) {
 		v := judgeBySchema(p, s)
@@ -244,7 +277,23 @@ func judgeFor(target string) (func(dragoman.ToolSpec) (verdict, error), error) {
 			return v, err
 		}
 		return v, nil
-	}, nil
+	}, caps, nil
+}
+
+// unmix drops the provider's own tools beside functions (quirk A44), which no
+// tool shows that is judged by itself.
+func unmix(verdicts []verdict, specs []dragoman.ToolSpec) {
+	function := func(i int) bool { return specs[i].Kind != dragoman.ToolHosted }
+	for i := range verdicts {
+		if function(i) && verdicts[i].Status != schema.Dropped {
+			for j := range verdicts {
+				if v := &verdicts[j]; !function(j) && v.Status != schema.Dropped {
+					v.drop(dragoman.Serious, "the model takes it only without functions, which are kept")
+				}
+			}
+			return
+		}
+	}
 }
 
 // wireOf is the language whose names the tools of a schema surface have. The
@@ -268,7 +317,7 @@ func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
 		return nil
 	}
 	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
-	named, err := judgeByWire(l, bare)
+	named, err := judgeByWire(l, dragoman.Target{}, bare)
 	if err != nil {
 		return err
 	}
@@ -301,9 +350,9 @@ func judgeBySchema(p schema.Profile, s dragoman.ToolSpec) verdict {
 }
 
 // judgeByWire writes a request with the one tool and looks at what is in it.
-func judgeByWire(l language, s dragoman.ToolSpec) (verdict, error) {
+func judgeByWire(l language, target dragoman.Target, s dragoman.ToolSpec) (verdict, error) {
 	v := verdict{Tool: s.QualifiedName(), Status: schema.OK, Schema: s.Parameters}
-	list, rep, err := writeTools(l, []dragoman.ToolSpec{s})
+	list, rep, err := writeTools(l, target, []dragoman.ToolSpec{s})
 	v.Losses = rep.Losses
 	for i := range v.Losses {
 		v.Losses[i].Path = strings.TrimPrefix(v.Losses[i].Path, "/tools/0")

@@ -22,7 +22,11 @@ func (c *conversion) tools(data []byte) ([]byte, error) {
 	if c.to.Dialect() == sniff.Canonical {
 		return stored(specs)
 	}
-	written, rep, err := writeTools(c.to, specs)
+	target, err := c.to.target(c.model, c.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	written, rep, err := writeTools(c.to, target, specs)
 	c.lost(writing, rep)
 	return written, err
 }
@@ -114,10 +118,10 @@ func readMCPTools(elements []json.RawMessage) (specs []dragoman.ToolSpec, rep dr
 	return specs, rep, nil
 }
 
-// writeTools returns the list of tools as a request to the language has it.
-func writeTools(l language, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
+// writeTools returns the list of tools as a request to the target has it.
+func writeTools(l language, target dragoman.Target, specs []dragoman.ToolSpec) (json.RawMessage, dragoman.Report, error) {
 	req := &dragoman.Request{Model: "model", Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: specs}
-	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{})
+	enc, err := l.EncodeRequest(req, dialect.EncodeOptions{Target: target})
 	var rep dragoman.Report
 	for _, loss := range enc.Report.Losses {
 		if strings.HasPrefix(loss.Path, "/tools") {

@@ -37,7 +37,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
-			req:          req,
+			req:          wirekit.OutputInWords(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
@@ -104,6 +104,8 @@ type requestEncoder struct {
 	written []string
 	// cached says that a cached content holds instructions and tools.
 	cached bool
+	// alone says that functions took the place of the API's own tools.
+	alone bool
 }
 
 // key writes the name of a top-level member.
@@ -234,6 +236,10 @@ func (e *requestEncoder) tools() (*toolbox, error) {
 		t.functions = nil
 		return t, nil
 	}
+	if e.target.Caps.NoMixedTools && len(t.functions) > 0 {
+		e.unmixed(before, behind)
+		before, behind = nil, nil
+	}
 	mark, named := len(w.Buf), len(e.written)
 	e.key("tools")
 	w.BeginArray()
@@ -251,6 +257,17 @@ func (e *requestEncoder) tools() (*toolbox, error) {
 	}
 	t.functions = slices.DeleteFunc(t.functions, func(i int) bool { return t.lost[i] })
 	return t, nil
+}
+
+// unmixed reports the API's own tools that the model takes only without
+// functions, and what configures them (quirk A44).
+func (e *requestEncoder) unmixed(groups ...[]int) {
+	for _, group := range groups {
+		for _, i := range group {
+			e.alone = true
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, extra.Elem("/tools", i).String(), "the model takes no %s beside functions; they are kept, and what configures it goes with it", e.req.Tools[i].Name)
+		}
+	}
 }
 
 // hosted reports whether a tool is one of the API's own.
@@ -346,17 +363,34 @@ func (e *requestEncoder) toolConfig(t *toolbox) error {
 		return nil
 	}
 	w := &e.w
+	mark := len(w.Buf)
 	e.key("toolConfig")
 	w.BeginObject()
+	start := len(w.Buf)
 	if c != nil || inCall {
 		w.Key("functionCallingConfig")
 		e.writeChoice(c, t)
 	}
 	extra.WriteBut(w, e.req.Extra, name, configPath, func(f dragoman.Field) bool {
-		return f.Path == callPath && (c != nil || inCall)
+		return f.Path == callPath && (c != nil || inCall) || e.alone && ofHosted(f.Path)
 	})
+	if e.alone && len(w.Buf) == start { // all of it was about what is not sent
+		w.Buf = w.Buf[:mark]
+		return nil
+	}
 	w.EndObject()
 	return nil
+}
+
+// ofHosted reports whether a member of the tool config is about the API's own
+// tools.
+func ofHosted(path string) bool {
+	switch string(jsonwire.Camel([]byte(strings.TrimPrefix(path, configPath+"/")))) {
+	case "retrievalConfig", "includeServerSideToolInvocations":
+		return true
+	default:
+		return false
+	}
 }
 
 // settledChoice is the choice to write; nil for none.

@@ -2,12 +2,47 @@ package wirekit
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/schema"
 )
+
+// OutputInWords returns the request to write where the target takes no output
+// format beside tools, nor in a conversation that used some: the format is asked
+// for in the instructions, and nothing holds the answer to it (quirks F1, F8,
+// F9). Any other request is returned as it is.
+func OutputInWords(req *dragoman.Request, caps dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
+	f := req.Output
+	if !caps.NoOutputWithTools || caps.NoStructuredOutput || f == nil || f.Kind == dragoman.OutputText || len(req.Tools) == 0 && !usesTools(req) {
+		return req
+	}
+	words := "The final answer must be JSON and nothing else, with no text and no code fence around it."
+	if len(f.Schema) > 0 {
+		words += " It must be valid against this JSON Schema:\n" + string(f.Schema)
+	}
+	rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
+	told := *req
+	told.Output = nil
+	told.Instructions = append(slices.Clone(req.Instructions), &dragoman.Text{Text: words})
+	return &told
+}
+
+// usesTools reports whether calls or results stand in the conversation.
+func usesTools(req *dragoman.Request) bool {
+	return slices.ContainsFunc(req.Messages, func(m dragoman.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool {
+			switch p.(type) {
+			case *dragoman.ToolCall, *dragoman.ToolResult:
+				return true
+			default:
+				return false
+			}
+		})
+	})
+}
 
 // AnswerSchema returns the schema of an answer as the profile takes it, for APIs
 // that want an object at its root: any other root is put under a property of

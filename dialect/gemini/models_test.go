@@ -1,0 +1,87 @@
+package gemini_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+)
+
+// knownAs are the options for a model that is known by its name.
+func knownAs(model string) dialect.EncodeOptions {
+	return dialect.EncodeOptions{Target: dragoman.Target{Caps: gemini.CapabilitiesOf(model)}}
+}
+
+func TestModelsUpToTwoAreKnownByTheirNames(t *testing.T) {
+	for model, old := range map[string]bool{
+		"gemini-2.5-flash": true, "models/gemini-2.5-pro": true, "gemini-1.5-pro-002": true, "gemini-pro": true, "GEMINI-2.0-flash": true,
+		"publishers/google/models/gemini-2.0-flash-001": true,
+		"gemini-3-pro-preview":                          false, "gemini-3.8-flash": false, "gemini-10-flash": false, "gemini-flash-latest": false, "gemma-3-27b": false, "": false,
+	} {
+		caps := gemini.CapabilitiesOf(model)
+		if (caps != dragoman.Capabilities{}) != old || caps.ThinkingBudgets != old || caps.NoMixedTools != old || caps.NoOutputWithTools != old || caps.NoCallIDs != old || caps.NoResultMedia != old {
+			t.Errorf("%q: %+v", model, caps)
+		}
+	}
+}
+
+func TestQuirkA44_OlderModelsKeepFunctionsAndLoseSearch(t *testing.T) {
+	const config = `"toolConfig":{"retrievalConfig":{"languageCode":"de"},"includeServerSideToolInvocations":true`
+	const body = `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"f","description":""}]},{"codeExecution":{}}],` + config + `}}`
+	req := decode(t, body)
+	if got, _ := encode(t, req, knownAs("gemini-3-pro")); got != body {
+		t.Errorf("a newer model takes both: %s", got)
+	}
+	got, rep := encode(t, req, knownAs("gemini-2.5-flash"))
+	if member(t, got, "tools") != `[{"functionDeclarations":[{"name":"f","description":""}]}]` || member(t, got, "toolConfig") != "" {
+		t.Errorf("got %s", got)
+	}
+	has(t, rep, dragoman.Dropped, "/tools/0")
+	has(t, rep, dragoman.Dropped, "/tools/2")
+
+	chosen := decode(t, strings.Replace(body, config, config+`,"functionCallingConfig":{"mode":"ANY"}`, 1))
+	if got, _ := encode(t, chosen, knownAs("gemini-2.5-flash")); member(t, got, "toolConfig") != `{"functionCallingConfig":{"mode":"ANY"}}` {
+		t.Errorf("got %s", got)
+	}
+	alone := decode(t, `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}],`+config+`}}`)
+	if got, rep := encode(t, alone, knownAs("gemini-2.5-flash")); member(t, got, "tools") != `[{"googleSearch":{}}]` || !strings.Contains(got, "retrievalConfig") || len(rep.Losses) > 0 {
+		t.Errorf("without functions nothing is in the way: %s\n%s", got, rep)
+	}
+}
+
+func TestQuirkF1_OlderModelsAreAskedForJSONInWordsBesideFunctions(t *testing.T) {
+	const contents = `{"contents":[{"role":"user","parts":[{"text":"x"}]}],`
+	const output = `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"array","items":{"type":"string"}}}}`
+	req := decode(t, contents+`"systemInstruction":{"parts":[{"text":"Be kind."}]},"tools":[{"functionDeclarations":[{"name":"f","description":""}]}],`+output)
+	got, rep := encode(t, req, knownAs("gemini-2.5-flash"))
+	if strings.Contains(got, "responseMimeType") || strings.Contains(got, "responseJsonSchema") || !strings.Contains(got, "functionDeclarations") {
+		t.Errorf("the API refuses functions beside JSON: %s", got)
+	}
+	if said := member(t, got, "systemInstruction"); !strings.Contains(said, "Be kind.") || !strings.Contains(said, `{\"type\":\"array\",\"items\":{\"type\":\"string\"}}`) {
+		t.Errorf("the schema is not asked for in words: %s", said)
+	}
+	has(t, rep, dragoman.Lowered, "/output")
+	if req.Output == nil || len(req.Instructions) != 1 {
+		t.Error("the caller's request was changed")
+	}
+	if got, _ := encode(t, req, knownAs("gemini-3.8-flash")); !strings.Contains(got, "responseJsonSchema") {
+		t.Errorf("a newer model takes both: %s", got)
+	}
+	for _, alone := range []string{contents + output, contents + `"tools":[],` + output} {
+		if got, _ := encode(t, decode(t, alone), knownAs("gemini-2.5-flash")); !strings.Contains(got, "responseJsonSchema") {
+			t.Errorf("without functions nothing is in the way: %s", got)
+		}
+	}
+}
+
+func TestQuirkG10_AModelUpTo25IsGivenABudget(t *testing.T) {
+	req := ask(dragoman.UserText("go"))
+	req.Reasoning = &dragoman.ReasoningSettings{Effort: "low"}
+	for model, want := range map[string]string{"gemini-2.5-flash": `{"thinkingBudget":1024}`, "gemini-3.8-flash": `{"thinkingLevel":"LOW"}`} {
+		if got, _ := encode(t, req, knownAs(model)); member(t, got, "generationConfig") != `{"thinkingConfig":`+want+`}` {
+			t.Errorf("%s: %s", model, got)
+		}
+	}
+}
