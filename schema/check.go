@@ -110,7 +110,7 @@ func (c *checker) root(s map[string]any) {
 	if t, _ := s["type"].(string); t != "object" && !(c.rules.upper && t == "OBJECT") {
 		c.add("", "root", `the root's type must be "object"`)
 	}
-	if _, ok := s["properties"].(map[string]any); !ok {
+	if _, ok := s["properties"].(map[string]any); !ok && !c.rules.flagged {
 		c.add("", "root", "the root must have properties")
 	}
 	for _, k := range []string{"anyOf", "oneOf", "allOf", "enum", "not", "const", "$ref"} {
@@ -276,7 +276,7 @@ func (c *checker) members(s map[string]any, p place, types []string) {
 				c.add(p.ptr+"/"+k, k, "belongs to an object")
 			}
 		}
-		if _, ok := s["properties"]; ok && len(props) == 0 && p.ptr != "" {
+		if _, ok := s["properties"]; ok && len(props) == 0 {
 			c.add(p.ptr+"/properties", "properties", "must not be empty")
 		}
 	}

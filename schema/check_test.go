@@ -134,6 +134,7 @@ func TestCheckFindsTheRulesOfEachTarget(t *testing.T) {
 		{"old definitions", `{"type":"object","properties":{},"definitions":{}}`, []Profile{FireworksTool(), MoonshotTool(), BedrockNova(), CompatTool()}, "keyword", "/definitions"},
 		{"a tuple", prop(`{"type":"array","prefixItems":[{"type":"string"}],"items":{}}`), []Profile{MoonshotTool(), CompatTool(), GeminiParameters()}, "keyword", at + "/prefixItems"},
 		{"bounds in Azure's strict", prop(`{"type":"integer","minimum":1}`), []Profile{AzureStrict()}, "keyword", at + "/minimum"},
+		{"an object that names nothing", `{"type":"object","properties":{}}`, []Profile{GeminiParameters(), GeminiResponseSchema()}, "properties", "/properties"},
 		{"too long", prop(`{"description":"` + strings.Repeat("x", 40_000) + `"}`), []Profile{XAITool()}, "limit", ""},
 	}
 	for _, c := range cases {
@@ -149,7 +150,7 @@ func TestCheckFindsTheRulesOfEachTarget(t *testing.T) {
 	}
 	for _, fine := range []string{
 		`{"type":"OBJECT","properties":{"a":{"type":"ARRAY","items":{"type":"STRING","enum":["x"]}},"b":{"anyOf":[{"type":"INTEGER","nullable":true},{"type":"STRING"}]}},"required":["a"]}`,
-		`{"type":"object","properties":{}}`,
+		`{"type":"object"}`,
 	} {
 		if v := Check([]byte(fine), GeminiParameters()); v != nil {
 			t.Errorf("%s: %v", fine, v)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-go/dragoman"
@@ -326,7 +327,11 @@ func within(b *node, types []string) bool {
 // positions, of the tuple's length (quirk A15).
 func (l *lowerer) widenTuple(n *node) {
 	pre := n.get(kwPrefixItems)
-	if pre == nil || l.p.takes(kwPrefixItems) || len(pre.list) == 0 {
+	if pre == nil || len(pre.list) == 0 {
+		return
+	}
+	if l.p.takes(kwPrefixItems) {
+		l.endTuple(n, len(pre.list))
 		return
 	}
 	n.del(kwPrefixItems)
@@ -358,6 +363,26 @@ func (l *lowerer) widenTuple(n *node) {
 		n.set(kwMaxItems, data(size).at(pre))
 	}
 	l.lostf(dragoman.Lowered, dragoman.Warn, pre, "a tuple of %s becomes an array whose items may have any of its forms", size)
+}
+
+// endTuple writes the end of a tuple as its length where the target takes no
+// false for what follows: an array of any length would be taken for one (quirk
+// A15).
+func (l *lowerer) endTuple(n *node, size int) {
+	rest := n.get(kwItems)
+	if rest == nil || !rest.isFalse() || !l.p.noBooleans || !l.p.takes(kwMaxItems) {
+		return
+	}
+	l.lostf(dragoman.Lowered, dragoman.Info, rest, "items: false is written as the length of the tuple, %d", size)
+	if !n.has(kwMinItems) && l.p.takes(kwMinItems) {
+		n.set(kwMinItems, data(itoa(size)).at(rest))
+	}
+	if most := n.get(kwMaxItems); most == nil {
+		n.set(kwMaxItems, data(itoa(size)).at(rest))
+	} else if m, err := strconv.Atoi(string(most.raw)); err == nil && m > size {
+		most.raw = []byte(itoa(size))
+	}
+	rest.kind, rest.raw = isSchema, nil
 }
 
 // addType names the type of a schema that left it open, where its keywords

@@ -66,12 +66,12 @@ func (l *lowerer) lowerObject(n *node) {
 	if p.closed || p.knownRequired {
 		l.completeRequired(n, props)
 	}
-	if p.noEmptyProps && props != nil && len(props.members) == 0 && n != l.root {
+	if p.noEmptyProps && props != nil && len(props.members) == 0 {
 		l.lost(dragoman.Dropped, dragoman.Info, props, "properties: names none")
 		n.del(kwProperties)
 		props = nil
 	}
-	if p.mapEntries && props == nil {
+	if p.mapEntries && props == nil && n != l.root {
 		l.listEntries(n)
 	}
 }

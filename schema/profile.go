@@ -36,8 +36,7 @@ type Profile struct {
 	rootObject bool
 	// answers says that the schema is one of answers, not of arguments.
 	answers bool
-	// noEmptyProps writes an empty properties nowhere but at the root, where it
-	// says that there are no arguments.
+	// noEmptyProps writes no empty properties, not even at the root (quirk A20).
 	noEmptyProps bool
 	// anyCase takes types in capitals as well.
 	anyCase bool

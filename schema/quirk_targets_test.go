@@ -382,7 +382,26 @@ func TestQuirkA15_TuplesByTarget(t *testing.T) {
 	widened := `{"type":"array","items":{"anyOf":[{"type":"number"},{"type":"string"}]},"minItems":2,"maxItems":2}`
 	lowersTo(t, GeminiParameters(), [][]string{{"widened", src, widened, "lowered /properties/a/prefixItems", "dropped /properties/a/unevaluatedItems"}})
 	lowersTo(t, MoonshotTool(), [][]string{{"widened", src, widened}})
-	lowersTo(t, GeminiJSONSchema(), [][]string{{"kept", `{"type":"array","prefixItems":[{"type":"number"}],"items":{"type":"string"}}`, ""}})
+	lowersTo(t, GeminiJSONSchema(), [][]string{
+		{"kept", `{"type":"array","prefixItems":[{"type":"number"}],"items":{"type":"string"}}`, ""},
+		{
+			"its end is its length", src,
+			`{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"items":{},"minItems":2,"maxItems":2}`,
+			"lowered /properties/a/items", "dropped /properties/a/unevaluatedItems",
+		},
+		{
+			"a lesser length stays", `{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"items":false,"minItems":0,"maxItems":1}`,
+			`{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"items":{},"minItems":0,"maxItems":1}`,
+		},
+		{
+			"a greater one does not", `{"type":"array","prefixItems":[{"type":"number"}],"items":false,"minItems":1,"maxItems":9}`,
+			`{"type":"array","prefixItems":[{"type":"number"}],"items":{},"minItems":1,"maxItems":1}`,
+		},
+		{
+			"the older spelling", `{"type":"array","items":[{"type":"number"}],"additionalItems":false}`,
+			`{"type":"array","prefixItems":[{"type":"number"}],"items":{},"minItems":1,"maxItems":1}`,
+		},
+	})
 }
 
 func TestQuirkA16_FormatsByTarget(t *testing.T) {
@@ -442,9 +461,14 @@ func TestQuirkA20_NoArgumentsForEveryTarget(t *testing.T) {
 				Type       any
 				Properties map[string]any
 			}
-			if err := json.Unmarshal(out, &s); err != nil || p.rootObject && (!strings.EqualFold(fmt.Sprint(s.Type), "object") || s.Properties == nil) {
+			if err := json.Unmarshal(out, &s); err != nil || p.rootObject && (!strings.EqualFold(fmt.Sprint(s.Type), "object") || (s.Properties == nil) != p.noEmptyProps) {
 				t.Errorf("%s: %q: %s", p.Name(), src, out)
 			}
+		}
+	}
+	for _, src := range []string{`{"type":"object","properties":{}}`, `{"type":"object"}`, `{}`, ``} {
+		if out, _, err := Lower([]byte(src), GeminiParameters()); err != nil || string(out) != `{"type":"object"}` {
+			t.Errorf("of an object that names nothing Gemini takes the type only: %q became %s, %v", src, out, err)
 		}
 	}
 	lowersTo(t, GeminiParameters(), [][]string{{"an object inside that names nothing", `{"type":"object","properties":{}}`, `{"type":"object"}`, "dropped /properties/a/properties"}})

@@ -46,7 +46,7 @@ func (l *lowerer) flattenRoot() {
 		l.fail(root, ErrInvalid, "the root is of type "+types[0]+", and "+l.p.whole())
 		return
 	}
-	if !root.has(kwProperties) {
+	if !root.has(kwProperties) && !l.p.noEmptyProps {
 		l.lost(dragoman.Synthesised, dragoman.Info, root, "empty properties added")
 		root.set(kwProperties, &node{kind: isMap})
 	}

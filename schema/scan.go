@@ -250,7 +250,7 @@ func (s *scanner) schemas(kw keyword, f *facts, depth, level int) bool {
 	}
 	f.props[1] = len(s.names)
 	s.seen.properties += n
-	return n > 0 || !s.p.noEmptyProps || depth == 0
+	return n > 0 || !s.p.noEmptyProps
 }
 
 // types reads a type or a list of types.
@@ -277,7 +277,7 @@ func (s *scanner) types(raw []byte, f *facts, root bool) bool {
 // judge applies the rules about the object as a whole.
 func (s *scanner) judge(f *facts, depth int) bool {
 	p := s.p
-	if depth == 0 && p.rootObject && (f.types != typeObject || !f.keys.has(kwProperties)) {
+	if depth == 0 && p.rootObject && (f.types != typeObject || !f.keys.has(kwProperties) && !p.noEmptyProps) {
 		return false
 	}
 	if f.types&typeArray != 0 && p.arrayItems && !f.keys.has(kwItems) || f.types&typeNull != 0 && p.nullableFlag {
