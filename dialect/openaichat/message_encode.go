@@ -99,7 +99,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.Reasoning:
-			if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+			if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) || unavailable(p) {
 				return false
 			}
 		case *dragoman.ToolCall:
@@ -491,6 +491,8 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.Reasoning, here placed) {
 	own := wirekit.MayReplayReasoning(m, p, e.limits, e.target)
 	switch {
+	case unavailable(p):
+		e.rep.Add(dragoman.Dropped, dragoman.Info, here.at.String(), "a remark that there is no reasoning is none")
 	case own && p.Field == fieldThinking:
 		t.content = append(t.content, here)
 	case own && (p.Field != "" || p.Details != nil):
@@ -504,6 +506,12 @@ func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.
 	default:
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "reasoning has no place in Chat")
 	}
+}
+
+// unavailable reports reasoning that only says that it is missing, which some
+// servers put in its place and no model is to read (quirk G4).
+func unavailable(p *dragoman.Reasoning) bool {
+	return strings.TrimSpace(p.Text) == "[reasoning unavailable]" && p.Details == nil
 }
 
 // unsaidOfReasoning reports what reasoning that is shown says besides.

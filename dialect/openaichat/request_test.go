@@ -420,6 +420,19 @@ func TestQuirkG3_TheMemberIsThereEvenWhenEmptyWhereTheServerWantsIt(t *testing.T
 	has(t, elements(t, m["messages"])[0], `"reasoning_content":""`)
 }
 
+func TestQuirkG4_KimisReasoningGoesBackWithCallsAndAPlaceholderDoesNot(t *testing.T) {
+	kimi := caps(dragoman.Capabilities{ReasoningField: "reasoning_content", ReasoningFieldAlways: true})
+	for text, want := range map[string]string{"because": `"reasoning_content":"because"`, "[reasoning unavailable]": `"reasoning_content":""`, " [reasoning unavailable]\\n": `"reasoning_content":""`} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"reasoning_content":"`+text+`","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`)
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{Target: kimi})
+		has(t, elements(t, m["messages"])[1], want)
+		// One whose message is written beside others, and not anew.
+		req.Messages = append(req.Messages, dragoman.AssistantText("done"))
+		m, _ = encodeRequest(t, req, dialect.EncodeOptions{})
+		hasNot(t, elements(t, m["messages"])[1], "unavailable")
+	}
+}
+
 func TestQuirkG5_StreamedRecordsAreMergedByIndexThenID(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deltas []string
