@@ -164,11 +164,11 @@ func (r *Registry) writeGeminiFunction(w *jsonwire.Writer, s *dragoman.ToolSpec,
 	return true
 }
 
-// unwritten takes out of the losses since first what was added to a schema that
-// is not sent at all, because it takes nothing.
+// unwritten takes out of the losses since first what was added to a schema, or
+// taken from it as empty, that is not sent at all, because it takes nothing.
 func unwritten(losses []dragoman.Loss, first int, at string) []dragoman.Loss {
 	return append(losses[:first], slices.DeleteFunc(losses[first:], func(l dragoman.Loss) bool {
-		return l.Kind == dragoman.Synthesised && l.Severity == dragoman.Info && l.Path == at
+		return l.Severity == dragoman.Info && (l.Kind == dragoman.Synthesised && l.Path == at || l.Kind == dragoman.Dropped && l.Path == at+"/properties")
 	})...)
 }
 

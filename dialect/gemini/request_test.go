@@ -453,9 +453,14 @@ func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
 		if params != "" {
 			req.Tools[0].Parameters = json.RawMessage(params)
 		}
-		body, rep := encode(t, req, dialect.EncodeOptions{})
-		if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
-			t.Errorf("%q became %s\n%s", params, got, rep)
+		for _, closed := range []bool{false, true} {
+			body, rep := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{ClosedSchemas: closed}}})
+			if got := member(t, body, "tools"); got != `[{"functionDeclarations":[{"name":"f","description":"F."}]}]` {
+				t.Errorf("%q became %s\n%s", params, got, rep)
+			}
+			if strings.Contains(rep.String(), "/properties") && !strings.Contains(params, "null") {
+				t.Errorf("%q: nothing is lost with what is not sent:\n%s", params, rep)
+			}
 		}
 	}
 }
