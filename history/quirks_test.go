@@ -511,9 +511,16 @@ func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
 		},
 		{name: "the assistant itself", o: o, in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("so"))}, want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\""},
 		{
-			name: "the assistant, who only thought", o: history.Options{Target: caps(dragoman.Capabilities{AssistantAfterTools: true, NoOldReasoning: true, NoPrefill: true})},
-			in:   []dragoman.Message{asks("a"), gets(result("a", "1")), by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}))},
-			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"(continue)\"", report: `"Done." written`,
+			name: "the assistant, who only thought",
+			o: history.Options{
+				Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }),
+				Target: caps(dragoman.Capabilities{AssistantAfterTools: true, NoOldReasoning: true}),
+			},
+			in: []dragoman.Message{
+				asks("a"), gets(result("a", "1")),
+				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}, text(" "))), say(dragoman.RoleUser, text("and")),
+			},
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." written`,
 		},
 	})
 }
@@ -730,6 +737,19 @@ func TestQuirkB26_WhatAProviderRanIsKeptOrDroppedWhole(t *testing.T) {
 		{name: "to its provider", in: in(dragoman.Origin{Dialect: "test"}), want: "user \"q\"\nassistant call:s \"a\"\ntool result:s=\"found\""},
 		{name: "elsewhere", in: in(dragoman.Origin{Dialect: "other"}), want: "user \"q\"\nassistant \"a\"", report: "dropped (serious) /messages/1/parts/0"},
 	})
+}
+
+// A text that is there for its signature alone goes with it.
+func TestQuirkD18_ASignedTextThatSaysNothingIsNotLeftBlankWhenItIsJoined(t *testing.T) {
+	own, other := dragoman.Origin{Dialect: "test"}, dragoman.Origin{Dialect: "test", Model: "m2"}
+	o := history.Options{
+		Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }), Target: caps(dragoman.Capabilities{Alternate: true}),
+	}
+	signed := &dragoman.Text{Signature: "s"}
+	check(t, []row{{
+		name: "two models", o: o, in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, signed, text("a"))), by(other, say(dragoman.RoleAssistant, text("b")))},
+		want: "user \"q\"\nassistant \"a\" \"b\"", report: "/messages/1/parts/0/signature",
+	}})
 }
 
 func TestQuirkG3_G9_ReasoningOfOlderTurnsGoesOnlyWhereItIsTaken(t *testing.T) {

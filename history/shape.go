@@ -376,6 +376,9 @@ func (n *normaliser) unbind(d *draft) {
 				n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "the text is joined with that of another model")
 				t := *p
 				t.Signature = ""
+				if n.limits.NoBlankText && blank(&t) {
+					return nil // it was there for the signature
+				}
 				return &t
 			}
 		case *dragoman.ToolCall:
