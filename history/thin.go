@@ -117,7 +117,6 @@ func (n *normaliser) forget() {
 	for last > 0 && (n.ms[last].Role != dragoman.RoleUser || n.ms[last].hasResults()) {
 		last--
 	}
-	gone := false
 	n.relist(func(i int, d draft, put func(draft)) {
 		before := len(d.Parts)
 		if i < last {
@@ -134,11 +133,6 @@ func (n *normaliser) forget() {
 		}
 		if len(d.Parts) > 0 || before == 0 {
 			put(d)
-		} else {
-			gone = true
 		}
 	})
-	if gone && n.target.Caps.AssistantAfterTools {
-		n.bridgeTools() // what stood between results and the user may have been all reasoning
-	}
 }
