@@ -348,6 +348,9 @@ func (p *parser) atom() expr {
 	case tokenRegexp:
 		end := strings.LastIndexByte(t.text, '/')
 		re, flags := strings.ReplaceAll(t.text[1:end], `\/`, "/"), strings.Map(keptFlag, t.text[end+1:])
+		if strings.Contains(t.text[end:], "x") {
+			p.fail("the flag x of %s is not supported", t.text)
+		}
 		if flags != "" {
 			re = "(?" + flags + ":" + re + ")"
 		}
@@ -425,16 +428,15 @@ func (c *compiler) grammar() error {
 			return err
 		}
 	}
-	for _, e := range c.ignored {
-		re, shown, err := c.regexp(e, nil)
+	c.g.ignored = -1
+	if len(c.ignored) > 0 {
+		re, _, err := c.regexp(repeated{alternatives(c.ignored), 0, -1}, nil)
 		if err != nil {
 			return err
 		}
-		t, err := c.terminal(re, shown, 0)
-		if err != nil {
+		if c.g.ignored, err = c.terminal(re, "%ignore", 1); err != nil {
 			return err
 		}
-		c.g.ignored = append(c.g.ignored, t)
 	}
 	c.g.nullable = c.g.findNullable()
 	return nil
@@ -564,7 +566,7 @@ func (c *compiler) terminal(re, shown string, line int) (int, error) {
 	if err != nil {
 		return 0, wrong(line, "%s: %v", shown, err)
 	}
-	ends, _ := prefixes(prog, "", 0)
+	ends, _ := prefixes(prog, "", 0, maxSteps)
 	c.places[re] = len(c.g.terminals)
 	c.g.terminals = append(c.g.terminals, terminal{shown, prog, len(ends) > 0})
 	return c.places[re], nil

@@ -24,7 +24,7 @@ import (
 // The bounds of a grammar and of a text.
 const (
 	MaxGrammarBytes = 64 << 10
-	MaxTextBytes    = 1 << 20
+	MaxTextBytes    = 256 << 10
 	maxSymbols      = 10_000
 	maxDepth        = 100
 	maxSteps        = 5_000_000
@@ -43,9 +43,11 @@ type Grammar struct {
 	rules     []rule
 	byName    map[string][]int // places in rules
 	terminals []terminal
-	ignored   []int // places in terminals
-	nullable  map[string]bool
-	start     string
+	// ignored is the terminal of any number of what may stand between others; -1:
+	// nothing may.
+	ignored  int
+	nullable map[string]bool
+	start    string
 }
 
 // rule is one alternative of a name.
@@ -87,7 +89,7 @@ func (g *Grammar) Match(text string) error {
 		if m.sets[at] == nil {
 			continue
 		}
-		if !m.run(at) {
+		if m.run(at); m.steps > maxSteps {
 			return fmt.Errorf("%w: the text is too ambiguous in this grammar", ErrTooLarge)
 		}
 		if at < len(text) {
@@ -118,33 +120,54 @@ type matcher struct {
 // set holds the items of one place.
 type set struct {
 	items []item
-	seen  map[item]bool
+	// seen has the items where they are many.
+	seen map[item]bool
 	// waiting are the items that expect a rule, by its name.
 	waiting map[string][]item
 }
 
+// fewItems is up to how many items a look at each costs less than a map.
+const fewItems = 12
+
 // release forgets what only adding needs.
 func (s *set) release() { s.seen, s.items = nil, nil }
 
-func (m *matcher) add(at int, it item) {
-	s := m.sets[at]
-	if s == nil {
-		s = &set{seen: map[item]bool{}, waiting: map[string][]item{}}
-		m.sets[at] = s
+func (s *set) has(it item) bool {
+	if s.seen != nil {
+		return s.seen[it]
 	}
-	if !s.seen[it] {
+	return slices.Contains(s.items, it)
+}
+
+func (s *set) add(it item) {
+	s.items = append(s.items, it)
+	switch {
+	case s.seen != nil:
 		s.seen[it] = true
-		s.items = append(s.items, it)
+	case len(s.items) > fewItems:
+		s.seen = make(map[item]bool, 2*fewItems)
+		for _, have := range s.items {
+			s.seen[have] = true
+		}
 	}
 }
 
-// run works off the items of a place. It reports whether the work is bounded.
-func (m *matcher) run(at int) bool {
+func (m *matcher) add(at int, it item) {
+	m.steps++
 	s := m.sets[at]
-	for i := 0; i < len(s.items); i++ {
-		if m.steps++; m.steps > maxSteps {
-			return false
-		}
+	if s == nil {
+		s = &set{}
+		m.sets[at] = s
+	}
+	if !s.has(it) {
+		s.add(it)
+	}
+}
+
+// run works off the items of a place, as long as there are steps left.
+func (m *matcher) run(at int) {
+	s := m.sets[at]
+	for i := 0; i < len(s.items) && m.steps <= maxSteps; i++ {
 		it := s.items[i]
 		r := &m.g.rules[it.rule]
 		switch {
@@ -156,7 +179,6 @@ func (m *matcher) run(at int) bool {
 			m.scan(at, it, r.body[it.dot].terminal)
 		}
 	}
-	return true
 }
 
 func (m *matcher) complete(at int, it item, name string) {
@@ -165,13 +187,15 @@ func (m *matcher) complete(at int, it item, name string) {
 	}
 	for _, w := range m.sets[it.origin].waiting[name] {
 		w.dot++
-		m.steps++
 		m.add(at, w)
 	}
 }
 
 func (m *matcher) predict(at int, it item, name string) {
 	s := m.sets[at]
+	if s.waiting == nil {
+		s.waiting = map[string][]item{}
+	}
 	s.waiting[name] = append(s.waiting[name], it)
 	for _, r := range m.g.byName[name] {
 		m.add(at, item{rule: r, origin: at})
@@ -191,6 +215,9 @@ func (m *matcher) scan(at int, it item, t int) {
 	}
 	it.dot++
 	for _, from := range m.skip(at) {
+		if m.steps++; m.steps > maxSteps {
+			return
+		}
 		for _, end := range m.endsOf(t, from) {
 			m.add(end, it)
 		}
@@ -199,20 +226,10 @@ func (m *matcher) scan(at int, it item, t int) {
 
 // skip are the places from at on that only ignored text leads to, at included.
 func (m *matcher) skip(at int) []int {
-	places := []int{at}
-	if len(m.g.ignored) == 0 {
-		return places
+	if m.g.ignored < 0 {
+		return []int{at}
 	}
-	for i := 0; i < len(places); i++ {
-		for _, t := range m.g.ignored {
-			for _, end := range m.endsOf(t, places[i]) {
-				if !slices.Contains(places, end) {
-					places = append(places, end)
-				}
-			}
-		}
-	}
-	return places
+	return m.endsOf(m.g.ignored, at)
 }
 
 // endsOf are the places where a terminal that begins at from may end.
@@ -221,7 +238,7 @@ func (m *matcher) endsOf(t, from int) []int {
 	ends, known := m.ends[key]
 	if !known {
 		var steps int
-		ends, steps = prefixes(m.g.terminals[t].prog, m.text, from)
+		ends, steps = prefixes(m.g.terminals[t].prog, m.text, from, maxSteps)
 		m.steps += steps
 		m.ends[key] = ends
 	}

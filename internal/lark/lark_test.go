@@ -121,6 +121,7 @@ func TestWhatIsNoGrammarIsAnErrorWithItsLine(t *testing.T) {
 		"%import common.NOPE\nstart: NOPE": `common has no "NOPE"`,
 		"%declare X\nstart: X":             "%declare is not supported",
 		"start: \"a\" $":                   "no word of a grammar",
+		"start: /a b/x":                    "the flag x",
 		"start: \"a\"..\"bc\"":             "a range goes from",
 	} {
 		if _, err := lark.Compile(grammar); !errors.Is(err, lark.ErrGrammar) || !strings.Contains(err.Error(), want) {
@@ -138,6 +139,14 @@ func TestHostileGrammarsAndTextsAreBounded(t *testing.T) {
 		if _, err := lark.Compile(grammar); err == nil {
 			t.Errorf("%.60q… compiles", grammar)
 		}
+	}
+	// Blanks that may be skipped cost no more than others.
+	blanks, err := lark.Compile("start: \"a\"+\n%ignore WS\n%ignore /#[^\\n]*/\n%import common.WS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := blanks.Match(strings.Repeat(" \n", 100_000) + "a" + strings.Repeat(" ", 10_000)); err != nil {
+		t.Error(err)
 	}
 	g, err := lark.Compile(`start: e
 		e: e e e | e e | /a*/ | "a"`)

@@ -6,8 +6,9 @@ import (
 )
 
 // prefixes are the places where an expression that begins at from may end, and
-// how much work it was to find them. It may end where it began.
-func prefixes(prog *syntax.Prog, text string, from int) (ends []int, steps int) {
+// how much work it was to find them: it stops when that is more than the budget. It
+// may end where it began.
+func prefixes(prog *syntax.Prog, text string, from, budget int) (ends []int, steps int) {
 	var now, next threads
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
 	if from == 0 {
@@ -26,7 +27,7 @@ func prefixes(prog *syntax.Prog, text string, from int) (ends []int, steps int) 
 		if now.matched {
 			ends = append(ends, at)
 		}
-		if width == 0 || len(now.list) == 0 {
+		if steps++; width == 0 || len(now.list) == 0 || steps > budget {
 			return ends, steps
 		}
 		after, w := utf8.DecodeRuneInString(text[at+width:])
