@@ -276,7 +276,18 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if _, err := again.Do(t.Context(), swapped, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{p}}); err != nil || now.Tool == want.Tool {
 		t.Errorf("%v: %v", err, now)
 	}
-	// What is resumed must be a call of the turn.
+	// What is resumed must be that call of this run and turn.
+	for name, change := range map[string]func(*tool.Binding){
+		"another run":  func(b *tool.Binding) { b.Run = "run8" },
+		"another turn": func(b *tool.Binding) { b.Turn = 2 },
+		"another tool": func(b *tool.Binding) { b.Key = tool.Bare("g") },
+	} {
+		q := p
+		change(&q.Binding)
+		if _, err := again.Do(t.Context(), box, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{q}}); !errors.Is(err, tool.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if _, err := again.Do(t.Context(), box, tool.Turn{Number: 4, Calls: []*dragoman.ToolCall{call("d", "f", `{}`)}, Resume: []tool.Pending{p}}); !errors.Is(err, tool.ErrConflict) {
 		t.Errorf("%v", err)
 	}
@@ -308,7 +319,7 @@ func TestA4_MiddlewareThatChangesApprovedArgumentsMakesAnErrorEvenIfItSwallowsIt
 			return nil, nil
 		}, tool.NeedsApproval(), tool.Use(m)))
 		res, rec := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}, box, call("1", "f", `{"n":1}`))
-		if ran != "" || rec.ErrorKind != tool.ErrorMismatch || res.Display != "" {
+		if ran != "" || rec.ErrorKind != tool.ErrorMismatch || rec.Executed || res.Display != "" {
 			t.Errorf("%s: %q ran, %s, %q", name, ran, rec.ErrorKind, res.Display)
 		}
 	}

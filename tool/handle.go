@@ -208,7 +208,9 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 			f.message = res.Text()
 		}
 	}
-	if j := x.runner.Journal; j != nil && f.reached() {
+	// What was cancelled on its way may have had its effect: the journal keeps the
+	// intent without a result.
+	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
 		if err := j.End(keep, x.intent(), res); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
 			x.breakOff(fmt.Errorf("tool: %s ran, and its result could not be recorded: %w", x.key.QualifiedName(), err))
@@ -313,7 +315,10 @@ func (x *execution) newRecord(f *failure) Record {
 		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent,
 		OK: f == nil && x.result != nil, Executed: x.result != nil && f.reached(), Attempt: max(x.attempt, 1),
 		Started: x.started, Latency: x.runner.now().Sub(x.started),
-		Decision: x.decision, Verdict: x.verdict, Raw: x.redactor().Redact(x.call.Arguments), Steps: x.steps,
+		Decision: x.decision, Verdict: x.verdict, Raw: x.redactor().Redact(x.call.Arguments), Steps: slices.Clone(x.steps),
+	}
+	for i := range r.Steps {
+		r.Steps[i].Detail = x.redactor().Redact(r.Steps[i].Detail)
 	}
 	if x.entry != nil {
 		r.Trace = x.key.TraceName(x.entry.settings.TraceName)

@@ -44,7 +44,7 @@ const (
 // executed reports whether a call with this error reached its tool.
 func (k ErrorKind) executed() bool {
 	switch k {
-	case "", ErrorFailed, ErrorPanic, ErrorTimeout, ErrorOutput, ErrorMismatch:
+	case "", ErrorFailed, ErrorPanic, ErrorTimeout, ErrorOutput:
 		return true
 	default:
 		return false

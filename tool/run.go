@@ -209,15 +209,14 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 		here[c.ID] = seen{content: x.content, result: old.result, record: old.record}
 	}
 	for _, p := range turn.Resume {
-		if _, ok := here[p.Binding.CallID]; !ok {
-			conflicts = append(conflicts, fmt.Errorf("%w: %q is to be resumed, and is no call of turn %d", ErrConflict, p.Binding.CallID, turn.Number))
+		i := slices.IndexFunc(b.calls, func(x *execution) bool {
+			return x != nil && p.Binding.CallID == x.call.ID && p.Binding.Key == x.key && p.Binding.Turn == turn.Number && p.Binding.Run == r.ID
+		})
+		if i < 0 {
+			conflicts = append(conflicts, fmt.Errorf("%w: %q is to be resumed, and is no such call of turn %d", ErrConflict, p.Binding.CallID, turn.Number))
 			continue
 		}
-		for _, x := range b.calls {
-			if x != nil && x.call.ID == p.Binding.CallID {
-				x.resume = &p
-			}
-		}
+		b.calls[i].resume = &p
 	}
 	if len(conflicts) > 0 {
 		return nil, errors.Join(conflicts...)
