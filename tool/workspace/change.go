@@ -1,0 +1,258 @@
+package workspace
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// edit is what becomes of one file.
+type edit struct {
+	rel string
+	// before is what it holds now; nil: it is not there. It is compared again
+	// right before the change.
+	before *content
+	// after is what it shall hold; with remove it is taken away.
+	after  []byte
+	remove bool
+	// mode is for a new file that is not new: one that was moved. Zero means as
+	// before, or as new files are.
+	mode fs.FileMode
+	// parents makes missing folders.
+	parents bool
+}
+
+// transaction makes changes of several files all or not at all: everything that
+// can fail for want of room or rights is done beside the files first, then they
+// are renamed into place, and if that fails what was done is undone. A crash in
+// between can leave files named .dragoman-*.
+type transaction struct {
+	w     *Workspace
+	edits []*staged
+	// undo takes back what was done, the last first; made are folders.
+	undo []func() error
+	made []string
+	done bool
+}
+
+// staged is an edit whose new content is on disk.
+type staged struct {
+	edit
+	dir  *os.Root
+	base string
+	// next holds the new content, kept the old one; "" if there is none.
+	next, kept string
+}
+
+func (w *Workspace) begin() *transaction { return &transaction{w: w} }
+
+func (tx *transaction) put(e edit) { tx.edits = append(tx.edits, &staged{edit: e}) }
+
+// errRolledBack is told to a model when a change failed half way.
+var errRolledBack = errors.New("nothing was changed")
+
+// commit makes the changes. After an error all is as it was, or the error says
+// what is not.
+func (tx *transaction) commit() error {
+	err := tx.stage()
+	for i := 0; err == nil && i < len(tx.edits); i++ {
+		err = tx.apply(tx.edits[i])
+	}
+	if err == nil {
+		tx.done = true
+		return nil
+	}
+	var stuck []error
+	for _, undo := range slices.Backward(tx.undo) {
+		if e := undo(); e != nil {
+			stuck = append(stuck, e)
+		}
+	}
+	if len(stuck) > 0 {
+		return fmt.Errorf("%w; and not all of it could be taken back: %w", err, errors.Join(stuck...))
+	}
+	return fmt.Errorf("%w; %w", err, errRolledBack)
+}
+
+// stage opens the folders and writes the new contents beside the files.
+func (tx *transaction) stage() error {
+	for _, s := range tx.edits {
+		var made func(string)
+		if s.parents {
+			made = func(rel string) { tx.made = append(tx.made, rel) }
+		}
+		var err error
+		if s.dir, s.base, err = tx.w.folder(s.rel, made); err != nil {
+			return err
+		}
+		if s.remove {
+			continue
+		}
+		mode := s.mode
+		if s.before != nil {
+			mode = s.before.mode
+		}
+		s.next = tempName()
+		if err := tx.step("stage"); err != nil {
+			return err
+		}
+		if err := writeNew(s.dir, s.next, s.after, mode); err != nil {
+			return explain(s.rel, err)
+		}
+	}
+	return nil
+}
+
+func tempName() string { return ".dragoman-" + rand.Text() }
+
+// writeNew writes a file that does not exist yet; a zero mode is as the system
+// makes new files.
+func writeNew(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && mode != 0 {
+		err = f.Chmod(mode.Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// apply puts one file's new content in its place.
+func (tx *transaction) apply(s *staged) error {
+	if err := tx.step("apply"); err != nil {
+		return err
+	}
+	if err := s.unchanged(tx.w); err != nil {
+		return err
+	}
+	switch {
+	case s.remove:
+		kept := tempName()
+		if err := s.dir.Rename(s.base, kept); err != nil {
+			return explain(s.rel, err)
+		}
+		s.kept = kept
+		tx.undo = append(tx.undo, s.restore)
+	case s.before == nil:
+		if err := s.create(); err != nil {
+			return explain(s.rel, err)
+		}
+		tx.undo = append(tx.undo, func() error { return s.dir.Remove(s.base) })
+	default:
+		if err := s.keep(); err != nil {
+			return explain(s.rel, err)
+		}
+		if err := s.dir.Rename(s.next, s.base); err != nil {
+			return explain(s.rel, err)
+		}
+		tx.undo = append(tx.undo, s.restore)
+	}
+	return nil
+}
+
+// unchanged makes sure that the file still is what the change was made for.
+func (s *staged) unchanged(w *Workspace) error {
+	info, err := s.dir.Lstat(s.base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.before == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was removed meanwhile", quoteShort(s.rel))
+	case err != nil:
+		return explain(s.rel, err)
+	case s.before == nil:
+		return fmt.Errorf("%s was created meanwhile", quoteShort(s.rel))
+	}
+	if err := wantRegular(s.rel, info); err != nil {
+		return err
+	}
+	f, err := s.dir.OpenFile(s.base, os.O_RDONLY|openWithoutWaiting, 0)
+	if err != nil {
+		return explain(s.rel, err)
+	}
+	defer f.Close()
+	opened, err := f.Stat()
+	if err != nil || !os.SameFile(info, opened) {
+		return fmt.Errorf("%s was replaced meanwhile", quoteShort(s.rel))
+	}
+	data, err := w.readAll(f, s.rel)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(data, s.before.data) {
+		return fmt.Errorf("%s was changed meanwhile", quoteShort(s.rel))
+	}
+	return nil
+}
+
+// create gives the new content its name, unless someone else has taken it.
+func (s *staged) create() error {
+	err := s.dir.Link(s.next, s.base)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// A file system without hard links: it was not there a moment ago.
+	return s.dir.Rename(s.next, s.base)
+}
+
+// keep keeps the old content under another name, for as long as it may be needed.
+func (s *staged) keep() error {
+	kept := tempName()
+	if err := s.dir.Link(s.base, kept); err != nil {
+		if err := writeNew(s.dir, kept, s.before.data, s.before.mode); err != nil {
+			return err
+		}
+	}
+	s.kept = kept
+	return nil
+}
+
+// restore puts the old content back. Where that fails it stays under its other
+// name.
+func (s *staged) restore() error {
+	kept := s.kept
+	s.kept = ""
+	if err := s.dir.Rename(kept, s.base); err != nil {
+		return fmt.Errorf("what %s held is now in %s beside it", quoteShort(s.rel), kept)
+	}
+	return nil
+}
+
+// end removes what is not needed any more. It must be called once, whatever
+// commit said.
+func (tx *transaction) end() {
+	for _, s := range tx.edits {
+		if s.dir == nil {
+			continue
+		}
+		for _, name := range [...]string{s.next, s.kept} {
+			if name != "" {
+				_ = s.dir.Remove(name) // it may have been renamed into its place
+			}
+		}
+		s.dir.Close()
+	}
+	if tx.done {
+		return
+	}
+	for _, rel := range slices.Backward(tx.made) {
+		_ = tx.w.root.Remove(rel) // only if it is empty
+	}
+}
+
+// step lets tests make a step fail.
+func (tx *transaction) step(name string) error {
+	if tx.w.fault == nil {
+		return nil
+	}
+	return tx.w.fault(name)
+}

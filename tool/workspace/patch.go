@@ -1,0 +1,206 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// patchGrammar is what parsePatch takes, for providers that hold a model to it.
+const patchGrammar = `start: opening change+ closing
+opening: "*** Begin Patch" NEWLINE
+closing: "*** End Patch" NEWLINE?
+
+change: creation | removal | revision
+creation: "*** Add File: " PATH NEWLINE inserted+
+removal: "*** Delete File: " PATH NEWLINE
+revision: "*** Update File: " PATH NEWLINE destination? (hunk+ tail?)?
+destination: "*** Move to: " PATH NEWLINE
+
+hunk: place* body+
+place: "@@" (" " TEXT)? NEWLINE
+body: inserted | removed | unchanged
+inserted: "+" TEXT? NEWLINE
+removed: "-" TEXT? NEWLINE
+unchanged: " " TEXT? NEWLINE
+tail: "*** End of File" NEWLINE
+
+PATH: /[^\r\n]+/
+TEXT: /[^\r\n]+/
+NEWLINE: /\r?\n/
+`
+
+const patchDescription = `Changes files of the workspace by a patch, all of it or nothing. The input is the patch itself, no JSON:
+
+*** Begin Patch
+*** Update File: src/hello.go
+@@ func hello() {
+ 	name := "world"
+-	fmt.Println("hi", name)
++	fmt.Println("hello", name)
+*** Add File: docs/notes.md
++# Notes
+*** Delete File: old.txt
+*** End Patch
+
+Paths are relative to the workspace. "*** Move to: new/path" right after an Update File line also renames the file.
+Each line of a hunk begins with a space (unchanged), - (removed) or + (added). Show about three unchanged lines before and after a change; they and the removed lines must be in the file exactly, and only once.
+Where they are not unique, put "@@ " and a whole line that stands before them, such as the head of the function; a hunk without one begins with @@ alone or follows the file's name. Line numbers are not used.
+"*** End of File" after a hunk says that it ends where the file does.`
+
+// Patch is the tool that changes files by a patch. It takes text, in the grammar
+// of Codex.
+func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
+	grammar := &dragoman.Grammar{Syntax: "lark", Definition: patchGrammar}
+	return tool.Freeform(PatchName, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
+		return w.patch(ctx, text)
+	}, w.changes(PatchName, opts)...)
+}
+
+func (w *Workspace) patch(ctx context.Context, text string) (string, error) {
+	p, err := parsePatch(text)
+	if err != nil {
+		return "", fmt.Errorf("%w; %w", err, errRolledBack)
+	}
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	edits, report, err := w.plan(ctx, p)
+	if err != nil {
+		return "", fmt.Errorf("%w; %w", err, errRolledBack)
+	}
+	tx := w.begin()
+	defer tx.end()
+	for _, e := range edits {
+		tx.put(e)
+	}
+	if err := tx.commit(); err != nil {
+		return "", err
+	}
+	return plain(strings.Join(report, "\n")), nil
+}
+
+// plan computes all that a patch does, before anything is done.
+func (w *Workspace) plan(ctx context.Context, p *patch) (edits []edit, report []string, err error) {
+	claims := claims{w: w}
+	for _, c := range p.changes {
+		rel, err := w.resolveChange(c.path)
+		if err == nil {
+			err = claims.add(rel, c.line)
+		}
+		target := ""
+		if err == nil && c.moveTo != "" {
+			target, err = w.resolveChange(c.moveTo)
+			if err == nil && target != rel {
+				err = claims.add(target, c.line)
+			}
+		}
+		if err != nil {
+			return nil, nil, patchError{c.line, err.Error()}
+		}
+		more, line, err := w.planChange(ctx, c, rel, target)
+		if err != nil {
+			return nil, nil, err
+		}
+		edits = append(edits, more...)
+		report = append(report, line)
+	}
+	return edits, report, nil
+}
+
+// claims makes sure that a patch names each file once, under whatever name: it
+// would not be clear which change comes first.
+type claims struct {
+	w  *Workspace
+	by []claim
+}
+
+type claim struct {
+	rel  string
+	line int
+	info fs.FileInfo // nil: it is not there
+}
+
+func (c *claims) add(rel string, line int) error {
+	info, err := c.w.root.Lstat(rel)
+	if err != nil {
+		info = nil
+	}
+	for _, other := range c.by {
+		switch {
+		case other.rel == rel:
+			return fmt.Errorf("%s is named twice, first in line %d: put all changes of a file into one section", quoteShort(rel), other.line)
+		case strings.HasPrefix(rel, other.rel+"/"), strings.HasPrefix(other.rel, rel+"/"):
+			return fmt.Errorf("%s and %s (line %d) cannot both be files", quoteShort(rel), quoteShort(other.rel), other.line)
+		case info != nil && other.info != nil && os.SameFile(info, other.info):
+			return fmt.Errorf("%s is the same file as %s (line %d)", quoteShort(rel), quoteShort(other.rel), other.line)
+		}
+	}
+	c.by = append(c.by, claim{rel, line, info})
+	return nil
+}
+
+// planChange computes what becomes of one file, or two where one is moved.
+func (w *Workspace) planChange(ctx context.Context, c change, rel, target string) ([]edit, string, error) {
+	bad := func(format string, args ...any) ([]edit, string, error) {
+		return nil, "", patchError{c.line, fmt.Sprintf(format, args...)}
+	}
+	now, err := w.current(rel)
+	switch {
+	case err != nil:
+		return bad("%v", err)
+	case c.kind == addFile && now != nil:
+		return bad("%s exists already: use *** Update File", quoteShort(rel))
+	case c.kind != addFile && now == nil:
+		return bad("%s does not exist in the workspace", quoteShort(rel))
+	}
+	switch c.kind {
+	case addFile:
+		after := joinAdded(c.content)
+		if int64(len(after)) > w.options.MaxFile {
+			return bad("%s %v: %d bytes", quoteShort(rel), errTooLarge, len(after))
+		}
+		return []edit{{rel: rel, after: after, parents: true}}, "added " + shown(rel), nil
+	case deleteFile:
+		return []edit{{rel: rel, before: now, remove: true}}, "deleted " + shown(rel), nil
+	}
+	if len(c.hunks) > 0 && isBinary(now.data) {
+		return bad("%s is a binary file", quoteShort(rel))
+	}
+	after, err := applyHunks(ctx, rel, now.data, c.hunks)
+	if err != nil {
+		return nil, "", err
+	}
+	if int64(len(after)) > w.options.MaxFile {
+		return bad("%s would be too large: %d bytes", quoteShort(rel), len(after))
+	}
+	if target == "" || target == rel {
+		if bytes.Equal(after, now.data) {
+			return bad("the hunks of %s change nothing", quoteShort(rel))
+		}
+		return []edit{{rel: rel, before: now, after: after}}, fmt.Sprintf("updated %s; version %s", shown(rel), versionOf(after)), nil
+	}
+	if there, err := w.current(target); err != nil {
+		return bad("%v", err)
+	} else if there != nil {
+		return bad("%s cannot be moved to %s, which exists already", quoteShort(rel), quoteShort(target))
+	}
+	return []edit{
+		{rel: target, after: after, mode: now.mode, parents: true},
+		{rel: rel, before: now, remove: true},
+	}, fmt.Sprintf("moved %s to %s; version %s", shown(rel), shown(target), versionOf(after)), nil
+}
+
+func joinAdded(lines []string) []byte {
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,242 @@
+package workspace
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// patch is a patch as it was written.
+type patch struct{ changes []change }
+
+type changeKind string
+
+const (
+	addFile    changeKind = "*** Add File: "
+	deleteFile changeKind = "*** Delete File: "
+	updateFile changeKind = "*** Update File: "
+)
+
+// Other lines that structure a patch.
+const (
+	beginPatch = "*** Begin Patch"
+	endPatch   = "*** End Patch"
+	moveTo     = "*** Move to: "
+	endOfFile  = "*** End of File"
+)
+
+// change is what a patch does to one file.
+type change struct {
+	kind         changeKind
+	path, moveTo string
+	// line is where it begins in the patch, from 1.
+	line int
+	// content are the lines of a file that is added.
+	content []string
+	hunks   []hunk
+}
+
+// hunk is one place of a file that is changed.
+type hunk struct {
+	line int
+	// anchors are lines that stand before the place, one after another.
+	anchors []string
+	lines   []hunkLine
+	// eof says that the last line is the last of the file.
+	eof bool
+}
+
+// hunkLine is a line that is kept (' '), removed ('-') or added ('+').
+type hunkLine struct {
+	op   byte
+	text string
+}
+
+// patchError says what is wrong with a patch, and where.
+type patchError struct {
+	line int
+	msg  string
+}
+
+func (e patchError) Error() string { return fmt.Sprintf("line %d of the patch: %s", e.line, e.msg) }
+
+// parsePatch reads a patch. It takes nothing that could be meant in two ways.
+func parsePatch(text string) (*patch, error) {
+	p := patchParser{lines: strings.Split(text, "\n")}
+	if strings.HasSuffix(p.lines[0], "\r") { // the whole patch has such line ends
+		for i, l := range p.lines {
+			p.lines[i] = strings.TrimSuffix(l, "\r")
+		}
+	}
+	for len(p.lines) > 0 && strings.TrimSpace(p.lines[len(p.lines)-1]) == "" {
+		p.lines = p.lines[:len(p.lines)-1]
+	}
+	return p.patch()
+}
+
+type patchParser struct {
+	lines []string
+	at    int
+}
+
+// peek is the next line; false at the end.
+func (p *patchParser) peek() (string, bool) {
+	if p.at < len(p.lines) {
+		return p.lines[p.at], true
+	}
+	return "", false
+}
+
+// take takes the next line if it is exactly this.
+func (p *patchParser) take(want string) bool {
+	l, ok := p.peek()
+	if ok && l == want {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// expected says what should be in the next line.
+func (p *patchParser) expected(what string) error {
+	l, ok := p.peek()
+	if !ok {
+		return patchError{p.at + 1, "expected " + what + ", but the patch ends"}
+	}
+	return patchError{p.at + 1, fmt.Sprintf("expected %s, got %s", what, quoteShort(l))}
+}
+
+func (p *patchParser) patch() (*patch, error) {
+	if !p.take(beginPatch) {
+		return nil, p.expected(`"` + beginPatch + `"`)
+	}
+	out := &patch{}
+	for !p.take(endPatch) {
+		c, err := p.change()
+		if err != nil {
+			return nil, err
+		}
+		out.changes = append(out.changes, c)
+	}
+	if _, more := p.peek(); more {
+		return nil, p.expected(`nothing after "` + endPatch + `"`)
+	}
+	if len(out.changes) == 0 {
+		return nil, patchError{p.at, "the patch changes no file"}
+	}
+	return out, nil
+}
+
+func (p *patchParser) change() (change, error) {
+	l, _ := p.peek()
+	for _, kind := range [...]changeKind{addFile, deleteFile, updateFile} {
+		name, ok := strings.CutPrefix(l, string(kind))
+		if !ok {
+			continue
+		}
+		c := change{kind: kind, path: strings.TrimSpace(name), line: p.at + 1}
+		if c.path == "" {
+			return c, p.expected(`a path after "` + strings.TrimSpace(string(kind)) + `"`)
+		}
+		p.at++
+		switch kind {
+		case addFile:
+			return p.added(c)
+		case updateFile:
+			return p.update(c)
+		}
+		return c, nil
+	}
+	return change{}, p.expected(`"*** Add File: path", "*** Delete File: path", "*** Update File: path" or "` + endPatch + `"`)
+}
+
+// structural reports whether the next line is none of a file's.
+func (p *patchParser) structural() bool {
+	l, ok := p.peek()
+	return !ok || strings.HasPrefix(l, "***")
+}
+
+func (p *patchParser) added(c change) (change, error) {
+	for !p.structural() {
+		l, _ := p.peek()
+		text, ok := strings.CutPrefix(l, "+")
+		if !ok {
+			return c, p.expected("a line of the new file, which begins with + (an empty line is a + alone)")
+		}
+		c.content = append(c.content, text)
+		p.at++
+	}
+	return c, nil
+}
+
+func (p *patchParser) update(c change) (change, error) {
+	if l, _ := p.peek(); strings.HasPrefix(l, moveTo) {
+		if c.moveTo = strings.TrimSpace(l[len(moveTo):]); c.moveTo == "" {
+			return c, p.expected(`a path after "` + strings.TrimSpace(moveTo) + `"`)
+		}
+		p.at++
+	}
+	for !p.structural() {
+		h, err := p.hunk()
+		if err != nil {
+			return c, err
+		}
+		c.hunks = append(c.hunks, h)
+		if h.eof && !p.structural() {
+			return c, p.expected(`the next file, because nothing follows "` + endOfFile + `"`)
+		}
+	}
+	if len(c.hunks) == 0 && c.moveTo == "" {
+		return c, p.expected("a hunk: lines that begin with @@, a space, - or +")
+	}
+	return c, nil
+}
+
+// lineNumbers is how other formats say where a hunk is.
+var lineNumbers = regexp.MustCompile(`^[-+]\d+(,\d+)? `)
+
+func (p *patchParser) hunk() (hunk, error) {
+	h := hunk{line: p.at + 1}
+	for {
+		l, _ := p.peek()
+		if l == "@@" {
+			p.at++
+			continue
+		}
+		text, ok := strings.CutPrefix(l, "@@ ")
+		switch {
+		case !ok && strings.HasPrefix(l, "@@"):
+			return h, p.expected(`"@@" alone, or "@@ " and a line of the file`)
+		case ok && lineNumbers.MatchString(text):
+			return h, p.expected(`"@@" alone, or "@@ " and a line of the file, because line numbers are not used`)
+		case ok && strings.TrimSpace(text) != "":
+			h.anchors = append(h.anchors, text)
+		}
+		if !ok {
+			break
+		}
+		p.at++
+	}
+	changes := false
+	for !p.structural() {
+		l, _ := p.peek()
+		if strings.HasPrefix(l, "@@") {
+			break
+		}
+		line := hunkLine{op: ' '} // an empty line is an empty line of the file
+		if l != "" {
+			line = hunkLine{op: l[0], text: l[1:]}
+		}
+		if strings.IndexByte(" -+", line.op) < 0 {
+			return h, p.expected("a line of a hunk, which begins with a space, - or +")
+		}
+		changes = changes || line.op != ' '
+		h.lines = append(h.lines, line)
+		p.at++
+	}
+	if !changes {
+		return h, p.expected("a line that begins with - or +, because this hunk changes nothing")
+	}
+	h.eof = p.take(endOfFile)
+	return h, nil
+}

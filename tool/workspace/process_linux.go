@@ -1,0 +1,82 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitWithoutReaping waits for the end of a process and leaves its number taken,
+// so that its group can still be told from others. It reports whether it could.
+func waitWithoutReaping(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
+
+// killMarked ends the processes that have a command's mark in their environment:
+// those that left its group. One that also cleared its environment is not found.
+func killMarked(id string) {
+	mark := []byte(commandMark + "=" + id)
+	const rounds = 10 // one may start another while they are looked for
+	for range rounds {
+		if killMarkedOnce(mark) == 0 {
+			return
+		}
+	}
+}
+
+func killMarkedOnce(mark []byte) int {
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return 0
+	}
+	killed := 0
+	for _, name := range names {
+		if !hasMark(name, mark) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil {
+			continue
+		}
+		// The process is held before it is looked at again: its number cannot
+		// become another's in between.
+		p, err := os.FindProcess(pid)
+		if err == nil && hasMark(name, mark) && p.Kill() == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+func hasMark(environ string, mark []byte) bool {
+	data, err := os.ReadFile(environ)
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(data, []byte{0}) {
+		if bytes.Equal(v, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// workFolder is a folder of the workspace, to run a command in. It is opened
+// within the root and then named by what was opened, so that nobody can put
+// another in its place.
+func (w *Workspace) workFolder(rel string) (string, func(), error) {
+	f, err := w.openFolder(rel)
+	if err != nil {
+		return "", nil, err
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), func() { f.Close() }, nil
+}

@@ -1,0 +1,81 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
+)
+
+// ownProgram is this program, even if its file was replaced meanwhile.
+const ownProgram = "/proc/self/exe"
+
+// landlockABI is the version of Landlock that the kernel has, or why it has none.
+func landlockABI() (int, string) {
+	abi, err := llsyscall.LandlockGetABIVersion()
+	if err != nil || abi <= 0 {
+		return 0, "this kernel has none, or it is not switched on"
+	}
+	return abi, ""
+}
+
+// becomeCommand confines this process and replaces it by a command.
+func becomeCommand(plan string) error {
+	var l launch
+	if err := json.Unmarshal([]byte(plan), &l); err != nil || len(l.Argv) == 0 {
+		return errors.New("it is not known what to run")
+	}
+	syscall.CloseOnExec(statusFD)
+	if err := l.confine(); err != nil {
+		return fmt.Errorf("it cannot be confined: %w", err)
+	}
+	return syscall.Exec(l.Program, l.Argv, os.Environ())
+}
+
+// confine restricts this process. It asks for exactly what the kernel has, so that
+// nothing is silently left out.
+func (l *launch) confine() error {
+	configs := [...]landlock.Config{
+		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
+		landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
+	}
+	config := configs[max(1, min(l.ABI, len(configs)))-1]
+	if !l.DenyNetwork {
+		config.HandledAccessNet = 0
+	}
+	var rules []landlock.Rule
+	for _, p := range l.Read {
+		switch isDir, err := isFolder(p); {
+		case err != nil: // missing
+		case isDir:
+			rules = append(rules, landlock.RODirs(p))
+		default:
+			rules = append(rules, landlock.ROFiles(p))
+		}
+	}
+	for _, p := range l.Write {
+		switch isDir, err := isFolder(p); {
+		case err != nil:
+		case isDir && l.ABI >= 2:
+			rules = append(rules, landlock.RWDirs(p).WithRefer())
+		case isDir:
+			rules = append(rules, landlock.RWDirs(p))
+		default:
+			rules = append(rules, landlock.RWFiles(p))
+		}
+	}
+	rules = append(rules, landlock.RWFiles(l.Devices...).IgnoreIfMissing())
+	return config.Restrict(rules...)
+}
+
+func isFolder(p string) (bool, error) {
+	info, err := os.Stat(p)
+	if err != nil {
+		return false, err
+	}
+	return info.IsDir(), nil
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package workspace
+
+import "errors"
+
+const ownProgram = ""
+
+func landlockABI() (int, string) { return 0, "only Linux has it" }
+
+func becomeCommand(string) error { return errors.New("only Linux has Landlock") }

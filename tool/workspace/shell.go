@@ -1,0 +1,223 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Shell says which commands may be run, and how. Its zero value allows none, and
+// is refused.
+//
+// What holds whatever is set: a command runs in a folder of the workspace, without
+// standard input, with few variables of the environment, with a home folder and a
+// folder for temporary files of its own that are removed afterwards, for a bounded
+// time; what it writes is bounded; and when it ends or must end, so does every
+// process of its process group, and on Linux every other that has its environment.
+//
+// What does not: without Landlock (see [Sandbox]) a command can read and write
+// whatever the user can who runs the program, and use the network. With it, see
+// [Sandbox].
+type Shell struct {
+	// Allow says whether a command may run: nil means yes, and an error's text
+	// is told to the model. It gets the command's words, the program first,
+	// exactly as they are run; or, for a script, "sh", "-c" and its text. See
+	// [Commands]. It must be set.
+	Allow func(argv []string) error
+	// Scripts also allows what takes a shell: operators, redirections, variables.
+	// Such a command is run by /bin/sh, and Allow cannot look into it.
+	Scripts bool
+
+	// PassEnv names variables that commands get from this program's environment,
+	// beside PATH, LANG, LC_ALL, LC_CTYPE and TZ. Env are others, as NAME=value.
+	PassEnv []string
+	Env     []string
+
+	// Timeout bounds a command; zero means 60 s. A model may ask for less.
+	Timeout time.Duration
+	// MaxOutput is how many bytes of output are kept, from its beginning and its
+	// end; zero means 256 KiB.
+	MaxOutput int
+
+	// Sandbox is what [Main] gave; nil runs commands without Landlock.
+	Sandbox *Sandbox
+	// RequireSandbox makes a command fail that cannot be confined as asked.
+	RequireSandbox bool
+	// ReadPaths and WritePaths are files and folders outside the workspace that
+	// confined commands may read, or read and write, beside those of [Sandbox].
+	ReadPaths, WritePaths []string
+	// DenyNetwork keeps confined commands from TCP, where the kernel can (from
+	// Landlock's ABI 4 on), and from UDP (from ABI 10 on).
+	DenyNetwork bool
+}
+
+const (
+	defaultShellTimeout = time.Minute
+	defaultShellOutput  = 256 << 10
+	// killedWithin is how long the end of a command may take after its time.
+	killedWithin = 5 * time.Second
+)
+
+// complete fills in defaults and says what is wrong.
+func (s *Shell) complete() error {
+	if s.Allow == nil {
+		return fmt.Errorf("%w: Shell.Allow must say which commands may run, as workspace.Commands does", ErrOptions)
+	}
+	for _, e := range s.Env {
+		if i := strings.IndexByte(e, '='); i <= 0 {
+			return fmt.Errorf("%w: Shell.Env has %q, want NAME=value", ErrOptions, e)
+		}
+	}
+	for _, p := range slices.Concat(s.ReadPaths, s.WritePaths) {
+		if !filepath.IsAbs(p) {
+			return fmt.Errorf("%w: %q is no absolute path", ErrOptions, p)
+		}
+	}
+	if s.Timeout <= 0 {
+		s.Timeout = defaultShellTimeout
+	}
+	if s.MaxOutput <= 0 {
+		s.MaxOutput = defaultShellOutput
+	}
+	return nil
+}
+
+type shellInput struct {
+	Command string `json:"command" doc:"the command" jsonschema:"minLength=1"`
+	Folder  string `json:"folder,omitempty" doc:"the folder to run it in, relative to the workspace; the workspace itself if left out"`
+	Seconds int    `json:"seconds,omitempty" doc:"end it after so many seconds" jsonschema:"minimum=1"`
+}
+
+// ErrShellOff says that the workspace's options allow no commands.
+var ErrShellOff = errors.New("workspace: commands are not allowed here")
+
+// Shell is the tool that runs commands. Where the options allow none, it cannot be
+// put into a toolbox.
+func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
+	s := w.options.Shell
+	if s == nil {
+		return tool.New[shellInput, tool.Output](ShellName, ErrShellOff.Error(), nil)
+	}
+	description := "Runs a command in the workspace and returns its exit code and what it wrote. " +
+		"It has no input and ends when its time is over, with everything it started. "
+	if s.Scripts {
+		description += "Commands of /bin/sh are allowed, with pipes, redirections and variables."
+	} else {
+		description += "One program with its arguments; no shell runs it, so there are no pipes, redirections, variables, " +
+			"wildcards or several commands. Quote arguments that have spaces or special characters."
+	}
+	all := append([]tool.Option{tool.OpenWorld(), tool.Timeout(s.Timeout + 2*killedWithin)}, opts...)
+	return tool.New(ShellName, description, w.shell, w.changes(ShellName, all)...)
+}
+
+func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, error) {
+	s := w.options.Shell
+	argv, err := s.words(in.Command)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	if err := s.Allow(slices.Clone(argv)); err != nil {
+		return tool.Output{}, fmt.Errorf("this command is not allowed: %w", err)
+	}
+	c := command{w: w, shell: s, argv: argv, timeout: s.Timeout}
+	if in.Seconds > 0 {
+		c.timeout = min(c.timeout, time.Duration(in.Seconds)*time.Second)
+	}
+	if in.Folder == "" {
+		in.Folder = "."
+	}
+	if c.folder, err = w.resolve(in.Folder); err != nil {
+		return tool.Output{}, err
+	}
+	return c.run(ctx)
+}
+
+// words are the command's, as they are run.
+func (s *Shell) words(text string) ([]string, error) {
+	argv, err := simpleCommand(text)
+	if err == nil || !s.Scripts {
+		return argv, err
+	}
+	if strings.ContainsRune(text, 0) {
+		return nil, errNUL
+	}
+	return []string{"sh", "-c", text}, nil
+}
+
+// environment are the variables that a command gets.
+func (c *command) environment(private string) []string {
+	env := []string{"HOME=" + private, "TMPDIR=" + private, "TERM=dumb", commandMark + "=" + c.id}
+	for _, name := range slices.Concat([]string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}, c.shell.PassEnv) {
+		if v, ok := os.LookupEnv(name); ok {
+			if name == "PATH" {
+				v = strings.Join(c.searchPath(), string(filepath.ListSeparator))
+			}
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, c.shell.Env...)
+}
+
+// searchPath are the folders that programs are looked for in: none of the
+// workspace, where a model could put a program of a familiar name.
+func (c *command) searchPath() []string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if _, ours := c.w.inside(dir); ours {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			if _, ours := c.w.inside(real); ours {
+				continue
+			}
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// program finds the file that a command's first word names.
+func (c *command) program() (string, error) {
+	name := c.argv[0]
+	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
+		if filepath.IsAbs(name) {
+			return name, nil
+		}
+		rel, err := c.w.resolve(c.folder + "/" + name)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(c.w.real, filepath.FromSlash(rel)), nil
+	}
+	for _, dir := range c.searchPath() {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && (info.Mode().Perm()&0o111 != 0 || runtime.GOOS == "windows") {
+			return file, nil
+		}
+	}
+	switch name {
+	case "cd", "pushd", "popd":
+		return "", fmt.Errorf("%s is no program: give the folder of a command as folder", name)
+	}
+	return "", fmt.Errorf("there is no program named %s", quoteShort(name))
+}
+
+// result tells the model what became of a command.
+func (c *command) result(out *boundedOutput, took time.Duration) tool.Output {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[%s after %.1f s%s]\n", c.ending, took.Seconds(), c.confinement)
+	b.WriteString(plain(out.String()))
+	return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: b.String()}}, Failed: c.ended}
+}

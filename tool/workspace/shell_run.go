@@ -1,0 +1,174 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// commandMark is the variable by which the processes of a command are known.
+const commandMark = "DRAGOMAN_COMMAND"
+
+// command is one command that is run.
+type command struct {
+	w       *Workspace
+	shell   *Shell
+	argv    []string
+	folder  string
+	timeout time.Duration
+	id      string
+
+	// ending says how it ended, confinement how it was confined; ended says that
+	// it did not end by itself.
+	ending, confinement string
+	ended               bool
+}
+
+func (c *command) run(ctx context.Context) (tool.Output, error) {
+	program, err := c.program()
+	if err != nil {
+		return tool.Output{}, err
+	}
+	dir, closeDir, err := c.w.workFolder(c.folder)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	defer closeDir()
+	private, err := os.MkdirTemp("", "dragoman-command-")
+	if err != nil {
+		return tool.Output{}, errors.New("there is no room for a temporary folder")
+	}
+	defer os.RemoveAll(private)
+	c.id = rand.Text()
+	l, err := c.launch(program, private)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	timed, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.start(ctx, timed, cancel, l, dir, c.environment(private))
+}
+
+// start starts the command, waits for its end and makes it the end of all that it
+// started.
+func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l *launch, dir string, env []string) (tool.Output, error) {
+	p := &process{cmd: l.command(ctx)}
+	p.cmd.Dir, p.cmd.Env = dir, env
+	p.cmd.Cancel = p.kill
+	ownGroup(p.cmd)
+	output, write, err := os.Pipe()
+	if err != nil {
+		return tool.Output{}, errors.New("there is no room for a pipe")
+	}
+	defer output.Close()
+	p.cmd.Stdout, p.cmd.Stderr = write, write
+	failed, err := l.watch(p.cmd, cancel)
+	if err != nil {
+		write.Close()
+		return tool.Output{}, errors.New("there is no room for a pipe")
+	}
+	began := time.Now()
+	err = p.cmd.Start()
+	write.Close()
+	l.started()
+	if err != nil {
+		return tool.Output{}, fmt.Errorf("%s cannot be run: %w", quoteShort(c.argv[0]), cause(err))
+	}
+	out := &boundedOutput{most: c.shell.MaxOutput, tell: func(text string) { report(outer, text) }}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(out, output) // it ends with the last writer, or with its time
+	}()
+	err = p.wait(c.id)
+	_ = output.SetReadDeadline(time.Now().Add(killedWithin)) // someone else may hold the pipe
+	<-drained
+	took := time.Since(began)
+	if msg := failed(); msg != "" {
+		return tool.Output{}, fmt.Errorf("%s cannot be run: %s", quoteShort(c.argv[0]), msg)
+	}
+	if outer.Err() != nil {
+		return tool.Output{}, context.Cause(outer)
+	}
+	c.tellEnding(ctx, p.cmd, err)
+	return c.result(out, took), nil
+}
+
+// tellEnding says how the command ended.
+func (c *command) tellEnding(ctx context.Context, cmd *exec.Cmd, err error) {
+	state := cmd.ProcessState
+	switch {
+	case ctx.Err() != nil && (state == nil || !state.Exited()):
+		c.ended = true
+		c.ending = fmt.Sprintf("ended because its %s were over", c.timeout)
+	case state != nil && state.Exited():
+		c.ending = fmt.Sprintf("exit code %d", state.ExitCode())
+	case state != nil:
+		c.ended = true
+		c.ending = "ended by " + state.String()
+	default:
+		c.ended = true
+		c.ending = fmt.Sprintf("ended in an unknown way: %v", err)
+	}
+}
+
+// cause is what an error of starting says, without the paths of this machine.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// process is a command's first process, which is the leader of its group.
+type process struct {
+	cmd *exec.Cmd
+	// reaped says that its number, and so its group's, may be someone else's.
+	mu     sync.Mutex
+	reaped bool
+}
+
+// kill ends the process and its group.
+func (p *process) kill() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return os.ErrProcessDone
+	}
+	return killGroup(p.cmd.Process)
+}
+
+// wait waits for the end of the process, and ends those that it leaves behind.
+func (p *process) wait(id string) error {
+	// While the process is not reaped its number, and so its group's, stays its
+	// own. Where that cannot be had, a number would have to come round within
+	// this instant to be taken for it.
+	held := waitWithoutReaping(p.cmd.Process.Pid)
+	if held {
+		_ = p.kill()
+		p.release()
+	}
+	err := p.cmd.Wait()
+	if !held {
+		_ = p.kill()
+		p.release()
+	}
+	killMarked(id)
+	return err
+}
+
+// release says that the process's number is no longer its own.
+func (p *process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
+}

@@ -1,0 +1,105 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+type writeInput struct {
+	Path    string `json:"path" doc:"the file, relative to the workspace"`
+	Content string `json:"content" doc:"all that the file shall hold"`
+	Version string `json:"version,omitempty" doc:"write only if the file still has the version that read_file gave, or, with new, only if there is none"`
+	Parents bool   `json:"parents,omitempty" doc:"make the folders of the path that do not exist"`
+}
+
+// versionNew is the version of a file that is not there.
+const versionNew = "new"
+
+// Write is the tool that creates files and replaces them as a whole.
+func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
+	more := append([]tool.Option{tool.Idempotent()}, opts...)
+	return tool.New(WriteName, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
+		"To change parts of a file use apply_patch. Folders must exist unless parents is set.",
+		w.write, w.changes(WriteName, more)...)
+}
+
+func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
+	rel, err := w.resolveChange(in.Path)
+	if err != nil {
+		return "", err
+	}
+	if int64(len(in.Content)) > w.options.MaxFile {
+		return "", fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
+	}
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	now, err := w.current(rel)
+	if err != nil {
+		return "", err
+	}
+	if err := checkVersion(in, now); err != nil {
+		return "", err
+	}
+	tx := w.begin()
+	defer tx.end()
+	tx.put(edit{rel: rel, before: now, after: []byte(in.Content), parents: in.Parents})
+	if err := tx.commit(); err != nil {
+		return "", err
+	}
+	did := "replaced"
+	if now == nil {
+		did = "created"
+	}
+	return fmt.Sprintf("[%s %s: %d bytes; version %s]", did, shown(rel), len(in.Content), versionOf([]byte(in.Content))), nil
+}
+
+// checkVersion refuses to overwrite what the model has not seen, if it asks for
+// that.
+func checkVersion(in writeInput, now *content) error {
+	want := strings.TrimSpace(in.Version)
+	switch {
+	case want == "":
+		return nil
+	case want == versionNew && now != nil:
+		return fmt.Errorf("%s exists already; nothing was written", quoteShort(in.Path))
+	case want == versionNew:
+		return nil
+	case now == nil:
+		return fmt.Errorf("%s does not exist, so it does not have version %s; nothing was written", quoteShort(in.Path), quoteShort(want))
+	case want != versionOf(now.data):
+		return fmt.Errorf("%s has changed: its version is %s, not %s; nothing was written. Read it again", quoteShort(in.Path), versionOf(now.data), quoteShort(want))
+	}
+	return nil
+}
+
+// content is what a file holds.
+type content struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// current is what a file that is to be changed holds; nil if there is none.
+func (w *Workspace) current(rel string) (*content, error) {
+	info, err := w.root.Lstat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, explain(rel, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, refuse(rel, "is a symlink, and changes go through none: use the path it leads to")
+	}
+	if err := wantRegular(rel, info); err != nil {
+		return nil, err
+	}
+	data, info, err := w.load(rel)
+	if err != nil {
+		return nil, err
+	}
+	return &content{data: data, mode: info.Mode().Perm()}, nil
+}
