@@ -216,4 +216,3 @@ func (s *search) head(v *walker) string {
 	}
 	return "[" + strings.Join(notes, "; ") + "]\n"
 }
-

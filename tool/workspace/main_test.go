@@ -1,0 +1,17 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/steady"
+)
+
+func TestMain(m *testing.M) {
+	if _, err := Main(); err != nil { // this binary is started once more to become a command
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(126)
+	}
+	steady.Main(m)
+}

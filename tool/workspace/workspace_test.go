@@ -1,0 +1,353 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// place is a workspace in a folder beside which there is something to protect.
+type place struct {
+	*Workspace
+	t *testing.T
+	// outer has root, which is the workspace, and outside.
+	outer string
+}
+
+const canary = "the canary sings"
+
+func newPlace(t *testing.T, options Options) *place {
+	t.Helper()
+	outer := t.TempDir()
+	for _, dir := range []string{"root", "outside"} {
+		if err := os.Mkdir(filepath.Join(outer, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(outer, "outside", "canary"), []byte(canary), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Open(filepath.Join(outer, "root"), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return &place{Workspace: w, t: t, outer: outer}
+}
+
+func (p *place) path(rel string) string {
+	return filepath.Join(p.outer, "root", filepath.FromSlash(rel))
+}
+
+// file puts a file into the workspace.
+func (p *place) file(rel, content string) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(p.path(rel)), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(p.path(rel), []byte(content), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) link(target, rel string) {
+	p.t.Helper()
+	if err := os.Symlink(target, p.path(rel)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// files are all regular files below a folder.
+func files(t interface{ Fatal(...any) }, dir string) map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		all[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantFiles checks all that the workspace holds, and what is beside it.
+func (p *place) wantFiles(want map[string]string) {
+	p.t.Helper()
+	if diff := cmp.Diff(want, files(p.t, p.path("."))); diff != "" {
+		p.t.Errorf("the workspace (-want +got):\n%s", diff)
+	}
+	p.wantOutsideUntouched()
+}
+
+func (p *place) wantOutsideUntouched() {
+	p.t.Helper()
+	if diff := cmp.Diff(map[string]string{"canary": canary}, files(p.t, filepath.Join(p.outer, "outside"))); diff != "" {
+		p.t.Errorf("outside the workspace (-want +got):\n%s", diff)
+	}
+	names, err := filepath.Glob(filepath.Join(p.outer, "*"))
+	if err != nil || len(names) != 2 {
+		p.t.Errorf("beside the workspace: %v, %v", names, err)
+	}
+}
+
+type yes struct{}
+
+func (yes) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+	return tool.Answer{Verdict: tool.Approved}, nil
+}
+
+// call calls a tool as a run does, with everything approved.
+func (p *place) call(name string, args any) (string, bool) {
+	p.t.Helper()
+	box, err := tool.NewBox(p.Tools()...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c := &dragoman.ToolCall{ID: "c", Name: name}
+	if text, ok := args.(string); ok {
+		c.Payload, c.Arguments = dragoman.PayloadText, text
+	} else {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		c.Arguments = string(raw)
+	}
+	b, err := (&tool.Runner{Approver: yes{}}).Start("r").Do(p.t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{c}})
+	if err != nil || b.Results[0] == nil {
+		p.t.Fatalf("%v, %+v", err, b)
+	}
+	return b.Results[0].Text(), b.Results[0].Outcome != dragoman.OutcomeError
+}
+
+type args map[string]any
+
+// ok calls a tool that must succeed, and wants some texts in what it says.
+func (p *place) ok(name string, in any, want ...string) string {
+	p.t.Helper()
+	got, ok := p.call(name, in)
+	if !ok {
+		p.t.Errorf("%s failed: %s", name, got)
+	}
+	p.has(got, want)
+	return got
+}
+
+// fails calls a tool that must fail.
+func (p *place) fails(name string, in any, want ...string) string {
+	p.t.Helper()
+	got, ok := p.call(name, in)
+	if ok {
+		p.t.Errorf("%s succeeded: %s", name, got)
+	}
+	p.has(got, want)
+	return got
+}
+
+func (p *place) has(got string, want []string) {
+	p.t.Helper()
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			p.t.Errorf("got %q, want %q in it", got, w)
+		}
+	}
+}
+
+func names(tools []tool.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Spec().Name)
+	}
+	return out
+}
+
+func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
+	p := newPlace(t, Options{})
+	if got, want := names(p.Tools()), []string{ListName, ReadName, SearchName, WriteName, PatchName}; !slices.Equal(got, want) {
+		t.Errorf("tools %q, want %q", got, want)
+	}
+	if _, err := tool.NewBox(p.Shell()); err == nil {
+		t.Error("a shell that is off was put into a toolbox")
+	}
+	if got, want := names(newPlace(t, Options{ReadOnly: true}).Tools()), []string{ListName, ReadName, SearchName}; !slices.Equal(got, want) {
+		t.Errorf("read-only tools %q, want %q", got, want)
+	}
+	on := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	if !slices.Contains(names(on.Tools()), ShellName) {
+		t.Error("a shell that is allowed is not there")
+	}
+	if _, err := Open(t.TempDir(), Options{Shell: &Shell{}}); !errors.Is(err, ErrOptions) {
+		t.Errorf("a shell that says nothing of what is allowed: %v", err)
+	}
+}
+
+func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	asks := map[string]bool{}
+	box, err := tool.NewBox(p.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range box.List() {
+		asks[l.Name] = l.Approval != ""
+		changes := l.Annotations.Destructive != nil && *l.Annotations.Destructive
+		readOnly := l.Annotations.ReadOnly != nil && *l.Annotations.ReadOnly
+		if changes == readOnly || changes != asks[l.Name] || changes != l.Exclusive {
+			t.Errorf("%s: destructive %v, read-only %v, asks %v, exclusive %v", l.Name, changes, readOnly, asks[l.Name], l.Exclusive)
+		}
+	}
+	want := map[string]bool{ListName: false, ReadName: false, SearchName: false, WriteName: true, PatchName: true, ShellName: true}
+	if !maps.Equal(asks, want) {
+		t.Errorf("needs approval: %v, want %v", asks, want)
+	}
+	trusted := newPlace(t, Options{NoApproval: []string{WriteName}})
+	box, err = tool.NewBox(trusted.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range box.List() {
+		if got, want := l.Approval != "", l.Name == PatchName; got != want {
+			t.Errorf("%s asks: %v, want %v", l.Name, got, want)
+		}
+	}
+	if _, err := Open(t.TempDir(), Options{NoApproval: []string{"wrte"}}); !errors.Is(err, ErrOptions) {
+		t.Errorf("a misspelt tool: %v", err)
+	}
+}
+
+func TestT15_ListShowsAFolderWithSizesAndLinks(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.file("a.txt", "12345")
+	p.file("sub/deep/b.txt", "1")
+	p.file(".git/config", "secret")
+	p.file("build/out.bin", "x")
+	p.file(".gitignore", "build/\n*.log\n!keep.log\n")
+	p.file("x.log", "")
+	p.file("keep.log", "")
+	p.link("../outside", "away")
+	p.link("a.txt", "near")
+	got := p.ok(ListName, args{})
+	want := "[.: 6 entries; 3 ignored, not shown]\n.gitignore  23\na.txt  5\naway -> ../outside\nkeep.log  0\nnear -> a.txt\nsub/\n"
+	if !strings.Contains(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	p.ok(ListName, args{"path": "sub", "depth": 2}, "[sub: 2 entries]\nsub/deep/\nsub/deep/b.txt  1\n")
+	if got := p.ok(ListName, args{"depth": 9, "all": true}, ".git/config", "build/out.bin"); strings.Contains(got, "canary") {
+		t.Errorf("a link was followed: %s", got)
+	}
+	p.ok(ListName, args{"limit": 2, "depth": 5}, "2 entries, and more")
+	p.fails(ListName, args{"path": "a.txt"}, "not a folder")
+	p.fails(ListName, args{"path": "none"}, "does not exist")
+}
+
+func TestT15_ReadShowsLinesOrBytes(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.file("a.txt", "one\ntwo\nthree\nfour")
+	p.ok(ReadName, args{"path": "a.txt"}, "[a.txt: lines 1 to 4 of 4; version ", "]\none\ntwo\nthree\nfour")
+	p.ok(ReadName, args{"path": "a.txt", "start_line": 2, "end_line": 3, "line_numbers": true}, "lines 2 to 3 of 4; go on with start_line 4", "]\n2\ttwo\n3\tthree\n")
+	p.ok(ReadName, args{"path": "a.txt", "start_line": 9}, "it has 4 lines, and none at 9")
+	p.ok(ReadName, args{"path": "a.txt", "offset": 4, "bytes": 3}, "[a.txt: bytes 4 to 7 of 18; go on with offset 7]\ntwo")
+	p.fails(ReadName, args{"path": "a.txt", "offset": 99}, "none at 99")
+	p.fails(ReadName, args{"path": "a.txt", "offset": 1, "start_line": 1}, "not both")
+	p.fails(ReadName, args{"path": "a.txt", "start_line": 3, "end_line": 2}, "before start_line")
+	p.file("empty", "")
+	p.ok(ReadName, args{"path": "empty"}, "[empty: empty; version ")
+	p.file("bin", "\x7fELF\x00\x01")
+	p.ok(ReadName, args{"path": "bin"}, "binary file of 6 bytes", "7f 45 4c 46")
+	p.file("latin", "caf\xe9\nok\n")
+	p.ok(ReadName, args{"path": "latin"}, "no UTF-8", "caf\uFFFD\nok\n")
+	p.file("wide", "ab\u00e9\u00e9")
+	p.ok(ReadName, args{"path": "wide", "offset": 0, "bytes": 5}, "bytes 0 to 4 of 6; go on with offset 4]\nab\u00e9")
+	p.file("long", strings.Repeat("x", 100_000)+"\nend\n")
+	p.ok(ReadName, args{"path": "long"}, "lines 1 to 1 of 2; the line is too long")
+	p.file("many", strings.Repeat("line\n", 5000))
+	p.ok(ReadName, args{"path": "many"}, "lines 1 to 2000 of 5000; go on with start_line 2001")
+	small := newPlace(t, Options{MaxFile: 10})
+	small.file("big", "0123456789ab")
+	small.fails(ReadName, args{"path": "big"}, "too large", "offset")
+	small.ok(ReadName, args{"path": "big", "offset": 10}, "ab")
+}
+
+func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.file("a.go", "package a\n\nfunc One() {}\nfunc Two() {}\n\n\n\n\nfunc Three() {}\r\n")
+	p.file("sub/b.go", "func Four() {}\n")
+	p.file("sub/c.txt", "func Five\n")
+	p.file("bin", "func\x00")
+	p.file("skip/d.go", "func Six() {}\n")
+	p.file(".gitignore", "/skip\n")
+	p.link("../outside/canary", "leak")
+	p.ok(SearchName, args{"pattern": `^func \w+`, "globs": []string{"*.go"}},
+		"[4 lines match in 2 files searched; 1 ignored, not shown]\na.go:3: func One() {}\na.go:4: func Two() {}\na.go:9: func Three() {}\nsub/b.go:1: func Four() {}\n")
+	p.ok(SearchName, args{"pattern": "func", "globs": []string{"sub/**", "!*.go"}}, "sub/c.txt:1:", "1 lines match")
+	p.ok(SearchName, args{"pattern": "TWO", "ignore_case": true, "context": 1}, "a.go-3- func One() {}\na.go:4: func Two() {}\na.go-5- \n")
+	p.ok(SearchName, args{"pattern": "func", "limit": 1}, "1 lines match", "stopped there")
+	p.ok(SearchName, args{"pattern": "func", "all": true}, "skip/d.go:1:", "1 binary files not searched")
+	p.ok(SearchName, args{"pattern": "func", "path": "sub/b.go"}, "1 lines match in 1 files")
+	p.ok(SearchName, args{"pattern": "canary", "all": true}, "0 lines match")
+	p.fails(SearchName, args{"pattern": "(?=x)"}, "RE2")
+	p.fails(SearchName, args{"pattern": "(a{1000}){1000}"}, "RE2")
+}
+
+func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.ok(WriteName, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
+	p.ok(WriteName, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
+	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x"}, "does not exist")
+	p.ok(WriteName, args{"path": "sub/deep/b.txt", "content": "x", "parents": true}, "created")
+	p.fails(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("one"))}, "has changed")
+	p.ok(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("two"))}, "replaced")
+	p.fails(WriteName, args{"path": "a.txt", "content": "four", "version": "new"}, "exists already")
+	p.fails(WriteName, args{"path": "none.txt", "content": "four", "version": "0123456789abcdef"}, "does not exist")
+	p.fails(WriteName, args{"path": "sub", "content": "x"}, "is a folder")
+	p.fails(WriteName, args{"path": "sub/", "content": "x"}, "is a folder")
+	p.wantFiles(map[string]string{"a.txt": "three", "sub/deep/b.txt": "x"})
+	if err := os.Chmod(p.path("a.txt"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	p.ok(WriteName, args{"path": "a.txt", "content": "four"})
+	if info, err := os.Stat(p.path("a.txt")); err != nil || info.Mode().Perm() != 0o750 {
+		t.Errorf("the mode is %v, %v; want it kept", info.Mode(), err)
+	}
+	small := newPlace(t, Options{MaxFile: 4})
+	small.fails(WriteName, args{"path": "a", "content": "12345"}, "too large")
+	small.wantFiles(map[string]string{})
+}
+
+func TestT15_WhatGitRunsIsWriteProtected(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.file(".git/config", "[core]")
+	p.file("sub/.git", "gitdir: ../x")
+	p.link(".git", "alias")
+	before := files(t, p.path("."))
+	for _, name := range []string{
+		".git/hooks/pre-commit", ".git/config", "sub/.git", "sub/.git/config", ".GIT/config", ".Git/config", ".git./config", ".git /config",
+		".g\u200cit/config", "git~1/config", ".git::$INDEX_ALLOCATION/config", "x/../.git/config", "alias/config", ".hg/hgrc",
+	} {
+		p.fails(WriteName, args{"path": name, "content": "x", "parents": true}, "this path cannot be used")
+		p.fails(PatchName, "*** Begin Patch\n*** Add File: "+name+"1\n+x\n*** Delete File: "+name+"\n*** End Patch\n")
+	}
+	p.wantFiles(before)
+	p.ok(ReadName, args{"path": ".git/config"}, "[core]")
+	p.ok(WriteName, args{"path": ".gitignore", "content": "x"})
+	open := newPlace(t, Options{Protected: []string{}})
+	open.ok(WriteName, args{"path": ".git/config", "content": "x", "parents": true})
+	own := newPlace(t, Options{Protected: []string{"Makefile"}})
+	own.fails(WriteName, args{"path": "sub/makefile", "content": "x", "parents": true}, "write-protected")
+}
