@@ -179,7 +179,7 @@ func (s *staged) unchanged(w *Workspace) error {
 	if err != nil {
 		return explain(s.rel, err)
 	}
-	defer f.Close()
+	defer shut(f)
 	opened, err := f.Stat()
 	if err != nil || !os.SameFile(info, opened) {
 		return fmt.Errorf("%s was replaced meanwhile", quoteShort(s.rel))
@@ -239,7 +239,7 @@ func (tx *transaction) end() {
 				_ = s.dir.Remove(name) // it may have been renamed into its place
 			}
 		}
-		s.dir.Close()
+		shut(s.dir)
 	}
 	if tx.done {
 		return

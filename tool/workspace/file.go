@@ -34,7 +34,7 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 		err = wantRegular(rel, info)
 	}
 	if err != nil {
-		f.Close()
+		shut(f)
 		return nil, nil, explain(rel, err)
 	}
 	return f, info, nil
@@ -71,7 +71,7 @@ func (w *Workspace) load(rel string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
+	defer shut(f)
 	data, err := w.readAll(f, rel)
 	return data, info, err
 }
@@ -128,7 +128,7 @@ func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string,
 	for i, name := range elements[:last] {
 		here := strings.Join(elements[:i+1], "/")
 		next, err := enter(dir, name, here, made)
-		dir.Close()
+		shut(dir)
 		if err != nil {
 			return nil, "", err
 		}
@@ -165,7 +165,7 @@ func enter(dir *os.Root, name, here string, made func(string)) (*os.Root, error)
 	}
 	opened, err := next.Stat(".")
 	if err != nil || !os.SameFile(info, opened) {
-		next.Close()
+		shut(next)
 		return nil, refuse(here, "was replaced meanwhile")
 	}
 	return next, nil
@@ -192,8 +192,12 @@ func (w *Workspace) openFolder(rel string) (*os.File, error) {
 		return nil, explain(rel, err)
 	}
 	if info, err = f.Stat(); err != nil || !info.IsDir() {
-		f.Close()
+		shut(f)
 		return nil, refuse(rel, "was replaced meanwhile")
 	}
 	return f, nil
 }
+
+// shut closes what loses nothing by it: it was only read, or is known to be
+// written.
+func shut(c io.Closer) { _ = c.Close() }

@@ -81,7 +81,7 @@ func (w *Workspace) withIgnoreFile(rules []ignoreRule, dir string) []ignoreRule 
 	if err != nil {
 		return rules
 	}
-	defer f.Close()
+	defer shut(f)
 	if info.Size() > maxIgnoreFile {
 		return rules
 	}

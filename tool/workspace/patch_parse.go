@@ -134,7 +134,7 @@ func (p *patchParser) change() (change, error) {
 		if !ok {
 			continue
 		}
-		c := change{kind: kind, path: strings.TrimSpace(name), line: p.at + 1}
+		c := change{kind: kind, path: strings.Trim(name, " \t"), line: p.at + 1}
 		if c.path == "" {
 			return c, p.expected(`a path after "` + strings.TrimSpace(string(kind)) + `"`)
 		}
@@ -171,7 +171,7 @@ func (p *patchParser) added(c change) (change, error) {
 
 func (p *patchParser) update(c change) (change, error) {
 	if l, _ := p.peek(); strings.HasPrefix(l, moveTo) {
-		if c.moveTo = strings.TrimSpace(l[len(moveTo):]); c.moveTo == "" {
+		if c.moveTo = strings.Trim(l[len(moveTo):], " \t"); c.moveTo == "" {
 			return c, p.expected(`a path after "` + strings.TrimSpace(moveTo) + `"`)
 		}
 		p.at++

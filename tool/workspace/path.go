@@ -56,16 +56,15 @@ func (w *Workspace) resolve(name string) (string, error) {
 		}
 		name = rel
 	}
-	switch {
-	case strings.Contains(name, `\`):
-		return "", refuse(name, "has a backslash: separate folders by /")
-	case len(name) >= 2 && name[1] == ':' && unicode.IsLetter(rune(name[0])):
-		return "", refuse(name, "names a drive: give a path relative to the workspace")
-	case name == "~" || strings.HasPrefix(name, "~/"):
-		return "", refuse(name, "is a home folder, which is outside the workspace")
-	}
 	clean := path.Clean(name)
-	if clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean) {
+	switch {
+	case strings.Contains(clean, `\`):
+		return "", refuse(name, "has a backslash: separate folders by /")
+	case len(clean) >= 2 && clean[1] == ':' && unicode.IsLetter(rune(clean[0])):
+		return "", refuse(name, "names a drive: give a path relative to the workspace")
+	case clean == "~" || strings.HasPrefix(clean, "~/"):
+		return "", refuse(name, "is a home folder, which is outside the workspace")
+	case clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean):
 		return "", refuse(name, "is outside the workspace: .. must not lead above its root")
 	}
 	for element := range strings.SplitSeq(clean, "/") {

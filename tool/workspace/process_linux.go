@@ -78,5 +78,5 @@ func (w *Workspace) workFolder(rel string) (string, func(), error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), func() { f.Close() }, nil
+	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), func() { shut(f) }, nil
 }

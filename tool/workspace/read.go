@@ -131,7 +131,7 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer shut(f)
 	if offset > info.Size() {
 		return "", fmt.Errorf("%s has %d bytes, and none at %d", quoteShort(rel), info.Size(), offset)
 	}
@@ -143,6 +143,9 @@ func (w *Workspace) readBytes(rel string, offset int64, n int) (string, error) {
 		return describeBinary(rel, data, info.Size()), nil
 	}
 	text := wholeRunes(data)
+	if len(text) == 0 {
+		text = data // so that going on gets on
+	}
 	end := offset + int64(len(text))
 	head := fmt.Sprintf("[%s: bytes %d to %d of %d", shown(rel), offset, end, info.Size())
 	if end < info.Size() {
@@ -160,13 +163,11 @@ func readAt(f *os.File, offset int64, n int) ([]byte, error) {
 	return data[:n], err
 }
 
-// wholeRunes leaves out the beginning of a character at the end, unless that would
-// leave nothing.
+// wholeRunes leaves out the beginning of a character at the end.
 func wholeRunes(b []byte) []byte {
-	for i := 1; i < utf8.UTFMax && i < len(b); i++ {
-		c := b[len(b)-i]
-		if utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-i:]) {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
 				return b[:len(b)-i]
 			}
 			break

@@ -153,7 +153,7 @@ func (l *launch) watch(cmd *exec.Cmd, cancel context.CancelFunc) (func() string,
 	cmd.ExtraFiles = []*os.File{l.told}
 	told := make(chan string, 1)
 	go func() {
-		defer l.status.Close()
+		defer shut(l.status)
 		const most = 4096
 		data, _ := io.ReadAll(io.LimitReader(l.status, most))
 		if len(data) > 0 {
@@ -167,6 +167,6 @@ func (l *launch) watch(cmd *exec.Cmd, cancel context.CancelFunc) (func() string,
 // started closes what only the child needs.
 func (l *launch) started() {
 	if l.told != nil {
-		l.told.Close()
+		shut(l.told)
 	}
 }

@@ -34,7 +34,8 @@ type Shell struct {
 	// [Commands]. It must be set.
 	Allow func(argv []string) error
 	// Scripts also allows what takes a shell: operators, redirections, variables.
-	// Such a command is run by /bin/sh, and Allow cannot look into it.
+	// Such a command is run by sh, and Allow gets it as one text. A command that
+	// needs no shell still runs without, and Allow gets its words.
 	Scripts bool
 
 	// PassEnv names variables that commands get from this program's environment,
@@ -110,7 +111,7 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	description := "Runs a command in the workspace and returns its exit code and what it wrote. " +
 		"It has no input and ends when its time is over, with everything it started. "
 	if s.Scripts {
-		description += "Commands of /bin/sh are allowed, with pipes, redirections and variables."
+		description += "Commands of sh are allowed, with pipes, redirections and variables."
 	} else {
 		description += "One program with its arguments; no shell runs it, so there are no pipes, redirections, variables, " +
 			"wildcards or several commands. Quote arguments that have spaces or special characters."
@@ -121,34 +122,43 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 
 func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, error) {
 	s := w.options.Shell
-	argv, err := s.words(in.Command)
-	if err != nil {
-		return tool.Output{}, err
-	}
-	if err := s.Allow(slices.Clone(argv)); err != nil {
-		return tool.Output{}, fmt.Errorf("this command is not allowed: %w", err)
-	}
-	c := command{w: w, shell: s, argv: argv, timeout: s.Timeout}
+	c := command{w: w, shell: s, timeout: s.Timeout}
 	if in.Seconds > 0 {
 		c.timeout = min(c.timeout, time.Duration(in.Seconds)*time.Second)
 	}
 	if in.Folder == "" {
 		in.Folder = "."
 	}
+	var err error
 	if c.folder, err = w.resolve(in.Folder); err != nil {
 		return tool.Output{}, err
+	}
+	if c.argv, err = c.words(in.Command); err != nil {
+		return tool.Output{}, err
+	}
+	if err := s.Allow(slices.Clone(c.argv)); err != nil {
+		return tool.Output{}, fmt.Errorf("this command is not allowed: %w", err)
 	}
 	return c.run(ctx)
 }
 
-// words are the command's, as they are run.
-func (s *Shell) words(text string) ([]string, error) {
+// words are the command's, as they are run. What only a shell can do is a script,
+// and what is no program may be a word of the shell's own.
+func (c *command) words(text string) ([]string, error) {
 	argv, err := simpleCommand(text)
-	if err == nil || !s.Scripts {
+	if !c.shell.Scripts {
 		return argv, err
 	}
-	if strings.ContainsRune(text, 0) {
+	if err == nil {
+		_, err = c.program(argv[0])
+	}
+	switch {
+	case err == nil:
+		return argv, nil
+	case strings.ContainsRune(text, 0):
 		return nil, errNUL
+	case len(text) > maxCommand:
+		return nil, errLongCommand
 	}
 	return []string{"sh", "-c", text}, nil
 }
@@ -189,8 +199,7 @@ func (c *command) searchPath() []string {
 }
 
 // program finds the file that a command's first word names.
-func (c *command) program() (string, error) {
-	name := c.argv[0]
+func (c *command) program(name string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		if filepath.IsAbs(name) {
 			return name, nil

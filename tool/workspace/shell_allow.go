@@ -79,13 +79,13 @@ func parseRule(text string) (commandRule, error) {
 		refused, isRefused := strings.CutPrefix(word, "!")
 		switch {
 		case isRefused && !r.rest:
-			return r, errors.New("! belongs after ...")
+			return r, errors.New("! must come after the three dots")
 		case isRefused && refused == "":
 			return r, errors.New("! needs a flag")
 		case isRefused:
 			r.refuse = append(r.refuse, refused)
 		case r.rest:
-			return r, errors.New("only ! may follow ...")
+			return r, errors.New("after the three dots only ! may come")
 		case word == "...":
 			r.rest = true
 		default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
@@ -63,9 +62,6 @@ func (o *boundedOutput) pass(p []byte) {
 	}
 	text := append(o.part, p...)
 	whole := wholeRunes(text)
-	if len(whole) == len(text) || len(text)-len(whole) >= utf8.UTFMax {
-		whole = text
-	}
 	o.part = append([]byte(nil), text[len(whole):]...)
 	whole = whole[:min(len(whole), o.most-o.told)]
 	o.told += len(whole)

@@ -33,7 +33,7 @@ type command struct {
 }
 
 func (c *command) run(ctx context.Context) (tool.Output, error) {
-	program, err := c.program()
+	program, err := c.program(c.argv[0])
 	if err != nil {
 		return tool.Output{}, err
 	}
@@ -46,7 +46,7 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 	if err != nil {
 		return tool.Output{}, errors.New("there is no room for a temporary folder")
 	}
-	defer os.RemoveAll(private)
+	defer func() { _ = os.RemoveAll(private) }() // the system clears what is left
 	c.id = rand.Text()
 	l, err := c.launch(program, private)
 	if err != nil {
@@ -68,16 +68,16 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	if err != nil {
 		return tool.Output{}, errors.New("there is no room for a pipe")
 	}
-	defer output.Close()
+	defer shut(output)
 	p.cmd.Stdout, p.cmd.Stderr = write, write
 	failed, err := l.watch(p.cmd, cancel)
 	if err != nil {
-		write.Close()
+		shut(write)
 		return tool.Output{}, errors.New("there is no room for a pipe")
 	}
 	began := time.Now()
 	err = p.cmd.Start()
-	write.Close()
+	shut(write)
 	l.started()
 	if err != nil {
 		return tool.Output{}, fmt.Errorf("%s cannot be run: %w", quoteShort(c.argv[0]), cause(err))

@@ -8,7 +8,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-var errNUL = errors.New("the command has a NUL byte")
+var (
+	errNUL         = errors.New("the command has a NUL byte")
+	errLongCommand = fmt.Errorf("the command is longer than %d bytes", maxCommand)
+)
 
 const maxCommand = 64 << 10
 
@@ -20,7 +23,7 @@ func simpleCommand(text string) ([]string, error) {
 	case strings.ContainsRune(text, 0):
 		return nil, errNUL
 	case len(text) > maxCommand:
-		return nil, fmt.Errorf("the command is longer than %d bytes", maxCommand)
+		return nil, errLongCommand
 	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {

@@ -85,7 +85,7 @@ func (v *walker) names(rel string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer shut(f)
 	names, err := f.Readdirnames(maxFolder + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, explain(rel, err)

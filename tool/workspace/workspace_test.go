@@ -25,7 +25,11 @@ type place struct {
 	outer string
 }
 
-const canary = "the canary sings"
+// canary is what nobody may see or change; tune is its secret.
+const (
+	canary = "the canary sings\n" + tune + "\n"
+	tune   = "do re mi 7423"
+)
 
 func newPlace(t *testing.T, options Options) *place {
 	t.Helper()

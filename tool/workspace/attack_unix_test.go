@@ -1,0 +1,48 @@
+//go:build unix
+
+package workspace
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestAttack_NamedPipeIsNotWaitedFor(t *testing.T) {
+	p := newPlace(t, Options{})
+	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	p.link("pipe", "alias")
+	p.refused("pipe")
+	p.refused("alias")
+	p.ok(ListName, args{}, "pipe  (a named pipe)")
+	p.ok(SearchName, args{"pattern": "x"}, "0 lines match")
+	p.fails(ReadName, args{"path": "pipe"}, "is a named pipe, not a file")
+}
+
+// A pipe that takes a file's place after it was looked at must not hold the tool
+// either.
+func TestAttack_NamedPipeIsNotWaitedForWhenOpened(t *testing.T) {
+	p := newPlace(t, Options{})
+	if err := syscall.Mkfifo(p.path("pipe"), 0o644); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	f, err := p.root.OpenFile("pipe", openWithoutWaiting, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func TestAttack_DeviceInTheFolder(t *testing.T) {
+	p := newPlace(t, Options{})
+	const zero = 1<<8 | 5
+	if err := syscall.Mknod(p.path("zero"), syscall.S_IFCHR|0o666, zero); err != nil {
+		t.Skip("devices cannot be made here:", err)
+	}
+	p.refused("zero")
+	if got := p.ok(ListName, args{}); !strings.Contains(got, "zero  (a device)") {
+		t.Error(got)
+	}
+}

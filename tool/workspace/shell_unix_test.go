@@ -1,0 +1,280 @@
+//go:build unix
+
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// scripts are for tests that need a program to misbehave.
+func scripts() *Shell { return &Shell{Allow: AnyCommand, Scripts: true} }
+
+func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	p.file("sub/a.txt", "hello\n")
+	p.link("sub", "near")
+	p.link("../outside", "away")
+	p.ok(ShellName, args{"command": "cat sub/a.txt"}, "[exit code 0 after ", "without Landlock: the program does not call workspace.Main]", "hello\n")
+	p.ok(ShellName, args{"command": "cat a.txt", "folder": "sub"}, "hello")
+	p.ok(ShellName, args{"command": "cat a.txt", "folder": "near"}, "hello")
+	p.ok(ShellName, args{"command": "cat none"}, "exit code 1", "none")
+	p.fails(ShellName, args{"command": "cat canary", "folder": "away"}, "outside the workspace")
+	p.fails(ShellName, args{"command": "ls", "folder": ".."}, "outside the workspace")
+	p.fails(ShellName, args{"command": "ls", "folder": "sub/a.txt"}, "not a folder")
+	p.fails(ShellName, args{"command": "no-such-program"}, "there is no program named")
+	p.fails(ShellName, args{"command": "cd sub"}, "as folder")
+	p.fails(ShellName, args{"command": "ls | cat"}, "| is not allowed")
+	p.file("sub/run.sh", "#!/bin/sh\necho from $0\n")
+	p.ok(ShellName, args{"command": "sh sub/run.sh"}, "from sub/run.sh")
+	p.fails(ShellName, args{"command": "./run.sh", "folder": "sub"}, "cannot be run")
+	if err := os.Chmod(p.path("sub/run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.ok(ShellName, args{"command": "./run.sh", "folder": "sub"}, "exit code 0", "from ")
+	p.fails(ShellName, args{"command": "../outside/x"}, "outside the workspace")
+}
+
+func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
+	allow, err := Commands("ls *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: allow, Scripts: true}})
+	p.ok(ShellName, args{"command": "ls ."}, "exit code 0")
+	p.fails(ShellName, args{"command": "touch x"}, "not allowed", "ls *")
+	p.fails(ShellName, args{"command": "ls . ; touch x"}, "not allowed")
+	p.wantFiles(map[string]string{})
+}
+
+func TestT15_ScriptsRunWhereTheyAreAllowed(t *testing.T) {
+	p := newPlace(t, Options{Shell: scripts()})
+	p.ok(ShellName, args{"command": "echo a | tr a b && echo $((1+1))"}, "b\n2\n")
+	p.ok(ShellName, args{"command": "exit 7"}, "exit code 7")
+}
+
+func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-not-for-you")
+	t.Setenv("PASSED", "on")
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
+	t.Setenv("PATH", os.Getenv("PATH")+":.:"+p.path("bin"))
+	got := p.ok(ShellName, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
+	for line := range strings.Lines(got) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(line, "[") {
+			continue
+		}
+		switch name {
+		case "PASSED", "OWN", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "PWD", commandMark:
+		case "HOME", "TMPDIR":
+			if _, err := os.Stat(value); value == os.Getenv("HOME") || !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is %s, and was not removed: %v", name, value, err)
+			}
+		case "PATH":
+			if strings.Contains(":"+value+":", ":.:") || strings.Contains(value, p.path("bin")) {
+				t.Errorf("programs are looked for in the workspace: %s", value)
+			}
+		default:
+			t.Errorf("%s came through", line)
+		}
+	}
+}
+
+func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	p.file("bin/ls", "#!/bin/sh\necho gotcha\n")
+	if err := os.Chmod(p.path("bin/ls"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", p.path("bin")+":.:"+os.Getenv("PATH"))
+	if got := p.ok(ShellName, args{"command": "ls", "folder": "bin"}); strings.Contains(got, "gotcha") {
+		t.Error(got)
+	}
+}
+
+// alive reports whether any process has a word in its command line.
+func alive(t *testing.T, word string) bool {
+	t.Helper()
+	out, err := exec.CommandContext(context.Background(), "ps", "-eo", "args").Output()
+	if err == nil {
+		return bytes.Contains(out, []byte(word))
+	}
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(names) == 0 {
+		t.Skip("there is no way to list processes here")
+	}
+	for _, name := range names {
+		if data, err := os.ReadFile(name); err == nil && bytes.Contains(data, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// naps makes the argument of a sleep that no other process has.
+func naps() string { return fmt.Sprintf("%d.%d", 3600+os.Getpid(), time.Now().UnixNano()) }
+
+func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
+	p := newPlace(t, Options{Shell: scripts()})
+	for name, script := range map[string]string{
+		"in the background":      "sleep %s & echo begun",
+		"holding the output":     "(sleep %s) & (sleep %[1]s) & echo begun",
+		"ignoring signals":       "trap '' HUP TERM INT; sh -c 'trap \"\" HUP TERM; sleep %s; true' & echo begun",
+		"twice removed":          "sh -c 'sleep %s & sleep %[1]s & exit 0' & echo begun",
+		"without standard files": "sleep %s <&- >&- 2>&- & echo begun",
+	} {
+		t.Run(name, func(t *testing.T) {
+			nap := naps()
+			p := &place{p.Workspace, t, p.outer}
+			began := time.Now()
+			p.ok(ShellName, args{"command": fmt.Sprintf(script, nap)}, "exit code 0", "begun")
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("it was waited for, for %s", took)
+			}
+			if alive(t, nap) {
+				t.Error("it lives on")
+			}
+		})
+	}
+}
+
+func TestT15_TimeEndsACommandAndAllThatItStarted(t *testing.T) {
+	p := newPlace(t, Options{Shell: scripts()})
+	nap := naps()
+	p.fails(ShellName, args{"command": "echo begun; trap '' TERM; sleep " + nap + " & sleep " + nap + "; sleep " + nap, "seconds": 1}, "ended because its 1s were over", "begun")
+	if alive(t, nap) {
+		t.Error("it lives on")
+	}
+}
+
+func TestT15_CancellingEndsACommand(t *testing.T) {
+	p := newPlace(t, Options{Shell: scripts()})
+	nap := naps()
+	ctx, cancel := context.WithCancel(t.Context())
+	pipe := p.path("pipe")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = os.ReadFile(pipe) // it has begun
+		cancel()
+	}()
+	_, err := p.shell(ctx, shellInput{Command: "echo > pipe; sleep " + nap})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if alive(t, nap) {
+		t.Error("it lives on")
+	}
+}
+
+func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, MaxOutput: 1000}})
+	out, err := p.shell(t.Context(), shellInput{Command: "head -c 100000000 /dev/zero"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out.Content[0].(*dragoman.Text).Text
+	if len(got) > 1200 || !strings.Contains(got, "[99999000 bytes are not shown]") || !strings.Contains(got, "exit code 0") {
+		t.Errorf("%d bytes: %.100q", len(got), got)
+	}
+}
+
+func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, MaxOutput: 1000, Timeout: time.Second}})
+	p.fails(ShellName, args{"command": "yes"}, "were over", "bytes are not shown")
+}
+
+func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
+	p := newPlace(t, Options{NoApproval: []string{ShellName}, Shell: scripts()})
+	if err := syscall.Mkfifo(p.path("go"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box, err := tool.NewBox(p.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var told strings.Builder
+	var once sync.Once
+	r := &tool.Runner{Observe: func(e tool.Event) {
+		pr, ok := e.(tool.Progress)
+		if !ok {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, part := range pr.Parts {
+			told.WriteString(part.(*dragoman.Text).Text)
+		}
+		if strings.Contains(told.String(), "first") {
+			// The command goes on only after its first line was told.
+			once.Do(func() { go os.WriteFile(p.path("go"), []byte("x"), 0o644) })
+		}
+	}}
+	b, err := r.Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{{ID: "c", Name: ShellName, Arguments: `{"command":"echo first; cat go; echo last","seconds":20}`}}})
+	if err != nil || b.Results[0] == nil || !strings.Contains(b.Results[0].Text(), "first\nxlast") {
+		t.Fatalf("%v, %+v", err, b)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := told.String(); got != "first\nxlast\n" {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestT15_ACommandHasNoInput(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Timeout: 10 * time.Second}})
+	p.ok(ShellName, args{"command": "cat"}, "exit code 0")
+}
+
+func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
+	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
+		p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: s, RequireSandbox: true}})
+		p.fails(ShellName, args{"command": "touch x"}, "must be confined, and cannot be")
+		p.wantFiles(map[string]string{})
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
+	p.fails(ShellName, args{"command": "touch x"}, "must not use the network")
+	p = newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: &Sandbox{why: "this kernel has none"}}})
+	p.ok(ShellName, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
+}
+
+func TestT15_NoFilesAreLeftOpen(t *testing.T) {
+	count := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("open files cannot be counted here")
+		}
+		return len(names)
+	}
+	p := newPlace(t, Options{Shell: scripts()})
+	p.file("sub/a", "x\n")
+	work := func(i int) {
+		p.everyTool(t.Context(), "sub/"+strconv.Itoa(i))
+		p.everyTool(t.Context(), "sub")
+		_, _ = p.shell(t.Context(), shellInput{Command: "sleep 100 & true"})
+	}
+	work(0)
+	before := count()
+	for i := range 5 {
+		work(i)
+	}
+	if after := count(); after > before+2 {
+		t.Errorf("%d open files became %d", before, after)
+	}
+}
