@@ -177,7 +177,7 @@ func TestAttack_SymlinkSwappedMeanwhile(t *testing.T) {
 		}
 	}()
 	inside := 0
-	for range 300 {
+	for range 40 {
 		for _, s := range p.everyTool(t.Context(), "swap/canary") {
 			if strings.Contains(s, tune) {
 				t.Fatal(s)
@@ -272,7 +272,7 @@ func FuzzResolve(f *testing.F) {
 			return
 		}
 		switch {
-		case !filepath.IsLocal(rel), path.Clean(rel) != rel, strings.Contains(rel, ".."+"/"), strings.ContainsFunc(rel, unicode.IsControl), !utf8.ValidString(rel):
+		case !filepath.IsLocal(rel), path.Clean(rel) != rel, strings.ContainsFunc(rel, unicode.IsControl), !utf8.ValidString(rel):
 			t.Fatalf("%q became %q", name, rel)
 		}
 		if again, err := w.resolve(rel); err != nil || again != rel {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"strings"
 )
 
-// Sandbox runs commands under Landlock, which Linux kernels have since 5.13. Get
-// one by [Main].
+// Sandbox runs commands under a supervisor, which ends whatever they leave behind,
+// and under Landlock, which Linux kernels have since 5.13. Get one by [Main].
 //
 // A confined command, and all that it starts, can read, write and run files of the
 // workspace, of its own folder for temporary files and of [Shell.WritePaths]; read
@@ -25,7 +26,9 @@ import (
 // are files (before ABI 9), the network unless [Shell.DenyNetwork] is set, and even
 // then UDP before ABI 10 and Multipath TCP, memory and processor time. The
 // write-protection of .git holds for the tools, not for commands: git needs to
-// write there.
+// write there. Where signals are not confined, a command can end its supervisor,
+// and then only those of its processes are ended that kept its group or its
+// environment.
 type Sandbox struct {
 	// abi is the kernel's version of Landlock; 0: it has none.
 	abi int
@@ -33,9 +36,13 @@ type Sandbox struct {
 	why string
 }
 
-// childName is what a process is called whose work is to confine itself and
-// become a command.
-const childName = "dragoman-confined-command"
+// The names of processes that this package starts its own program as.
+const (
+	// supervisorName starts a command and ends all that it leaves behind.
+	supervisorName = "dragoman-supervisor"
+	// commandName confines itself and becomes the command.
+	commandName = "dragoman-command"
+)
 
 // Main must be the first thing that a program's main does, if the program wants
 // its commands confined: they are started by starting the program itself once
@@ -48,37 +55,65 @@ const childName = "dragoman-confined-command"
 //	}
 //
 // In a program that was started by a person it does nothing and returns at once.
-// In one that was started to become a command it does not return, unless with an
-// error.
+// In one that was started for a command it returns only an error, when its work is
+// done or cannot be, and the program must end.
 func Main() (*Sandbox, error) {
-	if len(os.Args) != 2 || os.Args[0] != childName {
+	var err error
+	switch {
+	case len(os.Args) == 2 && os.Args[0] == supervisorName:
+		err = supervise(os.Args[1])
+	case len(os.Args) == 2 && os.Args[0] == commandName:
+		err = becomeCommand(os.Args[1])
+	default:
 		abi, why := landlockABI()
 		return &Sandbox{abi: abi, why: why}, nil
 	}
-	err := becomeCommand(os.Args[1])
-	// The parent ends this process when it reads that, whatever the caller does.
-	if status := os.NewFile(statusFD, "status"); status != nil {
-		_, _ = io.WriteString(status, err.Error())
+	if !errors.Is(err, errSupervised) {
+		tellStatus(statusFailed + err.Error())
 	}
 	return nil, fmt.Errorf("workspace: %w", err)
 }
 
-// statusFD is the file by which a child tells why it could not become a command.
-const statusFD = 3
+// errSupervised says that a command has ended.
+var errSupervised = errors.New("the command has ended")
 
-// launch is how a command is started, and what a child is told.
+// The files of a supervisor: it tells by one what became of the command, and the
+// other ends when the command must.
+const (
+	statusFD  = 3
+	controlFD = 4
+)
+
+// What is told begins with one of these.
+const (
+	statusFailed   = "failed: "
+	statusExited   = "exited: "
+	statusSignaled = "signaled: "
+)
+
+func tellStatus(status string) {
+	if f := os.NewFile(statusFD, "status"); f != nil {
+		_, _ = io.WriteString(f, status)
+	}
+}
+
+// launch is how a command is started, and what those are told that start it.
 type launch struct {
 	Program string   `json:"program"`
 	Argv    []string `json:"argv"`
+	// ABI is the version of Landlock to confine the command by; 0: it is not.
+	ABI int `json:"abi,omitempty"`
 	// Read and Write are files and folders; those that are missing do not matter.
-	Read        []string `json:"read"`
-	Write       []string `json:"write"`
-	Devices     []string `json:"devices"`
-	ABI         int      `json:"abi"`
-	DenyNetwork bool     `json:"deny_network"`
+	Read        []string `json:"read,omitempty"`
+	Write       []string `json:"write,omitempty"`
+	Devices     []string `json:"devices,omitempty"`
+	DenyNetwork bool     `json:"deny_network,omitempty"`
 
-	confined     bool
-	status, told *os.File
+	supervised bool
+	// The ends of the pipes: ours, and the supervisor's.
+	status, control   *os.File
+	status2, control2 *os.File
+	told              chan string
 }
 
 // launch decides how a command is confined.
@@ -88,6 +123,7 @@ func (c *command) launch(program, private string) (*launch, error) {
 	why := "the program does not call workspace.Main"
 	if s.Sandbox != nil {
 		why, l.ABI = s.Sandbox.why, s.Sandbox.abi
+		l.supervised = ownProgram != ""
 	}
 	switch {
 	case l.ABI == 0 && s.RequireSandbox:
@@ -105,7 +141,6 @@ func (c *command) launch(program, private string) (*launch, error) {
 	case s.DenyNetwork:
 		c.confinement += ", without TCP"
 	}
-	l.confined = true
 	l.Read = append(append([]string{program}, c.searchPath()...), s.ReadPaths...)
 	l.Read = append(l.Read, systemPaths()...)
 	l.Write = append([]string{c.w.real, private}, s.WritePaths...)
@@ -127,46 +162,64 @@ func systemPaths() []string {
 	return paths
 }
 
-// command is the process to start.
-func (l *launch) command(ctx context.Context) *exec.Cmd {
-	if !l.confined {
+// command is the process to start. kill ends a command that has no supervisor.
+func (l *launch) command(ctx context.Context, kill func() error) (*exec.Cmd, error) {
+	if !l.supervised {
 		cmd := exec.CommandContext(ctx, l.Program)
-		cmd.Args = l.Argv
-		return cmd
+		cmd.Args, cmd.Cancel = l.Argv, kill
+		return cmd, nil
 	}
-	plan, _ := json.Marshal(l) // strings, numbers and booleans
-	cmd := exec.CommandContext(ctx, ownProgram)
-	cmd.Args = []string{childName, string(plan)}
-	return cmd
-}
-
-// watch lets a child tell why it cannot become the command, and ends it then. What
-// it told is known after the command's end.
-func (l *launch) watch(cmd *exec.Cmd, cancel context.CancelFunc) (func() string, error) {
-	if !l.confined {
-		return func() string { return "" }, nil
-	}
-	var err error
-	if l.status, l.told, err = os.Pipe(); err != nil {
+	plan, err := json.Marshal(l)
+	if err != nil {
 		return nil, err
 	}
-	cmd.ExtraFiles = []*os.File{l.told}
-	told := make(chan string, 1)
+	if l.status, l.status2, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if l.control2, l.control, err = os.Pipe(); err != nil {
+		shut(l.status)
+		shut(l.status2)
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, ownProgram)
+	cmd.Args = []string{supervisorName, string(plan)}
+	cmd.ExtraFiles = []*os.File{l.status2, l.control2}
+	cmd.Cancel, cmd.WaitDelay = l.control.Close, killedWithin
+	return cmd, nil
+}
+
+// started closes what only the supervisor needs, and listens to it. What fails to
+// become a command is ended by end.
+func (l *launch) started(end func()) {
+	if !l.supervised {
+		return
+	}
+	shut(l.status2)
+	shut(l.control2)
+	l.told = make(chan string, 1)
 	go func() {
 		defer shut(l.status)
 		const most = 4096
-		data, _ := io.ReadAll(io.LimitReader(l.status, most))
-		if len(data) > 0 {
-			cancel()
+		buf := make([]byte, 0, most)
+		for len(buf) < most {
+			n, err := l.status.Read(buf[len(buf):most])
+			buf = buf[:len(buf)+n]
+			if bytes.HasPrefix(buf, []byte(statusFailed)) {
+				end()
+			}
+			if err != nil {
+				break
+			}
 		}
-		told <- string(data)
+		l.told <- string(buf)
 	}()
-	return func() string { return <-told }, nil
 }
 
-// started closes what only the child needs.
-func (l *launch) started() {
-	if l.told != nil {
-		shut(l.told)
+// outcome is what the supervisor told, after its end.
+func (l *launch) outcome() string {
+	if !l.supervised {
+		return ""
 	}
+	shut(l.control)
+	return <-l.told
 }

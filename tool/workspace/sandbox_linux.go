@@ -30,8 +30,10 @@ func becomeCommand(plan string) error {
 		return errors.New("it is not known what to run")
 	}
 	syscall.CloseOnExec(statusFD)
-	if err := l.confine(); err != nil {
-		return fmt.Errorf("it cannot be confined: %w", err)
+	if l.ABI > 0 {
+		if err := l.confine(); err != nil {
+			return fmt.Errorf("it cannot be confined: %w", err)
+		}
 	}
 	return syscall.Exec(l.Program, l.Argv, os.Environ())
 }

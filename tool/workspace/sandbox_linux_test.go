@@ -125,7 +125,9 @@ func TestT15_TheNetworkIsDeniedWhereTheKernelCan(t *testing.T) {
 }
 
 func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
-	for name, s := range map[string]*Shell{"confined": confined(t), "not confined": scripts()} {
+	supervised := scripts()
+	supervised.Sandbox = &Sandbox{why: "for a test"}
+	for name, s := range map[string]*Shell{"confined": confined(t), "not confined": supervised, "not supervised": scripts()} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, Options{Shell: s})
 			nap := naps()
@@ -133,8 +135,51 @@ func TestAttack_ProcessesThatLeaveTheirGroup(t *testing.T) {
 			if alive(t, nap) {
 				t.Error("it lives on")
 			}
+			if s.Sandbox == nil {
+				return // it would not be found
+			}
+			nap = naps()
+			p.ok(ShellName, args{"command": "env -i setsid sh -c 'sleep " + nap + " & sleep " + nap + "; true' & env -i setsid sleep " + nap + " & echo begun"}, "begun")
+			p.fails(ShellName, args{"command": "env -i setsid sleep " + nap + " & sleep " + nap, "seconds": 1}, "were over")
+			if alive(t, nap) {
+				t.Error("without its environment it lives on")
+			}
 		})
 	}
+}
+
+func TestAttack_CommandEndsItsSupervisor(t *testing.T) {
+	s := confined(t)
+	const signalABI = 6
+	if s.Sandbox.abi < signalABI {
+		t.Skip("this kernel's Landlock does not stop signals: ABI", s.Sandbox.abi)
+	}
+	p := newPlace(t, Options{Shell: s})
+	p.ok(ShellName, args{"command": "kill -9 $PPID; echo still here"}, "exit code 0", "still here")
+}
+
+func TestAttack_CommandEndsItsSupervisorWithoutLandlock(t *testing.T) {
+	s := scripts()
+	s.Sandbox = &Sandbox{why: "for a test"}
+	p := newPlace(t, Options{Shell: s})
+	nap := naps()
+	p.fails(ShellName, args{"command": "setsid sleep " + nap + " & kill -9 $PPID; sleep " + nap}, "ended by signal: killed")
+	if alive(t, nap) {
+		t.Error("it lives on")
+	}
+}
+
+func TestT15_ASupervisorTellsHowACommandEnded(t *testing.T) {
+	s := scripts()
+	s.Sandbox = &Sandbox{why: "for a test"}
+	p := newPlace(t, Options{Shell: s})
+	p.ok(ShellName, args{"command": "echo out; echo err >&2; exit 9"}, "exit code 9", "without Landlock: for a test]", "out\nerr\n")
+	p.fails(ShellName, args{"command": "kill -SEGV $$"}, "ended by signal: segmentation fault")
+	p.file("data", "no program")
+	if err := os.Chmod(p.path("data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.fails(ShellName, args{"command": "./data"}, "cannot be run: exec format error")
 }
 
 // A child that cannot become its command says so, and is ended.

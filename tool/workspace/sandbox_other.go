@@ -9,3 +9,5 @@ const ownProgram = ""
 func landlockABI() (int, string) { return 0, "only Linux has it" }
 
 func becomeCommand(string) error { return errors.New("only Linux has Landlock") }
+
+func supervise(string) error { return errors.New("only Linux has supervisors") }

@@ -22,7 +22,8 @@ import (
 // standard input, with few variables of the environment, with a home folder and a
 // folder for temporary files of its own that are removed afterwards, for a bounded
 // time; what it writes is bounded; and when it ends or must end, so does every
-// process of its process group, and on Linux every other that has its environment.
+// process of its process group, on Linux every other that has its environment, and
+// with a [Sandbox] every other that it started, however it hides.
 //
 // What does not: without Landlock (see [Sandbox]) a command can read and write
 // whatever the user can who runs the program, and use the network. With it, see

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,29 +59,30 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 	return c.start(ctx, timed, cancel, l, dir, c.environment(private))
 }
 
+var errNoRoom = errors.New("there is no room for another process")
+
 // start starts the command, waits for its end and makes it the end of all that it
 // started.
 func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l *launch, dir string, env []string) (tool.Output, error) {
-	p := &process{cmd: l.command(ctx)}
-	p.cmd.Dir, p.cmd.Env = dir, env
-	p.cmd.Cancel = p.kill
-	ownGroup(p.cmd)
 	output, write, err := os.Pipe()
 	if err != nil {
-		return tool.Output{}, errors.New("there is no room for a pipe")
+		return tool.Output{}, errNoRoom
 	}
 	defer shut(output)
-	p.cmd.Stdout, p.cmd.Stderr = write, write
-	failed, err := l.watch(p.cmd, cancel)
+	p := &process{}
+	p.cmd, err = l.command(ctx, p.kill)
 	if err != nil {
 		shut(write)
-		return tool.Output{}, errors.New("there is no room for a pipe")
+		return tool.Output{}, errNoRoom
 	}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = dir, env, write, write
+	ownGroup(p.cmd)
 	began := time.Now()
 	err = p.cmd.Start()
 	shut(write)
-	l.started()
+	l.started(cancel)
 	if err != nil {
+		l.outcome()
 		return tool.Output{}, fmt.Errorf("%s cannot be run: %w", quoteShort(c.argv[0]), cause(err))
 	}
 	out := &boundedOutput{most: c.shell.MaxOutput, tell: func(text string) { report(outer, text) }}
@@ -92,30 +95,35 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	_ = output.SetReadDeadline(time.Now().Add(killedWithin)) // someone else may hold the pipe
 	<-drained
 	took := time.Since(began)
-	if msg := failed(); msg != "" {
-		return tool.Output{}, fmt.Errorf("%s cannot be run: %s", quoteShort(c.argv[0]), msg)
+	outcome := l.outcome()
+	if msg, failed := strings.CutPrefix(outcome, statusFailed); failed {
+		return tool.Output{}, fmt.Errorf("%s cannot be run: %s", quoteShort(c.argv[0]), plain(msg))
 	}
 	if outer.Err() != nil {
 		return tool.Output{}, context.Cause(outer)
 	}
-	c.tellEnding(ctx, p.cmd, err)
+	c.tellEnding(ctx, l, p.cmd.ProcessState, outcome, err)
 	return c.result(out, took), nil
 }
 
-// tellEnding says how the command ended.
-func (c *command) tellEnding(ctx context.Context, cmd *exec.Cmd, err error) {
-	state := cmd.ProcessState
+// tellEnding says how the command ended. A supervisor's own end says nothing of it.
+func (c *command) tellEnding(ctx context.Context, l *launch, state *os.ProcessState, outcome string, err error) {
+	code, exited := strings.CutPrefix(outcome, statusExited)
+	signal, signaled := strings.CutPrefix(outcome, statusSignaled)
+	if !l.supervised && state != nil && state.Exited() {
+		code, exited = strconv.Itoa(state.ExitCode()), true
+	}
+	c.ended = !exited
 	switch {
-	case ctx.Err() != nil && (state == nil || !state.Exited()):
-		c.ended = true
+	case exited:
+		c.ending = "exit code " + code
+	case ctx.Err() != nil:
 		c.ending = fmt.Sprintf("ended because its %s were over", c.timeout)
-	case state != nil && state.Exited():
-		c.ending = fmt.Sprintf("exit code %d", state.ExitCode())
+	case signaled:
+		c.ending = "ended by signal: " + signal
 	case state != nil:
-		c.ended = true
 		c.ending = "ended by " + state.String()
 	default:
-		c.ended = true
 		c.ending = fmt.Sprintf("ended in an unknown way: %v", err)
 	}
 }

@@ -28,7 +28,8 @@ var ErrOptions = errors.New("workspace: not usable as asked")
 // Options say what the tools of a workspace may do. The zero value lists, reads
 // and searches, and writes and patches with a human's approval.
 type Options struct {
-	// ReadOnly leaves out the tools that change files.
+	// ReadOnly leaves out the tools that change files. Commands, if they are
+	// allowed, change what they like.
 	ReadOnly bool
 	// Protected are names of files and folders that may not be written to, nor
 	// anything in them, wherever in the workspace they are; they are not listed
