@@ -131,11 +131,12 @@ func naps() string { return fmt.Sprintf("%d.%d", 3600+os.Getpid(), time.Now().Un
 func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
 	for name, script := range map[string]string{
-		"in the background":      "sleep %s & echo begun",
-		"holding the output":     "(sleep %s) & (sleep %[1]s) & echo begun",
-		"ignoring signals":       "trap '' HUP TERM INT; sh -c 'trap \"\" HUP TERM; sleep %s; true' & echo begun",
-		"twice removed":          "sh -c 'sleep %s & sleep %[1]s & exit 0' & echo begun",
-		"without standard files": "sleep %s <&- >&- 2>&- & echo begun",
+		"in the background":       "sleep %s & echo begun",
+		"holding the output":      "(sleep %s) & (sleep %[1]s) & echo begun",
+		"ignoring signals":        "trap '' HUP TERM INT; sh -c 'trap \"\" HUP TERM; sleep %s; true' & echo begun",
+		"twice removed":           "sh -c 'sleep %s & sleep %[1]s & exit 0' & echo begun",
+		"without its environment": "env -i sleep %s & echo begun",
+		"without standard files":  "sleep %s <&- >&- 2>&- & echo begun",
 	} {
 		t.Run(name, func(t *testing.T) {
 			nap := naps()
