@@ -12,13 +12,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// patchGrammar is what parsePatch takes, for providers that hold a model to it.
+// patchGrammar is what parsePatch takes, for providers that hold a model to it. The
+// toolbox checks it too; what it cannot say, parsePatch does.
 const patchGrammar = `start: opening change+ closing
 opening: "*** Begin Patch" NEWLINE
-closing: "*** End Patch" NEWLINE?
+closing: "*** End Patch" NEWLINE*
 
 change: creation | removal | revision
-creation: "*** Add File: " PATH NEWLINE inserted+
+creation: "*** Add File: " PATH NEWLINE inserted*
 removal: "*** Delete File: " PATH NEWLINE
 revision: "*** Update File: " PATH NEWLINE destination? (hunk+ tail?)?
 destination: "*** Move to: " PATH NEWLINE
@@ -28,7 +29,7 @@ place: "@@" (" " TEXT)? NEWLINE
 body: inserted | removed | unchanged
 inserted: "+" TEXT? NEWLINE
 removed: "-" TEXT? NEWLINE
-unchanged: " " TEXT? NEWLINE
+unchanged: (" " TEXT?)? NEWLINE
 tail: "*** End of File" NEWLINE
 
 PATH: /[^\r\n]+/
@@ -60,19 +61,20 @@ func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	grammar := &dragoman.Grammar{Syntax: "lark", Definition: patchGrammar}
 	return tool.Freeform(PatchName, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
 		return w.patch(ctx, text)
-	}, w.changes(PatchName, opts)...)
+	}, w.changes(PatchName, w.checkPatch, opts)...)
+}
+
+func (w *Workspace) checkPatch(ctx context.Context, in tool.Input) error {
+	_, _, err := w.plan(ctx, in.Text)
+	return err
 }
 
 func (w *Workspace) patch(ctx context.Context, text string) (string, error) {
-	p, err := parsePatch(text)
-	if err != nil {
-		return "", fmt.Errorf("%w; %w", err, errRolledBack)
-	}
 	w.changing.Lock()
 	defer w.changing.Unlock()
-	edits, report, err := w.plan(ctx, p)
+	edits, report, err := w.plan(ctx, text)
 	if err != nil {
-		return "", fmt.Errorf("%w; %w", err, errRolledBack)
+		return "", err
 	}
 	tx := w.begin()
 	defer tx.end()
@@ -86,7 +88,19 @@ func (w *Workspace) patch(ctx context.Context, text string) (string, error) {
 }
 
 // plan computes all that a patch does, before anything is done.
-func (w *Workspace) plan(ctx context.Context, p *patch) (edits []edit, report []string, err error) {
+func (w *Workspace) plan(ctx context.Context, text string) ([]edit, []string, error) {
+	p, err := parsePatch(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; %w", err, errRolledBack)
+	}
+	edits, report, err := w.planChanges(ctx, p)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; %w", err, errRolledBack)
+	}
+	return edits, report, nil
+}
+
+func (w *Workspace) planChanges(ctx context.Context, p *patch) (edits []edit, report []string, err error) {
 	claims := claims{w: w}
 	for _, c := range p.changes {
 		rel, err := w.resolveChange(c.path)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/dragoman-go/dragoman/internal/lark"
 )
 
 func patchText(lines ...string) string {
@@ -354,6 +356,10 @@ func joinLines(lines []string) string {
 
 func TestT15_AnyPatchDoesWhatItsEditsSay(t *testing.T) {
 	p := newPlace(t, Options{})
+	grammar, err := lark.Compile(patchGrammar)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := map[string]string{}, map[string]string{}
 		var lines []string
@@ -390,6 +396,9 @@ func TestT15_AnyPatchDoesWhatItsEditsSay(t *testing.T) {
 		}
 		for name, content := range before {
 			p.file(name, content)
+		}
+		if err := grammar.Match(patchText(lines...)); err != nil {
+			t.Fatalf("%v\n%s", err, patchText(lines...))
 		}
 		if _, err := p.patch(t.Context(), patchText(lines...)); err != nil {
 			t.Fatalf("%v\n%s", err, patchText(lines...))

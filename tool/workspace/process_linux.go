@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,10 +26,20 @@ func waitWithoutReaping(pid int) bool {
 // those that left its group. One that also cleared its environment is not found.
 func killMarked(id string) {
 	mark := []byte(commandMark + "=" + id)
-	const rounds = 10 // one may start another while they are looked for
-	for range rounds {
-		if killMarkedOnce(mark) == 0 {
-			return
+	// One may start another while they are looked for, and one that is just
+	// becoming another program has no environment for an instant.
+	const (
+		rounds = 20
+		clean  = 3
+		pause  = 2 * time.Millisecond
+	)
+	for found, none := 0, 0; found < rounds && none < clean; {
+		if killMarkedOnce(mark) > 0 {
+			found, none = found+1, 0
+			continue
+		}
+		if none++; none < clean {
+			time.Sleep(pause)
 		}
 	}
 }

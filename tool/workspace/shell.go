@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -118,12 +119,30 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 			"wildcards or several commands. Quote arguments that have spaces or special characters."
 	}
 	all := append([]tool.Option{tool.OpenWorld(), tool.Timeout(s.Timeout + 2*killedWithin)}, opts...)
-	return tool.New(ShellName, description, w.shell, w.changes(ShellName, all)...)
+	return tool.New(ShellName, description, w.shell, w.changes(ShellName, w.checkShell, all)...)
+}
+
+func (w *Workspace) checkShell(_ context.Context, in tool.Input) error {
+	var args shellInput
+	if err := json.Unmarshal(in.Arguments, &args); err != nil {
+		return err
+	}
+	_, err := w.command(args)
+	return err
 }
 
 func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, error) {
+	c, err := w.command(in)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	return c.run(ctx)
+}
+
+// command is what is asked for, if it is allowed.
+func (w *Workspace) command(in shellInput) (*command, error) {
 	s := w.options.Shell
-	c := command{w: w, shell: s, timeout: s.Timeout}
+	c := &command{w: w, shell: s, timeout: s.Timeout}
 	if in.Seconds > 0 {
 		c.timeout = min(c.timeout, time.Duration(in.Seconds)*time.Second)
 	}
@@ -132,15 +151,15 @@ func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, erro
 	}
 	var err error
 	if c.folder, err = w.resolve(in.Folder); err != nil {
-		return tool.Output{}, err
+		return nil, err
 	}
 	if c.argv, err = c.words(in.Command); err != nil {
-		return tool.Output{}, err
+		return nil, err
 	}
 	if err := s.Allow(slices.Clone(c.argv)); err != nil {
-		return tool.Output{}, fmt.Errorf("this command is not allowed: %w", err)
+		return nil, fmt.Errorf("this command is not allowed: %w", err)
 	}
-	return c.run(ctx)
+	return c, nil
 }
 
 // words are the command's, as they are run. What only a shell can do is a script,

@@ -92,8 +92,7 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 		_, _ = io.Copy(out, output) // it ends with the last writer, or with its time
 	}()
 	err = p.wait(c.id)
-	_ = output.SetReadDeadline(time.Now().Add(killedWithin)) // someone else may hold the pipe
-	<-drained
+	c.drain(output, drained)
 	took := time.Since(began)
 	outcome := l.outcome()
 	if msg, failed := strings.CutPrefix(outcome, statusFailed); failed {
@@ -104,6 +103,22 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	}
 	c.tellEnding(ctx, l, p.cmd.ProcessState, outcome, err)
 	return c.result(out, took), nil
+}
+
+// drain waits for the rest of the output. Whoever still holds the pipe is one that
+// was overlooked, or hides.
+func (c *command) drain(output *os.File, drained <-chan struct{}) {
+	const look = 50 * time.Millisecond
+	for range killedWithin / look {
+		select {
+		case <-drained:
+			return
+		case <-time.After(look):
+			killMarked(c.id)
+		}
+	}
+	_ = output.SetReadDeadline(time.Now())
+	<-drained
 }
 
 // tellEnding says how the command ended. A supervisor's own end says nothing of it.

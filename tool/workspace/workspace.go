@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -131,10 +132,14 @@ func (w *Workspace) Tools() []tool.Tool {
 	return tools
 }
 
-// changes are the options of a tool that changes something: it runs alone, so
-// that a turn's calls happen in the model's order.
-func (w *Workspace) changes(name string, more []tool.Option) []tool.Option {
-	opts := []tool.Option{tool.Tagged("workspace"), tool.Destructive(), tool.Set(func(s *tool.Settings) { s.Exclusive = true })}
+// changes are the options of a tool that changes something. It runs alone, so that
+// a turn's calls happen in the model's order. What check refuses is refused before
+// a human is asked about it; the tool itself checks again.
+func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, more []tool.Option) []tool.Option {
+	opts := []tool.Option{
+		tool.Tagged("workspace"), tool.Destructive(), tool.Set(func(s *tool.Settings) { s.Exclusive = true }),
+		tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) { return in, check(ctx, in) }),
+	}
 	if !slices.Contains(w.options.NoApproval, name) {
 		opts = append(opts, tool.NeedsApproval())
 	}

@@ -235,6 +235,37 @@ func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) 
 	}
 }
 
+// A human is not asked about what would be refused anyway.
+func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
+	none, err := Commands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: none}})
+	box, err := tool.NewBox(p.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{
+		{ID: "1", Name: WriteName, Arguments: `{"path":"../x","content":""}`},
+		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: none")},
+		{ID: "3", Name: ShellName, Arguments: `{"command":"ls"}`},
+		{ID: "4", Name: WriteName, Arguments: `{"path":"x","content":""}`},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Pending) != 1 || b.Pending[0].Binding.CallID != "4" {
+		t.Errorf("pending: %+v", b.Pending)
+	}
+	for i, want := range []string{"outside the workspace", "does not exist", "not allowed"} {
+		if r := b.Results[i]; r == nil || !strings.Contains(r.Text(), want) {
+			t.Errorf("call %d: %+v, want %q", i+1, r, want)
+		}
+	}
+	p.wantFiles(map[string]string{})
+}
+
 func TestT15_ListShowsAFolderWithSizesAndLinks(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.file("a.txt", "12345")

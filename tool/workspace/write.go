@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,24 +26,39 @@ func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 	more := append([]tool.Option{tool.Idempotent()}, opts...)
 	return tool.New(WriteName, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
 		"To change parts of a file use apply_patch. Folders must exist unless parents is set.",
-		w.write, w.changes(WriteName, more)...)
+		w.write, w.changes(WriteName, w.checkWrite, more)...)
+}
+
+func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
+	var args writeInput
+	if err := json.Unmarshal(in.Arguments, &args); err != nil {
+		return err
+	}
+	_, _, err := w.planWrite(args)
+	return err
+}
+
+// planWrite says which file is written and what it holds now.
+func (w *Workspace) planWrite(in writeInput) (string, *content, error) {
+	rel, err := w.resolveChange(in.Path)
+	if err != nil {
+		return "", nil, err
+	}
+	if int64(len(in.Content)) > w.options.MaxFile {
+		return "", nil, fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
+	}
+	now, err := w.current(rel)
+	if err != nil {
+		return "", nil, err
+	}
+	return rel, now, checkVersion(in, now)
 }
 
 func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
-	rel, err := w.resolveChange(in.Path)
-	if err != nil {
-		return "", err
-	}
-	if int64(len(in.Content)) > w.options.MaxFile {
-		return "", fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
-	}
 	w.changing.Lock()
 	defer w.changing.Unlock()
-	now, err := w.current(rel)
+	rel, now, err := w.planWrite(in)
 	if err != nil {
-		return "", err
-	}
-	if err := checkVersion(in, now); err != nil {
 		return "", err
 	}
 	tx := w.begin()
