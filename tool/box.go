@@ -176,7 +176,7 @@ func prepareEntry(t Tool) (*entry, error) {
 
 func (e *entry) compileGrammar(g *dragoman.Grammar) (err error) {
 	switch {
-	case g == nil:
+	case g == nil, e.settings.SelfParsing:
 	case g.Syntax == "regex":
 		e.grammar, err = regexp.Compile(`\A(?:` + g.Definition + `)\z`)
 	case g.Syntax == "lark":

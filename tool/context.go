@@ -29,7 +29,7 @@ type runningCall struct {
 	tickets *Tickets
 	// tell passes progress on, until the call has ended.
 	mu    sync.Mutex
-	tell  func([]dragoman.Part)
+	tell  func(parts []dragoman.Part, secrets []string)
 	given []string
 }
 
@@ -49,8 +49,8 @@ func InfoFrom(ctx context.Context) (Info, bool) {
 	return Info{}, false
 }
 
-// Report tells of the work of a tool while it runs: parts that are shown, and
-// never enter the history. Without a call, or after it has ended, they go
+// Report tells of the work of a tool while it runs: parts that are shown, redacted,
+// and never enter the history. Without a call, or after it has ended, they go
 // nowhere.
 func Report(ctx context.Context, parts ...dragoman.Part) {
 	c := callFrom(ctx)
@@ -60,7 +60,7 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tell != nil {
-		c.tell(parts)
+		c.tell(parts, c.given)
 	}
 }
 

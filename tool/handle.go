@@ -27,7 +27,9 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 		secrets: x.runner.Secrets, tickets: x.runner.Tickets,
 	}
 	if x.runner.Observe != nil {
-		running.tell = func(parts []dragoman.Part) { x.tell(Progress{CallRef: x.ref(), Parts: parts}) }
+		running.tell = func(parts []dragoman.Part, secrets []string) {
+			x.tell(Progress{CallRef: x.ref(), Parts: x.runner.Redactor.with(secrets).parts(parts)})
+		}
 	}
 	ctx = context.WithValue(ctx, contextKey{}, running)
 	out, f := x.chain(ctx)

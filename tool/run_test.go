@@ -342,7 +342,7 @@ func TestT12_ProgressIsSeenAndNeverEntersTheResult(t *testing.T) {
 	}}
 	box := mustBox(t, tool.New("a", "", func(ctx context.Context, _ struct{}) (string, error) {
 		for i := range 3 {
-			tool.Report(ctx, &dragoman.Text{Text: fmt.Sprint("step ", i)})
+			tool.Report(ctx, &dragoman.Text{Text: fmt.Sprint("step ", i, " ghp_0123456789abcdefghijABCDEFGHIJ012345")})
 		}
 		ctxAfter = ctx
 		return "done", nil
@@ -353,7 +353,7 @@ func TestT12_ProgressIsSeenAndNeverEntersTheResult(t *testing.T) {
 	}
 	tool.Report(ctxAfter, &dragoman.Text{Text: "after the end"})
 	tool.Report(context.Background(), &dragoman.Text{Text: "without a call"})
-	if !slices.Equal(seen, []string{"step 0", "step 1", "step 2"}) {
+	if !slices.Equal(seen, []string{"step 0 [redacted]", "step 1 [redacted]", "step 2 [redacted]"}) {
 		t.Errorf("%q", seen)
 	}
 }

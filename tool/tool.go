@@ -128,6 +128,9 @@ type Settings struct {
 	// Structured output is what OutputSchema declares: checked against it, and
 	// not fenced.
 	Structured bool
+	// SelfParsing freeform tools check their text themselves, and say better what
+	// is wrong with it: their grammar is told to models and not checked here.
+	SelfParsing bool
 	// Polling tools may be called again and again with the same arguments.
 	Polling bool
 	// Failure says what a failed call does to its turn; zero means as the run

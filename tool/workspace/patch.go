@@ -59,6 +59,7 @@ Where they are not unique, put "@@ " and a whole line that stands before them, s
 // of Codex.
 func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	grammar := &dragoman.Grammar{Syntax: "lark", Definition: patchGrammar}
+	opts = append([]tool.Option{tool.Set(func(s *tool.Settings) { s.SelfParsing = true })}, opts...)
 	return tool.Freeform(PatchName, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
 		return w.patch(ctx, text)
 	}, w.changes(PatchName, w.checkPatch, opts)...)
