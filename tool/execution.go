@@ -152,7 +152,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 		d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf("the policy decided %q, which is no decision", d.Effect)}
 	}
 	x.decision = &d
-	x.tell(Decided{CallRef: x.ref(), Decision: d, Failed: err})
+	x.tell(Decided{CallRef: x.ref(), Input: q.Input, Decision: d, Failed: err})
 	if d.Effect == Deny {
 		return x.denied(d)
 	}

@@ -115,6 +115,8 @@ type Progress struct {
 // Decided is a policy's decision, allow included.
 type Decided struct {
 	CallRef
+	// Input is what was judged.
+	Input    Input
 	Decision Decision
 	// Failed says why the policy itself failed, which denies.
 	Failed error

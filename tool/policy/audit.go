@@ -1,0 +1,251 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Audit writes down what was decided and what was run, a line of JSON for each
+// (requirement P7). Arguments and outputs are never in it: arguments stand there
+// as their hash, and all texts are redacted.
+//
+// A line is written with one Write, after the one before, whoever calls. It is
+// safe for concurrent use, and must not change while it is used.
+type Audit struct {
+	// Redactor takes secrets out; nil knows the common shapes of keys.
+	Redactor *tool.Redactor
+	// Sync makes each line durable before Observe returns, where the writer has a
+	// method Sync() error, as files do.
+	Sync bool
+	// OnError is told of every line that could not be written; nil: see Err.
+	OnError func(error)
+	// Now is the clock; nil means the system's.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	w    io.Writer
+	err  error
+	torn bool // the last line may be incomplete
+}
+
+// NewAudit writes to w. A file should be opened for appending, as [OpenAudit]
+// does.
+func NewAudit(w io.Writer) *Audit { return &Audit{w: w} }
+
+// OpenAudit appends to a file, which it makes if there is none, readable by its
+// owner only. Close it with the closer.
+func OpenAudit(name string) (*Audit, io.Closer, error) {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("policy: the audit log: %w", err)
+	}
+	a := NewAudit(f)
+	if info, err := f.Stat(); err == nil && info.Size() > 0 {
+		a.torn = !endsLine(name, info.Size())
+	}
+	return a, f, nil
+}
+
+// endsLine reports whether a file ends with a whole line: a crash may have left a
+// part of one.
+func endsLine(name string, size int64) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	var last [1]byte
+	_, err = f.ReadAt(last[:], size-1)
+	return err == nil && last[0] == '\n'
+}
+
+// Entry is a line of the log.
+type Entry struct {
+	Time time.Time `json:"time"`
+	// Event is decided, asked, started, ended or late.
+	Event string `json:"event"`
+	Run   string `json:"run"`
+	Turn  int    `json:"turn"`
+	Call  string `json:"call"`
+	// Tool is the qualified name, and Key the lookup key.
+	Tool string   `json:"tool"`
+	Key  tool.Key `json:"key"`
+	// Arguments is the hash of the input.
+	Arguments *tool.Hash `json:"arguments,omitempty"`
+
+	Effect  tool.Effect `json:"effect,omitempty"`
+	Rule    string      `json:"rule,omitempty"`
+	Matches []string    `json:"matches,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+	// Edited are the arguments that the policy set.
+	Edited []string `json:"edited,omitempty"`
+	// Failed says why the policy failed, which denied the call.
+	Failed string `json:"failed,omitempty"`
+	Policy string `json:"policy,omitempty"`
+
+	Agent     []string       `json:"agent,omitempty"`
+	OK        *bool          `json:"ok,omitempty"`
+	Executed  *bool          `json:"executed,omitempty"`
+	Replayed  bool           `json:"replayed,omitempty"`
+	Attempt   int            `json:"attempt,omitempty"`
+	Verdict   tool.Verdict   `json:"verdict,omitempty"`
+	ErrorKind tool.ErrorKind `json:"error_kind,omitempty"`
+	Error     string         `json:"error,omitempty"`
+	Latency   time.Duration  `json:"latency_ns,omitempty"`
+}
+
+// Observe writes an event; it is meant for [tool.Runner.Observe]. Progress is not
+// written.
+func (a *Audit) Observe(ev tool.Event) {
+	e, ok := a.entry(ev)
+	if !ok {
+		return
+	}
+	if err := a.write(e); err != nil && a.OnError != nil {
+		a.OnError(err)
+	}
+}
+
+// Err is the first error of the log; nil: every line was written.
+func (a *Audit) Err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// Require makes a policy that denies everything once the log cannot be written:
+// what cannot be recorded does not run.
+func (a *Audit) Require(p tool.Policy) tool.Policy { return audited{a, p} }
+
+type audited struct {
+	audit  *Audit
+	policy tool.Policy
+}
+
+func (p audited) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
+	if err := p.audit.Err(); err != nil {
+		return tool.Decision{}, err
+	}
+	return p.policy.Decide(ctx, q)
+}
+
+func (p audited) Version() string { return p.policy.Version() }
+
+func (a *Audit) entry(ev tool.Event) (Entry, bool) {
+	switch ev := ev.(type) {
+	case tool.Decided:
+		e := a.of("decided", ev.CallRef)
+		e.Arguments = new(ev.Input.Hash())
+		a.decision(&e, &ev.Decision)
+		if ev.Failed != nil {
+			e.Failed = a.Redactor.Redact(ev.Failed.Error())
+		}
+		return e, true
+	case tool.Asked:
+		e := a.of("asked", ev.CallRef)
+		e.Arguments = new(ev.Pending.Binding.Arguments)
+		e.Policy, e.Reason = ev.Pending.Binding.Policy, a.Redactor.Redact(ev.Pending.Reason)
+		return e, true
+	case tool.CallStarted:
+		e := a.of("started", ev.CallRef)
+		e.Arguments = new(ev.Input.Hash())
+		return e, true
+	case tool.CallEnded:
+		return a.ended(ev), true
+	case tool.Late:
+		e := a.of("late", ev.CallRef)
+		e.Latency = ev.After
+		return e, true
+	default:
+		return Entry{}, false
+	}
+}
+
+func (a *Audit) of(event string, ref tool.CallRef) Entry {
+	return Entry{
+		Time: now(a.Now).UTC(), Event: event, Run: ref.Run, Turn: ref.Turn, Call: ref.CallID,
+		Tool: ref.Key.QualifiedName(), Key: ref.Key,
+	}
+}
+
+func (a *Audit) decision(e *Entry, d *tool.Decision) {
+	e.Effect, e.Rule, e.Matches, e.Reason = d.Effect, d.Rule, d.Matches, a.Redactor.Redact(d.Reason)
+	for _, edit := range d.Edits {
+		e.Edited = append(e.Edited, edit.Argument)
+	}
+}
+
+func (a *Audit) ended(ev tool.CallEnded) Entry {
+	e := a.of("ended", ev.CallRef)
+	r := &ev.Record
+	if r.Arguments != (tool.Hash{}) {
+		e.Arguments = new(r.Arguments)
+	}
+	if r.Decision != nil {
+		a.decision(&e, r.Decision)
+	}
+	e.Agent, e.OK, e.Executed, e.Replayed, e.Attempt = r.Agent, new(r.OK), new(r.Executed), r.Replayed, r.Attempt
+	e.Verdict, e.ErrorKind, e.Error, e.Latency = r.Verdict, r.ErrorKind, a.Redactor.Redact(clipText(r.Error)), r.Latency
+	return e
+}
+
+// maxError bounds the text of an error in the log, in bytes.
+const maxError = 1000
+
+func clipText(s string) string {
+	if len(s) <= maxError {
+		return s
+	}
+	cut := maxError
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// errShortWrite says that a writer took less than a line and did not say why.
+var errShortWrite = errors.New("a line was cut")
+
+// write writes one line. What went wrong before stays visible in Err.
+func (a *Audit) write(e Entry) error {
+	line, err := json.Marshal(e)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		err = a.append(append(line, '\n'))
+	}
+	if err != nil {
+		err = fmt.Errorf("policy: the audit log: %w", err)
+		if a.err == nil {
+			a.err = err
+		}
+	}
+	return err
+}
+
+// append writes after a whole line: one that was cut is ended first.
+func (a *Audit) append(line []byte) error {
+	if a.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := a.w.Write(line)
+	if err == nil && n < len(line) {
+		err = errShortWrite
+	}
+	a.torn = err != nil && (n > 0 || a.torn)
+	if err != nil {
+		return err
+	}
+	if s, ok := a.w.(interface{ Sync() error }); ok && a.Sync {
+		return s.Sync()
+	}
+	return nil
+}

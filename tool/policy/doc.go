@@ -1,0 +1,104 @@
+// Package policy decides on tool calls by rules, keeps what humans decided, and
+// writes down both. It has what package tool only declares: a [tool.Policy], some
+// [tool.Approver]s, and an observer that is an audit log.
+//
+//	p, err := policy.Load("policy.yaml")
+//	ledger := policy.NewLedger()
+//	runner := &tool.Runner{Policy: p, Approver: ledger, Observe: audit.Observe}
+//
+// # Rules
+//
+// A rule has an effect (allow, deny, ask, input) and says when it applies. All
+// that it says must hold; a rule that says nothing applies always. Rules are
+// looked at by priority, high first, then by id. The first that matches decides,
+// and all that match are reported. Where none does, the default decides: allow,
+// unless the policy says otherwise.
+//
+// The order of rules in a file means nothing.
+//
+// # The file
+//
+// A policy file is YAML or JSON (a file whose first character is { is read as
+// JSON). Errors name the line and the column; a field that is not listed here is
+// an error, and so is a key that is there twice. Anchors, aliases, tags and merge
+// keys are not allowed.
+//
+//	version: 1                    # required
+//	default: ask_destructive      # allow (default), deny, ask, ask_destructive
+//	rules:
+//	  - id: no-force-push         # required, unique
+//	    effect: deny              # required: allow, deny, ask, input
+//	    priority: 100             # high first; 0 where it is left out
+//	    enabled: true             # false turns the rule off
+//	    subjects: [tool_call]     # tool_call, model_call, handoff, any (default)
+//	    reason: Do not rewrite history.   # told to the model, or to the human
+//	    when:
+//	      tool: "git.*"           # a glob, or a list of which one must match
+//	      namespace: git          # or a list
+//	      annotations:            # read_only, destructive, idempotent, open_world
+//	        destructive: true
+//	      tags: [vcs, remote]     # one of them
+//	      agent: "main/*"         # a glob, or a list of which one must match
+//	      metadata:               # all of them
+//	        tenant: acme
+//	      expression: has(args.force) && args.force == true
+//	    edits:                    # arguments to set; not with deny
+//	      dry_run: true
+//	    input:                    # with the effect input, and only there
+//	      argument: ticket
+//	      prompt: Which ticket is this for?
+//
+// A glob is matched against a tool's whole qualified name, "namespace.name" or
+// the name alone; * stands for any characters, ? for one. A deferred tool has
+// the qualified name of its bare sibling, so a rule on a name covers both.
+//
+// An annotation that a tool does not have is no proof of anything: it matches
+// neither true nor false. Annotations of an MCP server are what the server says
+// of itself; see [DefaultAskDestructive].
+//
+// An agent glob without a slash is matched against the name of the agent that
+// calls, one with a slash against the whole path of agents, outermost first,
+// joined by slashes; a slash in a name is written %2F there.
+//
+// # Expressions
+//
+// An expression is CEL (https://cel.dev) and must be of type bool. It sees
+//
+//	args       map     the arguments; {} for a freeform tool
+//	text       string  the input of a freeform tool
+//	tool       string  the qualified name, as globs see it
+//	namespace  string  empty where there is none
+//	subject    string  tool_call, model_call or handoff
+//	source     string  local, mcp or handoff
+//	tags       list    of strings
+//	agent      string  the agent that calls
+//	agents     list    the path of agents, outermost first
+//	run        string  the id of the run
+//	turn       int
+//	metadata   map     of strings: what the host says of the run
+//
+// and, beside the standard functions, those on strings (lowerAscii, split,
+// trim, …), sets (sets.contains, …), optional values (args.?path.orValue("")),
+// cel.bind(name, value, expression), and shell(string), which gives a [Shell]:
+//
+//	cel.bind(c, shell(args.command), c.simple && c.programs.all(p, p in ["ls", "cat"]))
+//
+// An expression that fails (a missing key, a value of another type, a cost above
+// the limit, no time left) fails the decision, and the call is denied: nobody
+// knows what the rule would have said. Guard what may be missing with
+// has(args.path), or args.?path. A failure below the rule that has already
+// decided changes nothing.
+//
+// Integers are exact: as int within 64 bits, as uint above them. An integer
+// beyond those, and a number too large or too small for a double, fail the
+// expression that looks at the arguments; they never become another number.
+// Other decimals are the nearest double, as everywhere.
+//
+// # Approvals
+//
+// A [Ledger] holds what humans decided, per call and, for the rest of a run, per
+// tool. [Prompt] asks at a terminal, [ApproverFunc] calls a function, [Ledger.Wait]
+// waits for a decision that comes from elsewhere, and [First] puts them in a row.
+// A [Signer] makes tokens of decisions, for hosts that keep no state between
+// asking and going on.
+package policy

@@ -1,0 +1,394 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// MaxFile is how long a policy file may be, in bytes.
+const MaxFile = 8 << 20
+
+// Load makes a policy of a file. Its format is in the package comment.
+func Load(name string) (*Policy, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	config, err := Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return New(config)
+}
+
+// FileError says what is wrong with a policy file, and where.
+type FileError struct {
+	File         string
+	Line, Column int
+	Reason       string
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Reason)
+}
+
+// Unwrap lets errors.Is find [ErrRule].
+func (e *FileError) Unwrap() error { return ErrRule }
+
+// Parse reads a policy file. The name is for messages. The error says everything
+// that is wrong, each a [*FileError]; what is wrong with the rules themselves, [New]
+// says, with the same places.
+func Parse(name string, data []byte) (Config, error) {
+	if len(data) > MaxFile {
+		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)}
+	}
+	root, err := readTree(name, data)
+	if err != nil {
+		return Config{}, err
+	}
+	r := reader{file: name}
+	config := r.config(root)
+	if err := errors.Join(r.errs...); err != nil {
+		return Config{}, err
+	}
+	return config, nil
+}
+
+// readTree reads YAML, or JSON where that is what the file begins like.
+func readTree(name string, data []byte) (*node, error) {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return readJSON(name, data)
+	}
+	return readYAML(name, data)
+}
+
+// node is a value of a file, with its place.
+type node struct {
+	line, column int
+	kind         nodeKind
+	// text is the value of a string, and the spelling of a number or boolean.
+	text  string
+	items []*node
+	// keys are the names of the members that items are.
+	keys []*node
+}
+
+type nodeKind int
+
+const (
+	kindNull nodeKind = iota
+	kindString
+	kindBool
+	kindNumber
+	kindList
+	kindMap
+)
+
+func (k nodeKind) String() string {
+	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping"}[k]
+}
+
+// place is where the fields of a rule stand.
+type place struct {
+	file   string
+	line   int
+	column int
+	fields map[string]*node
+}
+
+// of is the place of a field, or of the rule.
+func (p *place) of(field string) (file string, line, column int) {
+	if n := p.fields[field]; n != nil {
+		return p.file, n.line, n.column
+	}
+	return p.file, p.line, p.column
+}
+
+// reader turns a tree into a config, and collects what is wrong.
+type reader struct {
+	file string
+	errs []error
+}
+
+func (r *reader) bad(n *node, format string, args ...any) {
+	r.errs = append(r.errs, &FileError{File: r.file, Line: n.line, Column: n.column, Reason: fmt.Sprintf(format, args...)})
+}
+
+// want reports whether a node is of a kind.
+func (r *reader) want(n *node, kind nodeKind, what string) bool {
+	if n.kind != kind {
+		r.bad(n, "%s: want %s, have %s", what, kind, n.kind)
+	}
+	return n.kind == kind
+}
+
+// members hands out the members of a mapping by their names; others are wrong.
+func (r *reader) members(n *node, what string, fields map[string]func(*node)) {
+	if !r.want(n, kindMap, what) {
+		return
+	}
+	for i, key := range n.keys {
+		if slices.ContainsFunc(n.keys[:i], func(k *node) bool { return k.text == key.text }) {
+			r.bad(key, "%s: %q is there twice", what, key.text)
+			continue
+		}
+		if set := fields[key.text]; set != nil {
+			set(n.items[i])
+			continue
+		}
+		known := make([]string, 0, len(fields))
+		for name := range fields {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		r.bad(key, "%s: unknown field %q; there are %s", what, key.text, strings.Join(known, ", "))
+	}
+}
+
+func (r *reader) config(root *node) Config {
+	var c Config
+	version := false
+	r.members(root, "policy", map[string]func(*node){
+		"version": func(n *node) {
+			version = true
+			if n.kind != kindNumber || n.text != "1" {
+				r.bad(n, "version: this program reads version 1")
+			}
+		},
+		"default":    func(n *node) { c.Default = r.fallback(n) },
+		"cost_limit": func(n *node) { c.CostLimit = r.limit(n) },
+		"rules": func(n *node) {
+			if !r.want(n, kindList, "rules") {
+				return
+			}
+			for _, item := range n.items {
+				c.Rules = append(c.Rules, r.rule(item))
+			}
+		},
+	})
+	if root.kind == kindMap && !version {
+		r.bad(root, "policy: the field version is missing; write version: 1")
+	}
+	return c
+}
+
+func (r *reader) fallback(n *node) Default {
+	switch d := Default(r.text(n, "default")); d {
+	case "allow":
+		return DefaultAllow
+	case DefaultDeny, DefaultAsk, DefaultAskDestructive:
+		return d
+	default:
+		if n.kind == kindString {
+			r.bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
+		}
+		return DefaultDeny
+	}
+}
+
+func (r *reader) limit(n *node) uint64 {
+	if !r.want(n, kindNumber, "cost_limit") {
+		return 0
+	}
+	v, err := strconv.ParseUint(n.text, 10, 64)
+	if err != nil || v == 0 {
+		r.bad(n, "cost_limit: want a whole number above zero, have %s", clip(n.text))
+	}
+	return v
+}
+
+func (r *reader) rule(n *node) Rule {
+	at := &place{file: r.file, line: n.line, column: n.column, fields: map[string]*node{}}
+	rule := Rule{at: at}
+	mark := func(name string, set func(*node)) func(*node) {
+		return func(n *node) {
+			at.fields[name] = n
+			set(n)
+		}
+	}
+	r.members(n, "rule", map[string]func(*node){
+		"id":       mark("id", func(n *node) { rule.ID = r.text(n, "id") }),
+		"effect":   mark("effect", func(n *node) { rule.Effect = tool.Effect(r.text(n, "effect")) }),
+		"priority": mark("priority", func(n *node) { rule.Priority = r.integer(n, "priority") }),
+		"enabled":  mark("enabled", func(n *node) { rule.Disabled = !r.boolean(n, "enabled") }),
+		"subjects": mark("subjects", func(n *node) {
+			for _, s := range r.texts(n, "subjects") {
+				rule.Subjects = append(rule.Subjects, tool.Subject(s))
+			}
+		}),
+		"reason": mark("reason", func(n *node) { rule.Reason = r.text(n, "reason") }),
+		"when":   mark("when", func(n *node) { r.when(n, &rule.When, mark) }),
+		"edits":  mark("edits", func(n *node) { rule.Edits = r.edits(n) }),
+		"input":  mark("input", func(n *node) { rule.Input = r.input(n) }),
+	})
+	return rule
+}
+
+func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*node)) {
+	texts := func(name string, to *[]string) func(*node) {
+		return mark("when."+name, func(n *node) { *to = r.texts(n, name) })
+	}
+	r.members(n, "when", map[string]func(*node){
+		"tool":        texts("tool", &w.Tools),
+		"namespace":   texts("namespace", &w.Namespaces),
+		"tags":        texts("tags", &w.Tags),
+		"agent":       texts("agent", &w.Agents),
+		"annotations": mark("when.annotations", func(n *node) { r.annotations(n, w) }),
+		"metadata":    mark("when.metadata", func(n *node) { w.Metadata = r.metadata(n) }),
+		"expression": mark("when.expression", func(n *node) {
+			w.Expression = r.text(n, "expression")
+			if n.kind == kindString && strings.TrimSpace(w.Expression) == "" {
+				r.bad(n, "expression: it is empty")
+			}
+		}),
+	})
+}
+
+func (r *reader) annotations(n *node, w *When) {
+	hint := func(name string, to **bool) func(*node) {
+		return func(n *node) { *to = new(r.boolean(n, name)) }
+	}
+	r.members(n, "annotations", map[string]func(*node){
+		"read_only":   hint("read_only", &w.ReadOnly),
+		"destructive": hint("destructive", &w.Destructive),
+		"idempotent":  hint("idempotent", &w.Idempotent),
+		"open_world":  hint("open_world", &w.OpenWorld),
+	})
+}
+
+func (r *reader) metadata(n *node) map[string]string {
+	out := map[string]string{}
+	r.named(n, "metadata", func(key string, value *node) { out[key] = r.text(value, "metadata") })
+	return out
+}
+
+func (r *reader) edits(n *node) []tool.Edit {
+	var out []tool.Edit
+	r.named(n, "edits", func(key string, value *node) {
+		out = append(out, tool.Edit{Argument: key, Value: r.json(value)})
+	})
+	return out
+}
+
+// named hands out the members of a mapping whose names are free, in order.
+func (r *reader) named(n *node, what string, each func(key string, value *node)) {
+	if !r.want(n, kindMap, what) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, key := range n.keys {
+		if seen[key.text] {
+			r.bad(key, "%s: %q is there twice", what, key.text)
+			continue
+		}
+		seen[key.text] = true
+		each(key.text, n.items[i])
+	}
+}
+
+func (r *reader) input(n *node) *tool.InputRequest {
+	in := &tool.InputRequest{}
+	r.members(n, "input", map[string]func(*node){
+		"argument": func(n *node) { in.Argument = r.text(n, "argument") },
+		"prompt":   func(n *node) { in.Prompt = r.text(n, "prompt") },
+	})
+	return in
+}
+
+func (r *reader) text(n *node, what string) string {
+	if !r.want(n, kindString, what) {
+		return ""
+	}
+	return n.text
+}
+
+// texts is a list of texts, or one. An empty list would be a condition that is
+// no condition.
+func (r *reader) texts(n *node, what string) []string {
+	if n.kind == kindString {
+		return []string{n.text}
+	}
+	if !r.want(n, kindList, what) {
+		return nil
+	}
+	if len(n.items) == 0 {
+		r.bad(n, "%s: the list is empty; leave the field out", what)
+	}
+	var out []string
+	for _, item := range n.items {
+		out = append(out, r.text(item, what))
+	}
+	return out
+}
+
+func (r *reader) integer(n *node, what string) int {
+	if !r.want(n, kindNumber, what) {
+		return 0
+	}
+	v, err := strconv.ParseInt(n.text, 10, 32)
+	if err != nil {
+		r.bad(n, "%s: want a whole number of 32 bits, have %s", what, clip(n.text))
+	}
+	return int(v)
+}
+
+func (r *reader) boolean(n *node, what string) bool {
+	return r.want(n, kindBool, what) && n.text == "true"
+}
+
+// json writes a value of the file as JSON.
+func (r *reader) json(n *node) json.RawMessage {
+	var b bytes.Buffer
+	r.appendJSON(&b, n)
+	return b.Bytes()
+}
+
+func (r *reader) appendJSON(b *bytes.Buffer, n *node) {
+	switch n.kind {
+	case kindNull:
+		b.WriteString("null")
+	case kindBool, kindNumber:
+		b.WriteString(n.text)
+	case kindString:
+		b.Write(quoteJSON(n.text))
+	case kindList:
+		b.WriteByte('[')
+		for i, item := range n.items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			r.appendJSON(b, item)
+		}
+		b.WriteByte(']')
+	case kindMap:
+		b.WriteByte('{')
+		first := true
+		r.named(n, "edits", func(key string, value *node) {
+			if !first {
+				b.WriteByte(',')
+			}
+			first = false
+			b.Write(quoteJSON(key))
+			b.WriteByte(':')
+			r.appendJSON(b, value)
+		})
+		b.WriteByte('}')
+	}
+}
+
+// quoteJSON writes a text, which always works.
+func quoteJSON(s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return []byte(`""`)
+	}
+	return b
+}

@@ -1,0 +1,264 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Ledger holds what humans decided. It is a [tool.Approver] that answers with what
+// it holds, and leaves the rest undecided.
+//
+// A decision on a call covers exactly its [tool.Binding]: run, turn, call, tool,
+// arguments and policy (requirement A4, quirk I9). It is the first that counts; a
+// later one replaces it. A sticky decision covers the calls of one tool, as it is
+// defined, in one run under one policy, and counts where there is none on the
+// call. It is filed under the tool's canonical approval key, and never answers for
+// a tool of the same bare name, another run or a nested one.
+//
+// The zero value is ready. A Ledger is safe for concurrent use, and can be stored
+// as JSON.
+type Ledger struct {
+	mu      sync.Mutex
+	calls   map[tool.Binding]tool.Answer
+	sticky  map[sticky]tool.Answer
+	changed chan struct{} // closed at the next change
+}
+
+var _ tool.Approver = (*Ledger)(nil)
+
+// sticky is what a sticky decision covers.
+type sticky struct {
+	Run    string               `json:"run"`
+	Key    string               `json:"key"`
+	Tool   dragoman.Fingerprint `json:"tool"`
+	Policy string               `json:"policy"`
+}
+
+func stickyOf(b tool.Binding) sticky {
+	return sticky{Run: b.Run, Key: b.Key.ApprovalKey(), Tool: b.Tool, Policy: b.Policy}
+}
+
+// NewLedger makes an empty ledger.
+func NewLedger() *Ledger { return &Ledger{} }
+
+// ErrAnswer is wrapped by every error about an answer that cannot be recorded.
+var ErrAnswer = errors.New("policy: not an answer")
+
+// Decide records a decision on one call, in place of an earlier one. Undecided
+// takes it back.
+func (l *Ledger) Decide(b tool.Binding, a tool.Answer) error {
+	if err := checkAnswer(a); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.Verdict == tool.Undecided {
+		delete(l.calls, b)
+		return nil
+	}
+	if l.calls == nil {
+		l.calls = map[tool.Binding]tool.Answer{}
+	}
+	l.calls[b] = copyAnswer(a)
+	l.tell()
+	return nil
+}
+
+// Always approves all calls of the binding's tool for the rest of its run.
+func (l *Ledger) Always(b tool.Binding) { l.stick(b, tool.Answer{Verdict: tool.Approved}) }
+
+// Never rejects all calls of the binding's tool for the rest of its run. The
+// message is shown to the model.
+func (l *Ledger) Never(b tool.Binding, message string) {
+	l.stick(b, tool.Answer{Verdict: tool.Rejected, Message: message})
+}
+
+func (l *Ledger) stick(b tool.Binding, a tool.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sticky == nil {
+		l.sticky = map[sticky]tool.Answer{}
+	}
+	l.sticky[stickyOf(b)] = a
+	l.tell()
+}
+
+// Forget drops the decisions of a run that has ended.
+func (l *Ledger) Forget(run string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for b := range l.calls {
+		if b.Run == run {
+			delete(l.calls, b)
+		}
+	}
+	for s := range l.sticky {
+		if s.Run == run {
+			delete(l.sticky, s)
+		}
+	}
+}
+
+// tell wakes up who waits.
+func (l *Ledger) tell() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// Approve answers with what the ledger holds: the decision on this call, else the
+// sticky one. A call that wants a value gets no sticky approval: there is no value
+// in it.
+func (l *Ledger) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	if l == nil || req == nil {
+		return tool.Answer{}, nil
+	}
+	a, _ := l.look(req)
+	return a, nil
+}
+
+// look answers, and returns a channel that is closed when that may change.
+func (l *Ledger) look(req *tool.ApprovalRequest) (tool.Answer, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a, ok := l.calls[req.Binding]; ok {
+		return copyAnswer(a), nil
+	}
+	a, ok := l.sticky[stickyOf(req.Binding)]
+	if ok && (req.Wanted == nil || a.Verdict == tool.Rejected) {
+		return a, nil
+	}
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return tool.Answer{}, l.changed
+}
+
+// checkAnswer refuses answers that contradict themselves.
+func checkAnswer(a tool.Answer) error {
+	switch a.Verdict {
+	case tool.Approved, tool.Rejected, tool.Undecided:
+	default:
+		return fmt.Errorf("%w: %q is no verdict", ErrAnswer, a.Verdict)
+	}
+	switch {
+	case a.Verdict != tool.Approved && (a.Edited != nil || a.Value != nil):
+		return fmt.Errorf("%w: only an approval has an edited input or a value", ErrAnswer)
+	case a.Value != nil && !json.Valid(a.Value):
+		return fmt.Errorf("%w: the value is not JSON", ErrAnswer)
+	case a.Edited != nil && a.Edited.Arguments != nil && !json.Valid(a.Edited.Arguments):
+		return fmt.Errorf("%w: the edited arguments are not JSON", ErrAnswer)
+	}
+	return nil
+}
+
+// copyAnswer shares no memory with a.
+func copyAnswer(a tool.Answer) tool.Answer {
+	a.Value = slices.Clone(a.Value)
+	if a.Edited != nil {
+		a.Edited = &tool.Input{Arguments: slices.Clone(a.Edited.Arguments), Text: a.Edited.Text}
+	}
+	return a
+}
+
+// ledgerVersion is the version of the stored form.
+const ledgerVersion = 1
+
+// ErrNewer says that something was stored by a newer version of this module.
+var ErrNewer = errors.New("policy: stored by a newer version")
+
+type storedLedger struct {
+	Version int            `json:"version"`
+	Calls   []storedCall   `json:"calls,omitempty"`
+	Sticky  []storedSticky `json:"sticky,omitempty"`
+}
+
+type storedCall struct {
+	Binding tool.Binding `json:"binding"`
+	Answer  tool.Answer  `json:"answer"`
+}
+
+type storedSticky struct {
+	sticky
+	Verdict tool.Verdict `json:"verdict"`
+	Message string       `json:"message,omitempty"`
+}
+
+// MarshalJSON writes everything that the ledger holds, in a stable order.
+func (l *Ledger) MarshalJSON() ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := storedLedger{Version: ledgerVersion}
+	for b, a := range l.calls {
+		out.Calls = append(out.Calls, storedCall{b, a})
+	}
+	for s, a := range l.sticky {
+		out.Sticky = append(out.Sticky, storedSticky{s, a.Verdict, a.Message})
+	}
+	slices.SortFunc(out.Calls, func(a, b storedCall) int { return compareBindings(a.Binding, b.Binding) })
+	slices.SortFunc(out.Sticky, func(a, b storedSticky) int {
+		return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Key, b.Key),
+			bytes.Compare(a.Tool[:], b.Tool[:]), strings.Compare(a.Policy, b.Policy))
+	})
+	return json.Marshal(out)
+}
+
+func compareBindings(a, b tool.Binding) int {
+	return cmp.Or(
+		strings.Compare(a.Run, b.Run), cmp.Compare(a.Turn, b.Turn), strings.Compare(a.CallID, b.CallID),
+		strings.Compare(a.Key.String(), b.Key.String()), bytes.Compare(a.Tool[:], b.Tool[:]),
+		bytes.Compare(a.Arguments[:], b.Arguments[:]), strings.Compare(a.Policy, b.Policy),
+	)
+}
+
+// UnmarshalJSON replaces what the ledger holds by what was stored. It refuses
+// what a newer version wrote ([ErrNewer]), and what it does not know.
+func (l *Ledger) UnmarshalJSON(data []byte) error {
+	var version struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return fmt.Errorf("policy: the ledger: %w", err)
+	}
+	if version.Version > ledgerVersion {
+		return fmt.Errorf("%w: the ledger has version %d, this is %d", ErrNewer, version.Version, ledgerVersion)
+	}
+	if version.Version < 1 {
+		return errors.New("policy: the ledger has no version")
+	}
+	var in storedLedger
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return fmt.Errorf("policy: the ledger: %w", err)
+	}
+	calls, sticky := map[tool.Binding]tool.Answer{}, map[sticky]tool.Answer{}
+	for _, c := range in.Calls {
+		if err := checkAnswer(c.Answer); err != nil || c.Answer.Verdict == tool.Undecided {
+			return fmt.Errorf("policy: the ledger: %w: %q", ErrAnswer, c.Answer.Verdict)
+		}
+		calls[c.Binding] = c.Answer
+	}
+	for _, s := range in.Sticky {
+		if s.Verdict != tool.Approved && s.Verdict != tool.Rejected {
+			return fmt.Errorf("policy: the ledger: %w: %q", ErrAnswer, s.Verdict)
+		}
+		sticky[s.sticky] = tool.Answer{Verdict: s.Verdict, Message: s.Message}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls, l.sticky = calls, sticky
+	l.tell()
+	return nil
+}

@@ -1,0 +1,368 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Policy decides by rules. It does not change, and is safe for concurrent use.
+type Policy struct {
+	rules    []*compiled // in the order in which they are looked at
+	fallback Default
+	version  string
+	index    *index
+}
+
+var _ tool.Policy = (*Policy)(nil)
+
+// compiled is a rule that is ready.
+type compiled struct {
+	Rule
+	program cel.Program // nil: there is no expression
+	// metadata are those of the condition, in a stable order.
+	metadata []pair
+}
+
+type pair struct{ key, value string }
+
+// New makes a policy of rules. The error says everything that is wrong with them,
+// each a [*RuleError]. The rules of config must not be changed afterwards.
+func New(config Config) (*Policy, error) {
+	p := &Policy{fallback: config.Default}
+	var errs []error
+	switch config.Default {
+	case DefaultAllow, DefaultDeny, DefaultAsk, DefaultAskDestructive:
+	default:
+		errs = append(errs, fmt.Errorf("%w: %q is no default; want deny, ask, ask_destructive, or none to allow", ErrRule, config.Default))
+	}
+	if len(config.Rules) > maxRules {
+		return nil, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules)
+	}
+	limit := cmp.Or(config.CostLimit, DefaultCostLimit)
+	c := compiler{limit: limit, first: map[string]int{}}
+	for i := range config.Rules {
+		rule, wrong := c.compile(i, &config.Rules[i])
+		errs = append(errs, wrong...)
+		p.rules = append(p.rules, rule)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(p.rules, func(a, b *compiled) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
+	})
+	p.version = p.hash(limit)
+	p.index = newIndex(p.rules)
+	return p, nil
+}
+
+// compiler prepares the rules of one policy. The engine is made when the first
+// expression needs it.
+type compiler struct {
+	limit uint64
+	first map[string]int // where an id was seen
+	exprs *expressions
+}
+
+func (c *compiler) compile(i int, r *Rule) (*compiled, []error) {
+	errs := r.check(i)
+	if before, twice := c.first[r.ID]; twice && r.ID != "" {
+		errs = append(errs, r.wrong(i, "id", "rule %d has this id already", before+1))
+	} else {
+		c.first[r.ID] = i
+	}
+	out := &compiled{Rule: *r}
+	for _, k := range slices.Sorted(maps.Keys(r.When.Metadata)) {
+		out.metadata = append(out.metadata, pair{k, r.When.Metadata[k]})
+	}
+	out.Edits = slices.Clip(slices.Clone(r.Edits))
+	if r.When.Expression == "" || len(r.When.Expression) > maxExpression {
+		return out, errs
+	}
+	var err error
+	if c.exprs == nil {
+		if c.exprs, err = newExpressions(c.limit); err != nil {
+			return out, append(errs, err)
+		}
+	}
+	if out.program, err = c.exprs.compile(r.When.Expression); err != nil {
+		errs = append(errs, r.wrong(i, "when.expression", "%v", err))
+	}
+	return out, errs
+}
+
+// Version is a hash of all enabled rules, the default and the cost limit: the
+// same rules have the same version, in whatever order they were written.
+func (p *Policy) Version() string { return p.version }
+
+// formatVersion changes when the same rules begin to mean something else.
+const formatVersion = "dragoman policy 1"
+
+// hash writes everything that can change a decision in an injective form.
+func (p *Policy) hash(limit uint64) string {
+	var h versionHash
+	h.str(formatVersion)
+	h.str(string(p.fallback))
+	h.num(int64(limit)) //nolint:gosec // only told apart
+	for _, r := range p.rules {
+		if r.Disabled {
+			continue
+		}
+		h.rule(r)
+	}
+	sum := sha256.Sum256(h.b)
+	return hex.EncodeToString(sum[:16])
+}
+
+type versionHash struct{ b []byte }
+
+func (h *versionHash) num(n int64)  { h.b = binary.AppendVarint(h.b, n) }
+func (h *versionHash) str(s string) { h.num(int64(len(s))); h.b = append(h.b, s...) }
+
+func (h *versionHash) set(list []string) {
+	list = slices.Compact(slices.Sorted(slices.Values(list)))
+	h.num(int64(len(list)))
+	for _, s := range list {
+		h.str(s)
+	}
+}
+
+func (h *versionHash) flag(b *bool) {
+	switch {
+	case b == nil:
+		h.num(0)
+	case *b:
+		h.num(1)
+	default:
+		h.num(2)
+	}
+}
+
+func (h *versionHash) rule(r *compiled) {
+	h.str(r.ID)
+	h.str(string(r.Effect))
+	h.num(int64(r.Priority))
+	subjects := make([]string, len(r.Subjects))
+	for i, s := range r.Subjects {
+		subjects[i] = string(s)
+	}
+	h.set(subjects)
+	h.str(r.Reason)
+	h.set(r.When.Tools)
+	h.set(r.When.Namespaces)
+	for _, b := range [...]*bool{r.When.ReadOnly, r.When.Destructive, r.When.Idempotent, r.When.OpenWorld} {
+		h.flag(b)
+	}
+	h.set(r.When.Tags)
+	h.set(r.When.Agents)
+	h.num(int64(len(r.metadata)))
+	for _, m := range r.metadata {
+		h.str(m.key)
+		h.str(m.value)
+	}
+	h.str(r.When.Expression)
+	h.num(int64(len(r.Edits)))
+	for _, e := range r.Edits {
+		h.str(e.Argument)
+		h.str(string(e.Value))
+	}
+	if r.Input == nil {
+		h.num(0)
+		return
+	}
+	h.num(1)
+	h.str(r.Input.Argument)
+	h.str(r.Input.Prompt)
+}
+
+// Decide says what to do with a call. An expression that fails before a rule has
+// decided fails the decision, which denies the call; so does a question that
+// nobody can answer.
+func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
+	if p == nil || q == nil {
+		return tool.Decision{}, errors.New("policy: there is no policy, or no question")
+	}
+	var decision tool.Decision
+	var f *facts // made for the first expression
+	for _, r := range p.index.candidates(q) {
+		if !r.dynamic(q) {
+			continue
+		}
+		if r.program != nil {
+			if f == nil {
+				f = &facts{q: q}
+			}
+			ok, err := evaluate(ctx, r.program, f)
+			if ctx.Err() != nil {
+				return tool.Decision{}, fmt.Errorf("policy: rule %q: %w", r.ID, context.Cause(ctx))
+			}
+			if err != nil && decision.Effect == "" {
+				return tool.Decision{}, &ExpressionError{Rule: r.ID, Err: err}
+			}
+			if err != nil || !ok {
+				continue
+			}
+		}
+		if decision.Effect == "" {
+			decision = r.decision()
+		}
+		decision.Matches = append(decision.Matches, r.ID)
+	}
+	if decision.Effect == "" {
+		return p.fallback.decide(q), nil
+	}
+	return decision, nil
+}
+
+// ExpressionError says that the expression of a rule could not be run to a yes or
+// no.
+type ExpressionError struct {
+	Rule string
+	Err  error
+}
+
+func (e *ExpressionError) Error() string {
+	return fmt.Sprintf("policy: rule %q: its expression failed: %v", e.Rule, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *ExpressionError) Unwrap() error { return e.Err }
+
+func (r *compiled) decision() tool.Decision {
+	d := tool.Decision{Effect: r.Effect, Rule: r.ID, Reason: r.Reason, Edits: r.Edits}
+	if r.Input != nil {
+		wanted := *r.Input
+		d.Input = &wanted
+	}
+	return d
+}
+
+// static reports whether the conditions hold that depend on the tool alone, and
+// otherwise which does not.
+func (r *compiled) static(q *tool.Question) (ok bool, why field) {
+	w := &r.When
+	if len(w.Tools) > 0 && (q.Key.Name == "" || !matchAny(w.Tools, q.Key.QualifiedName())) {
+		return false, fieldTool
+	}
+	if len(w.Namespaces) > 0 && !slices.Contains(w.Namespaces, q.Key.Namespace) {
+		return false, fieldNamespace
+	}
+	a := annotationsOf(q)
+	if !holds(w.ReadOnly, a.ReadOnly) || !holds(w.Destructive, a.Destructive) ||
+		!holds(w.Idempotent, a.Idempotent) || !holds(w.OpenWorld, a.OpenWorld) {
+		return false, fieldAnnotations
+	}
+	if len(w.Tags) > 0 && !slices.ContainsFunc(tagsOf(q), func(t string) bool { return slices.Contains(w.Tags, t) }) {
+		return false, fieldTags
+	}
+	return true, ""
+}
+
+// dynamic reports whether the conditions hold that depend on the call, its
+// expression apart.
+func (r *compiled) dynamic(q *tool.Question) bool {
+	return r.subject(q.Subject) && r.agent(q) && r.hasMetadata(q)
+}
+
+func (r *compiled) hasMetadata(q *tool.Question) bool {
+	for _, m := range r.metadata {
+		if v, ok := q.Metadata[m.key]; !ok || v != m.value {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *compiled) agent(q *tool.Question) bool {
+	if len(r.When.Agents) == 0 {
+		return true
+	}
+	if len(q.Agent) == 0 {
+		return false
+	}
+	for _, pattern := range r.When.Agents {
+		name := agentOf(q)
+		if strings.Contains(pattern, "/") {
+			name = agentPath(q.Agent)
+		}
+		if matchGlob(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// agentPath joins the names of agents so that no two paths are one text.
+func agentPath(agents []string) string {
+	escaped := make([]string, len(agents))
+	for i, a := range agents {
+		escaped[i] = strings.ReplaceAll(strings.ReplaceAll(a, "%", "%25"), "/", "%2F")
+	}
+	return strings.Join(escaped, "/")
+}
+
+func annotationsOf(q *tool.Question) dragoman.Annotations {
+	if q.Spec == nil {
+		return dragoman.Annotations{}
+	}
+	return q.Spec.Annotations
+}
+
+// holds compares a wanted hint with a tool's. An unknown hint is no proof: it
+// equals neither true nor false.
+func holds(want, have *bool) bool {
+	return want == nil || have != nil && *have == *want
+}
+
+func isTrue(b *bool) bool  { return b != nil && *b }
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+// decide is what happens where no rule matched.
+func (d Default) decide(q *tool.Question) tool.Decision {
+	switch d {
+	case DefaultAllow:
+		return tool.Decision{Effect: tool.Allow}
+	case DefaultAsk:
+		return tool.Decision{Effect: tool.Ask, Reason: "no rule covers this call"}
+	case DefaultAskDestructive:
+		if q.Subject == tool.SubjectToolCall && mayDestroy(q) {
+			return tool.Decision{Effect: tool.Ask, Reason: "the tool may change or destroy something"}
+		}
+		return tool.Decision{Effect: tool.Allow}
+	default:
+		return tool.Decision{Effect: tool.Deny, Reason: "no rule allows this call"}
+	}
+}
+
+// mayDestroy reports whether nothing proves that a tool is harmless.
+func mayDestroy(q *tool.Question) bool {
+	a := annotationsOf(q)
+	switch {
+	case sourceOf(q) == string(tool.FromMCP), isTrue(a.Destructive):
+		return true
+	default:
+		return !isTrue(a.ReadOnly) && !isFalse(a.Destructive)
+	}
+}
+
+// now is the system's clock where none is given.
+func now(clock func() time.Time) time.Time {
+	if clock != nil {
+		return clock()
+	}
+	return time.Now()
+}

@@ -1,0 +1,282 @@
+package policy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Prompt asks a human at a terminal, one call at a time. It shows exactly what
+// will run, with everything escaped that could move the cursor, hide text or
+// look like the prompt's own words.
+type Prompt struct {
+	// Ledger takes the answers always and never; nil: they are not offered.
+	Ledger *Ledger
+
+	in    *bufio.Reader
+	out   io.Writer
+	lines chan line
+
+	mu sync.Mutex
+	// reading says that a line is being read, ended that there are no more.
+	reading, ended bool
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+var _ tool.Approver = (*Prompt)(nil)
+
+// NewPrompt makes a prompt that reads lines from in and writes to out. Nothing
+// else should read from in meanwhile.
+func NewPrompt(in io.Reader, out io.Writer) *Prompt {
+	return &Prompt{in: bufio.NewReader(in), out: out, lines: make(chan line, 1)}
+}
+
+// maxLine bounds what is read of one answer.
+const maxLine = 1 << 20
+
+// readLine reads one line. The last one may lack its end.
+func (p *Prompt) readLine() {
+	var b strings.Builder
+	for {
+		c, err := p.in.ReadByte()
+		if err != nil && b.Len() == 0 {
+			p.lines <- line{err: err}
+			return
+		}
+		if err != nil || c == '\n' {
+			p.lines <- line{text: strings.TrimSpace(b.String())}
+			return
+		}
+		if b.Len() < maxLine {
+			b.WriteByte(c)
+		}
+	}
+}
+
+// errNoInput says that nobody is there to answer.
+var errNoInput = errors.New("policy: nobody answers at the prompt")
+
+// next reads a line. A question that is over may have left one being read: what
+// comes of it was meant for that question, and is dropped.
+func (p *Prompt) next(ctx context.Context) (string, error) {
+	for !p.ended {
+		late := p.reading
+		if !late {
+			p.reading = true
+			go p.readLine()
+		}
+		select {
+		case l := <-p.lines:
+			p.reading = false
+			if l.err != nil {
+				p.ended = true
+				continue
+			}
+			if !late {
+				return l.text, nil
+			}
+			fmt.Fprint(p.out, "(That line came for an earlier question, and was not used.)\n> ")
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return "", errNoInput
+}
+
+// maxTries bounds how often one question is repeated.
+const maxTries = 3
+
+// Approve shows the call and reads an answer. Where nobody answers, or not with
+// one of the answers, the call stays undecided.
+func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	if req == nil {
+		return tool.Answer{}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := io.WriteString(p.out, p.question(req)); err != nil {
+		return tool.Answer{}, fmt.Errorf("policy: the prompt: %w", err)
+	}
+	for range maxTries {
+		text, err := p.next(ctx)
+		if errors.Is(err, errNoInput) {
+			return tool.Answer{}, nil
+		}
+		if err != nil {
+			return tool.Answer{}, err
+		}
+		if answer, ok := p.answer(req, text); ok {
+			return answer, nil
+		}
+		fmt.Fprintf(p.out, "%s\n> ", p.choices(req))
+	}
+	return tool.Answer{}, nil
+}
+
+// question is what the human sees.
+func (p *Prompt) question(req *tool.ApprovalRequest) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s wants to run", Visible(req.Binding.Key.QualifiedName()))
+	if len(req.Agent) > 0 {
+		fmt.Fprintf(&b, " (agent %s)", Visible(strings.Join(req.Agent, "/")))
+	}
+	b.WriteString(":\n")
+	if req.Input.Arguments != nil {
+		show(&b, indented(req.Input.Arguments))
+	}
+	if req.Input.Text != "" || req.Input.Arguments == nil {
+		show(&b, req.Input.Text)
+	}
+	if req.Reason != "" {
+		fmt.Fprintf(&b, "Why you are asked: %s\n", Visible(req.Reason))
+	}
+	if req.Wanted != nil {
+		fmt.Fprintf(&b, "Wanted: %s", Visible(req.Wanted.Argument))
+		if req.Wanted.Prompt != "" {
+			fmt.Fprintf(&b, " (%s)", Visible(req.Wanted.Prompt))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s\n> ", p.choices(req))
+	return b.String()
+}
+
+// show writes text that is not ours, each line marked as such.
+func show(b *strings.Builder, text string) {
+	for l := range strings.SplitSeq(text, "\n") {
+		b.WriteString("  | " + Visible(l) + "\n")
+	}
+}
+
+// indented lays JSON out over lines; its values stay as they are.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func (p *Prompt) choices(req *tool.ApprovalRequest) string {
+	switch {
+	case req.Wanted != nil:
+		return "Type the value after =, or n to reject (n because …)."
+	case p.Ledger != nil:
+		return "y to run it, n to reject it (n because …), always or never for this tool in this run, e {…} to run it with other arguments."
+	default:
+		return "y to run it, n to reject it (n because …), e {…} to run it with other arguments."
+	}
+}
+
+// answer reads what the human typed.
+func (p *Prompt) answer(req *tool.ApprovalRequest, text string) (tool.Answer, bool) {
+	word, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	switch word = strings.ToLower(word); {
+	case word == "n" || word == "no":
+		return tool.Answer{Verdict: tool.Rejected, Message: strings.TrimSpace(strings.TrimPrefix(rest, "because"))}, true
+	case req.Wanted != nil:
+		value, ok := strings.CutPrefix(text, "=")
+		if !ok {
+			return tool.Answer{}, false
+		}
+		return tool.Answer{Verdict: tool.Approved, Value: wantedValue(req, strings.TrimSpace(value))}, true
+	case (word == "y" || word == "yes") && rest == "":
+		return tool.Answer{Verdict: tool.Approved}, true
+	case word == "e" || word == "edit":
+		return editedAnswer(req, rest)
+	case word == "always" && rest == "" && p.Ledger != nil:
+		p.Ledger.Always(req.Binding)
+		return tool.Answer{Verdict: tool.Approved}, true
+	case word == "never" && p.Ledger != nil:
+		p.Ledger.Never(req.Binding, rest)
+		return tool.Answer{Verdict: tool.Rejected, Message: rest}, true
+	default:
+		return tool.Answer{}, false
+	}
+}
+
+// editedAnswer approves with another input, of the kind that the tool takes.
+func editedAnswer(req *tool.ApprovalRequest, text string) (tool.Answer, bool) {
+	if req.Input.Arguments == nil {
+		return tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Text: text}}, text != ""
+	}
+	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return tool.Answer{}, false
+	}
+	return tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(text)}}, true
+}
+
+// wantedValue reads a value as the tool's schema wants it: as JSON where that is
+// what was typed, and as text where the argument is a text, or nothing else fits.
+func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
+	if json.Valid([]byte(text)) && !isText(req) {
+		return json.RawMessage(text)
+	}
+	return quoteJSON(text)
+}
+
+// isText reports whether the schema says that the wanted argument is a text.
+func isText(req *tool.ApprovalRequest) bool {
+	if req.Spec == nil {
+		return false
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	return json.Unmarshal(req.Spec.Parameters, &schema) == nil && schema.Properties[req.Wanted.Argument].Type == "string"
+}
+
+// Visible returns s with every character escaped that a terminal would not show
+// as itself: control characters, what changes the direction of writing, what has
+// no width, and bytes that are no text. Nothing of s can then move the cursor or
+// pass for another line.
+func Visible(s string) string {
+	clean := true
+	for _, r := range s {
+		if !shown(r) {
+			clean = false
+			break
+		}
+	}
+	if clean && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case shown(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// shown reports whether a terminal shows a character as what it is.
+func shown(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}

@@ -1,0 +1,221 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// AnySubject, among a rule's subjects, makes it apply to all of them.
+const AnySubject tool.Subject = "any"
+
+// Rule says what to do with calls of a kind. The package comment has the meaning
+// of each field.
+type Rule struct {
+	// ID names the rule in decisions, explanations and logs.
+	ID     string
+	Effect tool.Effect
+	// Priority: rules with a higher one are looked at first.
+	Priority int
+	// Disabled rules never match, and do not change the policy's version.
+	Disabled bool
+	// Subjects the rule applies to; none means any.
+	Subjects []tool.Subject
+	// Reason is told to the model when a call is denied, and to the human who is
+	// asked.
+	Reason string
+	// When says what must hold; the zero value always does.
+	When When
+	// Edits set arguments of calls that are not denied.
+	Edits []tool.Edit
+	// Input says what to ask for, with [tool.AskInput].
+	Input *tool.InputRequest
+
+	// at is where the rule stands in a file.
+	at *place
+}
+
+// When is a condition. Every field that is set must hold.
+type When struct {
+	// Tools are globs, one of which must match the tool's qualified name.
+	Tools []string
+	// Namespaces, one of which must be the tool's.
+	Namespaces []string
+	// Annotations that the tool must have, with these values.
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+	// Tags, one of which the tool must have.
+	Tags []string
+	// Agents are globs, one of which must match the agent that calls, or with a
+	// slash in them the path of agents.
+	Agents []string
+	// Metadata that the run must have, with these values.
+	Metadata map[string]string
+	// Expression is a condition in CEL.
+	Expression string
+}
+
+// Default decides where no rule matches.
+type Default string
+
+// The defaults.
+const (
+	DefaultAllow Default = ""
+	DefaultDeny  Default = "deny"
+	DefaultAsk   Default = "ask"
+	// DefaultAskDestructive asks before tool calls that may destroy something:
+	// all but those of tools of this program that say that they are read-only, or
+	// that they are not destructive. What an MCP server says of its own tools is
+	// no proof. It is meant for the command line.
+	DefaultAskDestructive Default = "ask_destructive"
+)
+
+// Config is a whole policy.
+type Config struct {
+	Rules   []Rule
+	Default Default
+	// CostLimit bounds each run of an expression, in CEL's units; zero means
+	// [DefaultCostLimit].
+	CostLimit uint64
+}
+
+// DefaultCostLimit bounds an expression to about a tenth of a second.
+const DefaultCostLimit = 1_000_000
+
+// Bounds of a policy, far above what anybody writes.
+const (
+	maxExpression = 16 << 10
+	maxRules      = 100_000
+)
+
+// subject reports whether the rule applies to a subject at all.
+func (r *Rule) subject(s tool.Subject) bool {
+	return len(r.Subjects) == 0 || slices.Contains(r.Subjects, s) || slices.Contains(r.Subjects, AnySubject)
+}
+
+// ErrRule is wrapped by every error about a rule that cannot be used.
+var ErrRule = errors.New("policy: not usable")
+
+// RuleError says what is wrong with one field of a rule.
+type RuleError struct {
+	// File, Line and Column say where, for a policy from a file.
+	File         string
+	Line, Column int
+	// Index is the rule's place in Config.Rules, and Rule its id.
+	Index int
+	Rule  string
+	// Field is the field's name in a file, such as when.expression.
+	Field  string
+	Reason string
+}
+
+func (e *RuleError) Error() string {
+	where, rule, field := "policy", strconv.Quote(e.Rule), ""
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+	}
+	if e.Rule == "" {
+		rule = strconv.Itoa(e.Index + 1)
+	}
+	if e.Field != "" {
+		field = e.Field + ": "
+	}
+	return fmt.Sprintf("%s: rule %s: %s%s", where, rule, field, e.Reason)
+}
+
+// Unwrap lets errors.Is find [ErrRule].
+func (e *RuleError) Unwrap() error { return ErrRule }
+
+// wrong makes the error of a field.
+func (r *Rule) wrong(index int, field, format string, args ...any) *RuleError {
+	e := &RuleError{Index: index, Rule: r.ID, Field: field, Reason: fmt.Sprintf(format, args...)}
+	if r.at != nil {
+		e.File, e.Line, e.Column = r.at.of(field)
+	}
+	return e
+}
+
+// check says everything that is wrong with a rule, its expression apart.
+func (r *Rule) check(index int) []error {
+	var errs []error
+	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }
+	switch {
+	case r.ID == "":
+		bad("id", "a rule needs an id")
+	case strings.ContainsFunc(r.ID, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }):
+		bad("id", "an id has printable characters only")
+	}
+	switch r.Effect {
+	case tool.Allow, tool.Deny, tool.Ask, tool.AskInput:
+	case "":
+		bad("effect", "a rule needs an effect: allow, deny, ask or input")
+	default:
+		bad("effect", "%q is no effect; want allow, deny, ask or input", r.Effect)
+	}
+	for _, s := range r.Subjects {
+		switch s {
+		case tool.SubjectToolCall, tool.SubjectModelCall, tool.SubjectHandoff, AnySubject:
+		default:
+			bad("subjects", "%q is no subject; want tool_call, model_call, handoff or any", s)
+		}
+	}
+	errs = append(errs, r.checkWhen(index)...)
+	return append(errs, r.checkChanges(index)...)
+}
+
+func (r *Rule) checkWhen(index int) []error {
+	var errs []error
+	globs := func(field string, patterns []string) {
+		for _, p := range patterns {
+			if err := checkGlob(p); err != nil {
+				errs = append(errs, r.wrong(index, field, "%v", err))
+			}
+		}
+	}
+	names := func(field string, list []string) {
+		if slices.Contains(list, "") {
+			errs = append(errs, r.wrong(index, field, "a name is empty"))
+		}
+	}
+	globs("when.tool", r.When.Tools)
+	globs("when.agent", r.When.Agents)
+	names("when.namespace", r.When.Namespaces)
+	names("when.tags", r.When.Tags)
+	if len(r.When.Expression) > maxExpression {
+		errs = append(errs, r.wrong(index, "when.expression", "it is longer than %d bytes", maxExpression))
+	}
+	return errs
+}
+
+// checkChanges looks at what the rule does to a call's arguments.
+func (r *Rule) checkChanges(index int) []error {
+	var errs []error
+	bad := func(field, format string, args ...any) { errs = append(errs, r.wrong(index, field, format, args...)) }
+	if r.Effect == tool.Deny && len(r.Edits) > 0 {
+		bad("edits", "a denied call has no arguments to edit")
+	}
+	seen := map[string]bool{}
+	for _, e := range r.Edits {
+		switch {
+		case e.Argument == "":
+			bad("edits", "an edit names no argument")
+		case seen[e.Argument]:
+			bad("edits", "%q is edited twice", e.Argument)
+		case !json.Valid(e.Value):
+			bad("edits", "the value of %q is not JSON", e.Argument)
+		}
+		seen[e.Argument] = true
+	}
+	switch {
+	case r.Effect == tool.AskInput && (r.Input == nil || r.Input.Argument == ""):
+		bad("input", "the effect input needs to know the argument that it asks for")
+	case r.Effect != tool.AskInput && r.Input != nil:
+		bad("input", "only the effect input asks for a value")
+	}
+	return errs
+}

@@ -1,0 +1,436 @@
+package policy
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// SigningKey is a secret that tokens are signed with.
+type SigningKey struct {
+	// ID names the key in tokens, so that keys can be changed.
+	ID string
+	// Secret has at least 32 bytes, and is random.
+	Secret []byte
+}
+
+// MinSecret is the length that a signing key must have, in bytes.
+const MinSecret = 32
+
+// Signer makes tokens of humans' decisions and takes them back. A token carries a
+// decision to another process or across stateless HTTP: it covers exactly one
+// call's [tool.Binding], once, until it expires (requirement A4, quirk I9). What
+// it says is signed, not hidden.
+//
+// It is safe for concurrent use, and must not change while it is used.
+type Signer struct {
+	// TTL is how long tokens are valid; zero means 15 minutes.
+	TTL time.Duration
+	// Nonces remember which tokens were used. Where several processes redeem
+	// tokens, they must share a store. Nil means the memory of this process, as
+	// NewSigner sets it.
+	Nonces NonceStore
+	// Now is the clock and Random the source of nonces; nil means the system's.
+	Now    func() time.Time
+	Random io.Reader
+
+	current SigningKey
+	keys    map[string][]byte
+}
+
+// NewSigner makes a signer that signs with the current key, and also takes tokens
+// of older ones.
+func NewSigner(current SigningKey, older ...SigningKey) (*Signer, error) {
+	s := &Signer{current: current, keys: map[string][]byte{}, Nonces: NewNonces(0)}
+	for _, k := range append([]SigningKey{current}, older...) {
+		switch {
+		case k.ID == "":
+			return nil, errors.New("policy: a signing key needs an id")
+		case len(k.ID) > maxField:
+			return nil, errors.New("policy: a signing key's id is too long")
+		case len(k.Secret) < MinSecret:
+			return nil, fmt.Errorf("policy: signing key %q has %d bytes, and needs %d", k.ID, len(k.Secret), MinSecret)
+		case s.keys[k.ID] != nil:
+			return nil, fmt.Errorf("policy: there are two signing keys %q", k.ID)
+		}
+		s.keys[k.ID] = append([]byte(nil), k.Secret...)
+	}
+	return s, nil
+}
+
+const defaultTTL = 15 * time.Minute
+
+// Grant is what a token says.
+type Grant struct {
+	Binding tool.Binding
+	// Answer is the decision. Its edited input is not in the token, only its hash:
+	// who redeems the token brings it along.
+	Answer tool.Answer
+	// Sticky makes the answer one for all calls of the tool in the run.
+	Sticky bool
+}
+
+// Errors of tokens.
+var (
+	// ErrToken is wrapped by all of them.
+	ErrToken = errors.New("policy: the approval token was refused")
+	// ErrTokenMalformed is a text that is no token.
+	ErrTokenMalformed = fmt.Errorf("%w: it is not a token", ErrToken)
+	// ErrTokenForged is a token that none of the keys signed.
+	ErrTokenForged = fmt.Errorf("%w: its signature is wrong", ErrToken)
+	ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrToken)
+	// ErrTokenReplayed is a token that was redeemed before.
+	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
+	// ErrTokenNonces says that it could not be found out whether a token was used.
+	ErrTokenNonces = fmt.Errorf("%w: whether it was used before is not known", ErrToken)
+)
+
+// MismatchError is a token for something else than what it was redeemed for.
+type MismatchError struct {
+	// Field is the part of the binding that differs: run, turn, call, tool,
+	// definition, arguments, policy, or edited input.
+	Field string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%v: it is for another %s", ErrToken, e.Field)
+}
+
+// Unwrap lets errors.Is find [ErrToken].
+func (e *MismatchError) Unwrap() error { return ErrToken }
+
+const (
+	tokenPrefix = "dga1."
+	// tokenDomain keeps signatures from standing for anything else that is signed
+	// with the same key.
+	tokenDomain = "dragoman approval token 1\x00"
+	nonceSize   = 16
+	maxField    = 1 << 16
+	maxToken    = 1 << 20
+)
+
+// Sign makes a token.
+func (s *Signer) Sign(g Grant) (string, error) {
+	if err := checkAnswer(g.Answer); err != nil {
+		return "", err
+	}
+	switch {
+	case g.Answer.Verdict == tool.Undecided:
+		return "", fmt.Errorf("%w: there is no decision to sign", ErrAnswer)
+	case g.Sticky && (g.Answer.Edited != nil || g.Answer.Value != nil):
+		return "", fmt.Errorf("%w: a sticky one has no input of its own", ErrAnswer)
+	}
+	ttl := s.TTL
+	if ttl <= 0 {
+		ttl = defaultTTL
+	}
+	body := tokenBody{Grant: g, expires: now(s.Now).Add(ttl).UnixMilli()}
+	if g.Answer.Edited != nil {
+		hash := g.Answer.Edited.Hash()
+		body.edited = &hash
+	}
+	random := s.Random
+	if random == nil {
+		random = rand.Reader
+	}
+	if _, err := io.ReadFull(random, body.nonce[:]); err != nil {
+		return "", fmt.Errorf("policy: no randomness for a token: %w", err)
+	}
+	raw := body.encode(s.current.ID)
+	if len(raw) > maxToken/2 {
+		return "", fmt.Errorf("%w: it is too long for a token", ErrAnswer)
+	}
+	enc := base64.RawURLEncoding.Strict()
+	return tokenPrefix + enc.EncodeToString(raw) + "." + enc.EncodeToString(sign(s.keys[s.current.ID], raw)), nil
+}
+
+func sign(secret, raw []byte) []byte {
+	m := hmac.New(sha256.New, secret)
+	io.WriteString(m, tokenDomain)
+	m.Write(raw)
+	return m.Sum(nil)
+}
+
+// Redeem takes a token for a call that waits, and returns the decision that it
+// carries. An edited input travels with the redeemer, and must be the one that was
+// approved; without an edit it is nil. A token can be redeemed once.
+func (s *Signer) Redeem(ctx context.Context, token string, want tool.Binding, edited *tool.Input) (Grant, error) {
+	body, err := s.open(token)
+	if err != nil {
+		return Grant{}, err
+	}
+	if body.expires <= now(s.Now).UnixMilli() {
+		return Grant{}, ErrTokenExpired
+	}
+	if field := body.differs(want, edited); field != "" {
+		return Grant{}, &MismatchError{Field: field}
+	}
+	if s.Nonces == nil {
+		return Grant{}, fmt.Errorf("%w: there is no store", ErrTokenNonces)
+	}
+	fresh, err := s.Nonces.Use(ctx, body.nonce, time.UnixMilli(body.expires))
+	switch {
+	case err != nil:
+		return Grant{}, fmt.Errorf("%w: %w", ErrTokenNonces, err)
+	case !fresh:
+		return Grant{}, ErrTokenReplayed
+	}
+	g := body.Grant
+	if edited != nil {
+		g.Answer.Edited = &tool.Input{Arguments: append([]byte(nil), edited.Arguments...), Text: edited.Text}
+		if edited.Arguments == nil {
+			g.Answer.Edited.Arguments = nil
+		}
+	}
+	return g, nil
+}
+
+// RedeemInto redeems a token for a pending call and records its decision.
+func (s *Signer) RedeemInto(ctx context.Context, l *Ledger, token string, pending tool.Pending, edited *tool.Input) error {
+	g, err := s.Redeem(ctx, token, pending.Binding, edited)
+	if err != nil {
+		return err
+	}
+	if g.Sticky {
+		l.stick(g.Binding, g.Answer)
+		return nil
+	}
+	return l.Decide(g.Binding, g.Answer)
+}
+
+// open checks the signature before it believes anything else.
+func (s *Signer) open(token string) (*tokenBody, error) {
+	text, ok := strings.CutPrefix(token, tokenPrefix)
+	payload, mac, dot := strings.Cut(text, ".")
+	if !ok || !dot || len(token) > maxToken {
+		return nil, ErrTokenMalformed
+	}
+	enc := base64.RawURLEncoding.Strict()
+	raw, err1 := enc.DecodeString(payload)
+	sum, err2 := enc.DecodeString(mac)
+	if err1 != nil || err2 != nil || strings.ContainsAny(text, "\r\n") {
+		return nil, ErrTokenMalformed
+	}
+	d := decoder{b: raw}
+	kid := d.str()
+	secret := s.keys[kid]
+	if d.bad || secret == nil || !hmac.Equal(sum, sign(secret, raw)) {
+		return nil, ErrTokenForged
+	}
+	body := &tokenBody{}
+	if !body.decode(&d) {
+		return nil, ErrTokenMalformed
+	}
+	return body, nil
+}
+
+// tokenBody is what is signed.
+type tokenBody struct {
+	Grant
+	edited  *tool.Hash
+	expires int64 // Unix milliseconds
+	nonce   [nonceSize]byte
+}
+
+// encode writes the body in an injective form: every text has its length before
+// it, so that no two bodies have the same bytes.
+func (t *tokenBody) encode(kid string) []byte {
+	var e encoder
+	e.str(kid)
+	b := t.Binding
+	e.str(b.Run)
+	e.num(int64(b.Turn))
+	e.str(b.CallID)
+	e.str(string(b.Key.Kind))
+	e.str(b.Key.Namespace)
+	e.str(b.Key.Name)
+	e.str(string(b.Tool[:]))
+	e.str(string(b.Arguments[:]))
+	e.str(b.Policy)
+	e.str(string(t.Answer.Verdict))
+	e.str(t.Answer.Message)
+	e.flag(t.Answer.Value != nil)
+	e.str(string(t.Answer.Value))
+	e.flag(t.edited != nil)
+	if t.edited != nil {
+		e.str(string(t.edited[:]))
+	} else {
+		e.str("")
+	}
+	e.flag(t.Sticky)
+	e.num(t.expires)
+	e.str(string(t.nonce[:]))
+	return e.b
+}
+
+// decode reads what encode wrote after the key's id, and nothing else.
+func (t *tokenBody) decode(d *decoder) bool {
+	b := &t.Binding
+	b.Run = d.str()
+	b.Turn = int(d.num())
+	b.CallID = d.str()
+	b.Key = tool.Key{Kind: tool.KeyKind(d.str()), Namespace: d.str(), Name: d.str()}
+	d.fixed(b.Tool[:])
+	d.fixed(b.Arguments[:])
+	b.Policy = d.str()
+	t.Answer.Verdict = tool.Verdict(d.str())
+	t.Answer.Message = d.str()
+	hasValue := d.flag()
+	if value := d.str(); hasValue {
+		t.Answer.Value = []byte(value)
+	}
+	if d.flag() {
+		t.edited = new(tool.Hash)
+		d.fixed(t.edited[:])
+	} else if d.str() != "" {
+		return false
+	}
+	t.Sticky = d.flag()
+	t.expires = d.num()
+	d.fixed(t.nonce[:])
+	return !d.bad && len(d.b) == 0 && checkAnswer(t.Answer) == nil && t.Answer.Verdict != tool.Undecided
+}
+
+// differs names what the token is not for.
+func (t *tokenBody) differs(want tool.Binding, edited *tool.Input) string {
+	have := t.Binding
+	switch {
+	case have.Run != want.Run:
+		return "run"
+	case have.Turn != want.Turn:
+		return "turn"
+	case have.CallID != want.CallID:
+		return "call"
+	case have.Key != want.Key:
+		return "tool"
+	case have.Tool != want.Tool:
+		return "definition"
+	case have.Arguments != want.Arguments:
+		return "arguments"
+	case have.Policy != want.Policy:
+		return "policy"
+	case (t.edited == nil) != (edited == nil), edited != nil && edited.Hash() != *t.edited:
+		return "edited input"
+	default:
+		return ""
+	}
+}
+
+type encoder struct{ b []byte }
+
+func (e *encoder) num(n int64)  { e.b = binary.AppendVarint(e.b, n) }
+func (e *encoder) str(s string) { e.num(int64(len(s))); e.b = append(e.b, s...) }
+func (e *encoder) flag(v bool) {
+	if v {
+		e.num(1)
+	} else {
+		e.num(0)
+	}
+}
+
+// decoder reads what an encoder wrote. After the first mistake it gives zeros.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) num() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 || d.bad {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) str() string {
+	n := d.num()
+	if d.bad || n < 0 || n > int64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) flag() bool {
+	n := d.num()
+	if n != 0 && n != 1 {
+		d.bad = true
+	}
+	return n == 1
+}
+
+func (d *decoder) fixed(into []byte) {
+	if s := d.str(); len(s) == len(into) {
+		copy(into, s)
+	} else {
+		d.bad = true
+	}
+}
+
+// NonceStore remembers the nonces of redeemed tokens.
+type NonceStore interface {
+	// Use reports whether the nonce is used for the first time, and remembers it
+	// until it expires: of several callers one gets true. An error refuses the
+	// token.
+	Use(ctx context.Context, nonce [nonceSize]byte, expires time.Time) (fresh bool, err error)
+}
+
+// Nonces keeps nonces in memory.
+type Nonces struct {
+	// Now is the clock; nil means the system's.
+	Now func() time.Time
+
+	most int
+	mu   sync.Mutex
+	used map[[nonceSize]byte]time.Time
+}
+
+// NewNonces makes a store that holds so many nonces of tokens that have not
+// expired, and refuses more; zero means 100,000.
+func NewNonces(most int) *Nonces {
+	if most <= 0 {
+		most = 100_000
+	}
+	return &Nonces{most: most, used: map[[nonceSize]byte]time.Time{}}
+}
+
+// ErrNoncesFull says that more tokens were redeemed than the store can remember.
+var ErrNoncesFull = errors.New("policy: too many tokens were redeemed")
+
+// Use implements [NonceStore].
+func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time) (bool, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, used := n.used[nonce]; used {
+		return false, nil
+	}
+	if len(n.used) >= n.most {
+		at := now(n.Now)
+		for k, until := range n.used {
+			if !until.After(at) {
+				delete(n.used, k)
+			}
+		}
+		if len(n.used) >= n.most {
+			return false, ErrNoncesFull
+		}
+	}
+	n.used[nonce] = expires
+	return true, nil
+}
+
