@@ -193,7 +193,7 @@ func (a *Audit) ended(ev tool.CallEnded) Entry {
 		a.decision(&e, r.Decision)
 	}
 	e.Agent, e.OK, e.Executed, e.Replayed, e.Attempt = r.Agent, new(r.OK), new(r.Executed), r.Replayed, r.Attempt
-	e.Verdict, e.ErrorKind, e.Error, e.Latency = r.Verdict, r.ErrorKind, a.Redactor.Redact(clipText(r.Error)), r.Latency
+	e.Verdict, e.ErrorKind, e.Error, e.Latency = r.Verdict, r.ErrorKind, clipText(a.Redactor.Redact(r.Error)), r.Latency
 	return e
 }
 

@@ -88,7 +88,7 @@ var (
 	// ErrTokenMalformed is a text that is no token.
 	ErrTokenMalformed = fmt.Errorf("%w: it is not a token", ErrToken)
 	// ErrTokenForged is a token that none of the keys signed.
-	ErrTokenForged = fmt.Errorf("%w: its signature is wrong", ErrToken)
+	ErrTokenForged  = fmt.Errorf("%w: its signature is wrong", ErrToken)
 	ErrTokenExpired = fmt.Errorf("%w: it has expired", ErrToken)
 	// ErrTokenReplayed is a token that was redeemed before.
 	ErrTokenReplayed = fmt.Errorf("%w: it was used before", ErrToken)
@@ -433,4 +433,3 @@ func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time
 	n.used[nonce] = expires
 	return true, nil
 }
-

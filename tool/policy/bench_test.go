@@ -1,0 +1,179 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// selecting makes n rules that select by tool, glob, namespace, annotation and
+// tag, and do not match the tool of benchQuestion.
+func selecting(n int) []Rule {
+	rules := make([]Rule, n)
+	for i := range rules {
+		r := Rule{ID: fmt.Sprintf("rule-%d", i), Effect: tool.Deny, Priority: i % 7}
+		switch i % 6 {
+		case 0:
+			r.When.Tools = []string{fmt.Sprintf("tool_%d", i)}
+		case 1:
+			r.When.Tools = []string{fmt.Sprintf("other_%d_*", i)}
+		case 2:
+			r.When.Namespaces = []string{fmt.Sprintf("space_%d", i)}
+		case 3:
+			r.When.Destructive = new(true)
+		case 4:
+			r.When.Tags = []string{fmt.Sprintf("tag_%d", i)}
+		case 5: // a name that fits, and an annotation that does not
+			r.When.Tools, r.When.OpenWorld = []string{"files.*"}, new(true)
+		}
+		rules[i] = r
+	}
+	return rules
+}
+
+func benchQuestion() *tool.Question {
+	spec := &dragoman.ToolSpec{Name: "read", Namespace: "files"}
+	spec.Annotations.ReadOnly, spec.Annotations.Destructive = new(true), new(false)
+	return &tool.Question{
+		Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{Tags: []string{"fs"}},
+		Input: tool.Input{Arguments: []byte(`{"path":"src/main.go","from":1,"to":200,"options":{"numbers":true,"encoding":"utf-8"},"tags":["a","b"]}`)},
+		Run:   "run-1", Turn: 3, CallID: "call_1", Agent: []string{"main"}, Metadata: map[string]string{"tenant": "acme"},
+	}
+}
+
+func mustNew(tb testing.TB, c Config) *Policy {
+	tb.Helper()
+	p, err := New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// 50 → 5,000 rules that do not match change a decision by less than 20 %.
+func BenchmarkDecideNonMatching(b *testing.B) {
+	for _, n := range []int{0, 50, 500, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p, q, ctx := mustNew(b, Config{Rules: selecting(n)}), benchQuestion(), context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				if d, err := p.Decide(ctx, q); err != nil || d.Effect != tool.Allow || d.Rule != "" {
+					b.Fatal(d, err)
+				}
+			}
+		})
+	}
+}
+
+// The same, when the tool is seen for the first time.
+func BenchmarkDecideNewTool(b *testing.B) {
+	for _, n := range []int{50, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p, q, ctx := mustNew(b, Config{Rules: selecting(n)}), benchQuestion(), context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(p.index.kept)
+				if _, err := p.Decide(ctx, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+var benchExpressions = []struct{ name, source string }{
+	{"small", `has(args.path) && args.path.startsWith("/etc")`},
+	{"usual", `has(args.path) && (args.path.contains("..") || args.path.startsWith("/")) || args.to - args.from > 5000 || "root" in tags`},
+	{"list", `args.tags.exists(t, t == "secret") || metadata["tenant"] != "acme" || args.options.encoding.matches("^utf-(16|32)$")`},
+	{"shell", `has(args.command) && !shell(args.command).simple || shell("git log --oneline -n 5").programs.exists(p, p == "rm")`},
+}
+
+// bareFacts reads the arguments once, before the clock runs: what an expression
+// costs by itself.
+func bareFacts(q *tool.Question) *facts {
+	f := &facts{q: q}
+	f.arguments()
+	return f
+}
+
+// What an expression costs by itself, with the same limits.
+func BenchmarkExpressionBare(b *testing.B) {
+	for _, e := range benchExpressions {
+		b.Run(e.name, func(b *testing.B) {
+			x, err := newExpressions(DefaultCostLimit)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := x.compile(e.source)
+			if err != nil {
+				b.Fatal(err)
+			}
+			f, ctx := bareFacts(benchQuestion()), context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := p.ContextEval(ctx, f); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// What it adds to a decision: the difference between 11 and 1 of them, by ten.
+func BenchmarkDecideExpressions(b *testing.B) {
+	for _, e := range benchExpressions {
+		for _, n := range []int{1, 11} {
+			b.Run(fmt.Sprintf("%s/%d", e.name, n), func(b *testing.B) {
+				rules := selecting(45)
+				for i := range n {
+					rules = append(rules, Rule{ID: fmt.Sprintf("x-%d", i), Effect: tool.Deny, When: When{Expression: e.source}})
+				}
+				p, q, ctx := mustNew(b, Config{Rules: rules}), benchQuestion(), context.Background()
+				b.ReportAllocs()
+				for b.Loop() {
+					if d, err := p.Decide(ctx, q); err != nil || d.Rule != "" {
+						b.Fatal(d, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkParseShell(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseShell(`git log --oneline -n 20 | grep -v "fixup!" > /tmp/out.txt && echo "$(date)"`); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// An allocation per decision that no rule matches would be paid for every call.
+func TestP2_ADecisionWithoutAMatchAllocatesNothing(t *testing.T) {
+	p, q, ctx := mustNew(t, Config{Rules: selecting(500)}), benchQuestion(), context.Background()
+	if n := testing.AllocsPerRun(100, func() { p.Decide(ctx, q) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Whether rules are scanned shows in the work, not only in the clock.
+func TestP2_RulesThatSelectByToolAreNotLookedAtAgain(t *testing.T) {
+	p, q := mustNew(t, Config{Rules: selecting(5000)}), benchQuestion()
+	if got := p.index.candidates(q); len(got) != 0 {
+		t.Fatalf("%d rules are asked about a call that none of them can match", len(got))
+	}
+	// Filed by name, namespace or tag, they are not even asked the first time.
+	var exact []Rule
+	for _, r := range selecting(5000) {
+		if w := r.When; len(w.Namespaces)+len(w.Tags) > 0 || len(w.Tools) == 1 && isExact(w.Tools[0]) {
+			exact = append(exact, r)
+		}
+	}
+	if x := mustNew(t, Config{Rules: exact}).index; len(x.rest) != 0 || len(exact) < 2000 {
+		t.Errorf("%d of %d rules are asked about every new tool", len(x.rest), len(exact))
+	}
+}
