@@ -67,7 +67,7 @@
 //	args       map     the arguments; {} for a freeform tool
 //	text       string  the input of a freeform tool
 //	tool       string  the qualified name, as globs see it
-//	namespace  string  empty where there is none
+//	ns         string  the namespace (a word that CEL keeps for itself), or empty
 //	subject    string  tool_call, model_call or handoff
 //	source     string  local, mcp or handoff
 //	tags       list    of strings

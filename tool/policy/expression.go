@@ -31,7 +31,7 @@ func newExpressions(limit uint64) (*expressions, error) {
 		cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable("text", cel.StringType),
 		cel.Variable("tool", cel.StringType),
-		cel.Variable("namespace", cel.StringType),
+		cel.Variable("ns", cel.StringType),
 		cel.Variable("subject", cel.StringType),
 		cel.Variable("source", cel.StringType),
 		cel.Variable("tags", cel.ListType(cel.StringType)),
@@ -127,7 +127,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return types.String(q.Input.Text), true
 	case "tool":
 		return types.String(q.Key.QualifiedName()), true
-	case "namespace":
+	case "ns": // namespace is a word that CEL keeps for itself
 		return types.String(q.Key.Namespace), true
 	case "subject":
 		return types.String(q.Subject), true

@@ -1,0 +1,526 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// about asks of a bare tool with arguments.
+func about(name, args string) *tool.Question {
+	spec := &dragoman.ToolSpec{Name: name}
+	return &tool.Question{
+		Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{},
+		Input: tool.Input{Arguments: json.RawMessage(args)}, Run: "run", Turn: 1, CallID: "call",
+	}
+}
+
+// with changes a question.
+func with(q *tool.Question, change func(*tool.Question)) *tool.Question {
+	change(q)
+	return q
+}
+
+func spaced(namespace, name string) *tool.Question {
+	return with(about(name, `{}`), func(q *tool.Question) {
+		q.Spec.Namespace = namespace
+		q.Key = tool.KeyOf(q.Spec)
+	})
+}
+
+func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
+	hinted := func(readOnly, destructive *bool) *tool.Question {
+		return with(about("t", `{}`), func(q *tool.Question) {
+			q.Spec.Annotations.ReadOnly, q.Spec.Annotations.Destructive = readOnly, destructive
+		})
+	}
+	tagged := with(about("t", `{}`), func(q *tool.Question) { q.Settings.Tags = []string{"net", "slow"} })
+	agents := func(path ...string) *tool.Question {
+		return with(about("t", `{}`), func(q *tool.Question) { q.Agent = path })
+	}
+	tenant := func(m map[string]string) *tool.Question {
+		return with(about("t", `{}`), func(q *tool.Question) { q.Metadata = m })
+	}
+	for _, tc := range []struct {
+		name string
+		when When
+		q    *tool.Question
+		want bool
+	}{
+		{"nothing is said", When{}, about("t", `{}`), true},
+		{"the tool's name", When{Tools: []string{"t"}}, about("t", `{}`), true},
+		{"another name", When{Tools: []string{"t"}}, about("tt", `{}`), false},
+		{"one of several names", When{Tools: []string{"x", "t*"}}, about("tt", `{}`), true},
+		{"a bare name does not name a tool in a namespace", When{Tools: []string{"delete"}}, spaced("git", "delete"), false},
+		{"a glob over a namespace", When{Tools: []string{"git.*"}}, spaced("git", "delete"), true},
+		{"a glob at the front", When{Tools: []string{"*.delete"}}, spaced("git", "delete"), true},
+		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = tool.DeferredTopLevel("t") }), true},
+		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: tool.SubjectModelCall}, false},
+		{"a namespace", When{Namespaces: []string{"git"}}, spaced("git", "x"), true},
+		{"another namespace", When{Namespaces: []string{"git"}}, spaced("gitx", "x"), false},
+		{"no namespace", When{Namespaces: []string{"git"}}, about("git", `{}`), false},
+		{"a hint that is as wanted", When{ReadOnly: new(true)}, hinted(new(true), nil), true},
+		{"a hint that is not", When{ReadOnly: new(true)}, hinted(new(false), nil), false},
+		{"an unknown hint is not true", When{ReadOnly: new(true)}, hinted(nil, nil), false},
+		{"an unknown hint is not false", When{ReadOnly: new(false)}, hinted(nil, nil), false},
+		{"both hints must fit", When{ReadOnly: new(true), Destructive: new(false)}, hinted(new(true), nil), false},
+		{"one of the tags", When{Tags: []string{"x", "slow"}}, tagged, true},
+		{"none of the tags", When{Tags: []string{"x"}}, tagged, false},
+		{"the agent that calls", When{Agents: []string{"helper"}}, agents("main", "helper"), true},
+		{"not the agent above", When{Agents: []string{"main"}}, agents("main", "helper"), false},
+		{"the path of agents", When{Agents: []string{"main/*"}}, agents("main", "helper"), true},
+		{"a slash in a name is no path", When{Agents: []string{"main/helper"}}, agents("main/helper"), false},
+		{"no agent", When{Agents: []string{"*"}}, agents(), false},
+		{"metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "1", "b": "2"}), true},
+		{"other metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "2"}), false},
+		{"missing metadata is not empty", When{Metadata: map[string]string{"a": ""}}, tenant(nil), false},
+		{"an expression", When{Expression: `args.n > 3`}, about("t", `{"n":4}`), true},
+		{"a false expression", When{Expression: `args.n > 3`}, about("t", `{"n":3}`), false},
+		{"name and expression", When{Tools: []string{"u"}, Expression: `true`}, about("t", `{}`), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: tc.when}}})
+			d, err := p.Decide(context.Background(), tc.q)
+			if err != nil || (d.Rule == "r") != tc.want {
+				t.Errorf("decided %+v, %v; want a match: %t", d, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestP1_ExpressionsSeeTheWholeQuestion(t *testing.T) {
+	q := spaced("git", "push")
+	q.Settings.Tags, q.Settings.Source = []string{"vcs"}, tool.FromMCP
+	q.Agent, q.Metadata, q.Run, q.Turn = []string{"main", "coder"}, map[string]string{"tenant": "acme"}, "run-7", 3
+	q.Input = tool.Input{Arguments: json.RawMessage(`{"a":{"b":[1,2.5,"x",null,true]},"big":18446744073709551615}`), Text: "free"}
+	for _, source := range []string{
+		`tool == "git.push" && ns == "git" && subject == "tool_call" && source == "mcp"`,
+		`tags == ["vcs"] && agent == "coder" && agents == ["main", "coder"] && run == "run-7" && turn == 3`,
+		`metadata.tenant == "acme" && !has(metadata.other) && text == "free"`,
+		`args.a.b == [1, 2.5, "x", null, true]`,
+		`args.a.b[0] == 1 && args.a.b[1] > 2 && size(args.a.b) == 5`,
+		`args.big == 18446744073709551615u && args.big > 9223372036854775807`,
+		`!has(args.x) && !has(args.a.c) && args.?x.orValue("none") == "none"`,
+		`args.a.b.exists(v, v == "x") && args.map(k, k).size() == 2`,
+		`"A,B".lowerAscii().split(",") == ["a", "b"] && sets.contains([1, 2], [2])`,
+		`cel.bind(n, args.a.b[0], n + n == 2)`,
+	} {
+		p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Expression: source}}}})
+		if d, err := p.Decide(context.Background(), q); err != nil || d.Rule != "r" {
+			t.Errorf("%s: %+v, %v", source, d, err)
+		}
+	}
+}
+
+// Rounded, 2^53+1 would be 2^53: a rule would judge another call than the one that
+// runs.
+func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
+	for _, tc := range []struct{ args, source, fails string }{
+		{`{"n":9007199254740993}`, `args.n == 9007199254740993 && args.n != 9007199254740992`, ""},
+		{`{"n":-9223372036854775808}`, `args.n == -9223372036854775808`, ""},
+		{`{"n":9223372036854775808}`, `args.n == 9223372036854775808u`, ""},
+		{`{"n":1e3}`, `args.n == 1000`, ""},
+		{`{"n":0.1}`, `args.n == 0.1`, ""},
+		{`{"n":1e22}`, `args.n == 1e22`, ""},
+		{`{"n":18446744073709551616}`, `args.n > 0`, "beyond 64 bits"},
+		{`{"n":-9223372036854775809}`, `args.n < 0`, "beyond 64 bits"},
+		{`{"n":9007199254740993.0}`, `args.n > 0`, "no exact double"},
+		{`{"n":1e400}`, `args.n > 0`, "beyond a double"},
+		{`{"n":1e-400}`, `args.n > 0`, "too small"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0`, "beyond a double"},
+		{`{"n":1,"n":2}`, `args.n > 0`, "twice"},
+		{"{\"n\":\"\xff\"}", `args.n == ""`, "UTF-8"},
+		{`{"n":1e400}`, `tool == "t"`, ""}, // it looks at no arguments
+	} {
+		p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Allow, When: When{Expression: tc.source}}}})
+		d, err := p.Decide(context.Background(), about("t", tc.args))
+		switch {
+		case tc.fails == "" && (err != nil || d.Rule != "r"):
+			t.Errorf("%s on %s: %+v, %v", tc.source, tc.args, d, err)
+		case tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)):
+			t.Errorf("%s on %s: %+v, %v; want an error about %q", tc.source, tc.args, d, err, tc.fails)
+		}
+	}
+}
+
+func TestP2_TheHighestPriorityThenTheFirstIDDecidesAndAllMatchesAreReported(t *testing.T) {
+	p := mustNew(t, Config{Rules: []Rule{
+		{ID: "low", Effect: tool.Deny, Priority: -1},
+		{ID: "b", Effect: tool.Deny, Priority: 5},
+		{ID: "off", Effect: tool.Deny, Priority: 100, Disabled: true},
+		{ID: "elsewhere", Effect: tool.Deny, Priority: 50, When: When{Tools: []string{"x"}}},
+		{ID: "a", Effect: tool.Ask, Priority: 5, Reason: "why"},
+	}})
+	d, err := p.Decide(context.Background(), about("t", `{}`))
+	want := tool.Decision{Effect: tool.Ask, Rule: "a", Reason: "why", Matches: []string{"a", "b", "low"}}
+	if err != nil || !reflect.DeepEqual(d, want) {
+		t.Errorf("%+v, %v; want %+v", d, err, want)
+	}
+}
+
+func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
+	hinted := func(source tool.Source, readOnly, destructive *bool) *tool.Question {
+		return with(about("t", `{}`), func(q *tool.Question) {
+			q.Settings.Source = source
+			q.Spec.Annotations.ReadOnly, q.Spec.Annotations.Destructive = readOnly, destructive
+		})
+	}
+	for _, tc := range []struct {
+		fallback Default
+		q        *tool.Question
+		want     tool.Effect
+	}{
+		{DefaultAllow, about("t", `{}`), tool.Allow},
+		{DefaultDeny, about("t", `{}`), tool.Deny},
+		{DefaultAsk, about("t", `{}`), tool.Ask},
+		{DefaultAskDestructive, hinted("", nil, nil), tool.Ask}, // nothing proves that it is harmless
+		{DefaultAskDestructive, hinted("", new(false), nil), tool.Ask},
+		{DefaultAskDestructive, hinted("", new(true), nil), tool.Allow},
+		{DefaultAskDestructive, hinted("", nil, new(false)), tool.Allow},
+		{DefaultAskDestructive, hinted("", new(true), new(true)), tool.Ask},
+		{DefaultAskDestructive, hinted(tool.FromMCP, new(true), new(false)), tool.Ask}, // its own word
+		{DefaultAskDestructive, &tool.Question{Subject: tool.SubjectModelCall}, tool.Allow},
+	} {
+		d, err := mustNew(t, Config{Default: tc.fallback}).Decide(context.Background(), tc.q)
+		if err != nil || d.Effect != tc.want || d.Rule != "" {
+			t.Errorf("%s: %+v, %v; want %s", tc.fallback, d, err, tc.want)
+		}
+	}
+}
+
+func TestP1_RulesApplyToTheirSubjects(t *testing.T) {
+	p := mustNew(t, Config{Rules: []Rule{
+		{ID: "calls", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectToolCall}},
+		{ID: "models", Effect: tool.Deny, Subjects: []tool.Subject{tool.SubjectModelCall, tool.SubjectHandoff}},
+		{ID: "any", Effect: tool.Deny, Subjects: []tool.Subject{AnySubject}},
+		{ID: "unsaid", Effect: tool.Deny},
+	}})
+	for subject, want := range map[tool.Subject]string{
+		tool.SubjectToolCall: "[any calls unsaid]", tool.SubjectModelCall: "[any models unsaid]", tool.SubjectHandoff: "[any models unsaid]",
+	} {
+		d, err := p.Decide(context.Background(), &tool.Question{Subject: subject})
+		if err != nil || fmt.Sprint(d.Matches) != want {
+			t.Errorf("%s: %v, %v; want %s", subject, d.Matches, err, want)
+		}
+	}
+}
+
+func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		rule Rule
+		want string
+	}{
+		{"no id", Rule{Effect: tool.Deny}, "rule 1: id: a rule needs an id"},
+		{"an id that forges a line", Rule{ID: "a\nb", Effect: tool.Deny}, "printable"},
+		{"no effect", Rule{ID: "a"}, "effect: a rule needs an effect"},
+		{"an unknown effect", Rule{ID: "a", Effect: "maybe"}, `"maybe" is no effect`},
+		{"an unknown subject", Rule{ID: "a", Effect: tool.Deny, Subjects: []tool.Subject{"x"}}, `"x" is no subject`},
+		{"an invalid glob", Rule{ID: "a", Effect: tool.Deny, When: When{Tools: []string{"a[b"}}}, "when.tool: glob"},
+		{"an empty glob", Rule{ID: "a", Effect: tool.Deny, When: When{Agents: []string{""}}}, "when.agent: a glob is empty"},
+		{"an empty namespace", Rule{ID: "a", Effect: tool.Deny, When: When{Namespaces: []string{""}}}, "when.namespace"},
+		{"an expression that is none", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.x +"}}, "when.expression: 1:9: Syntax error"},
+		{"an unknown variable", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "arg.x == 1"}}, "1:1: undeclared reference to 'arg'"},
+		{"no yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "size(args)"}}, "it is of type int, want bool"},
+		{"perhaps a yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.force"}}, "args.force == true"},
+		{"a field that a command has not", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: `"rm" in shell(text).porgrams`}}, "undefined field 'porgrams'"},
+		{"a long expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: strings.Repeat("true || ", 5000) + "true"}}, "longer than"},
+		{"edits of a denied call", Rule{ID: "a", Effect: tool.Deny, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}}}, "edits"},
+		{"an edit that is no JSON", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("{")}}}, "not JSON"},
+		{"an edit twice", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}, {Argument: "x", Value: []byte("2")}}}, "edited twice"},
+		{"input for no argument", Rule{ID: "a", Effect: tool.AskInput}, "input: the effect input needs"},
+		{"input without asking", Rule{ID: "a", Effect: tool.Ask, Input: &tool.InputRequest{Argument: "x"}}, "only the effect input"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := New(Config{Rules: []Rule{tc.rule}})
+			var at *RuleError
+			if !errors.As(err, &at) || !errors.Is(err, ErrRule) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v; want a RuleError with %q", err, tc.want)
+			}
+		})
+	}
+	_, err := New(Config{Default: "maybe", Rules: []Rule{{ID: "a", Effect: tool.Deny}, {ID: "a", Effect: "x"}}})
+	for _, want := range []string{`"maybe" is no default`, "rule 1 has this id already", `"x" is no effect`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want all that is wrong, with %q", err, want)
+		}
+	}
+}
+
+func TestP2_ConcurrentDecisionsOfManyToolsAgree(t *testing.T) {
+	p := mustNew(t, Config{Rules: append(selecting(60), Rule{ID: "odd", Effect: tool.Deny, When: When{Tags: []string{"odd"}}})})
+	done := make(chan error)
+	for range 4 {
+		go func() {
+			for i := range 2 * maxKept {
+				q := about(fmt.Sprint("t", i), `{}`)
+				if i%2 == 1 {
+					q.Settings.Tags = []string{"odd"}
+				}
+				if d, err := p.Decide(context.Background(), q); err != nil || (d.Rule == "odd") != (i%2 == 1) {
+					done <- fmt.Errorf("%d: %+v, %v", i, d, err)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(p.index.kept) > maxKept {
+		t.Errorf("%d tools are kept", len(p.index.kept))
+	}
+}
+
+// A tool that changes its hints under the same name is another one.
+func TestP1_AToolThatChangesIsJudgedAnew(t *testing.T) {
+	p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Destructive: new(true)}}}})
+	q := about("t", `{}`)
+	for _, hint := range []*bool{nil, new(true), new(false), new(true)} {
+		q.Spec.Annotations.Destructive = hint
+		d, err := p.Decide(context.Background(), q)
+		if err != nil || (d.Effect == tool.Deny) != (hint != nil && *hint) {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+}
+
+func TestP5_AnExpressionThatFailsFailsTheDecision(t *testing.T) {
+	missing := Rule{ID: "x", Effect: tool.Allow, When: When{Expression: `args.path == "a"`}}
+	var failed *ExpressionError
+	d, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{}`))
+	if !errors.As(err, &failed) || failed.Rule != "x" || d.Effect != "" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	// A value of another type is no false.
+	if _, err := mustNew(t, Config{Rules: []Rule{missing}}).Decide(context.Background(), about("t", `{"path":1}`)); err != nil {
+		t.Errorf("values of two types are unequal, not an error: %v", err)
+	}
+	greater := Rule{ID: "x", Effect: tool.Deny, When: When{Expression: `args.path > 3`}}
+	if _, err := mustNew(t, Config{Rules: []Rule{greater}}).Decide(context.Background(), about("t", `{"path":"a"}`)); err == nil {
+		t.Error("texts and numbers do not compare")
+	}
+	// What was decided above it stands.
+	above := Rule{ID: "above", Effect: tool.Ask, Priority: 1}
+	d, err = mustNew(t, Config{Rules: []Rule{missing, above}}).Decide(context.Background(), about("t", `{}`))
+	if err != nil || d.Rule != "above" || len(d.Matches) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// dear is an expression whose cost grows with the cube of a list.
+const dear = `args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0)))`
+
+func numbers(n int) string {
+	return `{"l":[` + strings.TrimSuffix(strings.Repeat("1,", n), ",") + `]}`
+}
+
+func TestP5_AnExpressionHasALimitedCost(t *testing.T) {
+	p := mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: dear}}}})
+	if d, err := p.Decide(context.Background(), about("t", numbers(10))); err != nil || d.Rule != "x" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, err := p.Decide(context.Background(), about("t", numbers(1000))); err == nil || !strings.Contains(err.Error(), "cost limit") {
+		t.Errorf("%v; want the limit", err)
+	}
+	shells := Rule{ID: "x", Effect: tool.Allow, When: When{Expression: `args.l.all(n, shell(args.c).simple)`}}
+	p = mustNew(t, Config{Rules: []Rule{shells}})
+	args := fmt.Sprintf(`{"c":"echo %s","l":[%s1]}`, strings.Repeat("x", 60_000), strings.Repeat("1,", 10_000))
+	if _, err := p.Decide(context.Background(), about("t", args)); err == nil || !strings.Contains(err.Error(), "cost limit") {
+		t.Errorf("parsing commands costs nothing: %v", err)
+	}
+}
+
+func TestP5_AnExpressionStopsWhenItsContextDoes(t *testing.T) {
+	p := mustNew(t, Config{CostLimit: 1 << 60, Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: dear}}}})
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if _, err := p.Decide(ctx, about("t", numbers(4000))); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it went on for %v", took)
+	}
+}
+
+// policyFunc is a policy that misbehaves.
+type policyFunc func(ctx context.Context, q *tool.Question) (tool.Decision, error)
+
+func (f policyFunc) Decide(ctx context.Context, q *tool.Question) (tool.Decision, error) {
+	return f(ctx, q)
+}
+func (policyFunc) Version() string { return "1" }
+
+func TestP5_APolicyThatFailsPanicsOrHangsDenies(t *testing.T) {
+	for name, f := range map[string]policyFunc{
+		"fails": func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow}, errors.New("no")
+		},
+		"panics":         func(context.Context, *tool.Question) (tool.Decision, error) { panic("no") },
+		"hangs":          func(context.Context, *tool.Question) (tool.Decision, error) { select {} },
+		"says nothing":   func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{}, nil },
+		"says otherwise": func(context.Context, *tool.Question) (tool.Decision, error) { return tool.Decision{Effect: "yes"}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, f)
+			w.runner.PolicyTimeout = 10 * time.Millisecond
+			r := w.do(`{"path":"a"}`)
+			if w.ran != 0 || r.ErrorKind != tool.ErrorDenied {
+				t.Errorf("ran %d times, %q", w.ran, r.ErrorKind)
+			}
+		})
+	}
+}
+
+func TestP5_AFailingExpressionDeniesTheCall(t *testing.T) {
+	w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.owner == "me"`}}}}))
+	if r := w.do(`{"path":"a"}`); w.ran != 0 || r.ErrorKind != tool.ErrorDenied {
+		t.Errorf("ran %d times, %+v", w.ran, r)
+	}
+}
+
+// world is a toolbox with one tool, and a runner.
+type world struct {
+	t      *testing.T
+	runner *tool.Runner
+	box    *tool.Box
+	run    *tool.Run
+	events []tool.Event
+	ran    int
+	with   []string // the paths that it ran with
+	turn   int
+	batch  *tool.Batch
+}
+
+type fileArgs struct {
+	Path   string `json:"path"`
+	DryRun bool   `json:"dry_run,omitempty"`
+	Ticket string `json:"ticket,omitempty"`
+}
+
+func newWorld(t *testing.T, p tool.Policy, opts ...tool.Option) *world {
+	w := &world{t: t}
+	w.runner = &tool.Runner{Policy: p, Observe: func(ev tool.Event) { w.events = append(w.events, ev) }}
+	w.box = w.boxOf("Deletes a file.", opts...)
+	w.run = w.runner.Start("run")
+	return w
+}
+
+// boxOf has the tool with a description: another one is another tool.
+func (w *world) boxOf(description string, opts ...tool.Option) *tool.Box {
+	box, err := tool.NewBox(tool.New("delete", description, func(_ context.Context, a fileArgs) (string, error) {
+		w.ran++
+		w.with = append(w.with, fmt.Sprint(a.Path, a.DryRun, a.Ticket))
+		return "deleted " + a.Path, nil
+	}, opts...))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return box
+}
+
+// do runs one call in a turn of its own.
+func (w *world) do(args string) tool.Record {
+	w.t.Helper()
+	w.turn++
+	return w.again(args)
+}
+
+// again runs the call of the same turn again, with what was pending.
+func (w *world) again(args string) tool.Record {
+	w.t.Helper()
+	turn := tool.Turn{Number: w.turn, Calls: []*dragoman.ToolCall{{ID: "c", Name: "delete", Arguments: args}}}
+	if w.batch != nil && len(w.batch.Pending) > 0 && w.batch.Pending[0].Binding.Turn == w.turn {
+		turn.Resume = w.batch.Pending
+	}
+	b, err := w.run.Do(context.Background(), w.box, turn)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.batch = b
+	return b.Records[0]
+}
+
+func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
+	for _, tc := range []struct {
+		effect tool.Effect
+		ran    int
+		kind   tool.ErrorKind
+	}{
+		{tool.Allow, 1, ""},
+		{tool.Deny, 0, tool.ErrorDenied},
+		{tool.Ask, 0, ""},
+	} {
+		w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tc.effect, Reason: "the moon is full"}}}))
+		r := w.do(`{"path":"a"}`)
+		if w.ran != tc.ran || r.ErrorKind != tc.kind || r.Executed != (tc.ran > 0) {
+			t.Errorf("%s: ran %d times, %+v", tc.effect, w.ran, r)
+		}
+		decided, ok := w.events[0].(tool.Decided)
+		if !ok || decided.Decision.Effect != tc.effect || decided.Decision.Rule != "r" {
+			t.Errorf("%s: the first event is %+v", tc.effect, w.events[0])
+		}
+		if tc.effect == tool.Deny && !strings.Contains(w.batch.Results[0].Text(), "the moon is full") {
+			t.Errorf("the model is told %q", w.batch.Results[0].Text())
+		}
+		if tc.effect == tool.Ask && (len(w.batch.Pending) != 1 || w.batch.Pending[0].Reason != "the moon is full") {
+			t.Errorf("pending: %+v", w.batch.Pending)
+		}
+	}
+}
+
+func TestP3_AnAllowEditsArgumentsAndTheResultIsValidatedAgain(t *testing.T) {
+	edit := func(value string) *world {
+		return newWorld(t, mustNew(t, Config{Rules: []Rule{{
+			ID: "r", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "dry_run", Value: json.RawMessage(value)}},
+		}}}))
+	}
+	w := edit("true")
+	w.do(`{"path":"a","dry_run":false}`)
+	if fmt.Sprint(w.with) != "[atrue]" {
+		t.Errorf("it ran with %v", w.with)
+	}
+	w = edit(`"perhaps"`)
+	if r := w.do(`{"path":"a"}`); w.ran != 0 || r.OK {
+		t.Errorf("an edit that does not validate ran: %+v", r)
+	}
+}
+
+func TestP4_TheHumansValueGoesIntoItsArgumentAndIsValidated(t *testing.T) {
+	policy := mustNew(t, Config{Rules: []Rule{{
+		ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "ticket", Prompt: "Which ticket?"},
+	}}})
+	answer := func(value string) *world {
+		w := newWorld(t, policy)
+		w.runner.Approver = ApproverFunc(func(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+			if req.Wanted == nil || req.Wanted.Argument != "ticket" {
+				t.Errorf("asked for %+v", req.Wanted)
+			}
+			return tool.Answer{Verdict: tool.Approved, Value: json.RawMessage(value)}, nil
+		})
+		return w
+	}
+	w := answer(`"T-1"`)
+	w.do(`{"path":"a"}`)
+	if fmt.Sprint(w.with) != "[afalseT-1]" {
+		t.Errorf("it ran with %v", w.with)
+	}
+	if w = answer(`{"not":"text"}`); w.do(`{"path":"a"}`).OK || w.ran != 0 {
+		t.Error("a value that does not validate ran")
+	}
+	if w = answer(``); w.do(`{"path":"a"}`).OK || w.ran != 0 {
+		t.Error("no value ran")
+	}
+}
