@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -56,6 +57,10 @@ func (c *Command) check() error {
 	}
 	if !isExact(c.Program) {
 		return fmt.Errorf("%q: a program is no pattern", c.Program)
+	}
+	base := strings.ToLower(path.Base(c.Program))
+	if r := runners[base]; r != 0 && r != runsVariable {
+		return fmt.Errorf("%s runs other programs, so it would allow them all", c.Program)
 	}
 	for _, p := range append(append([]string{}, c.Args...), c.Options...) {
 		if p == "" {

@@ -340,7 +340,8 @@ func (l *looker) finds(args []word) {
 
 // redirect lists the file of an operator.
 func (l *looker) redirect(r *syntax.Redirect) {
-	if r.Hdoc != nil || r.Op == syntax.WordHdoc { // text, not a file
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc: // text, not a file
 		return
 	}
 	target, ok := UnknownProgram, false
