@@ -51,7 +51,10 @@ func readJSON(name string, data []byte) (*node, error) {
 	if err := t.r.End(); err != nil {
 		at, reason := int(t.r.Offset()), err.Error()
 		var place *jsonwire.Error
-		if errors.As(err, &place) {
+		switch {
+		case errors.Is(err, jsonwire.ErrTrailing):
+			at, reason = t.next(), jsonwire.ErrTrailing.Error()
+		case errors.As(err, &place):
 			at, reason = int(place.Offset), place.Err.Error()
 		}
 		line, column := position(data, at)

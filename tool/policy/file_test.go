@@ -1,0 +1,269 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+const wholeYAML = `# everything that a file can say
+version: 1
+default: ask_destructive
+cost_limit: 5000
+rules:
+  - id: all
+    effect: allow
+    priority: -7
+    enabled: true
+    subjects: [tool_call, handoff]
+    reason: "because"
+    when:
+      tool: [git.*, "read"]
+      namespace: git
+      annotations: {read_only: true, destructive: false, idempotent: true, open_world: false}
+      tags: [vcs, remote]
+      agent: main/*
+      metadata:
+        tenant: acme
+        plan: "1"
+      expression: |
+        has(args.force) &&
+        args.force == true
+    edits:
+      dry_run: true
+      deep: {list: [1, 2.50, null, text], none: {}}
+  - {id: ask, effect: input, enabled: false, input: {argument: ticket, prompt: Which one?}}
+`
+
+const wholeJSON = `{
+ "version": 1, "default": "ask_destructive", "cost_limit": 5000,
+ "rules": [
+  {"id": "all", "effect": "allow", "priority": -7, "enabled": true, "subjects": ["tool_call", "handoff"], "reason": "because",
+   "when": {"tool": ["git.*", "read"], "namespace": "git",
+    "annotations": {"read_only": true, "destructive": false, "idempotent": true, "open_world": false},
+    "tags": ["vcs", "remote"], "agent": "main/*", "metadata": {"tenant": "acme", "plan": "1"},
+    "expression": "has(args.force) &&\nargs.force == true\n"},
+   "edits": {"dry_run": true, "deep": {"list": [1, 2.50, null, "text"], "none": {}}}},
+  {"id": "ask", "effect": "input", "enabled": false, "input": {"argument": "ticket", "prompt": "Which one?"}}
+ ]}`
+
+func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
+	want := Config{Default: DefaultAskDestructive, CostLimit: 5000, Rules: []Rule{
+		{
+			ID: "all", Effect: tool.Allow, Priority: -7, Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff}, Reason: "because",
+			When: When{
+				Tools: []string{"git.*", "read"}, Namespaces: []string{"git"}, ReadOnly: new(true), Destructive: new(false),
+				Idempotent: new(true), OpenWorld: new(false), Tags: []string{"vcs", "remote"}, Agents: []string{"main/*"},
+				Metadata: map[string]string{"tenant": "acme", "plan": "1"}, Expression: "has(args.force) &&\nargs.force == true\n",
+			},
+			Edits: []tool.Edit{
+				{Argument: "dry_run", Value: json.RawMessage("true")},
+				{Argument: "deep", Value: json.RawMessage(`{"list":[1,2.50,null,"text"],"none":{}}`)},
+			},
+		},
+		{ID: "ask", Effect: tool.AskInput, Disabled: true, Input: &tool.InputRequest{Argument: "ticket", Prompt: "Which one?"}},
+	}}
+	version := mustNew(t, want).Version()
+	for name, text := range map[string]string{"p.yaml": wholeYAML, "p.json": wholeJSON} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Version() != version {
+			t.Errorf("%s is another policy than the same in Go", name)
+		}
+		c, err := Parse(name, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Rules { // the version leaves out what is disabled
+			c.Rules[i].at, want.Rules[i].Disabled, c.Rules[i].Disabled = nil, false, false
+		}
+		if mustNew(t, c).Version() != mustNew(t, want).Version() {
+			t.Errorf("%s: %+v", name, c)
+		}
+		want.Rules[1].Disabled = true
+	}
+}
+
+func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
+	const head = "version: 1\nrules:\n"
+	for _, tc := range []struct{ name, text, want string }{
+		{"nothing", "", "f:1:1: the file is empty"},
+		{"a comment only", "# hello\n", "f:1:1: the file is empty"},
+		{"no version", "rules: []\n", "f:1:1: policy: the field version is missing"},
+		{"a newer version", "version: 2\n", "f:1:10: version: this program reads version 1"},
+		{"an unknown field", "version: 1\nrule: []\n", `f:2:1: policy: unknown field "rule"`},
+		{"no list of rules", "version: 1\nrules: {}\n", "f:2:8: rules: want a list, have a mapping"},
+		{"an unknown default", "version: 1\ndefault: maybe\n", `f:2:10: default: "maybe" is no default`},
+		{"an unknown field of a rule", head + "  - id: a\n    effect: deny\n    prioriti: 1\n", `f:5:5: rule: unknown field "prioriti"`},
+		{"an unknown condition", head + "  - id: a\n    effect: deny\n    when: {tols: x}\n", `f:5:12: when: unknown field "tols"`},
+		{"an unknown annotation", head + "  - id: a\n    effect: deny\n    when:\n      annotations:\n        readonly: true\n", `f:7:9: annotations: unknown field "readonly"`},
+		{"a text for a number", head + "  - id: a\n    effect: deny\n    priority: high\n", "f:5:15: priority: want a number, have a text"},
+		{"a number with a fraction", head + "  - id: a\n    effect: deny\n    priority: 1.5\n", "f:5:15: priority: want a whole number"},
+		{"a number for a text", head + "  - id: 7\n    effect: deny\n", "f:3:9: id: want a text, have a number"},
+		{"a text for a yes or no", head + "  - id: a\n    effect: deny\n    enabled: no\n", "f:5:14: enabled: want true or false, have a text"},
+		{"an empty list", head + "  - id: a\n    effect: deny\n    when: {tool: []}\n", "f:5:18: tool: the list is empty"},
+		{"an empty expression", head + "  - id: a\n    effect: deny\n    when: {expression: ''}\n", "expression: it is empty"},
+		{"a key twice", head + "  - id: a\n    id: b\n", `f:4:5: mapping key "id" already defined`},
+		{"an anchor", head + "  - &x {id: a, effect: deny}\n", "f:3:5: anchors, aliases"},
+		{"an alias", "version: 1\nrules: *x\n", "f:2:8: "},
+		{"a merge", head + "  - <<: {id: a}\n    effect: deny\n", "f:3:5: anchors, aliases, tags and merge keys"},
+		{"a tag", head + "  - id: !!str a\n", "f:3:9: anchors, aliases, tags"},
+		{"two documents", "version: 1\n---\nversion: 1\n", "f:3:"},
+		{"wrong indentation", "version: 1\nrules:\n  - id: a\n   effect: deny\n", "f:4:"},
+		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as JSON does"},
+		{"an infinity", head + "  - id: a\n    effect: allow\n    edits: {x: .inf}\n", "f:5:16: "},
+		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a name must be a text"},
+		{"not UTF-8", "version: 1\n# \xff\n", "f:2:3: the text is not UTF-8"},
+		{"much nesting", "version: 1\nrules: " + strings.Repeat("[", 100_000), "nested more than"},
+		{"much nesting of entries", strings.Repeat("- ", 100_000), "nested more than"},
+		{"JSON that is cut", "{\"version\": 1,\n \"rules\": [", "f:2:12: "},
+		{"JSON with more", "{\"version\": 1}\n {}", "f:2:2: "},
+		{"JSON with an unknown field", "{\"version\": 1,\n  \"rulez\": []}", `f:2:3: policy: unknown field "rulez"`},
+		{"JSON with a key twice", "{\"version\": 1,\n  \"version\": 1}", `f:2:3: policy: "version" is there twice`},
+		{"JSON with much nesting", `{"version":1,"rules":` + strings.Repeat("[", 9000), "nested more than"},
+
+		// What is wrong with the rules has its place too.
+		{"an unknown effect", head + "  - id: a\n    effect: maybe\n", `f:4:13: rule "a": effect: "maybe" is no effect`},
+		{"no effect", head + "  - id: a\n", `f:3:5: rule "a": effect: a rule needs an effect`},
+		{"a glob", head + "  - id: a\n    effect: deny\n    when:\n      tool: [a, 'b[']\n", `f:6:13: rule "a": when.tool: glob "b["`},
+		{"an expression", head + "  - id: a\n    effect: deny\n    when:\n      expression: argz.x == 1\n", `f:6:19: rule "a": when.expression: 1:1: undeclared reference to 'argz'`},
+		{"an expression in a block", head + "  - id: a\n    effect: deny\n    when:\n      expression: |\n        true &&\n        argz.x == 1\n", `rule "a": when.expression: 2:1: undeclared reference`},
+		{"an expression of JSON", "{\"version\": 1, \"rules\": [\n {\"id\": \"a\", \"effect\": \"deny\", \"when\": {\"expression\": \"size(text)\"}}]}", `f:2:55: rule "a": when.expression: it is of type int`},
+		{"an id twice", head + "  - {id: a, effect: deny}\n  - {id: a, effect: deny}\n", `f:4:10: rule "a": id: rule 1 has this id already`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, err := Parse("f", []byte(tc.text))
+			if err == nil {
+				_, err = New(c)
+			}
+			if err == nil || !errors.Is(err, ErrRule) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v; want %s", err, tc.want)
+			}
+		})
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Parse("f", bytes.Repeat([]byte("#"), MaxFile+1)); err == nil {
+		t.Error("a file has no bound")
+	}
+}
+
+// All errors at once, so that a file is mended in one go.
+func TestP6_AFileSaysEverythingThatIsWrong(t *testing.T) {
+	_, err := Parse("f", []byte("version: 3\ndefault: x\nrules:\n  - id: 1\n    foo: 2\n"))
+	for _, want := range []string{"f:1:10", "f:2:10", "f:4:9", "f:5:5"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s too", err, want)
+		}
+	}
+}
+
+func TestP6_AnExplanationTellsOfEveryRule(t *testing.T) {
+	c, err := Parse("f", []byte(`version: 1
+default: deny
+rules:
+  - {id: off, effect: deny, priority: 9, enabled: false}
+  - {id: models, effect: deny, priority: 8, subjects: [model_call]}
+  - {id: other, effect: deny, priority: 7, when: {tool: [x, y.*]}}
+  - {id: spaced, effect: deny, priority: 7, when: {namespace: git}}
+  - {id: hinted, effect: deny, priority: 6, when: {annotations: {destructive: true}}}
+  - {id: tagged, effect: deny, priority: 6, when: {tags: [net]}}
+  - {id: agent, effect: deny, priority: 5, when: {agent: boss}}
+  - {id: tenant, effect: deny, priority: 5, when: {metadata: {tenant: acme}}}
+  - {id: small, effect: deny, priority: 4, when: {expression: args.n > 3}}
+  - {id: yes, effect: ask, priority: 3, reason: look at it}
+  - {id: also, effect: deny, priority: 2}
+  - {id: broken, effect: deny, priority: 1, when: {expression: args.m > 3}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustNew(t, c)
+	e := p.Explain(context.Background(), about("t", `{"n":1}`))
+	want := `t: ask, by rule yes: look at it
+       9  off                      deny   no: enabled: the rule is turned off
+       8  models                   deny   no: subjects: the question is about a tool_call
+       7  other                    deny   no: when.tool: "t" is not "x" or "y.*"
+       7  spaced                   deny   no: when.namespace: "" is not "git"
+       6  hinted                   deny   no: when.annotations: the tool does not say whether it is destructive
+       6  tagged                   deny   no: when.tags: the tool is not tagged "net"
+       5  agent                    deny   no: when.agent: the agent is ""
+       5  tenant                   deny   no: when.metadata: there is no "tenant"
+       4  small                    deny   no: when.expression: it is false
+       3  yes                      ask    matched, and decided
+       2  also                     deny   matched
+       1  broken                   deny   no: when.expression: it failed: no such key: m
+  default deny, policy ` + p.Version() + "\n"
+	if got := e.String(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	b, err := json.Marshal(e)
+	if err != nil || !strings.Contains(string(b), `{"rule":"yes","effect":"ask","priority":3,"matched":true,"decided":true}`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	// A policy that fails is explained as what it does.
+	p = mustNew(t, Config{Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: `args.m > 3`}}}})
+	e = p.Explain(context.Background(), about("t", `{}`))
+	if e.Decision.Effect != tool.Deny || !strings.Contains(e.Failed, "no such key") {
+		t.Errorf("%+v", e)
+	}
+	// Without a match it is the default.
+	e = mustNew(t, Config{}).Explain(context.Background(), about("t", `{}`))
+	if !strings.HasPrefix(e.String(), "t: allow, by the default (allow)\n") {
+		t.Errorf("%s", e)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		wholeYAML, wholeJSON, "version: 1\nrules:\n  - id: a\n    effect: deny\n", "{\"version\":1}", "- - - a", "a: &x [*x]", "? [a]: b", "<<: {a: b}",
+		"version: 1\nrules: [{id: a, effect: allow, edits: {x: {y: [1, 'z', ~]}}}]", "%YAML 1.2\n---\nversion: 1\n...", "a: |\n  b\n c: d", "\ufeffversion: 1", "\t- a", "{a: [}", "\"\\", "version: 1 # x",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("f", data)
+		if err != nil {
+			if !errors.Is(err, ErrRule) || !strings.HasPrefix(err.Error(), "f:") {
+				t.Fatalf("an error without its place: %v", err)
+			}
+			return
+		}
+		p, err := New(c)
+		if err != nil {
+			return
+		}
+		// What was read can be asked, and says the same in another order.
+		for i, j := 0, len(c.Rules)-1; i < j; i, j = i+1, j-1 {
+			c.Rules[i], c.Rules[j] = c.Rules[j], c.Rules[i]
+		}
+		q := mustNew(t, c)
+		if p.Version() != q.Version() {
+			t.Fatal("the order of rules changes the version")
+		}
+		for _, r := range c.Rules {
+			for _, e := range r.Edits {
+				if !json.Valid(e.Value) {
+					t.Fatalf("an edit with %q", e.Value)
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*1e9)
+		defer cancel()
+		_, _ = p.Decide(ctx, about("t", `{"n":1}`))
+	})
+}
