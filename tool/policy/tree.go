@@ -1,12 +1,11 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"encoding/json"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"

@@ -1,0 +1,215 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// entries reads a log, every line of which must be a whole one.
+func entries(t *testing.T, log []byte) []Entry {
+	t.Helper()
+	var out []Entry
+	for line := range bytes.Lines(log) {
+		var e Entry
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&e); err != nil || line[len(line)-1] != '\n' {
+			t.Fatalf("%q: %v", line, err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestP7_DecisionsAndExecutionsAreWrittenWithTheHashOfTheArguments(t *testing.T) {
+	const secret = "sk-abcdefghijklmnop1234567890"
+	var log bytes.Buffer
+	audit := NewAudit(&log)
+	audit.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
+	rules := []Rule{
+		{ID: "allow", Effect: tool.Allow, Priority: 1, When: When{Expression: `args.path == "a"`}},
+		{ID: "deny", Effect: tool.Deny, Reason: "the key " + secret, When: When{Expression: `args.path == "` + secret + `"`}},
+		{ID: "ask", Effect: tool.Ask, Reason: "look", When: When{Expression: `args.path == "c"`}},
+		{ID: "fail", Effect: tool.Allow, Priority: -1, When: When{Expression: `args.path == "d" && args.x > 1`}},
+	}
+	p := mustNew(t, Config{Rules: rules})
+	w := newWorld(t, p)
+	w.runner.Observe = audit.Observe
+	for _, path := range []string{"a", secret, "c", "d"} {
+		w.do(`{"path":"` + path + `"}`)
+	}
+	if err := audit.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(log.String(), secret) {
+		t.Errorf("the log holds the secret:\n%s", &log)
+	}
+	hash := tool.Input{Arguments: json.RawMessage(`{"path":"a"}`)}.Hash()
+	all := entries(t, log.Bytes())
+	var events []string
+	for _, e := range all {
+		events = append(events, e.Event+" "+string(e.Effect)+" "+string(e.ErrorKind))
+		if e.Run != "run" || e.Call != "c" || e.Tool != "delete" || e.Key != tool.Bare("delete") || !e.Time.Equal(time.Unix(1_800_000_000, 0)) || e.Arguments == nil {
+			t.Errorf("%+v", e)
+		}
+		if e.Turn == 1 && *e.Arguments != hash {
+			t.Errorf("%s: the hash is %v, want %v", e.Event, e.Arguments, hash)
+		}
+	}
+	want := "decided allow |started  |ended allow |" +
+		"decided deny |ended deny denied|" +
+		"decided ask |asked  |" +
+		"decided deny |ended deny denied"
+	if got := strings.Join(events, "|"); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if e := all[0]; e.Rule != "allow" || len(e.Matches) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if e := all[2]; e.OK == nil || !*e.OK || e.Executed == nil || !*e.Executed {
+		t.Errorf("%+v", e)
+	}
+	if e := all[4]; e.OK == nil || *e.OK || *e.Executed || e.Rule != "deny" {
+		t.Errorf("%+v", e)
+	}
+	if e := all[6]; e.Policy != p.Version() || e.Reason != "look" {
+		t.Errorf("%+v", e)
+	}
+	if e := all[7]; !strings.Contains(e.Failed, "no such key") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// oneWrite counts how lines reach a writer.
+type oneWrite struct {
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	writes int
+	synced int
+	broken func(p []byte) (int, error)
+}
+
+func (w *oneWrite) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
+	if w.broken != nil {
+		n, err := w.broken(p)
+		w.buf.Write(p[:n])
+		return n, err
+	}
+	return w.buf.Write(p)
+}
+
+func (w *oneWrite) Sync() error { w.synced++; return nil }
+
+func TestP7_LinesAreNeverInterleaved(t *testing.T) {
+	w := &oneWrite{}
+	audit := NewAudit(w)
+	audit.Sync = true
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				audit.Observe(tool.CallStarted{CallRef: tool.CallRef{Run: strings.Repeat("r", 500)}})
+			}
+		})
+	}
+	wg.Wait()
+	if got := len(entries(t, w.buf.Bytes())); got != 400 || w.writes != 400 || w.synced != 400 {
+		t.Errorf("%d lines in %d writes, %d synced", got, w.writes, w.synced)
+	}
+	audit.Observe(tool.Progress{})
+	if w.writes != 400 {
+		t.Error("progress is in the log")
+	}
+}
+
+func TestP7_ALogThatCannotBeWrittenIsSaidAndCanDeny(t *testing.T) {
+	w := &oneWrite{}
+	audit := NewAudit(w)
+	var told []error
+	audit.OnError = func(err error) { told = append(told, err) }
+	world := newWorld(t, audit.Require(mustNew(t, Config{})))
+	world.runner.Observe = audit.Observe
+	if world.do(`{"path":"a"}`); world.ran != 1 {
+		t.Fatal("it did not run")
+	}
+	w.broken = func(p []byte) (int, error) { return len(p) / 2, io.ErrShortWrite }
+	audit.Observe(tool.CallStarted{})
+	if !errors.Is(audit.Err(), io.ErrShortWrite) || len(told) != 1 {
+		t.Errorf("%v, told %v", audit.Err(), told)
+	}
+	w.broken = nil
+	if r := world.do(`{"path":"b"}`); world.ran != 1 || r.ErrorKind != tool.ErrorDenied {
+		t.Errorf("what cannot be recorded ran: %+v", r)
+	}
+	// The line that was cut takes no other with it.
+	lines := strings.Split(strings.TrimSuffix(w.buf.String(), "\n"), "\n")
+	broken := 0
+	for _, l := range lines {
+		if !json.Valid([]byte(l)) {
+			broken++
+		}
+	}
+	if broken != 1 {
+		t.Errorf("%d of %d lines are broken", broken, len(lines))
+	}
+	w.broken = func(p []byte) (int, error) { return len(p) - 1, nil } // says nothing
+	audit.err = nil
+	if audit.Observe(tool.CallStarted{}); audit.Err() == nil {
+		t.Error("a short write passed")
+	}
+}
+
+func TestP7_AFileIsAppendedToEvenAfterACrash(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	for range 2 {
+		audit, closer, err := OpenAudit(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		audit.Sync = true
+		audit.Observe(tool.CallStarted{})
+		if err := errors.Join(audit.Err(), closer.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil || len(entries(t, whole)) != 2 {
+		t.Fatalf("%s, %v", whole, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := os.WriteFile(file, append(whole, `{"time":`...), 0o600); err != nil { // a crash
+		t.Fatal(err)
+	}
+	audit, closer, err := OpenAudit(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit.Observe(tool.CallStarted{})
+	closer.Close()
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.HasPrefix(after, whole) {
+		t.Fatalf("what was there is gone: %s, %v", after, err)
+	}
+	rest := strings.Split(string(after[len(whole):]), "\n")
+	if len(rest) != 3 || rest[0] != `{"time":` || !json.Valid([]byte(rest[1])) {
+		t.Errorf("%q", rest)
+	}
+	if _, _, err := OpenAudit(filepath.Join(file, "x")); err == nil {
+		t.Error("opened inside of a file")
+	}
+}
