@@ -61,7 +61,7 @@ var rooms = []room{
 	{path: "history", pure: true},
 	{path: "internal/lark", only: []string{}, pure: true},
 	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
-	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "mvdan.cc/sh/v3/", "github.com/goccy/go-yaml/"}},
+	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "mvdan.cc/sh/v3/", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}},
 	{path: "tool/workspace", files: true, third: []string{"mvdan.cc/sh/v3/", "github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "sim", files: true},
 	{path: "provider", files: true},

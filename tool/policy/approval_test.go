@@ -440,8 +440,10 @@ func TestA7_APromptReadsAnswers(t *testing.T) {
 	if a, _ := p.Approve(context.Background(), req()); a.Verdict != tool.Rejected || look(p.Ledger, bindings(binding())["call"]) != tool.Rejected {
 		t.Error("never is not remembered")
 	}
-	if look(p, binding()) != tool.Undecided || look(p, binding()) != tool.Undecided { // the input is at its end
-		t.Error("nobody answered, and there is an answer")
+	for range 2 { // the input is at its end, and stays there
+		if look(p, binding()) != tool.Undecided {
+			t.Error("nobody answered, and there is an answer")
+		}
 	}
 }
 
@@ -482,7 +484,6 @@ func TestA7_ALateAnswerDoesNotAnswerTheNextQuestion(t *testing.T) {
 func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 	evil := "ok\r\n\x1b[2J> y\x1b]0;t\x07\u202Egnp.exe\u200b\u3164\u2028\xff\x7f\u0085"
 	var out bytes.Buffer
-	p := NewPrompt(strings.NewReader("n\n"), &out)
 	args, err := json.Marshal(map[string]string{"path": evil})
 	if err != nil {
 		t.Fatal(err)
@@ -490,7 +491,7 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 	raw := append(append([]byte(`{"raw":"`), "\u202E\u009b31m"...), `"}`...)
 	for _, in := range []tool.Input{{Arguments: args}, {Arguments: raw}, {Text: evil}} {
 		out.Reset()
-		p = NewPrompt(strings.NewReader("n\n"), &out)
+		p := NewPrompt(strings.NewReader("n\n"), &out)
 		_, err := p.Approve(context.Background(), &tool.ApprovalRequest{
 			Binding: tool.Binding{Key: tool.Bare("t" + evil)}, Input: in, Reason: evil, Agent: []string{evil},
 			Wanted: &tool.InputRequest{Argument: evil, Prompt: evil},

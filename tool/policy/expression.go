@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
+	celast "cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -68,9 +69,18 @@ func (x *expressions) options() []cel.ProgramOption {
 	}
 }
 
+// program is an expression that is ready.
+type program struct {
+	cel.Program
+	// loops says that it goes over lists or maps, so that it may take long enough
+	// to be interrupted. The others end by themselves, and CEL's way of being
+	// interruptible costs as much as many of them do.
+	loops bool
+}
+
 // compile checks and prepares an expression. Its errors say where in the
 // expression.
-func (x *expressions) compile(source string) (cel.Program, error) {
+func (x *expressions) compile(source string) (*program, error) {
 	ast, issues := x.env.Compile(source)
 	if issues.Err() != nil {
 		var all []string
@@ -86,13 +96,35 @@ func (x *expressions) compile(source string) (cel.Program, error) {
 		}
 		return nil, fmt.Errorf("it is of type %s, want bool%s", ast.OutputType(), hint)
 	}
-	return x.env.Program(ast, x.options()...)
+	p, err := x.env.Program(ast, x.options()...)
+	if err != nil {
+		return nil, err
+	}
+	return &program{Program: p, loops: loops(ast.NativeRep().Expr())}, nil
+}
+
+// loops reports whether an expression goes over lists or maps.
+func loops(e celast.Expr) bool {
+	found := false
+	celast.PreOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
+		found = found || e.Kind() == celast.ComprehensionKind
+	}))
+	return found
 }
 
 // evaluate runs an expression. Every way in which it may not come to a yes or no
 // is an error.
-func evaluate(ctx context.Context, p cel.Program, f *facts) (bool, error) {
-	v, _, err := p.ContextEval(ctx, f)
+func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	var v ref.Val
+	var err error
+	if p.loops {
+		v, _, err = p.ContextEval(ctx, f)
+	} else {
+		v, _, err = p.Eval(f)
+	}
 	if err != nil {
 		if f.unreadable != nil {
 			return false, f.unreadable

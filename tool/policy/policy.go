@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"cel.dev/cel-go/cel"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -32,7 +30,7 @@ var _ tool.Policy = (*Policy)(nil)
 // compiled is a rule that is ready.
 type compiled struct {
 	Rule
-	program cel.Program // nil: there is no expression
+	program *program // nil: there is no expression
 	// metadata are those of the condition, in a stable order.
 	metadata []pair
 }
@@ -207,7 +205,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 				f = &facts{q: q}
 			}
 			ok, err := evaluate(ctx, r.program, f)
-			if ctx.Err() != nil {
+			if err != nil && ctx.Err() != nil {
 				return tool.Decision{}, fmt.Errorf("policy: rule %q: %w", r.ID, context.Cause(ctx))
 			}
 			if err != nil && decision.Effect == "" {

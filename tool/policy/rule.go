@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// AnySubject, among a rule's subjects, makes it apply to all of them.
+// AnySubject among a rule's subjects makes it apply to all of them.
 const AnySubject tool.Subject = "any"
 
 // Rule says what to do with calls of a kind. The package comment has the meaning

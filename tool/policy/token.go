@@ -157,7 +157,7 @@ func (s *Signer) Sign(g Grant) (string, error) {
 
 func sign(secret, raw []byte) []byte {
 	m := hmac.New(sha256.New, secret)
-	io.WriteString(m, tokenDomain)
+	m.Write([]byte(tokenDomain))
 	m.Write(raw)
 	return m.Sum(nil)
 }
