@@ -120,7 +120,9 @@ func inTurn(b *testing.B, runs int, all ...*bench) {
 }
 
 func deciding(b *testing.B, rules []Rule) *bench {
-	p, q, ctx := mustNew(b, Config{Rules: rules}), benchQuestion(), context.Background()
+	p, q := mustNew(b, Config{Rules: rules}), benchQuestion()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // as a runner has it
+	b.Cleanup(cancel)
 	return &bench{run: func() {
 		if d, err := p.Decide(ctx, q); err != nil || d.Rule != "" {
 			b.Fatal(d, err)

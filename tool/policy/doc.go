@@ -90,8 +90,8 @@
 // decided changes nothing.
 //
 // Integers are exact: as int within 64 bits, as uint above them. An integer
-// beyond those, and a number too large or too small for a double, fail the
-// expression that looks at the arguments; they never become another number.
+// beyond those, and a number too large or too small for a double, fail every
+// expression that looks at their argument; they never become another number.
 // Other decimals are the nearest double, as everywhere.
 //
 // # Approvals

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
 	celast "cel.dev/cel-go/common/ast"
@@ -17,7 +13,6 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
 
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -120,15 +115,16 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	}
 	var v ref.Val
 	var err error
+	f.unreadable = nil
 	if p.loops {
 		v, _, err = p.ContextEval(ctx, f)
 	} else {
 		v, _, err = p.Eval(f)
 	}
-	if err != nil {
-		if f.unreadable != nil {
-			return false, f.unreadable
-		}
+	switch {
+	case f.unreadable != nil: // whatever the rest of it came to
+		return false, f.unreadable
+	case err != nil:
 		return false, err
 	}
 	b, ok := v.(types.Bool)
@@ -138,11 +134,12 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	return bool(b), nil
 }
 
-// facts are what the expressions of one decision see. The arguments are read when
-// the first expression asks for them, and once.
+// facts are what the expressions of one decision see. What they ask for is read
+// when the first of them does, and once.
 type facts struct {
-	q          *tool.Question
-	args       ref.Val
+	q    *tool.Question
+	args ref.Val
+	// unreadable is what the expression that runs asked for and cannot have.
 	unreadable error
 }
 
@@ -202,119 +199,4 @@ func agentOf(q *tool.Question) string {
 		return ""
 	}
 	return q.Agent[len(q.Agent)-1]
-}
-
-// arguments are the call's, as CEL values.
-func (f *facts) arguments() ref.Val {
-	if f.args != nil {
-		return f.args
-	}
-	f.args, f.unreadable = readArguments(f.q.Input.Arguments)
-	if f.unreadable != nil {
-		f.args = types.WrapErr(f.unreadable)
-	}
-	return f.args
-}
-
-func readArguments(raw []byte) (ref.Val, error) {
-	if len(raw) == 0 {
-		return types.NewMap(types.DefaultTypeAdapter, map[string]ref.Val(nil)), nil
-	}
-	if !utf8.Valid(raw) {
-		return nil, errors.New("the arguments are not UTF-8")
-	}
-	r := jsonwire.NewReader(raw)
-	v := celValue(r)
-	if err := r.End(); err != nil {
-		return nil, fmt.Errorf("the arguments: %w", err)
-	}
-	return v, nil
-}
-
-// celValue reads the next value. Errors are the reader's.
-func celValue(r *jsonwire.Reader) ref.Val {
-	switch r.Kind() {
-	case '{':
-		m := map[string]ref.Val{}
-		for key := range r.Object() {
-			name := string(key)
-			if _, twice := m[name]; twice {
-				r.Fail(fmt.Errorf("%q is there twice", name))
-			}
-			m[name] = celValue(r)
-		}
-		return types.NewMap(types.DefaultTypeAdapter, m)
-	case '[':
-		var list []ref.Val
-		for range r.Array() {
-			list = append(list, celValue(r))
-		}
-		return types.NewRefValList(types.DefaultTypeAdapter, list)
-	case '"':
-		return types.String(r.String())
-	case 't', 'f':
-		return types.Bool(r.Bool())
-	case 'n':
-		r.Skip()
-		return types.NullValue
-	case '0':
-		v, err := celNumber(r.Number())
-		if err != nil {
-			r.Fail(err)
-		}
-		return v
-	default:
-		r.Fail(errors.New("no JSON value"))
-		return types.NullValue
-	}
-}
-
-// exactBelow is where integers stop being exact in a double.
-const exactBelow = 1 << 53
-
-// celNumber reads a JSON number as the CEL number of the same value, or fails.
-func celNumber(s string) (ref.Val, error) {
-	if !strings.ContainsAny(s, ".eE") {
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return types.Int(n), nil
-		}
-		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
-			return types.Uint(n), nil
-		}
-		return types.NullValue, fmt.Errorf("%s is beyond 64 bits, so no expression can look at it", clip(s))
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	switch {
-	case err != nil:
-		return types.NullValue, fmt.Errorf("%s is beyond a double, so no expression can look at it", clip(s))
-	case f == 0 && strings.ContainsAny(mantissa(s), "123456789"):
-		return types.NullValue, fmt.Errorf("%s is too small for a double, so no expression can look at it", clip(s))
-	case math.Abs(f) >= exactBelow && !isExactly(s, f):
-		return types.NullValue, fmt.Errorf("%s has no exact double, so no expression can look at it", clip(s))
-	default:
-		return types.Double(f), nil
-	}
-}
-
-func mantissa(s string) string {
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		return s[:i]
-	}
-	return s
-}
-
-// isExactly reports whether a number that a double can hold the size of is the
-// double's value.
-func isExactly(s string, f float64) bool {
-	r, ok := new(big.Rat).SetString(s)
-	return ok && r.Cmp(new(big.Rat).SetFloat64(f)) == 0
-}
-
-// clip shortens a number for a message.
-func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -112,6 +112,9 @@ func TestP1_ExpressionsSeeTheWholeQuestion(t *testing.T) {
 		`args.a.b.exists(v, v == "x") && args.map(k, k).size() == 2`,
 		`"A,B".lowerAscii().split(",") == ["a", "b"] && sets.contains([1, 2], [2])`,
 		`cel.bind(n, args.a.b[0], n + n == 2)`,
+		`"a" in args && !("x" in args) && args["a"].b[0] == 1 && size(args) == 2`,
+		`args == {"a": {"b": [1, 2.5, "x", null, true]}, "big": 18446744073709551615u} && {"a": 1} != args`,
+		`type(args) == map && args.all(k, k in ["a", "big"]) && dyn(args) != [1]`,
 	} {
 		p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Expression: source}}}})
 		if d, err := p.Decide(context.Background(), q); err != nil || d.Rule != "r" {
@@ -135,7 +138,12 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 		{`{"n":9007199254740993.0}`, `args.n > 0`, "no exact double"},
 		{`{"n":1e400}`, `args.n > 0`, "beyond a double"},
 		{`{"n":1e-400}`, `args.n > 0`, "too small"},
-		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0`, "beyond a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.n > 0 && size(args) == 2`, ""}, // it does not look there
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.deep.size() == 1`, "beyond a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args["deep"] != null`, "beyond a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args.exists(k, k == "n")`, "beyond a double"},
+		{`{"n":1,"deep":[{"m":1e999}]}`, `args != {}`, "beyond a double"},
+		{`{"n":1e400}`, `args.n > 0 || true`, "beyond a double"}, // CEL alone would say true
 		{`{"n":1,"n":2}`, `args.n > 0`, "twice"},
 		{"{\"n\":\"\xff\"}", `args.n == ""`, "UTF-8"},
 		{`{"n":1e400}`, `tool == "t"`, ""}, // it looks at no arguments

@@ -1,0 +1,262 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// arguments are a call's arguments as a map of CEL. Values are read when they are
+// asked for: most expressions look at one or two.
+type arguments struct {
+	facts   *facts
+	members []member
+	whole   traits.Mapper // all values; nil: nobody asked for all
+}
+
+type member struct {
+	name  string
+	raw   []byte
+	value ref.Val // nil: not read yet
+}
+
+var _ traits.Mapper = (*arguments)(nil)
+
+// arguments are the call's.
+func (f *facts) arguments() ref.Val {
+	if f.args == nil {
+		f.args = readArguments(f, f.q.Input.Arguments)
+	}
+	if err, bad := f.args.(*types.Err); bad {
+		f.unreadable = err.Unwrap()
+	}
+	return f.args
+}
+
+// readArguments finds the members of the arguments, or gives an error.
+func readArguments(f *facts, raw []byte) ref.Val {
+	a := &arguments{facts: f}
+	if len(raw) == 0 {
+		return a
+	}
+	if !utf8.Valid(raw) {
+		return types.WrapErr(errors.New("the arguments are not UTF-8"))
+	}
+	r := jsonwire.NewReader(raw)
+	a.members = make([]member, 0, 8)
+	for key := range r.Object() {
+		name := string(key)
+		if a.find(name) != nil {
+			r.Fail(fmt.Errorf("%q is there twice", name))
+		}
+		a.members = append(a.members, member{name: name, raw: r.Raw()})
+	}
+	if err := r.End(); err != nil {
+		return types.WrapErr(fmt.Errorf("the arguments: %w", err))
+	}
+	return a
+}
+
+func (a *arguments) find(name string) *member {
+	for i := range a.members {
+		if a.members[i].name == name {
+			return &a.members[i]
+		}
+	}
+	return nil
+}
+
+// read is a member's value. One that cannot be read fails the expression.
+func (a *arguments) read(m *member) ref.Val {
+	if m.value == nil {
+		v, err := celRaw(m.raw)
+		if err != nil {
+			v = types.WrapErr(fmt.Errorf("the argument %q: %w", m.name, err))
+		}
+		m.value = v
+	}
+	if err, bad := m.value.(*types.Err); bad {
+		a.facts.unreadable = err.Unwrap()
+	}
+	return m.value
+}
+
+// all is the map with all values.
+func (a *arguments) all() traits.Mapper {
+	for i := range a.members { // again, so that this expression fails too
+		a.read(&a.members[i])
+	}
+	if a.whole == nil {
+		values := make(map[string]ref.Val, len(a.members))
+		for _, m := range a.members {
+			values[m.name] = m.value
+		}
+		a.whole = types.NewMap(types.DefaultTypeAdapter, values)
+	}
+	return a.whole
+}
+
+// FindStringKey is how CEL looks up args.name.
+func (a *arguments) FindStringKey(name string) (any, bool) {
+	if m := a.find(name); m != nil {
+		return a.read(m), true
+	}
+	return nil, false
+}
+
+// The rest of CEL's interface of a map.
+
+func (a *arguments) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return a.all().Find(key)
+	}
+	if m := a.find(string(name)); m != nil {
+		return a.read(m), true
+	}
+	return nil, false
+}
+
+func (a *arguments) Contains(key ref.Val) ref.Val {
+	if name, ok := key.(types.String); ok {
+		return types.Bool(a.find(string(name)) != nil)
+	}
+	return a.all().Contains(key)
+}
+
+func (a *arguments) Get(key ref.Val) ref.Val {
+	if v, ok := a.Find(key); ok {
+		return v
+	}
+	return a.all().Get(key)
+}
+
+func (a *arguments) Size() ref.Val                               { return types.Int(len(a.members)) }
+func (a *arguments) Iterator() traits.Iterator                   { return a.all().Iterator() }
+func (a *arguments) Fold(f traits.Folder)                        { types.ToFoldableMap(a.all()).Fold(f) }
+func (a *arguments) Equal(other ref.Val) ref.Val                 { return a.all().Equal(other) }
+func (a *arguments) ConvertToType(t ref.Type) ref.Val            { return a.all().ConvertToType(t) }
+func (a *arguments) Type() ref.Type                              { return types.MapType }
+func (a *arguments) Value() any                                  { return a.all().Value() }
+func (a *arguments) ConvertToNative(t reflect.Type) (any, error) { return a.all().ConvertToNative(t) }
+
+// celRaw reads a JSON value that is known to be valid.
+func celRaw(raw []byte) (ref.Val, error) {
+	switch raw[0] {
+	case '"':
+		if inner := raw[1 : len(raw)-1]; !strings.Contains(string(inner), `\`) {
+			return types.String(inner), nil
+		}
+	case 't':
+		return types.True, nil
+	case 'f':
+		return types.False, nil
+	case 'n':
+		return types.NullValue, nil
+	case '{', '[':
+	default:
+		return celNumber(string(raw))
+	}
+	r := jsonwire.NewReader(raw)
+	v := celValue(r)
+	return v, r.End()
+}
+
+// celValue reads the next value. Errors are the reader's.
+func celValue(r *jsonwire.Reader) ref.Val {
+	switch r.Kind() {
+	case '{':
+		m := map[string]ref.Val{}
+		for key := range r.Object() {
+			name := string(key)
+			if _, twice := m[name]; twice {
+				r.Fail(fmt.Errorf("%q is there twice", name))
+			}
+			m[name] = celValue(r)
+		}
+		return types.NewMap(types.DefaultTypeAdapter, m)
+	case '[':
+		var list []ref.Val
+		for range r.Array() {
+			list = append(list, celValue(r))
+		}
+		return types.NewRefValList(types.DefaultTypeAdapter, list)
+	case '"':
+		return types.String(r.String())
+	case 't', 'f':
+		return types.Bool(r.Bool())
+	case 'n':
+		r.Skip()
+		return types.NullValue
+	case '0':
+		v, err := celNumber(r.Number())
+		if err != nil {
+			r.Fail(err)
+		}
+		return v
+	default:
+		r.Fail(errors.New("no JSON value"))
+		return types.NullValue
+	}
+}
+
+// exactBelow is where integers stop being exact in a double.
+const exactBelow = 1 << 53
+
+// celNumber reads a JSON number as the CEL number of the same value, or fails.
+func celNumber(s string) (ref.Val, error) {
+	if !strings.ContainsAny(s, ".eE") {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return types.Int(n), nil
+		}
+		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+			return types.Uint(n), nil
+		}
+		return types.NullValue, fmt.Errorf("%s is beyond 64 bits, so no expression can look at it", clip(s))
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil:
+		return types.NullValue, fmt.Errorf("%s is beyond a double, so no expression can look at it", clip(s))
+	case f == 0 && strings.ContainsAny(mantissa(s), "123456789"):
+		return types.NullValue, fmt.Errorf("%s is too small for a double, so no expression can look at it", clip(s))
+	case math.Abs(f) >= exactBelow && !isExactly(s, f):
+		return types.NullValue, fmt.Errorf("%s has no exact double, so no expression can look at it", clip(s))
+	default:
+		return types.Double(f), nil
+	}
+}
+
+func mantissa(s string) string {
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// isExactly reports whether a number that a double can hold the size of is the
+// double's value.
+func isExactly(s string, f float64) bool {
+	r, ok := new(big.Rat).SetString(s)
+	return ok && r.Cmp(new(big.Rat).SetFloat64(f)) == 0
+}
+
+// clip shortens a number for a message.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
