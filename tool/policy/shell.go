@@ -88,7 +88,7 @@ func parseShell(command string, depth int) (s Shell, err error) {
 	return s, nil
 }
 
-// maxNesting bounds the brackets and quotes of a command, whose parser recurses.
+// maxNesting bounds the brackets of a command, whose parser recurses.
 const maxNesting = 2000
 
 // nesting is at least as deep as the command's brackets are.
@@ -96,7 +96,7 @@ func nesting(command string) int {
 	deepest, depth := 0, 0
 	for i := range len(command) {
 		switch command[i] {
-		case '(', '{', '[', '`', '"':
+		case '(', '{', '[':
 			depth++
 			deepest = max(deepest, depth)
 		case ')', '}', ']':
