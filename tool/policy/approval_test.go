@@ -504,6 +504,9 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 				t.Errorf("%U reaches the terminal:\n%q", r, out.String())
 			}
 		}
+		if i := strings.IndexAny(out.String(), "\r\x1b\x07\x7f\u0085\u009b\u200b\u2028\u202E\u3164"); i >= 0 {
+			t.Errorf("%q reaches the terminal", out.String()[i:i+3])
+		}
 		ours := strings.Split(out.String(), "\n")
 		for _, l := range ours[2 : len(ours)-4] { // between the first line and the reason
 			if !strings.HasPrefix(l, "  | ") && !strings.HasPrefix(l, "Why") {

@@ -174,6 +174,54 @@ func TestP2_TheHighestPriorityThenTheFirstIDDecidesAndAllMatchesAreReported(t *t
 	}
 }
 
+// A rule that is filed in several places is one rule.
+func TestP2_AMatchIsReportedOnce(t *testing.T) {
+	q := spaced("git", "push")
+	q.Settings.Tags = []string{"net", "slow", "net"}
+	p := mustNew(t, Config{Rules: []Rule{
+		{ID: "tags", Effect: tool.Deny, When: When{Tags: []string{"net", "slow"}}},
+		{ID: "names", Effect: tool.Deny, When: When{Tools: []string{"git.push", "git.push"}}},
+		{ID: "spaces", Effect: tool.Deny, When: When{Namespaces: []string{"git", "git"}}},
+	}})
+	if d, err := p.Decide(context.Background(), q); err != nil || fmt.Sprint(d.Matches) != "[names spaces tags]" {
+		t.Errorf("%v, %v", d.Matches, err)
+	}
+}
+
+// An approval covers one version of a policy: whatever changes a decision changes it.
+func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
+	base := Rule{ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "x"}}
+	versions := map[string]string{mustNew(t, Config{Rules: []Rule{base}}).Version(): "the rule itself"}
+	see := func(name string, c Config) {
+		v := mustNew(t, c).Version()
+		if before, twice := versions[v]; twice {
+			t.Errorf("%s has the version of %s", name, before)
+		}
+		versions[v] = name
+	}
+	for name, change := range map[string]func(*Rule){
+		"another id": func(r *Rule) { r.ID = "s" }, "another effect": func(r *Rule) { r.Effect, r.Input = tool.Ask, nil },
+		"a priority": func(r *Rule) { r.Priority = 1 }, "disabled": func(r *Rule) { r.Disabled = true },
+		"a subject": func(r *Rule) { r.Subjects = []tool.Subject{tool.SubjectHandoff} }, "a reason": func(r *Rule) { r.Reason = "x" },
+		"a tool": func(r *Rule) { r.When.Tools = []string{"x"} }, "a namespace": func(r *Rule) { r.When.Namespaces = []string{"x"} },
+		"a tag": func(r *Rule) { r.When.Tags = []string{"x"} }, "an agent": func(r *Rule) { r.When.Agents = []string{"x"} },
+		"two tools": func(r *Rule) { r.When.Tools = []string{"x", "y"} },
+		"read only": func(r *Rule) { r.When.ReadOnly = new(true) }, "not read only": func(r *Rule) { r.When.ReadOnly = new(false) },
+		"destructive": func(r *Rule) { r.When.Destructive = new(true) }, "idempotent": func(r *Rule) { r.When.Idempotent = new(true) },
+		"open world": func(r *Rule) { r.When.OpenWorld = new(true) }, "metadata": func(r *Rule) { r.When.Metadata = map[string]string{"x": "y"} },
+		"other metadata": func(r *Rule) { r.When.Metadata = map[string]string{"x": "z"} }, "an expression": func(r *Rule) { r.When.Expression = "true" },
+		"an edit": func(r *Rule) { r.Edits = []tool.Edit{{Argument: "x", Value: []byte("1")}} }, "another edit": func(r *Rule) { r.Edits = []tool.Edit{{Argument: "x", Value: []byte("2")}} },
+		"another input": func(r *Rule) { r.Input = &tool.InputRequest{Argument: "y"} }, "a prompt": func(r *Rule) { r.Input = &tool.InputRequest{Argument: "x", Prompt: "y"} },
+	} {
+		r := base
+		change(&r)
+		see(name, Config{Rules: []Rule{r}})
+	}
+	see("another default", Config{Rules: []Rule{base}, Default: DefaultDeny})
+	see("another limit", Config{Rules: []Rule{base}, CostLimit: 7})
+	see("another rule", Config{Rules: []Rule{base, {ID: "s", Effect: tool.Allow}}})
+}
+
 func TestP2_WithoutAMatchTheDefaultDecides(t *testing.T) {
 	hinted := func(source tool.Source, readOnly, destructive *bool) *tool.Question {
 		return with(about("t", `{}`), func(q *tool.Question) {
