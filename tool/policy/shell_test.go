@@ -49,6 +49,7 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 		{`/bin/rm a`, "/bin/rm rm"},
 		{`./ls`, "./ls ls"},
 		{`RM a`, "RM rm"},
+		{`/bin/RM a`, "/bin/RM RM rm"},
 
 		// What only the run would tell.
 		{`$x a`, "?"},
