@@ -317,7 +317,7 @@ func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
 	}
 	const want = `{"version":1,"calls":[{"binding":{"run":"run","turn":1,"call_id":"c","key":"bare:delete","tool":"01000000000000000000000000000000",` +
 		`"arguments":"0200000000000000000000000000000000000000000000000000000000000000","policy":"p"},` +
-		`"answer":{"verdict":"approved","edited":{"arguments":{"a":1}}}}],` +
+		`"answer":{"verdict":"approved","edited":{"arguments":"{\"a\":1}"}}}],` +
 		`"sticky":[{"run":"run","key":"delete","tool":"01000000000000000000000000000000","policy":"p","verdict":"rejected","message":"no"}]}`
 	if string(stored) != want {
 		t.Errorf("%s\nwant\n%s", stored, want)
