@@ -117,7 +117,7 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	var err error
 	f.unreadable = nil
 	if p.loops {
-		v, _, err = p.ContextEval(ctx, f)
+		v, _, err = p.ContextEval(watched{ctx}, f)
 	} else {
 		v, _, err = p.Eval(f)
 	}
@@ -133,6 +133,20 @@ func evaluate(ctx context.Context, p *program, f *facts) (bool, error) {
 	}
 	return bool(b), nil
 }
+
+// watched is a context that CEL only looks at. CEL derives a context of its own
+// from it, for functions that run elsewhere, of which there are none here; with
+// a plain context, being told of its end costs more than many an expression.
+type watched struct{ context.Context }
+
+// Value hides the context inside from the one that is derived.
+func (watched) Value(any) any { return nil }
+
+// AfterFunc is how a derived context asks to be told. It is not: whoever loops
+// looks at Done.
+func (watched) AfterFunc(func()) (stop func() bool) { return alreadyStopped }
+
+func alreadyStopped() bool { return true }
 
 // facts are what the expressions of one decision see. What they ask for is read
 // when the first of them does, and once.
