@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+type ticket struct {
+	Repo   string   `json:"repo" doc:"owner/name"`
+	Title  string   `json:"title" jsonschema:"minLength=1,maxLength=200"`
+	Body   string   `json:"body,omitempty"`
+	Labels []string `json:"labels,omitempty"`
+	Assign []person `json:"assignees,omitempty"`
+	Draft  bool     `json:"draft,omitempty"`
+}
+
+type person struct {
+	Login string `json:"login"`
+	Role  string `json:"role,omitempty" jsonschema:"enum=owner,enum=reviewer"`
+}
+
+const ticketArgs = `{"repo":"dragoman-go/dragoman","title":"A title of some length","body":"What happened, and what was expected to happen.","labels":["bug","tools"],"assignees":[{"login":"ada","role":"owner"},{"login":"grace","role":"reviewer"}],"draft":false}`
+
+// BenchmarkPipeline compares a call through everything (validation, 50 rules of
+// which 45 select and do not match, two hooks, record, fence) with the compiled
+// validation of the same arguments alone, in turn, by medians.
+func BenchmarkPipeline(b *testing.B) {
+	params, err := schema.For[ticket]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := schema.Compile(params)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rules := selecting(45)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		rules = append(rules, Rule{ID: "z-" + name, Effect: tool.Allow, Priority: -1, When: When{Tools: []string{"create_*"}}})
+	}
+	box, err := tool.Config{Hooks: tool.Hooks{
+		Pre:  []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) { return in, nil }},
+		Post: []tool.PostHook{func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, nil }},
+	}}.Box(tool.New("create_issue", "Creates an issue.", func(context.Context, ticket) (string, error) { return "created", nil }))
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := (&tool.Runner{Policy: mustNew(b, Config{Rules: rules})}).Start("r")
+	calls := []*dragoman.ToolCall{{ID: "1", Name: "create_issue", Arguments: ticketArgs}}
+	turn := 0
+	pipeline := func() {
+		turn++
+		batch, err := run.Do(b.Context(), box, tool.Turn{Number: turn, Calls: calls})
+		if err != nil || !batch.Records[0].OK {
+			b.Fatal(err, batch.Records[0].Error)
+		}
+	}
+	alone := func() {
+		if err := v.Validate(json.RawMessage(ticketArgs)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bare, whole := &bench{run: alone}, &bench{run: pipeline}
+	const runs = 100
+	inTurn(b, runs, bare, whole)
+	b.ReportMetric(bare.median(runs), "ns/validation")
+	b.ReportMetric(whole.median(runs), "ns/call")
+	b.ReportMetric(whole.median(runs)/bare.median(runs), "x-time")
+	b.ReportMetric(testing.AllocsPerRun(200, pipeline)/testing.AllocsPerRun(200, alone), "x-allocs")
+}
