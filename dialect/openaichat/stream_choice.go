@@ -20,6 +20,7 @@ type choice struct {
 	routed string
 	// checked: its calls were looked at when it finished.
 	checked bool
+	opening
 
 	text      *stream.Part
 	refusal   *stream.Part
@@ -134,12 +135,13 @@ func (c *choice) delta() {
 	if r.Null() {
 		return
 	}
-	reasoned := false
+	reasoned, role, says := false, false, false
 	var content, calls []byte // put off until what comes before them was read
 	before := c.d.lookAhead(r)
 	var callsAt int64
 	var seen wirekit.Members
 	for key := range r.Object() {
+		says = says || tells(key) && saysMore(r)
 		switch string(key) {
 		case "content":
 			c.d.again(&seen, 0)
@@ -198,6 +200,7 @@ func (c *choice) delta() {
 			c.legacyCall()
 		case "role":
 			c.d.again(&seen, 4)
+			role = saysMore(r)
 			r.Skip()
 		default:
 			if c.d.twin(telling, key) || r.Kind() == 'n' {
@@ -212,6 +215,7 @@ func (c *choice) delta() {
 	if r.Err() != nil {
 		return
 	}
+	c.opening.delta(role, says)
 	if content != nil {
 		c.content(jsonwire.NewReader(content))
 	}

@@ -61,6 +61,7 @@ type streamDecoder struct {
 	none    wirekit.NotAStream
 	late    wirekit.Late // what comes behind the end
 	untold  wirekit.Untold
+	splice  splice
 	emit    func(dragoman.Event) error
 
 	// What the event at hand means is held until it is known how to pass it on.
@@ -239,6 +240,7 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	}
 	var failure *dragoman.APIError
 	var seen wirekit.Members
+	id := ""
 	for key := range r.Object() {
 		switch string(key) {
 		case "choices":
@@ -249,8 +251,8 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		case "id":
 			// The first one counts: it was announced, and some proxies give
 			// every chunk another.
-			if s := r.Again(d.resp.ID); d.resp.ID == "" {
-				d.resp.ID = s
+			if id = r.Again(cmp.Or(d.splice.id, d.resp.ID)); d.resp.ID == "" {
+				d.resp.ID = id
 			}
 		case "model":
 			if s := r.Again(d.resp.Model); s != "" {
@@ -300,6 +302,9 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	if err := r.End(); err != nil {
 		return cmp.Or(d.misread, err)
 	}
+	if err := d.splice.enter(id); err != nil {
+		return err
+	}
 	if d.refused != nil && failure == nil {
 		failure, d.refused = d.refused, nil
 	}
@@ -340,7 +345,7 @@ func (d *streamDecoder) choice(pos int) {
 	if r.Null() {
 		return
 	}
-	index, first, peeked, incremental := -1, true, false, false
+	index, first, peeked, incremental, finishes := -1, true, false, false, false
 	start := r.Offset()
 	var c *choice
 	at := func() *choice {
@@ -403,6 +408,7 @@ func (d *streamDecoder) choice(pos int) {
 				r.Skip()
 			}
 			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
+				finishes = true
 				c.finished(word)
 			}
 		case "native_finish_reason":
@@ -439,6 +445,9 @@ func (d *streamDecoder) choice(pos int) {
 			d.lose("choices."+k, "member "+k+" of a streamed choice is not collected")
 			r.Skip()
 		}
+	}
+	if c != nil {
+		c.opens(finishes)
 	}
 }
 

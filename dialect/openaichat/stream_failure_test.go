@@ -264,3 +264,55 @@ func TestResponse_ABodyWithoutChoicesIsNoResponse(t *testing.T) {
 		t.Errorf("%+v", resp)
 	}
 }
+
+// under is a chunk with an id of its own.
+func under(id, choice string) string {
+	return `{"choices":[` + choice + `],"id":"` + id + `","model":"m"}`
+}
+
+func TestQuirkC37_TwoAnswersInOneStreamAreRefusedWhereTheyCanBeTold(t *testing.T) {
+	said := func(delta string) string { return `{"index":0,"delta":` + delta + `}` }
+	const half = `{"tool_calls":[{"index":0,"id":"x","function":{"name":"rm","arguments":"{\"p\":"}}]}`
+	const rest = `"tool_calls":[{"index":0,"function":{"arguments":"\"/\"}"}}]`
+	for what, body := range map[string][]string{
+		"a call that the second answer completes": {under("A", said(half)), under("B", said(`{"role":"assistant",`+rest+`}`))},
+		"in the chunk that finishes it":           {under("A", said(half)), under("B", `{"finish_reason":"tool_calls","index":0,"delta":{"role":"assistant",`+rest+`}}`)},
+		"a role by itself": {
+			under("A", said(`{"role":"assistant","content":""}`)), under("A", said(`{"content":"first "}`)),
+			under("B", said(`{"role":"assistant","content":""}`)), under("B", said(half)), under("B", said(`{`+rest+`}`)),
+		},
+		"after an opening under an id of its own": {
+			under("gateway", said(`{"role":"assistant"}`)), under("A", said(half)), under("B", said(`{"role":"assistant",`+rest+`}`)),
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			events, feed, end := closed(t, sse(append(body, under("B", `{"index":0,"delta":{},"finish_reason":"tool_calls"}`), "[DONE]")...))
+			if at := decodeError(t, feed); !strings.Contains(at.Error(), "spliced") || end == nil {
+				t.Errorf("%v; %v", feed, end)
+			}
+			for _, ev := range events {
+				if e, ok := ev.(*dragoman.PartEnd); ok {
+					if c, ok := e.Part.(*dragoman.ToolCall); ok && c.Problem == nil {
+						t.Errorf("%q may run", c.Name)
+					}
+				}
+			}
+		})
+	}
+	first := under("A", said(`{"role":"assistant","content":"a"}`))
+	for what, body := range map[string][]string{
+		"every chunk has an id and a role of its own": {first, under("B", said(`{"role":"assistant","content":"b"}`)), under("C", said(`{"role":"assistant","content":"c"}`))},
+		"every chunk has an id of its own":            {first, under("B", said(`{"content":"b"}`)), under("C", said(`{"role":"assistant","content":"c"}`))},
+		"the role comes again under the same id":      {first, under("A", said(`{"content":"b"}`)), under("A", said(`{"role":"assistant","content":"c"}`))},
+		"a chunk has no id":                           {first, under("A", said(`{"content":"b"}`)), under("", said(`{"role":"assistant","content":"c"}`))},
+		"only the finish has both":                    {first, under("A", said(`{"content":"bc"}`)), under("B", `{"index":0,"finish_reason":"stop","delta":{"role":"assistant","content":""}}`)},
+		"another choice begins":                       {first, under("A", said(`{"content":"bc"}`)), under("B", `{"index":1,"delta":{"role":"assistant","content":"x"},"finish_reason":"stop"}`)},
+	} {
+		t.Run(what, func(t *testing.T) {
+			got := streamed(t, sse(append(body, under("B", `{"index":0,"delta":{},"finish_reason":"stop"}`), "[DONE]")...))
+			if got.Output[0].Text() != "abc" {
+				t.Errorf("%q", got.Output[0].Text())
+			}
+		})
+	}
+}

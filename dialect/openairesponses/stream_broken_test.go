@@ -315,3 +315,53 @@ func TestAFailedStreamKeepsItsUsageAndAStop(t *testing.T) {
 		})
 	}
 }
+
+func TestQuirkC37_TwoResponsesInOneStreamAreRefused(t *testing.T) {
+	text := `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"first "}`
+	message := added(0, `{"type":"message","id":"msg_1","role":"assistant","content":[]}`)
+	snapshot := func(typ, id string) string {
+		return `{"type":"response.` + typ + `","response":{"id":"` + id + `","status":"in_progress"}}`
+	}
+	second := []string{
+		added(1, callJSON("fc_2", "c2", "", "in_progress")), done(1, callJSON("fc_2", "c2", "{}", "completed")),
+		`{"type":"response.completed","response":{"id":"other","status":"completed"}}`,
+	}
+	for what, first := range map[string][]string{
+		"another is created":                       {snapshot("created", "resp"), message, text, snapshot("created", "other")},
+		"another is created before any item":       {snapshot("created", "resp"), snapshot("created", "other")},
+		"another goes on":                          {snapshot("created", "resp"), message, text, snapshot("in_progress", "other")},
+		"another is queued":                        {snapshot("created", "resp"), message, text, snapshot("queued", "other")},
+		"another goes on after the id was rotated": {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "other")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true})
+			var evs []dragoman.Event
+			emit := func(ev dragoman.Event) error { evs = append(evs, ev); return nil }
+			if err := d.Feed(events(append(first, second...)...), emit); !errors.Is(err, errSpliced) {
+				t.Errorf("%v", err)
+			}
+			closed := d.Close(emit)
+			for _, ev := range evs {
+				if end, ok := ev.(*dragoman.PartEnd); ok && end.Part.Kind() == dragoman.KindToolCall {
+					t.Errorf("a call of the second answer came through: %+v", end.Part)
+				}
+			}
+			checkBroken(t, evs, closed)
+		})
+	}
+	end := `{"type":"response.completed","response":{"id":"last","status":"completed"}}`
+	for what, body := range map[string][]string{
+		"the same again":                    {snapshot("created", "resp"), message, text, snapshot("created", "resp"), snapshot("in_progress", "resp"), end},
+		"an id that changes before items":   {snapshot("created", "resp"), snapshot("in_progress", "rotated"), message, text, snapshot("in_progress", "resp"), snapshot("in_progress", "rotated"), end},
+		"a start without an id":             {snapshot("created", "resp"), message, text, snapshot("created", ""), `{"type":"response.created"}`, end},
+		"a start that comes after an item":  {message, text, snapshot("created", "resp"), end},
+		"an end under another id":           {snapshot("created", "resp"), message, text, end},
+		"a snapshot that is none of object": {snapshot("created", "resp"), message, text, `{"type":"response.in_progress","response":5}`, end},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if resp, _, _ := run(t, events(body...)); resp.Text() != "first " {
+				t.Errorf("%q", resp.Text())
+			}
+		})
+	}
+}

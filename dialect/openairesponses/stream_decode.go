@@ -57,8 +57,11 @@ type streamDecoder struct {
 	loss    *dragoman.Loss // of the event at hand, where its bytes are not passed on
 
 	began bool // ResponseStart was emitted
-	ended bool // ResponseEnd or StreamError was emitted
-	last  bool // the event at hand may lack its end
+	// id is that of the response as its last snapshot before any item gave it,
+	// firstID the one that was told.
+	id, firstID string
+	ended       bool // ResponseEnd or StreamError was emitted
+	last        bool // the event at hand may lack its end
 	// pending is the error that an error event told. The response.failed that
 	// follows it is still passed on, and nothing else.
 	pending *dragoman.APIError
@@ -353,6 +356,9 @@ func (d *streamDecoder) handle(data []byte) error {
 	d.at = valuePlace{start: -1}
 	switch string(e.typ) {
 	case "response.created", "response.queued", "response.in_progress":
+		if d.began {
+			return d.beginAgain(string(e.typ) == "response.created")
+		}
 		return d.begin(e.response)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return d.terminal(string(e.typ[len("response."):]))
@@ -456,7 +462,36 @@ func (d *streamDecoder) begin(raw []byte) error {
 		}
 	}
 	d.began = true
+	d.id, d.firstID = start.Response.ID, start.Response.ID
 	return d.hold(start)
+}
+
+var errSpliced = errors.New("a second response starts inside the first: two answers were spliced together")
+
+// beginAgain takes another snapshot at the start. One of another response would
+// be merged into the first (quirk C37). A recorder, or a proxy, may have made a
+// new id for each event: one that only goes on, before there is any item, starts
+// nothing.
+func (d *streamDecoder) beginAgain(created bool) error {
+	r := jsonwire.NewReader(d.ev.response)
+	id := ""
+	if len(d.ev.response) > 0 && r.Kind() == '{' {
+		for key := range r.Object() {
+			if string(key) == "id" && r.Kind() == '"' {
+				id = r.String()
+			} else {
+				r.Skip()
+			}
+		}
+	}
+	switch {
+	case id == "" || id == d.id || id == d.firstID:
+	case d.id != "" && (created || len(d.items) > 0):
+		return errSpliced
+	default:
+		d.id = id
+	}
+	return nil
 }
 
 // terminal ends the response: it delivers what only the terminal event holds,
