@@ -419,7 +419,7 @@ func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolRes
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a toolResult", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a toolResult", extra.AType(p.Type, "block"), p.Dialect)
 		default:
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a toolResult", extra.A(string(p.Kind())))
 		}

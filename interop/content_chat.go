@@ -130,7 +130,7 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 		return r.writeChatMedia(w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a Chat message", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Chat message", extra.AType(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)

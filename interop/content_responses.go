@@ -118,7 +118,7 @@ func (r *Registry) WriteResponsesPart(w *jsonwire.Writer, part dragoman.Part, as
 		r.writeResponsesMedia(w, p, at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != d {
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a Responses message", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a Responses message", extra.AType(p.Type, "block"), p.Dialect)
 			return false
 		}
 		w.Raw(p.JSON)

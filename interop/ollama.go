@@ -218,7 +218,7 @@ func (c *OllamaContent) Add(r *Registry, part dragoman.Part, at extra.Path, rep 
 	case *dragoman.Media:
 		c.media(r, p, at, rep)
 	case *dragoman.Opaque:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in an Ollama message", extra.A(p.Type), p.Dialect)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an Ollama message", extra.AType(p.Type, "block"), p.Dialect)
 	default:
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in this Ollama message", extra.A(string(part.Kind())))
 	}

@@ -154,7 +154,7 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 				parts, places = append(parts, p), append(places, at)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a tool message", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
 		default:
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool message", extra.A(string(p.Kind())))
 		}
@@ -270,7 +270,7 @@ func (r *Registry) writeResponsesOutput(w *jsonwire.Writer, res *dragoman.ToolRe
 				w.Raw(p.JSON)
 				continue
 			}
-			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in an output", extra.A(p.Type), p.Dialect)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in an output", extra.AType(p.Type, "block"), p.Dialect)
 		default:
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in an output", extra.A(string(p.Kind())))
 		}
@@ -321,7 +321,7 @@ func (r *Registry) writeAnthropicResult(w *jsonwire.Writer, res *dragoman.ToolRe
 					w.Raw(p.JSON)
 					continue
 				}
-				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s has no place in a tool_result", extra.A(p.Type), p.Dialect)
+				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool_result", extra.AType(p.Type, "block"), p.Dialect)
 			default:
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s part has no place in a tool_result", extra.A(string(p.Kind())))
 			}

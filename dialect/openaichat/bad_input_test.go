@@ -271,3 +271,36 @@ func TestBadStream_TheErrorNamesTheEventAndThePlaceInTheStream(t *testing.T) {
 		t.Errorf("%v", de)
 	}
 }
+
+func TestAMessageOfARequestMustSayWhoSpeaks(t *testing.T) {
+	for role, want := range map[string]struct{ pointer, says string }{
+		``:                     {"/messages/1", "needs a role"},
+		`"role":null,`:         {"/messages/1", "needs a role"},
+		`"role":"",`:           {"/messages/1", "needs a role"},
+		`"role":5,`:            {"/messages/1/role", "want a string"},
+		`"role":{"a":"user"},`: {"/messages/1/role", "want a string"},
+	} {
+		body := `{"model":"m","messages":[{"role":"user","content":"a"},{` + role + `"content":"b"}]}`
+		req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if at := decodeError(t, err); at.Pointer != want.pointer || !strings.Contains(at.Error(), want.says) || len(req.Messages) != 1 {
+			t.Errorf("%s: %v at %q", role, err, at.Pointer)
+		}
+	}
+	// A provider may leave it out, since all that it says is the assistant's.
+	if resp, _ := message(t, `{"content":"b"}`, `"stop"`); resp.Text() != "b" {
+		t.Errorf("%q", resp.Text())
+	}
+}
+
+func TestI8_AResultForAnIDThatIsNoStringIsAnErrorUnlessItsCallIsThere(t *testing.T) {
+	const result = `{"role":"tool","tool_call_id":5,"content":"x"}`
+	_, _, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[`+result+`]}`), dialect.DecodeOptions{})
+	if at := decodeError(t, err); at.Pointer != "/messages/0/tool_call_id" {
+		t.Errorf("%v", err)
+	}
+	req, rep := decodeRequest(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":5,"type":"function","function":{"name":"f","arguments":"{}"}}]},`+result+`]}`)
+	lost(t, rep, dragoman.Synthesised, "call id")
+	if id := req.Messages[1].Parts[0].(*dragoman.ToolResult).CallID; id == "" || id != req.Messages[0].ToolCalls()[0].ID {
+		t.Errorf("%q", id)
+	}
+}

@@ -28,6 +28,8 @@ type messageDecoder struct {
 	// B12). The key is the id a call came with: empty where it had none,
 	// another call's where two shared one (quirk B11).
 	turn map[string][]*dragoman.ToolCall
+	// request: a message is a client's, which must say who speaks.
+	request bool
 	// unclear: two readers could read what was decoded so far as two answers.
 	unclear bool
 	// twice is unclear for the message at hand.
@@ -68,7 +70,11 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	asItCame := true
 	d.twice, d.clash = false, false
 	rewritten := d.reg.Rewritten()
-	switch role := roleOf(raw); role {
+	role := roleOf(raw)
+	if role == "" && d.request {
+		return m, noRole(raw)
+	}
+	switch role {
 	case "tool":
 		m.Role = dragoman.RoleTool
 		asItCame, err = d.toolMessage(raw, &m, at)
@@ -100,6 +106,16 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	return m, nil
 }
 
+var errNoRole = errors.New("a message needs a role")
+
+// noRole is the error, placed in raw, of a message whose role nobody can read.
+func noRole(raw []byte) error {
+	if err := wirekit.NoStrings(raw, "role"); err != nil {
+		return err
+	}
+	return &jsonwire.Error{Err: errNoRole}
+}
+
 func roleOf(raw []byte) string {
 	r := jsonwire.NewReader(raw)
 	role := ""
@@ -122,6 +138,11 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 	}
 	id := res.CallID
 	d.pair(res)
+	if d.request && res.CallID == "" { // an id is never made of what is none (requirement I8)
+		if err := wirekit.NoStrings(raw, "tool_call_id"); err != nil {
+			return false, err
+		}
+	}
 	m.Parts = []dragoman.Part{res}
 	return res.CallID == id, nil
 }

@@ -464,7 +464,7 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 			case p.Dialect == name:
 				t.content = append(t.content, here)
 			default:
-				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "%s block of %s has no place in Chat", extra.A(p.Type), p.Dialect)
+				e.rep.Addf(dragoman.Dropped, dragoman.Serious, here.at.String(), "%s of %s has no place in Chat", extra.AType(p.Type, "block"), p.Dialect)
 			}
 		case *dragoman.Refusal:
 			extra.Report(e.rep, p.Extra, name, here.at)

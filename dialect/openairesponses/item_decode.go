@@ -56,8 +56,8 @@ const (
 
 // itemHead is what identifies an item.
 type itemHead struct {
-	typ, role, id, callID string
-	approval, execution   string
+	typ, id, callID     string
+	approval, execution string
 	// twice: two readers could take it for two items.
 	twice bool
 	// astray: it is a call whose payload stands under the name that the other kind
@@ -65,6 +65,7 @@ type itemHead struct {
 	astray bool
 	// nameless: it is a call or a result whose name or call_id is no string.
 	nameless bool
+	roled    bool // it has a role, readable or not
 }
 
 // itemMembers say what an item is and what it runs.
@@ -82,7 +83,7 @@ func (h *itemHead) kind() itemKind {
 		return reasoningItem
 	case "":
 		// Only messages may leave their type out.
-		if h.role != "" {
+		if h.roled {
 			return messageItem
 		}
 	}
@@ -109,7 +110,7 @@ func (d *itemDecoder) head(raw []byte) (h itemHead) {
 		case "type":
 			into = &h.typ
 		case "role":
-			into = &h.role
+			h.roled = r.Kind() != 'n'
 		case "id":
 			into = &h.id
 		case "name":
@@ -248,9 +249,9 @@ func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
 		}
 	}
 	if m.Role == "" {
-		m.Role = dragoman.RoleUser
-		if d.output {
-			m.Role = dragoman.RoleAssistant
+		m.Role = dragoman.RoleAssistant
+		if !d.output && r.Err() == nil { // a client must say who speaks
+			return &jsonwire.Error{Err: errNoRole}
 		}
 	}
 	if d.output && len(m.Parts) == 0 {
@@ -265,6 +266,8 @@ func (d *itemDecoder) message(raw []byte, m *dragoman.Message) error {
 	}
 	return r.End()
 }
+
+var errNoRole = errors.New("a message needs a role")
 
 // contentType reports whether an opaque part can only be content of a message.
 func contentType(typ string) bool {

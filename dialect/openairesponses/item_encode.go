@@ -444,9 +444,9 @@ func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.P
 	}
 	switch {
 	case p.Dialect != name:
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s", extra.A(p.Type), p.Dialect)
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
 	case m.Origin != nil && !m.Origin.Matches(e.target.Origin(), rule):
-		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s item of another provider", extra.A(p.Type))
+		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider", extra.AType(p.Type, "item"))
 	case p.Type == "item_reference" && !e.stored && !e.verbatim(m):
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a reference to an item that is not stored")
 	default:

@@ -113,7 +113,7 @@ func (e *outputEncoder) open(p dragoman.Part, m *dragoman.Message, at extra.Path
 		it.id = e.idOf(p.ItemID, prefix, m)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
-			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s block of %s", extra.A(p.Type), p.Dialect)
+			e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
 			return nil
 		}
 		it.kind, it.id = opaqueItem, opaqueID(p.JSON)

@@ -485,3 +485,41 @@ func TestQuirkB12_SynthesisedIDsAreTheSameWhenAHistoryIsSentAgain(t *testing.T) 
 		t.Errorf("%q and %q", a.ID, b.ID)
 	}
 }
+
+func TestAMessageItemMustSayWhoSpeaks(t *testing.T) {
+	for item, want := range map[string]struct{ pointer, says string }{
+		`{"type":"message","content":"a"}`:             {"/input/0", "needs a role"},
+		`{"type":"message","role":null,"content":"a"}`: {"/input/0", "needs a role"},
+		`{"role":"","content":"a"}`:                    {"/input/0", "needs a role"},
+		`{"type":"message","role":5,"content":"a"}`:    {"/input/0/role", "want a string"},
+		`{"role":5,"content":"a"}`:                     {"/input/0/role", "want a string"},
+		`{"role":{},"content":"a"}`:                    {"/input/0/role", "want a string"},
+	} {
+		_, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[`+item+`]}`), dialect.DecodeOptions{})
+		var at *dragoman.DecodeError
+		if !errors.As(err, &at) || at.Pointer != want.pointer || !strings.Contains(err.Error(), want.says) {
+			t.Errorf("%s: %v", item, err)
+		}
+	}
+	// A provider may leave it out, since all that it says is the assistant's.
+	resp, _, err := Codec{}.DecodeResponse([]byte(`{"id":"r","status":"completed","output":[{"type":"message","content":"a"}]}`), dialect.DecodeOptions{})
+	if err != nil || resp.Output[0].Role != dragoman.RoleAssistant {
+		t.Errorf("%v %+v", err, resp)
+	}
+}
+
+func TestAnItemWithoutATypeHasAName(t *testing.T) {
+	req, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[{"content":"a"}]}`), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Messages[0].Parts[0].(*dragoman.Opaque).Dialect = "other"
+	req.Messages[0].Native = nil
+	enc, err := Codec{}.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := enc.Report.Losses[0].Detail; got != "a block without a type of other" {
+		t.Errorf("%q", got)
+	}
+}

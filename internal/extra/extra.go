@@ -352,13 +352,25 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 	}
 }
 
+// AType is a thing that the wire calls by its type, such as "a compaction item",
+// also where it came without one.
+func AType(typ, noun string) string {
+	if typ == "" {
+		return A(noun) + " without a type"
+	}
+	return A(typ) + " " + noun
+}
+
 // A is a word of the wire with its article, cut where it is long.
 func A(word string) string {
+	if word == "" {
+		return "something without a type"
+	}
 	if len(word) > 60 {
 		word = strings.ToValidUTF8(word[:60], "")
 	}
 	article := "a "
-	if word != "" && strings.IndexByte("aeioAEIO", word[0]) >= 0 || strings.HasPrefix(word, "mcp_") {
+	if strings.IndexByte("aeioAEIO", word[0]) >= 0 || strings.HasPrefix(word, "mcp_") {
 		article = "an "
 	}
 	return article + word

@@ -226,7 +226,7 @@ func TestWhatAProviderKeepsOfAConversationIsASeriousLoss(t *testing.T) {
 func TestAWordOfTheWireHasItsArticle(t *testing.T) {
 	for word, want := range map[string]string{
 		"executableCode": "an executableCode", "item_reference": "an item_reference", "document": "a document",
-		"mcp_tool_use": "an mcp_tool_use", "": "a ", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),
+		"mcp_tool_use": "an mcp_tool_use", "": "something without a type", strings.Repeat("x", 61): "a " + strings.Repeat("x", 60),
 	} {
 		if got := extra.A(word); got != want {
 			t.Errorf("%q, want %q", got, want)
