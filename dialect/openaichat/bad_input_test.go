@@ -304,3 +304,25 @@ func TestI8_AResultForAnIDThatIsNoStringIsAnErrorUnlessItsCallIsThere(t *testing
 		t.Errorf("%q", id)
 	}
 }
+
+func TestQuirkB20_AFinishReasonThatIsNoWordIsAnErrorWithItsPlace(t *testing.T) {
+	const tool = `{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	for _, finish := range []string{`5`, `true`, `["tool_calls"]`, `{"reason":"tool_calls"}`} {
+		resp, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":`+tool+`,"finish_reason":`+finish+`}]}`), dialect.DecodeOptions{})
+		if at := decodeError(t, err); at.Pointer != "/choices/0/finish_reason" || len(resp.ToolCalls()) != 0 {
+			t.Errorf("%s: %v at %q", finish, err, at.Pointer)
+		}
+		events, feed, _ := closed(t, stream(finish, tool))
+		if at := decodeError(t, feed); at.Pointer != "/choices/0/finish_reason" {
+			t.Errorf("%s: %v at %q", finish, feed, at.Pointer)
+		}
+		for _, ev := range events {
+			if e, ok := ev.(*dragoman.PartEnd); ok && e.Part.(*dragoman.ToolCall).Problem == nil {
+				t.Errorf("%s: the call may run", finish)
+			}
+		}
+	}
+	if resp, _ := message(t, tool, `null`); resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("null is none: %+v", resp.Stop)
+	}
+}

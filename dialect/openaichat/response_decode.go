@@ -186,7 +186,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			msg = r.Raw()
 			msgStart = r.Offset() - int64(len(msg))
 		case "finish_reason":
-			if r.Kind() == '"' {
+			if r.Kind() != 'n' { // after anything but a word nobody knows what may run
 				word := r.String()
 				if finish != "" && word != finish {
 					d.ambiguous(place, "the choice has its finish reason twice")

@@ -401,12 +401,7 @@ func (d *streamDecoder) choice(pos int) {
 			}
 		case "finish_reason":
 			d.again(&seen, 3)
-			word := ""
-			if r.Kind() == '"' {
-				word = r.String()
-			} else {
-				r.Skip()
-			}
+			word := r.String() // after anything else nobody knows what may run
 			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
 				finishes = true
 				c.finished(word)
