@@ -83,7 +83,7 @@ func TestABodyOfTooManyValuesIsRefusedBeforeItTakesMemory(t *testing.T) {
 
 // Commas within strings are no values.
 func TestALongTextIsNotABodyOfTooManyValues(t *testing.T) {
-	text := `{"type":"text","text":"\"` + strings.Repeat(",", dialect.MaxValues+1) + `\\"}`
+	text := `{"type":"text","role":"user","text":"\"` + strings.Repeat(",", dialect.MaxValues+1) + `\\"}`
 	for _, c := range codecs {
 		for _, format := range hostileLists[c.Dialect()] {
 			if _, _, err := c.DecodeRequest(listOf(format, text, 1), dialect.DecodeOptions{}); err != nil {

@@ -105,7 +105,7 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 			content = r.Raw()
 			a.contents, a.contentEnd = a.contents+1, r.Offset()
 		case "usage":
-			a.counters.read(r, a.keep)
+			a.counters.read(r, a.keep, a.decoder.rep)
 		case "stop_reason", "stop_sequence", "stop_details":
 			a.stop(r, k)
 		default:

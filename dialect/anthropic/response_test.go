@@ -264,7 +264,7 @@ func TestQuirkJ3_ErrorsBothWays(t *testing.T) {
 }
 
 func TestBadResponsesFailWithTheirPlace(t *testing.T) {
-	for _, body := range []string{``, `[]`, `{"id":5}`, `{"id":"x","content":[{"type":"text","text":"a"}],"usage":{"input_tokens":"many"}}`, `{"id":"x"} trailing`} {
+	for _, body := range []string{``, `[]`, `{"id":5}`, `{"id":"x","content":[{"type":"text","text":"a"}],"model":5}`, `{"id":"x"} trailing`} {
 		resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		if err == nil || resp == nil {
 			t.Errorf("%s: %v", body, err)

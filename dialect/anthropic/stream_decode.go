@@ -382,7 +382,7 @@ func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error 
 	}
 	if usage != nil {
 		r := jsonwire.NewReader(usage)
-		a.counters.read(r, a.keep)
+		a.counters.read(r, a.keep, a.decoder.rep)
 		a.resp.ServiceTier = a.counters.tier
 		if err := r.Err(); err != nil {
 			return placeAt("/usage", d.usageAt, err)

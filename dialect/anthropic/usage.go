@@ -19,13 +19,14 @@ type counters struct {
 }
 
 // read takes a usage object.
-func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper) {
+func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.Report) {
+	if !wirekit.HasCounts(r, []byte("usage"), rep) {
+		return
+	}
 	count := func(n *dragoman.Count, key []byte) {
-		if r.Kind() == 'n' {
-			r.Skip()
-			return
+		if v := wirekit.Count(r, key, rep); v.Known {
+			*n = v
 		}
-		*n = dragoman.Counted(max(r.Int(), 0))
 	}
 	for key := range r.Object() {
 		switch string(key) {

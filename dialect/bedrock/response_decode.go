@@ -74,8 +74,8 @@ func (a *answer) read(r *jsonwire.Reader) {
 			a.output(r)
 		case k == "stopReason":
 			a.say(r.String())
-		case k == "usage" && r.Kind() == '{':
-			a.counters.read(r, a.keep)
+		case k == "usage" && r.Kind() != 'n':
+			a.counters.read(r, a.keep, a.decoder.rep)
 		case k == "__type":
 			a.failed = true
 			a.extra("", key, r.Raw())

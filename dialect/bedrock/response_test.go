@@ -201,7 +201,7 @@ func TestACallThatReadsTwoWaysMustNotRun(t *testing.T) {
 }
 
 func TestWhatIsNoResponseIsAnError(t *testing.T) {
-	for _, body := range []string{`{}`, `[]`, `{"output":{}}`, `{"output":null,"stopReason":"end_turn"}`, `{"output":{"message":[]}}`, `{"output":{"message":{"content":{}}}}`, `{"output":{"message":{"content":[]}},"usage":{"inputTokens":[]}}`, `x`} {
+	for _, body := range []string{`{}`, `[]`, `{"output":{}}`, `{"output":null,"stopReason":"end_turn"}`, `{"output":{"message":[]}}`, `{"output":{"message":{"content":{}}}}`, `{"output":{"message":{"content":[]}},"stopReason":[]}`, `x`} {
 		_, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 		var at *dragoman.DecodeError
 		if !errors.As(err, &at) {

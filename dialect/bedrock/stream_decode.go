@@ -331,7 +331,7 @@ func (d *streamDecoder) event() error {
 		d.counted = true
 		if d.usage != nil {
 			r := jsonwire.NewReader(d.usage)
-			d.answer.counters.read(r, d.answer.keep)
+			d.answer.counters.read(r, d.answer.keep, d.rep)
 			if err := r.Err(); err != nil {
 				return placeAt("/usage", -1, err)
 			}

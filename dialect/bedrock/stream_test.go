@@ -228,7 +228,6 @@ func TestPayloadsThatAreWrongAreErrorsWithAPlace(t *testing.T) {
 		`{"contentBlockDelta":{"delta":{"text":1}}}`:               "/delta/text",
 		`{"contentBlockDelta":{"delta":{}}`:                        "",
 		`{"messageStop":{"stopReason":[]}}`:                        "/stopReason",
-		`{"metadata":{"usage":{"inputTokens":{}}}}`:                "/usage/inputTokens",
 		`{"messageStart":[]}`:                                      "",
 		`{"contentBlockDelta":}`:                                   "",
 		`{"contentBlockDelta":{"delta":{"toolUse":{"input":"a}}}}`: "",

@@ -18,22 +18,25 @@ type counters struct {
 }
 
 // read takes a usage object. Null says nothing.
-func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper) {
-	count := func(n *dragoman.Count) {
-		if !r.Null() {
-			*n = dragoman.Counted(max(r.Int(), 0))
+func (c *counters) read(r *jsonwire.Reader, keep wirekit.Keeper, rep *dragoman.Report) {
+	if !wirekit.HasCounts(r, []byte("usage"), rep) {
+		return
+	}
+	count := func(n *dragoman.Count, key []byte) {
+		if v := wirekit.Count(r, key, rep); v.Known {
+			*n = v
 		}
 	}
 	for key := range r.Object() {
 		switch string(key) {
 		case "inputTokens":
-			count(&c.input)
+			count(&c.input, key)
 		case "cacheReadInputTokens":
-			count(&c.cacheRead)
+			count(&c.cacheRead, key)
 		case "cacheWriteInputTokens":
-			count(&c.cacheWrite)
+			count(&c.cacheWrite, key)
 		case "outputTokens":
-			count(&c.output)
+			count(&c.output, key)
 		case "totalTokens":
 			if r.Null() {
 				continue

@@ -112,7 +112,7 @@ func (a *answer) member(r *jsonwire.Reader, key []byte, camel string) {
 		}
 		extra.Add(&a.resp.Extra, name, "", key, raw)
 	case "usageMetadata":
-		a.counters.read(r)
+		a.counters.read(r, a.rep)
 	case "modelVersion":
 		a.resp.Model = r.String()
 	case "responseId":

@@ -291,7 +291,7 @@ func (d *streamDecoder) chunk(data []byte) error {
 				}
 			}
 		case "usageMetadata":
-			d.counters.read(r)
+			d.counters.read(r, d.rep)
 		case "modelVersion":
 			if s := r.Again(d.resp.Model); s != "" {
 				d.resp.Model = s

@@ -26,31 +26,30 @@ func (c *counters) keep(key, raw []byte) {
 }
 
 // read takes a usage object.
-func (c *counters) read(r *jsonwire.Reader) {
-	count := func(n *dragoman.Count) {
-		if r.Kind() == 'n' {
-			r.Skip()
-			return
-		}
-		if v := max(r.Int(), 0); v != 0 || !n.Known {
-			*n = dragoman.Counted(v)
+func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
+	if !wirekit.HasCounts(r, []byte("usageMetadata"), rep) {
+		return
+	}
+	count := func(n *dragoman.Count, key []byte) {
+		if v := wirekit.Count(r, key, rep); v.Known && (v.N != 0 || !n.Known) {
+			*n = v
 		}
 	}
 	for key := range r.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "promptTokenCount":
-			count(&c.prompt)
+			count(&c.prompt, key)
 		case "toolUsePromptTokenCount":
-			count(&c.tools)
+			count(&c.tools, key)
 			c.keep(key, digits(c.tools.N))
 		case "cachedContentTokenCount":
-			count(&c.cached)
+			count(&c.cached, key)
 		case "candidatesTokenCount", "responseTokenCount":
-			count(&c.candidates)
+			count(&c.candidates, key)
 		case "thoughtsTokenCount":
-			count(&c.thoughts)
+			count(&c.thoughts, key)
 		case "totalTokenCount":
-			count(&c.total)
+			count(&c.total, key)
 		case "serviceTier":
 			if r.Kind() == '"' {
 				c.tier = r.Again(c.tier)

@@ -100,7 +100,7 @@ func (d *responseDecoder) member(key []byte) {
 		readError(r, resp.Error)
 		resp.Error.Class = classOf(resp.Error)
 	default:
-		if !readUsage(r, key, &resp.Usage) {
+		if !readUsage(r, key, &resp.Usage, d.rep) {
 			extra.Add(&resp.Extra, name, "", key, r.Raw())
 		}
 	}

@@ -245,7 +245,6 @@ func TestBadResponsesAreErrorsWithTheirPlace(t *testing.T) {
 		`{"message":{"content":5}}`:             "/message/content",
 		`{"message":{"thinking":{}}}`:           "/message/thinking",
 		`{"message":{"images":[1]}}`:            "/message/images/0",
-		`{"message":{},"eval_count":{}}`:        "/eval_count",
 		`{"message":{},"done":"yes"}`:           "/done",
 		`{"message":{},"done_reason":["stop"]}`: "/done_reason",
 	} {

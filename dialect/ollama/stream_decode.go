@@ -269,7 +269,7 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 		d.lose(r, "logprobs")
 	default:
 		switch {
-		case readUsage(r, key, &d.usage):
+		case readUsage(r, key, &d.usage, d.rep):
 		case twice, r.Kind() == 'n':
 			r.Skip()
 		default:

@@ -12,14 +12,14 @@ import (
 // readUsage reads a member of an answer that counts something; false means that
 // it is none. Counters that are zero are left out by the server: what is absent
 // is unknown. Durations are kept, in nanoseconds as they come.
-func readUsage(r *jsonwire.Reader, key []byte, u *dragoman.Usage) bool {
+func readUsage(r *jsonwire.Reader, key []byte, u *dragoman.Usage, rep *dragoman.Report) bool {
 	switch string(key) {
 	case "prompt_eval_count":
-		u.Input = wirekit.Count(r)
+		u.Input = wirekit.Count(r, key, rep)
 	case "prompt_eval_cached_count":
-		u.CacheRead = wirekit.Count(r)
+		u.CacheRead = wirekit.Count(r, key, rep)
 	case "eval_count":
-		u.Output = wirekit.Count(r)
+		u.Output = wirekit.Count(r, key, rep)
 	case "total_duration", "load_duration", "prompt_eval_duration", "eval_duration":
 		extra.Add(&u.Extra, name, "", key, bytes.Clone(r.Raw()))
 	default:

@@ -54,7 +54,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 				extra.Add(&resp.Extra, name, "", key, r.Raw())
 			}
 		case "usage":
-			resp.Usage = readUsage(r)
+			resp.Usage = readUsage(r, &rep)
 		case "choices":
 			if answers {
 				d.ambiguous("/choices", "the response has choices twice")
@@ -79,7 +79,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			resp.Error.Class = classOf(resp.Error)
 		case "x_groq":
 			raw := r.Raw()
-			groq = groqUsage(raw)
+			groq = groqUsage(raw, &rep)
 			extra.Add(&resp.Extra, name, "", []byte("x_groq"), raw)
 		default:
 			if d.twin(chunkMembers, key, "") {
@@ -134,14 +134,14 @@ func unix(sec int64) time.Time {
 }
 
 // groqUsage reads the usage that Groq puts into a member of its own.
-func groqUsage(raw []byte) (u dragoman.Usage) {
+func groqUsage(raw []byte, rep *dragoman.Report) (u dragoman.Usage) {
 	r := jsonwire.NewReader(raw)
 	if r.Kind() != '{' {
 		return u
 	}
 	for key := range r.Object() {
 		if string(key) == "usage" {
-			u = readUsage(r)
+			u = readUsage(r, rep)
 		} else {
 			r.Skip()
 		}

@@ -278,10 +278,10 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 				r.Skip()
 			}
 		case "usage":
-			d.addUsage(readUsage(r))
+			d.addUsage(readUsage(r, &d.rep))
 		case "x_groq":
 			raw := d.clone(r.Raw())
-			d.addUsage(groqUsage(raw))
+			d.addUsage(groqUsage(raw, &d.rep))
 			extra.Add(&d.resp.Extra, name, "", []byte("x_groq"), raw)
 		case "error":
 			d.again(&seen, 2)
@@ -401,7 +401,7 @@ func (d *streamDecoder) choice(pos int) {
 			}
 		case "finish_reason":
 			d.again(&seen, 3)
-			word := r.String() // after anything else nobody knows what may run
+			word := r.String()                     // after anything else nobody knows what may run
 			if c := at(); c != nil && word != "" { // "" is none (quirk C12)
 				finishes = true
 				c.finished(word)
@@ -425,7 +425,7 @@ func (d *streamDecoder) choice(pos int) {
 			d.refused = &dragoman.APIError{}
 			readErrorObject(r, d.refused)
 		case "usage": // Moonshot
-			d.addUsage(readUsage(r))
+			d.addUsage(readUsage(r, &d.rep))
 		case "logprobs":
 			if !r.Null() {
 				d.lose("logprobs", "logprobs of a stream are not collected")

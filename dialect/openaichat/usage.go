@@ -10,41 +10,49 @@ import (
 // readUsage reads usage in the spellings of OpenAI and its kin. Input and
 // output are totals; a server that leaves reasoning out of its completion
 // tokens shows it by a total that only adds up with reasoning.
-func readUsage(r *jsonwire.Reader) dragoman.Usage {
-	var u dragoman.Usage
+func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
+	if !wirekit.HasCounts(r, []byte("usage"), rep) {
+		return u
+	}
 	var total dragoman.Count
 	detailed, spelled := false, false
 	for key := range r.Object() {
 		switch string(key) {
 		case "prompt_tokens":
-			u.Input = wirekit.Count(r)
+			u.Input = wirekit.Count(r, key, rep)
 		case "completion_tokens":
-			u.Output = wirekit.Count(r)
+			u.Output = wirekit.Count(r, key, rep)
 		case "total_tokens":
-			total = wirekit.Count(r)
+			total = wirekit.Count(r, key, rep)
 		case "prompt_tokens_details":
+			if !wirekit.HasCounts(r, key, rep) {
+				continue
+			}
 			for key := range r.Object() {
 				switch string(key) {
 				case "cached_tokens":
-					u.CacheRead = wirekit.Count(r)
+					u.CacheRead = wirekit.Count(r, key, rep)
 					detailed = true
 				case "cache_write_tokens":
-					u.CacheWrite = wirekit.Count(r)
+					u.CacheWrite = wirekit.Count(r, key, rep)
 				default:
 					extra.Add(&u.Extra, name, "/prompt_tokens_details", key, clone(r.Raw()))
 				}
 			}
 		case "completion_tokens_details":
+			if !wirekit.HasCounts(r, key, rep) {
+				continue
+			}
 			for key := range r.Object() {
 				if string(key) == "reasoning_tokens" {
-					u.Reasoning = wirekit.Count(r)
+					u.Reasoning = wirekit.Count(r, key, rep)
 				} else {
 					extra.Add(&u.Extra, name, "/completion_tokens_details", key, clone(r.Raw()))
 				}
 			}
 		case "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens":
 			raw := clone(r.Raw())
-			if n := wirekit.Count(jsonwire.NewReader(raw)); n.Known && !u.CacheRead.Known {
+			if n := wirekit.Count(jsonwire.NewReader(raw), key, rep); n.Known && !u.CacheRead.Known {
 				u.CacheRead = n
 			}
 			extra.Add(&u.Extra, name, "", key, raw)

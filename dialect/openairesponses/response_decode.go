@@ -206,7 +206,7 @@ func (d *responseDecoder) member(r *jsonwire.Reader, key string, resp *dragoman.
 			resp.Error = decodeErrorObject(raw)
 		}
 	case "usage":
-		resp.Usage = readUsage(r)
+		resp.Usage = readUsage(r, d.rep)
 	case "incomplete_details":
 		end.details = r.Raw()
 		end.reason = reasonIn(end.details)

@@ -9,32 +9,40 @@ import (
 
 // readUsage reads usage. Input and output are totals on this wire too; a total
 // that says something else is kept.
-func readUsage(r *jsonwire.Reader) dragoman.Usage {
-	var u dragoman.Usage
+func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
+	if !wirekit.HasCounts(r, []byte("usage"), rep) {
+		return u
+	}
 	var total dragoman.Count
 	for key := range r.Object() {
 		switch string(key) {
 		case "input_tokens":
-			u.Input = wirekit.Count(r)
+			u.Input = wirekit.Count(r, key, rep)
 		case "output_tokens":
-			u.Output = wirekit.Count(r)
+			u.Output = wirekit.Count(r, key, rep)
 		case "total_tokens":
-			total = wirekit.Count(r)
+			total = wirekit.Count(r, key, rep)
 		case "input_tokens_details":
+			if !wirekit.HasCounts(r, key, rep) {
+				continue
+			}
 			for key := range r.Object() {
 				switch string(key) {
 				case "cached_tokens":
-					u.CacheRead = wirekit.Count(r)
+					u.CacheRead = wirekit.Count(r, key, rep)
 				case "cache_write_tokens":
-					u.CacheWrite = wirekit.Count(r)
+					u.CacheWrite = wirekit.Count(r, key, rep)
 				default:
 					extra.Add(&u.Extra, name, "/input_tokens_details", key, r.Raw())
 				}
 			}
 		case "output_tokens_details":
+			if !wirekit.HasCounts(r, key, rep) {
+				continue
+			}
 			for key := range r.Object() {
 				if string(key) == "reasoning_tokens" {
-					u.Reasoning = wirekit.Count(r)
+					u.Reasoning = wirekit.Count(r, key, rep)
 				} else {
 					extra.Add(&u.Extra, name, "/output_tokens_details", key, r.Raw())
 				}

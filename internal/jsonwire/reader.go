@@ -475,6 +475,32 @@ func (r *Reader) Integer() int64 {
 	return n
 }
 
+// Count consumes a value that should count something: a whole number, not less
+// than 0, in a string or not. ok is false for null and for anything else, which
+// is no error: no count is worth a lost answer.
+func (r *Reader) Count() (n int64, ok bool) {
+	k := r.Kind()
+	raw := r.Raw()
+	switch {
+	case r.err != nil:
+		return 0, false
+	case k == '"':
+		raw, _ = jsontext.AppendUnquote(nil, raw) // the key that was read stays what it is
+		if v := jsontext.Value(raw); v.Kind() != '0' || !v.IsValid() {
+			return 0, false
+		}
+	case k != '0':
+		return 0, false
+	}
+	if n, ok = smallInt(raw); !ok {
+		n, ok = integer(string(bytes.TrimSpace(raw)))
+	}
+	if n < 0 {
+		return 0, false
+	}
+	return n, ok
+}
+
 // integer returns the value of a JSON number that is a whole one within 64 bits.
 // It goes by the digits: a float would take 2^53+1 for whole and change it.
 func integer(s string) (int64, bool) {
