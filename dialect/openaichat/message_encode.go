@@ -132,6 +132,7 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, plac
 	role := string(m.Role)
 	if m.Role == dragoman.RoleDeveloper && e.target.Caps.NoDeveloperRole {
 		role = "system"
+		e.rep.Add(dragoman.Lowered, dragoman.Info, at.String()+"/role", "developer message written as a system message")
 	}
 	start := len(e.w.Buf)
 	e.w.BeginObject()

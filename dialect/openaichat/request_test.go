@@ -679,3 +679,14 @@ func TestAToolChoiceCountsMoreThanALegacyFunctionCall(t *testing.T) {
 		}
 	}
 }
+
+func TestADeveloperMessageThatBecomesASystemMessageIsReported(t *testing.T) {
+	m := dragoman.Message{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{text("be brief")}}
+	list, rep := messages(t, caps(dragoman.Capabilities{NoDeveloperRole: true}), m)
+	has(t, list[0], `"role":"system"`)
+	if l := lost(t, rep, dragoman.Lowered, "developer"); l.Severity != dragoman.Info || l.Path != "/messages/0/role" {
+		t.Errorf("%+v", l)
+	}
+	_, rep = messages(t, dragoman.Target{}, m)
+	lossless(t, rep)
+}

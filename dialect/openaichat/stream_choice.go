@@ -56,9 +56,10 @@ type call struct {
 	legacy   bool // from the older function_call
 	// twin is the call that this one seems to repeat, fragment by fragment. It
 	// is held back until it turns out to be another.
-	twin *call
-	same int            // bytes of held that were found to be those of twin
-	at   map[string]int // positions in extra
+	twin  *call
+	again bool           // it was told that all of it came once more
+	same  int            // bytes of held that were found to be those of twin
+	at    map[string]int // positions in extra
 }
 
 // objectEnd finds the end of an object in text that grows. It looks at each
@@ -386,6 +387,10 @@ func (c *choice) fragment(f fragment) {
 	c.d.touched = append(c.d.touched, k)
 	if k.resent(f) {
 		c.d.unsettled = true // who joins fragments reads neither
+		if !k.again {
+			k.again = true
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Info, c.place(k), "call %q is repeated exactly", k.id)
+		}
 		return
 	}
 	c.disputes(k, f)

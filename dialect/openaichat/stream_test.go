@@ -503,3 +503,17 @@ func TestFreeform_AWrappedInputIsHeldUntilItIsWhole(t *testing.T) {
 	has(t, out, `"custom":{"name":"`)
 	has(t, out, `*** x\n`)
 }
+
+func TestQuirkC10_AWholeCallSentAgainIsReportedOnce(t *testing.T) {
+	const whole = `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`
+	got := decodeStream(t, dialect.DecodeOptions{}, stream(`"tool_calls"`, toolDeltas(whole, whole, whole)...))
+	n := 0
+	for _, l := range got.rep.Losses {
+		if l.Kind == dragoman.Dropped && strings.Contains(l.Detail, "repeated exactly") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%v", got.rep.Losses)
+	}
+}
