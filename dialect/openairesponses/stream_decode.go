@@ -98,6 +98,8 @@ type wireEvent struct {
 	part             []byte
 	response         []byte
 	err              bool
+	logprobs         bool           // it has some
+	strange          *dragoman.Loss // its members that nobody knows, if it is a delta
 	// Where in the event the item and the response begin.
 	itemAt, responseAt int64
 }
@@ -327,10 +329,16 @@ func (d *streamDecoder) read(ev sse.Event) error {
 			d.again(&seen, 10)
 			e.err = r.Kind() != 'n'
 			r.Skip()
-		case "sequence_number", "obfuscation", "logprobs":
+		case "logprobs":
+			e.logprobs = r.Kind() != 'n' && !bytes.HasPrefix(r.Ahead(), []byte("[]"))
+			r.Skip()
+		case "sequence_number", "obfuscation":
 			r.Skip()
 		default:
 			d.twice = d.twice || wirekit.Folds(eventMembers, key)
+			if r.Kind() != 'n' && (e.typ == nil || wholeDelta(e.typ)) {
+				e.strange = d.unknown.Member(e.strange, key)
+			}
 			r.Skip()
 		}
 	}
@@ -354,6 +362,9 @@ func isType(name []byte) bool {
 func (d *streamDecoder) handle(data []byte) error {
 	e := &d.ev
 	d.at = valuePlace{start: -1}
+	if wholeDelta(e.typ) {
+		d.loss = e.strange
+	}
 	switch string(e.typ) {
 	case "response.created", "response.queued", "response.in_progress":
 		if d.began {
@@ -374,7 +385,11 @@ func (d *streamDecoder) handle(data []byte) error {
 	case "response.content_part.done":
 		return d.partDone()
 	case "response.output_text.delta":
-		return d.contentDelta(&dragoman.Text{}, e.delta)
+		err := d.contentDelta(&dragoman.Text{}, e.delta)
+		if e.logprobs && err == nil {
+			d.beside(func(it *streamItem) { it.logprobs = true })
+		}
+		return err
 	case "response.refusal.delta":
 		return d.contentDelta(&dragoman.Refusal{}, e.delta)
 	case "response.output_text.done":
@@ -400,6 +415,8 @@ func (d *streamDecoder) handle(data []byte) error {
 	default:
 		if len(e.typ) == 0 && e.err {
 			d.pending = decodeErrorEvent(clone(data)) // quirk C14
+		} else if string(e.typ) == "response.output_text.annotation.added" {
+			d.beside(func(it *streamItem) { it.annotations++ })
 		} else if !toldByItems(e.typ) {
 			d.loss = d.unknown.Of(e.typ)
 		}
@@ -407,13 +424,25 @@ func (d *streamDecoder) handle(data []byte) error {
 	}
 }
 
+// wholeDelta reports whether an event of this type is a delta that is read, of
+// which all members are known.
+func wholeDelta(typ []byte) bool {
+	switch string(typ) {
+	case "response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta",
+		"response.custom_tool_call_input.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning.delta":
+		return true
+	default:
+		return false
+	}
+}
+
 // toldByItems reports whether an event of this type only tells ahead what the
 // items of the response hold: the progress of a tool that the provider runs, the
-// frame of a summary, an annotation.
+// frame of a summary.
 func toldByItems(typ []byte) bool {
 	for _, prefix := range []string{
 		"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.",
-		"response.mcp_", "response.reasoning_summary_part.", "response.output_text.annotation.",
+		"response.mcp_", "response.reasoning_summary_part.",
 	} {
 		if len(typ) >= len(prefix) && string(typ[:len(prefix)]) == prefix {
 			return true

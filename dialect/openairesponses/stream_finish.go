@@ -109,6 +109,7 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 	it.final = &m
 	switch it.kind {
 	case messageItem:
+		d.loseBeside(it, raw)
 		d.finishContent(it)
 	case callItem:
 		c, ok := m.Parts[0].(*dragoman.ToolCall)
@@ -275,6 +276,7 @@ func (d *streamDecoder) settle(it *streamItem) error {
 	}
 	switch it.kind {
 	case messageItem:
+		d.loseBeside(it, nil)
 		for i := range it.content {
 			if cp := &it.content[i]; cp.final != nil && !cp.part.Ended() {
 				cp.part.Value = cp.final

@@ -38,6 +38,9 @@ type streamItem struct {
 	looks    int    // how often its events were compared
 	ended    []byte // a call as its end gave it
 	call     *dragoman.ToolCall
+	// What events told beside the text of a message, which its end should repeat.
+	logprobs    bool
+	annotations int
 }
 
 // contentPart is one part of a message on its way.

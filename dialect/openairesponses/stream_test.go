@@ -371,3 +371,55 @@ func TestCollectedStreamHasTheSidecarsOfItsItems(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// What events tell beside a text is reported once where its message does not
+// repeat it and the bytes are not passed on.
+func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
+	const note = `{"type":"response.output_text.annotation.added","output_index":0,"content_index":0,"annotation_index":0,"annotation":{"type":"url_citation","url":"u"}}`
+	const delta = `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"`
+	end := func(part string) string {
+		return done(0, `{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"aa"`+part+`}]}`)
+	}
+	const lp = `,"logprobs":[{"token":"a","logprob":-1,"top_logprobs":[]}]`
+	for what, tc := range map[string]struct {
+		events []string
+		want   string
+	}{
+		"an annotation that the end has":    {[]string{delta + `}`, delta + `}`, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, ""},
+		"an annotation that it lacks":       {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[]`)}, "annotations of a stream"},
+		"one of two":                        {[]string{delta + `}`, delta + `}`, note, note, end(`,"annotations":[{"type":"url_citation","url":"u"}]`)}, "annotations of a stream"},
+		"an annotation of an unended one":   {[]string{delta + `}`, delta + `}`, note}, "annotations of a stream"},
+		"logprobs that the end has":         {[]string{delta + lp + `}`, delta + lp + `}`, end(lp)}, ""},
+		"logprobs that it lacks":            {[]string{delta + lp + `}`, delta + lp + `}`, end(``)}, "logprobs of a stream"},
+		"empty logprobs":                    {[]string{delta + `,"logprobs":[]}`, delta + `,"logprobs":null}`, end(``)}, ""},
+		"a member that nobody knows":        {[]string{delta + `,"vendor":1}`, delta + `,"vendor":2}`, end(``)}, "not collected: vendor"},
+		"one before the type":               {[]string{`{"a_vendor":1,` + delta[1:] + `}`, delta + `}`, end(``)}, "not collected: a_vendor"},
+		"two of them":                       {[]string{delta + `,"vendor":1,"other":2}`, delta + `,"vendor":1,"other":2}`, end(``)}, "not collected: vendor, other"},
+		"one that is null, and bookkeeping": {[]string{delta + `,"vendor":null,"obfuscation":"x","sequence_number":5}`, delta + `}`, end(``)}, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			body := events(append(append([]string{created, added(0, `{"type":"message","id":"m","role":"assistant","content":[]}`)}, tc.events...), completed)...)
+			evs, rep, err := decodeStream(body, len(body), dialect.DecodeOptions{NoNative: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp, _ := collect(evs); resp.Text() != "aa" {
+				t.Errorf("%q", resp.Text())
+			}
+			if tc.want == "" && len(rep.Losses) > 0 || tc.want != "" && (len(rep.Losses) != 1 || !strings.Contains(rep.Losses[0].Detail, tc.want)) {
+				t.Errorf("%v", rep.Losses)
+			}
+			// The bytes themselves lose nothing.
+			enc := Codec{}.NewStreamEncoder(dialect.EncodeOptions{})
+			evs, rep, _ = decodeStream(body, len(body), dialect.DecodeOptions{})
+			for _, ev := range evs {
+				if _, err := enc.Encode(nil, ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := len(rep.Losses) + len(enc.Report().Losses); n > 0 {
+				t.Errorf("%v %v", rep.Losses, enc.Report().Losses)
+			}
+		})
+	}
+}

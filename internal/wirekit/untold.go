@@ -2,6 +2,7 @@ package wirekit
 
 import (
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -20,8 +21,9 @@ const andMore = "and more of this kind, which are not told one by one"
 // Unknown makes the losses of events that a decoder does not know, one for each
 // type. The zero value is ready.
 type Unknown struct {
-	losses map[string]*dragoman.Loss
-	more   *dragoman.Loss // of every type beyond the bound
+	losses  map[string]*dragoman.Loss
+	members map[string]*dragoman.Loss // of deltas, by their names
+	more    *dragoman.Loss            // of every type beyond the bound
 }
 
 // Of is what is lost with an event of the type typ where its bytes are not
@@ -52,6 +54,34 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	u.losses[string(typ)] = l
 	return l
 }
+
+// Member is what is lost with the member key of a delta that a decoder does not
+// know, as Of is for events. before is what is lost with another member of the
+// same delta, or nil: then they are told together.
+func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
+	if before != nil {
+		key = append([]byte(strings.TrimPrefix(before.Detail, memberOfDeltas)+", "), key...)
+	}
+	key = key[:min(len(key), maxTyp)]
+	if l := u.members[string(key)]; l != nil {
+		return l
+	}
+	if len(u.members) >= MaxUntold {
+		key = []byte("…")
+	}
+	l := &dragoman.Loss{
+		Kind: dragoman.Dropped, Severity: dragoman.Warn,
+		Detail: memberOfDeltas + strings.ToValidUTF8(string(key), ""),
+	}
+	if u.members == nil {
+		u.members = make(map[string]*dragoman.Loss)
+	}
+	u.members[string(key)] = l
+	return l
+}
+
+// memberOfDeltas begins the detail of members, before their names.
+const memberOfDeltas = "members of deltas that are not collected: "
 
 // keepsAlive reports whether events of a type say nothing.
 func keepsAlive(typ []byte) bool {
