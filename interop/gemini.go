@@ -239,8 +239,14 @@ func readGeminiCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 				cr.half()
 			}
 		case "willContinue":
-			if string(rd.Raw()) == "true" {
+			switch rd.Kind() {
+			case 't':
+				rd.Skip()
 				cr.half()
+			case 'f', 'n', 0:
+				rd.Skip()
+			default: // nobody knows whether all of it is here
+				cr.unreadable("", "willContinue", "true or false")
 			}
 		default:
 			cr.other("", key)

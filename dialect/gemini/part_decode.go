@@ -211,7 +211,7 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 	}
 	c.Signature = p.signature
 	for _, f := range p.extra.For(name) {
-		extra.Add(&c.Extra, name, partPrefix, []byte(f.Path[1:]), f.Value)
+		extra.Add(&c.Extra, name, partPrefix, extra.Name(f.Path), f.Value)
 	}
 	return c
 }
@@ -227,7 +227,7 @@ func (d *partDecoder) result(p *rawPart, at extra.Path) dragoman.Part {
 		return opaque(p)
 	}
 	for _, f := range p.extra.For(name) {
-		extra.Add(&res.Extra, name, partPrefix, []byte(f.Path[1:]), f.Value)
+		extra.Add(&res.Extra, name, partPrefix, extra.Name(f.Path), f.Value)
 	}
 	if p.signature != "" {
 		extra.Add(&res.Extra, name, partPrefix, []byte("thoughtSignature"), quote(p.signature))

@@ -53,6 +53,12 @@ type streamedCall struct {
 	repeated  bool // it was reported that it came again
 }
 
+// What is wrong with a member of a call that says what runs.
+var (
+	errNameType   = errors.New("name must be a string")
+	errGoesOnType = errors.New("willContinue must be true or false")
+)
+
 var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, stream.MaxParts)
 
 func (c *streamed) path() extra.Path { return extra.Elem("/candidates", c.index) }
@@ -183,7 +189,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 func (d *streamDecoder) copied(e *dragoman.Extra) *dragoman.Extra {
 	var out *dragoman.Extra
 	for _, f := range e.For(name) {
-		d.pass(extra.AddCopy(&out, name, "", []byte(f.Path[1:]), f.Value))
+		d.pass(extra.AddCopy(&out, name, "", extra.Name(f.Path), f.Value))
 	}
 	return out
 }
@@ -262,9 +268,13 @@ func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
 			f.goesOn = r.Bool()
 		case member == "partialArgs":
 			r.Skip() // taken when it is known whose they are
-		case member == "name", member == "willContinue":
+		case member == "name":
 			r.Skip()
-			bad = errors.New("a member of the wrong type")
+			bad = errNameType
+		case member == "willContinue":
+			// Nobody knows whether it goes on: what follows without a name is its own.
+			extra.Add(&f.extra, name, "", camel, r.Raw())
+			f.goesOn, bad = true, errGoesOnType
 		default:
 			extra.Add(&f.extra, name, "", key, r.Raw())
 		}
@@ -296,8 +306,7 @@ func (c *streamed) resent(p *rawPart, f *fragment, pos int) bool {
 // begin opens a call; nil for an exact repeat of one (quirk B11).
 func (c *streamed) begin(f *fragment) (*streamedCall, error) {
 	if c.building != nil { // a call begins before the last one ended
-		c.building.problem = half()
-		c.d.unsettled = true
+		c.spoil(c.building, half())
 		c.show(c.building)
 		c.building = nil
 	}
@@ -360,10 +369,10 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 		k.signature = p.signature
 	}
 	for _, x := range p.extra.For(name) {
-		c.d.bound.Take(extra.AddCopy(&k.extra, name, partPrefix, []byte(x.Path[1:]), x.Value))
+		c.d.bound.Take(extra.AddCopy(&k.extra, name, partPrefix, extra.Name(x.Path), x.Value))
 	}
 	for _, x := range f.extra.For(name) {
-		c.d.bound.Take(extra.AddCopy(&k.extra, name, "", []byte(x.Path[1:]), x.Value))
+		c.d.bound.Take(extra.AddCopy(&k.extra, name, "", extra.Name(x.Path), x.Value))
 	}
 	switch {
 	case p.repeated != "":
@@ -371,7 +380,7 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 	case p.kinds > 0 || p.kind != "functionCall":
 		c.spoil(k, wirekit.RepeatedMember("functionCall")) // it is something else, too
 	case bad != nil:
-		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemNoName, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
+		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemUnreadable, Message: "the call cannot be read: " + bad.Error(), Offset: -1})
 	case f.id != "" && f.id != k.id:
 		c.spoil(k, &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the id of the call changed while it was streamed", Offset: -1})
 	}

@@ -52,7 +52,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 // its bytes would make a client run it.
 func overtaken(resp *dragoman.Response) bool {
 	for _, c := range resp.ToolCalls() {
-		if barred(c) && resp.Stop.Reason.Runs() {
+		if marked(c) && resp.Stop.Reason.Runs() {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (e *messageEncoder) answer(resp *dragoman.Response) error {
 // bars reports whether a message holds a call that must not be shown.
 func (e *messageEncoder) bars(m *dragoman.Message) bool {
 	calls := m.ToolCalls()
-	return e.halted && len(calls) > 0 || slices.ContainsFunc(calls, barred)
+	return e.halted && len(calls) > 0 || slices.ContainsFunc(calls, marked)
 }
 
 // tail writes how an answer ended and what it cost.

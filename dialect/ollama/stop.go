@@ -49,16 +49,24 @@ func settleStop(reg *interop.Registry, word string, terminal bool, calls []*drag
 
 // barred reports whether a call must not run though a client that reads it
 // would: its arguments look sound, and clients of this wire do not look at the
-// reason for which an answer ended.
+// reason for which an answer ended. Arguments that are told in an object are no
+// such ones.
 func barred(c *dragoman.ToolCall) bool {
 	switch {
-	case c.Problem == nil || c.Hosted:
+	case c.Problem == nil || c.Hosted || wirekit.Nameless(c):
 		return false
 	case c.Problem.Code == dragoman.ProblemStopped:
 		return true
 	default:
-		return wirekit.Cut(c) && (c.Payload == dragoman.PayloadText || dragoman.CheckArguments(c.Arguments) == nil)
+		_, why := interop.AnswerObject(c)
+		return why == nil
 	}
+}
+
+// marked reports whether a call must not run of which the bytes it came in would
+// make a client run it.
+func marked(c *dragoman.ToolCall) bool {
+	return barred(c) || c.Problem != nil && !c.Hosted && !wirekit.Nameless(c) && dragoman.CheckArguments(c.Arguments) == nil
 }
 
 // halts reports whether nothing of an answer runs after a stop.

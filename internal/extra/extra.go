@@ -106,6 +106,11 @@ func Escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
+// Name is the name of the member that a pointer ends with, as its object spells it.
+func Name(path string) []byte {
+	return []byte(unescape(path[strings.LastIndexByte(path, '/')+1:]))
+}
+
 func unescape(segment string) string {
 	if strings.IndexByte(segment, '~') < 0 {
 		return segment

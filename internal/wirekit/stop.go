@@ -74,7 +74,7 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 		return dragoman.StopError, true
 	case Cut(c):
 		return dragoman.StopLength, true
-	case c.Problem.Code == dragoman.ProblemNoName: // there is no tool to run
+	case Nameless(c): // there is no tool to run
 		return "", false
 	case c.Payload == dragoman.PayloadText, dragoman.CheckArguments(c.Arguments) == nil:
 		return dragoman.StopError, true // only we know what is wrong with it
@@ -83,6 +83,13 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 		return dragoman.StopError, true // readers take them, each in its own way
 	}
 	return "", false // whoever reads its arguments notices
+}
+
+// Nameless reports whether a call must not run because it has no name, so that
+// there is nothing to run. The code alone proves nothing: a client runs a call
+// that has a name, whatever is said of it.
+func Nameless(c *dragoman.ToolCall) bool {
+	return c.Problem != nil && c.Name == "" && c.Problem.Code == dragoman.ProblemNoName
 }
 
 // Judged is a call with the problem of its arguments: one that was made by hand
@@ -105,7 +112,7 @@ func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	c = Judged(c)
 	reason, barred = Barred(c)
-	if barred || c.Problem == nil || c.Hosted || c.Problem.Code == dragoman.ProblemNoName {
+	if barred || c.Problem == nil || c.Hosted || Nameless(c) {
 		return reason, barred
 	}
 	return dragoman.StopError, true
