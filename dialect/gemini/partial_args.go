@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -32,6 +33,9 @@ type partialArgs struct {
 	size  int // about that of the text
 	// last is the string that goes on with the next value.
 	last *argNode
+	// begun are the strings whose end did not come, holes the elements that have
+	// no value yet.
+	begun, holes int
 	// spare are values that were made together, for those to come.
 	spare []argNode
 }
@@ -83,49 +87,84 @@ var (
 	errArgMany  = fmt.Errorf("more than %d values", maxArgNodes)
 	errArgMuch  = errors.New("more bytes than may be kept")
 	errArgTwice = errors.New("a value that is there already")
+	errArgValue = errors.New("a value of no kind that is known")
+	errArgHole  = errors.New("an element of a list is missing")
 	errArgKind  = errors.New("a path through a value that has no members")
 )
 
-// add takes one piece: {"jsonPath":…, "stringValue":…, "willContinue":…}.
+// pieceMembers are those of a piece that say what it is and where it belongs.
+var pieceMembers = []string{"jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue"}
+
+// piece is one of {"jsonPath":…, "stringValue":…, "willContinue":…}.
+type piece struct {
+	path, text string
+	value      []byte
+	str        bool
+	goesOn     bool
+	values     int
+}
+
+// add takes one piece. One that two readers could take for two, or that has a
+// value of a kind we do not know, is none.
 func (a *partialArgs) add(r *jsonwire.Reader) error {
-	var path, text string
-	var value []byte
-	str, goesOn := false, false
-	values := 0
-	for key := range r.Object() {
-		switch string(jsonwire.Camel(key)) {
-		case "jsonPath":
-			path = r.String()
-		case "stringValue":
-			text, str = r.String(), true
-			values++
-		case "numberValue":
-			value = []byte(r.Number())
-			values++
-		case "boolValue":
-			value = strconv.AppendBool(nil, r.Bool())
-			values++
-		case "nullValue":
-			r.Skip()
-			value = []byte("null")
-			values++
-		case "willContinue":
-			goesOn = r.Bool()
-		default:
-			r.Skip()
-		}
-	}
-	if err := r.Err(); err != nil {
-		return err
-	}
-	if values > 1 {
-		return errArgTwice
-	}
-	n, err := a.at(path)
+	p, err := readPiece(r)
 	if err != nil {
 		return err
 	}
-	return a.set(n, str || values == 0, text, value, goesOn)
+	n, err := a.at(p.path)
+	if err != nil {
+		return err
+	}
+	return a.set(n, p.str || p.values == 0, p.text, p.value, p.goesOn)
+}
+
+// readPiece reads a piece to its end, whatever is wrong with it.
+func readPiece(r *jsonwire.Reader) (p piece, wrong error) {
+	var seen members
+	null, unknown := false, false
+	for key := range r.Object() {
+		camel := jsonwire.Camel(key)
+		if seen.twice(pieceMembers, camel) {
+			wrong = errArgTwice
+		}
+		switch member := string(camel); {
+		case r.Kind() == 'n' && member != "nullValue" && strings.HasSuffix(member, "Value"):
+			null = true // a member that is not there, to some
+			r.Skip()
+		case member == "jsonPath":
+			p.path = r.String()
+		case member == "stringValue":
+			p.text, p.str = r.String(), true
+			p.values++
+		case member == "numberValue":
+			p.value = []byte(r.Number())
+			p.values++
+		case member == "boolValue":
+			p.value = strconv.AppendBool(nil, r.Bool())
+			p.values++
+		case member == "nullValue":
+			p.value = []byte("null")
+			p.values++
+			if raw := string(r.Raw()); raw != "null" && raw != `"NULL_VALUE"` && raw != "0" {
+				wrong = errArgValue
+			}
+		case member == "willContinue":
+			p.goesOn = r.Bool()
+		default:
+			unknown = unknown || strings.HasSuffix(member, "Value")
+			r.Skip()
+		}
+	}
+	switch {
+	case r.Err() != nil:
+		return p, r.Err()
+	case wrong != nil:
+	case p.values > 1:
+		wrong = errArgTwice
+	case unknown, null && p.values == 0:
+		wrong = errArgValue
+	}
+	return p, wrong
 }
 
 func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesOn bool) error {
@@ -135,7 +174,12 @@ func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesO
 	a.last = n
 	switch {
 	case str && (n.kind == 0 || n.kind == '"' && n.open):
-		n.kind, n.open = '"', goesOn
+		if n.open {
+			a.begun--
+		}
+		if n.kind, n.open = '"', goesOn; goesOn {
+			a.begun++
+		}
 		if !a.take(len(text)) {
 			return errArgMuch
 		}
@@ -151,6 +195,19 @@ func (a *partialArgs) set(n *argNode, str bool, text string, value []byte, goesO
 		return nil
 	default:
 		return errArgTwice
+	}
+}
+
+// wanting is what the arguments lack at the end of their call: the rest of a
+// string, or an element that a list has no value for.
+func (a *partialArgs) wanting() *dragoman.CallProblem {
+	switch {
+	case a.begun > 0:
+		return half()
+	case a.holes > 0:
+		return badPiece(errArgHole)
+	default:
+		return nil
 	}
 }
 
@@ -214,8 +271,12 @@ func (a *partialArgs) child(n *argNode, s argStep) (*argNode, error) {
 			return nil, err
 		}
 		n.items = append(n.items, make([]*argNode, gap)...)
+		a.holes += gap
 	}
 	if n.items[i] == nil {
+		if !s.named {
+			a.holes--
+		}
 		if err := a.grow(0, argNodeBytes); err != nil {
 			return nil, err
 		}
@@ -284,7 +345,7 @@ func nextStep(path string) (s argStep, rest string, err error) {
 		num, rest, ok := strings.Cut(path[1:], "]")
 		n, err := strconv.Atoi(num)
 		switch {
-		case !ok || err != nil || n < 0 || num[0] == '+':
+		case !ok || err != nil || n < 0 || num != strconv.Itoa(n):
 			return s, "", errArgPath
 		case n > maxArgIndex:
 			return s, "", errArgIndex
@@ -339,17 +400,38 @@ func escaped(s string) (r rune, size int) {
 	case '\\', '/', '\'', '"':
 		return rune(s[0]), 1
 	case 'u':
-		if len(s) < 5 {
-			return 0, 0
-		}
-		n, err := strconv.ParseUint(s[1:5], 16, 32)
-		if err != nil {
-			return 0, 0
-		}
-		return rune(n), 5
+		return codePoint(s)
 	default:
 		return 0, 0
 	}
+}
+
+// codePoint reads the four digits behind \u, or the eight of a surrogate pair.
+func codePoint(s string) (r rune, size int) {
+	r, ok := unit(s)
+	switch {
+	case !ok:
+		return 0, 0
+	case !utf16.IsSurrogate(r):
+		return r, 5
+	}
+	if len(s) < 6 || s[5] != '\\' {
+		return 0, 0
+	}
+	low, _ := unit(s[6:])
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+		return 0, 0 // half of a pair
+	}
+	return r, 11
+}
+
+// unit reads a u and four digits.
+func unit(s string) (r rune, ok bool) {
+	if len(s) < 5 || s[0] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[1:5], 16, 32)
+	return rune(n), err == nil
 }
 
 // text is the JSON of the arguments; empty where there were none.

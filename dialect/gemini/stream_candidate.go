@@ -56,6 +56,7 @@ type streamedCall struct {
 // What is wrong with a member of a call that says what runs.
 var (
 	errNameType   = errors.New("name must be a string")
+	errPiecesType = errors.New("partialArgs must be a list")
 	errGoesOnType = errors.New("willContinue must be true or false")
 )
 
@@ -64,10 +65,10 @@ var errManyParts = fmt.Errorf("%w: more than %d parts", dragoman.ErrTooLarge, st
 func (c *streamed) path() extra.Path { return extra.Elem("/candidates", c.index) }
 
 // finish takes a finish reason. One that takes back that nothing runs is not
-// passed on.
+// passed on, nor one beside a call that is not complete.
 func (c *streamed) finish(word string) {
 	c.word = laterWord(c.word, word)
-	c.d.unsettled = c.d.unsettled || c.word != word
+	c.d.unsettled = c.d.unsettled || c.word != word || c.building != nil
 }
 
 // content takes the parts that a chunk brings.
@@ -266,6 +267,9 @@ func (c *streamed) fragment(p *rawPart) (f fragment, bad, err error) {
 			}
 		case member == "willContinue" && (r.Kind() == 't' || r.Kind() == 'f'):
 			f.goesOn = r.Bool()
+		case member == "partialArgs" && r.Kind() != '[':
+			r.Skip()
+			bad = errPiecesType
 		case member == "partialArgs":
 			r.Skip() // taken when it is known whose they are
 		case member == "name":
@@ -444,6 +448,9 @@ func half() *dragoman.CallProblem {
 // show tells of the arguments of a call that is complete.
 func (c *streamed) show(k *streamedCall) {
 	if k.inPieces {
+		if p := k.pieces.wanting(); p != nil {
+			c.spoil(k, p)
+		}
 		c.setArgs(k, k.pieces.text())
 		k.pieces.drop()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,7 +155,21 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 		{"a string in fragments", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x","willContinue":true}`), piece(true, `{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"xy"}`, ""},
 		{"an end of its own", []string{begin, piece(false, `{"jsonPath":"$.a","numberValue":3}`)}, `{"a":3}`, ""},
 		{"all kinds", []string{begin, piece(true, `{"jsonPath":"$.n","numberValue":1.50},{"jsonPath":"$.b","boolValue":false},{"jsonPath":"$.z","nullValue":"NULL_VALUE"},{"jsonPath":"$.s","stringValue":""}`), end}, `{"n":1.50,"b":false,"z":null,"s":""}`, ""},
-		{"deep and listed", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
+		{"deep and listed", []string{begin, piece(true, `{"jsonPath":"$.o['a.b'].l[1][\"q\"]","stringValue":"v"},{"jsonPath":"$.o['it\\'s']","boolValue":true},{"jsonPath":"$.o['a.b'].l[0]","nullValue":null}`), end}, `{"o":{"a.b":{"l":[null,{"q":"v"}]},"it's":true}}`, ""},
+		{"a pair of surrogates", []string{begin, piece(true, `{"jsonPath":"$['\\ud83d\\ude00\\u0021']","stringValue":"x"}`), end}, `{"😀!":"x"}`, ""},
+		{"half a pair", []string{begin, piece(true, `{"jsonPath":"$['\\ud83dx']","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
+		{"the other half", []string{begin, piece(true, `{"jsonPath":"$['\\ude00\\ud83d']","stringValue":"x"}`), end}, `{}`, dragoman.ProblemInvalidJSON},
+		{"a hole", []string{begin, piece(true, `{"jsonPath":"$.b[2]","numberValue":1},{"jsonPath":"$.b[0]","numberValue":1}`), end}, `{"b":[1,null,1]}`, dragoman.ProblemInvalidJSON},
+		{"a string that stays open", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/home/me/tm","willContinue":true}`), end}, `{"p":"/home/me/tm"}`, dragoman.ProblemTruncated},
+		{"a string left open for another", []string{begin, piece(true, `{"jsonPath":"$.p","stringValue":"/ho","willContinue":true},{"jsonPath":"$.q","boolValue":true}`), end}, `{"p":"/ho","q":true}`, dragoman.ProblemTruncated},
+		{"a path twice", []string{begin, piece(true, `{"jsonPath":"$.a","jsonPath":"$.b","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"a path in other letters", []string{begin, piece(true, `{"jsonPath":"$.a","JSONPath":"$.b","stringValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"a kind of its own", []string{begin, piece(true, `{"jsonPath":"$.a","structValue":{"b":1}}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"a text that is null", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"a number that is null", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":null}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"null beside a number", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":null,"numberValue":7}`), end}, `{"a":7}`, ""},
+		{"a null that is none", []string{begin, piece(true, `{"jsonPath":"$.a","nullValue":"x"}`), end}, ``, dragoman.ProblemInvalidJSON},
+		{"no list", []string{begin, chunk("", `{"functionCall":{"partialArgs":{"jsonPath":"$.a","stringValue":"x"}}}`)}, ``, dragoman.ProblemUnreadable},
 		{"snake case", []string{begin, chunk("", `{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"x"}]}}`)}, `{"a":"x"}`, ""},
 		{"a value twice", []string{begin, piece(true, `{"jsonPath":"$.a","numberValue":1},{"jsonPath":"$.a","numberValue":2}`), end}, `{"a":1}`, dragoman.ProblemInvalidJSON},
 		{"a string that had ended", []string{begin, piece(true, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","stringValue":"y"}`), end}, `{"a":"x"}`, dragoman.ProblemInvalidJSON},
@@ -175,8 +190,24 @@ func TestQuirkC28_ArgumentsInPieces(t *testing.T) {
 			if k.Arguments != c.want || code != c.code || k.Signature != "s" || k.Name != "f" {
 				t.Errorf("got %s, problem %v, signature %q", k.Arguments, k.Problem, k.Signature)
 			}
+			if code == "" {
+				return
+			}
+			evs, _ := drain(dialect.DecodeOptions{}, []byte(sseStream(append(c.chunks, stop)...)))
+			if out, _ := play(t, dialect.EncodeOptions{}, evs...); !strings.HasSuffix(finishes(out), "OTHER") {
+				t.Errorf("a client runs it: %s", out)
+			}
 		})
 	}
+}
+
+// finishes are the reasons that a stream gives for its end.
+func finishes(stream string) string {
+	var out []string
+	for _, m := range regexp.MustCompile(`"finishReason":"(\w+)"`).FindAllStringSubmatch(stream, -1) {
+		out = append(out, m[1])
+	}
+	return strings.Join(out, " ")
 }
 
 func TestQuirkC28_ManyPiecesTakeBoundedMemory(t *testing.T) {
