@@ -85,3 +85,30 @@ func TestWhatMustNotRunIsNotMadeRunnableByWritingIt(t *testing.T) {
 		}
 	}
 }
+
+// A stop that does not stand takes its healthy calls with it: that is told, and
+// where the words of the target have one for it, too.
+func TestR11_AStopThatDoesNotStandIsReported(t *testing.T) {
+	for _, c := range codecs {
+		if c.Dialect() == dragoman.Ollama { // which leaves out the call, and says so
+			continue
+		}
+		for what, second := range map[string]*dragoman.ToolCall{
+			"duplicate keys": {ID: "b", Name: "g", Arguments: `{"a":1,"a":2}`, Problem: dragoman.CheckArguments(`{"a":1,"a":2}`)},
+			"cut":            {ID: "b", Name: "g", Arguments: `{"a":1}`, Problem: &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "cut", Offset: -1}},
+		} {
+			if what == "cut" && c.Dialect() == dragoman.OpenAIResponses { // where the item says so (quirk C26)
+				continue
+			}
+			resp := asked()
+			resp.Output[0].Parts = []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f", Arguments: `{"a":1}`}, second}
+			resp.Stop.Reason = dragoman.StopToolCalls
+			bothWays(t, c, resp, func(t *testing.T, body string, rep dragoman.Report) {
+				t.Helper()
+				if at := reported(rep, "/stop"); len(at) != 1 || at[0].Kind != dragoman.Lowered {
+					t.Errorf("%s: %s\n%s", what, rep, body)
+				}
+			})
+		}
+	}
+}

@@ -134,6 +134,8 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *
 			severity = dragoman.Serious
 		}
 		e.rep.Addf(dragoman.Lowered, severity, "/stop", "stop %s written as %s", s.Reason, word)
+	} else if !refused {
+		wirekit.ReportBarred(e.rep, told, s, word, "")
 	}
 	w.StringField("stop_reason", word)
 	w.StringFieldOrNull("stop_sequence", s.Sequence)

@@ -45,7 +45,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	extra.WriteBut(&w, resp.Extra, name, "/output", func(f dragoman.Field) bool { return f.Path == "/output/message" })
 	w.EndObject()
 	wirekit.ReportDetails(rep, resp.Stop, "")
-	w.StringField("stopReason", e.word(wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject), resp.Origin, calls, refused))
+	w.StringField("stopReason", e.word(resp.Stop, wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject), resp.Origin, calls, refused))
 	w.Key("usage")
 	writeUsage(&w, resp.Usage, rep)
 	e.trailer(&w, resp)
@@ -159,16 +159,20 @@ func (e *answerEncoder) unsaidResponse(resp *dragoman.Response) {
 	drop(!resp.Created.IsZero(), "/created", "the API tells no time")
 }
 
-// word is why the response ended, in this dialect's words.
-func (e *answerEncoder) word(s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) string {
+// word is why the response ended, in this dialect's words: s, where that stands in
+// place of what was told.
+func (e *answerEncoder) word(told, s dragoman.Stop, origin *dragoman.Origin, calls, refused bool) string {
 	if refused && (s.Reason == dragoman.StopEnd || s.Reason == dragoman.StopNone) {
 		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/stop", "stop %s written as content_filtered, because the answer is a refusal", s.Reason)
 		s = dragoman.Stop{Reason: dragoman.StopContentFilter}
 	}
 	own := origin != nil && origin.Dialect == name
 	word, exact := wordOf(s, own, calls)
-	if !exact {
+	switch {
+	case !exact:
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/stop", "stop %s written as %s", s.Reason, word)
+	case !refused:
+		wirekit.ReportBarred(e.rep, told, s, word, "")
 	}
 	return word
 }

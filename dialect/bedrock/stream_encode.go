@@ -213,7 +213,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	}
 	wirekit.ReportDetails(e.rep, ev.Stop, "")
 	if !e.Sealed {
-		dst = e.messageStop(dst, &resp)
+		dst = e.messageStop(dst, ev.Stop, &resp)
 	}
 	if !e.counted {
 		dst = e.metadata(dst, &resp, e.first.Usage.Merge(ev.Usage))
@@ -225,11 +225,11 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 
 const modelResponse = "/additionalModelResponseFields"
 
-func (e *streamEncoder) messageStop(dst []byte, resp *dragoman.Response) []byte {
+func (e *streamEncoder) messageStop(dst []byte, told dragoman.Stop, resp *dragoman.Response) []byte {
 	e.Sealed = true
 	origin := cmp.Or(resp.Origin, e.first.Origin)
 	w := e.frame()
-	w.StringField("stopReason", e.word(resp.Stop, origin, e.Calls, e.Refused))
+	w.StringField("stopReason", e.word(told, resp.Stop, origin, e.Calls, e.Refused))
 	e.sequence(w, resp.Stop, resp.Extra)
 	writeExtras(w, resp.Extra, func(path string) bool { return path != modelResponse })
 	return e.flush(dst, eventStop)

@@ -172,7 +172,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 		extra.WriteBut(w, out[i].Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/role" || i > 0 })
 	}
 	w.EndObject()
-	e.finish(w, index, standing(stop, out), resp.Origin, countCalls(out))
+	e.finish(w, index, stop, standing(stop, out), resp.Origin, countCalls(out))
 	w.IntField("index", int64(index))
 	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(index))
 	w.EndObject()
@@ -186,12 +186,15 @@ func countCalls(out []dragoman.Message) (n int) {
 	return n
 }
 
-// finish writes why a candidate ended.
-func (e *answerEncoder) finish(w *jsonwire.Writer, index int, s dragoman.Stop, origin *dragoman.Origin, calls int) {
+// finish writes why a candidate ended: with s, where that stands in place of what
+// was told.
+func (e *answerEncoder) finish(w *jsonwire.Writer, index int, told, s dragoman.Stop, origin *dragoman.Origin, calls int) {
 	own := origin != nil && origin.Dialect == name
 	word, exact := wordOf(s, own, calls)
 	if !exact {
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(index)+"/stop", "stop %s written as %s", s.Reason, word)
+	} else {
+		wirekit.ReportBarred(e.rep, told, s, word, extra.Choice(index))
 	}
 	if s.Sequence != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, extra.Choice(index)+"/stop/sequence", "the API does not tell which stop sequence was written")

@@ -413,7 +413,6 @@ func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, re
 	if i > 0 {
 		wirekit.ReportDetails(e.rep, stop, extra.Choice(i))
 	}
-	stop = e.standing(i, stop)
 	w.BeginObject()
 	w.Key("content")
 	w.BeginObject()
@@ -423,7 +422,7 @@ func (e *streamEncoder) lastOf(w *jsonwire.Writer, i int, stop dragoman.Stop, re
 	w.EndArray()
 	w.StringField("role", wireModel)
 	w.EndObject()
-	e.finish(w, i, stop, resp.Origin, e.calls[i])
+	e.finish(w, i, stop, e.standing(i, stop), resp.Origin, e.calls[i])
 	w.IntField("index", int64(i))
 	extra.Write(w, resp.Extra, name, "/candidates/"+strconv.Itoa(i))
 	w.EndObject()

@@ -118,6 +118,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	}
 	calls := countCalls(out)
 	wirekit.ReportDetails(e.rep, stop, e.answer)
+	told := stop
 	stop = standing(stop, out)
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
@@ -125,6 +126,8 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		word, exact := wordOf(stop, own, calls)
 		if !exact {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, e.answer+"/stop", "stop reason %s written as %q", stop.Reason, word)
+		} else {
+			wirekit.ReportBarred(e.rep, told, stop, word, e.answer)
 		}
 		w.StringField("finish_reason", word)
 	}

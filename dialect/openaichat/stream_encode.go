@@ -464,10 +464,13 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 			if e.shown[i].unclaimed() {
 				e.spoil(i, extra.Choice(i)+"/output", "a client was shown a call that is none")
 			}
+			told := stop
 			stop = e.barred.Of(i).Standing(stop)
 			word, exact := wordOf(stop, own, calls)
 			if !exact {
 				e.rep.Addf(dragoman.Lowered, dragoman.Warn, extra.Choice(i)+"/stop", "stop reason %s written as %q", stop.Reason, word)
+			} else {
+				wirekit.ReportBarred(e.rep, told, stop, word, extra.Choice(i))
 			}
 			if i == 0 {
 				e.tail = &ev.Response

@@ -250,6 +250,15 @@ func Ended(reason dragoman.StopReason, members *dragoman.Extra) (words string, t
 	return words, rest
 }
 
+// ReportBarred reports a stop that does not stand, in the word it is written as,
+// because of a call that must not run: calls beside it do not run either. at is
+// the pointer of the answer.
+func ReportBarred(rep *dragoman.Report, told, standing dragoman.Stop, word, at string) {
+	if told.Reason != standing.Reason {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, at+"/stop", "stop %s written as %s: a call of the answer must not run", told.Reason, word)
+	}
+}
+
 // ReportDetails reports the record that explains a stop, for a wire that has no
 // place for it. at is the pointer of the answer that the stop ended.
 func ReportDetails(rep *dragoman.Report, s dragoman.Stop, at string) {
