@@ -235,7 +235,7 @@ func readGeminiCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 			c.Arguments = readPayload(rd)
 		case "partialArgs":
 			if !rd.Null() {
-				rd.Skip()
+				cr.other("", []byte("partialArgs"))
 				cr.half()
 			}
 		case "willContinue":

@@ -62,8 +62,15 @@ func annotation(member string) bool {
 	}
 }
 
+// holdsData reports whether a member is one of those that a part has one of.
+func holdsData(member string) bool {
+	return member != "thought" && member != "thoughtSignature" && slices.Contains(partMembers, member) ||
+		strings.EqualFold(member, "functionCall")
+}
+
 // open tells the members of a part apart. A signature is no thought: only the
-// flag makes one (quirk G8).
+// flag makes one (quirk G8). A member that we do not know is kept beside the data,
+// and is it where there is no other.
 func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 	p := rawPart{raw: raw}
 	r := &d.in
@@ -75,6 +82,7 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 	var stray string // a member in letters of another case, which most readers do not know
 	var strayed []byte
 	var strayAt int64
+	var unknown *dragoman.Extra
 	for key := range r.Object() {
 		camel := jsonwire.Camel(key)
 		member := string(camel)
@@ -92,11 +100,14 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 			p.signature = r.String()
 		case annotation(member), r.Kind() == 'n':
 			extra.Add(&p.extra, name, "", key, r.Raw())
-		default:
+		case holdsData(member):
 			value := r.Raw()
 			p.take(member, value, r.Offset()-int64(len(value)))
+		default:
+			extra.Add(&unknown, name, "", key, r.Raw())
 		}
 	}
+	p.keep(unknown)
 	if stray != "" {
 		d.ambiguous = true
 		if p.kind == "" && !p.thought && p.signature == "" { // it is all there is
@@ -104,6 +115,26 @@ func (d *partDecoder) open(raw json.RawMessage) (rawPart, error) {
 		}
 	}
 	return p, r.End()
+}
+
+// keep takes the members that nobody knows.
+func (p *rawPart) keep(unknown *dragoman.Extra) {
+	beside := p.kind != ""
+	for _, f := range unknown.For(name) {
+		if beside {
+			extra.Add(&p.extra, name, "", extra.Name(f.Path), f.Value)
+		} else {
+			p.take(string(jsonwire.Camel(extra.Name(f.Path))), f.Value, 0)
+		}
+	}
+}
+
+// noted reports whether members beside a text say anything: a flag that is not
+// set does not.
+func noted(e *dragoman.Extra) bool {
+	return slices.ContainsFunc(e.For(name), func(f dragoman.Field) bool {
+		return string(f.Value) != "null" && string(f.Value) != "false"
+	})
 }
 
 // take takes a member that holds data. An empty text beside other data says
@@ -205,6 +236,9 @@ func (d *partDecoder) call(p *rawPart, at extra.Path) *dragoman.ToolCall {
 		c.Problem = wirekit.RepeatedMember(p.repeated)
 	case p.kinds > 0:
 		c.Problem = wirekit.RepeatedMember("functionCall") // it is something else, too
+	}
+	if wirekit.Cut(c) {
+		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "%s", c.Problem.Message)
 	}
 	if q := c.Problem; q != nil && q.Code == dragoman.ProblemDuplicateKey && q.Offset < 0 {
 		d.ambiguous = true // the call around the arguments, not they

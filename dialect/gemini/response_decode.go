@@ -300,13 +300,13 @@ func (a *answer) content(c *candidate, raw json.RawMessage, index int) error {
 }
 
 // silent reports whether a part of an answer says nothing: the API ends streams
-// with an empty text.
+// with an empty text. What stands beside it says something.
 func silent(p dragoman.Part) bool {
 	switch p := p.(type) {
 	case *dragoman.Text:
-		return p.Text == "" && p.Signature == ""
+		return p.Text == "" && p.Signature == "" && !noted(p.Extra)
 	case *dragoman.Reasoning:
-		return p.Text == "" && p.Signature == ""
+		return p.Text == "" && p.Signature == "" && !noted(p.Extra)
 	default:
 		return false
 	}

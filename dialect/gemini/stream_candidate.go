@@ -22,9 +22,11 @@ type streamed struct {
 	word  string
 
 	// open is the text or thought that the next chunk may go on with.
-	open  *stream.Part
-	calls []*streamedCall // in order of arrival
-	byID  map[string]*streamedCall
+	open *stream.Part
+	// renoted: it was reported that what stands beside a text changed.
+	renoted bool
+	calls   []*streamedCall // in order of arrival
+	byID    map[string]*streamedCall
 	// building is the call whose arguments still come in pieces.
 	building *streamedCall
 	// last are the calls without an id of the chunk before, by their position.
@@ -153,7 +155,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	if err != nil {
 		return err
 	}
-	if said == "" && p.signature == "" {
+	if said == "" && p.signature == "" && !noted(p.extra) {
 		return nil // the API ends streams with one
 	}
 	kind := dragoman.KindText
@@ -162,6 +164,7 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	}
 	if c.open != nil && pos == 0 && p.signature == "" && c.open.Value.Kind() == kind {
 		c.open.Append(said)
+		c.note(p)
 		return nil
 	}
 	if err := c.d.room(); err != nil {
@@ -184,6 +187,28 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	}
 	c.open = part
 	return nil
+}
+
+// note keeps what stands beside a text that goes on. Where it is not what stood
+// beside the text before, the later one counts.
+func (c *streamed) note(p *rawPart) {
+	kept := notes(c.open.Value)
+	for _, f := range p.extra.For(name) {
+		key := extra.Name(f.Path)
+		if old, ok := extra.Replaces(*kept, "", key); ok && !bytes.Equal(old, f.Value) && !c.renoted {
+			c.renoted = true
+			c.d.rep.Addf(dragoman.Dropped, dragoman.Warn, c.path().String(), "%.40s beside a text, in place of which another came with a later piece", key)
+		}
+		c.d.bound.Take(extra.AddCopy(kept, name, "", key, f.Value))
+	}
+}
+
+// notes is where a text or a thought keeps what stands beside it.
+func notes(p dragoman.Part) **dragoman.Extra {
+	if r, ok := p.(*dragoman.Reasoning); ok {
+		return &r.Extra
+	}
+	return &p.(*dragoman.Text).Extra
 }
 
 // copied is what was kept of a part, in memory of its own.
@@ -434,6 +459,7 @@ func (c *streamed) spoil(k *streamedCall, problem *dragoman.CallProblem) {
 	c.d.unsettled = true
 	if k.problem == nil {
 		k.problem = problem
+		c.d.untold.Addf(c.d.rep, dragoman.Lowered, dragoman.Warn, c.path().String(), "%s", problem.Message)
 	}
 }
 

@@ -52,6 +52,7 @@ type streamDecoder struct {
 	failed     error            // why what was fed is no such stream, or emit refused it
 	closing    bool             // the event at hand may be half of one
 	none       wirekit.NotAStream
+	untold     wirekit.Untold
 	late       wirekit.Late // what comes behind the end
 	emit       func(dragoman.Event) error
 	fields     []dragoman.Field // members of the candidate at hand

@@ -271,11 +271,11 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 		return dst
 	}
 	p.sent.Add(ev.Text)
-	return e.text(dst, ev.Choice, p, ev.Text, "")
+	return e.text(dst, ev.Choice, p, ev.Text, "", nil)
 }
 
 // text writes a fragment of a text or a thought.
-func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signature string) []byte {
+func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signature string, beside *dragoman.Extra) []byte {
 	thought := false
 	switch p.part.(type) {
 	case *dragoman.Reasoning:
@@ -284,7 +284,7 @@ func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text, signatur
 	default:
 		return dst
 	}
-	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, text, thought, signature, nil) })
+	return e.part(dst, choice, func(w *jsonwire.Writer) { writeText(w, text, thought, signature, beside) })
 }
 
 // partEnd writes what the deltas left out: parts may come whole.
@@ -299,18 +299,18 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 	switch part := ev.Part.(type) {
 	case *dragoman.Text:
 		extra.Report(e.rep, part.Extra, name, p.at)
-		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at)), nil
+		return e.rest(dst, ev.Choice, p, part.Text, e.signature(e.head.Origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.Refusal:
 		e.rep.Add(dragoman.Lowered, dragoman.Info, p.at.String(), "a refusal written as text")
 		extra.Report(e.rep, part.Extra, name, p.at)
-		return e.rest(dst, ev.Choice, p, part.Text, ""), nil
+		return e.rest(dst, ev.Choice, p, part.Text, "", nil), nil
 	case *dragoman.Reasoning:
 		origin := e.head.Origin
 		if part.Origin != nil {
 			origin = part.Origin
 		}
 		e.unsaidOfThinking(part, p.at)
-		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at)), nil
+		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
 	}
@@ -346,18 +346,19 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 	return dst, err
 }
 
-// rest writes what the deltas left out of a part's text, and the signature that
-// ends it, as the API does: with an empty text where nothing is left.
-func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string) []byte {
+// rest writes what the deltas left out of a part's text, what stands beside it,
+// and the signature that ends it, as the API does: with an empty text where nothing
+// is left.
+func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signature string, beside *dragoman.Extra) []byte {
 	rest, ok := p.sent.Rest(full)
 	if !ok {
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, p.at.String(), "a text ended as another than was streamed; the client has the streamed one")
 		rest = ""
 	}
-	if rest == "" && signature == "" {
+	if rest == "" && signature == "" && !noted(beside) {
 		return dst
 	}
-	return e.text(dst, choice, p, rest, signature)
+	return e.text(dst, choice, p, rest, signature, beside)
 }
 
 // responseEnd writes the last chunk: why each candidate ended, and what it cost.
