@@ -101,3 +101,16 @@ func TestQuirkC28_PiecesOfAWholeAnswerAreKeptAndTold(t *testing.T) {
 	}
 	has(t, rep, dragoman.Lowered, "/candidates/0/content/parts/0")
 }
+
+func TestR11_AMemberThatNobodyKnowsBesideAPieceOfArgumentsIsReported(t *testing.T) {
+	d := gemini.Codec{}.NewStreamDecoder(dialect.DecodeOptions{})
+	var col dragoman.Collector
+	add := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	_ = d.Feed([]byte(sseStream(chunk("STOP", `{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1,"vendorNote":2}]}}`))), add)
+	_ = d.Close(add)
+	resp, err := col.Response()
+	if err != nil || resp.ToolCalls()[0].Problem != nil {
+		t.Errorf("%v, %+v", err, resp)
+	}
+	has(t, d.Report(), dragoman.Dropped, "/candidates/0")
+}

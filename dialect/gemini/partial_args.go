@@ -36,6 +36,7 @@ type partialArgs struct {
 	// begun are the strings whose end did not come, holes the elements that have
 	// no value yet.
 	begun, holes int
+	strange      bool // the latest piece has members that we do not know
 	// spare are values that were made together, for those to come.
 	spare []argNode
 }
@@ -102,12 +103,14 @@ type piece struct {
 	str        bool
 	goesOn     bool
 	values     int
+	strange    bool // it has members that we do not know
 }
 
 // add takes one piece. One that two readers could take for two, or that has a
 // value of a kind we do not know, is none.
 func (a *partialArgs) add(r *jsonwire.Reader) error {
 	p, err := readPiece(r)
+	a.strange = p.strange
 	if err != nil {
 		return err
 	}
@@ -151,6 +154,7 @@ func readPiece(r *jsonwire.Reader) (p piece, wrong error) {
 		case member == "willContinue":
 			p.goesOn = r.Bool()
 		default:
+			p.strange = true
 			unknown = unknown || strings.HasSuffix(member, "Value")
 			r.Skip()
 		}

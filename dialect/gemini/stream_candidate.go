@@ -447,6 +447,9 @@ func (c *streamed) pieces(k *streamedCall, p *rawPart) {
 			if err := k.pieces.add(r); err != nil {
 				c.spoil(k, badPiece(err))
 			}
+			if k.pieces.strange {
+				c.d.untold.Addf(c.d.rep, dragoman.Dropped, dragoman.Info, c.path().String(), "members that nobody knows, beside pieces of arguments")
+			}
 		}
 	}
 	if err := r.Err(); err != nil {
