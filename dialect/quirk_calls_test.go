@@ -152,7 +152,13 @@ func TestQuirkC35_ArgumentsInSmallPiecesTakeLinearTimeAndMemory(t *testing.T) {
 		if many > 12*few {
 			t.Errorf("%s: %d bytes for 4000 pieces, %d for 32000", c.Dialect(), few, many)
 		}
-		if long > 24*short+100*time.Millisecond {
+		// A busy machine may stretch one of them; what is not linear is so every time.
+		tooLong := func() bool { return long > 24*short+100*time.Millisecond }
+		for try := 0; tooLong() && try < 5; try++ {
+			short, _ = cost(4000)
+			long, _ = cost(32000)
+		}
+		if tooLong() {
 			t.Errorf("%s: %v for 4000 pieces, %v for 32000", c.Dialect(), short, long)
 		}
 	}
