@@ -163,6 +163,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	if d.twice != "" {
 		b.Twice = d.twice
 	}
+	d.mistyped(b)
 	text := d.delta.text
 	var value dragoman.Part
 	if b.Part != nil {
@@ -171,6 +172,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 	if b.Call {
 		switch string(d.kind) {
 		case "input_json_delta":
+			b.Joins(text, d.delta.whole, "partial_json")
 			if b.Part != nil && !b.Hidden {
 				b.Part.Append(text)
 			} else {
@@ -219,6 +221,19 @@ func (d *streamDecoder) blockDelta(index int64) {
 		}
 	default:
 		d.mismatch(b)
+	}
+}
+
+// mistyped reports a text of a delta that is no string: arguments are read as the
+// value they are, and the rest is not read.
+func (d *streamDecoder) mistyped(b *streamBlock) {
+	at := extra.Elem("/content", b.At).String()
+	switch {
+	case d.delta.mistyped == "":
+	case d.delta.whole:
+		d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, at, "arguments that came as a value, where fragments of their text belong")
+	default:
+		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, at, "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
 	}
 }
 

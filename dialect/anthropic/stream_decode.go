@@ -144,8 +144,8 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		failed = d.read(ev.Data, ev.Name)
 	}
 	var loss *dragoman.Loss
-	if says && failed == nil && !d.failure && !knownEvent(d.typ) {
-		loss = d.unknown.Of(d.typ)
+	if says && failed == nil && !d.failure {
+		loss = d.unsaid()
 	}
 	unread := failed != nil
 	doubtful := says && !unread && !d.o.NoNative && d.doubtful(ev.Name)
@@ -170,6 +170,15 @@ func (d *streamDecoder) event(ev sse.Event, emit func(dragoman.Event) error) err
 		return d.place.Error(name, ev, failed)
 	}
 	return nil
+}
+
+// unsaid is what of the event at hand only its bytes say (quirk J7); nil for
+// nothing.
+func (d *streamDecoder) unsaid() *dragoman.Loss {
+	if !knownEvent(d.typ) {
+		return d.unknown.Of(d.typ)
+	}
+	return d.unknown.Members(d.typ, &d.strays)
 }
 
 // doubtful reports whether the event at hand, which came under a name, must not
@@ -218,8 +227,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 		quiet.call(d.opening, repeated, extra.At(""))
 		return quiet.ambiguous
 	case "content_block_delta":
-		// Who goes by the index adds it to a call that was closed.
-		return d.open[d.index] == nil && string(d.kind) == "input_json_delta"
+		// Who goes by the index adds it to a call that was closed, and who joins
+		// texts joins none.
+		return (d.open[d.index] == nil || d.delta.whole) && string(d.kind) == "input_json_delta"
 	case "message_start":
 		return repeats(d.message) || wirekit.Doubled(&d.look, d.message, answerMembers) || d.bringsDoubt()
 	case "message_delta":

@@ -19,10 +19,11 @@ type wireEvent struct {
 	// Where in the event they begin.
 	messageAt, openingAt, changeAt, usageAt int64
 
-	rest    []member // of a message_delta
-	failure bool     // has an error to tell, whatever its type
-	twice   string   // a member that is there twice, or in letters of another case
-	noBlock bool     // content_block is no object
+	strays  wirekit.Strays // members that nobody collects
+	rest    []member       // of a message_delta
+	failure bool           // has an error to tell, whatever its type
+	twice   string         // a member that is there twice, or in letters of another case
+	noBlock bool           // content_block is no object
 
 	// Of a content_block_delta.
 	hasDelta bool
@@ -34,6 +35,8 @@ type wireEvent struct {
 type delta struct {
 	text     string
 	exact    bool   // the text is that of the kind, which was told before it
+	whole    bool   // the text is that of a value where fragments of one belong
+	mistyped string // a member that should bring text and is none
 	member   string // that brought the text
 	citation []byte
 	members  []member
@@ -58,6 +61,7 @@ func (v *wireEvent) read(data, name []byte) error {
 	v.typ, v.index = append(v.typ[:0], name...), 0
 	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
 	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
+	v.strays.Reset()
 	typed := false
 	var seen wirekit.Members
 	for key := range r.Object() {
@@ -96,6 +100,8 @@ func (v *wireEvent) read(data, name []byte) error {
 			}
 			if len(v.typ) == 0 || string(v.typ) == "message_delta" {
 				v.rest = append(v.rest, member{name: string(key), raw: raw})
+			} else if string(raw) != "null" {
+				v.strays.Add("", key)
 			}
 		}
 	}
@@ -165,29 +171,21 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				r.Skip()
 			}
 		case "text", "partial_json", "thinking", "signature":
-			if r.Kind() == '"' {
-				var k string
-				if !knownDelta(v.kind) {
-					k = string(key)
-				} else if !brings(v.kind, key) { // who goes by the member reads it, who goes by the type does not
-					v.twice = string(key)
-					r.Skip()
-					continue
-				}
-				s := r.String()
-				v.delta.text, v.delta.exact = s, k == ""
-				if k != "" {
-					v.delta.member = k
-					v.delta.members = append(v.delta.members, member{name: k, text: []byte(s), isText: true})
-				}
-				continue
+			if r.Kind() == 'n' {
+				r.Skip()
+			} else {
+				v.readText(r, key)
 			}
-			r.Skip()
 		case "citation":
 			v.delta.citation = r.Raw()
 		default:
 			raw := r.Raw()
-			if !again && !knownDelta(v.kind) {
+			if again || string(raw) == "null" && knownDelta(v.kind) {
+				continue
+			}
+			if knownDelta(v.kind) {
+				v.strays.Add("/delta/", key)
+			} else {
 				m := member{name: string(key), raw: bytes.Clone(raw)}
 				if len(raw) > 0 && raw[0] == '"' {
 					m.text, m.isText = []byte(unquote(raw)), true
@@ -195,6 +193,42 @@ func (v *wireEvent) readDelta(r *jsonwire.Reader) {
 				v.delta.members = append(v.delta.members, m)
 			}
 		}
+	}
+}
+
+// readText reads a member of a delta that brings text. Arguments that are no text
+// are a whole value, read by its text (quirks B1, C7); nothing else is read for
+// what it is not.
+func (v *wireEvent) readText(r *jsonwire.Reader, key []byte) {
+	known := knownDelta(v.kind)
+	if known && !brings(v.kind, key) { // who goes by the member reads it, who goes by the type does not
+		v.twice = string(key)
+		r.Skip()
+		return
+	}
+	if r.Kind() != '"' {
+		v.readMistyped(r, key, known)
+		return
+	}
+	s := r.String()
+	v.delta.text, v.delta.exact = s, known
+	if !known {
+		v.delta.member = string(key)
+		v.delta.members = append(v.delta.members, member{name: v.delta.member, text: []byte(s), isText: true})
+	}
+}
+
+// readMistyped is readText for what is no string.
+func (v *wireEvent) readMistyped(r *jsonwire.Reader, key []byte, known bool) {
+	v.delta.mistyped = string(key)
+	raw := r.Raw()
+	if v.delta.mistyped != "partial_json" {
+		return
+	}
+	v.delta.text, v.delta.exact, v.delta.whole = string(raw), known, true
+	if !known {
+		v.delta.member = "partial_json"
+		v.delta.members = append(v.delta.members, member{name: "partial_json", raw: bytes.Clone(raw)})
 	}
 }
 
@@ -211,10 +245,12 @@ func (v *wireEvent) settleText() {
 		switch {
 		case brings(v.kind, []byte(m.name)):
 			if !v.delta.exact {
-				v.delta.text = string(m.text)
+				v.delta.text = string(m.text) + string(m.raw) // it has one of them
 			}
 		case slices.Contains(deltaMembers, m.name):
 			v.twice = m.name
+		case string(m.raw) != "null":
+			v.strays.Add("/delta/", []byte(m.name))
 		}
 	}
 }

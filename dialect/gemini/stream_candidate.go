@@ -96,7 +96,12 @@ func (c *streamed) content(raw []byte) error {
 					failed = placeAt(extra.Elem("/parts", i).String(), r.Offset()-int64(len(part)), err)
 				}
 			}
+		case "role": // the model's
+			r.Skip()
 		default:
+			if r.Kind() != 'n' {
+				c.d.strays.Add("/content/", key)
+			}
 			r.Skip()
 		}
 	}
@@ -436,7 +441,12 @@ func (c *streamed) pieces(k *streamedCall, p *rawPart) {
 		return
 	}
 	for key := range r.Object() {
-		if string(jsonwire.Camel(key)) != "partialArgs" || r.Kind() != '[' {
+		if string(jsonwire.Camel(key)) != "partialArgs" || r.Kind() == 'n' {
+			r.Skip()
+			continue
+		}
+		if r.Kind() != '[' { // nobody knows what they are
+			c.spoil(k, badPiece(errArgList))
 			r.Skip()
 			continue
 		}

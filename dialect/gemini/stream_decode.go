@@ -52,8 +52,10 @@ type streamDecoder struct {
 	failed     error            // why what was fed is no such stream, or emit refused it
 	closing    bool             // the event at hand may be half of one
 	none       wirekit.NotAStream
+	late       wirekit.Late   // what comes behind the end
+	strays     wirekit.Strays // members of the event at hand that nobody collects
+	unknown    wirekit.Unknown
 	untold     wirekit.Untold
-	late       wirekit.Late // what comes behind the end
 	emit       func(dragoman.Event) error
 	fields     []dragoman.Field // members of the candidate at hand
 	doubts
@@ -205,17 +207,20 @@ func (d *streamDecoder) event(ev sse.Event) error {
 	}
 	torn := d.closing && len(ev.Data) > 0 && string(ev.Data) != "[DONE]" && !json.Valid(ev.Data)
 	d.repeated, d.unsettled, d.ambiguous, d.touched = "", false, false, d.touched[:0]
+	d.strays.Reset()
 	err := d.says(ev)
 	if err == nil {
 		err = d.bound.Err()
 	}
+	loss := d.unknown.Members([]byte("candidates"), &d.strays)
 	var chunk *dragoman.Chunk
 	switch doubtful := d.doubtful() || err != nil; {
 	case d.o.NoNative, torn:
+		d.untold.Lose(loss, d.rep)
 	case doubtful:
-		chunk = &dragoman.Chunk{}
+		chunk = &dragoman.Chunk{Loss: loss}
 	default:
-		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw}
+		chunk = &dragoman.Chunk{Dialect: name, Raw: ev.Raw, Loss: loss}
 	}
 	if refused := d.held.Release(chunk, d.emit); refused != nil {
 		return refused

@@ -23,7 +23,8 @@ type Incoming struct {
 	Stopped bool   // the wire said that the block is complete
 	Twice   string // a member that a delta had twice
 
-	look wirekit.Look // for what a client would not notice
+	whole bool         // a value came where fragments of arguments belong
+	look  wirekit.Look // for what a client would not notice
 }
 
 func (b *Incoming) incoming() *Incoming { return b }
@@ -47,6 +48,16 @@ func (b *Incoming) Fragments() []byte {
 		return b.Part.Text
 	}
 	return b.Input
+}
+
+// Joins takes note of a fragment of arguments before it is added. A whole value in
+// place of one is all of the arguments (quirk C7): beside others it would be joined
+// to arguments that nobody sent, so the call has its member twice then.
+func (b *Incoming) Joins(text string, whole bool, member string) {
+	if (whole || b.whole && text != "") && len(b.Fragments()) > 0 {
+		b.Twice = member
+	}
+	b.whole = b.whole || whole
 }
 
 // Unnoticed reports whether a block is a call that must not run, though a client

@@ -2,6 +2,7 @@ package wirekit
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -34,11 +35,30 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 		return nil
 	}
 	typ = typ[:min(len(typ), maxTyp)] // what is kept of it does not grow with it
-	l := u.losses[string(typ)]
-	switch {
-	case l != nil:
+	if l := u.losses[string(typ)]; l != nil {
 		return l
-	case len(u.losses) >= MaxUntold:
+	}
+	return u.add(string(typ), dragoman.Warn, fmt.Sprintf("events of type %.60q, which have no canonical form", typ))
+}
+
+// Members is what is lost with an event of the type typ that has members which a
+// decoder does not know, where its bytes are not passed on: one loss for each type
+// and what it has. It is nil where there are none.
+func (u *Unknown) Members(typ []byte, s *Strays) *dragoman.Loss {
+	if len(s.names) == 0 {
+		return nil
+	}
+	s.names = append(append(s.names, '\x00'), typ[:min(len(typ), maxTyp)]...) // no type of an event is written so
+	if l := u.losses[string(s.names)]; l != nil {
+		return l
+	}
+	names, of, _ := strings.Cut(string(s.names), "\x00")
+	return u.add(string(s.names), dragoman.Info, fmt.Sprintf("members of %.60s that have no canonical form: %s", of, names))
+}
+
+// add makes the loss of a kind that is new.
+func (u *Unknown) add(key string, sev dragoman.Severity, detail string) *dragoman.Loss {
+	if len(u.losses) >= MaxUntold {
 		if u.more == nil {
 			u.more = &dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Detail: andMore}
 		}
@@ -47,11 +67,8 @@ func (u *Unknown) Of(typ []byte) *dragoman.Loss {
 	if u.losses == nil {
 		u.losses = make(map[string]*dragoman.Loss)
 	}
-	l = &dragoman.Loss{
-		Kind: dragoman.Dropped, Severity: dragoman.Warn,
-		Detail: fmt.Sprintf("events of type %.60q, which have no canonical form", typ),
-	}
-	u.losses[string(typ)] = l
+	l := &dragoman.Loss{Kind: dragoman.Dropped, Severity: sev, Detail: detail}
+	u.losses[key] = l
 	return l
 }
 
@@ -82,6 +99,29 @@ func (u *Unknown) Member(before *dragoman.Loss, key []byte) *dragoman.Loss {
 
 // memberOfDeltas begins the detail of members, before their names.
 const memberOfDeltas = "members of deltas that are not collected: "
+
+// Strays are the members of one event that its decoder does not know. The zero
+// value is ready; it takes memory for an event that has some only.
+type Strays struct{ names []byte }
+
+// Reset forgets the members, for the next event.
+func (s *Strays) Reset() { s.names = s.names[:0] }
+
+// Add takes a member that stands at a place of the event, which is empty for the
+// event itself. Of very many, or long ones, the first are told.
+func (s *Strays) Add(place string, key []byte) {
+	if len(s.names) >= maxTyp {
+		return
+	}
+	if len(s.names) > 0 {
+		s.names = append(s.names, ", "...)
+	}
+	s.names = append(s.names, place...)
+	s.names = strconv.AppendQuote(s.names, string(key[:min(len(key), maxStray)]))
+}
+
+// maxStray is how much of the name of a member is told.
+const maxStray = 60
 
 // keepsAlive reports whether events of a type say nothing.
 func keepsAlive(typ []byte) bool {
