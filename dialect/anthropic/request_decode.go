@@ -247,6 +247,9 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if err := r.End(); err != nil {
 		return m, err
 	}
+	if err := wirekit.NoRole(m.Role); err != nil {
+		return m, err
+	}
 	d.pair(&m, at)
 	if m.Role == dragoman.RoleUser && onlyResults(m.Parts) {
 		m.Role = dragoman.RoleTool

@@ -222,6 +222,9 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 	if err := r.End(); err != nil {
 		return m, err
 	}
+	if err := wirekit.NoRole(m.Role); err != nil {
+		return m, err
+	}
 	if content != nil {
 		parts, err := d.content(content, m.Role == dragoman.RoleAssistant, at.String()+"/content", pos)
 		if m.Parts = parts; err != nil {

@@ -167,7 +167,11 @@ func (b *body) read(d *messageDecoder, r *jsonwire.Reader, m *dragoman.Message, 
 		}
 		switch string(key) {
 		case "role":
-			r.Skip()
+			if d.answer || r.Kind() == 'n' {
+				r.Skip()
+			} else {
+				_ = r.String() // roleOf has read it, unless it is none
+			}
 		case "content":
 			null := r.Kind() == 'n'
 			b.content = r.String()
