@@ -162,6 +162,9 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	if err := t.Check(c); err != nil {
 		return err
 	}
+	if err := wirekit.AllowsNone("anthropic", e.req, t.Holds); err != nil {
+		return err
+	}
 	if t.Written == 0 {
 		if c != nil && c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")

@@ -183,6 +183,9 @@ func (e *requestEncoder) choice(t *blockwire.Toolbox) error {
 	if err := t.Check(c); err != nil {
 		return err
 	}
+	if err := wirekit.AllowsNone("bedrock", e.req, t.Holds); err != nil {
+		return err
+	}
 	e.parallel(t)
 	if c == nil {
 		return nil

@@ -412,6 +412,11 @@ func (e *requestEncoder) settledChoice(t *toolbox) (*dragoman.ToolChoice, error)
 			return nil, fmt.Errorf("gemini: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
 		}
 	}
+	if !e.cached {
+		if err := wirekit.AllowsNone("gemini", e.req, t.holds); err != nil {
+			return nil, err
+		}
+	}
 	if len(t.functions) == 0 && !e.cached {
 		if c.Mode != dragoman.ChoiceAuto && c.Mode != dragoman.ChoiceNone {
 			e.rep.Add(dragoman.Dropped, dragoman.Serious, "/tool_choice", "no tools remain to choose from")

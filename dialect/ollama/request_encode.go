@@ -159,19 +159,20 @@ func (e *requestEncoder) allowed() ([]dragoman.ToolRef, error) {
 }
 
 // missing refuses a choice that demands a call of tools of which none was
-// written (quirk E5).
+// written (quirk E5). One of a single tool is a list of it to this wire.
 func (e *requestEncoder) missing(member []byte) error {
 	c := e.req.ToolChoice
 	if c == nil || c.Tools == nil || c.Mode != dragoman.ChoiceTool && c.Mode != dragoman.ChoiceRequired || len(e.req.Tools) == 0 {
 		return nil
 	}
-	sent := sentNames(member)
-	for _, ref := range c.Tools {
-		if sent[e.reg.WireName(ref.Namespace, ref.Name)] {
-			return nil
-		}
+	names := sentNames(member)
+	sent := func(ref dragoman.ToolRef) bool {
+		return ref.Native == nil && names[e.reg.WireName(ref.Namespace, ref.Name)]
 	}
-	return fmt.Errorf("ollama: the tool choice demands a call, but none of the tools it names is sent: %w", dragoman.ErrUnsupported)
+	if c.Mode == dragoman.ChoiceTool && !sent(c.Tools[0]) {
+		return fmt.Errorf("ollama: tool choice %q names a tool that is not sent: %w", c.Tools[0].Name, dragoman.ErrUnsupported)
+	}
+	return wirekit.AllowsNone("ollama", e.req, sent)
 }
 
 // sentNames reads the names out of the tools member that was just written.

@@ -240,6 +240,9 @@ func (e *requestEncoder) choice(tools int) error {
 	if c != nil && !wirekit.KnownChoice(c.Mode) {
 		return fmt.Errorf("openaichat: %w: at /tool_choice: no such mode as %.40q", dragoman.ErrInvalid, string(c.Mode))
 	}
+	if err := wirekit.AllowsNone("openaichat", e.req, e.sends); err != nil {
+		return err
+	}
 	if tools == 0 {
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
@@ -286,7 +289,8 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 		w.Key("tool_choice")
 		e.toolRef(c.Tools[0])
 	case c.Tools != nil && !e.target.Caps.NoAllowedTools:
-		return e.allowed(c)
+		e.allowed(c)
+		return nil
 	default:
 		w.StringField("tool_choice", string(c.Mode))
 	}
@@ -295,7 +299,7 @@ func (e *requestEncoder) writeChoice(c *dragoman.ToolChoice) error {
 }
 
 // allowed writes a choice that is narrowed to some tools.
-func (e *requestEncoder) allowed(c *dragoman.ToolChoice) error {
+func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 	w := &e.w
 	start := len(w.Buf)
 	w.Key("tool_choice")
@@ -329,21 +333,22 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) error {
 	w.EndObject()
 	wirekit.ReportChoice(e.rep, c, name)
 	if n > 0 {
-		return nil
+		return
 	}
 	// Allowing nothing is not the same as allowing everything.
 	w.Buf = w.Buf[:start]
-	if c.Mode == dragoman.ChoiceRequired {
-		return fmt.Errorf("openaichat: a call is required, but none of the allowed tools is sent: %w", dragoman.ErrUnsupported)
-	}
 	w.StringField("tool_choice", "none")
-	return nil
 }
 
 // declared reports whether a chosen tool is among those sent: a choice must
 // not name one that lowering or narrowing took away (quirk E5).
 func (e *requestEncoder) declared(ref dragoman.ToolRef) bool {
 	return ref.Native == nil && e.sent[e.reg.WireName(ref.Namespace, ref.Name)]
+}
+
+// sends reports whether a tool that a choice allows is sent, as far as we know it.
+func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
+	return ref.Native != nil && ref.Native.Format == dragoman.Format(name) || e.declared(ref)
 }
 
 // sentNames reads the names out of the tools member that was just written.

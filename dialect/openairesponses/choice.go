@@ -102,6 +102,11 @@ func (e *requestEncoder) choice(tools int) error {
 	if c != nil && !knownMode(c) {
 		return fmt.Errorf("openairesponses: unknown mode %q of a tool choice: %w", c.Mode, dragoman.ErrInvalid)
 	}
+	if !e.toolsElsewhere() {
+		if err := wirekit.AllowsNone("openairesponses", e.req, e.sends); err != nil {
+			return err
+		}
+	}
 	if tools == 0 && !e.toolsElsewhere() {
 		if c != nil && c.Mode != dragoman.ChoiceNone && c.Mode != dragoman.ChoiceAuto {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "no tools remain to choose from")
@@ -196,6 +201,8 @@ func (e *requestEncoder) forceTool(c *dragoman.ToolChoice) error {
 	case spec == nil || spec.Kind == dragoman.ToolHosted:
 		// Never a silent "auto" (quirk E5).
 		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
+	case !e.sends(ref):
+		return fmt.Errorf("openairesponses: tool choice %q names a tool that is not sent: %w", ref.Name, dragoman.ErrUnsupported)
 	case e.unaddressable(spec):
 		e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "tool %q is namespaced or deferred and cannot be forced by name; any tool is required instead", spec.QualifiedName())
 		e.key("tool_choice")
@@ -220,9 +227,12 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	w.StringField("mode", string(c.Mode))
 	w.Key("tools")
 	w.BeginArray()
-	n := 0
+	n, sent := 0, 0
 	for i, ref := range c.Tools {
 		spec := e.declared(ref)
+		if e.sends(ref) {
+			sent++
+		}
 		switch {
 		case ownWords(ref.Native):
 			w.Raw(ref.Native.JSON)
@@ -233,6 +243,9 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is namespaced or deferred and cannot be listed as allowed", spec.QualifiedName())
 			continue
 		case !sendsHosted(spec) && (spec != nil && spec.Kind == dragoman.ToolHosted || spec == nil && ref.Kind == dragoman.ToolHosted && !e.native):
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
+			continue
+		case !e.sends(ref) && !e.toolsElsewhere():
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "tool %q is not sent", ref.Name)
 			continue
 		default:
@@ -246,10 +259,31 @@ func (e *requestEncoder) allowTools(c *dragoman.ToolChoice) {
 	w.EndArray()
 	extra.Write(w, c.Extra, name, "")
 	w.EndObject()
-	if n == 0 && len(c.Tools) > 0 {
+	switch {
+	case n > 0 || len(c.Tools) == 0:
+	case sent == 0 && !e.toolsElsewhere(): // allowing nothing is not allowing everything
+		w.Buf = w.Buf[:start]
+		w.StringField("tool_choice", "none")
+	default:
 		e.rep.Add(dragoman.Lowered, dragoman.Serious, "/tool_choice", "none of the allowed tools can be listed; all tools are allowed")
 		w.Buf = w.Buf[:start]
 		w.StringField("tool_choice", string(c.Mode))
+	}
+}
+
+// sends reports whether a tool that a choice names is sent, as far as we know it:
+// the server of a native request knows tools that we do not, loaded and stored ones.
+func (e *requestEncoder) sends(ref dragoman.ToolRef) bool {
+	spec := e.declared(ref)
+	switch {
+	case ref.Native != nil:
+		return ownWords(ref.Native)
+	case spec == nil:
+		return e.native
+	case spec.Kind == dragoman.ToolHosted:
+		return sendsHosted(spec)
+	default:
+		return e.native || !e.dropped[spec]
 	}
 }
 

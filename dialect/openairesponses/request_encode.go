@@ -41,6 +41,8 @@ type requestEncoder struct {
 	req     *dragoman.Request
 	written []string // members, so that no extra repeats one
 	tools   map[toolKey]*dragoman.ToolSpec
+	// dropped are those that the wire does not hold.
+	dropped map[*dragoman.ToolSpec]bool
 	// shared are members of Chat that Responses has as well.
 	shared wirekit.Siblings
 }
@@ -204,6 +206,12 @@ func (e *requestEncoder) writeTools() (int, error) {
 	told := len(e.rep.Losses)
 	n, err := e.reg.WriteTools(&e.w, tools, e.rep)
 	wirekit.PlaceTools(e.rep.Losses[told:], places)
+	for _, i := range wirekit.LostTools(e.rep.Losses[told:]) {
+		if e.dropped == nil {
+			e.dropped = make(map[*dragoman.ToolSpec]bool)
+		}
+		e.dropped[&e.req.Tools[i]] = true
+	}
 	e.w.EndArray()
 	if n == 0 {
 		e.w.Buf = e.w.Buf[:start] // no empty list (quirk B34)

@@ -1,6 +1,8 @@
 package wirekit
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,18 @@ func Narrow(tools []dragoman.ToolSpec, refs []dragoman.ToolRef) (some []dragoman
 		}
 	}
 	return some, places
+}
+
+// AllowsNone refuses a choice that demands a call and allows only tools that are
+// not sent, in the words of api: what it names was dropped, which is an error like
+// a forced tool that was (quirk E5). sent reports whether a tool is. A request
+// without any tools has no choice to write (quirk E3).
+func AllowsNone(api string, req *dragoman.Request, sent func(dragoman.ToolRef) bool) error {
+	c := req.ToolChoice
+	if c == nil || c.Mode != dragoman.ChoiceRequired || c.Tools == nil || len(req.Tools) == 0 || slices.ContainsFunc(c.Tools, sent) {
+		return nil
+	}
+	return fmt.Errorf("%s: a call is required, but none of the allowed tools is sent: %w", api, dragoman.ErrUnsupported)
 }
 
 // ReportChoice reports the members of a tool choice, and of its references to
