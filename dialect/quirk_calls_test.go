@@ -163,3 +163,29 @@ func TestQuirkC35_ArgumentsInSmallPiecesTakeLinearTimeAndMemory(t *testing.T) {
 		}
 	}
 }
+
+// A sequence may have cut the call, and an API that answers whole closes what
+// was cut.
+func TestQuirkI4_AStopSequenceBarsTheCallsBesideItInEveryDialectThatHasTheWord(t *testing.T) {
+	for d, body := range map[dragoman.Dialect]string{
+		dragoman.OpenAIChat: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"stop_sequence"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`,
+		dragoman.Anthropic:  `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}],"stop_reason":"stop_sequence","stop_sequence":"END","usage":{"input_tokens":1,"output_tokens":1}}`,
+		dragoman.Bedrock:    `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"c","name":"f","input":{"a":1}}}]}},"stopReason":"stop_sequence","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2},"metrics":{"latencyMs":1}}`,
+	} {
+		c := codecOf(d)
+		whole, _, err := c.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", d, err)
+		}
+		for how, resp := range map[string]*dragoman.Response{"whole": whole, "streamed": collect(t, c, streamOf(t, d, []byte(body)), nil)} {
+			if calls := resp.ToolCalls(); resp.Stop.Reason != dragoman.StopSequence || len(calls) != 1 || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemStopped {
+				t.Errorf("%s, %s: %s, %+v", d, how, resp.Stop.Reason, calls[0])
+			}
+			// Who does not know the word must not run it either.
+			enc, err := codecOf(dragoman.OpenAIChat).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s"})
+			if word := string(enc.Body); err != nil || !strings.Contains(word, `"finish_reason":"content_filter"`) && !strings.Contains(word, `"finish_reason":"stop_sequence"`) {
+				t.Errorf("%s, %s: %v %s", d, how, err, word)
+			}
+		}
+	}
+}

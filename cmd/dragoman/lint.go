@@ -154,7 +154,31 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	if err != nil {
 		return nil, rep, failed("%w", err)
 	}
+	for i, el := range elements {
+		if other := meantFor(el, from); other != "" {
+			rep.Addf(dragoman.Lowered, dragoman.Warn, fmt.Sprintf("/tools/%d", i), "this is no tool of %s, but one of %s, which --from %[2]s reads", languageWord(from), languageWord(other))
+		}
+	}
 	return specs, rep, nil
+}
+
+// meantFor is the language of a tool that is read as one of from, and says less so
+// than in its own; empty for none.
+func meantFor(el json.RawMessage, from dragoman.Dialect) dragoman.Dialect {
+	g, err := sniff.Of(el, sniff.Tools, "")
+	if err != nil || g.Dialect == from || g.Dialect == sniff.Canonical || saysAll(el, from) || !saysAll(el, g.Dialect) {
+		return ""
+	}
+	return g.Dialect
+}
+
+// saysAll reports whether a tool is a function of a language, with a name and what
+// it takes.
+func saysAll(el json.RawMessage, from dragoman.Dialect) bool {
+	specs, _, err := readTools(slices.Concat([]byte{'['}, el, []byte{']'}), from)
+	return err == nil && len(specs) > 0 && !slices.ContainsFunc(specs, func(s dragoman.ToolSpec) bool {
+		return s.Kind == dragoman.ToolHosted || s.Name == "" || s.Kind == dragoman.ToolFunction && len(s.Parameters) == 0
+	})
 }
 
 // toolLanguage is the language of the first tool that shows one.
@@ -246,7 +270,7 @@ func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict,
 // unsourced is a tool without the form it came in, so that the target's rules are
 // applied to it even where that form is the target's own.
 func unsourced(s dragoman.ToolSpec) dragoman.ToolSpec {
-	if s.Kind != dragoman.ToolHosted && s.Name != "" {
+	if s.Kind != dragoman.ToolHosted {
 		s.Source = nil
 	}
 	return s
@@ -428,4 +452,14 @@ func surfaces() []string {
 		names = append(names, p.Name())
 	}
 	return names
+}
+
+// languageWord is what --from calls a language.
+func languageWord(d dragoman.Dialect) string {
+	for _, l := range languages() {
+		if l.Dialect() == d {
+			return l.short[0]
+		}
+	}
+	return string(d) // mcp
 }

@@ -14,8 +14,10 @@ func stopOf(word string) dragoman.StopReason {
 	switch word {
 	case "":
 		return dragoman.StopNone
-	case "stop", "eos", "end", "end_turn", "stop_sequence", "complete", "completed":
+	case "stop", "eos", "end", "end_turn", "complete", "completed":
 		return dragoman.StopEnd
+	case "stop_sequence": // of Anthropic's, where it cuts a call as a length does
+		return dragoman.StopSequence
 	case "tool_calls", "tool_call", "tool_use", "function_call":
 		return dragoman.StopToolCalls
 	case "length", "max_tokens", "model_length", "max_output_tokens":
@@ -51,7 +53,10 @@ func forbids(word string) bool { return word != "" && !stopOf(word).Runs() }
 
 // mayRun reports whether some reader runs calls after a finish reason: whoever
 // does not know the word decides as it likes.
-func mayRun(word string) bool { return !forbids(word) || stopOf(word) == dragoman.StopUnknown }
+func mayRun(word string) bool {
+	reason := stopOf(word)
+	return !forbids(word) || reason == dragoman.StopUnknown || reason == dragoman.StopSequence // which is no word of OpenAI's
+}
 
 // laterWord settles a finish reason that comes twice: one after which nothing
 // runs stays, whatever a later one says.
