@@ -540,8 +540,11 @@ func responseFacts(r *dragoman.Response) []fact {
 		kind, at string
 		n        dragoman.Count
 	}{
-		{"input", "input", u.Input}, {"output", "output", u.Output}, {"cache read", "cache_read", u.CacheRead},
-		{"cache write", "cache_write", u.CacheWrite}, {"reasoning", "reasoning", u.Reasoning},
+		{"input", "input", u.Input},
+		{"output", "output", u.Output},
+		{"cache read", "cache_read", u.CacheRead},
+		{"cache write", "cache_write", u.CacheWrite},
+		{"reasoning", "reasoning", u.Reasoning},
 	} {
 		fs = append(fs, fact{"usage: " + c.kind, fmt.Sprint(c.n.N), "/usage/" + c.at})
 	}
