@@ -109,6 +109,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 		b.Part.Append(p.Text)
 	case *dragoman.ToolCall:
 		b.Call = true
+		d.ends.Grown()
 		d.calls = append(d.calls, b)
 		translated := d.reg.Translates(p.Namespace, p.Name)
 		b.Hidden = p.Payload == dragoman.PayloadText || translated
@@ -170,6 +171,7 @@ func (d *streamDecoder) blockDelta(index int64) {
 		value = b.Part.Value
 	}
 	if b.Call {
+		d.ends.Grown()
 		switch string(d.kind) {
 		case "input_json_delta":
 			b.Joins(text, d.delta.whole, "partial_json")

@@ -54,6 +54,7 @@ type streamDecoder struct {
 	renamed bool            // there was a call that clients know by another name
 	held    stream.Held     // what the event at hand means
 	bound   stream.Bound
+	ends    wirekit.Look    // at the calls, where they end
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 	late    wirekit.Late
@@ -233,7 +234,7 @@ func (d *streamDecoder) readsTwoWays() bool {
 	case "message_start":
 		return repeats(d.message) || wirekit.Doubled(&d.look, d.message, answerMembers) || d.bringsDoubt()
 	case "message_delta":
-		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.answer.sticks() && d.frees(d.change) || d.runsUnnoticed()
+		return repeats(d.change) || wirekit.Doubled(&d.look, d.change, changeMembers) || d.endsDoubtfully()
 	case "message_stop":
 		return d.runsUnnoticed()
 	default:
@@ -270,25 +271,34 @@ func (d *streamDecoder) bringsDoubt() bool {
 // runsUnnoticed reports whether a client would run a call that must not, because
 // nothing in the bytes it has tells it: their end is not passed on to it.
 func (d *streamDecoder) runsUnnoticed() bool {
-	return !d.answer.sticks() && slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
+	return !d.answer.sticks() && d.ends.Amiss(func() bool {
+		return slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
+	})
 }
 
-// frees reports whether a message_delta takes back the word that nothing runs.
-func (d *streamDecoder) frees(change []byte) bool {
-	r := jsonwire.NewReader(change)
-	if r.Kind() != '{' {
+// endsDoubtfully reports whether the message_delta at hand takes back the word
+// that nothing runs, or makes a client run a call that must not. One that says no
+// word does neither.
+func (d *streamDecoder) endsDoubtfully() bool {
+	r := &d.look
+	if len(d.change) == 0 {
 		return false
 	}
-	frees := false
+	if r.Reset(d.change); r.Kind() != '{' {
+		return false
+	}
+	word := ""
 	for key := range r.Object() {
 		if string(key) == "stop_reason" && r.Kind() == '"' {
-			word := r.String()
-			frees = frees || word != "" && word != d.answer.word
+			word = r.String()
 		} else {
 			r.Skip()
 		}
 	}
-	return frees
+	if d.answer.sticks() {
+		return word != "" && word != d.answer.word
+	}
+	return word != "" && d.runsUnnoticed()
 }
 
 // frame acts on the event that was read.

@@ -120,6 +120,7 @@ func (d *streamDecoder) beginCall(raw []byte) error {
 	d.ambiguous = d.ambiguous || q.ambiguous
 	withoutStrays(c, extra.At(""), q.rep)
 	q.identify(c, extra.At(""), 0, b.At)
+	d.ends.Grown()
 	d.calls = append(d.calls, b)
 	translated := d.reg.Translates(c.Namespace, c.Name)
 	b.Hidden = c.Payload == dragoman.PayloadText || translated
@@ -249,6 +250,7 @@ func (d *streamDecoder) apply(b *streamBlock) {
 		if b.Joins(d.text, d.whole, "input"); d.whole {
 			d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, extra.Elem("/output/message/content", b.At).String(), "arguments that came as a value, where fragments of their text belong")
 		}
+		d.ends.Grown()
 		if b.Part != nil && b.kind == blockCall && !b.Hidden {
 			b.Part.Append(d.text)
 		} else {

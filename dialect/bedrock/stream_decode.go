@@ -57,6 +57,7 @@ type streamDecoder struct {
 	page    bool // what came is no event stream, but text
 	none    wirekit.NotAStream
 	anew    bool            // it was reported that an event is not passed on
+	ends    wirekit.Look    // at the calls, where they end
 	unknown wirekit.Unknown // events
 	untold  wirekit.Untold
 	bytes   int64 // that came
@@ -309,7 +310,9 @@ func (d *streamDecoder) readsTwoWays() bool {
 			return true
 		}
 		// Nothing would tell the client that a call must not run.
-		return !forbids(d.word) && slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
+		return !forbids(d.word) && d.ends.Amiss(func() bool {
+			return slices.ContainsFunc(d.calls, (*streamBlock).Unnoticed)
+		})
 	default:
 		return false
 	}

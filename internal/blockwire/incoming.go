@@ -23,8 +23,7 @@ type Incoming struct {
 	Stopped bool   // the wire said that the block is complete
 	Twice   string // a member that a delta had twice
 
-	whole bool         // a value came where fragments of arguments belong
-	look  wirekit.Look // for what a client would not notice
+	whole bool // a value came where fragments of arguments belong
 }
 
 func (b *Incoming) incoming() *Incoming { return b }
@@ -62,7 +61,9 @@ func (b *Incoming) Joins(text string, whole bool, member string) {
 
 // Unnoticed reports whether a block is a call that must not run, though a client
 // would not notice what is wrong with its arguments.
-func (b *Incoming) Unnoticed() bool { return b.look.Unnoticed(b.Fragments(), b.Raw) }
+func (b *Incoming) Unnoticed() bool {
+	return wirekit.Unnoticed(b.Fragments()) || wirekit.Unnoticed(b.Raw)
+}
 
 // InOrder lists open blocks in order of their start.
 func InOrder[B incomer](open map[int64]B) []B {

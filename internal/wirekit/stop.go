@@ -1,8 +1,6 @@
 package wirekit
 
 import (
-	"slices"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/interop"
@@ -118,28 +116,37 @@ func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool
 	return dragoman.StopError, true
 }
 
-// Look remembers what a look at the texts of a call showed. They only grow, so
-// that nothing is new while they are as long as before, however many events ask.
+// Look remembers what a look at the calls of a stream showed. Nothing is new
+// while they did not grow, however many events ask. The zero value is for calls
+// of which nothing came yet.
 type Look struct {
-	size  int
-	amiss bool
+	grown, amiss bool
+	looks        int
 }
 
-// Unnoticed reports whether one of the texts is arguments with a problem that a
-// client does not notice: a stop that makes it run such a call is not passed on
-// as it came.
-func (l *Look) Unnoticed(texts ...[]byte) bool {
-	size := 0
-	for _, text := range texts {
-		size += len(text)
-	}
-	if size != l.size {
-		l.size, l.amiss = size, slices.ContainsFunc(texts, unnoticed)
+// maxLooks bounds how often the calls of one stream are looked at: a server that
+// says again and again that they end, and goes on with them, must not make us
+// read them as often.
+const maxLooks = 8
+
+// Grown says that there is more of a call than before.
+func (l *Look) Grown() { l.grown = true }
+
+// Amiss reports whether a call shows a problem that a client does not notice: a
+// stop that makes it run such a call is not passed on as it came. shows looks at
+// all of them; where it was asked too often, they are taken to show one.
+func (l *Look) Amiss(shows func() bool) bool {
+	if l.grown {
+		l.grown = false
+		l.looks++
+		l.amiss = l.looks > maxLooks || shows()
 	}
 	return l.amiss
 }
 
-func unnoticed(text []byte) bool {
+// Unnoticed reports whether a text is arguments with a problem that a client does
+// not notice.
+func Unnoticed(text []byte) bool {
 	c := dragoman.ToolCall{Arguments: string(text)}
 	c.Problem = dragoman.CheckArguments(c.Arguments)
 	_, barred := Barred(&c)
