@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +226,77 @@ func TestQuirkC12_WhatComesBehindTheEndIsReportedOnce(t *testing.T) {
 			}
 			if n := read(wire, quiet); n != 0 {
 				t.Errorf("%s: keeping the connection alive has %d lines", d, n)
+			}
+		}
+	}
+}
+
+// A server that says again and again that its calls end, and goes on with them,
+// must not make us read their arguments as often.
+func TestQuirkC35_ACallThatEndsAgainAndAgainTakesLinearMemory(t *testing.T) {
+	for d, c := range map[dragoman.Dialect]struct{ piece, end string }{
+		dragoman.Anthropic: {
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}`,
+		},
+		dragoman.Bedrock: {
+			`contentBlockDelta {"contentBlockIndex":2,"delta":{"toolUse":{"input":%s}}}`,
+			`messageStop {"stopReason":"tool_use"}`,
+		},
+	} {
+		cost := func(times int) uint64 {
+			var events []string
+			for _, ev := range twinStreams[d] {
+				if !strings.Contains(ev, `"{}"`) {
+					events = append(events, ev)
+					continue
+				}
+				events = append(events, strings.Replace(c.piece, "%s", js(`{"a":"`), 1))
+				for range times {
+					events = append(events, strings.Replace(c.piece, "%s", js(strings.Repeat("x", 500)), 1), c.end)
+				}
+				events = append(events, strings.Replace(c.piece, "%s", js(`"}`), 1))
+			}
+			wire := onWire(t, d, events)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			crossed(codecOf(d), codecOf(d), wire)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := cost(500), cost(2000); many > 8*few {
+			t.Errorf("%s: %d bytes for 500 ends, %d for 2000", d, few, many)
+		}
+	}
+}
+
+// How a stream is cut into fragments says nothing of a call: a client runs it, or
+// does not, whatever the cut (quirk B3 of arguments in quotes).
+func TestQuirkB3_ACallRunsOrNotHoweverItsArgumentsAreCut(t *testing.T) {
+	const piece = `{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":%s}}`
+	cut := func(pieces ...string) (events []string) {
+		for _, ev := range twinStreams[dragoman.Anthropic] {
+			if !strings.Contains(ev, `"{}"`) {
+				events = append(events, ev)
+				continue
+			}
+			for _, p := range pieces {
+				events = append(events, strings.Replace(piece, "%s", js(p), 1))
+			}
+		}
+		return events
+	}
+	for _, args := range []string{` "{\"a\":1}"`, `"{\"a\":1}" `, ` {"a":1}`, "\n", ` "{\"a\":1,\"a\":2}"`, `{"a":1,"a":2}`, `  [1]`, ` null`} {
+		for _, out := range codecs {
+			whole, _ := crossed(codecOf(dragoman.Anthropic), out, onWire(t, dragoman.Anthropic, cut(args)))
+			want := ended(out, whole)
+			for i := range len(args) + 1 {
+				for _, pieces := range [][]string{{args[:i], args[i:]}, {args[:i/2], args[i/2 : i], args[i:]}} {
+					body, _ := crossed(codecOf(dragoman.Anthropic), out, onWire(t, dragoman.Anthropic, cut(pieces...)))
+					if got := ended(out, body); got != want {
+						t.Errorf("%s: %q ends with %s, in one piece with %s\n%s", out.Dialect(), pieces, got, want, body)
+					}
+				}
 			}
 		}
 	}

@@ -17,9 +17,10 @@ type Sent struct {
 	digest bool
 	sum    uint64
 	// keyed: of a call a digest under a key of its own is kept, and no byte,
-	// unless the arguments begin like a text in quotes (quirk B3).
-	keyed bool
-	key   maphash.Hash
+	// unless the arguments begin like a text in quotes (quirk B3). begun: it is
+	// known how they begin; hashed: only the digest is kept.
+	keyed, begun, hashed bool
+	key                  maphash.Hash
 }
 
 // SentOf is for a part of which nothing was sent yet.
@@ -36,28 +37,31 @@ func DigestOf(p dragoman.Part) Sent {
 	return s
 }
 
-// quoted reports whether what was sent, or is the first to be, begins like a
-// text in quotes.
-func (s *Sent) quoted(text string) bool {
-	if s.n > 0 {
-		return len(s.text) > 0
+// begin looks how the arguments of a call begin, in whatever pieces they come:
+// what is no text in quotes is from then on kept as a digest.
+func (s *Sent) begin(text string) {
+	first := strings.TrimLeft(text, " \t\r\n")
+	if s.begun = first != ""; !s.begun || first[0] == '"' {
+		return
 	}
-	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), `"`)
+	_, _ = s.key.Write(s.text)
+	s.text, s.hashed = nil, true
 }
 
 // Add takes what was sent.
 func (s *Sent) Add(text string) {
-	if s.keyed && !s.quoted(text) {
-		s.n += len(text)
-		_, _ = s.key.WriteString(text)
-		return
-	}
 	s.n += len(text)
-	if s.digest {
-		s.sum = digest(s.sum, text)
-		return
+	if s.keyed && !s.begun {
+		s.begin(text)
 	}
-	s.text = Grow(s.text, text)
+	switch {
+	case s.hashed:
+		_, _ = s.key.WriteString(text)
+	case s.digest:
+		s.sum = digest(s.sum, text)
+	default:
+		s.text = Grow(s.text, text)
+	}
 }
 
 // Forget frees what was sent: nobody asks for it any more.
@@ -83,7 +87,7 @@ func (s *Sent) Rest(final string) (rest string, ok bool) {
 		return "", true
 	case len(final) < s.n:
 		return "", false
-	case s.keyed && len(s.text) == 0:
+	case s.hashed:
 		return final[s.n:], maphash.String(s.key.Seed(), final[:s.n]) == s.key.Sum64()
 	case s.digest:
 		return final[s.n:], digest(0, final[:s.n]) == s.sum

@@ -44,7 +44,7 @@ func TestALongTextThatWasSentTakesNoMemory(t *testing.T) {
 }
 
 func TestWhatWasNotSentOfACallIsFoundByItsDigest(t *testing.T) {
-	for _, sent := range [][]string{{"{\"a\":", "1"}, {" ", "\"{", "}"}, {"\"{\\\"a", "\\\":1}"}} {
+	for _, sent := range [][]string{{"{\"a\":", "1"}, {" ", "\"{", "}"}, {" ", "\n", "{", "}"}, {" \n", " "}, {"\"{\\\"a", "\\\":1}"}} {
 		s := stream.DigestOf(&dragoman.ToolCall{})
 		for _, piece := range sent {
 			s.Add(piece)
@@ -62,11 +62,15 @@ func TestWhatWasNotSentOfACallIsFoundByItsDigest(t *testing.T) {
 			t.Errorf("%d bytes of %q", s.Len(), all)
 		}
 	}
-	s := stream.DigestOf(&dragoman.ToolCall{}) // what may be a text in quotes is kept (quirk B3)
-	s.Add(`"{}`)
-	s.Add(`"`)
-	if s.String() != `"{}"` {
-		t.Errorf("of arguments in quotes there is %q", s.String())
+	// What may be a text in quotes is kept (quirk B3), in whatever pieces it comes.
+	for _, sent := range [][]string{{` "{}`, `"`}, {` `, `"{}"`}, {``, ` `, `"`, `{}"`}} {
+		s := stream.DigestOf(&dragoman.ToolCall{})
+		for _, piece := range sent {
+			s.Add(piece)
+		}
+		if s.String() != ` "{}"` {
+			t.Errorf("of arguments in quotes there is %q", s.String())
+		}
 	}
 }
 
