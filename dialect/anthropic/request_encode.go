@@ -239,16 +239,9 @@ func (e *requestEncoder) mayForce() bool {
 	}
 }
 
-// reasoning are the settings of the request, where a number without a mode is
-// a budget.
+// reasoning are the settings of the request, as the model takes them.
 func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
-	s := e.req.Reasoning
-	if s == nil || s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none" {
-		return s
-	}
-	budget := *s
-	budget.Mode = dragoman.ReasoningBudget
-	return &budget
+	return wirekit.Claude(e.req.Reasoning, e.target.Caps.ThinkingBudgets)
 }
 
 // budget is a thinking budget that the API takes: not too small, and less than
@@ -301,6 +294,9 @@ func (e *requestEncoder) thinking() {
 		return
 	}
 	wirekit.ReportMode(e.rep, s)
+	if e.target.Caps.ThinkingBudgets {
+		wirekit.ReportBudget(e.rep, e.req.Reasoning)
+	}
 	typ := e.thinks()
 	switch {
 	case s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
@@ -343,7 +339,7 @@ func (e *requestEncoder) thinking() {
 // outputConfig writes effort and the output format.
 func (e *requestEncoder) outputConfig() {
 	effort := ""
-	if s := e.req.Reasoning; s != nil {
+	if s := e.reasoning(); s != nil {
 		switch effort = s.Effort; effort {
 		case "none":
 			effort = "" // told as thinking disabled, or by the mode

@@ -185,16 +185,9 @@ func (e *requestEncoder) stopSequences() []string {
 	return slices.DeleteFunc(slices.Clone(stop), empty)
 }
 
-// reasoning are the settings of the request, where a number without a mode is
-// a budget.
+// reasoning are the settings of the request, as the model takes them.
 func (e *requestEncoder) reasoning() *dragoman.ReasoningSettings {
-	s := e.req.Reasoning
-	if s == nil || s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none" {
-		return s
-	}
-	budget := *s
-	budget.Mode = dragoman.ReasoningBudget
-	return &budget
+	return wirekit.Claude(e.req.Reasoning, e.target.Caps.ThinkingBudgets)
 }
 
 // own reports whether the request came from a client of this dialect.
@@ -308,8 +301,11 @@ func (e *requestEncoder) thinking(typ string, s *dragoman.ReasoningSettings, at 
 func (e *requestEncoder) outputConfig() {
 	const at = "/outputConfig"
 	effort := ""
-	if s := e.req.Reasoning; s != nil {
+	if s := e.reasoning(); s != nil {
 		wirekit.ReportMode(e.rep, s)
+		if e.target.Caps.ThinkingBudgets {
+			wirekit.ReportBudget(e.rep, e.req.Reasoning)
+		}
 		switch effort = s.Effort; effort {
 		case "none":
 			effort = "" // told as thinking disabled, or by the mode

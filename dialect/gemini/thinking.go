@@ -8,13 +8,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// The budgets that stand for an effort where the model takes a budget.
-const (
-	budgetLow    = 1024
-	budgetMedium = 8192
-	budgetHigh   = 24576
-)
-
 // thinking writes the thinking config: a level or a budget, never both.
 func (e *requestEncoder) thinking() {
 	s, w := e.req.Reasoning, &e.w
@@ -96,5 +89,6 @@ func (e *requestEncoder) effort(s *dragoman.ReasoningSettings) (budget *int64, l
 		return nil, level
 	}
 	lower("/reasoning/effort", "effort %s written as a budget", level)
-	return number(map[string]int64{"minimal": 0, "low": budgetLow, "medium": budgetMedium, "high": budgetHigh}[level]), ""
+	n, _ := wirekit.EffortBudget(level)
+	return number(n), ""
 }

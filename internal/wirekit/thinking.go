@@ -1,0 +1,74 @@
+package wirekit
+
+import dragoman "github.com/dragoman-go/dragoman"
+
+// The budgets that stand for an effort where the model takes a budget.
+const (
+	budgetLow    = 1024
+	budgetMedium = 8192
+	budgetHigh   = 24576
+)
+
+// EffortBudget is the budget that stands for an effort; false for an effort that
+// nobody knows.
+func EffortBudget(effort string) (tokens int64, known bool) {
+	switch effort {
+	case "none", "minimal":
+		return 0, true
+	case "low":
+		return budgetLow, true
+	case "medium":
+		return budgetMedium, true
+	case "high", "xhigh", "max":
+		return budgetHigh, true
+	default:
+		return 0, false
+	}
+}
+
+// Claude are the settings of a request for Claude, where a number without a mode
+// is a budget. budgets says that the model takes a budget and no effort, and does
+// not choose by itself how long it thinks (Capabilities.ThinkingBudgets).
+func Claude(s *dragoman.ReasoningSettings, budgets bool) *dragoman.ReasoningSettings {
+	if s == nil || !budgets && (s.Mode != dragoman.ReasoningDefault || s.BudgetTokens == nil || s.Effort == "none") {
+		return s
+	}
+	set := *s
+	switch n, known := EffortBudget(s.Effort); {
+	case !budgets:
+		set.Mode = dragoman.ReasoningBudget
+	case s.Mode == dragoman.ReasoningOff:
+		set.Effort = ""
+	case s.Mode == dragoman.ReasoningDefault && s.Effort == "none":
+	case s.BudgetTokens != nil:
+		set.Mode, set.Effort = dragoman.ReasoningBudget, ""
+	case known && s.Effort != "none":
+		set.Mode, set.BudgetTokens, set.Effort = dragoman.ReasoningBudget, &n, ""
+	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget:
+		n = budgetMedium
+		set.Mode, set.BudgetTokens, set.Effort = dragoman.ReasoningBudget, &n, ""
+	default:
+		set.Effort = ""
+	}
+	return &set
+}
+
+// ReportBudget reports what of the settings of a request is written as a budget,
+// for a model that takes no effort.
+func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
+	_, known := EffortBudget(s.Effort)
+	switch {
+	case s.Effort == "none":
+	case s.Effort != "" && s.Mode == dragoman.ReasoningOff:
+		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "the effort %.40s of no thinking", s.Effort)
+	case s.Effort != "" && !known:
+		rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/effort", "the API has no effort %.40q", s.Effort)
+	case s.Effort != "" && s.BudgetTokens != nil:
+		rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/effort", "the effort %s beside a budget, of which the model takes one", s.Effort)
+	case s.Effort != "":
+		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s written as a budget", s.Effort)
+	}
+	if s.BudgetTokens == nil && (s.Effort == "" || s.Effort == "none" || !known) && (s.Mode == dragoman.ReasoningAdaptive || s.Mode == dragoman.ReasoningBudget) {
+		rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model cannot choose how long it thinks; a budget of %d written", int64(budgetMedium))
+	}
+}
