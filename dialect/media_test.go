@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Of documents in Base64 Anthropic takes PDF only; one of text has a source of
@@ -20,7 +21,6 @@ func TestADocumentOfTextIsWrittenForAnthropicAsText(t *testing.T) {
 		{"text/plain", "aGk=", `{"type":"text","media_type":"text/plain","data":"hi"}`},
 		{"text/markdown", "aGk=", `{"type":"text","media_type":"text/plain","data":"hi"}`},
 		{"application/pdf", "aGk=", `{"type":"base64","media_type":"application/pdf","data":"aGk="}`},
-		{"text/plain", "/w==", `{"type":"base64","media_type":"text/plain","data":"/w=="}`}, // no UTF-8
 	} {
 		enc, err := codecOf(dragoman.Anthropic).EncodeRequest(document(c.mime, c.data), dialect.EncodeOptions{})
 		if err != nil || !strings.Contains(string(enc.Body), `"source":`+c.want) {
@@ -41,5 +41,95 @@ func TestASignedTextIsNotUnsignedInSilence(t *testing.T) {
 		if !strings.Contains(enc.Report.String(), "signature") && !strings.Contains(string(enc.Body), "c2ln") {
 			t.Errorf("%s: lost without a word\n%s\n%s", c.Dialect(), enc.Body, enc.Report.String())
 		}
+	}
+}
+
+// Clients spell the type of their media in their own ways, or not at all. What a
+// target takes comes in its spelling; for what it does not take a note stands in,
+// and the loss is a serious one (quirk D14).
+func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
+	image := func(url string) string { return `{"type":"image_url","image_url":{"url":` + js(url) + `}}` }
+	file := func(data string) string { return `{"type":"file","file":{"file_data":` + js(data) + `}}` }
+	claude := func(block, mime, data string) string {
+		return `{"type":"` + block + `","source":{"type":"base64","media_type":"` + mime + `","data":"` + data + `"}`
+	}
+	inline := func(mime, data string) string {
+		return `{"inlineData":{"mimeType":"` + mime + `","data":"` + data + `"}}`
+	}
+	const png, svg = "iVBORw0KGgo=", "PHN2Zy8+"
+	for _, c := range []struct{ part, anthropic, gemini string }{ // "" for a note
+		{image("data:image/jpg;base64,/9j/4AAQ"), claude("image", "image/jpeg", "/9j/4AAQ"), inline("image/jpeg", "/9j/4AAQ")},
+		{image("DATA:image/PNG;a=b;BASE64," + png), claude("image", "image/png", png), inline("image/png", png)},
+		{image(" data:image/png;base64," + png), claude("image", "image/png", png), inline("image/png", png)},
+		{image("data:;base64," + png), claude("image", "image/png", png), inline("image/png", png)},
+		{image("data:image/svg+xml;base64," + svg), "", ""},
+		{image("data:image/svg+xml,<svg/>"), "", ""},
+		{image("data:image/svg+xml,%3Csvg/%3E"), "", ""},
+		{image("data:;base64,aGk="), "", ""},
+		{image("data:image/png"), "", ""},
+		{image(png), "", ""},
+		{file("data:application/zip;base64,UEsDBA=="), "", ""},
+		{file("UEsDBA=="), "", ""},
+		{file("JVBERi0xLjQ="), claude("document", "application/pdf", "JVBERi0xLjQ="), inline("application/pdf", "JVBERi0xLjQ=")},
+		{file("data:image/png;base64," + png), claude("image", "image/png", png), inline("image/png", png)},
+		{file("data:text/plain;charset=utf-8,a%20b"), `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a b"}`, inline("text/plain", "YSBi")},
+		{file("data:text/plain;base64,/w=="), "", inline("text/plain", "/w==")}, // no UTF-8
+	} {
+		body := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"q"},` + c.part + `]}]}`
+		req, _, err := codecOf(dragoman.OpenAIChat).DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d, want := range map[dragoman.Dialect]string{dragoman.Anthropic: c.anthropic, dragoman.Gemini: c.gemini} {
+			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			serious := enc.Report.Err(dragoman.Serious) != nil
+			switch {
+			case want == "" && (!serious || !strings.Contains(string(enc.Body), " not shown]")):
+				t.Errorf("%s to %s: no note\n%s\n%s", c.part, d, enc.Body, enc.Report)
+			case want != "" && (serious || !strings.Contains(string(enc.Body), want)):
+				t.Errorf("%s to %s: want %s\n%s\n%s", c.part, d, want, enc.Body, enc.Report)
+			}
+		}
+	}
+}
+
+// Ollama's clients may send an image of nothing.
+func TestMediaWithoutContentIsANoteEverywhere(t *testing.T) {
+	for _, images := range []string{`[""]`, `[null]`} {
+		body := `{"model":"m","messages":[{"role":"user","content":"q","images":` + images + `}]}`
+		req, _, err := codecOf(dragoman.Ollama).DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			continue // which is an answer too
+		}
+		for _, c := range codecs {
+			enc, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if enc.Report.Err(dragoman.Serious) == nil || !strings.Contains(string(enc.Body), "[image not shown]") {
+				t.Errorf("%s for %s: %s\n%s", images, c.Dialect(), enc.Body, enc.Report)
+			}
+		}
+	}
+}
+
+// A note names what it stands for. It does not hold it.
+func TestANoteNeverHoldsTheContent(t *testing.T) {
+	content := strings.Repeat("iVBORw0KGgo", 300)
+	for _, m := range []dragoman.Media{
+		{Media: dragoman.MediaImage, URL: "Data:image/svg+xml," + content},
+		{Media: dragoman.MediaImage, URL: content},
+		{Media: dragoman.MediaImage, Name: "data:image/png;base64," + content},
+		{Media: dragoman.MediaImage, FileID: content},
+	} {
+		if got := interop.Placeholder(&m); got != "[image not shown]" {
+			t.Errorf("%.60q", got)
+		}
+	}
+	if got := interop.Placeholder(&dragoman.Media{Media: dragoman.MediaImage, URL: "https://e/a.png"}); got != "[image https://e/a.png not shown]" {
+		t.Error(got)
 	}
 }

@@ -1,8 +1,6 @@
 package interop
 
 import (
-	"strings"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -55,21 +53,6 @@ func empty(m *dragoman.Media) bool {
 	return m.Base64 == "" && m.Text == "" && m.URL == "" && m.FileID == ""
 }
 
-// splitDataURI puts the content of a data: URI into m, or keeps a URL.
-func splitDataURI(m *dragoman.Media, uri string) {
-	rest, ok := strings.CutPrefix(uri, "data:")
-	if !ok {
-		m.URL = uri
-		return
-	}
-	mime, data, ok := strings.Cut(rest, ";base64,")
-	if !ok {
-		m.URL = uri
-		return
-	}
-	m.MIME, m.Base64 = mime, data
-}
-
 // dataURI is the URL of a media part: its own, or its content in a data: URI.
 func dataURI(m *dragoman.Media) string {
 	if m.Base64 == "" {
@@ -85,18 +68,4 @@ func fileData(m *dragoman.Media) string {
 		return m.Base64
 	}
 	return dataURI(m)
-}
-
-// Placeholder is the text that stands for media that cannot be sent.
-func Placeholder(m *dragoman.Media) string {
-	what := string(m.Media)
-	switch {
-	case m.Name != "":
-		what += " " + m.Name
-	case m.URL != "":
-		what += " " + m.URL
-	case m.FileID != "":
-		what += " " + m.FileID
-	}
-	return "[" + what + " not shown]"
 }

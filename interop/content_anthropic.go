@@ -1,10 +1,7 @@
 package interop
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"strings"
-	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -99,32 +96,15 @@ func WriteAnthropicText(w *jsonwire.Writer, t *dragoman.Text, at extra.Path, rep
 	extra.End(w, t.Extra, dragoman.Anthropic, at, rep)
 }
 
-// plainText is the text of a document that is one.
-func plainText(m *dragoman.Media) (string, bool) {
-	if m.Base64 == "" || m.Media != dragoman.MediaFile || !strings.HasPrefix(m.MIME, "text/") {
-		return m.Text, m.Base64 == "" && m.Text != ""
-	}
-	text, err := base64.StdEncoding.DecodeString(m.Base64)
-	return string(text), err == nil && utf8.Valid(text)
-}
-
 // WriteAnthropicMedia writes an image or document block, or a note where
 // Anthropic has no block for the media or the model takes none (quirk D14).
 func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
 	const d = dragoman.Anthropic
-	if r.target.Caps.NoImages && m.Text == "" {
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "the target takes no %s; a note stands in for it", m.Media)
+	m = settledMedia(m)
+	typ, mime, why := r.anthropicBlock(m)
+	if why != "" {
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
 		WriteAnthropicText(w, &dragoman.Text{Text: Placeholder(m), Cache: m.Cache}, at, rep)
-		return
-	}
-	typ := "image"
-	switch m.Media {
-	case dragoman.MediaImage:
-	case dragoman.MediaFile:
-		typ = "document"
-	default:
-		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Anthropic takes no %s; a note stands in for it", m.Media)
-		WriteAnthropicText(w, &dragoman.Text{Text: Placeholder(m)}, at, rep)
 		return
 	}
 	w.BeginObject()
@@ -139,7 +119,7 @@ func (r *Registry) WriteAnthropicMedia(w *jsonwire.Writer, m *dragoman.Media, at
 		w.StringField("data", plain)
 	case m.Base64 != "":
 		w.StringField("type", "base64")
-		w.StringField("media_type", m.MIME)
+		w.StringField("media_type", mime)
 		w.StringField("data", m.Base64)
 	case m.FileID != "":
 		w.StringField("type", "file")

@@ -143,11 +143,8 @@ func (r *Registry) WriteChatPart(w *jsonwire.Writer, part dragoman.Part, at extr
 
 func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extra.Path, rep *dragoman.Report) bool {
 	const d = dragoman.OpenAIChat
-	if strings.HasPrefix(m.Base64, "data:") { // a whole URI where its content belongs
-		split := *m
-		split.Base64 = ""
-		splitDataURI(&split, m.Base64)
-		m = &split
+	if isDataURI(m.Base64) { // a whole URI where its content belongs
+		m = settledMedia(m)
 	}
 	typ := ""
 	switch m.Media {

@@ -134,6 +134,10 @@ func (r *Registry) writeResponsesMedia(w *jsonwire.Writer, m *dragoman.Media, at
 	const d = dragoman.OpenAIResponses
 	w.BeginObject()
 	switch {
+	case empty(m):
+		w.StringField("type", "input_text")
+		w.StringField("text", Placeholder(m))
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s without content; a note stands in for it", m.Media)
 	case m.Text != "":
 		w.StringField("type", "input_text")
 		w.StringField("text", m.Text)

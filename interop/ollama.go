@@ -230,11 +230,8 @@ func (c *OllamaContent) text(s string) {
 }
 
 func (c *OllamaContent) media(r *Registry, m *dragoman.Media, at extra.Path, rep *dragoman.Report) {
-	if strings.HasPrefix(m.Base64, "data:") { // a whole URI where its content belongs
-		split := *m
-		split.Base64 = ""
-		splitDataURI(&split, m.Base64)
-		m = &split
+	if isDataURI(m.Base64) { // a whole URI where its content belongs
+		m = settledMedia(m)
 	}
 	note := ""
 	switch {
@@ -304,10 +301,10 @@ func (c *OllamaContent) Write(w *jsonwire.Writer, between string, at extra.Path,
 // read too.
 func ReadOllamaImage(s string) *dragoman.Media {
 	m := &dragoman.Media{Media: dragoman.MediaImage, Base64: s}
-	if strings.HasPrefix(s, "data:") {
+	if isDataURI(s) {
 		m.Base64 = ""
 		splitDataURI(m, s)
-		if strings.HasPrefix(m.MIME, "audio/") {
+		if strings.HasPrefix(mediaType(m), "audio/") {
 			m.Media = dragoman.MediaAudio
 		}
 		return m

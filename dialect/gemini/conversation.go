@@ -159,8 +159,8 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		return append(out, b)
 	}
 	if !c.Own(m) {
-		if typed := typed(p, b.At, rep); typed != p {
-			b.Part = typed
+		if b.Part = taken(p, b.At, rep); b.Part.Kind() != dragoman.KindMedia {
+			return append(out, b)
 		}
 	}
 	if raw, ok := extra.Get(p.Extra, name, "/thoughtSignature"); ok {

@@ -6,7 +6,21 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/interop"
 )
+
+// taken is media as the API takes it, or a note (quirk D14).
+func taken(p *dragoman.Media, at extra.Path, rep *dragoman.Report) dragoman.Part {
+	m, why := interop.GeminiMedia(p)
+	if why != "" {
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+		return &dragoman.Text{Text: interop.Placeholder(p)}
+	}
+	if m != p && m.MIME != p.MIME && p.Base64 != "" {
+		rep.Addf(dragoman.Synthesised, dragoman.Info, at.String()+"/mime", "the type is written as %q", m.MIME)
+	}
+	return typed(m, at, rep)
+}
 
 // typed is media with its type told, where it is sent by a URL that tells it: a
 // part by URL without one is refused, or read as anything (quirk D13).
@@ -32,8 +46,8 @@ func typedResult(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) 
 		if !ok {
 			continue
 		}
-		m := typed(p, at.Elem("content", i), rep)
-		if m == p {
+		m := taken(p, at.Elem("content", i), rep)
+		if m == dragoman.Part(p) {
 			continue
 		}
 		if !copied {

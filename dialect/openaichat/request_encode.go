@@ -311,12 +311,12 @@ func (e *requestEncoder) allowed(c *dragoman.ToolChoice) {
 	w.Key("tools")
 	w.BeginArray()
 	n := 0
-	for _, ref := range c.Tools {
+	for i, ref := range c.Tools {
 		switch {
 		case ref.Native != nil && ref.Native.Format == dragoman.Format(name):
 			w.Raw(ref.Native.JSON)
 		case ref.Native != nil:
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/tool_choice", "a reference to a provider's own tool")
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, extra.Elem("/tool_choice/tools", i).String(), "a reference to a provider's own tool")
 			continue
 		case !e.declared(ref):
 			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/tool_choice", "allowed tool %q is not sent", ref.Name)

@@ -50,7 +50,7 @@ func (o Options) Reasoning() *rapid.Generator[*dragoman.Reasoning] {
 func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 	return rapid.Custom(func(t *rapid.T) *dragoman.Media {
 		p := &dragoman.Media{Media: dragoman.MediaImage, Cache: o.cache(t), Extra: o.extra(t)}
-		switch rapid.IntRange(0, 3).Draw(t, "source") {
+		switch rapid.IntRange(0, 4).Draw(t, "source") {
 		case 0:
 			p.MIME = "image/png"
 			p.Base64 = base64.StdEncoding.EncodeToString(rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "bytes"))
@@ -59,6 +59,10 @@ func (o Options) Media() *rapid.Generator[*dragoman.Media] {
 			p.URL = "https://example.com/a.png?x=1&y=<2>"
 		case 2:
 			p.Media, p.FileID = dragoman.MediaFile, "file-1"
+		case 3:
+			p.Media = rapid.SampledFrom([]dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}).Draw(t, "kind")
+			p.MIME = rapid.SampledFrom([]string{"", "image/jpg", "image/PNG", "image/png; q=1", "image/svg+xml", "application/zip", "application/pdf", "text/markdown"}).Draw(t, "mime")
+			p.Base64 = rapid.SampledFrom([]string{"iVBORw0KGgo=", "JVBERi0xLjQ=", "UEsDBA==", "aGk="}).Draw(t, "file")
 		default:
 			p.Media, p.MIME, p.Text = dragoman.MediaFile, "text/plain", o.words().Draw(t, "document")
 			p.Name, p.Title = optional(t, "name", "a.txt"), optional(t, "title", "A “title”")

@@ -224,11 +224,25 @@ func anthropicKind(typ string) byte {
 	}
 }
 
+// anthropicTypes are the types of content in base64, after the block it stands in.
+var anthropicTypes = map[string]bool{
+	"image image/png": true, "image image/jpeg": true, "image image/gif": true, "image image/webp": true, "document application/pdf": true,
+}
+
 // anthropicSource checks where an image or a document comes from.
 func (c *checker) anthropicSource(path string, b map[string]any) {
 	source := c.object(path+"/source", b["source"])
-	if str(source, "type") == "url" {
+	switch typ, mime := str(b, "type"), str(source, "media_type"); str(source, "type") {
+	case "url":
 		c.fetchable(path+"/source/url", str(source, "url"))
+	case "base64":
+		if !anthropicTypes[typ+" "+mime] {
+			c.bad(path+"/source/media_type", "no %s is of type %.80q", typ, mime)
+		}
+	case "text":
+		if typ != "document" || mime != "text/plain" {
+			c.bad(path+"/source/media_type", "a text in %s of type %.80q", typ, mime)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package rulecheck
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`)
 
@@ -97,6 +100,9 @@ func (w *geminiWalk) part(path, role string, p map[string]any, other, signed boo
 	if kinds > 1 {
 		c.bad(path, "a part with %d kinds of data", kinds)
 	}
+	if has(p, "inlineData") {
+		c.geminiType(path, str(c.object(path+"/inlineData", p["inlineData"]), "mimeType"))
+	}
 	signature := str(p, "thoughtSignature")
 	switch {
 	case has(p, "functionCall"):
@@ -135,6 +141,17 @@ func (c *checker) geminiFile(path string, p map[string]any) {
 	if has(p, "fileData") {
 		f := c.object(path+"/fileData", p["fileData"])
 		c.fetchable(path+"/fileData", str(f, "fileUri"), "gs://", "https://generativelanguage.googleapis.com/")
+	}
+}
+
+// geminiType checks the type of content in base64.
+func (c *checker) geminiType(path, mime string) {
+	kind, _, _ := strings.Cut(mime, "/")
+	switch {
+	case kind == "image" && mime != "image/jpg" && mime != "image/svg+xml", kind == "audio", kind == "video", kind == "text":
+	case mime == "application/pdf", mime == "application/json", mime == "application/xml":
+	default:
+		c.bad(path+"/inlineData/mimeType", "no content is of type %.80q", mime)
 	}
 }
 
