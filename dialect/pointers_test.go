@@ -133,3 +133,36 @@ func native(doc any, path string) bool {
 		return path == s || strings.HasPrefix(path, s+"/")
 	})
 }
+
+// A second item under an index that is taken stands behind the others, and so
+// does what is said of it.
+func TestR11_ThePointersOfAnItemUnderATakenIndexLeadToIt(t *testing.T) {
+	d := codecOf(dragoman.OpenAIResponses).NewStreamDecoder(dialect.DecodeOptions{})
+	wire := onWire(t, dragoman.OpenAIResponses, []string{
+		`{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","created_at":1,"model":"m","status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.done","sequence_number":1,"output_index":0,"item":{"type":"function_call","id":"fc","call_id":"call_1","name":"f","arguments":"{}","status":"completed"}}`,
+		`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"type":"function_call","id":"fc2","call_id":"","name":"g","arguments":"","status":"in_progress"}}`,
+		`{"type":"response.output_item.done","sequence_number":3,"output_index":0,"item":{"type":"function_call","id":"fc2","call_id":"","name":"g","arguments":"{\"a\":1,\"a\":2}","status":"completed"}}`,
+		`{"type":"response.completed","sequence_number":4,"response":{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","output":[]}}`,
+	})
+	var col dragoman.Collector
+	emit := func(ev dragoman.Event) error { col.Add(ev); return nil }
+	if err := errors.Join(d.Feed(wire, emit), d.Close(emit)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := col.Response()
+	if err != nil || len(resp.Output) != 2 {
+		t.Fatal(err, len(resp.Output))
+	}
+	for _, c := range codecs {
+		_, rep := crossed(codecOf(dragoman.OpenAIResponses), c, wire)
+		if len(rep.Losses) == 0 {
+			t.Errorf("%s: nothing is said of it", c.Dialect())
+		}
+		for _, l := range rep.Losses {
+			if strings.HasPrefix(l.Path, "/output/") && !strings.HasPrefix(l.Path, "/output/0") && !strings.HasPrefix(l.Path, "/output/1") {
+				t.Errorf("%s: %s", c.Dialect(), l)
+			}
+		}
+	}
+}

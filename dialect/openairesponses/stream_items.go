@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -31,6 +32,7 @@ type streamItem struct {
 	held     []byte
 	doubtful bool   // another call has the same id
 	indexed  bool   // found by its output_index
+	moved    bool   // its output_index was another's
 	matched  bool   // found in the terminal output
 	lowered  bool   // the tool will get something else than the arguments on the wire
 	freeform bool   // such as the text inside them
@@ -132,21 +134,30 @@ func (d *streamDecoder) newItem(h *itemHead, raw []byte) (*streamItem, error) {
 	if len(d.items) >= stream.MaxParts {
 		return nil, fmt.Errorf("%w: more than %d output items", dragoman.ErrTooLarge, stream.MaxParts)
 	}
-	it := &streamItem{kind: h.kind(), typ: h.typ, id: h.id, callID: h.callID, added: raw, place: maxPlace + len(d.items)}
+	it := &streamItem{kind: h.kind(), typ: h.typ, id: h.id, callID: h.callID, added: raw, place: d.nextPlace()}
 	if it.kind == resultItem { // results are not a model's; one in an output is kept as it is
 		it.kind = opaqueItem
 	}
 	if d.ev.hasIndex {
-		if _, taken := d.byIndex[d.ev.index]; !taken && d.ev.index >= 0 && d.ev.index < maxPlace {
+		// A second one under an index stands behind all that are known, so that what
+		// is said of it leads to it. Who goes by the index takes it for the first.
+		_, taken := d.byIndex[d.ev.index]
+		if taken = taken || d.ev.index < 0 || d.ev.index >= maxPlace || d.movedTo(int(d.ev.index)); taken {
+			it.moved, d.unsettled = true, true
+		} else {
 			it.place = int(d.ev.index)
 		}
 		d.byIndex[d.ev.index] = it
 		it.indexed = true
-	} else if len(d.items) < maxPlace {
-		it.place = d.nextPlace()
 	}
 	d.items = append(d.items, it)
 	return it, nil
+}
+
+// movedTo reports whether an item has a position because its own index was
+// another's.
+func (d *streamDecoder) movedTo(place int) bool {
+	return slices.ContainsFunc(d.items, func(it *streamItem) bool { return it.moved && it.place == place })
 }
 
 // nextPlace is the position after all that are known.
