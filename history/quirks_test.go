@@ -623,6 +623,14 @@ func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
 			in:   []dragoman.Message{by(own, say(dragoman.RoleAssistant, text("a"), &dragoman.Reasoning{Text: "1"})), say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", JSON: []byte("{}")})},
 			want: "assistant \"a\" thinks:1\nuser opaque",
 		},
+		{
+			name: "something we do not know, behind the results", o: history.Options{Limits: leads.Limits, Abandon: history.AbandonAll},
+			in: []dragoman.Message{
+				user("q"), by(own, say(dragoman.RoleAssistant, call("a"))), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"})),
+				say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", JSON: []byte("{}")}),
+			},
+			want: "user \"q\"\nassistant call:a\ntool result:a=\"The call was abandoned: it has no result, and it is not known whether it ran.\"/f_a\nuser opaque", report: "what the reasoning led to",
+		},
 	})
 }
 

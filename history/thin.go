@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
@@ -17,10 +19,11 @@ func (n *normaliser) thin() {
 }
 
 // unled leaves out reasoning whose next part is gone: a provider that checks
-// looks for what followed it (quirks D8, D27). What we do not know may be that.
+// looks for what followed it (quirks D8, D27). What we do not know may be that,
+// unless the results of the turn stand between them.
 func (n *normaliser) unled(t *turn) {
 	lost := n.limits.ReasoningLeads // whether the part behind is gone
-	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == dragoman.KindOpaque {
+	if next := t.last + 1; next < t.end && len(n.ms[next].Parts) > 0 && n.ms[next].Parts[0].Kind() == dragoman.KindOpaque && !n.awaits(t) {
 		lost = false
 	}
 	for i := t.last; i >= t.first; i-- {
@@ -36,6 +39,13 @@ func (n *normaliser) unled(t *turn) {
 			}
 		}
 	}
+}
+
+// awaits reports whether a turn has a call that results follow.
+func (n *normaliser) awaits(t *turn) bool {
+	return slices.ContainsFunc(t.slots, func(s *slot) bool {
+		return !s.free && !s.hidden && !n.ms[s.msg].dropped(s.part)
+	})
 }
 
 // thoughtsOnly leaves out a turn of which nothing is left but thinking, or

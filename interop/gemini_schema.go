@@ -51,6 +51,7 @@ func (t *geminiSchema) schema(raw []byte, depth int) {
 	}
 	var members []member
 	typ, nullable := "", false
+	choice := false
 	for key := range rd.Object() {
 		m := member{string(jsonwire.Camel(key)), nil}
 		t.changed = t.changed || m.key != string(key)
@@ -60,14 +61,41 @@ func (t *geminiSchema) schema(raw []byte, depth int) {
 			typ = t.typeName(m.raw)
 		case "nullable":
 			nullable = string(m.raw) == "true"
+		case "anyOf":
+			choice = true
 		}
 		members = append(members, m)
 	}
 	t.w.BeginObject()
 	for _, m := range members {
+		if m.key == "$ref" && nullable {
+			t.nullableRef(m.raw, choice)
+			continue
+		}
 		t.member(m, typ, nullable, depth)
 	}
 	t.w.EndObject()
+}
+
+// nullableRef writes a reference beside which null is allowed: a type of its own
+// has no place there. Beside a choice there is no room for another.
+func (t *geminiSchema) nullableRef(ref []byte, choice bool) {
+	w := &t.w
+	t.changed = true
+	if choice {
+		t.rep.Add(dragoman.Dropped, dragoman.Warn, t.at, "null beside a reference and a choice")
+		w.RawField("$ref", ref)
+		return
+	}
+	w.Key("anyOf")
+	w.BeginArray()
+	w.BeginObject()
+	w.RawField("$ref", ref)
+	w.EndObject()
+	w.BeginObject()
+	w.StringField("type", "null")
+	w.EndObject()
+	w.EndArray()
 }
 
 func (t *geminiSchema) member(m member, typ string, nullable bool, depth int) {

@@ -269,8 +269,12 @@ func (l *lowerer) finishRefs() {
 		if !l.p.rootDefs && !l.rebased && l.res.resolve(n, text) == n.ref {
 			return // by anchor or $id, and still right
 		}
-		if _, frag, ok := join("", text); ok && strings.HasPrefix(text, "#") && frag == ptr {
+		spelled := l.p.rootDefs && strings.Contains(text, "%") // such targets read it letter by letter
+		if _, frag, ok := join("", text); ok && strings.HasPrefix(text, "#") && frag == ptr && !spelled {
 			return
+		}
+		if spelled {
+			l.lost(dragoman.Renamed, dragoman.Info, have, "the reference is written as the target spells it")
 		}
 		n.set(kwRef, dataString("#"+escapeFragment(ptr)).at(have))
 	})

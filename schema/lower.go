@@ -133,7 +133,7 @@ func (l *lowerer) run(src []byte) ([]byte, error) {
 	if l.p.rootDefs || l.hoisted {
 		l.pruneDefs() // what was expanded may have been a definition's only use
 	}
-	if len(l.report.Losses) > 0 {
+	if len(l.report.Losses) > 0 || l.p.rootDefs {
 		l.finishRefs()
 	}
 	if l.err == nil {
