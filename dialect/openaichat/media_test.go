@@ -31,7 +31,7 @@ func TestMedia_OnlyTheUserSendsAny(t *testing.T) {
 		"an image": {Media: dragoman.MediaImage, MIME: "image/png", Base64: "AA==", Name: "a"},
 		"a file":   {Media: dragoman.MediaFile, FileID: "a"},
 		"a sound":  {Media: dragoman.MediaAudio, MIME: "audio/wav", Base64: "AA==", Name: "a"},
-		"a film":   {Media: dragoman.MediaVideo, URL: "a"},
+		"a film":   {Media: dragoman.MediaVideo, URL: "a", Name: "a"},
 	} {
 		for _, role := range []dragoman.Role{dragoman.RoleAssistant, dragoman.RoleSystem, dragoman.RoleDeveloper} {
 			t.Run(name+" in "+string(role), func(t *testing.T) {

@@ -45,6 +45,7 @@ type streamEncoder struct {
 	// barred: what a client got of a choice that it must not run, though it could.
 	barred wirekit.Barrings
 	shown  map[int]*shownCalls // by choice
+	unseen bool                // the last native chunk may go on with a call without a name
 	sight  jsonwire.Reader
 	found  []shownCall  // in the choice at hand
 	spoke  map[int]bool // choices that had their role
@@ -65,6 +66,7 @@ type sentPart struct {
 	legacy bool
 	field  string
 	sent   stream.Sent // of its text
+	shown  string      // of its arguments, before it started
 	// mute: the part cannot be shown in this dialect.
 	mute bool
 	// wrapped: a freeform call that is written as a function, whole, at its end.
@@ -84,6 +86,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *dragoman.Chunk:
+		e.seeNameless()
 		// One chunk that is not ours ends native mode for good.
 		e.rebuild = e.rebuild || e.o.Rebuild || ev.Dialect != name || len(ev.Raw) == 0
 		e.native = !e.rebuild
@@ -95,8 +98,10 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
 	case *dragoman.PartStart:
+		e.unseen = false
 		dst = e.partStart(dst, ev)
 	case *dragoman.PartDelta:
+		e.unseen = false
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
 		dst = e.partEnd(dst, ev)
@@ -232,8 +237,12 @@ func (e *streamEncoder) callStart(dst []byte, choice int, p *sentPart, c *dragom
 	}
 	p.legacy = known != nil && known.legacy
 	if p.index = known.place(); e.native {
+		if known != nil {
+			known.args = nil // events tell of them as the chunks did
+		}
 		return dst
 	}
+	p.shown, known.args = string(known.args), nil
 	rest, ok := strings.CutPrefix(e.reg.WireName(c.Namespace, c.Name), string(known.name))
 	switch {
 	case !ok:
@@ -290,6 +299,16 @@ func (e *streamEncoder) partDelta(dst []byte, ev *dragoman.PartDelta) []byte {
 func (e *streamEncoder) text(dst []byte, choice int, p *sentPart, text string) []byte {
 	if e.lost(choice, p) {
 		return dst
+	}
+	if p.shown != "" && !e.native {
+		rest, ok := p.again(text)
+		if !ok {
+			p.mute = true
+			e.spoil(choice, p.at.String(), "native chunks began a call with other arguments")
+		}
+		if text = rest; text == "" {
+			return dst
+		}
 	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
 		switch part := p.part.(type) {
@@ -413,10 +432,13 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full string) [
 		return dst
 	}
 	p.sent.Add(rest)
-	if rest == "" {
-		return dst
+	if rest != "" {
+		dst = e.text(dst, choice, p, rest)
 	}
-	return e.text(dst, choice, p, rest)
+	if p.shown != "" && !p.mute && !e.native {
+		e.spoil(choice, p.at.String(), "native chunks showed more of a call than it has")
+	}
+	return dst
 }
 
 // differs takes note that a part ended as another than its deltas told. What

@@ -20,9 +20,10 @@ type shownCalls struct {
 type shownCall struct {
 	id      string
 	name    []byte
-	index   int64 // -1 where it has none of its own
-	legacy  bool  // the older function_call, of which a choice has one
-	claimed bool  // its part has started
+	index   int64  // -1 where it has none of its own
+	legacy  bool   // the older function_call, of which a choice has one
+	claimed bool   // its part has started
+	args    []byte // of a call whose part has not: its name may come behind them
 }
 
 // shownTo returns what the client of a choice was shown.
@@ -47,10 +48,13 @@ func (e *streamEncoder) chunk(dst, raw []byte) []byte {
 	// one (quirk J4).
 	e.done = e.done || string(bytes.TrimSpace(doc)) == "[DONE]"
 	e.last = append(e.last[:0], raw...)
-	if bytes.Contains(raw[end:], []byte("data:")) {
+	switch e.unseen = false; {
+	case bytes.Contains(raw[end:], []byte("data:")):
 		e.seeLines(raw)
-	} else if beginsCall(doc) {
+	case beginsCall(doc):
 		e.see(doc)
+	default:
+		e.unseen = bytes.Contains(doc, []byte(`"tool_calls"`))
 	}
 	if e.o.Model != "" && len(doc) > 0 {
 		if out, err := jsonwire.ReplaceString(doc, e.o.Model, []string{"model"}); err == nil {
@@ -60,6 +64,16 @@ func (e *streamEncoder) chunk(dst, raw []byte) []byte {
 	dst = append(dst, raw[:start]...)
 	dst = append(dst, doc...)
 	return append(dst, raw[end:]...)
+}
+
+// seeNameless takes note of the last native chunk where no event followed it: it
+// went on with a call that nobody has named yet.
+func (e *streamEncoder) seeNameless() {
+	if e.unseen {
+		e.unseen = false
+		start, end := dataLine(e.last)
+		e.see(e.last[start:end])
+	}
 }
 
 // dataLine finds the data of a native event that has one line of it.
@@ -158,7 +172,7 @@ func (e *streamEncoder) seeDelta(r *jsonwire.Reader) {
 		case k == "tool_calls" && r.Kind() == '[':
 			e.seeCalls(r)
 		case k == "function_call" && r.Kind() == '{':
-			e.found = append(e.found, shownCall{index: -1, legacy: true, name: []byte(seeName(r))})
+			e.found = append(e.found, shownCall{index: -1, legacy: true, name: seeNamed(r).name})
 		default:
 			r.Skip()
 		}
@@ -182,7 +196,8 @@ func seeCall(r *jsonwire.Reader) shownCall {
 		case k == "id" && r.Kind() == '"':
 			c.id = r.String()
 		case (k == "function" || k == "custom") && r.Kind() == '{':
-			c.name = append(c.name, seeName(r)...)
+			named := seeNamed(r)
+			c.name, c.args = append(c.name, named.name...), append(c.args, named.args...)
 		default:
 			r.Skip()
 		}
@@ -190,20 +205,25 @@ func seeCall(r *jsonwire.Reader) shownCall {
 	return c
 }
 
-func seeName(r *jsonwire.Reader) (name string) {
+// seeNamed reads the name and the arguments of a fragment.
+func seeNamed(r *jsonwire.Reader) (c shownCall) {
 	for key := range r.Object() {
-		if string(key) == "name" && r.Kind() == '"' {
-			name = r.String()
-		} else {
+		switch k := string(key); {
+		case k == "name" && r.Kind() == '"':
+			c.name = []byte(r.String())
+		case (k == "arguments" || k == "input") && r.Kind() == '"':
+			c.args = []byte(r.String())
+		default:
 			r.Skip()
 		}
 	}
-	return name
+	return c
 }
 
 // add takes note of a fragment, if it begins a call or goes on with its name.
 func (s *shownCalls) add(c shownCall) {
-	if c.id == "" && len(c.name) == 0 || len(s.calls) >= maxCalls {
+	nameless := c.id == "" && len(c.name) == 0
+	if nameless && (len(c.args) == 0 || c.index < 0) || len(s.calls) >= maxCalls {
 		return
 	}
 	s.next = max(s.next, c.index+1)
@@ -219,6 +239,9 @@ func (s *shownCalls) add(c shownCall) {
 			}
 			if !bytes.Equal(old.name, c.name) { // a name in pieces (quirk C5)
 				old.name = append(old.name, c.name...)
+			}
+			if !old.claimed {
+				old.args = append(old.args, c.args...)
 			}
 			return
 		default: // another call on the same index (quirk C2)
@@ -249,6 +272,17 @@ func (s *shownCalls) claim(id string) *shownCall {
 	}
 	found.claimed = true
 	return found
+}
+
+// again takes from the arguments of a call what native chunks showed of them
+// before its part started; ok is false where they showed others.
+func (p *sentPart) again(text string) (rest string, ok bool) {
+	n := min(len(text), len(p.shown))
+	if text[:n] != p.shown[:n] {
+		return "", false
+	}
+	p.shown = p.shown[n:]
+	return text[n:], true
 }
 
 // unclaimed reports whether a client was shown a call that has no part.

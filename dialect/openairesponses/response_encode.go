@@ -23,10 +23,14 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{}, err
 	}
 	reg := wirekit.AnswerRegistry(resp, c.Limits(), o)
-	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !wirekit.Overtaken(resp, wirekit.Barred) {
+	body, replays := wirekit.ReplayResponse(resp, name, o)
+	if replays && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	e := outputEncoder{reg: reg, o: o, rep: new(dragoman.Report), seed: cmp.Or(o.Seed, resp.ID)}
+	if replays {
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "", "a call must not run; the response is written anew, with the members that clients want, and not passed on as it came")
+	}
 	id := e.responseID(resp)
 	items := e.items(resp)
 	if len(resp.Alternatives) > 0 {
