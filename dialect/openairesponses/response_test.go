@@ -299,11 +299,11 @@ func TestQuirkB21_AFailedResponseSaysWhatItsProviderSaidOfIt(t *testing.T) {
 
 func TestQuirkC26_AResponseWithACallThatIsNotWholeIsNotWrittenAnewInSilence(t *testing.T) {
 	body := `{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","output":[` + callJSON("fc_1", "c1", `{"a":1}`, "incomplete") + `]}`
-	resp, _, err := openairesponses.Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	resp, _, err := Codec{}.DecodeResponse([]byte(body), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	enc, err := openairesponses.Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+	enc, err := Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
