@@ -179,15 +179,6 @@ func BenchmarkExpressions(b *testing.B) {
 	}
 }
 
-func BenchmarkParseShell(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ParseShell(`git log --oneline -n 20 | grep -v "fixup!" > /tmp/out.txt && echo "$(date)"`); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // An allocation per decision that no rule matches would be paid for every call.
 func TestP2_ADecisionWithoutAMatchAllocatesNothing(t *testing.T) {
 	p, q, ctx := mustNew(t, Config{Rules: selecting(500)}), benchQuestion(), context.Background()

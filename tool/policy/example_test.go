@@ -167,19 +167,3 @@ func ExampleAudit() {
 	fmt.Println(runner.Observe != nil, audit.Err())
 	// Output: true <nil>
 }
-
-// A list of commands that may run, with their arguments.
-func ExampleAllowCommands() {
-	list, err := policy.AllowCommands(
-		policy.Command{Program: "go", Args: []string{"test"}, Rest: true, Options: []string{"-v", "-run=*"}},
-	)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(list.Check(`go test -run='TestA|TestB' ./...`))
-	fmt.Println(list.Check(`go test -exec=rm ./...`))
-	// Output:
-	// [go test -run=TestA|TestB ./...] <nil>
-	// [] policy: the command is not allowed: go may run, but not with these arguments
-}

@@ -5,6 +5,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
+
+	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 const (
@@ -12,9 +14,9 @@ const (
 	shellOverload = "shell_string"
 )
 
-// shellTypes tells CEL what a [Shell] is, by the names of its JSON.
+// shellTypes tells CEL what a [shell.Command] is, by the names of its JSON.
 func shellTypes() cel.EnvOption {
-	return cel.Types(cel.NativeTypeFor[Shell](cel.NativeTypeAlias(shellType), ext.ParseStructTag("json")))
+	return cel.Types(cel.NativeTypeFor[shell.Command](cel.NativeTypeAlias(shellType), ext.ParseStructTag("json")))
 }
 
 // shellFunction gives expressions shell(string). It needs the types of env.
@@ -26,7 +28,7 @@ func shellFunction(env *cel.Env) cel.EnvOption {
 			if !ok {
 				return types.MaybeNoSuchOverloadErr(v)
 			}
-			s, _ := ParseShell(string(command)) // the error is in it
+			s, _ := shell.Parse(string(command)) // the error is in it
 			return adapter.NativeToValue(s)
 		})))
 }
@@ -35,7 +37,7 @@ func shellFunction(env *cel.Env) cel.EnvOption {
 func shellCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if s, ok := args[0].(types.String); ok {
-		cost += uint64(min(len(s), MaxShell))
+		cost += uint64(min(len(s), shell.MaxCommand))
 	}
 	return &cost
 }

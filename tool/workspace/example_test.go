@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -58,26 +59,6 @@ func Example() {
 	// this path cannot be used: "../secret" is outside the workspace: .. must not lead above its root
 }
 
-// What a model may run is said word by word, and no shell reads it.
-func ExampleCommands() {
-	allow, err := workspace.Commands("go test ...", "go vet *", "git log ... !--output !-o")
-	if err != nil {
-		panic(err)
-	}
-	for _, argv := range [][]string{
-		{"go", "test", "-race", "./..."},
-		{"git", "log", "--output=/etc/cron.d/x"},
-		{"rm", "-rf", "/"},
-	} {
-		fmt.Println(argv[0], allow(argv))
-	}
-
-	// Output:
-	// go <nil>
-	// git "git" may run only as: git log ... !--output !-o
-	// rm what is allowed: go test ...; go vet *; git log ... !--output !-o
-}
-
 // The first thing that a program does, so that its commands can be confined.
 func ExampleMain() {
 	sandbox, err := workspace.Main()
@@ -85,12 +66,12 @@ func ExampleMain() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(126)
 	}
-	allow, err := workspace.Commands("go test ...")
+	allow, err := shell.Allow("go test ...")
 	if err != nil {
 		panic(err)
 	}
 	options := workspace.Options{Shell: &workspace.Shell{
-		Allow:       allow,
+		Allow:       allow.Allows,
 		Sandbox:     sandbox,
 		DenyNetwork: true,
 	}}

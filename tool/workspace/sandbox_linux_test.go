@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // confined is a shell under Landlock.
@@ -19,7 +21,7 @@ func confined(t *testing.T) *Shell {
 	if s.abi == 0 {
 		t.Skip("Landlock cannot be tested:", s.why)
 	}
-	return &Shell{Allow: AnyCommand, Scripts: true, Sandbox: s, RequireSandbox: true}
+	return &Shell{Allow: shell.Any, Scripts: true, Sandbox: s, RequireSandbox: true}
 }
 
 func TestT15_ACommandUnderLandlockWorksInTheWorkspace(t *testing.T) {

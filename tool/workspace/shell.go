@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // Shell says which commands may be run, and how. Its zero value allows none, and
@@ -31,13 +32,14 @@ import (
 // [Sandbox].
 type Shell struct {
 	// Allow says whether a command may run: nil means yes, and an error's text
-	// is told to the model. It gets the command's words, the program first,
-	// exactly as they are run; or, for a script, "sh", "-c" and its text. See
-	// [Commands]. It must be set.
-	Allow func(argv []string) error
+	// is told to the model. [shell.List.Allows] is one, for a list of patterns,
+	// [shell.Any] another. It must be set.
+	Allow func(*shell.Command) error
 	// Scripts also allows what takes a shell: operators, redirections, variables.
-	// Such a command is run by sh, and Allow gets it as one text. A command that
-	// needs no shell still runs without, and Allow gets its words.
+	// Such a command is run by sh, and a list judges every program in it. What
+	// one program of a script writes another may read: a list that has an
+	// interpreter of any language allows whatever it is fed. A command that needs
+	// no shell still runs without.
 	Scripts bool
 
 	// PassEnv names variables that commands get from this program's environment,
@@ -73,7 +75,7 @@ const (
 // complete fills in defaults and says what is wrong.
 func (s *Shell) complete() error {
 	if s.Allow == nil {
-		return fmt.Errorf("%w: Shell.Allow must say which commands may run, as workspace.Commands does", ErrOptions)
+		return fmt.Errorf("%w: Shell.Allow must say which commands may run, as a shell.List does", ErrOptions)
 	}
 	for _, e := range s.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {
@@ -153,34 +155,40 @@ func (w *Workspace) command(in shellInput) (*command, error) {
 	if c.folder, err = w.resolve(in.Folder); err != nil {
 		return nil, err
 	}
-	if c.argv, err = c.words(in.Command); err != nil {
+	parsed, err := c.read(in.Command)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.Allow(slices.Clone(c.argv)); err != nil {
-		return nil, fmt.Errorf("this command is not allowed: %w", err)
+	err = s.Allow(parsed)
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.Is(err, shell.ErrNotAllowed):
+		return nil, err
 	}
-	return c, nil
+	return nil, fmt.Errorf("%w: %w", shell.ErrNotAllowed, err)
 }
 
-// words are the command's, as they are run. What only a shell can do is a script,
-// and what is no program may be a word of the shell's own.
-func (c *command) words(text string) ([]string, error) {
-	argv, err := simpleCommand(text)
-	if !c.shell.Scripts {
-		return argv, err
-	}
-	if err == nil {
+// read finds the words of the command, as they are run. What only a shell can do
+// is a script, and what is no program may be a word of the shell's own.
+func (c *command) read(text string) (*shell.Command, error) {
+	parsed, unreadable := shell.Parse(text)
+	argv, err := parsed.Words()
+	if c.shell.Scripts && err == nil {
 		_, err = c.program(argv[0])
 	}
 	switch {
 	case err == nil:
-		return argv, nil
-	case strings.ContainsRune(text, 0):
-		return nil, errNUL
-	case len(text) > maxCommand:
-		return nil, errLongCommand
+		c.argv = argv
+		return &parsed, nil
+	case !c.shell.Scripts:
+		return nil, err
+	case len(text) > shell.MaxCommand, strings.ContainsRune(text, 0):
+		return nil, unreadable
 	}
-	return []string{"sh", "-c", text}, nil
+	c.argv = []string{"sh", "-c", text}
+	script, _ := shell.ParseScript(text) // the error is in it, and Allow's to judge
+	return &script, nil
 }
 
 // environment are the variables that a command gets.

@@ -19,13 +19,14 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // scripts are for tests that need a program to misbehave.
-func scripts() *Shell { return &Shell{Allow: AnyCommand, Scripts: true} }
+func scripts() *Shell { return &Shell{Allow: shell.Any, Scripts: true} }
 
 func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
 	p.file("sub/a.txt", "hello\n")
 	p.link("sub", "near")
 	p.link("../outside", "away")
@@ -50,14 +51,50 @@ func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
 }
 
 func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
-	allow, err := Commands("ls *")
+	allow, err := shell.Allow("ls *")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: allow, Scripts: true}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: allow.Allows, Scripts: true}})
 	p.ok(ShellName, args{"command": "ls ."}, "exit code 0")
 	p.fails(ShellName, args{"command": "touch x"}, "not allowed", "ls *")
 	p.fails(ShellName, args{"command": "ls . ; touch x"}, "not allowed")
+	p.wantFiles(map[string]string{})
+}
+
+// A list judges a script by every program in it, not as one text.
+func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
+	list, err := shell.Allow("echo ...", "cat *", "tr a b", "exit *", "sort")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows, Scripts: true}})
+	p.ok(ShellName, args{"command": "echo c a | tr a b && echo $((1+1)) 2>/dev/null"}, "c b\n2\n")
+	p.ok(ShellName, args{"command": "for i in y x; do echo $i; done | sort"}, "x\ny\n")
+	p.ok(ShellName, args{"command": "exit 7"}, "exit code 7") // a word of the shell's own
+	for name, tc := range map[string]struct{ command, why string }{
+		"list":           {"echo a; touch x", `"touch" is not on the list`},
+		"substitution":   {"echo $(touch x)", `"touch" is not on the list`},
+		"inner shell":    {"sh -c 'touch x'", `"sh" is not on the list`},
+		"wrapper":        {"env touch x | sort", `"env" is not on the list`},
+		"arguments":      {"echo a | tr a c", `"tr" may run only as: tr a b`},
+		"unknown":        {"echo a; $x", "which program runs must be known"},
+		"unknown words":  {"echo a; cat $x", `"cat" may run only as: cat *`},
+		"variable":       {"PATH=. echo a | sort", "variables cannot be set"},
+		"loop":           {"for PATH in .; do echo a; done", "in lower case"},
+		"eval":           {"eval 'touch x'", `"eval" is not on the list`},
+		"redirection":    {"echo a > x", `not to "x"`},
+		"another shell":  {"[[ a || touch ]]", "is not on the list"},
+		"no end":         {"echo 'a", "cannot be read"},
+		"builtin":        {"cd /; echo a", `"cd" is not on the list`},
+		"function":       {"echo() { touch x; }; echo", `"touch" is not on the list`},
+		"shell as texts": {"sh -c \"$(echo touch x)\"", `"sh" is not on the list`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &place{p.Workspace, t, p.outer}
+			p.fails(ShellName, args{"command": tc.command}, "this command is not allowed", tc.why)
+		})
+	}
 	p.wantFiles(map[string]string{})
 }
 
@@ -70,7 +107,7 @@ func TestT15_ScriptsRunWhereTheyAreAllowed(t *testing.T) {
 func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-not-for-you")
 	t.Setenv("PASSED", "on")
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, PassEnv: []string{"PASSED"}, Env: []string{"OWN=1"}}})
 	t.Setenv("PATH", os.Getenv("PATH")+":.:"+p.path("bin"))
 	got := p.ok(ShellName, args{"command": "env"}, "PASSED=on", "OWN=1", "PATH=", "HOME=", "TMPDIR=")
 	for line := range strings.Lines(got) {
@@ -95,7 +132,7 @@ func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 }
 
 func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
 	p.file("bin/ls", "#!/bin/sh\necho gotcha\n")
 	if err := os.Chmod(p.path("bin/ls"), 0o755); err != nil {
 		t.Fatal(err)
@@ -184,7 +221,7 @@ func TestT15_CancellingEndsACommand(t *testing.T) {
 }
 
 func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, MaxOutput: 1000}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, MaxOutput: 1000}})
 	out, err := p.shell(t.Context(), shellInput{Command: "head -c 100000000 /dev/zero"})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +233,7 @@ func TestAttack_HundredMegabytesOfOutput(t *testing.T) {
 }
 
 func TestAttack_EndlessOutputEndsWithItsTime(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, MaxOutput: 1000, Timeout: time.Second}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, MaxOutput: 1000, Timeout: time.Second}})
 	p.fails(ShellName, args{"command": "yes"}, "were over", "bytes are not shown")
 }
 
@@ -239,19 +276,19 @@ func TestT12_TheOutputOfACommandIsToldWhileItRuns(t *testing.T) {
 }
 
 func TestT15_ACommandHasNoInput(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Timeout: 10 * time.Second}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Timeout: 10 * time.Second}})
 	p.ok(ShellName, args{"command": "cat"}, "exit code 0")
 }
 
 func TestT15_CommandsThatMustBeConfinedAreNotRunWithout(t *testing.T) {
 	for _, s := range []*Sandbox{nil, {why: "this kernel has none"}} {
-		p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: s, RequireSandbox: true}})
+		p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: s, RequireSandbox: true}})
 		p.fails(ShellName, args{"command": "touch x"}, "must be confined, and cannot be")
 		p.wantFiles(map[string]string{})
 	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{abi: 3}, RequireSandbox: true, DenyNetwork: true}})
 	p.fails(ShellName, args{"command": "touch x"}, "must not use the network")
-	p = newPlace(t, Options{Shell: &Shell{Allow: AnyCommand, Sandbox: &Sandbox{why: "this kernel has none"}}})
+	p = newPlace(t, Options{Shell: &Shell{Allow: shell.Any, Sandbox: &Sandbox{why: "this kernel has none"}}})
 	p.ok(ShellName, args{"command": "touch x"}, "; without Landlock: this kernel has none]")
 }
 

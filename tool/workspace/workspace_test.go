@@ -15,6 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/shell"
 )
 
 // place is a workspace in a folder beside which there is something to protect.
@@ -192,7 +193,7 @@ func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 	if got, want := names(newPlace(t, Options{ReadOnly: true}).Tools()), []string{ListName, ReadName, SearchName}; !slices.Equal(got, want) {
 		t.Errorf("read-only tools %q, want %q", got, want)
 	}
-	on := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	on := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
 	if !slices.Contains(names(on.Tools()), ShellName) {
 		t.Error("a shell that is allowed is not there")
 	}
@@ -202,7 +203,7 @@ func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 }
 
 func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) {
-	p := newPlace(t, Options{Shell: &Shell{Allow: AnyCommand}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
 	asks := map[string]bool{}
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
@@ -237,11 +238,11 @@ func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) 
 
 // A human is not asked about what would be refused anyway.
 func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
-	none, err := Commands()
+	none, err := shell.Allow()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlace(t, Options{Shell: &Shell{Allow: none}})
+	p := newPlace(t, Options{Shell: &Shell{Allow: none.Allows}})
 	box, err := tool.NewBox(p.Tools()...)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Expressions that allow by a list are safe whatever the command is, and so are
+// those that deny.
+func TestP1_RulesOnShellCommandsAreSafeOnBothSides(t *testing.T) {
+	allow := mustNew(t, Config{Default: DefaultDeny, Rules: []Rule{{ID: "allow", Effect: tool.Allow, When: When{
+		Expression: `cel.bind(c, shell(args.command), c.redirects.size() == 0 && c.programs.all(p, p in ["ls", "cat", "grep"]))`,
+	}}}})
+	deny := mustNew(t, Config{Rules: []Rule{{ID: "deny", Effect: tool.Deny, When: When{
+		Expression: `shell(args.command).programs.exists(p, p in ["rm", "?"])`,
+	}}}})
+	decide := func(p *Policy, command string) tool.Effect {
+		d, err := p.Decide(context.Background(), about("shell", `{"command":`+string(quoteJSON(command))+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Effect
+	}
+	for _, ok := range []string{`ls`, `cat a | grep b`, `ls $HOME`} {
+		if decide(allow, ok) != tool.Allow || decide(deny, ok) != tool.Allow {
+			t.Errorf("%s is refused", ok)
+		}
+	}
+	for _, bad := range []string{
+		`rm -rf /`, `ls; rm a`, `ls $(rm a)`, `/bin/rm a`, `env rm a`, `r''m a`, `$x`, `PATH=/tmp ls`, `ls() { rm a; }; ls`, `eval ls`,
+		`bash -c 'rm a'`, `ls "`, `xargs rm < a`, `alias ls=rm`,
+	} {
+		if decide(allow, bad) == tool.Allow {
+			t.Errorf("%s is allowed", bad)
+		}
+		if decide(deny, bad) == tool.Allow {
+			t.Errorf("%s is not denied", bad)
+		}
+	}
+	for _, other := range []string{`./ls`, `/tmp/ls`, `LS`, `ls > a`} { // not what the list names
+		if decide(allow, other) == tool.Allow {
+			t.Errorf("%s is allowed", other)
+		}
+	}
+}

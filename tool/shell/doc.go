@@ -1,0 +1,15 @@
+// Package shell reads shell commands that models write, without running them. It
+// says what a command would do ([Parse]), takes apart one that needs no shell
+// ([Command.Words]), and holds commands against a list of those that may run
+// ([Allow]).
+//
+//	list, err := shell.Allow("go test ...", "git log ... !--output !-o")
+//	words, err := list.Check(`go test -run 'A|B' ./...`)
+//
+// Commands are parsed, never searched: quoting hides nothing, and what is only
+// known when the command runs counts as unknown.
+//
+// It is not the place for running them: package tool/workspace does that. Rules
+// about whole calls are those of package tool/policy, whose expressions get a
+// [Command] from shell(string).
+package shell

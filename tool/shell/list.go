@@ -1,0 +1,282 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// List is a list of commands that may run. See [Allow].
+type List struct{ rules []rule }
+
+// ErrNotAllowed is wrapped by every refusal of a [List]. What follows it says why,
+// for a model to read.
+var ErrNotAllowed = errors.New("this command is not allowed")
+
+// ErrPattern is wrapped by the errors of [Allow].
+var ErrPattern = errors.New("shell: not a pattern for commands")
+
+// Allow makes a list of patterns. A command may run if one of them matches it, word
+// by word:
+//
+//	go build ./cmd/dragoman    exactly this
+//	go vet *                   * is any one word that is not a flag
+//	make test-*                * within a word is any characters
+//	go test ...                ... is any further words, flags too
+//	go test ... -v -run=*      as before, but of flags only these
+//	git log ... !--output !-o  as before, but without these flags
+//
+// A word that begins with * matches no word that begins with -, so flags have to
+// be allowed by name or by "...". What begins with - counts as a flag, - and --
+// included. What follows ! is refused anywhere after the pattern's own words: a
+// flag of one letter also within others (-xo, -ofile), one with two dashes also
+// with a value and shortened (--outp=x), anything else as written, with * as
+// above. Programs have more ways to take flags than that: allow what is needed
+// rather than refuse what is known.
+//
+// Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
+// allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
+// with -exec, …), only a pattern without * and ... allows it.
+func Allow(patterns ...string) (*List, error) {
+	l := &List{rules: make([]rule, len(patterns))}
+	for i, p := range patterns {
+		r, err := parseRule(p)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", ErrPattern, p, err)
+		}
+		l.rules[i] = r
+	}
+	return l, nil
+}
+
+// Any allows every command, and is no [List]: one that cannot be parsed, too.
+func Any(*Command) error { return nil }
+
+// Check returns the words of a command that may run: the program and its
+// arguments, to be run without a shell.
+func (l *List) Check(text string) ([]string, error) {
+	c, _ := Parse(text) // the error is in it
+	words, err := c.Words()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotAllowed, err)
+	}
+	if err := l.Allows(&c); err != nil {
+		return nil, err
+	}
+	return words, nil
+}
+
+// Allows says whether all that a command runs may run; nil means yes. A command
+// that takes a shell is judged by each program in it, wherever it hides, and
+// refused where it cannot be known what would run. Words that only the run would
+// tell are only matched by "..." with nothing after it. The files that operators
+// open are on no list, so there must be none but /dev/null.
+func (l *List) Allows(c *Command) error {
+	if err := l.judge(c); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotAllowed, err)
+	}
+	return nil
+}
+
+func (l *List) judge(c *Command) error {
+	switch {
+	case l == nil || len(l.rules) == 0:
+		return errors.New("no command is")
+	case c.ParseError != "":
+		return errors.New(c.ParseError)
+	case !c.read:
+		return errors.New("nobody parsed it")
+	}
+	for i := range c.calls {
+		if err := l.judgeCall(&c.calls[i]); err != nil {
+			return err
+		}
+	}
+	if c.hidden != "" {
+		return errors.New(c.hidden)
+	}
+	for _, file := range c.Redirects {
+		if file != "/dev/null" {
+			return fmt.Errorf("redirections may only lead to /dev/null, not to %.100q", file)
+		}
+	}
+	return nil
+}
+
+func (l *List) judgeCall(c *call) error {
+	allowed := false
+	for i := range l.rules {
+		if r := &l.rules[i]; r.allows(c) {
+			if r.exact() {
+				return nil // all of it was named
+			}
+			allowed = true
+		}
+	}
+	switch {
+	case !c.words[0].static:
+		return errors.New(c.hidden)
+	case !allowed:
+		return l.refusal(c)
+	case c.hidden != "":
+		return errors.New(c.hidden)
+	}
+	for i := range c.runs {
+		if err := l.judgeCall(&c.runs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal says what would be allowed.
+func (l *List) refusal(c *call) error {
+	var same, all []string
+	for _, r := range l.rules {
+		all = append(all, r.text)
+		if r.words[0] == c.words[0].text {
+			same = append(same, r.text)
+		}
+	}
+	if len(same) > 0 {
+		return fmt.Errorf("%.100q may run only as: %s%s", c.words[0].text, few(same), c.unsure())
+	}
+	return fmt.Errorf("%.100q is not on the list; what is allowed: %s", c.words[0].text, few(all))
+}
+
+// few joins patterns, if they are not too many.
+func few(patterns []string) string {
+	const most = 20
+	if len(patterns) > most {
+		return strings.Join(patterns[:most], "; ") + "; and others"
+	}
+	return strings.Join(patterns, "; ")
+}
+
+// unsure says that words of a call are not known.
+func (c *call) unsure() string {
+	if c.more || slices.ContainsFunc(c.words, func(w word) bool { return !w.static }) {
+		return " (variables, wildcards, substitutions and what xargs adds are only allowed where a pattern ends with ...)"
+	}
+	return ""
+}
+
+// rule is one pattern.
+type rule struct {
+	text  string
+	words []string
+	// rest allows more words; refuse are those that it does not, and flags, if
+	// there are any, the only ones of their kind.
+	rest          bool
+	refuse, flags []string
+}
+
+func parseRule(text string) (rule, error) {
+	r := rule{text: text}
+	for _, word := range strings.Fields(text) {
+		refused, isRefused := strings.CutPrefix(word, "!")
+		switch {
+		case isRefused && !r.rest:
+			return r, errors.New("! must come after the three dots")
+		case isRefused && refused == "":
+			return r, errors.New("! needs a flag")
+		case isRefused:
+			r.refuse = append(r.refuse, refused)
+		case r.rest && strings.HasPrefix(word, "-"):
+			r.flags = append(r.flags, word)
+		case r.rest:
+			return r, errors.New("after the three dots only flags may come, and ! with what is refused")
+		case word == "...":
+			r.rest = true
+		default:
+			r.words = append(r.words, word)
+		}
+	}
+	return r, r.check()
+}
+
+// check refuses patterns that allow nothing, or everything.
+func (r *rule) check() error {
+	if len(r.words) == 0 {
+		return errors.New("it names no program")
+	}
+	program := r.words[0]
+	if strings.Contains(program, "*") {
+		return errors.New("the program must be named; shell.Any allows all")
+	}
+	switch kind := runners[strings.ToLower(path.Base(program))]; {
+	case kind == runsText && !r.exact():
+		return fmt.Errorf("%s can run what is not seen here: allow it by all its words, without * and three dots", program)
+	case kind == runsScript && r.exact() && (len(r.words) < 2 || strings.HasPrefix(r.words[1], "-") && r.words[1] != "-c"):
+		return fmt.Errorf("%s would run its input: name a script", program)
+	}
+	return nil
+}
+
+// exact reports whether a pattern matches one command only.
+func (r *rule) exact() bool {
+	return !r.rest && !slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(w, "*") })
+}
+
+func (r *rule) allows(c *call) bool {
+	if len(c.words) < len(r.words) || !r.rest && (c.more || len(c.words) > len(r.words)) {
+		return false
+	}
+	for i, w := range r.words {
+		if !c.words[i].static || !matchWord(w, c.words[i].text) {
+			return false
+		}
+	}
+	if len(r.refuse)+len(r.flags) == 0 {
+		return true
+	}
+	return !c.more && !slices.ContainsFunc(c.words[len(r.words):], func(w word) bool { return !w.static || r.refuses(w.text) })
+}
+
+// refuses reports whether a word must not be among the further ones.
+func (r *rule) refuses(arg string) bool {
+	if len(r.flags) > 0 && strings.HasPrefix(arg, "-") && !slices.ContainsFunc(r.flags, func(f string) bool { return matchWord(f, arg) }) {
+		return true
+	}
+	return slices.ContainsFunc(r.refuse, func(flag string) bool { return refusesArg(flag, arg) })
+}
+
+// refusesArg reports whether an argument is, or may be taken for, a refused one.
+func refusesArg(flag, arg string) bool {
+	switch {
+	case matchWord(flag, arg):
+		return true
+	case len(flag) == 2 && flag[0] == '-' && flag != "--":
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(arg, flag[1]) > 0
+	case strings.HasPrefix(flag, "--") && len(flag) > 2:
+		name, _, _ := strings.Cut(arg, "=")
+		return len(name) > 2 && strings.HasPrefix(strings.TrimRight(flag, "*"), name) || matchWord(flag, name)
+	}
+	return false
+}
+
+// matchWord matches a word against one of a pattern.
+func matchWord(pattern, word string) bool {
+	if strings.HasPrefix(pattern, "*") && strings.HasPrefix(word, "-") {
+		return false
+	}
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == word
+	}
+	rest, ok := strings.CutPrefix(word, parts[0])
+	if !ok {
+		return false
+	}
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, last)
+}

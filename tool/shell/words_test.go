@@ -1,0 +1,80 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
+	"pgregory.net/rapid"
+)
+
+// wordsOf are the words of a command that needs no shell.
+func wordsOf(text string) ([]string, error) {
+	c, _ := Parse(text) // the error is in it
+	return c.Words()
+}
+
+func TestT15_ACommandIsTakenApartIntoWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		`ls`:                             {"ls"},
+		`  git   log -n 3  `:             {"git", "log", "-n", "3"},
+		`echo 'a b' "c d" e\ f`:          {"echo", "a b", "c d", "e f"},
+		`echo "a'b" 'c"d' x"y"'z'`:       {"echo", "a'b", `c"d`, "xyz"},
+		`echo '$HOME' '*' "*.go" \$x \*`: {"echo", "$HOME", "*", "*.go", "$x", "*"},
+		`echo "a\"b\\c\d\$e"`:            {"echo", `a"b\c\d$e`},
+		"echo a \\\n b":                  {"echo", "a", "b"},
+		"echo 'a\nb' \"c\\\nd\"":         {"echo", "a\nb", "cd"},
+		`echo '' ""`:                     {"echo", "", ""},
+		`grep -e 'a|b;c&d' x`:            {"grep", "-e", "a|b;c&d", "x"},
+		`echo a=b --x=y é`:               {"echo", "a=b", "--x=y", "é"},
+		`echo {} a{b} x # note`:          {"echo", "{}", "a{b}", "x"},
+	} {
+		if got, err := wordsOf(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// What is taken for words is what a shell would take for the same words.
+func TestT15_WordsAreThoseOfAShell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab '\"\\$`*?[]{},;&|<>()!#~=\n\té-")), 0, 8, -1), 1, 5).Draw(t, "words")
+		want[0] = "p" + want[0]
+		var quoted []string
+		for _, w := range want {
+			q, err := syntax.Quote(w, syntax.LangPOSIX)
+			if err != nil {
+				t.Skip("a word that has no quoted form:", err)
+			}
+			quoted = append(quoted, q)
+		}
+		if got, err := wordsOf(strings.Join(quoted, " ")); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, %v; want %q", strings.Join(quoted, " "), got, err, want)
+		}
+	})
+}
+
+func FuzzSimpleCommand(f *testing.F) {
+	for _, s := range []string{"ls -l", "a 'b' \"c\"", "a $(b)", "a;b", "a \\\nb", "{a,b}", "a\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		argv, err := wordsOf(text)
+		if err != nil {
+			return
+		}
+		var quoted []string
+		for _, a := range argv {
+			q, err := syntax.Quote(a, syntax.LangBash)
+			if err != nil || strings.HasPrefix(q, "$'") {
+				return // no word of a shell says it plainly
+			}
+			quoted = append(quoted, q)
+		}
+		again, err := wordsOf(strings.Join(quoted, " "))
+		if err != nil || !slices.Equal(argv, again) {
+			t.Fatalf("%q is %q, and then %q, %v", text, argv, again, err)
+		}
+	})
+}
