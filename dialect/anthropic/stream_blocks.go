@@ -229,14 +229,15 @@ func (d *streamDecoder) blockDelta(index int64) {
 // mistyped reports a text of a delta that is no string: arguments are read as the
 // value they are, and the rest is not read.
 func (d *streamDecoder) mistyped(b *streamBlock) {
-	at := extra.Elem("/content", b.At).String()
-	switch {
-	case d.delta.mistyped == "":
-	case d.delta.whole:
-		d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, at, "arguments that came as a value, where fragments of their text belong")
-	default:
-		d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, at, "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
+	if d.delta.mistyped == "" { // as in every fragment of a sound stream: no place is made for it
+		return
 	}
+	at := extra.Elem("/content", b.At).String()
+	if d.delta.whole {
+		d.lost.Addf(d.rep, dragoman.Lowered, dragoman.Info, at, "arguments that came as a value, where fragments of their text belong")
+		return
+	}
+	d.lost.Addf(d.rep, dragoman.Dropped, dragoman.Warn, at, "%q of a %.40s, which is no string", d.delta.mistyped, d.kind)
 }
 
 // mismatch reports a delta of a known kind that does not fit its block.
