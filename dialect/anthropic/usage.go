@@ -98,9 +98,7 @@ func answerTiers() wirekit.Tiers {
 // writeUsage writes the usage object of a whole message; the two totals are
 // demanded by clients, so unknown is written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
-	if !u.Input.Known || !u.Output.Known {
-		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
-	}
+	wirekit.ReportTotals(rep, u)
 	u.Input.Known = true
 	writeCounters(w, u, tier)
 	extra.Report(rep, u.Extra, name, extra.At("/usage"))

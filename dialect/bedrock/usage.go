@@ -79,9 +79,7 @@ func add(a, b int64) int64 {
 // writeUsage writes a usage object. Clients demand the three totals, so unknown
 // is written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
-	if !u.Input.Known || !u.Output.Known {
-		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
-	}
+	wirekit.ReportTotals(rep, u)
 	if u.Reasoning.Known {
 		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count thinking by itself")
 	}

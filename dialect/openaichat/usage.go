@@ -87,6 +87,7 @@ func hasUsage(u dragoman.Usage) bool {
 }
 
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	wirekit.ReportTotals(rep, u)
 	w.BeginObject()
 	w.IntField("prompt_tokens", u.Input.N)
 	if _, own := extra.Get(u.Extra, name, "/completion_tokens"); !own {

@@ -49,3 +49,11 @@ func noCount(rep *dragoman.Report, key []byte, what string) {
 	}
 	rep.Losses = append(rep.Losses, l)
 }
+
+// ReportTotals reports that totals which nobody told are written as zero, for a wire
+// whose clients demand them.
+func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
+	if !u.Input.Known || !u.Output.Known {
+		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
+	}
+}
