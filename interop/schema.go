@@ -38,6 +38,8 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 			if first, dup := seen[id]; dup {
 				if first.Fingerprint() != s.Fingerprint() {
 					rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "tool %q is declared twice; the first declaration stands", s.QualifiedName())
+				} else {
+					rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "tool %q is declared twice in the same words; one is sent", s.QualifiedName())
 				}
 				continue
 			}

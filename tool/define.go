@@ -281,7 +281,8 @@ func Tagged(tags ...string) Option {
 // Timeout bounds a call of the tool.
 func Timeout(d time.Duration) Option { return func(def *definition) { def.settings.Timeout = d } }
 
-// NeedsApproval makes every call of the tool wait for a human.
+// NeedsApproval makes every call of the tool wait for a human, whatever a policy
+// allows.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }
 
 // NeedsApprovalFor makes those calls wait for which f says so. Where f fails,

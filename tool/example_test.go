@@ -163,7 +163,7 @@ func ExampleRun_Do_approval() {
 		}
 		return tool.Answer{Verdict: tool.Approved}, nil
 	})}
-	batch, err = agreed.Start("run-1").Do(context.Background(), box, tool.Turn{Number: 1, Calls: calls, Resume: pending})
+	batch, err = agreed.Start("run-1").Do(context.Background(), box, tool.Turn{Number: 1, Calls: calls, Resume: pending, Results: batch.Settled()})
 	if err != nil {
 		panic(err)
 	}

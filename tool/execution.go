@@ -48,7 +48,17 @@ func (x *execution) ref() CallRef {
 // replay answers with what the same call came to before.
 func (x *execution) replay(before seen) {
 	x.result, x.record = before.result, before.record
-	x.record.Replayed = true
+	x.record.Replayed, x.record.Executed = true, false
+}
+
+// given answers with a result that the call has already.
+func (x *execution) given(res *dragoman.ToolResult) {
+	if x.started.IsZero() {
+		x.started = x.runner.now()
+	}
+	x.result = res
+	x.record = x.newRecord(nil)
+	x.record.Replayed, x.record.Executed, x.record.OK = true, false, res.Outcome != dragoman.OutcomeError
 }
 
 // prepare finds the tool, reads the input, and asks everybody but humans.
@@ -401,9 +411,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		x.breakOff(fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number))
 		return false, failf(ErrorNotRun, "%s did not run: it was begun before with other arguments", x.key.QualifiedName())
 	case prior.Result != nil:
-		x.result = prior.Result
-		x.record = x.newRecord(nil)
-		x.record.Replayed, x.record.OK = true, prior.Result.Outcome != dragoman.OutcomeError
+		x.given(prior.Result)
 		x.record.Attempt = prior.Attempts
 		x.ended()
 		return true, nil

@@ -195,9 +195,15 @@ func TestA2_AllPendingCallsOfATurnComeAtOnceAndTheOthersRun(t *testing.T) {
 		}
 		return tool.Answer{}, nil // still undecided
 	})}).Start("r")
-	b2, err := later.Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{calls[0], calls[2]}, Resume: stored})
-	if err != nil || b2.Results[0] == nil || unfenced(t, b2.Results[0].Text()) != "x" || b2.Results[1] != nil || len(b2.Pending) != 1 {
+	b2, err := later.Do(t.Context(), box, tool.Turn{Number: 1, Calls: calls, Resume: stored, Results: b.Settled()})
+	if err != nil || b2.Results[0] == nil || unfenced(t, b2.Results[0].Text()) != "x" || b2.Results[2] != nil || len(b2.Pending) != 1 {
 		t.Errorf("%v: %+v", err, b2)
+	}
+	if b2.Results[1] != b.Results[1] || !b2.Records[1].Replayed || b2.Records[1].Executed {
+		t.Errorf("the call that had its result: %+v", b2.Records[1])
+	}
+	if _, err := later.Do(t.Context(), box, tool.Turn{Number: 2, Calls: calls[:1], Results: b.Settled()}); !errors.Is(err, tool.ErrConflict) {
+		t.Errorf("a result of no call: %v", err)
 	}
 }
 

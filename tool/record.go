@@ -62,7 +62,7 @@ type Record struct {
 	Agent  []string `json:"agent,omitempty"`
 
 	OK bool `json:"ok"`
-	// Executed says that the tool was reached.
+	// Executed says that the tool was reached, by this attempt.
 	Executed bool `json:"executed"`
 	// Output is the text that the model got.
 	Output    string    `json:"output,omitempty"`

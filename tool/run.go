@@ -100,7 +100,8 @@ type seen struct {
 	record  Record
 }
 
-// Start begins a run, or goes on with one of the same id.
+// Start begins a run, or goes on with one of the same id. What it did in another
+// process it does not know: see [Turn.Results] and [Journal].
 func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
@@ -115,6 +116,11 @@ type Turn struct {
 	Calls  []*dragoman.ToolCall
 	// Resume is what an earlier attempt at this turn left pending.
 	Resume []Pending
+	// Results are those that calls of this turn have already: these calls do not
+	// run again. A [Run] knows the results of its own last turns; in another
+	// process give them here, or keep a [Journal], which also knows of calls whose
+	// results were lost.
+	Results []*dragoman.ToolResult
 	// Timeout bounds each call, before what the tool, the toolbox and the runner
 	// say; zero means as they say.
 	Timeout time.Duration
@@ -207,6 +213,15 @@ func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
 			x.replay(old)
 		}
 		here[c.ID] = seen{content: x.content, result: old.result, record: old.record}
+	}
+	for _, res := range turn.Results {
+		i := slices.IndexFunc(b.calls, func(x *execution) bool { return x != nil && res != nil && res.CallID == x.call.ID })
+		switch {
+		case i < 0:
+			conflicts = append(conflicts, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, turn.Number))
+		case b.calls[i].result == nil:
+			b.calls[i].given(res)
+		}
 	}
 	for _, p := range turn.Resume {
 		i := slices.IndexFunc(b.calls, func(x *execution) bool {

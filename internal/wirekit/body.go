@@ -76,7 +76,7 @@ func checkConversation(rep *dragoman.Report, req *dragoman.Request, d dragoman.D
 		switch f.Path {
 		case own:
 		case "/messages", "/input", "/contents":
-			rep.Addf(dragoman.Dropped, dragoman.Warn, f.Path, "there are no messages in %s; the body looks like one of another API, and its conversation is not read", own)
+			rep.Addf(dragoman.Dropped, dragoman.Serious, f.Path, "there are no messages in %s; the body looks like one of another API, and its conversation is not read", own)
 		}
 	}
 	return nil

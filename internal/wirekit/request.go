@@ -33,7 +33,21 @@ func EncodeRequest(
 	rep := new(dragoman.Report)
 	w, err := write(reg, rep)
 	forbidUnasked(req, reg)
+	unreportModel(rep, req, limits)
 	return Encoded(limits.Dialect, w, rep, reg, err)
+}
+
+// unreportModel takes the line back that tells of the model of a Bedrock body as
+// lost: it is read as the request's (decision 32).
+func unreportModel(rep *dragoman.Report, req *dragoman.Request, limits dragoman.Limits) {
+	if limits.Dialect == dragoman.Bedrock || req.Model == "" {
+		return
+	}
+	for _, f := range req.Extra.For(dragoman.Bedrock) {
+		if (f.Path == "/modelId" || f.Path == "/model") && jsonwire.NewReader(f.Value).String() == req.Model {
+			rep.Losses = slices.DeleteFunc(rep.Losses, func(l dragoman.Loss) bool { return l.Path == f.Path && l.Kind == dragoman.Dropped })
+		}
+	}
 }
 
 // forbidUnasked makes the registry forbid every call in the answer to a request

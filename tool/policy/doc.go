@@ -25,6 +25,7 @@
 //
 //	version: 1                    # required
 //	default: ask_destructive      # allow (default), deny, ask, ask_destructive
+//	cost_limit: 10000             # of one expression; left out: as [Config] has it
 //	rules:
 //	  - id: no-force-push         # required, unique
 //	    effect: deny              # required: allow, deny, ask, input
@@ -47,6 +48,9 @@
 //	    input:                    # with the effect input, and only there
 //	      argument: ticket
 //	      prompt: Which ticket is this for?
+//
+// Allow means that the policy has nothing against a call. A tool that needs approval
+// by itself ([tool.NeedsApproval], the changing tools of a workspace) still does.
 //
 // A glob is matched against a tool's whole qualified name, "namespace.name" or
 // the name alone; * stands for any characters, ? for one. A deferred tool has

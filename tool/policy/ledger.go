@@ -19,8 +19,8 @@ import (
 // it holds, and leaves the rest undecided.
 //
 // A decision on a call covers exactly its [tool.Binding]: run, turn, call, tool,
-// arguments and policy (requirement A4, quirk I9). It is the first that counts; a
-// later one replaces it. A sticky decision covers the calls of one tool, as it is
+// arguments and policy (requirement A4, quirk I9). It is looked at first; a later
+// one on the same call replaces it. A sticky decision covers the calls of one tool, as it is
 // defined, in one run under one policy, and counts where there is none on the
 // call. It is filed under the tool's canonical approval key, and never answers for
 // a tool of the same bare name, another run or a nested one.

@@ -110,12 +110,14 @@ func (e *MismatchError) Error() string {
 // Unwrap lets errors.Is find [ErrToken].
 func (e *MismatchError) Unwrap() error { return ErrToken }
 
+// NonceSize is the length of a token's nonce in bytes.
+const NonceSize = 16
+
 const (
 	tokenPrefix = "dga1."
 	// tokenDomain keeps signatures from standing for anything else that is signed
 	// with the same key.
 	tokenDomain = "dragoman approval token 1\x00"
-	nonceSize   = 16
 	maxField    = 1 << 16
 	maxToken    = 1 << 20
 )
@@ -240,7 +242,7 @@ type tokenBody struct {
 	Grant
 	edited  *tool.Hash
 	expires int64 // Unix milliseconds
-	nonce   [nonceSize]byte
+	nonce   [NonceSize]byte
 }
 
 // encode writes the body in an injective form: every text has its length before
@@ -387,7 +389,7 @@ type NonceStore interface {
 	// Use reports whether the nonce is used for the first time, and remembers it
 	// until it expires: of several callers one gets true. An error refuses the
 	// token.
-	Use(ctx context.Context, nonce [nonceSize]byte, expires time.Time) (fresh bool, err error)
+	Use(ctx context.Context, nonce [NonceSize]byte, expires time.Time) (fresh bool, err error)
 }
 
 // Nonces keeps nonces in memory.
@@ -397,7 +399,7 @@ type Nonces struct {
 
 	most int
 	mu   sync.Mutex
-	used map[[nonceSize]byte]time.Time
+	used map[[NonceSize]byte]time.Time
 }
 
 // NewNonces makes a store that holds so many nonces of tokens that have not
@@ -406,14 +408,14 @@ func NewNonces(most int) *Nonces {
 	if most <= 0 {
 		most = 100_000
 	}
-	return &Nonces{most: most, used: map[[nonceSize]byte]time.Time{}}
+	return &Nonces{most: most, used: map[[NonceSize]byte]time.Time{}}
 }
 
 // ErrNoncesFull says that more tokens were redeemed than the store can remember.
 var ErrNoncesFull = errors.New("policy: too many tokens were redeemed")
 
 // Use implements [NonceStore].
-func (n *Nonces) Use(_ context.Context, nonce [nonceSize]byte, expires time.Time) (bool, error) {
+func (n *Nonces) Use(_ context.Context, nonce [NonceSize]byte, expires time.Time) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, used := n.used[nonce]; used {
