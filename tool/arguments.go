@@ -184,7 +184,7 @@ func (e *entry) check(in *Input, steps *[]Step) *failure {
 		return e.badArguments(err.Error())
 	}
 	if b, ok := e.tool.(binder); ok {
-		bound, err := b.bind(*in)
+		bound, err := bind(b, *in)
 		if err != nil {
 			*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
 			return e.badArguments(err.Error())
@@ -192,6 +192,21 @@ func (e *entry) check(in *Input, steps *[]Step) *failure {
 		in.bound = bound
 	}
 	return nil
+}
+
+// bind decodes an input. Types of the tool's author may decode themselves, and
+// panic.
+func bind(b binder, in Input) (bound any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			bound, err = nil, errors.New("the arguments cannot be read into the tool's own types")
+		}
+	}()
+	bound, err = b.bind(in)
+	if err != nil {
+		_ = err.Error()
+	}
+	return bound, err
 }
 
 // binder is a tool that decodes its input into a type of its own.

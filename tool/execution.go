@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -82,6 +83,8 @@ func (x *execution) gate(ctx context.Context) *failure {
 		return failf(ErrorUnavailable, "%s is not available any more in this run: it failed before. Go on without it.", x.key.QualifiedName())
 	case x.call.Hosted:
 		return failf(ErrorNotRun, "%s did not run: the provider runs this call", x.key.QualifiedName())
+	case x.resume != nil && x.call.Problem != nil:
+		return notRun(x.entry, x.call.Problem)
 	}
 	if x.resume != nil {
 		if f := x.takeResumed(); f != nil {
@@ -229,6 +232,10 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	switch {
 	case x.decision != nil && x.decision.Effect == AskInput:
 		reason = "a value is needed from you"
+	case x.resume != nil:
+		// Its input comes from a store, not from the model: nothing but an answer
+		// on exactly this input lets it run.
+		reason = cmp.Or(x.resume.Reason, "it waits for approval")
 	case x.decision != nil && x.decision.Effect == Ask:
 		reason = "the policy asks"
 	case s.Unvalidated && (x.decision == nil || x.decision.Rule == ""):

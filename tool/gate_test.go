@@ -271,6 +271,20 @@ func TestA4_ADecisionCoversExactlyWhatRuns(t *testing.T) {
 	if err != nil || b.Records[0].ErrorKind != tool.ErrorMismatch || b.Results[0].Display != "" {
 		t.Errorf("%v: %s ran", err, b.Results[0].Display)
 	}
+	// What comes from a store runs only by an answer on exactly it, whatever the
+	// policy allows and even if its hash fits.
+	forged := p
+	forged.Binding.Arguments = forged.Input.Hash()
+	open := (&tool.Runner{Policy: always(tool.Allow)}).Start("run7")
+	free := mustBox(t, given(`{"type":"object"}`))
+	if b, err := open.Do(t.Context(), free, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{call("c", "f", `{"n":1}`)}, Resume: []tool.Pending{forged}}); err != nil || len(b.Pending) != 1 {
+		t.Errorf("a forged input: %v, %+v", err, b)
+	}
+	cut := call("c", "f", `{"n":1}`)
+	cut.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "cut off", Offset: -1}
+	if b, err := (&tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}).Start("run7").Do(t.Context(), free, tool.Turn{Number: 3, Calls: []*dragoman.ToolCall{cut}, Resume: []tool.Pending{forged}}); err != nil || b.Records[0].ErrorKind != tool.ErrorNotRun {
+		t.Errorf("a call that must not run: %v, %+v", err, b.Records)
+	}
 	// A tool that is another now asks again: the binding is another.
 	swapped := mustBox(t, given(`{"type":"object","description":"another"}`, tool.NeedsApproval()))
 	p.Input.Arguments = json.RawMessage(`{"n":1}`)

@@ -77,5 +77,9 @@ func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Contex
 			late()
 		}
 	}()
-	value, err = f(ctx)
+	v, failed := f(ctx)
+	if failed != nil {
+		_ = failed.Error() // one that panics when it is asked is caught here
+	}
+	value, err = v, failed
 }

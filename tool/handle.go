@@ -69,13 +69,17 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 	// What runs is what was approved, whatever middleware hands on: compared
 	// immediately before the handler, and remembered even if the error is
 	// swallowed.
-	var mismatch atomic.Bool
+	var mismatch, again atomic.Bool
 	handler := func(ctx context.Context, in Input) (Output, error) {
 		if !in.same(x.input) {
 			mismatch.Store(true)
 			return Output{}, errMismatch
 		}
-		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
+		final := x.input.clone()
+		if again.Swap(true) {
+			final.bound = nil // decoded anew: the attempt before may have written into it
+		}
+		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, final) })
 	}
 	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
 		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
@@ -128,7 +132,7 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	case ctx.Err() != nil:
 		return x.cancelled(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{kind: ErrorTimeout, message: fmt.Sprintf("%s ran out of time: %v", name, err), err: err}
+		return &failure{kind: ErrorTimeout, message: name + " ran out of time.", err: err}
 	case errors.Is(err, errOutput):
 		return &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %v", name, err), err: err}
 	default:

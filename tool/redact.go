@@ -143,7 +143,7 @@ func (k shape) redact(s string) string {
 			digit = digit || s[end] >= '0' && s[end] <= '9'
 			end++
 		}
-		inWord := at > 0 && isWordByte(s[at-1])
+		inWord := at > 0 && isWordByte(s[at-1]) && !escaped(s[:at])
 		if end-begin >= k.min && (digit || !k.digit) && !inWord {
 			keep := at
 			if strings.HasSuffix(k.begins, " ") { // a word before the key, not part of it
@@ -159,6 +159,12 @@ func (k shape) redact(s string) string {
 	}
 	b.WriteString(s)
 	return b.String()
+}
+
+// escaped reports whether a text ends in a letter that JSON escapes a control
+// character with, as in \n.
+func escaped(s string) bool {
+	return len(s) >= 2 && s[len(s)-2] == '\\' && strings.IndexByte("bfnrt", s[len(s)-1]) >= 0
 }
 
 func isWordByte(c byte) bool {

@@ -542,3 +542,59 @@ func TestQuirkI7_ACancelledTurnAnswersEveryCall(t *testing.T) {
 		}
 	})
 }
+
+// nilError is an error that cannot be asked what it is.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+type touchy struct{}
+
+func (*touchy) UnmarshalText([]byte) error { panic("no") }
+
+func TestT7_ErrorsAndTypesThatPanicAreContained(t *testing.T) {
+	var none *nilError
+	box := mustBox(t,
+		tool.New("error", "", func(context.Context, struct{}) (string, error) { return "", none }),
+		tool.New("hook", "", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, none })),
+		tool.New("type", "", func(context.Context, map[string]touchy) (string, error) { return "", nil }))
+	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		if q.CallID == "4" {
+			return tool.Decision{}, none
+		}
+		return tool.Decision{Effect: tool.Allow}, nil
+	})
+	b, err := (&tool.Runner{Policy: policy, Log: slog.New(slog.DiscardHandler)}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{
+		call("1", "error", ""), call("2", "hook", ""), call("3", "type", `{"a":"x"}`), call("4", "error", ""),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []tool.ErrorKind{tool.ErrorPanic, tool.ErrorHook, tool.ErrorArguments, tool.ErrorDenied} {
+		if b.Records[i].ErrorKind != want {
+			t.Errorf("call %d: %s (%s), want %s", i+1, b.Records[i].ErrorKind, b.Records[i].Error, want)
+		}
+	}
+}
+
+func TestA4_ARetryRunsWhatWasApprovedToo(t *testing.T) {
+	type in struct {
+		Items []string `json:"items"`
+	}
+	var got []string
+	retry := tool.Use(func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+			_, _ = next(ctx, in)
+			return next(ctx, in)
+		}
+	})
+	box := mustBox(t, tool.New("f", "", func(_ context.Context, i in) (string, error) {
+		got = append(got, i.Items[0])
+		i.Items[0] = "/etc/shadow"
+		return "", nil
+	}, retry))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "f", `{"items":["safe"]}`))
+	if wantKind(t, res, rec, ""); !slices.Equal(got, []string{"safe", "safe"}) {
+		t.Errorf("%q ran", got)
+	}
+}

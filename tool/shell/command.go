@@ -146,6 +146,10 @@ func parse(text string, lang syntax.LangVariant, depth int) (c Command, err erro
 		return c, fmt.Errorf("%w: there are commands in commands, more than %d deep", ErrUnreadable, maxDepth)
 	case strings.ContainsRune(text, 0):
 		return c, fmt.Errorf("%w: it has a NUL byte", ErrUnreadable)
+	case strings.Contains(text, "\r"), strings.Contains(text, "\\\n"):
+		// Shells and the parser join such lines at different places: behind a
+		// comment, inside of $( and of the end of a here-document.
+		return c, fmt.Errorf("%w: it has a carriage return, or a line that ends in a backslash; write it in one line", ErrUnreadable)
 	case nesting(text) > maxNesting:
 		return c, fmt.Errorf("%w: it is nested too deeply", ErrUnreadable)
 	}
