@@ -203,15 +203,14 @@ func TestQuirkI11_WhatCannotBeWrittenAsJSONIsAnErrorResult(t *testing.T) {
 func TestT9_RedactionTakesOutSecretsAndLeavesOrdinaryTextAlone(t *testing.T) {
 	r := &tool.Redactor{Secrets: []string{"hunter22", "abc", "with space&"}}
 	for in, want := range map[string]string{
-		"the password is hunter22.":                                                        "the password is [redacted].",
-		"aHVudGVyMjI= and hunter22hunter22":                                                "[redacted] and [redacted][redacted]",
-		"?q=with+space%26&x":                                                               "?q=[redacted]&x",
-		"abc is too short to hide":                                                         "abc is too short to hide",
-		"sk-ant-api03-AbCdEfGh1234567890 used":                                             "[redacted] used",
-		`{"out":"a\nghp_0123456789abcdefghijABCDEFGHIJ012345"}`:                            `{"out":"a\n[redacted]"}`,
-		"key=AKIAIOSFODNN7EXAMPLE;":                                                        "key=[redacted];",
-		"Authorization: Bearer abcdef0123456789abcdef":                                     "Authorization: Bearer [redacted]",
-		"ghp_0123456789abcdefghijABCDEFGHIJ012345":                                         "[redacted]",
+		"the password is hunter22.":                    "the password is [redacted].",
+		"aHVudGVyMjI= and hunter22hunter22":            "[redacted] and [redacted][redacted]",
+		"?q=with+space%26&x":                           "?q=[redacted]&x",
+		"abc is too short to hide":                     "abc is too short to hide",
+		"sk-ant-api03-AbCdEfGh1234567890 used":         "[redacted] used",
+		"key=AKIAIOSFODNN7EXAMPLE;":                    "key=[redacted];",
+		"Authorization: Bearer abcdef0123456789abcdef": "Authorization: Bearer [redacted]",
+		"ghp_0123456789abcdefghijABCDEFGHIJ012345":     "[redacted]",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9": "[redacted]",
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nafter":      "[redacted]\nafter",
 		"-----BEGIN PRIVATE KEY-----\nMIIE, cut off":                                       "[redacted]",
@@ -223,6 +222,10 @@ func TestT9_RedactionTakesOutSecretsAndLeavesOrdinaryTextAlone(t *testing.T) {
 		if got := r.Redact(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
+	}
+	escaped := `{"out":"a\nghp_0123456789abcdefghijABCDEFGHIJ012345"}`
+	if got := r.Redact(escaped); got != `{"out":"a\n[redacted]"}` {
+		t.Errorf("%q becomes %q", escaped, got)
 	}
 	off := &tool.Redactor{NoShapes: true}
 	if s := "sk-ant-api03-AbCdEfGh1234567890"; off.Redact(s) != s {
