@@ -204,8 +204,8 @@ func wanted(schemas []*node) []string {
 func coerced(raw []byte, types []string) (other []byte, what string) {
 	wants := func(t string) bool { return slices.Contains(types, t) }
 	if len(types) == 0 || raw[0] != '"' {
-		if raw[0] != '"' && raw[0] != 'n' && len(types) > 0 && wants("string") && !wants(typeOf(raw)) && !(typeOf(raw) == "integer" && wants("number")) {
-			return quoted(string(raw)), typeOf(raw) + " read as a string"
+		if raw[0] != '"' && raw[0] != 'n' && len(types) > 0 && wants("string") && !wants(typeOfText(raw)) && !(typeOfText(raw) == "integer" && wants("number")) {
+			return quoted(string(raw)), typeOfText(raw) + " read as a string"
 		}
 		return nil, ""
 	}
@@ -217,30 +217,9 @@ func coerced(raw []byte, types []string) (other []byte, what string) {
 	if r.Err() != nil || jsonwire.Check(text) != nil {
 		return nil, ""
 	}
-	t := typeOf(text)
+	t := typeOfText(text)
 	if wants(t) || t == "integer" && wants("number") {
 		return text, "string read as " + t
 	}
 	return nil, ""
-}
-
-// typeOf is the JSON Schema type of a value that is JSON.
-func typeOf(raw []byte) string {
-	switch raw[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	default:
-		if strings.ContainsAny(string(raw), ".eE") {
-			return "number"
-		}
-		return "integer"
-	}
 }

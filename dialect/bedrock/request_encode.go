@@ -215,22 +215,7 @@ func (e *requestEncoder) roomToThink() bool {
 }
 
 // thinks is Claude's word for how to think; empty for none.
-func (e *requestEncoder) thinks() string {
-	switch s := e.reasoning(); {
-	case s == nil:
-		return ""
-	case s.Mode == dragoman.ReasoningOff:
-		return "disabled"
-	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
-		return "adaptive"
-	case s.Mode == dragoman.ReasoningBudget && e.roomToThink():
-		return "enabled"
-	case s.Mode != dragoman.ReasoningBudget && s.Effort == "none":
-		return "disabled"
-	default:
-		return ""
-	}
-}
+func (e *requestEncoder) thinks() string { return wirekit.ClaudeThinks(e.reasoning(), e.roomToThink()) }
 
 // thinkingType is what thinks says, with a report of what the request asks for
 // beside it. Effort has a place of its own.

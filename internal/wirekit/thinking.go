@@ -53,6 +53,25 @@ func Claude(s *dragoman.ReasoningSettings, budgets bool) *dragoman.ReasoningSett
 	return &set
 }
 
+// ClaudeThinks is Claude's word for how to think, empty for none; room says whether
+// any budget fits below the limit of the answer.
+func ClaudeThinks(s *dragoman.ReasoningSettings, room bool) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Mode == dragoman.ReasoningOff:
+		return "disabled"
+	case s.Mode == dragoman.ReasoningAdaptive, s.Mode == dragoman.ReasoningBudget && s.BudgetTokens == nil:
+		return "adaptive"
+	case s.Mode == dragoman.ReasoningBudget && room:
+		return "enabled"
+	case s.Mode != dragoman.ReasoningBudget && s.Effort == "none":
+		return "disabled"
+	default:
+		return ""
+	}
+}
+
 // ReportBudget reports what of the settings of a request is written as a budget,
 // for a model that takes no effort.
 func ReportBudget(rep *dragoman.Report, s *dragoman.ReasoningSettings) {
