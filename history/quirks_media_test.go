@@ -1,0 +1,127 @@
+package history_test
+
+import (
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/history"
+)
+
+func TestQuirkD14_MediaThatATargetCannotTakeBecomesANote(t *testing.T) {
+	image := dragoman.Image("image/png", []byte("x"))
+	byURL := &dragoman.Media{Media: dragoman.MediaImage, URL: "http://x/y.png"}
+	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	film := &dragoman.Media{Media: dragoman.MediaVideo, Base64: "AA=="}
+	doc := &dragoman.Media{Media: dragoman.MediaFile, Text: "plain"}
+	shown := gets(&dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, text("seen")}})
+	check(t, []row{
+		{
+			name: "a model that cannot see, but can read", o: history.Options{Target: caps(dragoman.Capabilities{NoImages: true})},
+			in: []dragoman.Message{say(dragoman.RoleUser, image, doc)}, want: `user "[image not shown]" media:file`, report: "dropped (serious) /messages/0/parts/0",
+		},
+		{
+			name: "in a result", o: history.Options{Target: caps(dragoman.Capabilities{NoImages: true})},
+			in: []dragoman.Message{asks("a"), shown}, want: "assistant call:a\ntool result:a=\"[image not shown]seen\"", report: "dropped (serious) /messages/1/parts/0",
+		},
+		{
+			name: "a wire of few means",
+			o: history.Options{Limits: strict(func(l *dragoman.Limits) {
+				l.MediaKinds = []dragoman.MediaKind{dragoman.MediaImage, dragoman.MediaFile}
+				l.NoMediaURL, l.NoMediaFileID = true, true
+			})},
+			in:   []dragoman.Message{say(dragoman.RoleUser, image, byURL, file, film)},
+			want: `user media:image "[image http://x/y.png not shown]" "[file file-1 not shown]" "[video not shown]"`, report: "takes content, not URLs",
+		},
+		{
+			name: "only the user may show things", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.MediaRoles = []dragoman.Role{dragoman.RoleUser} })},
+			in:   []dragoman.Message{say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, image)},
+			want: "user media:image\nassistant \"[image not shown]\"", report: "/messages/1/parts/0",
+		},
+	})
+}
+
+func TestQuirkD38_AFileIsNotSentAlone(t *testing.T) {
+	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.TextBesideFiles = true })}
+	file := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "AA=="}
+	check(t, []row{
+		{name: "alone", o: o, in: []dragoman.Message{say(dragoman.RoleUser, file)}, want: `user media:file "(see the attached file)"`, report: "synthesised (info) /messages/0"},
+		{name: "with words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text("read"), file)}, want: `user "read" media:file`},
+	})
+}
+
+func TestMediaOfAnotherProvidersStorageBecomesANote(t *testing.T) {
+	at := func(url string) *dragoman.Media {
+		return &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", URL: url}
+	}
+	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	const s3, gs, gemini, web = "s3://b/k.png", "gs://b/k.png", "https://generativelanguage.googleapis.com/v1beta/files/a", "https://e/a.png"
+	origin := func(d dragoman.Dialect, provider string) *dragoman.Origin {
+		return &dragoman.Origin{Dialect: d, Provider: provider}
+	}
+	for _, tc := range []struct {
+		to     dragoman.Dialect
+		origin *dragoman.Origin
+		media  *dragoman.Media
+		stays  bool
+	}{
+		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(s3), true},
+		{dragoman.Bedrock, origin(dragoman.Anthropic, ""), at(s3), true},
+		{dragoman.Bedrock, origin(dragoman.Bedrock, ""), at(web), false},
+		{dragoman.Anthropic, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.OpenAIChat, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.OpenAIResponses, origin(dragoman.Gemini, ""), at(gs), false},
+		{dragoman.Gemini, origin(dragoman.Bedrock, ""), at(s3), false},
+		{dragoman.Gemini, origin(dragoman.Gemini, ""), at(gs), true},
+		{dragoman.Gemini, origin(dragoman.Anthropic, ""), at(gemini), true},
+		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(gemini), false},
+		{dragoman.Anthropic, origin(dragoman.Gemini, ""), at(web), true},
+		{dragoman.Anthropic, origin(dragoman.OpenAIChat, ""), file, false},
+		{dragoman.OpenAIResponses, origin(dragoman.Anthropic, ""), file, false},
+		{dragoman.OpenAIResponses, origin(dragoman.OpenAIChat, ""), file, true}, // one store
+		{dragoman.OpenAIResponses, origin(dragoman.OpenAIResponses, "azure"), file, false},
+		{dragoman.Anthropic, origin(dragoman.Anthropic, ""), file, true},
+		{dragoman.Anthropic, nil, file, true},
+	} {
+		for _, c := range codecs {
+			if c.Dialect() != tc.to {
+				continue
+			}
+			m := say(dragoman.RoleUser, text("q"), tc.media)
+			m.Origin = tc.origin
+			res := gets(&dragoman.ToolResult{CallID: "a", Name: "f_a", Content: []dragoman.Part{tc.media}})
+			res.Origin = tc.origin
+			req := &dragoman.Request{Messages: []dragoman.Message{m, asks("a"), res}, Tools: []dragoman.ToolSpec{{Name: "f_a"}}}
+			out, rep, err := history.Normalize(req, history.Options{Limits: c.Limits(), Target: dragoman.Target{Provider: "openai"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stays := out.Messages[0].Parts[1] == dragoman.Part(tc.media)
+			inside := out.Messages[2].Parts[0].(*dragoman.ToolResult).Content[0] == dragoman.Part(tc.media)
+			serious := rep.Err(dragoman.Serious) != nil
+			if stays != tc.stays || inside != tc.stays || serious == tc.stays {
+				t.Errorf("%+v of %+v to %s: stays %v, in a result %v\n%s", tc.media, tc.origin, tc.to, stays, inside, rep)
+			}
+		}
+	}
+}
+
+func TestAMessageHoldsNoMoreImagesAndFilesThanItMay(t *testing.T) {
+	image, file := &dragoman.Media{Media: dragoman.MediaImage, Base64: "AAAA", MIME: "image/png"}, &dragoman.Media{Media: dragoman.MediaFile, Text: "x"}
+	shows := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image, image}}
+	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.MaxImages, l.MaxDocuments = 2, 1 })}
+	check(t, []row{
+		{
+			name: "the first ones stay", o: o, in: []dragoman.Message{say(dragoman.RoleUser, image, file, image, file, image)},
+			want: "user media:image media:file media:image \"[file not shown]\" \"[image not shown]\"", report: "dropped (serious) /messages/0/parts/3",
+		},
+		{
+			name: "those of results count", o: o, in: []dragoman.Message{asks("a"), gets(shows), say(dragoman.RoleUser, image), say(dragoman.RoleAssistant, text("ok")), say(dragoman.RoleUser, image)},
+			want:   "assistant call:a\ntool result:a=\"\"\nuser \"[image not shown]\"\nassistant \"ok\"\nuser media:image",
+			report: "dropped (serious) /messages/2/parts/0",
+		},
+		{
+			name: "the target's own client knows", o: o, in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleUser, image, image, image))},
+			want: "user media:image media:image media:image",
+		},
+	})
+}

@@ -1,0 +1,415 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
+)
+
+func TestQuirkD1_ResultsDirectlyFollowTheirTurn(t *testing.T) {
+	loose := history.Options{Limits: dragoman.Limits{Dialect: "test", LooseResults: true}}
+	late := []dragoman.Message{asks("a"), user("hurry"), say(dragoman.RoleAssistant, text("yes")), gets(result("a", "1"))}
+	check(t, []row{
+		{
+			name: "a late result goes back to its call", in: late,
+			want:   "assistant call:a\ntool result:a=\"1\"\nuser \"hurry\"\nassistant \"yes\"",
+			report: "moved (info)",
+		},
+		{
+			name: "where any place will do it stays", o: loose, in: late,
+			want: "assistant call:a\nuser \"hurry\"\nassistant \"yes\"\ntool result:a=\"1\"",
+		},
+		{
+			name: "results that are in place stay, in several messages", in: []dragoman.Message{asks("a", "b"), gets(result("b", "2")), gets(result("a", "1")), user("q")},
+			want: "assistant call:a call:b\ntool result:b=\"2\"\ntool result:a=\"1\"\nuser \"q\"",
+		},
+	})
+}
+
+func TestQuirkD2_ResultsComeBeforeWords(t *testing.T) {
+	check(t, []row{
+		{
+			name: "in one message", in: []dragoman.Message{asks("a"), say(dragoman.RoleUser, text("by the way"), result("a", "1"))},
+			want: "assistant call:a\ntool result:a=\"1\"\nuser \"by the way\"", report: "/messages/1: the results of a turn",
+		},
+		{
+			name: "a reminder between results", in: []dragoman.Message{asks("a", "b"), gets(result("a", "1")), dragoman.SystemText("mind"), gets(result("b", "2"))},
+			want: "assistant call:a call:b\ntool result:a=\"1\"\ntool result:b=\"2\"\nsystem \"mind\"", report: "moved",
+		},
+	})
+}
+
+func TestQuirkD3_ThereAreAsManyResultsAsCalls(t *testing.T) {
+	o := history.Options{Abandon: history.AbandonAll}
+	check(t, []row{{
+		name: "one missing, one too many", o: o,
+		in:     []dragoman.Message{asks("a", "b"), gets(result("b", "2"), result("x", "3"))},
+		want:   "assistant call:a call:b\ntool result:a=\"" + abandoned + "\"/f_a\ntool result:b=\"2\"",
+		report: "a result of call \"x\", which is not there",
+	}})
+}
+
+func TestQuirkD4_ResultsStandInTheOrderOfTheirCallsWhereThatIsDemanded(t *testing.T) {
+	ordered := history.Options{Limits: strict(func(l *dragoman.Limits) { l.OrderedResults = true })}
+	in := []dragoman.Message{asks("a", "b", "c"), gets(result("c", "3"), result("a", "1")), gets(result("b", "2"))}
+	for range 200 {
+		check(t, []row{
+			{
+				name: "demanded", o: ordered, in: in, report: "moved",
+				want: "assistant call:a call:b call:c\ntool result:a=\"1\"\ntool result:b=\"2\"\ntool result:c=\"3\"",
+			},
+			{name: "not demanded", in: in, want: "assistant call:a call:b call:c\ntool result:c=\"3\" result:a=\"1\"\ntool result:b=\"2\""},
+		})
+	}
+}
+
+func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
+	check(t, []row{{
+		name: "two calls", o: history.Options{Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		in: []dragoman.Message{
+			say(dragoman.RoleAssistant, text("look"), call("a"), call("b")), gets(result("b", "2"), result("a", "1")), user("q"),
+		},
+		want:   "assistant \"look\" call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nuser \"q\"",
+		report: "a turn with 2 calls",
+	}, {
+		name: "whatever stands between, and wherever results may stand",
+		o:    history.Options{Limits: dragoman.Limits{Dialect: "test", LooseResults: true}, Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), user("q"), gets(result("a", "1"), result("b", "2"))},
+		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem\nuser \"q\"", report: "moved",
+	}, {
+		name: "an empty message between", o: history.Options{Target: caps(dragoman.Capabilities{SplitCalls: true})},
+		in:   []dragoman.Message{asks("a", "b"), say(dragoman.RoleSystem), gets(result("a", "1"), result("b", "2"))},
+		want: "assistant call:a\ntool result:a=\"1\"\nassistant call:b\ntool result:b=\"2\"\nsystem", report: "moved",
+	}})
+}
+
+func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
+	made := result("a", "none")
+	made.Synthetic = true
+	cached := result("a", "2")
+	cached.Cache = &dragoman.CacheHint{TTL: "1h"}
+	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)}}
+	out, _, err := history.Normalize(req, history.Options{Limits: strict()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Messages[1].Parts[0].(*dragoman.ToolResult); got.Text() != "2" || got.Cache == nil || got.Cache.TTL != "1h" {
+		t.Errorf("the last result lost its cache hint: %+v", got)
+	}
+	check(t, []row{
+		{
+			name: "disputed", in: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(cached)},
+			want: "assistant call:a\ntool result:a=\"2\"", report: "dropped (warn) /messages/1/parts/0",
+		},
+		{
+			name: "the same twice", in: []dragoman.Message{asks("a"), gets(result("a", "1"), result("a", "1"))},
+			want: "assistant call:a\ntool result:a=\"1\"", report: "dropped (info) /messages/1/parts/0",
+		},
+		{
+			name: "late", in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("ok")), gets(result("a", "2")), user("q")},
+			want: "assistant call:a\ntool result:a=\"2\"\nassistant \"ok\"\nuser \"q\"", report: "says something else",
+		},
+		{
+			name: "a made-up one gives way to a real one", in: []dragoman.Message{asks("a"), gets(made), user("q"), gets(result("a", "1"))},
+			want: "assistant call:a\ntool result:a=\"1\"\nuser \"q\"", report: "what stood in for the result",
+		},
+		{
+			name: "a real one stays", in: []dragoman.Message{asks("a"), gets(result("a", "1")), gets(made)},
+			want: "assistant call:a\ntool result:a=\"1\"", report: "dropped (info) /messages/2/parts/0: what stood in",
+		},
+	})
+}
+
+func TestQuirkD7_AnAbandonedCallGetsAFixedErrorResult(t *testing.T) {
+	passed := history.Options{Abandon: history.AbandonPassed}
+	in := []dragoman.Message{asks("a"), user("never mind")}
+	check(t, []row{{
+		name: "passed", o: passed, in: in,
+		want:   "assistant call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"never mind\"",
+		report: "synthesised (warn) /messages/0/parts/0",
+	}})
+	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, history.Options{Limits: strict(), Abandon: history.AbandonPassed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := out.Messages[1].Parts[0].(*dragoman.ToolResult)
+	if want := history.Abandoned(call("a")); !res.Synthetic || res.Outcome != dragoman.OutcomeError || res.Text() != want.Text() {
+		t.Errorf("got %+v, want what a log would store: %+v", res, want)
+	}
+	problem := call("a")
+	problem.Problem = &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "no JSON"}
+	later := call("a")
+	later.Async = true
+	check(t, []row{
+		{
+			name: "a call that can never run is abandoned by itself", in: []dragoman.Message{say(dragoman.RoleAssistant, problem)},
+			want: "assistant call:a\ntool result:a=\"no JSON\"/f_a", report: "synthesised",
+		},
+		{
+			name: "a call nobody waits for, where everybody waits", in: []dragoman.Message{say(dragoman.RoleAssistant, later)},
+			want: "assistant call:a\ntool result:a=\"The call runs in the background; there is no result yet.\"/f_a", report: "a note stands in",
+		},
+		{
+			name: "a call nobody waits for", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.AsyncCalls = true })},
+			in: []dragoman.Message{say(dragoman.RoleAssistant, later)}, want: "assistant call:a",
+		},
+		{
+			name: "a call that its provider runs is never answered", in: []dragoman.Message{
+				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "s", Hosted: true})),
+			},
+			want: "assistant call:s",
+		},
+	})
+}
+
+func TestQuirkD39_PendingCallsAreAnErrorThatNamesThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		abandon history.Abandon
+		in      []dragoman.Message
+	}{
+		"the last turn waits":            {history.AbandonPassed, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1"))}},
+		"new input while calls are open": {history.AbandonNone, []dragoman.Message{user("q"), asks("a", "b"), gets(result("a", "1")), user("more")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := history.Normalize(&dragoman.Request{Messages: tc.in}, history.Options{Limits: strict(), Abandon: tc.abandon})
+			var unsettled *history.UnsettledError
+			if out != nil || !errors.Is(err, dragoman.ErrUnsettledCalls) || !errors.As(err, &unsettled) {
+				t.Fatalf("got %v, %v", out, err)
+			}
+			want := history.UnsettledCall{ID: "b", Name: "f_b", Path: "/messages/1/parts/1"}
+			if len(unsettled.Calls) != 1 || unsettled.Calls[0] != want {
+				t.Errorf("got %+v, want %+v", unsettled.Calls, want)
+			}
+			if !strings.Contains(err.Error(), `"b" of f_b at /messages/1/parts/1`) {
+				t.Errorf("the error does not say which: %v", err)
+			}
+		})
+	}
+	many := &history.UnsettledError{Calls: make([]history.UnsettledCall, 1000)}
+	if s := many.Error(); len(s) > 1000 || !strings.Contains(s, "and 995 more") {
+		t.Errorf("an error of %d bytes: %s", len(s), s)
+	}
+}
+
+func TestQuirkD8_AResultWithoutACallIsDroppedOrTold(t *testing.T) {
+	orphan := []dragoman.Message{user("q"), gets(result("x", "1"))}
+	told := &dragoman.ToolResult{Name: "clock", Content: []dragoman.Part{text("noon")}}
+	loose := dragoman.Limits{Dialect: "test", LooseResults: true}
+	check(t, []row{
+		{name: "of a call that is gone", in: orphan, want: `user "q"`, report: "dropped (serious) /messages/1/parts/0"},
+		{name: "of no call at all", in: []dragoman.Message{user("q"), gets(told)}, want: "user \"q\"\nuser \"[result of clock: noon]\"", report: "lowered"},
+		{
+			name: "of no call, on a wire that knows such", o: history.Options{Limits: loose},
+			in:   []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, gets(told))},
+			want: "tool result:=\"noon\"/clock",
+		},
+		{
+			name: "inside the assistant's own message", in: []dragoman.Message{say(dragoman.RoleAssistant, call("a"), result("a", "1"), text("so"))},
+			want: "assistant call:a \"so\"\ntool result:a=\"1\"", report: "taken out of a message of role assistant",
+		},
+		{
+			name: "a call of the user's takes its result along", in: []dragoman.Message{say(dragoman.RoleUser, text("q"), call("a")), gets(result("a", "1"))},
+			want: `user "q"`, report: "outside an assistant message",
+		},
+	})
+}
+
+func TestQuirkD29_AResultMayAnswerACallThatTheServerKeeps(t *testing.T) {
+	l := strict(func(l *dragoman.Limits) { l.StoredBy = []string{"previous_response_id", "thread", "item_reference"} })
+	orphan := gets(result("x", "1"))
+	for name, req := range map[string]*dragoman.Request{
+		"by id":        {PreviousResponseID: "r", Messages: []dragoman.Message{orphan}},
+		"by a member":  {Extra: &dragoman.Extra{Dialect: "test", Fields: []dragoman.Field{{Path: "/thread", Value: []byte(`{}`)}}}, Messages: []dragoman.Message{orphan}},
+		"by reference": {Messages: []dragoman.Message{say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "test", Type: "item_reference", JSON: []byte(`{}`)}), orphan}},
+	} {
+		if out, rep, err := history.Normalize(req, history.Options{Limits: l}); err != nil || out != req {
+			t.Errorf("%s: %v\n%s", name, err, rep)
+		}
+		if out, _, _ := history.Normalize(req, history.Options{Limits: strict()}); out == req {
+			t.Errorf("%s: kept for a server that keeps nothing", name)
+		}
+	}
+}
+
+func TestQuirkD9_WhatWasCutOffIsNotReplayed(t *testing.T) {
+	cut := call("a")
+	cut.Status = dragoman.StatusIncomplete
+	cancelled := say(dragoman.RoleAssistant, text("Let me"), call("a"))
+	cancelled.Status = dragoman.StatusIncomplete
+	own := dragoman.Origin{Dialect: "test"}
+	check(t, []row{
+		{
+			name: "a cut call goes, and the thinking that led to it; visible text stays",
+			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, text("Let me"), &dragoman.Reasoning{Text: "t"}, cut))},
+			want: "user \"q\"\nassistant \"Let me\"", report: "cut off and never answered",
+		},
+		{
+			name: "a cut call that was answered stays", in: []dragoman.Message{say(dragoman.RoleAssistant, cut), gets(result("a", "cut off"))},
+			want: "assistant call:a\ntool result:a=\"cut off\"",
+		},
+		{
+			name: "a whole call of a cancelled turn is answered", in: []dragoman.Message{cancelled, user("stop")},
+			want: "assistant \"Let me\" call:a\ntool result:a=\"" + abandoned + "\"/f_a\nuser \"stop\"", report: "synthesised",
+		},
+		{
+			name: "thinking that was cut off goes", in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t", Status: dragoman.StatusIncomplete}, text("a")))},
+			want: "user \"q\"\nassistant \"a\"", report: "reasoning that was cut off",
+		},
+	})
+}
+
+func TestQuirkD10_ConversationsAreCutBetweenCallsAndResultsNever(t *testing.T) {
+	ms := []dragoman.Message{
+		user("q"), asks("a"), gets(result("a", "1")), asks("b"), user("hurry"), gets(result("b", "2")),
+		say(dragoman.RoleAssistant, text("x")), say(dragoman.RoleAssistant, text("y")), user("q"), asks("c"), gets(), user("r"),
+	}
+	if got, want := fmt.Sprint(history.CutPoints(ms)), "[0 1 3 6 8 9]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, at := range history.CutPoints(ms) {
+		_, rep, err := history.Normalize(&dragoman.Request{Messages: ms[at:]}, history.Options{Limits: strict(), Abandon: history.AbandonAll})
+		if err != nil || strings.Contains(rep.String(), "which is not there") {
+			t.Errorf("cut at %d: %v\n%s", at, err, rep)
+		}
+	}
+	if got := history.CutPoints([]dragoman.Message{{Parts: []dragoman.Part{nil}}, user("q")}); len(got) != 1 {
+		t.Errorf("of a nil part: %v", got)
+	}
+	if got := history.CutPoints(nil); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+func TestQuirkD15_AResultCarriesTheNameOfItsTool(t *testing.T) {
+	wrong := result("a", "1")
+	wrong.Name = "other"
+	nameless := call("n")
+	nameless.Name = ""
+	named := history.Options{Limits: strict(func(l *dragoman.Limits) { l.ResultNames = true })}
+	check(t, []row{
+		{name: "by the call", o: named, in: []dragoman.Message{asks("a", "b"), gets(wrong, result("b", "2"))}, want: "assistant call:a call:b\ntool result:a=\"1\"/f_a result:b=\"2\"/f_b", report: "named"},
+		{
+			name: "of a call without a name", o: named, in: []dragoman.Message{say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))},
+			want: "assistant call:n\ntool result:n=\"1\"/unknown_tool", report: "synthesised (warn) /messages/0/parts/0/name",
+		},
+		{name: "where nobody asks it stays away", in: []dragoman.Message{asks("b"), gets(result("b", "2"))}, want: "assistant call:b\ntool result:b=\"2\""},
+	})
+}
+
+func TestQuirkB11_CallsOfOneTurnThatShareAnIDArePairedInOrder(t *testing.T) {
+	other := call("a")
+	other.Arguments = `{"n":2}`
+	req := &dragoman.Request{Messages: []dragoman.Message{say(dragoman.RoleAssistant, call("a"), other, call("a")), gets(result("a", "1"), result("a", "2"))}}
+	out, rep, err := history.Normalize(req, history.Options{Limits: strict()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, results := out.Messages[0].ToolCalls(), out.Messages[1].Parts
+	if len(calls) != 2 || calls[0].ID != "a" || calls[1].ID == "a" || calls[1].Arguments != other.Arguments {
+		t.Fatalf("%s\n%s", script(out.Messages), rep)
+	}
+	for i, want := range []string{"1", "2"} {
+		if res := results[i].(*dragoman.ToolResult); res.CallID != calls[i].ID || res.Text() != want {
+			t.Errorf("%s", script(out.Messages))
+		}
+	}
+}
+
+func TestQuirkB12_AnIDMayComeBackUnlessTheTargetForbidsIt(t *testing.T) {
+	in := []dragoman.Message{asks("0"), gets(result("0", "1")), asks("0"), gets(result("0", "2"))}
+	check(t, []row{{name: "allowed", in: in, want: "assistant call:0\ntool result:0=\"1\"\nassistant call:0\ntool result:0=\"2\""}})
+	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.UniqueIDs = true })}
+	out, _, err := history.Normalize(&dragoman.Request{Messages: in}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := out.Messages[0].ToolCalls()[0], out.Messages[2].ToolCalls()[0]
+	if first.ID != "0" || second.ID == "0" || out.Messages[3].Parts[0].(*dragoman.ToolResult).CallID != second.ID {
+		t.Error(script(out.Messages))
+	}
+	grown, _, err := history.Normalize(&dragoman.Request{Messages: append(in, asks("0"), gets(result("0", "3")))}, o)
+	if err != nil || script(grown.Messages[:4]) != script(out.Messages) {
+		t.Errorf("the ids changed when the conversation grew: %v\n%s", err, script(grown.Messages))
+	}
+}
+
+func TestQuirkB15_WithoutIDsResultsPairByNameAndOrder(t *testing.T) {
+	f1, f2, g := &dragoman.ToolCall{Name: "f"}, &dragoman.ToolCall{Name: "f"}, &dragoman.ToolCall{Name: "g"}
+	res := func(name, text string) *dragoman.ToolResult {
+		r := result("", text)
+		r.Name = name
+		return r
+	}
+	req := &dragoman.Request{Messages: []dragoman.Message{say(dragoman.RoleAssistant, f1, f2, g), gets(res("g", "3"), res("f", "1"), res("f", "2"))}}
+	out, _, err := history.Normalize(req, history.Options{Limits: strict(func(l *dragoman.Limits) { l.OrderedResults = true })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := out.Messages[0].ToolCalls()
+	var got []string
+	for i := 1; i < len(out.Messages); i++ {
+		for _, p := range out.Messages[i].Parts {
+			got = append(got, p.(*dragoman.ToolResult).CallID+p.(*dragoman.ToolResult).Text())
+		}
+	}
+	if want := []string{calls[0].ID + "1", calls[1].ID + "2", calls[2].ID + "3"}; fmt.Sprint(got) != fmt.Sprint(want) || calls[0].ID == "" {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAResultIsOfTheKindOfItsCall(t *testing.T) {
+	res := result("a", "1")
+	res.Payload = dragoman.PayloadText
+	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{asks("a"), gets(res)}}, history.Options{Limits: strict()})
+	if err != nil || out.Messages[1].Parts[0].(*dragoman.ToolResult).Payload != dragoman.PayloadObject || res.Payload != dragoman.PayloadText {
+		t.Errorf("%v %+v", err, out.Messages[1].Parts[0])
+	}
+}
+
+// On a wire that never joins its own messages, results follow the message with
+// their calls, not the run around it.
+func TestResultsFollowTheMessageThatStandsAlone(t *testing.T) {
+	own := dragoman.Origin{Dialect: "test"}
+	in := []dragoman.Message{by(own, asks("a")), by(own, say(dragoman.RoleAssistant, text("so"))), gets(result("a", "1"))}
+	check(t, []row{
+		{
+			name: "alone", o: history.Options{Limits: strict(func(l *dragoman.Limits) { l.SeparateMessages = true })}, in: in,
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\"", report: "moved",
+		},
+		{name: "joined", in: in, want: script(in)},
+	})
+}
+
+// A call without a name has one name wherever its tool is named.
+func TestQuirkD15_ACallWithoutANameHasOneNameEverywhere(t *testing.T) {
+	nameless := call("n")
+	nameless.Name = ""
+	for _, c := range codecs {
+		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, nameless), gets(result("n", "1"))}}
+		req.Tools = []dragoman.ToolSpec{{Parameters: []byte(`{"type":"object"}`)}} // of which none can be sent
+		out, _, err := history.Normalize(req, history.Options{Limits: c.Limits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := c.EncodeRequest(out, dialect.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range rulecheck.Request(c.Dialect(), enc.Body, rulecheck.Options{}) {
+			t.Errorf("%s: %s\n%s", c.Dialect(), v, enc.Body)
+		}
+		want := 1
+		if c.Limits().ToolsForHistory || c.Limits().ResultNames {
+			want = 2
+		}
+		if n := strings.Count(string(enc.Body), `"unknown_tool"`); n != want {
+			t.Errorf("%s: the name stands %d times, want %d: %s", c.Dialect(), n, want, enc.Body)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package history_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/history"
+)
+
+func TestQuirkD23_D24_D26_D30_ReasoningGoesToItsOriginOnly(t *testing.T) {
+	here, there := dragoman.Origin{Dialect: "test", Provider: "p"}, dragoman.Origin{Dialect: "test", Provider: "q"}
+	target := dragoman.Target{Provider: "p"}
+	thinks := func(o dragoman.Origin, r dragoman.Reasoning) []dragoman.Message {
+		return []dragoman.Message{user("q"), by(o, say(dragoman.RoleAssistant, &r, &dragoman.Text{Text: "a", Signature: "s"}))}
+	}
+	signed := strict(func(l *dragoman.Limits) { l.SignedReasoning = true })
+	check(t, []row{
+		{name: "to its origin", o: history.Options{Target: target}, in: thinks(here, dragoman.Reasoning{Text: "t"}), want: "user \"q\"\nassistant thinks:t \"a\"+s"},
+		{name: "to another provider", o: history.Options{Target: target}, in: thinks(there, dragoman.Reasoning{Text: "t"}), want: "user \"q\"\nassistant \"a\"", report: "dropped (warn) /messages/1/parts/1/signature"},
+		{name: "to another provider, in words", o: history.Options{Target: target, ReasoningAsText: true}, in: thinks(there, dragoman.Reasoning{Summary: []string{"s1", "s2"}}), want: "user \"q\"\nassistant \"s1\\n\\ns2\" \"a\"", report: "written as text"},
+		{name: "without its signature", o: history.Options{Target: target, Limits: signed}, in: thinks(here, dragoman.Reasoning{Text: "t"}), want: "user \"q\"\nassistant \"a\"+s", report: "without its signature"},
+		{name: "with its signature alone (quirk G12)", o: history.Options{Target: target, Limits: signed}, in: thinks(here, dragoman.Reasoning{Signature: "s"}), want: "user \"q\"\nassistant thinks: \"a\"+s"},
+		{name: "withheld, unread", o: history.Options{Target: target, Limits: signed}, in: thinks(here, dragoman.Reasoning{Redacted: true, Encrypted: "e"}), want: "user \"q\"\nassistant thinks: \"a\"+s"},
+	})
+}
+
+func TestQuirkD25_PartsKeepTheirOrderAroundThinking(t *testing.T) {
+	own := dragoman.Origin{Dialect: "test"}
+	check(t, []row{{
+		name: "interleaved",
+		in: []dragoman.Message{
+			by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"}, call("a"), &dragoman.Reasoning{Text: "2"}, text("x"), call("b"))), gets(result("a", "1"), result("b", "2")),
+		},
+		want: "assistant thinks:1 call:a thinks:2 \"x\" call:b\ntool result:a=\"1\" result:b=\"2\"",
+	}})
+}
+
+func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
+	own := dragoman.Origin{Dialect: "test"}
+	leads := history.Options{Limits: strict(func(l *dragoman.Limits) { l.ReasoningLeads = true })}
+	cut := call("b")
+	cut.Status = dragoman.StatusIncomplete
+	check(t, []row{
+		{
+			name: "a call that is gone", in: []dragoman.Message{by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"}, cut, call("a"))), gets(result("a", "1"))},
+			want: "assistant call:a\ntool result:a=\"1\"", report: "what the reasoning led to is not there",
+		},
+		{
+			name: "the end of the turn", o: leads, in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, text("a"))), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"}))},
+			want: "user \"q\"\nassistant \"a\"", report: "/messages/2/parts/0: what the reasoning led to",
+		},
+		{
+			name: "something we do not know", o: leads,
+			in:   []dragoman.Message{by(own, say(dragoman.RoleAssistant, text("a"), &dragoman.Reasoning{Text: "1"})), say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", JSON: []byte("{}")})},
+			want: "assistant \"a\" thinks:1\nuser opaque",
+		},
+		{
+			name: "something we do not know, behind the results", o: history.Options{Limits: leads.Limits, Abandon: history.AbandonAll},
+			in: []dragoman.Message{
+				user("q"), by(own, say(dragoman.RoleAssistant, call("a"))), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"})),
+				say(dragoman.RoleUser, &dragoman.Opaque{Dialect: "test", JSON: []byte("{}")}),
+			},
+			want: "user \"q\"\nassistant call:a\ntool result:a=\"The call was abandoned: it has no result, and it is not known whether it ran.\"/f_a\nuser opaque", report: "what the reasoning led to",
+		},
+	})
+}
+
+func TestQuirkB16_TheFirstCallOfEachTurnIsSignedWhereSignaturesAreDemanded(t *testing.T) {
+	signs := history.Options{Limits: strict(func(l *dragoman.Limits) { l.DummySignature = "skip" })}
+	mine := call("b")
+	mine.Signature = "mine"
+	own := dragoman.Origin{Dialect: "test"}
+	in := []dragoman.Message{
+		by(dragoman.Origin{Dialect: "other"}, say(dragoman.RoleAssistant, mine, call("c"))), gets(result("b", "1"), result("c", "2")),
+		by(own, say(dragoman.RoleAssistant, mine, call("c"))), gets(result("b", "1"), result("c", "2")),
+		asks("d"), gets(result("d", "3")),
+	}
+	check(t, []row{
+		{
+			name: "a foreign signature gives way to the dummy, one's own stays", o: signs, in: in,
+			want:   "assistant call:b+skip call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"\nassistant call:d+skip\ntool result:d=\"3\"",
+			report: "synthesised (info) /messages/0/parts/0",
+		},
+		{
+			name: "older models need none", o: history.Options{Limits: signs.Limits, Target: caps(dragoman.Capabilities{NoDummySignature: true})}, in: in[2:4],
+			want: "assistant call:b+mine call:c\ntool result:b=\"1\" result:c=\"2\"",
+		},
+	})
+}
+
+func TestQuirkB26_WhatAProviderRanIsKeptOrDroppedWhole(t *testing.T) {
+	hosted := &dragoman.ToolCall{ID: "s", Name: "search", Hosted: true}
+	in := func(o dragoman.Origin) []dragoman.Message {
+		return []dragoman.Message{user("q"), by(o, say(dragoman.RoleAssistant, hosted, text("a"))), by(o, gets(result("s", "found")))}
+	}
+	check(t, []row{
+		{name: "to its provider", in: in(dragoman.Origin{Dialect: "test"}), want: "user \"q\"\nassistant call:s \"a\"\ntool result:s=\"found\""},
+		{name: "elsewhere", in: in(dragoman.Origin{Dialect: "other"}), want: "user \"q\"\nassistant \"a\"", report: "dropped (serious) /messages/1/parts/0"},
+	})
+}
+
+// A text that is there for its signature alone goes with it.
+func TestQuirkD18_ASignedTextThatSaysNothingIsNotLeftBlankWhenItIsJoined(t *testing.T) {
+	own, other := dragoman.Origin{Dialect: "test"}, dragoman.Origin{Dialect: "test", Model: "m2"}
+	o := history.Options{
+		Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }), Target: caps(dragoman.Capabilities{Alternate: true}),
+	}
+	signed := &dragoman.Text{Signature: "s"}
+	check(t, []row{{
+		name: "two models", o: o, in: []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, signed, text("a"))), by(other, say(dragoman.RoleAssistant, text("b")))},
+		want: "user \"q\"\nassistant \"a\" \"b\"", report: "/messages/1/parts/0/signature",
+	}})
+}
+
+func TestQuirkG3_G9_ReasoningOfOlderTurnsGoesOnlyWhereItIsTaken(t *testing.T) {
+	own := dragoman.Origin{Dialect: "test"}
+	thinks := func(s string) dragoman.Message {
+		return by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: s}, text("a"), call(s)))
+	}
+	in := []dragoman.Message{user("q"), thinks("1"), gets(result("1", "x")), user("r"), thinks("2"), gets(result("2", "y"))}
+	check(t, []row{
+		{name: "all of it", in: in, want: script(in)},
+		{
+			name: "not of older turns", o: history.Options{Target: caps(dragoman.Capabilities{NoOldReasoning: true})}, in: in,
+			want: strings.Replace(script(in), "thinks:1 ", "", 1), report: "dropped (warn) /messages/1/parts/0",
+		},
+		{
+			name: "none", o: history.Options{Target: caps(dragoman.Capabilities{NoReasoning: true})}, in: in,
+			want: strings.NewReplacer("thinks:1 ", "", "thinks:2 ", "").Replace(script(in)), report: "takes no reasoning back",
+		},
+	})
+}
+
+func TestQuirkG11_ATurnOfNothingButThinkingIsSkipped(t *testing.T) {
+	check(t, []row{{
+		name: "skipped", in: []dragoman.Message{user("q"), by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, text(" "))), user("r")},
+		want: "user \"q\"\nuser \"r\"", report: "a turn of nothing but reasoning",
+	}})
+}
+
+func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
+	thinks := func(id string) dragoman.Message {
+		return by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, call(id)))
+	}
+	limits := strict(func(l *dragoman.Limits) { l.ReasoningInLoop = true })
+	for name, tc := range map[string]struct {
+		in   []dragoman.Message
+		asks bool
+	}{
+		"no calls":                     {[]dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a")), user("r")}, true},
+		"calls with reasoning":         {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1"))}, true},
+		"calls without":                {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1"))}, false},
+		"calls without, words behind":  {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), user("hurry")}, false},
+		"thought at the start of it":   {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), asks("b"), gets(result("b", "1"))}, true},
+		"thought in another exchange":  {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), user("r"), asks("b"), gets(result("b", "1"))}, false},
+		"thought by the last":          {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), thinks("b"), gets(result("b", "1"))}, true},
+		"calls of an earlier exchange": {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("a")), user("r")}, true},
+	} {
+		budget := int64(2048)
+		for _, mode := range []dragoman.ReasoningMode{dragoman.ReasoningBudget, dragoman.ReasoningDefault} {
+			req := &dragoman.Request{Messages: tc.in, Reasoning: &dragoman.ReasoningSettings{Mode: mode, BudgetTokens: &budget, Effort: "low"}}
+			out, rep, err := history.Normalize(req, history.Options{Limits: limits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := strings.Contains(rep.String(), "dropped (warn) /reasoning/budget_tokens")
+			if asked := out.Reasoning.BudgetTokens != nil; asked != tc.asks || told == tc.asks || out.Reasoning.Effort != "low" || req.Reasoning.BudgetTokens == nil {
+				t.Errorf("%s: a budget is asked for: %v\n%s", name, asked, rep)
+			}
+		}
+	}
+}

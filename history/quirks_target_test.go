@@ -1,0 +1,149 @@
+package history_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/history"
+)
+
+func TestQuirkD17_TheUserSpeaksFirst(t *testing.T) {
+	first := history.Options{Limits: strict(func(l *dragoman.Limits) { l.UserFirst = true })}
+	check(t, []row{
+		{
+			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), asks("a"), gets(result("a", "1"))},
+			want: "system \"s\"\nuser \"(conversation continues)\"\nassistant call:a\ntool result:a=\"1\"", report: "synthesised (warn) /messages",
+		},
+		{name: "no conversation at all (quirk D38)", o: first, want: `user "(conversation continues)"`, report: "open the conversation"},
+		{name: "a whole one", o: first, in: []dragoman.Message{user("q")}, want: `user "q"`},
+	})
+}
+
+func TestQuirkD18_NeighboursOfOneRoleAreJoinedWhereRolesMustAlternate(t *testing.T) {
+	o := history.Options{Target: caps(dragoman.Capabilities{Alternate: true})}
+	check(t, []row{
+		{
+			name: "words", o: o, in: []dragoman.Message{user("a"), user("b"), say(dragoman.RoleAssistant, text("c")), asks("d"), gets(result("d", "1")), user("e"), user("f")},
+			want: "user \"a\" \"b\"\nassistant \"c\" call:d\ntool result:d=\"1\"\nuser \"e\" \"f\"", report: "/messages/1: written into the message before",
+		},
+		{name: "nothing is put between", o: o, in: []dragoman.Message{user("a"), say(dragoman.RoleAssistant, text("b"))}, want: "user \"a\"\nassistant \"b\""},
+	})
+	thought := &dragoman.Reasoning{Text: "t"}
+	a, b := dragoman.Origin{Dialect: "test", Provider: "p"}, dragoman.Origin{Dialect: "test"}
+	out, _, err := history.Normalize(&dragoman.Request{Messages: []dragoman.Message{
+		by(a, say(dragoman.RoleAssistant, text("x"))), by(b, say(dragoman.RoleAssistant, thought, text("y"))),
+	}}, history.Options{Limits: strict(), Target: o.Target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := out.Messages[0]; m.Origin != nil || *m.Parts[1].(*dragoman.Reasoning).Origin != b || thought.Origin != nil {
+		t.Errorf("thinking must take its own origin along: %+v", m)
+	}
+}
+
+func TestQuirkD19_TheAssistantSpeaksBetweenToolAndUser(t *testing.T) {
+	o := history.Options{Target: caps(dragoman.Capabilities{AssistantAfterTools: true})}
+	image := dragoman.Image("image/png", []byte("x"))
+	shown := &dragoman.ToolResult{CallID: "a", Content: []dragoman.Part{image}}
+	check(t, []row{
+		{
+			name: "words", o: o, in: []dragoman.Message{asks("a"), say(dragoman.RoleUser, result("a", "1"), text("and"))},
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." written`,
+		},
+		{
+			name: "media of results", o: o, in: []dragoman.Message{asks("a"), gets(shown)},
+			want: "assistant call:a\ntool result:a=\"(see the attachment below)\"\nassistant \"Done.\"\nuser \"Attached to the result of call a:\" media:image", report: "moved (warn) /messages/1/parts/0",
+		},
+		{name: "the assistant itself", o: o, in: []dragoman.Message{asks("a"), gets(result("a", "1")), say(dragoman.RoleAssistant, text("so"))}, want: "assistant call:a\ntool result:a=\"1\"\nassistant \"so\""},
+		{
+			name: "the assistant, who only thought",
+			o: history.Options{
+				Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true }),
+				Target: caps(dragoman.Capabilities{AssistantAfterTools: true, NoOldReasoning: true}),
+			},
+			in: []dragoman.Message{
+				asks("a"), gets(result("a", "1")),
+				by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "hm"}, text(" "))), say(dragoman.RoleUser, text("and")),
+			},
+			want: "assistant call:a\ntool result:a=\"1\"\nassistant \"Done.\"\nuser \"and\"", report: `"Done." written`,
+		},
+	})
+}
+
+func TestQuirkD21_ToolsOfTheHistoryAreDeclaredAndMayNotBeCalled(t *testing.T) {
+	l := strict(func(l *dragoman.Limits) { l.ToolsForHistory = true })
+	freeform := call("b")
+	freeform.Payload = dragoman.PayloadText
+	ms := []dragoman.Message{say(dragoman.RoleAssistant, freeform, call("a")), gets(result("b", "2"), result("a", "1")), asks("a"), gets(result("a", "1"))}
+	out, rep, err := history.Normalize(&dragoman.Request{Messages: ms}, history.Options{Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Tools) != 2 || out.Tools[0].Name != "f_b" || out.Tools[0].Kind != dragoman.ToolFreeform || out.Tools[1].Name != "f_a" {
+		t.Errorf("tools in the order of their use: %+v", out.Tools)
+	}
+	if out.ToolChoice == nil || out.ToolChoice.Mode != dragoman.ChoiceNone || !strings.Contains(rep.String(), "synthesised (warn) /tools") {
+		t.Errorf("choice %+v, report:\n%s", out.ToolChoice, rep)
+	}
+	for name, req := range map[string]*dragoman.Request{
+		"tools are there": {Messages: ms, Tools: []dragoman.ToolSpec{{Name: "g"}}},
+		"no calls":        {Messages: []dragoman.Message{user("q")}},
+	} {
+		if out, rep, err := history.Normalize(req, history.Options{Limits: l}); err != nil || out != req {
+			t.Errorf("%s: %v\n%s", name, err, rep)
+		}
+	}
+	failed := result("a", "broke")
+	failed.Outcome, failed.Name = dragoman.OutcomeError, "f"
+	check(t, []row{{
+		name: "a model without tools is told in words", o: history.Options{Limits: l, Target: caps(dragoman.Capabilities{NoTools: true})},
+		in:   []dragoman.Message{asks("a"), gets(failed), user("q")},
+		want: "assistant \"[called f_a: {}]\"\nuser \"[error of f: broke]\"\nuser \"q\"", report: "told in words",
+	}})
+}
+
+func TestQuirkD22_BlankTextIsLeftOutButNotTheFactThatSomebodySpoke(t *testing.T) {
+	o := history.Options{Limits: strict(func(l *dragoman.Limits) { l.NoBlankText = true })}
+	own := dragoman.Origin{Dialect: "test"}
+	check(t, []row{
+		{name: "beside words", o: o, in: []dragoman.Message{say(dragoman.RoleUser, text(" \n"), text("q"))}, want: `user "q"`, report: "dropped (info) /messages/0/parts/0"},
+		{
+			name: "a user who says nothing", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a")), user(" ")},
+			want: "user \"q\"\nassistant \"a\"\nuser \"(no text)\"", report: "synthesised (info) /messages/2",
+		},
+		{name: "an assistant who says nothing", o: o, in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("")), say(dragoman.RoleAssistant)}, want: `user "q"`, report: "/messages/2: a message without content"},
+		{
+			name: "beside thinking it stays", o: o,
+			in:   []dragoman.Message{user("q"), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, text(""), &dragoman.Reasoning{Text: "u"}, text("a")))},
+			want: "user \"q\"\nassistant thinks:t \"\" thinks:u \"a\"",
+		},
+		{name: "where it is allowed it stays", in: []dragoman.Message{user(" ")}, want: `user " "`},
+	})
+}
+
+func TestRolesFitTheTarget(t *testing.T) {
+	mid := history.Options{Limits: strict(func(l *dragoman.Limits) { l.NoMidSystem = true })}
+	in := []dragoman.Message{dragoman.SystemText("s"), user("q"), dragoman.SystemText("mind")}
+	check(t, []row{
+		{name: "a system message inside", o: mid, in: in, want: "system \"s\"\nuser \"q\"\nuser \"mind\"", report: "lowered (warn) /messages/2"},
+		{name: "a model that takes it", o: history.Options{Limits: mid.Limits, Target: caps(dragoman.Capabilities{MidSystem: true})}, in: in, want: script(in)},
+		{name: "a role nobody knows", in: []dragoman.Message{say("critic", text("bah"))}, want: `user "bah"`, report: "role \"critic\" written as user"},
+		{name: "a role that the target may know", in: []dragoman.Message{by(dragoman.Origin{Dialect: "test"}, say("critic", text("bah")))}, want: `critic "bah"`},
+		{
+			name: "no words put into the assistant's mouth", o: history.Options{Target: caps(dragoman.Capabilities{NoPrefill: true})},
+			in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, text("a"))}, want: "user \"q\"\nassistant \"a\"\nuser \"(continue)\"", report: "synthesised (warn) /messages/1",
+		},
+		{name: "a refusal of the user's", in: []dragoman.Message{say(dragoman.RoleUser, &dragoman.Refusal{Text: "no"})}, want: `user "no"`, report: "written as text"},
+		{name: "foreign blocks", in: []dragoman.Message{user("q"), say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "other", Type: "x"}, text("a"))}, want: "user \"q\"\nassistant \"a\"", report: "a x of other has no place here"},
+	})
+}
+
+func TestAnInvalidRequestIsAnError(t *testing.T) {
+	for _, req := range []*dragoman.Request{nil, {Messages: []dragoman.Message{{Parts: []dragoman.Part{nil}}}}} {
+		if _, _, err := history.Normalize(req, history.Options{Limits: strict()}); !errors.Is(err, dragoman.ErrInvalid) {
+			t.Errorf("%v", err)
+		}
+	}
+}
