@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ const (
 type failure struct {
 	kind    ErrorKind
 	message string
+	// ran says that the tool was reached, where the kind does not say so.
+	ran bool
 	// err is for the log.
 	err error
 }
@@ -51,47 +54,57 @@ func failf(kind ErrorKind, format string, args ...any) *failure {
 // read turns the payload of a call into the input of its tool: parsed, mended
 // where that cannot change what it means, completed, and validated. Every step
 // that did something is in the list.
-func (e *entry) read(c *dragoman.ToolCall) (Input, []Step, *failure) {
+func (x *execution) read(ctx context.Context) (Input, []Step, *failure) {
+	e, c := x.entry, x.call
 	if p := c.Problem; p != nil && p.Code != dragoman.ProblemInvalidJSON && p.Code != dragoman.ProblemNotObject {
 		return Input{}, []Step{{StepParse, string(p.Code)}}, notRun(e, p)
 	}
 	if e.spec.Kind == dragoman.ToolFreeform {
-		return e.readText(c)
+		return x.readText(ctx)
 	}
-	var steps []Step
-	note := func(name StepName, details ...string) {
-		for _, d := range details {
-			steps = append(steps, Step{name, d})
-		}
+	// What is sound is found so by its validation, which parses as strictly.
+	in, steps, f := x.readObject(ctx, c.Arguments, nil)
+	if f == nil && in.Arguments[0] == '{' {
+		return in, steps, nil
 	}
-	text := c.Arguments
-	if p := dragoman.CheckArguments(text); p != nil {
-		mended, how, what := mend(text, p)
-		if how == "" {
-			note(StepParse, p.Message)
-			return Input{}, steps, e.badArguments(p.Message)
-		}
-		text = mended
-		note(how, what...)
+	p := dragoman.CheckArguments(c.Arguments)
+	if p == nil {
+		return in, steps, f
 	}
-	args := json.RawMessage(strings.TrimSpace(text))
-	switch string(args) {
+	mended, how, what := mend(c.Arguments, p)
+	if how == "" {
+		return Input{}, []Step{{StepParse, p.Message}}, e.badArguments(p.Message)
+	}
+	steps = nil
+	for _, w := range what {
+		steps = append(steps, Step{how, w})
+	}
+	return x.readObject(ctx, mended, steps)
+}
+
+// readObject completes and validates arguments.
+func (x *execution) readObject(ctx context.Context, text string, steps []Step) (Input, []Step, *failure) {
+	e := x.entry
+	args := json.RawMessage(strings.Trim(text, " \t\r\n"))
+	switch strings.TrimSpace(text) {
 	case "", "null", `""`:
 		args = json.RawMessage("{}")
 	}
 	if e.settings.Coerce {
 		if inner := e.unwrap(args); inner != nil {
 			args = inner
-			note(StepUnwrap, "the arguments stood inside of one member")
+			steps = append(steps, Step{StepUnwrap, "the arguments stood inside of one member"})
 		}
 	}
 	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
 		args = schema.OmitNulls(e.spec.Parameters, args)
 	}
 	args, told := e.validator.Complete(args, e.settings.Coerce)
-	note(StepComplete, told...)
+	for _, t := range told {
+		steps = append(steps, Step{StepComplete, t})
+	}
 	in := Input{Arguments: args}
-	f := e.check(&in, &steps)
+	f := x.check(ctx, &in, &steps)
 	return in, steps, f
 }
 
@@ -140,7 +153,8 @@ func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
 }
 
 // readText is the way of a freeform tool's input.
-func (e *entry) readText(c *dragoman.ToolCall) (Input, []Step, *failure) {
+func (x *execution) readText(ctx context.Context) (Input, []Step, *failure) {
+	e, c := x.entry, x.call
 	in := Input{Text: c.Arguments}
 	var steps []Step
 	if c.Payload != dragoman.PayloadText {
@@ -153,7 +167,7 @@ func (e *entry) readText(c *dragoman.ToolCall) (Input, []Step, *failure) {
 		in.Text = text
 		steps = append(steps, Step{StepUnwrap, "the text stood in an object"})
 	}
-	f := e.check(&in, &steps)
+	f := x.check(ctx, &in, &steps)
 	return in, steps, f
 }
 
@@ -169,7 +183,8 @@ func wrappedText(args string) (string, bool) {
 
 // check validates an input and binds it to the tool's own type. It is what
 // everything that changes an input goes through again.
-func (e *entry) check(in *Input, steps *[]Step) *failure {
+func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failure {
+	e := x.entry
 	in.bound = nil
 	if e.spec.Kind == dragoman.ToolFreeform {
 		if in.Arguments != nil {
@@ -184,8 +199,11 @@ func (e *entry) check(in *Input, steps *[]Step) *failure {
 		return e.badArguments(err.Error())
 	}
 	if b, ok := e.tool.(binder); ok {
-		bound, err := bind(b, *in)
-		if err != nil {
+		bound, err := x.bind(ctx, b, *in)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return x.cancelled(ctx)
+		case err != nil:
 			*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
 			return e.badArguments(err.Error())
 		}
@@ -194,17 +212,18 @@ func (e *entry) check(in *Input, steps *[]Step) *failure {
 	return nil
 }
 
-// bind decodes an input. Types of the tool's author may decode themselves, and
-// panic.
-func bind(b binder, in Input) (bound any, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			bound, err = nil, errors.New("the arguments cannot be read into the tool's own types")
-		}
-	}()
-	bound, err = b.bind(in)
-	if err != nil {
-		_ = err.Error()
+// bind decodes an input. Types of the tool's author may decode themselves, which
+// may fail in every way that code can.
+func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, err error) {
+	if b.decodesItself() {
+		bound, err = guard(ctx, &x.lane, x.timeout(), nil, func(context.Context) (any, error) { return b.bind(in.clone()) })
+	} else {
+		bound, err = contained(func() (any, error) { return b.bind(in) })
+	}
+	var panicked *panicError
+	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) {
+		x.logFailure("arguments could not be decoded", err)
+		err = errors.New("the arguments cannot be read into the tool's own types")
 	}
 	return bound, err
 }
@@ -212,6 +231,8 @@ func bind(b binder, in Input) (bound any, err error) {
 // binder is a tool that decodes its input into a type of its own.
 type binder interface {
 	bind(in Input) (any, error)
+	// decodesItself reports whether code of the type's author takes part.
+	decodesItself() bool
 }
 
 // maxExpected bounds the schema that an error shows, in bytes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -25,12 +24,12 @@ type Info struct {
 // running is what a handler's context carries.
 type runningCall struct {
 	info    Info
+	run     *Run
 	secrets func(ctx context.Context, name string) (string, error)
 	tickets *Tickets
 	// tell passes progress on, until the call has ended.
-	mu    sync.Mutex
-	tell  func(parts []dragoman.Part, secrets []string)
-	given []string
+	mu   sync.Mutex
+	tell func(parts []dragoman.Part)
 }
 
 type contextKey struct{}
@@ -60,7 +59,7 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tell != nil {
-		c.tell(parts, c.given)
+		c.tell(parts)
 	}
 }
 
@@ -68,7 +67,9 @@ func Report(ctx context.Context, parts ...dragoman.Part) {
 var ErrNoSecret = errors.New("tool: there is no such secret")
 
 // Secret returns a secret of the host by its name. The model never sees it:
-// wherever the tool's output or error holds it, it is taken out.
+// wherever an output, an error or a record of the run holds it from then on, it is
+// taken out. Another process does not know of it: what may come up there, as in
+// the outcome of background work, belongs into [Redactor.Secrets].
 func Secret(ctx context.Context, name string) (string, error) {
 	c := callFrom(ctx)
 	if c == nil || c.secrets == nil {
@@ -78,18 +79,13 @@ func Secret(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("tool: secret %q: %w", name, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.given, s) {
-		c.given = append(c.given, s)
-	}
+	c.run.learn(s)
 	return s, nil
 }
 
-// end stops progress and returns the secrets that were given out.
-func (c *runningCall) end() []string {
+// end stops progress.
+func (c *runningCall) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tell = nil
-	return c.given
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +68,7 @@ func Make[In, Out any](name, description string, f func(context.Context, In) (Ou
 		return nil, err
 	}
 	t.made = made{spec: d.spec, settings: d.settings}
+	t.custom = decodesItself(in, map[reflect.Type]bool{})
 	return t, nil
 }
 
@@ -158,6 +160,8 @@ type typed[In, Out any] struct {
 	made
 	f        func(context.Context, In) (Out, error)
 	freeform bool
+	// custom: types within In have their own way of decoding.
+	custom bool
 }
 
 // strictNames decodes as encoding/json does, but a member must have the name's
@@ -178,6 +182,47 @@ func (t *typed[In, Out]) bind(in Input) (any, error) {
 		return nil, fmt.Errorf("the arguments do not fit the tool's own types: %w", err)
 	}
 	return value, nil
+}
+
+func (t *typed[In, Out]) decodesItself() bool { return t.custom }
+
+// decodesItself reports whether a type, or one within it, brings its own code for
+// decoding. That of the standard library is trusted to end.
+func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	p := reflect.PointerTo(t)
+	for _, own := range [...]reflect.Type{
+		reflect.TypeFor[stdjson.Unmarshaler](), reflect.TypeFor[json.UnmarshalerFrom](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	} {
+		if p.Implements(own) && !isStandard(t) {
+			return true
+		}
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return decodesItself(t.Elem(), seen)
+	case reflect.Map:
+		return decodesItself(t.Key(), seen) || decodesItself(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if decodesItself(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isStandard(t reflect.Type) bool {
+	switch t.PkgPath() {
+	case "time", "math/big", "net", "net/netip", "net/url", "encoding/json":
+		return true
+	default:
+		return false
+	}
 }
 
 // Call runs the function.

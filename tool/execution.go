@@ -14,10 +14,10 @@ import (
 // nothing once the call has its result or is pending.
 type execution struct {
 	*batch
-	call    *dragoman.ToolCall
-	key     Key
-	content Hash
-	resume  *Pending
+	call   *dragoman.ToolCall
+	key    Key
+	seen   *seen
+	resume *Pending
 
 	entry *entry
 	// input is what will run. It is handed out in copies only.
@@ -32,8 +32,7 @@ type execution struct {
 	attempt  int
 	started  time.Time
 	begun    bool // the tool was called
-	// secrets are those that the tool was given.
-	secrets []string
+	lane     lane
 
 	pending *Pending
 	result  *dragoman.ToolResult
@@ -47,8 +46,8 @@ func (x *execution) ref() CallRef {
 }
 
 // replay answers with what the same call came to before.
-func (x *execution) replay(before seen) {
-	x.result, x.record = before.result, before.record
+func (x *execution) replay(before *seen) {
+	x.result, x.record = before.result, *before.record
 	x.record.Replayed, x.record.Executed = true, false
 }
 
@@ -62,11 +61,28 @@ func (x *execution) given(res *dragoman.ToolResult) {
 	x.record.Replayed, x.record.Executed, x.record.OK = true, false, res.Outcome != dragoman.OutcomeError
 }
 
-// prepare finds the tool, reads the input, and asks everybody but humans.
-func (x *execution) prepare(ctx context.Context) {
+// step takes a step of the call unless it is settled. Code of the host that is not
+// watched, such as a store, may panic: the call is answered all the same.
+func (x *execution) step(ctx context.Context, step func(context.Context)) {
 	if x.settled() {
 		return
 	}
+	_, err := contained(func() (struct{}, error) { step(ctx); return struct{}{}, nil })
+	if err == nil {
+		return
+	}
+	x.logFailure("a call broke off", err)
+	f := failf(ErrorPanic, "%s failed: an internal error. Its details are in the log.", x.key.QualifiedName())
+	if x.begun {
+		f.message += " It may have had an effect."
+	}
+	f.ran = x.begun
+	x.pending = nil
+	x.settle(x.call.Fail(f.message), f)
+}
+
+// prepare finds the tool, reads the input, and asks everybody but humans.
+func (x *execution) prepare(ctx context.Context) {
 	x.started = x.runner.now()
 	if f := x.gate(ctx); f != nil {
 		x.fail(ctx, f)
@@ -87,12 +103,12 @@ func (x *execution) gate(ctx context.Context) *failure {
 		return notRun(x.entry, x.call.Problem)
 	}
 	if x.resume != nil {
-		if f := x.takeResumed(); f != nil {
+		if f := x.takeResumed(ctx); f != nil {
 			return f
 		}
 	} else {
 		var f *failure
-		if x.input, x.steps, f = x.entry.read(x.call); f != nil {
+		if x.input, x.steps, f = x.read(ctx); f != nil {
 			return f
 		}
 	}
@@ -115,12 +131,12 @@ func (x *execution) gate(ctx context.Context) *failure {
 
 // takeResumed takes the final input of a call that was pending: hooks do not run
 // again.
-func (x *execution) takeResumed() *failure {
+func (x *execution) takeResumed(ctx context.Context) *failure {
 	x.input = x.resume.Input.clone()
 	if x.input.Hash() != x.resume.Binding.Arguments {
 		return failf(ErrorMismatch, "%s did not run: its stored arguments are not those that approval was asked for", x.key.QualifiedName())
 	}
-	return x.entry.check(&x.input, &x.steps)
+	return x.check(ctx, &x.input, &x.steps)
 }
 
 func (x *execution) question() *Question {
@@ -138,16 +154,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 		return nil
 	}
 	q := x.question()
-	type judged struct {
-		Decision
-		version string
-	}
-	j, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (judged, error) {
-		d, err := p.Decide(ctx, q)
-		return judged{d, p.Version()}, err
-	})
-	d := j.Decision
-	x.version = j.version
+	d, err := x.judge(ctx, p, q)
 	if err != nil {
 		if ctx.Err() != nil {
 			return x.cancelled(ctx)
@@ -169,7 +176,38 @@ func (x *execution) decide(ctx context.Context) *failure {
 	if d.Effect == Deny {
 		return x.denied(d)
 	}
-	return x.edit(d.Edits)
+	return x.edit(ctx, d.Edits)
+}
+
+// judge asks a policy, in place where it says that it takes no time.
+func (x *execution) judge(ctx context.Context, p Policy, q *Question) (Decision, error) {
+	type judged struct {
+		Decision
+		version string
+	}
+	ask := func(ctx context.Context) (judged, error) {
+		d, err := p.Decide(ctx, q)
+		return judged{d, p.Version()}, err
+	}
+	var j judged
+	var err error
+	if immediate(p) {
+		j, err = contained(func() (judged, error) { return ask(ctx) })
+	} else {
+		j, err = guard(ctx, &x.lane, x.runner.policyTimeout(), nil, ask)
+	}
+	x.version = j.version
+	return j.Decision, err
+}
+
+// immediate reports whether a policy says that it takes no time.
+func immediate(p Policy) bool {
+	q, ok := p.(Immediate)
+	if !ok {
+		return false
+	}
+	at, err := contained(func() (bool, error) { return q.Immediate(), nil })
+	return at && err == nil
 }
 
 func (x *execution) denied(d Decision) *failure {
@@ -181,7 +219,7 @@ func (x *execution) denied(d Decision) *failure {
 }
 
 // edit sets arguments, and checks the result.
-func (x *execution) edit(edits []Edit) *failure {
+func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 	if len(edits) == 0 {
 		return nil
 	}
@@ -193,7 +231,7 @@ func (x *execution) edit(edits []Edit) *failure {
 		x.steps = append(x.steps, Step{StepEdit, e.Argument})
 	}
 	x.input = in
-	return x.entry.check(&x.input, &x.steps)
+	return x.check(ctx, &x.input, &x.steps)
 }
 
 // preHooks run the toolbox's and then the tool's.
@@ -201,7 +239,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	before := x.input
 	for _, set := range [...]Hooks{x.box.config.Hooks, x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			in, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input.clone()) })
+			in, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input.clone()) })
 			if err != nil {
 				return false, x.hookFailure(ctx, "before it ran", err)
 			}
@@ -213,7 +251,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 		return false, nil
 	}
 	x.steps = append(x.steps, Step{StepHook, "a hook changed the arguments"})
-	return true, x.entry.check(&x.input, &x.steps)
+	return true, x.check(ctx, &x.input, &x.steps)
 }
 
 func (x *execution) hookFailure(ctx context.Context, when string, err error) *failure {
@@ -270,7 +308,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
 	}
-	needed, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
+	needed, err := guard(ctx, &x.lane, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
 		return x.entry.settings.ApprovalFor(ctx, x.input.clone())
 	})
 	switch {
@@ -293,7 +331,7 @@ func (x *execution) binding() Binding {
 
 // approve asks the human, where one must be asked.
 func (x *execution) approve(ctx context.Context) {
-	if x.settled() || x.request == nil {
+	if x.request == nil {
 		return
 	}
 	answer, err := x.ask(ctx)
@@ -329,7 +367,7 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	if limit <= 0 {
 		limit = noLimit
 	}
-	return guard(ctx, limit, nil, f)
+	return guard(ctx, &x.lane, limit, nil, f)
 }
 
 // noLimit is longer than anything waits.
@@ -355,7 +393,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 	default:
 		return nil
 	}
-	if f := x.entry.check(&x.input, &x.steps); f != nil {
+	if f := x.check(ctx, &x.input, &x.steps); f != nil {
 		return f
 	}
 	return x.decide(ctx)
@@ -371,9 +409,6 @@ func (x *execution) leavePending() {
 
 // execute runs the tool and settles the call.
 func (x *execution) execute(ctx context.Context) {
-	if x.settled() {
-		return
-	}
 	if ctx.Err() != nil {
 		x.fail(ctx, x.cancelled(ctx))
 		return

@@ -46,13 +46,13 @@ func drawBoundary(random io.Reader, texts []*dragoman.Text) (string, error) {
 	}
 	drawn := hex.EncodeToString(b[:])
 	boundary := drawn
-	for n := 1; contained(boundary, texts); n++ { // only where the source of chance is none
+	for n := 1; holds(boundary, texts); n++ { // only where the source of chance is none
 		boundary = drawn + strconv.Itoa(n)
 	}
 	return boundary, nil
 }
 
-func contained(s string, texts []*dragoman.Text) bool {
+func holds(s string, texts []*dragoman.Text) bool {
 	for _, t := range texts {
 		if strings.Contains(t.Text, s) {
 			return true

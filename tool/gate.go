@@ -90,6 +90,14 @@ type Policy interface {
 	Version() string
 }
 
+// Immediate is what a [Policy] may also be. Where Immediate reports true, Decide
+// ends by itself and at once, whatever it is asked: it waits for nothing and has
+// little to compute. It is asked in place then, where others are watched from
+// another goroutine and given up after [Runner.PolicyTimeout].
+type Immediate interface {
+	Immediate() bool
+}
+
 // Hash is the SHA-256 of a call's final input.
 type Hash [sha256.Size]byte
 

@@ -24,6 +24,46 @@ func (e *panicError) Error() string { return fmt.Sprintf("panicked: %v", e.value
 // errEnded says that the code ended its goroutine instead of returning.
 var errEnded = errors.New("ended its goroutine instead of returning")
 
+// lane is the goroutine beside a call on which code runs that is not ours:
+// policies, hooks, tools. One serves all steps of a call, one after the other. A
+// step that is abandoned keeps the goroutine, and the next step gets another. The
+// zero value is ready; it serves one goroutine, and whoever has it must end it.
+type lane struct {
+	work chan func()
+}
+
+// do runs f on the lane's goroutine.
+func (l *lane) do(f func()) {
+	if l.work == nil {
+		l.work = make(chan func())
+		go serve(l.work)
+	}
+	l.work <- f
+}
+
+// leave lets go of the goroutine, which ends when its step does.
+func (l *lane) leave() {
+	if l.work != nil {
+		close(l.work)
+		l.work = nil
+	}
+}
+
+// serve runs what it is given. A step that ends its goroutine ends the one it was
+// given, and another goes on.
+func serve(work <-chan func()) {
+	ended := true
+	defer func() {
+		if ended {
+			go serve(work)
+		}
+	}()
+	for f := range work {
+		f()
+	}
+	ended = false
+}
+
 // guarded is what a guarded function came to.
 type guarded[T any] struct {
 	value T
@@ -43,20 +83,21 @@ const (
 // f does: f is abandoned then, what it still returns is discarded, and late is
 // told when it does return. A panic of f is an error. Nothing runs when ctx has
 // ended already.
-func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
+func guard[T any](ctx context.Context, l *lane, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	g := &guarded[T]{done: make(chan struct{})}
-	go g.run(ctx, late, f)
+	g := &guarded[T]{done: make(chan struct{}, 1)}
+	l.do(func() { g.run(ctx, late, f) })
 	select {
 	case <-g.done:
 		return g.value, g.err
 	case <-ctx.Done():
 		if g.state.CompareAndSwap(running, abandoned) {
+			l.leave()
 			return none, context.Cause(ctx)
 		}
 		<-g.done // it finished in the same instant
@@ -72,7 +113,7 @@ func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Contex
 		}
 		if g.state.CompareAndSwap(running, finished) {
 			g.value, g.err = value, err
-			close(g.done)
+			g.done <- struct{}{}
 		} else if late != nil {
 			late()
 		}
@@ -82,4 +123,19 @@ func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Contex
 		_ = failed.Error() // one that panics when it is asked is caught here
 	}
 	value, err = v, failed
+}
+
+// contained runs code of the host in place that needs no watch, because it ends by
+// itself. A panic of it is an error.
+func contained[T any](f func() (T, error)) (value T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			value, err = *new(T), &panicError{value: r, stack: debug.Stack()}
+		}
+	}()
+	value, err = f()
+	if err != nil {
+		_ = err.Error()
+	}
+	return value, err
 }

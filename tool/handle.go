@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-var errMismatch = errors.New("middleware changed the arguments that were validated and approved")
+var (
+	errMismatch = errors.New("middleware changed the arguments that were validated and approved")
+	errOver     = errors.New("the call has ended")
+)
 
 // runTool runs the handler within its middleware, and the post-hooks. With a
 // failure the output tells the model of it.
@@ -24,13 +28,14 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 			CallRef: x.ref(), Agent: x.run.Agent, Attempt: x.attempt, Metadata: x.run.Metadata,
 			IdempotencyKey: x.idempotencyKey(),
 		},
-		secrets: x.runner.Secrets, tickets: x.runner.Tickets,
+		run: x.run, secrets: x.runner.Secrets, tickets: x.runner.Tickets,
 	}
 	if x.runner.Observe != nil {
-		running.tell = func(parts []dragoman.Part, secrets []string) {
-			x.tell(Progress{CallRef: x.ref(), Parts: x.runner.Redactor.with(secrets).parts(parts)})
+		running.tell = func(parts []dragoman.Part) {
+			x.tell(Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)})
 		}
 	}
+	defer running.end()
 	ctx = context.WithValue(ctx, contextKey{}, running)
 	out, f := x.chain(ctx)
 	if f != nil && f.kind == ErrorMismatch {
@@ -40,7 +45,6 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
 	}
 	out, hook := x.postHooks(ctx, out)
-	x.secrets = running.end()
 	switch {
 	case hook != nil:
 		return Output{}, hook
@@ -53,7 +57,7 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 // idempotencyKey is the same for every attempt at the call. The run's id and the
 // call's may hold anything, so they are hashed.
 func (x *execution) idempotencyKey() string {
-	h := contentOf(&dragoman.ToolCall{Name: x.run.ID, Namespace: fmt.Sprint(x.turn.Number), Arguments: x.call.ID})
+	h := contentOf(&dragoman.ToolCall{Name: x.run.ID, Namespace: strconv.Itoa(x.turn.Number), Arguments: x.call.ID})
 	return hex.EncodeToString(h[:16])
 }
 
@@ -63,37 +67,58 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 	limit := x.timeout()
 	use := slices.Concat(x.box.config.Hooks.Use, x.entry.settings.Hooks.Use)
 	if len(use) == 0 {
-		out, err := guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
+		out, err := guard(ctx, &x.lane, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
 		return out, x.toolFailure(ctx, limit, err)
-	}
-	// What runs is what was approved, whatever middleware hands on: compared
-	// immediately before the handler, and remembered even if the error is
-	// swallowed.
-	var mismatch, again atomic.Bool
-	handler := func(ctx context.Context, in Input) (Output, error) {
-		if !in.same(x.input) {
-			mismatch.Store(true)
-			return Output{}, errMismatch
-		}
-		final := x.input.clone()
-		if again.Swap(true) {
-			final.bound = nil // decoded anew: the attempt before may have written into it
-		}
-		return guard(ctx, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, final) })
 	}
 	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
 		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
-	out, err := guard(ctx, whole, x.late(whole), func(ctx context.Context) (Output, error) {
-		h := Handler(handler)
+	in := innermost{execution: x, limit: limit}
+	out, err := guard(ctx, &x.lane, whole, x.late(whole), func(ctx context.Context) (Output, error) {
+		h := Handler(in.call)
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
 		return h(ctx, x.input.clone())
 	})
-	if mismatch.Load() {
+	in.over.Store(true)
+	switch {
+	case !in.mismatch.Load():
+		return out, x.toolFailure(ctx, whole, err)
+	case in.ran.Load():
+		f := failf(ErrorMismatch, "%s ran, and was then called with other arguments, which did not run: %v", x.key.QualifiedName(), errMismatch)
+		f.ran = true
+		return Output{}, f
+	default:
 		return Output{}, failf(ErrorMismatch, "%s did not run: %v", x.key.QualifiedName(), errMismatch)
 	}
-	return out, x.toolFailure(ctx, whole, err)
+}
+
+// innermost is the handler that middleware wraps: the tool itself. What runs is
+// what was approved, whatever middleware hands on: it is compared immediately
+// before the tool is called, and a mismatch is remembered even if middleware
+// swallows the error.
+type innermost struct {
+	*execution
+	limit time.Duration
+	// over says that the call has its result: whoever comes now is too late.
+	mismatch, ran, over atomic.Bool
+}
+
+func (h *innermost) call(ctx context.Context, in Input) (Output, error) {
+	switch {
+	case h.over.Load():
+		return Output{}, errOver
+	case !in.same(h.input):
+		h.mismatch.Store(true)
+		return Output{}, errMismatch
+	}
+	final := h.input.clone()
+	if h.ran.Swap(true) {
+		final.bound = nil // decoded anew: the attempt before may have written into it
+	}
+	var own lane // middleware may call from several goroutines
+	defer own.leave()
+	return guard(ctx, &own, h.limit, h.late(h.limit), func(ctx context.Context) (Output, error) { return h.entry.tool.Call(ctx, final) })
 }
 
 // timeout is the call's time: what the turn says, else the tool, else the toolbox,
@@ -166,7 +191,7 @@ func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure
 	ctx = context.WithoutCancel(ctx)
 	for _, set := range [...]Hooks{x.entry.settings.Hooks, x.box.config.Hooks} {
 		for _, hook := range set.Post {
-			next, err := guard(ctx, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input.clone(), out) })
+			next, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input.clone(), out) })
 			if err != nil {
 				return Output{}, x.hookFailure(ctx, "after it ran", err)
 			}
@@ -226,7 +251,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 }
 
 // reached reports whether a call that came to this ran its tool.
-func (f *failure) reached() bool { return f == nil || f.kind.executed() || f.kind == ErrorHook }
+func (f *failure) reached() bool { return f == nil || f.ran || f.kind.executed() || f.kind == ErrorHook }
 
 // checkOutput holds a structured output against its schema.
 func (x *execution) checkOutput(out Output) *failure {
@@ -341,7 +366,7 @@ func (x *execution) newRecord(f *failure) Record {
 	return r
 }
 
-func (x *execution) redactor() *Redactor { return x.runner.Redactor.with(x.secrets) }
+func (x *execution) redactor() *Redactor { return x.run.redactor() }
 
 // logFailure logs what the model must not see.
 func (x *execution) logFailure(msg string, err error) {
@@ -351,7 +376,7 @@ func (x *execution) logFailure(msg string, err error) {
 	args := []any{"tool", x.key.QualifiedName(), "run", x.run.ID, "turn", x.turn.Number, "call", x.call.ID, "error", x.redactor().Redact(err.Error())}
 	var p *panicError
 	if errors.As(err, &p) {
-		args = append(args, "stack", string(p.stack))
+		args = append(args, "stack", x.redactor().Redact(string(p.stack)))
 	}
 	x.runner.log(msg, args...)
 }

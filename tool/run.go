@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -86,18 +85,37 @@ type Run struct {
 	runner *Runner
 
 	mu sync.Mutex
-	// turns has the calls of each turn by their ids; latest are the turns whose
-	// results are still kept.
-	turns    map[int]map[string]seen
-	latest   []int
+	// calls are all that were handed in; latest are the turns whose results are
+	// still kept, the oldest first, and busy those that are being run.
+	calls    map[callName]*seen
+	latest   []keptTurn
+	busy     map[int]bool
 	degraded map[Key]bool
+
+	// given are the secrets that tools of this run were given.
+	secrets sync.Mutex
+	given   []string
+}
+
+// callName names a call of a run.
+type callName struct {
+	turn int
+	id   string
 }
 
 // seen is a call that was handed to a run before.
 type seen struct {
 	content Hash
+	// result is nil while there is none, and when it is not kept any more: then
+	// the call is settled all the same.
 	result  *dragoman.ToolResult
-	record  Record
+	record  *Record
+	settled bool
+}
+
+type keptTurn struct {
+	number int
+	calls  []*seen
 }
 
 // Start begins a run, or goes on with one of the same id. What it did in another
@@ -106,7 +124,7 @@ func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
 	}
-	return &Run{ID: id, runner: r, turns: map[int]map[string]seen{}, degraded: map[Key]bool{}}
+	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}, degraded: map[Key]bool{}}
 }
 
 // Turn is the calls of one answer of a model.
@@ -148,6 +166,10 @@ var (
 	// ErrConflict says that a call has the identity of another with other
 	// content: a replayed stream, a tampered state. Nothing of the turn ran.
 	ErrConflict = errors.New("tool: one call id stands for two different calls")
+	// ErrRepeated says that a turn was handed in again while it is run, or so
+	// long after it that its results are not kept any more, and were not given in
+	// [Turn.Results]. Nothing of the turn ran.
+	ErrRepeated = errors.New("tool: the turn was handed in before")
 	// ErrFailed says that a call failed whose failure ends the run.
 	ErrFailed = errors.New("tool: a call failed that must not")
 )
@@ -163,9 +185,10 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	b.cancel = cancel
-	b.each(func(x *execution) { x.prepare(ctx) })
+	defer b.leave()
+	b.parallel(b.calls, func(x *execution) { x.step(ctx, x.prepare) })
 	for _, x := range b.calls {
-		x.approve(ctx)
+		x.step(ctx, x.approve)
 	}
 	b.execute(ctx)
 	return b.collect()
@@ -178,6 +201,7 @@ type batch struct {
 	box     *Box
 	turn    Turn
 	calls   []*execution
+	byID    map[string]*execution
 	cancel  context.CancelCauseFunc
 	observe sync.Mutex
 	// failed is the call that ends the run.
@@ -186,62 +210,84 @@ type batch struct {
 	broken error
 }
 
-// begin checks that every call is what it was when its id was seen before, before
-// any of them runs (quirk I5).
+// begin takes a turn, if every call of it is what it was when its id was seen
+// before (quirk I5) and none would run a second time.
 func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
-	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls))}
+	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), byID: make(map[string]*execution, len(turn.Calls))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var conflicts []error
-	before := r.turns[turn.Number]
-	here := make(map[string]seen, len(turn.Calls))
-	for i, c := range turn.Calls {
-		if c == nil {
-			conflicts = append(conflicts, fmt.Errorf("%w: call %d is nil", ErrConflict, i))
-			continue
-		}
-		x := &execution{batch: b, call: c, key: KeyOfCall(c), content: contentOf(c)}
-		b.calls[i] = x
-		old, again := before[c.ID]
-		_, twice := here[c.ID]
-		switch {
-		case twice:
-			conflicts = append(conflicts, fmt.Errorf("%w: %q is there twice in turn %d", ErrConflict, c.ID, turn.Number))
-		case again && old.content != x.content:
-			conflicts = append(conflicts, fmt.Errorf("%w: %q of turn %d was another call before", ErrConflict, c.ID, turn.Number))
-		case again && old.result != nil:
-			x.replay(old)
-		}
-		here[c.ID] = seen{content: x.content, result: old.result, record: old.record}
+	if r.busy[turn.Number] {
+		return nil, fmt.Errorf("%w: turn %d is being run", ErrRepeated, turn.Number)
 	}
-	for _, res := range turn.Results {
-		i := slices.IndexFunc(b.calls, func(x *execution) bool { return x != nil && res != nil && res.CallID == x.call.ID })
-		switch {
-		case i < 0:
-			conflicts = append(conflicts, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, turn.Number))
-		case b.calls[i].result == nil:
-			b.calls[i].given(res)
+	wrong := r.recognise(b)
+	wrong = append(wrong, b.takeResults()...)
+	wrong = append(wrong, b.takeResumed()...)
+	for _, x := range b.calls {
+		if x != nil && x.seen.settled && x.result == nil {
+			wrong = append(wrong, fmt.Errorf("%w: %q of turn %d has its result, which is not kept any more: give it in Turn.Results", ErrRepeated, x.call.ID, turn.Number))
 		}
 	}
-	for _, p := range turn.Resume {
-		i := slices.IndexFunc(b.calls, func(x *execution) bool {
-			return x != nil && p.Binding.CallID == x.call.ID && p.Binding.Key == x.key && p.Binding.Turn == turn.Number && p.Binding.Run == r.ID
-		})
-		if i < 0 {
-			conflicts = append(conflicts, fmt.Errorf("%w: %q is to be resumed, and is no such call of turn %d", ErrConflict, p.Binding.CallID, turn.Number))
-			continue
-		}
-		b.calls[i].resume = &p
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
 	}
-	if len(conflicts) > 0 {
-		return nil, errors.Join(conflicts...)
+	for _, x := range b.calls {
+		r.calls[callName{turn.Number, x.call.ID}] = x.seen
 	}
-	if before == nil {
-		r.turns[turn.Number] = here
-	} else {
-		maps.Copy(before, here)
-	}
+	r.busy[turn.Number] = true
 	return b, nil
+}
+
+// recognise makes the executions of a turn, and finds those that were seen before.
+func (r *Run) recognise(b *batch) (wrong []error) {
+	number := b.turn.Number
+	for i, c := range b.turn.Calls {
+		if c == nil {
+			wrong = append(wrong, fmt.Errorf("%w: call %d is nil", ErrConflict, i))
+			continue
+		}
+		x := &execution{batch: b, call: c, key: KeyOfCall(c), seen: &seen{content: contentOf(c)}}
+		if b.byID[c.ID] != nil {
+			wrong = append(wrong, fmt.Errorf("%w: %q is there twice in turn %d", ErrConflict, c.ID, number))
+		}
+		b.calls[i], b.byID[c.ID] = x, x
+		old := r.calls[callName{number, c.ID}]
+		switch {
+		case old == nil:
+		case old.content != x.seen.content:
+			wrong = append(wrong, fmt.Errorf("%w: %q of turn %d was another call before", ErrConflict, c.ID, number))
+		default:
+			x.seen = old
+			if old.result != nil {
+				x.replay(old)
+			}
+		}
+	}
+	return wrong
+}
+
+// takeResults takes the results that calls have already.
+func (b *batch) takeResults() (wrong []error) {
+	for _, res := range b.turn.Results {
+		if res == nil || b.byID[res.CallID] == nil {
+			wrong = append(wrong, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, b.turn.Number))
+		} else if x := b.byID[res.CallID]; x.result == nil {
+			x.given(res)
+		}
+	}
+	return wrong
+}
+
+// takeResumed takes what an earlier attempt left pending.
+func (b *batch) takeResumed() (wrong []error) {
+	for _, p := range b.turn.Resume {
+		x := b.byID[p.Binding.CallID]
+		if x == nil || p.Binding.Key != x.key || p.Binding.Turn != b.turn.Number || p.Binding.Run != b.run.ID {
+			wrong = append(wrong, fmt.Errorf("%w: %q is to be resumed, and is no such call of turn %d", ErrConflict, p.Binding.CallID, b.turn.Number))
+			continue
+		}
+		x.resume = &p
+	}
+	return wrong
 }
 
 // contentOf identifies what a call asks for.
@@ -256,11 +302,6 @@ func contentOf(c *dragoman.ToolCall) Hash {
 	return out
 }
 
-// each calls f for every call that has no result yet, several at once.
-func (b *batch) each(f func(*execution)) {
-	b.parallel(b.calls, f)
-}
-
 // execute runs what may run, in the model's order: several at once, and those
 // that must be alone alone.
 func (b *batch) execute(ctx context.Context) {
@@ -269,11 +310,11 @@ func (b *batch) execute(ctx context.Context) {
 		if x.entry == nil || !x.entry.settings.Exclusive {
 			continue
 		}
-		b.parallel(b.calls[from:i], func(x *execution) { x.execute(ctx) })
-		x.execute(ctx)
+		b.parallel(b.calls[from:i], func(x *execution) { x.step(ctx, x.execute) })
+		x.step(ctx, x.execute)
 		from = i + 1
 	}
-	b.parallel(b.calls[from:], func(x *execution) { x.execute(ctx) })
+	b.parallel(b.calls[from:], func(x *execution) { x.step(ctx, x.execute) })
 }
 
 func (b *batch) parallel(calls []*execution, f func(*execution)) {
@@ -306,7 +347,6 @@ func (b *batch) collect() (*Batch, error) {
 			out.Pending = append(out.Pending, *x.pending)
 		}
 	}
-	b.run.remember(b)
 	switch {
 	case b.broken != nil:
 		return out, b.broken
@@ -318,27 +358,30 @@ func (b *batch) collect() (*Batch, error) {
 }
 
 // keptTurns is of how many turns the results are kept.
-const keptTurns = 2
+const keptTurns = 8
 
-// remember keeps what the calls of the latest turns came to, so that none runs
-// again when it is handed in again. Of older ones it keeps what they were.
-func (r *Run) remember(b *batch) {
+// leave ends a turn: it keeps what the calls came to, so that none runs again when
+// it is handed in again. Of older turns it keeps what their calls were.
+func (b *batch) leave() {
+	for _, x := range b.calls {
+		x.lane.leave()
+	}
+	r := b.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	here := r.turns[b.turn.Number]
+	delete(r.busy, b.turn.Number)
+	kept := keptTurn{number: b.turn.Number}
 	for _, x := range b.calls {
+		kept.calls = append(kept.calls, x.seen)
 		if x.result != nil {
-			here[x.call.ID] = seen{x.content, x.result, x.record}
+			x.seen.result, x.seen.record, x.seen.settled = x.result, new(x.record), true
 		}
 	}
-	if slices.Contains(r.latest, b.turn.Number) {
-		return
-	}
-	r.latest = append(r.latest, b.turn.Number)
+	r.latest = slices.DeleteFunc(r.latest, func(t keptTurn) bool { return t.number == kept.number })
+	r.latest = append(r.latest, kept)
 	if len(r.latest) > keptTurns {
-		old := r.turns[r.latest[0]]
-		for id, s := range old {
-			old[id] = seen{content: s.content}
+		for _, s := range r.latest[0].calls {
+			s.result, s.record = nil, nil
 		}
 		r.latest = slices.Delete(r.latest, 0, 1)
 	}
@@ -354,15 +397,35 @@ func (b *batch) tell(ev Event) {
 	defer b.observe.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
-			b.runner.log("the observer of tools panicked", "panic", v)
+			b.runner.log("the observer of tools panicked", "panic", b.run.redactor().Redact(fmt.Sprint(v)))
 		}
 	}()
 	b.runner.Observe(ev)
 }
 
+// log logs. A handler of logs that panics disturbs nobody.
 func (r *Runner) log(msg string, args ...any) {
-	if r.Log != nil {
-		r.Log.Error(msg, args...)
+	if r.Log == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	r.Log.Error(msg, args...)
+}
+
+// redactor takes out the secrets of the host and those that tools of this run were
+// given.
+func (r *Run) redactor() *Redactor {
+	r.secrets.Lock()
+	defer r.secrets.Unlock()
+	return r.runner.Redactor.with(r.given)
+}
+
+// learn remembers a secret that a tool is given.
+func (r *Run) learn(secret string) {
+	r.secrets.Lock()
+	defer r.secrets.Unlock()
+	if !slices.Contains(r.given, secret) {
+		r.given = append(r.given, secret)
 	}
 }
 

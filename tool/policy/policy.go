@@ -23,9 +23,14 @@ type Policy struct {
 	fallback Default
 	version  string
 	index    *index
+	// immediate: no rule has an expression.
+	immediate bool
 }
 
-var _ tool.Policy = (*Policy)(nil)
+var (
+	_ tool.Policy    = (*Policy)(nil)
+	_ tool.Immediate = (*Policy)(nil)
+)
 
 // compiled is a rule that is ready.
 type compiled struct {
@@ -65,8 +70,13 @@ func New(config Config) (*Policy, error) {
 	})
 	p.version = p.hash(limit)
 	p.index = newIndex(p.rules)
+	p.immediate = !slices.ContainsFunc(p.rules, func(r *compiled) bool { return r.program != nil && !r.Disabled })
 	return p, nil
 }
+
+// Immediate reports that no rule has an expression: all that is left is to look
+// up and compare.
+func (p *Policy) Immediate() bool { return p != nil && p.immediate }
 
 // compiler prepares the rules of one policy. The engine is made when the first
 // expression needs it.
