@@ -42,14 +42,17 @@ Languages:` + helpLanguages() + `
 
 Models of one language differ. What is known of a model by its name (older ones
 of Gemini, Amazon's on Bedrock) is minded where a request, messages or tools are
-written for it: the one of --model, or that which the request names. --capability
-says more, or, as name=false, less:` + helpCapabilities() + `.
+written for it: the one of --model, or that which the request names. --model also
+names the model in the result: requests to Gemini and Bedrock have it in the URL,
+so that one that was read from them names none. --capability says more, or, as
+name=false, less:` + helpCapabilities() + `.
 
 Tools are also read as MCP servers list them (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json
   curl -sN localhost:8080/v1/chat/completions -d @request.json | dragoman convert --to responses --kind stream
   dragoman convert --to gemini --kind tools --fail-on dropped tools.json
   dragoman convert --to canonical request.json | dragoman convert --to gemini
+  dragoman convert --to gemini request.json | dragoman convert --to chat --model gpt-5
   dragoman convert --to chat --from claude --report json < request.json 2> report.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +68,7 @@ Tools are also read as MCP servers list them (--from mcp).`,
 	f.StringVar(&to, "to", "", "the wire language to write, or canonical")
 	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: guessed)")
 	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
-	f.StringVar(&c.model, "model", "", "name this model in the result")
+	f.StringVar(&c.model, "model", "", "name this model in the result, where it has a place for one, and mind what is known of it")
 	f.StringSliceVar(&c.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
@@ -250,7 +253,27 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
 	c.lost(writing, enc.Report)
+	if err == nil {
+		c.missModel(req)
+	}
 	return enc.Body, err
+}
+
+// missModel reports that a request names no model in a language that wants one
+// in the body. Between two requests of one language nothing is missing that was
+// there.
+func (c *conversion) missModel(req *dragoman.Request) {
+	if req.Model != "" || c.to.Limits().ModelInURL || c.said.From == c.to.Dialect() {
+		return
+	}
+	where := "it had none"
+	if c.from().Limits().ModelInURL {
+		where = fmt.Sprintf("%s has it in the URL, which is not part of the input", c.said.From)
+	}
+	c.said.Losses = append(c.said.Losses, loss{
+		Step: writing, Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: "/model",
+		Detail: fmt.Sprintf("the request names no model: %s; --model names one", where),
+	})
 }
 
 func (c *conversion) response(data []byte) ([]byte, error) {

@@ -70,7 +70,11 @@ tells; without the first it is the one that a request names.`,
 				return err
 			}
 			defer done()
-			data, err := readDocument(reader(in))
+			r := reader(in)
+			if head, _ := r.Peek(sniff.HeadSize); sniff.IsStream(head) {
+				return noTools("a stream, or several documents one after the other")
+			}
+			data, err := readDocument(r)
 			if err != nil {
 				return err
 			}
@@ -136,18 +140,21 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 		if err != nil {
 			return nil, none, failed("%w", err)
 		}
+		if len(req.Tools) == 0 {
+			return nil, none, noTools("a stored request without tools")
+		}
 		return req.Tools, none, nil
 	}
 	elements, err := toolList(data)
 	if err != nil {
 		return nil, none, failed("%w", err)
 	}
-	if len(elements) == 0 {
-		return nil, none, failed("the input holds no tools")
+	if what := toolless(data, elements, from); what != "" {
+		return nil, none, noTools(what)
 	}
 	if from == "" {
-		if from = toolLanguage(elements); from == "" {
-			return nil, none, noTool(elements[0])
+		if from = cmp.Or(toolLanguage(elements), requestLanguage(data)); from == "" {
+			return nil, none, failed("cannot tell in which language these tools are written; --from says it, one of %s", strings.Join(sourceWords(), ", "))
 		}
 	}
 	specs, rep, err := readTools(data, from)
@@ -191,16 +198,57 @@ func toolLanguage(elements []json.RawMessage) dragoman.Dialect {
 	return ""
 }
 
-// noTool says what is missing in something that is like no tool.
-func noTool(el json.RawMessage) error {
+// requestLanguage is the language of a request, where there is no doubt: its tools
+// may all be the provider's own, which show none.
+func requestLanguage(data []byte) dragoman.Dialect {
+	if g, err := sniff.Of(data, "", ""); err == nil && g.Kind == sniff.Request && len(g.Or) == 0 {
+		return g.Dialect
+	}
+	return ""
+}
+
+// noTools says what came, and what lint takes.
+func noTools(what string) error {
+	return failed("this looks like %s; there is no tool in it to judge: lint takes one tool, a list of them, or a request that has some", what)
+}
+
+// toolless says in words what a document is in which there is no tool; empty
+// where there may be one.
+func toolless(data []byte, elements []json.RawMessage, from dragoman.Dialect) string {
+	if toolLanguage(elements) != "" || len(elements) > 0 && from != "" && saysAll(elements[0], from) {
+		return ""
+	}
+	standsAlone := len(elements) == 1 && bytes.Equal(elements[0], bytes.TrimSpace(data))
+	g, err := sniff.Of(data, "", "")
+	switch {
+	case err == nil && g.Kind == sniff.Request && (standsAlone || len(elements) == 0):
+		return fmt.Sprintf("a request of %s without tools", g.Dialect)
+	case err == nil && g.Kind == sniff.Response:
+		return fmt.Sprintf("a response of %s", g.Dialect)
+	case err == nil && g.Kind == sniff.Messages:
+		return fmt.Sprintf("messages of %s", g.Dialect)
+	case len(elements) == 0:
+		return "an empty list of tools"
+	case isSchema(elements[0]):
+		return `a JSON Schema without a tool around it, as in {"name": "some_tool", "inputSchema": …}`
+	default:
+		return ""
+	}
+}
+
+// isSchema reports whether something is a JSON Schema, and no tool; a type of its
+// own has a tool that a provider runs, too.
+func isSchema(el json.RawMessage) bool {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(el, &m)
-	for _, keyword := range []string{"properties", "$schema", "type", "anyOf", "oneOf", "allOf", "$ref"} {
-		if m[keyword] != nil && m["name"] == nil && m["function"] == nil {
-			return failed(`this is a JSON Schema without a tool around it; write {"name": "some_tool", "inputSchema": …}`)
-		}
+	if m["name"] != nil || m["function"] != nil {
+		return false
 	}
-	return failed("cannot tell in which language these tools are written; --from says it")
+	if typ := m["type"]; len(typ) > 0 {
+		return typ[0] == '[' || slices.Contains([]string{`"object"`, `"array"`, `"string"`, `"number"`, `"integer"`, `"boolean"`, `"null"`}, string(typ))
+	}
+	return slices.ContainsFunc([]string{"properties", "$schema", "anyOf", "oneOf", "allOf", "$ref"},
+		func(keyword string) bool { return m[keyword] != nil })
 }
 
 // linted is the outcome of a run of lint as JSON. docs/command.md describes it.
@@ -452,6 +500,15 @@ func surfaces() []string {
 		names = append(names, p.Name())
 	}
 	return names
+}
+
+// sourceWords are the words that --from takes for tools.
+func sourceWords() []string {
+	var words []string
+	for _, l := range languages() {
+		words = append(words, l.short[0])
+	}
+	return append(words, string(sniff.MCP))
 }
 
 // languageWord is what --from calls a language.

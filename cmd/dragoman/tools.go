@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -72,12 +73,21 @@ func toolList(data []byte) ([]json.RawMessage, error) {
 		err := json.Unmarshal(data, &elements)
 		return elements, err
 	}
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return nil, errors.New("the input is neither an object nor a list, and tools are")
+	}
+	type list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
 	var holder struct {
-		Tools      []json.RawMessage
-		ToolConfig *struct{ Tools []json.RawMessage }
-		Result     *struct{ Tools []json.RawMessage } // of JSON-RPC
+		Tools      []json.RawMessage `json:"tools"`
+		ToolConfig *list             `json:"toolConfig"`
+		Result     *list             `json:"result"` // of JSON-RPC
 	}
 	if err := json.Unmarshal(data, &holder); err != nil {
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%q is of type %s, and no place for tools", wrong.Field, wrong.Value)
+		}
 		return nil, err
 	}
 	switch {
