@@ -4,11 +4,17 @@ package dragoman
 // server behind it can do. The zero Capabilities are those of the dialect's
 // own vendor.
 type Target struct {
-	Dialect  Dialect
+	Dialect Dialect
+	// Provider and Scope say who serves the model, as those of an [Origin] do;
+	// empty means unknown.
 	Provider string
 	Scope    string
-	Model    string
-	Caps     Capabilities
+	// Model is whom the request goes to, which decides what of the history may be
+	// replayed; empty means [Request].Model. It does not name the model in the
+	// request: Request.Model does. Nor does it choose Caps: see CapabilitiesOf of
+	// the dialects that have it.
+	Model string
+	Caps  Capabilities
 }
 
 // Origin returns the origin of what this target mints.

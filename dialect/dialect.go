@@ -55,7 +55,8 @@ type Encoded struct {
 // dialect's own vendor.
 type EncodeOptions struct {
 	// Target is the model and server behind the wire. Its Dialect may be left
-	// empty.
+	// empty. It says what may be sent, and does not name the model of a request,
+	// which is the one of dragoman.Request.
 	Target dragoman.Target
 	// Registry is the request's; nil composes one from the request's tools and
 	// contributions.
@@ -69,7 +70,8 @@ type EncodeOptions struct {
 	// The same seed gives the same ids; an empty seed gives ids that are unique
 	// within one object only.
 	Seed string
-	// Model overrides the model named in a response or stream; empty keeps it.
+	// Model overrides the model named in a response or stream; empty keeps it. The
+	// model of a request is the one of dragoman.Request, whatever stands here.
 	Model string
 	// StreamUsage writes usage into a stream where the dialect's clients must
 	// ask for it.

@@ -192,10 +192,12 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 	var ambiguous *sniff.AmbiguousError
 	switch {
 	case err == nil:
+	case errors.Is(err, sniff.ErrUnknown) && from == sniff.MCP && kind == "":
+		return failed(`this is no tool as MCP servers list them, with a name and an "inputSchema"%s`, looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && kind != "":
-		return failed("cannot tell in which wire language these %s are; --from says it", plurals[kind])
+		return failed("cannot tell in which wire language these %s are; %s%s", plurals[kind], settles(kind, from), looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown) && from != "":
-		return failed("cannot tell what of %s the input is; --kind says it", from)
+		return failed("cannot tell what of %s the input is; %s%s", from, settles(kind, from), looksLike(data, kind, from))
 	case errors.Is(err, sniff.ErrUnknown):
 		return failed("cannot tell what the input is; %s", settles(kind, from))
 	case errors.As(err, &ambiguous):
@@ -204,7 +206,7 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 		return failed("%w; if it is something else, %s", err, settles(kind, from))
 	}
 	if g.Dialect == sniff.MCP && g.Kind != sniff.Tools {
-		return failed("MCP servers list tools, and have no %s of a model", g.Kind)
+		return failed("MCP servers list tools, and have no %s of a model%s", g.Kind, looksLike(data, kind, from))
 	}
 	c.said = converted{From: g.Dialect, To: c.to.Dialect(), Kind: g.Kind, Because: g.Because, Or: g.Or}
 	return nil
@@ -355,12 +357,41 @@ func (c *conversion) readMessages(data []byte) (req *dragoman.Request, single bo
 		list, single, err := storedList[dragoman.Message](data)
 		return &dragoman.Request{Messages: list}, single, err
 	}
-	if single = bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); single {
-		data = append(append([]byte("["), data...), ']')
-	}
 	from := c.from()
-	body := append(append([]byte(`{"`+from.list+`":`), data...), '}')
-	req, rep, err := from.DecodeRequest(body, c.decodeOptions())
+	around := envelope{`{"` + from.list + `":`, "}", "/" + from.list}
+	if single = bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); single {
+		around = envelope{around.before + "[", "]}", around.at + "/0"}
+	}
+	req, rep, err := from.DecodeRequest(around.put(data), c.decodeOptions())
+	for i := range rep.Losses {
+		rep.Losses[i].Path = strings.TrimPrefix(rep.Losses[i].Path, around.at)
+	}
 	c.lost(reading, rep)
-	return req, single, err
+	return req, single, placed(data, around.inside(err))
+}
+
+// envelope is what is put around a part of a request, so that it is one: its
+// places are not those of the input.
+type envelope struct {
+	before, after string
+	// at is the pointer of what is inside.
+	at string
+}
+
+func (e envelope) put(data []byte) []byte {
+	return slices.Concat([]byte(e.before), data, []byte(e.after))
+}
+
+// inside is an error with its place in the input.
+func (e envelope) inside(err error) error {
+	var at *dragoman.DecodeError
+	if !errors.As(err, &at) {
+		return err
+	}
+	in := *at
+	in.Pointer = strings.TrimPrefix(at.Pointer, e.at)
+	if at.Offset >= 0 {
+		in.Offset = max(at.Offset-int64(len(e.before)), 0)
+	}
+	return &in
 }

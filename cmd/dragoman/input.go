@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -41,7 +42,7 @@ func readDocument(in io.Reader) ([]byte, error) {
 		if errors.As(err, &syntax) {
 			offset := syntax.Offset - 1 // it counts the byte that is wrong
 			if strings.Contains(err.Error(), "unexpected end") {
-				offset = int64(len(data))
+				offset = int64(len(bytes.TrimRight(data, " \t\r\n"))) // the end of the last line begins no other
 			}
 			return nil, failed("the input is no JSON: %w at %s", err, place(data, offset))
 		}
@@ -51,10 +52,10 @@ func readDocument(in io.Reader) ([]byte, error) {
 }
 
 // place says where the byte at an offset stands, both counted as editors and
-// errors do: lines from one, bytes from zero.
+// errors do: lines from one, bytes from zero and from the beginning of the input.
 func place(data []byte, offset int64) string {
 	offset = min(max(offset, 0), int64(len(data)))
-	return fmt.Sprintf("line %d, byte %d", 1+bytes.Count(data[:offset], []byte("\n")), offset)
+	return fmt.Sprintf("byte %d, line %d", offset, 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
 // placed adds the line to an error that knows its byte.
@@ -67,14 +68,51 @@ func placed(data []byte, err error) error {
 }
 
 // settles names the flags that say what the input is, as far as they were not
-// given.
+// given, with the words they take.
 func settles(kind sniff.Kind, from dragoman.Dialect) string {
+	kinds := slices.DeleteFunc(slices.Clone(sniff.Kinds), func(k sniff.Kind) bool {
+		return k == sniff.Stream && from == sniff.Canonical // which has none
+	})
+	asFrom, asKind := fmt.Sprintf("--from (%s)", list(sourceWords(kind), "or")), fmt.Sprintf("--kind (%s)", list(kinds, "or"))
 	switch {
 	case kind == "" && from == "":
-		return "--from and --kind say it"
+		return asFrom + " and " + asKind + " say it"
 	case kind == "":
-		return "--kind says it"
+		return asKind + " says it"
 	default:
-		return "--from says it"
+		return asFrom + " says it"
 	}
+}
+
+// sourceWords are the words that --from takes for a kind of input; an empty one
+// is any.
+func sourceWords(kind sniff.Kind) []string {
+	var words []string
+	for _, l := range languages() {
+		words = append(words, l.short[0])
+	}
+	if kind != sniff.Stream {
+		words = append(words, string(sniff.Canonical))
+	}
+	if kind == "" || kind == sniff.Tools {
+		words = append(words, string(sniff.MCP))
+	}
+	return words
+}
+
+// looksLike is what the input would be taken for without the flags that were
+// given, as the end of an error; empty where nobody knows.
+func looksLike(data []byte, kind sniff.Kind, from dragoman.Dialect) string {
+	g, err := sniff.Of(data, "", "")
+	if err != nil {
+		return ""
+	}
+	var flags []string
+	if from != "" {
+		flags = append(flags, "--from")
+	}
+	if kind != "" {
+		flags = append(flags, "--kind")
+	}
+	return fmt.Sprintf("; without %s it is read as %s, %s, because %s", list(flags, "and"), g.Dialect, g.Kind, g.Because)
 }

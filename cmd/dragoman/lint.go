@@ -154,7 +154,7 @@ func lintInput(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	}
 	if from == "" {
 		if from = cmp.Or(toolLanguage(elements), requestLanguage(data)); from == "" {
-			return nil, none, failed("cannot tell in which language these tools are written; --from says it, one of %s", strings.Join(sourceWords(), ", "))
+			return nil, none, failed("cannot tell in which language these tools are written; %s", settles(sniff.Tools, ""))
 		}
 	}
 	specs, rep, err := readTools(data, from)
@@ -500,15 +500,6 @@ func surfaces() []string {
 		names = append(names, p.Name())
 	}
 	return names
-}
-
-// sourceWords are the words that --from takes for tools.
-func sourceWords() []string {
-	var words []string
-	for _, l := range languages() {
-		words = append(words, l.short[0])
-	}
-	return append(words, string(sniff.MCP))
 }
 
 // languageWord is what --from calls a language.

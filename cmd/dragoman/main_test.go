@@ -94,3 +94,24 @@ func TestAnErrorSaysOnceWhoFoundIt(t *testing.T) {
 		t.Errorf("the client is told: %s", s)
 	}
 }
+
+func TestAnErrorOfJSONStandsOnTheLineOfItsByte(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":1`:             "at byte 6, line 1",
+		"{\"a\":1\n":         "at byte 6, line 1", // the end of a line is none of the next
+		"{\"a\":1\r\n\r\n":   "at byte 6, line 1",
+		"{\"a\":\n1":         "at byte 7, line 2",
+		"{\"a\":1}}\n":       "at byte 7, line 1",
+		"{\"a\":1}\n}\n":     "at byte 8, line 2",
+		"{\"a\": oh}\n":      "at byte 6, line 1",
+		"{\"a\":\"b\nc\"}\n": "at byte 7, line 1", // the end of a line itself is what is wrong
+	} {
+		for _, command := range [][]string{{"convert", "--to", "chat"}, {"lint", "--for", "chat"}} {
+			var out, said bytes.Buffer
+			code := run(command, strings.NewReader(in), &out, &said)
+			if code != exitFailed || !strings.HasSuffix(said.String(), want+"\n") {
+				t.Errorf("%s of %q: %d, want %q\n%s", command[0], in, code, want, said.String())
+			}
+		}
+	}
+}

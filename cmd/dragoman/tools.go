@@ -60,6 +60,11 @@ func readTools(data []byte, from dragoman.Dialect) ([]dragoman.ToolSpec, dragoma
 	}
 	req, rep, err := l.DecodeRequest([]byte(`{"`+l.list+`":[],`+member+`}`), dialect.DecodeOptions{})
 	if err != nil {
+		if at := new(*dragoman.DecodeError); errors.As(err, at) {
+			in := **at
+			in.Offset = -1 // a byte of the request that never was
+			err = &in
+		}
 		return nil, rep, err
 	}
 	return req.Tools, rep, nil

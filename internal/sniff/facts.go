@@ -1,6 +1,7 @@
 package sniff
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type evidence struct {
 // make an *AmbiguousError; no fact in the first group makes ErrUnknown.
 func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	left := likeliest
-	because := ""
+	because, contradicting := "", ""
 	for i, group := range e.groups {
 		facts := slices.DeleteFunc(slices.Clone(group), func(f fact) bool { return !f.seen || len(both(left, f.fits)) == 0 })
 		if i == 0 && len(facts) == 0 {
@@ -42,6 +43,7 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		next := left
 		for _, f := range facts {
 			if dialect != "" && slices.Contains(left, dialect) && !slices.Contains(f.fits, dialect) {
+				contradicting = cmp.Or(contradicting, f.because)
 				continue // it was said; what speaks for others is a mistake in the document
 			}
 			narrower := both(next, f.fits)
@@ -58,6 +60,9 @@ func narrow(e evidence, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 	if dialect != "" {
 		if !slices.Contains(left, dialect) {
 			return Guess{}, ErrUnknown
+		}
+		if because == "" { // every fact spoke for others
+			because = youSaidSo + ", although " + contradicting
 		}
 		return Guess{Dialect: dialect, Kind: kind, Because: because}, nil
 	}

@@ -131,6 +131,9 @@ func firstValue(text []byte) (value, rest []byte, ok bool) {
 	return value, bytes.TrimLeft(text[len(value):], " \t\r\n"), true
 }
 
+// youSaidSo is the reason where nothing in the document is one.
+const youSaidSo = "you said so"
+
 // Of guesses what data is; for a stream its beginning will do. kind and
 // dialect, where they are not empty, are already known. The error is
 // ErrUnknown, a *NotChatError or an *AmbiguousError.
@@ -146,7 +149,7 @@ func Of(data []byte, kind Kind, dialect dragoman.Dialect) (Guess, error) {
 		}
 	}
 	if kind != "" && dialect != "" {
-		return Guess{Dialect: dialect, Kind: kind, Because: "you said so"}, nil
+		return Guess{Dialect: dialect, Kind: kind, Because: youSaidSo}, nil
 	}
 	if kind == Stream {
 		return streamed(data, doc, dialect)

@@ -307,3 +307,18 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
+
+func TestEveryGuessHasAReasonAlsoWhereTheDialectWasSaid(t *testing.T) {
+	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
+		for _, doc := range []string{
+			`{"contents":[{"parts":[{"text":"hi"}]}]}`, `{"model":"m","input":"hi"}`, `{"messages":[{"role":"user","content":"hi"}]}`,
+			`{"messages":[{"role":"user","content":[{"text":"hi"}]}],"inferenceConfig":{}}`, `{"role":"user","parts":[{"text":"hi"}]}`,
+			`[{"type":"function_call_output","call_id":"c","output":"x"}]`,
+		} {
+			g, err := sniff.Of([]byte(doc), "", d)
+			if err != nil || g.Dialect != d || g.Because == "" {
+				t.Errorf("%s, said of %s: %+v, %v", d, doc, g, err)
+			}
+		}
+	}
+}
