@@ -86,7 +86,7 @@ tells; without the first it is the one that a request names.`,
 			if err != nil {
 				return err
 			}
-			l := linted{For: target, Reading: rep.Losses}
+			l := linted{For: target, Reading: plainly(rep.Losses)}
 			if l.Tools, err = judgeAll(specs, judge); err != nil {
 				return failed("%w", err)
 			}
@@ -307,6 +307,7 @@ func judgeAll(specs []dragoman.ToolSpec, judge func(dragoman.ToolSpec) (verdict,
 				v.drop(dragoman.Warn, "its name is declared twice; the first declaration stands")
 			}
 		}
+		v.Losses, v.Why = plainly(v.Losses), plain(v.Why)
 		if v.Losses == nil {
 			v.Losses = []dragoman.Loss{} // a script counts them
 		}

@@ -16,10 +16,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -62,11 +65,38 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return coded.code
 }
 
-// message is an error in the words of a program that already said its name,
-// which errors of the library say too, each for itself.
-func message(err error) string {
-	said := strings.NewReplacer(": dragoman: ", ": ", "\ndragoman: ", "\n")
-	return said.Replace(strings.TrimPrefix(err.Error(), "dragoman: "))
+// message is an error in the words of a program that already said its name.
+func message(err error) string { return plain(err.Error()) }
+
+var (
+	// quotes are words of the input or of the library's rules, between them the
+	// library speaks.
+	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	// packages are the names that errors of the library begin with, each for
+	// itself.
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sse|eventstream): )+`)
+)
+
+// plain is a text of the library without the names of Go packages, which tell
+// nothing to who writes none.
+func plain(text string) string {
+	var b strings.Builder
+	end := 0
+	for _, quote := range quotes.FindAllStringIndex(text, -1) {
+		b.WriteString(packages.ReplaceAllString(text[end:quote[0]], "$1"))
+		b.WriteString(text[quote[0]:quote[1]])
+		end = quote[1]
+	}
+	b.WriteString(packages.ReplaceAllString(text[end:], "$1"))
+	return b.String()
+}
+
+// plainly are losses whose details are plain.
+func plainly(losses []dragoman.Loss) []dragoman.Loss {
+	for i := range losses {
+		losses[i].Detail = plain(losses[i].Detail)
+	}
+	return losses
 }
 
 // wantsJSON reports whether a command line asks for a report as JSON, also where

@@ -115,3 +115,34 @@ func TestAnErrorOfJSONStandsOnTheLineOfItsByte(t *testing.T) {
 		}
 	}
 }
+
+func TestNoPackageOfGoIsNamedOutsideOfQuotes(t *testing.T) {
+	for text, want := range map[string]string{
+		`openaichat: tool choice "q" names a tool that is not sent: dragoman: not supported by the target`: `tool choice "q" names a tool that is not sent: not supported by the target`,
+		"interop: mcp.tool: schema: not usable as a schema":                                                "mcp.tool: not usable as a schema",
+		"dragoman: dragoman: one\ndragoman: two":                                                           "one\ntwo",
+		`tool "schema: \": history: " written as "a: gemini: b": interop: x`:                               `tool "schema: \": history: " written as "a: gemini: b": x`,
+		"the gemini: it stays": "the gemini: it stays",
+		"bedrock.converse stream: eventstream: a checksum does not match": "bedrock.converse stream: a checksum does not match",
+		`an open " schema: is no quote`:                                   `an open " schema: is no quote`,
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%s\nbecomes %s\nnot     %s", text, got, want)
+		}
+	}
+	for _, args := range [][]string{{"convert", "--to", "anthropic"}, {"convert", "--to", "gemini", "--report", "json"}, {"lint", "--for", "anthropic"}, {"lint", "--for", "openai.strict", "--report", "json"}} {
+		for _, in := range []string{
+			`{"v":1,"messages":[],"tool_choice":{"mode":"tool","tools":[{"name":"q"}]},"tools":[{"name":"f","parameters":"{\"type\":\"array\"}"}]}`,
+			`[{"name":"f","inputSchema":5},{"name":"g","inputSchema":{"type":"object","additionalProperties":{"type":"string"}}}]`,
+		} {
+			var out, said bytes.Buffer
+			run(args, strings.NewReader(in), &out, &said)
+			all := out.String() + strings.Replace("\n"+said.String(), "\ndragoman: ", "\n", 1)
+			for _, pkg := range []string{"dragoman", "anthropic", "gemini", "schema", "interop", "history"} {
+				if strings.Contains(all, ": "+pkg+": ") || strings.Contains(all, `"`+pkg+": ") || strings.Contains(all, "\n"+pkg+": ") {
+					t.Errorf("%q says %s\n%s", args, pkg, all)
+				}
+			}
+		}
+	}
+}
