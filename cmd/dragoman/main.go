@@ -142,8 +142,8 @@ languages of OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama
 and Bedrock, and says what a conversion could not keep.
 
 Exit codes: 0 when all went well, 1 when the input could not be read or
-converted, 2 for a command line that makes no sense, 3 when something was lost
-that --fail-on forbids.`,
+converted (a stream that broke is written up to there), 2 for a command line
+that makes no sense, 3 when something was lost that --fail-on forbids.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
