@@ -2,7 +2,8 @@ package dragoman
 
 import "encoding/json"
 
-// ObjectKind says which of the three tool objects is meant.
+// ObjectKind says which of the three tool objects is meant: [SchemaObject],
+// [CallObject] or [ResultObject].
 type ObjectKind string
 
 // The kinds of tool object.

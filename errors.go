@@ -58,7 +58,8 @@ func (e *DecodeError) Unwrap() error {
 	return e.Err
 }
 
-// ErrorClass says what kind of failure an API error is, in our words.
+// ErrorClass says what kind of failure an API error is, in our words: one of
+// the constants from [ErrorBadRequest] to [ErrorUnknown].
 type ErrorClass string
 
 // The classes of error.

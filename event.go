@@ -16,7 +16,8 @@ type Event interface {
 	sealedEvent()
 }
 
-// EventType names a kind of event.
+// EventType names a kind of event: one of the constants from
+// [EventResponseStart] to [EventChunk].
 type EventType string
 
 // The types of event.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// LossKind says what a conversion did to something.
+// LossKind says what a conversion did to something: [Lowered], [Dropped],
+// [Renamed], [Synthesised] or [Moved].
 type LossKind string
 
 // The kinds of loss.
@@ -22,7 +23,7 @@ const (
 	Moved LossKind = "moved"
 )
 
-// Severity says how much a loss matters.
+// Severity says how much a loss matters: [Info], [Warn] or [Serious].
 type Severity int
 
 // The severities, in growing order.

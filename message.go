@@ -2,7 +2,8 @@ package dragoman
 
 import "strings"
 
-// Role says who speaks in a message.
+// Role says who speaks in a message: [RoleSystem], [RoleDeveloper], [RoleUser],
+// [RoleAssistant], [RoleTool], or what else the wire said.
 type Role string
 
 // The roles. A role that is none of these was unknown to the dialect that
@@ -40,7 +41,8 @@ type Message struct {
 	Extra *Extra
 }
 
-// Status says whether a message or a call reached its end.
+// Status says whether a message or a call reached its end: [StatusComplete],
+// [StatusIncomplete] or [StatusInProgress].
 type Status string
 
 // The statuses. The zero value means complete.

@@ -2,7 +2,8 @@ package dragoman
 
 import "encoding/json"
 
-// Dialect names the wire language of one model API.
+// Dialect names the wire language of one model API: one of the constants from
+// [OpenAIChat] to [Bedrock], or one that others added.
 type Dialect string
 
 // The dialects known to this module. A Dialect is a plain string, so that
@@ -90,7 +91,8 @@ func (e *Extra) For(d Dialect) []Field {
 }
 
 // Format names the shape of one tool object on a wire: a schema, a call or a
-// result, such as "anthropic.messages.tool".
+// result, such as "anthropic.messages.tool", which is [FormatAnthropicTool]. The
+// constants whose names begin with Format are built in; others may add theirs.
 type Format string
 
 // The built-in schema formats.

@@ -15,7 +15,8 @@ type Part interface {
 	sealedPart()
 }
 
-// PartKind names a kind of part.
+// PartKind names a kind of part: one of the constants from [KindText] to
+// [KindOpaque].
 type PartKind string
 
 // The kinds of part.
@@ -66,7 +67,8 @@ type Reasoning struct {
 	Extra  *Extra
 }
 
-// MediaKind says what a media part shows.
+// MediaKind says what a media part shows: [MediaImage], [MediaAudio],
+// [MediaVideo] or [MediaFile].
 type MediaKind string
 
 // The kinds of media.

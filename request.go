@@ -62,7 +62,8 @@ type KeyValue struct {
 	Value string
 }
 
-// OutputKind says what shape an answer must have.
+// OutputKind says what shape an answer must have: [OutputText], [OutputJSON] or
+// [OutputSchema].
 type OutputKind string
 
 // The kinds of structured output.
@@ -86,7 +87,8 @@ type OutputFormat struct {
 	Extra   *Extra
 }
 
-// ReasoningMode says whether the model may think before it answers.
+// ReasoningMode says whether the model may think before it answers:
+// [ReasoningDefault], [ReasoningOff], [ReasoningAdaptive] or [ReasoningBudget].
 type ReasoningMode string
 
 // The modes of reasoning. The zero value leaves it to the provider.

@@ -1,6 +1,7 @@
 package dragoman
 
-// StopReason says why a model stopped, in our words.
+// StopReason says why a model stopped, in our words: one of the constants from
+// [StopNone] to [StopUnknown].
 type StopReason string
 
 // The stop reasons. The zero value means that no reason was given.

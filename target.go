@@ -118,7 +118,8 @@ type Capabilities struct {
 	Name *NameRule
 }
 
-// ForcedChoice says when a model accepts a tool choice that forces a call.
+// ForcedChoice says when a model accepts a tool choice that forces a call:
+// [ForcedAlways], [ForcedWithoutThinking] or [ForcedNever].
 type ForcedChoice string
 
 // The settings of forced choice. The zero value accepts it always.

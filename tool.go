@@ -2,7 +2,8 @@ package dragoman
 
 import "encoding/json"
 
-// ToolKind says how a tool takes its input and who runs it.
+// ToolKind says how a tool takes its input and who runs it: [ToolFunction],
+// [ToolFreeform] or [ToolHosted].
 type ToolKind string
 
 // The kinds of tool. The zero value is a function.
@@ -67,7 +68,8 @@ type Grammar struct {
 	Definition string
 }
 
-// Strictness says whether a target's constrained decoding is asked for.
+// Strictness says whether a target's constrained decoding is asked for:
+// [StrictOff], [StrictOn], [StrictAuto] or [StrictUnset].
 type Strictness string
 
 // The settings of strictness. The zero value is off: a strict flag changes
@@ -110,7 +112,8 @@ func qualified(namespace, name string) string {
 	return namespace + "." + name
 }
 
-// ChoiceMode says how free the model is to call tools.
+// ChoiceMode says how free the model is to call tools: [ChoiceAuto],
+// [ChoiceNone], [ChoiceRequired], [ChoiceTool] or [ChoiceOpaque].
 type ChoiceMode string
 
 // The modes of choice.
@@ -146,7 +149,7 @@ type ToolChoice struct {
 	Extra  *Extra
 }
 
-// PayloadKind says what a call carries.
+// PayloadKind says what a call carries: [PayloadObject] or [PayloadText].
 type PayloadKind string
 
 // The kinds of payload. The zero value is an object.
@@ -194,7 +197,8 @@ func (c *ToolCall) QualifiedName() string {
 	return qualified(c.Namespace, c.Name)
 }
 
-// ProblemCode names what is wrong with a call.
+// ProblemCode names what is wrong with a call: one of the constants from
+// [ProblemInvalidJSON] to [ProblemStopped].
 type ProblemCode string
 
 // The problems a call can have.
@@ -233,7 +237,8 @@ func (p *CallProblem) Error() string {
 	return string(p.Code) + ": " + p.Message
 }
 
-// Outcome says whether a tool's run failed.
+// Outcome says whether a tool's run failed: [OutcomeUnknown], [OutcomeOK] or
+// [OutcomeError].
 type Outcome string
 
 // The outcomes. The zero value is unknown: most dialects have no error flag,
