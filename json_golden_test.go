@@ -207,6 +207,7 @@ func richValue() everything {
 		},
 		Usage: dragoman.Usage{Input: dragoman.Counted(0), Output: dragoman.Counted(5)}, Counts: []dragoman.Count{{}, dragoman.Counted(0), dragoman.Counted(9007199254740993)},
 		Stop: stop, Report: dragoman.Report{Losses: []dragoman.Loss{
+			{Kind: dragoman.Renamed, Severity: dragoman.Info, Path: "/tools/0", Detail: "tool \"a.b\" written as \"a_b\"", From: "a.b", To: "a_b"},
 			{Kind: dragoman.Lowered, Severity: dragoman.Warn, Path: "/tools/0", Detail: "no grammar"},
 			{Kind: dragoman.Dropped, Severity: dragoman.Info, Path: "", Detail: ""},
 		}},

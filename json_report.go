@@ -25,7 +25,7 @@ func loadReport(r *jsonwire.Reader) (p Report) {
 	return p
 }
 
-// MarshalJSON writes the loss, all of its members.
+// MarshalJSON writes the loss, all of its members but names that were not replaced.
 func (l Loss) MarshalJSON() ([]byte, error) { return store("loss", l.store) }
 
 // UnmarshalJSON reads a stored loss.
@@ -43,6 +43,10 @@ func (l *Loss) store(out *storer) {
 	out.w.StringField("severity", string(severity))
 	out.w.StringField("path", l.Path)
 	out.w.StringField("detail", l.Detail)
+	if l.From != "" || l.To != "" {
+		out.w.StringField("from", l.From)
+		out.w.StringField("to", l.To)
+	}
 	out.w.EndObject()
 }
 
@@ -59,6 +63,10 @@ func loadLoss(r *jsonwire.Reader) (l Loss) {
 			l.Path = r.String()
 		case "detail":
 			l.Detail = r.String()
+		case "from":
+			l.From = r.String()
+		case "to":
+			l.To = r.String()
 		default:
 			r.Skip()
 		}

@@ -81,6 +81,9 @@ type Loss struct {
 	Path string
 	// Detail says what happened, in a few words.
 	Detail string
+	// From and To are the names before and after, where one was replaced by
+	// another (see [Report.AddRename]); empty otherwise.
+	From, To string
 }
 
 func (l Loss) String() string {
@@ -104,6 +107,18 @@ func (r *Report) Add(kind LossKind, sev Severity, path, detail string) {
 // Addf appends a loss with a formatted detail.
 func (r *Report) Addf(kind LossKind, sev Severity, path, format string, args ...any) {
 	r.Add(kind, sev, path, fmt.Sprintf(format, args...))
+}
+
+// AddRename appends a loss of the kind [Renamed]: what is the thing, in a word or
+// two, whose name from is written as to.
+func (r *Report) AddRename(sev Severity, path, what, from, to string) {
+	if r == nil {
+		return
+	}
+	r.Losses = append(r.Losses, Loss{
+		Kind: Renamed, Severity: sev, Path: path, From: from, To: to,
+		Detail: fmt.Sprintf("%s %.80q written as %q", what, from, to),
+	})
 }
 
 // Merge appends the losses of another report, their paths below prefix.

@@ -336,3 +336,23 @@ func FuzzCheckArguments(f *testing.F) {
 		}
 	})
 }
+
+func TestR11_ARenameSaysBothNamesForPrograms(t *testing.T) {
+	var rep dragoman.Report
+	rep.AddRename(dragoman.Info, "/tools/0", "tool", "a.b", "a_b")
+	want := dragoman.Loss{Kind: dragoman.Renamed, Severity: dragoman.Info, Path: "/tools/0", Detail: `tool "a.b" written as "a_b"`, From: "a.b", To: "a_b"}
+	if len(rep.Losses) != 1 || rep.Losses[0] != want {
+		t.Fatalf("%+v", rep.Losses)
+	}
+	stored, err := json.Marshal(rep)
+	var back dragoman.Report
+	if err != nil || json.Unmarshal(stored, &back) != nil || len(back.Losses) != 1 || back.Losses[0] != want {
+		t.Errorf("%s (%v) is read as %+v", stored, err, back)
+	}
+	rep = dragoman.Report{}
+	rep.Add(dragoman.Dropped, dragoman.Info, "", "gone")
+	if stored, err := json.Marshal(rep); err != nil || strings.Contains(string(stored), `"from"`) {
+		t.Errorf("%s, %v", stored, err)
+	}
+	(*dragoman.Report)(nil).AddRename(dragoman.Info, "", "", "", "") // takes none
+}

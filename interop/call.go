@@ -166,14 +166,14 @@ func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, r
 func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.Report) (wireID, wireName string) {
 	wireID = r.ids.alias(id)
 	if wireID != id {
-		rep.Addf(dragoman.Renamed, dragoman.Info, at.String(), "call id %.60q written as %q", id, wireID)
+		rep.AddRename(dragoman.Info, at.String(), "call id", id, wireID)
 	}
 	if r.names.shares(ns, name) {
 		rep.Addf(dragoman.Lowered, dragoman.Serious, at.String(), "a client cannot tell %.80q from a tool of a namespace that was called before", name)
 	}
 	wireName = r.names.wireName(ns, name)
 	if wireName != name {
-		rep.Addf(dragoman.Renamed, dragoman.Info, at.String(), "tool %.80q written as %q", name, wireName)
+		rep.AddRename(dragoman.Info, at.String(), "tool", name, wireName)
 	}
 	return wireID, wireName
 }

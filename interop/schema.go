@@ -307,7 +307,7 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 	}
 	name := r.names.wireName(s.Namespace, s.Name)
 	if name != s.Name {
-		rep.Addf(dragoman.Renamed, dragoman.Info, at.String(), "tool %.80q written as %q", s.QualifiedName(), name)
+		rep.AddRename(dragoman.Info, at.String(), "tool", s.QualifiedName(), name)
 	}
 	if s.Namespace != "" && r.names.flatten && s.NamespaceDescription != "" {
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "description of namespace %q", s.Namespace)

@@ -214,7 +214,7 @@ func (c *conversion) guess(data []byte, kind sniff.Kind, from dragoman.Dialect) 
 
 func (c *conversion) lost(in step, rep dragoman.Report) {
 	for _, l := range rep.Losses {
-		c.said.Losses = append(c.said.Losses, loss{Step: in, Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: plain(l.Detail)})
+		c.said.Losses = append(c.said.Losses, loss{Step: in, Kind: l.Kind, Severity: l.Severity, Path: l.Path, Detail: plain(l.Detail), From: l.From, To: l.To})
 	}
 }
 

@@ -88,6 +88,8 @@ type loss struct {
 	Severity dragoman.Severity `json:"severity"`
 	Path     string            `json:"path"`
 	Detail   string            `json:"detail"`
+	From     string            `json:"from,omitempty"`
+	To       string            `json:"to,omitempty"`
 }
 
 // converted is the report of a conversion as JSON. docs/command.md describes it.

@@ -238,7 +238,7 @@ func (c *conversation) named(m *dragoman.Media, native bool, taken map[string]in
 		return m
 	}
 	if m.Name != "" {
-		c.rep.Addf(dragoman.Renamed, dragoman.Info, at.String()+"/name", "document %.60q written as %q", m.Name, wire)
+		c.rep.AddRename(dragoman.Info, at.String()+"/name", "document", m.Name, wire)
 	} else {
 		c.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String()+"/name", "the wire demands a name; %q written", wire)
 	}

@@ -54,7 +54,7 @@ func OutputName(n string, rep *dragoman.Report) string {
 			b[i] = '_'
 		}
 	}
-	rep.Addf(dragoman.Renamed, dragoman.Info, "/output/name", "schema name %q written as %q", n, b)
+	rep.AddRename(dragoman.Info, "/output/name", "schema name", n, string(b))
 	return string(b)
 }
 
