@@ -2,8 +2,10 @@ package tool
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -23,7 +25,7 @@ type Info struct {
 
 // running is what a handler's context carries.
 type runningCall struct {
-	info    Info
+	info    Info // but for its IdempotencyKey
 	run     *Run
 	secrets func(ctx context.Context, name string) (string, error)
 	tickets *Tickets
@@ -43,9 +45,18 @@ func callFrom(ctx context.Context) *runningCall {
 // runs for.
 func InfoFrom(ctx context.Context) (Info, bool) {
 	if c := callFrom(ctx); c != nil {
-		return c.info, true
+		info := c.info
+		info.IdempotencyKey = idempotencyKey(info.CallRef)
+		return info, true
 	}
 	return Info{}, false
+}
+
+// idempotencyKey is the same for every attempt at a call. The run's id and the
+// call's may hold anything, so they are hashed.
+func idempotencyKey(c CallRef) string {
+	h := contentOf(&dragoman.ToolCall{Name: c.Run, Namespace: strconv.Itoa(c.Turn), Arguments: c.CallID})
+	return hex.EncodeToString(h[:16])
 }
 
 // Report tells of the work of a tool while it runs: parts that are shown, redacted,

@@ -72,11 +72,10 @@ func (x *execution) step(ctx context.Context, step func(context.Context)) {
 		return
 	}
 	x.logFailure("a call broke off", err)
-	f := failf(ErrorPanic, "%s failed: an internal error. Its details are in the log.", x.key.QualifiedName())
+	f := failf(ErrorNotRun, "%s did not run: an internal error. Its details are in the log.", x.key.QualifiedName())
 	if x.begun {
-		f.message += " It may have had an effect."
+		f = failf(ErrorPanic, "%s failed: an internal error. Its details are in the log. It may have had an effect.", x.key.QualifiedName())
 	}
-	f.ran = x.begun
 	x.pending = nil
 	x.settle(x.call.Fail(f.message), f)
 }
@@ -442,7 +441,11 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		return false, nil
 	}
 	intent := x.intent()
-	prior, err := j.Begin(ctx, intent)
+	prior, err := contained(func() (Prior, error) {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		return j.Begin(ctx, intent)
+	})
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)

@@ -2,12 +2,10 @@ package tool
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -24,11 +22,8 @@ var (
 // failure the output tells the model of it.
 func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 	running := &runningCall{
-		info: Info{
-			CallRef: x.ref(), Agent: x.run.Agent, Attempt: x.attempt, Metadata: x.run.Metadata,
-			IdempotencyKey: x.idempotencyKey(),
-		},
-		run: x.run, secrets: x.runner.Secrets, tickets: x.runner.Tickets,
+		info: Info{CallRef: x.ref(), Agent: x.run.Agent, Attempt: x.attempt, Metadata: x.run.Metadata},
+		run:  x.run, secrets: x.runner.Secrets, tickets: x.runner.Tickets,
 	}
 	if x.runner.Observe != nil {
 		running.tell = func(parts []dragoman.Part) {
@@ -52,13 +47,6 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 		f = &failure{kind: ErrorFailed}
 	}
 	return out, f
-}
-
-// idempotencyKey is the same for every attempt at the call. The run's id and the
-// call's may hold anything, so they are hashed.
-func (x *execution) idempotencyKey() string {
-	h := contentOf(&dragoman.ToolCall{Name: x.run.ID, Namespace: strconv.Itoa(x.turn.Number), Arguments: x.call.ID})
-	return hex.EncodeToString(h[:16])
 }
 
 // chain runs the tool within the toolbox's middleware and its own. The tool has
@@ -204,22 +192,33 @@ func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure
 // finish makes the result of a run: redacted, bounded, fenced, in the journal.
 func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	keep := context.WithoutCancel(ctx) // what happened is recorded, whoever has left
+	if x.runner.Journal != nil || x.runner.Spill != nil {
+		var cancel context.CancelFunc
+		keep, cancel = context.WithTimeout(keep, storeTimeout)
+		defer cancel()
+	}
 	if f == nil {
 		f = x.checkOutput(out)
 	}
 	if f != nil && (f.kind == ErrorOutput || f.kind == ErrorMismatch || f.kind == ErrorHook) {
 		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
 	}
+	ours := false // the words are
 	if f == nil && out.Ticket != nil && len(out.Content) == 0 {
+		ours = out.Ticket.Note == ""
 		out.Content = []dragoman.Part{&dragoman.Text{Text: out.Ticket.note()}}
 	}
+	fenced := !ours && x.fenced(out, f)
 	parts := x.redactor().parts(out.Content)
+	if fenced {
+		plainData(parts)
+	}
 	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref()}
 	parts = b.bound(keep, parts)
 	if b.failed != nil {
 		x.logFailure("an output could not be kept", b.failed)
 	}
-	if x.fenced(out, f) {
+	if fenced {
 		if err := fence(x.runner.random(), x.key.QualifiedName(), parts); err != nil {
 			x.logFailure("an output could not be fenced", err)
 			f = failf(ErrorOutput, "%s ran, but its output could not be made safe to show", x.key.QualifiedName())
@@ -242,7 +241,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	// What was cancelled on its way may have had its effect: the journal keeps the
 	// intent without a result.
 	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
-		if err := j.End(keep, x.intent(), res); err != nil {
+		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, x.intent(), res) }); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
 			x.breakOff(fmt.Errorf("tool: %s ran, and its result could not be recorded: %w", x.key.QualifiedName(), err))
 		}
@@ -251,10 +250,22 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 }
 
 // reached reports whether a call that came to this ran its tool.
-func (f *failure) reached() bool { return f == nil || f.ran || f.kind.executed() || f.kind == ErrorHook }
+func (f *failure) reached() bool {
+	return f == nil || f.ran || f.kind.executed() || f.kind == ErrorHook
+}
 
-// checkOutput holds a structured output against its schema.
+// checkOutput refuses parts that no result can hold, and holds a structured
+// output against its schema.
 func (x *execution) checkOutput(out Output) *failure {
+	for _, p := range out.Content {
+		switch p.(type) {
+		case nil, *dragoman.Text, *dragoman.Data, *dragoman.Media:
+		default:
+			if !isNone(p) {
+				return failf(ErrorOutput, "%s ran, but its output holds a %T, which no result can hold", x.key.QualifiedName(), p)
+			}
+		}
+	}
 	if x.entry.output == nil || out.Failed || out.Ticket != nil {
 		return nil
 	}
@@ -275,13 +286,14 @@ func (x *execution) checkOutput(out Output) *failure {
 }
 
 // fenced reports whether the texts of an output come from a tool that is not
-// trusted. Our own words are not fenced.
+// trusted. Our own words are not fenced, and neither is an output that was held
+// against its schema.
 func (x *execution) fenced(out Output, f *failure) bool {
 	switch {
 	case x.entry.settings.Trusted:
 		return false
 	case f == nil:
-		return !x.entry.settings.Structured && (out.Ticket == nil || out.Ticket.Note != "")
+		return !x.entry.settings.Structured || out.Ticket != nil
 	default:
 		return f.kind == ErrorFailed || f.kind == ErrorHook || f.kind == ErrorOutput
 	}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -26,8 +27,12 @@ type Prior struct {
 	Arguments Hash
 }
 
+// storeTimeout is what the context of a journal, or of a store of outputs, allows.
+const storeTimeout = 30 * time.Second
+
 // Journal makes effects happen once. Begin must be durable before it returns: the
-// tool runs after it.
+// tool runs after it. Both must heed their context, which ends after 30 s: nobody
+// else watches them.
 type Journal interface {
 	// Begin writes that a call is about to run and returns what was known of it
 	// before.

@@ -21,7 +21,7 @@ type Limits struct {
 	// Tokens bounds the text by what [Runner.Count] makes of it; by default it
 	// does not.
 	Tokens int
-	// Binary bounds the bytes of media; the default is 10 MiB.
+	// Binary bounds the bytes of all media; the default is 10 MiB.
 	Binary int
 	// Items bounds the parts; the default is 100.
 	Items int
@@ -45,7 +45,8 @@ func (l Limits) or(wider Limits) Limits {
 }
 
 // SpillStore keeps outputs that were too long for the model, so that it can page
-// through them. Contents are redacted before they come here.
+// through them. Contents are redacted before they come here. Put must heed its
+// context, which ends after 30 s: nobody else watches it.
 type SpillStore interface {
 	// Put keeps a content and returns the name to read it by, the same for the
 	// same call and part.
@@ -149,12 +150,7 @@ type bounder struct {
 // with a line that says how much is missing and where it is. Text becomes valid
 // UTF-8. The parts are changed in place.
 func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
-	parts = b.items(parts)
-	for i, p := range parts {
-		if m, ok := p.(*dragoman.Media); ok {
-			parts[i] = b.media(m)
-		}
-	}
+	parts = b.media(b.items(parts))
 	chars := b.chars(parts)
 	if chars < 0 || textSize(parts) <= chars { // bytes, which are never fewer
 		return validText(parts)
@@ -223,13 +219,28 @@ func (b *bounder) items(parts []dragoman.Part) []dragoman.Part {
 	return append(out, parts[len(parts)-tail:]...)
 }
 
-// media leaves out what is too large, with a line in its place.
-func (b *bounder) media(m *dragoman.Media) dragoman.Part {
-	size := len(m.Base64) / 4 * 3
-	if b.limits.Binary < 0 || size <= b.limits.Binary {
-		return m
+// media leaves out what is too large, all together, with a line in its place.
+func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
+	left := b.limits.Binary
+	if left < 0 {
+		return parts
 	}
-	return &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
+	for i, p := range parts {
+		m, ok := p.(*dragoman.Media)
+		if !ok {
+			continue
+		}
+		size := len(m.Base64) / 4 * 3
+		if strings.HasPrefix(m.URL, "data:") {
+			size += len(m.URL) / 4 * 3
+		}
+		if size > left {
+			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
+			continue
+		}
+		left -= size
+	}
+	return parts
 }
 
 // textOf is the text of a part that counts as one.

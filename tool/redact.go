@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -86,21 +87,26 @@ func (r *Redactor) with(secrets []string) *Redactor {
 // Redact returns s with a [Mask] for each secret in it.
 func (r *Redactor) Redact(s string) string {
 	if r != nil {
-		for _, secret := range r.Secrets {
-			if len(secret) < MinSecret {
-				continue
-			}
-			for _, written := range spellings(secret) {
-				s = strings.ReplaceAll(s, written, Mask)
-			}
-		}
+		s = redactSecrets(s, r.Secrets)
 		if r.NoShapes {
 			return s
 		}
 	}
-	s = redactPrivateKeys(s)
-	for _, shape := range &shapes {
-		s = shape.redact(s)
+	return redactShapes(redactPrivateKeys(s))
+}
+
+// redactSecrets takes out known values, the longest first: one may begin as
+// another does.
+func redactSecrets(s string, secrets []string) string {
+	var written []string
+	for _, secret := range secrets {
+		if len(secret) >= MinSecret {
+			written = append(written, spellings(secret)...)
+		}
+	}
+	slices.SortStableFunc(written, func(a, b string) int { return len(b) - len(a) })
+	for _, w := range written {
+		s = strings.ReplaceAll(s, w, Mask)
 	}
 	return s
 }
@@ -122,6 +128,9 @@ func spellings(secret string) []string {
 	if b, err := json.Marshal(secret); err == nil {
 		add(string(b[1 : len(b)-1]))
 	}
+	for _, w := range slices.Clone(out) { // what JSON may, and some writers do
+		add(strings.ReplaceAll(w, "/", `\/`))
+	}
 	add(url.QueryEscape(secret))
 	add(url.PathEscape(secret))
 	add(base64.StdEncoding.EncodeToString([]byte(secret)))
@@ -129,36 +138,105 @@ func spellings(secret string) []string {
 	return out
 }
 
-func (k shape) redact(s string) string {
-	at := strings.Index(s, k.begins)
-	if at < 0 {
+// redactShapes takes out what looks like a key. It looks at every byte once, and
+// at few of them twice.
+func redactShapes(s string) string {
+	var b strings.Builder
+	var run keyRun
+	done := 0
+	for i := 0; i+1 < len(s); i++ {
+		if !mayBegin(s[i], s[i+1]) {
+			continue
+		}
+		k, end := run.keyAt(s, i)
+		if end == 0 {
+			continue
+		}
+		keep := i
+		if strings.HasSuffix(k.begins, " ") { // a word before the key, not part of it
+			keep += len(k.begins)
+		}
+		b.WriteString(s[done:keep])
+		b.WriteString(Mask)
+		done = end
+		i = end - 1
+	}
+	if done == 0 {
 		return s
 	}
-	var b strings.Builder
-	for at >= 0 {
-		begin := at + len(k.begins)
-		end := begin
-		digit := false
-		for end < len(s) && isKeyByte(s[end]) {
-			digit = digit || s[end] >= '0' && s[end] <= '9'
-			end++
-		}
-		inWord := at > 0 && isWordByte(s[at-1]) && !escaped(s[:at])
-		if end-begin >= k.min && (digit || !k.digit) && !inWord {
-			keep := at
-			if strings.HasSuffix(k.begins, " ") { // a word before the key, not part of it
-				keep = begin
-			}
-			b.WriteString(s[:keep])
-			b.WriteString(Mask)
-		} else {
-			b.WriteString(s[:end])
-		}
-		s = s[end:]
-		at = strings.Index(s, k.begins)
-	}
-	b.WriteString(s)
+	b.WriteString(s[done:])
 	return b.String()
+}
+
+// mayBegin reports whether a key may begin with these two bytes: most texts hold
+// few such pairs.
+func mayBegin(a, b byte) bool {
+	switch a {
+	case 's', 'r':
+		return b == 'k'
+	case 'w':
+		return b == 'h'
+	case 'g':
+		return b == 'h' || b == 'i' || b == 'l' || b == 's'
+	case 'x':
+		return b == 'o' || b == 'a'
+	case 'A':
+		return b == 'K' || b == 'S' || b == 'I'
+	case 'y':
+		return b == 'a'
+	case 'h':
+		return b == 'f'
+	case 'n':
+		return b == 'p'
+	case 'p':
+		return b == 'y'
+	case 'd':
+		return b == 'o'
+	case 'S':
+		return b == 'G'
+	case 'B':
+		return b == 'e'
+	case 'e':
+		return b == 'y'
+	default:
+		return false
+	}
+}
+
+// keyRun is the last run of bytes that keys are made of: where it ends, and its
+// last digit. Many keys may seem to begin in one run, and it is read once.
+type keyRun struct{ end, digit int }
+
+func (r *keyRun) read(s string, from int) {
+	if from < r.end {
+		return
+	}
+	r.end, r.digit = from, -1
+	for r.end < len(s) && isKeyByte(s[r.end]) {
+		if s[r.end] >= '0' && s[r.end] <= '9' {
+			r.digit = r.end
+		}
+		r.end++
+	}
+}
+
+// keyAt finds the key that begins at byte i, and where it ends; 0 means that there
+// is none.
+func (r *keyRun) keyAt(s string, i int) (shape, int) {
+	if i > 0 && isWordByte(s[i-1]) && !escaped(s[:i]) {
+		return shape{}, 0
+	}
+	for _, k := range &shapes {
+		if !strings.HasPrefix(s[i:], k.begins) {
+			continue
+		}
+		begin := i + len(k.begins)
+		r.read(s, begin)
+		if r.end-begin >= k.min && (r.digit >= begin || !k.digit) {
+			return k, r.end
+		}
+	}
+	return shape{}, 0
 }
 
 // escaped reports whether a text ends in a letter that JSON escapes a control
@@ -200,35 +278,35 @@ func redactPrivateKeys(s string) string {
 }
 
 // parts returns the parts of an output with the secrets taken out, each a copy
-// that may be changed further.
+// that may be changed further. What no result can hold is left out.
 func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 	out := make([]dragoman.Part, 0, len(parts))
 	for _, p := range parts {
+		if isNone(p) {
+			continue
+		}
 		switch p := p.(type) {
 		case *dragoman.Text:
-			if p != nil {
-				c := *p
-				c.Text = r.Redact(p.Text)
-				out = append(out, &c)
-			}
+			c := *p
+			c.Text = r.Redact(p.Text)
+			out = append(out, &c)
 		case *dragoman.Data:
-			if p != nil {
-				c := *p
-				c.JSON = r.json(p.JSON)
-				out = append(out, &c)
-			}
+			c := *p
+			c.JSON = r.json(p.JSON)
+			out = append(out, &c)
 		case *dragoman.Media:
-			if p != nil {
-				c := *p
-				c.Text, c.URL, c.Title = r.Redact(p.Text), r.Redact(p.URL), r.Redact(p.Title)
-				out = append(out, &c)
-			}
-		case nil:
-		default:
-			out = append(out, p)
+			c := *p
+			c.Text, c.URL, c.Title = r.Redact(p.Text), r.Redact(p.URL), r.Redact(p.Title)
+			out = append(out, &c)
 		}
 	}
 	return out
+}
+
+// isNone reports a part that is nil, with a type or without.
+func isNone(p dragoman.Part) bool {
+	v := reflect.ValueOf(p)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // json redacts a JSON text. A mask holds nothing that JSON escapes, so what was

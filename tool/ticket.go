@@ -90,7 +90,7 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	if ttl <= 0 {
 		return nil, fmt.Errorf("%w: it needs a time after which it expires", ErrNoTicket)
 	}
-	sum := sha256.Sum256([]byte(c.info.IdempotencyKey))
+	sum := sha256.Sum256([]byte(idempotencyKey(c.info.CallRef)))
 	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: c.info.CallRef, Expires: c.tickets.now().Add(ttl)}
 	err := c.tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" {
@@ -257,7 +257,10 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	if e == nil {
 		e = &entry{key: s.Ticket.Key} // the tool is gone: as strictly as any
 	}
-	parts = r.runner.Redactor.parts(parts)
+	parts = r.redactor().parts(parts)
+	if !e.settings.Trusted {
+		plainData(parts)
+	}
 	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef}
 	parts = b.bound(ctx, parts)
 	if !e.settings.Trusted {

@@ -1,0 +1,30 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+)
+
+// The two bytes that are looked at first must be those of every shape.
+func TestT9_EveryShapeOfAKeyIsLookedFor(t *testing.T) {
+	for _, k := range &shapes {
+		if !mayBegin(k.begins[0], k.begins[1]) {
+			t.Errorf("%q is never found", k.begins)
+		}
+	}
+}
+
+// A text that seems to begin a key again and again is read once.
+func TestT9_RedactionIsLinear(t *testing.T) {
+	const key = "ghp_0123456789012345678901234567890123"
+	for _, unit := range []string{"sk-", "xoxb-", "SG.", "eyJ.", "AKIA-"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		var r *Redactor
+		if got := r.Redact(text); got != text {
+			t.Errorf("%q, again and again, is no key", unit)
+		}
+		if got := r.Redact(text + " " + key + " x"); got != text+" "+Mask+" x" {
+			t.Errorf("a key after much %q was not taken out", unit)
+		}
+	}
+}
