@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -78,6 +79,7 @@ var geminiGrowth = []growthException{
 		},
 		forgive: func(s growthStep) growthStep {
 			late := s.lateResults()
+			s = s.withoutMediaOf(late)
 			return s.forgiveBlocks(func(_ int, was, is json.RawMessage) bool {
 				a, b := functionResponse(was), functionResponse(is)
 				return late[a["id"]] && a["id"] == b["id"] && a["name"] == b["name"]
@@ -107,6 +109,34 @@ func (s growthStep) lateResults() map[any]bool {
 		}
 	}
 	return late
+}
+
+// withoutMediaOf takes the media that stand behind late results, of which they are
+// a part, out of the element that was the last.
+func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
+	n := len(s.short) - 1
+	if n < 0 || n >= len(s.long) {
+		return s
+	}
+	without := func(els []json.RawMessage) []json.RawMessage {
+		var kept []json.RawMessage
+		behind := false
+		for _, b := range messageOf(els[n]).Content {
+			if res := functionResponse(b); res != nil {
+				behind = late[res["id"]]
+			} else if m := members(b); m["fileData"] == nil && m["inlineData"] == nil {
+				behind = false
+			} else if behind {
+				continue
+			}
+			kept = append(kept, b)
+		}
+		els = slices.Clone(els)
+		els[n] = holding(els[n], kept)
+		return els
+	}
+	s.short, s.long = without(s.short), without(s.long)
+	return s
 }
 
 func functionResponse(part json.RawMessage) map[string]any {

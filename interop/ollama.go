@@ -256,8 +256,11 @@ func (c *OllamaContent) media(r *Registry, m *dragoman.Media, at extra.Path, rep
 		c.text(note)
 		return
 	}
-	if kind, mime := sniff(m.Base64); mime != m.MIME || kind != m.Media {
+	switch kind, mime := sniff(m.Base64); {
+	case m.MIME != "" && (mime != m.MIME || kind != m.Media):
 		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/mime", "Ollama finds out by itself what the %s is; it says %q", m.Media, m.MIME)
+	case kind != m.Media:
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String()+"/media", "Ollama finds out by itself whether this is %s", m.Media)
 	}
 	c.images = append(c.images, m.Base64)
 }
