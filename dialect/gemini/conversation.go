@@ -128,9 +128,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		if role != wireUser {
 			return drop(dragoman.Serious, "a tool result inside a message of role %s", role)
 		}
-		if !c.Own(m) {
-			b.Part = typedResult(p, at, rep)
-		}
+		b.Part = typedResult(p, c.Own(m), at, rep)
 	case *dragoman.Opaque:
 		if p.Dialect != name {
 			return drop(dragoman.Serious, "%s of %s has no place here", extra.A(p.Type), p.Dialect)
@@ -158,7 +156,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		b.Part = &dragoman.Text{Text: interop.Placeholder(p)}
 		return append(out, b)
 	}
-	if !c.Own(m) {
+	if !c.Own(m) || typeless(p) {
 		if b.Part = taken(p, b.At, rep); b.Part.Kind() != dragoman.KindMedia {
 			return append(out, b)
 		}

@@ -38,12 +38,16 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	return &out
 }
 
-// typedResult is a result with the types of its media told.
-func typedResult(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) *dragoman.ToolResult {
+// typeless reports content that has no type: the API refuses it from everybody.
+func typeless(p *dragoman.Media) bool { return p.MIME == "" && p.Base64 != "" }
+
+// typedResult is a result with the types of its media told. One of the API's own
+// goes back as it came, where the API can have sent it so.
+func typedResult(res *dragoman.ToolResult, own bool, at extra.Path, rep *dragoman.Report) *dragoman.ToolResult {
 	copied := false
 	for i, part := range res.Content {
 		p, ok := part.(*dragoman.Media)
-		if !ok {
+		if !ok || own && !typeless(p) {
 			continue
 		}
 		m := taken(p, at.Elem("content", i), rep)

@@ -318,6 +318,20 @@ func TestQuirkD13_OnlySomeTypesStandInAResultAndEachIsTold(t *testing.T) {
 	has(t, rep, dragoman.Synthesised, "/messages/0/parts/0/mime")
 }
 
+func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) {
+	const png = "iVBORw0KGgo="
+	own := func(m dragoman.Message) dragoman.Message {
+		m.Origin = &dragoman.Origin{Dialect: dragoman.Gemini}
+		return m
+	}
+	image := func() *dragoman.Media { return &dragoman.Media{Media: dragoman.MediaImage, Base64: png} }
+	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
+	body, _ := encode(t, ask(own(said(dragoman.RoleUser, image())), said(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
+	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {
+		t.Error(body)
+	}
+}
+
 func TestQuirkD17_AConversationOpensWithTheUser(t *testing.T) {
 	body, rep := encode(t, ask(said(dragoman.RoleAssistant, call("1", "f", `{}`)), dragoman.ToolResults(result("1", "x"))), dialect.EncodeOptions{})
 	if got := contentsOf(t, body); len(got) != 3 || !strings.Contains(got[0], `"role":"user"`) {
