@@ -93,6 +93,20 @@ func TestI4_NamesThatCannotStandBesideEachOtherAreErrors(t *testing.T) {
 	}
 }
 
+func TestI3_ANamespaceHasOneDescriptionAndNoToolOfItsOwnName(t *testing.T) {
+	if _, err := tool.NewBox(echo("a", tool.InNamespace("crm", "Customers")), echo("b", tool.InNamespace("crm", "Customers"), tool.Deferred())); err != nil {
+		t.Errorf("immediate and deferred members of one namespace: %v", err)
+	}
+	for name, tools := range map[string][]tool.Tool{
+		"a tool of its own name": {echo("crm", tool.InNamespace("crm", "Customers"))},
+		"two descriptions":       {echo("a", tool.InNamespace("crm", "Customers")), echo("b", tool.InNamespace("crm", "Orders"))},
+	} {
+		if _, err := tool.NewBox(tools...); !errors.Is(err, tool.ErrNames) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestI4_EverythingWrongWithTheNamesIsToldAtOnce(t *testing.T) {
 	_, err := tool.NewBox(echo("a"), echo("a"), echo("n", tool.InNamespace("n", "d")), echo(""))
 	for _, want := range []string{`two tools are named "a"`, "the namespace \"n\" has a tool of the same name", "it has no name"} {
