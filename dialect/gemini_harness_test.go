@@ -111,19 +111,27 @@ func (s growthStep) lateResults() map[any]bool {
 	return late
 }
 
-// withoutMediaOf takes the media that stand behind late results, of which they are
-// a part, out of the element that was the last.
+// withoutMediaOf takes the media that stand behind results, of which they are a
+// part, out of the element that was the last, where one of its results came late:
+// which media are whose is not on the wire.
 func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 	n := len(s.short) - 1
 	if n < 0 || n >= len(s.long) {
+		return s
+	}
+	came := slices.ContainsFunc(messageOf(s.short[n]).Content, func(b json.RawMessage) bool {
+		res := functionResponse(b)
+		return res != nil && late[res["id"]]
+	})
+	if !came {
 		return s
 	}
 	without := func(els []json.RawMessage) []json.RawMessage {
 		var kept []json.RawMessage
 		behind := false
 		for _, b := range messageOf(els[n]).Content {
-			if res := functionResponse(b); res != nil {
-				behind = late[res["id"]]
+			if functionResponse(b) != nil {
+				behind = true
 			} else if m := members(b); m["fileData"] == nil && m["inlineData"] == nil {
 				behind = false
 			} else if behind {

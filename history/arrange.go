@@ -229,6 +229,7 @@ func (n *normaliser) orphan(d *draft, j int, res *dragoman.ToolResult) dragoman.
 // edited leaves in a message the results that stay in it.
 func (n *normaliser) edited(d *draft) {
 	before := *d
+	foreign := false // a result comes from a message of another origin
 	d.edit(func(j int, p dragoman.Part) dragoman.Part {
 		a := before.answer(j)
 		switch {
@@ -239,10 +240,14 @@ func (n *normaliser) edited(d *draft) {
 		case a != a.slot.first:
 			return nil
 		default:
+			foreign = foreign || a.slot.last != nil && a.slot.standIn == nil && !sameOrigin(&before, &n.ms[a.slot.last.msg])
 			res, _ := n.answered(a.slot)
 			return res
 		}
 	})
+	if foreign {
+		n.unbind(d)
+	}
 }
 
 // finish writes a message that is nobody's turn, unless nothing is left of it.

@@ -89,6 +89,31 @@ func TestQuirkD5_AServerThatWantsEachCallAloneGetsIt(t *testing.T) {
 	}})
 }
 
+// A file that was put into the conversation for this target stays the target's when
+// its result takes the place of one that another provider sent.
+func TestQuirkD6_AResultThatTakesThePlaceOfAForeignOneKeepsItsFile(t *testing.T) {
+	foreign := gets(result("a", "1"))
+	foreign.Origin = &dragoman.Origin{Dialect: dragoman.Gemini, Provider: "google"}
+	file := &dragoman.Media{Media: dragoman.MediaFile, FileID: "file-1"}
+	late := result("a", "")
+	late.Content = []dragoman.Part{file}
+	req := &dragoman.Request{Messages: []dragoman.Message{asks("a"), foreign, gets(late)}}
+	limits := strict()
+	limits.NoMediaFileID = false
+	o := history.Options{Limits: limits}
+	for range 2 {
+		out, _, err := history.Normalize(req, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := out.Messages[1].Parts[0].(*dragoman.ToolResult).Content
+		if m, ok := got[0].(*dragoman.Media); !ok || m.FileID != "file-1" {
+			t.Fatalf("%+v", got[0])
+		}
+		req = out // again: nothing more changes
+	}
+}
+
 func TestQuirkD6_OfTwoResultsTheLastCountsAtTheFirstPlace(t *testing.T) {
 	made := result("a", "none")
 	made.Synthetic = true

@@ -2,6 +2,7 @@ package rulecheck
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -108,6 +109,10 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 	}
 	w.images, w.files = 0, 0
 	texts, documents, other := 0, 0, false
+	thinks := slices.ContainsFunc(blocks, func(v any) bool { // a blank text may keep two thoughts apart (D22)
+		b, _ := v.(map[string]any)
+		return has(b, "reasoningContent")
+	})
 	for j, v := range blocks {
 		here := at(path+"/content", j)
 		b := c.object(here, v)
@@ -125,7 +130,7 @@ func (w *bedrockWalk) message(i int, path string, m map[string]any, last bool) {
 		}
 		other = other || !has(b, "toolResult")
 		w.said = say(w.said, here, role, bedrockKind(b))
-		w.block(here, role, b)
+		w.block(here, role, b, thinks)
 	}
 	if documents > 0 && texts == 0 {
 		c.bad(path, "a document without a text beside it")
@@ -195,9 +200,9 @@ func (w *bedrockWalk) media(path string, b map[string]any) {
 	}
 }
 
-func (w *bedrockWalk) block(path, role string, b map[string]any) {
+func (w *bedrockWalk) block(path, role string, b map[string]any, thinks bool) {
 	c := w.checker
-	if t, ok := b["text"].(string); ok && blank(t) {
+	if t, ok := b["text"].(string); ok && blank(t) && !thinks {
 		c.bad(path, "a blank text")
 	}
 	for _, key := range []string{"image", "document", "video", "audio"} {
