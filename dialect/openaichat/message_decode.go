@@ -235,6 +235,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				if text == "" && assistant {
 					// The same as none, in a spelling some servers want back.
 					extra.Add(&m.Extra, name, "", []byte("content"), []byte(`""`))
+					content = nil // the last counts
 					continue
 				}
 				content = []dragoman.Part{&dragoman.Text{Text: text}}
@@ -254,6 +255,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				refusal = &dragoman.Refusal{Text: r.String()}
 			} else {
 				extra.Add(&m.Extra, name, "", key, r.Raw())
+				refusal = nil
 			}
 		case "tool_calls":
 			if r.Kind() == 'n' {
