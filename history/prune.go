@@ -38,9 +38,13 @@ func (n *normaliser) roles() {
 func (n *normaliser) prune() {
 	for i := range n.ms {
 		d := &n.ms[i]
+		records := n.records(d)
 		d.edit(func(j int, p dragoman.Part) dragoman.Part {
 			switch p := p.(type) {
 			case *dragoman.Reasoning:
+				if visible(p) == "" && records.Carried(p) {
+					return nil
+				}
 				return n.reasoning(d, j, p)
 			case *dragoman.Text:
 				if n.foreign(d, p.Signature) {
@@ -53,7 +57,7 @@ func (n *normaliser) prune() {
 					return &bare
 				}
 			case *dragoman.ToolCall:
-				return n.call(d, j, p)
+				return n.call(d, j, records.Carry(p))
 			case *dragoman.ToolResult:
 				return n.resultMedia(d, j, p)
 			case *dragoman.Media:
@@ -72,6 +76,16 @@ func (n *normaliser) prune() {
 			return p
 		})
 	}
+}
+
+// records are the signatures that reasoning of a router has of the calls of a
+// message (quirk B17), where the target takes such. The calls carry them on: the
+// reasoning is another origin's.
+func (n *normaliser) records(d *draft) *wirekit.Records {
+	if n.limits.DummySignature == "" || n.target.Caps.NoReasoning || n.own(d) {
+		return nil
+	}
+	return wirekit.RecordsOf(d.Parts)
 }
 
 // foreign reports whether a signature is state that this target did not write.

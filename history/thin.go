@@ -105,7 +105,7 @@ func (n *normaliser) sign() {
 				return p
 			}
 			called = true
-			if through, _ := wirekit.ThroughChat(c); c.Signature != "" || through != "" {
+			if through, _ := wirekit.ThroughChat(c, wirekit.RecordsOf(d.Parts)); c.Signature != "" || through != "" {
 				return p
 			}
 			n.rep.Add(dragoman.Synthesised, dragoman.Info, d.part(j), "the call has no signature of this provider; the one that stands for none is written")

@@ -39,6 +39,20 @@ type conversation struct {
 	bare  map[string]bool               // ids that we made, of calls to which the API gave none
 	// spilled is media of results that stands beside them.
 	spilled []blockwire.Block
+	// recorded are the records of the message at.
+	recorded *wirekit.Records
+	at       *dragoman.Message
+}
+
+// records are those of a message, which are looked for once.
+func (c *conversation) records(m *dragoman.Message) *wirekit.Records {
+	if m != c.at {
+		c.recorded, c.at = nil, m
+		if m != nil {
+			c.recorded = wirekit.RecordsOf(m.Parts)
+		}
+	}
+	return c.recorded
 }
 
 func newConversation(reg *interop.Registry, limits dragoman.Limits, o dialect.EncodeOptions, rep *dragoman.Report) conversation {
@@ -103,6 +117,9 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 	case *dragoman.Data:
 		b.Part = &dragoman.Text{Text: string(p.JSON)}
 	case *dragoman.Reasoning:
+		if blockwire.Visible(p) == "" && !c.target.Caps.NoReasoning && c.records(m).Carried(p) {
+			return out // the calls carry it
+		}
 		if role != wireModel || !c.mayReturn(m, p) {
 			return drop(dragoman.Warn, "reasoning that this target did not write")
 		}
@@ -119,7 +136,7 @@ func (c *conversation) Add(out []blockwire.Block, m *dragoman.Message, p dragoma
 		case role != wireModel:
 			return drop(dragoman.Serious, "a call outside an assistant message")
 		}
-		if signature, bare := wirekit.ThroughChat(p); signature != "" && !c.target.Caps.NoReasoning {
+		if signature, bare := wirekit.ThroughChat(p, c.records(m)); signature != "" && !c.target.Caps.NoReasoning {
 			b.Part, b.Signature = bare, signature
 			break
 		}

@@ -78,6 +78,8 @@ type answerEncoder struct {
 	reg *interop.Registry
 	o   dialect.EncodeOptions
 	rep *dragoman.Report
+	// recorded are the records of the message at hand.
+	recorded *wirekit.Records
 }
 
 // identity writes which model answered, and under which id.
@@ -157,6 +159,7 @@ func (e *answerEncoder) candidate(w *jsonwire.Writer, resp *dragoman.Response, i
 		if origin == nil {
 			origin = resp.Origin
 		}
+		e.recorded = wirekit.RecordsOf(m.Parts)
 		for j, p := range m.Parts {
 			if err := e.part(w, origin, p, at.Elem("parts", j)); err != nil {
 				return err
@@ -261,15 +264,16 @@ func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p
 		origin = p.Origin
 	}
 	signature := e.signature(origin, p.Signature, at)
-	e.unsaidOfThinking(p, at)
+	e.unsaidOfThinking(p, e.recorded.Carried(p), at)
 	if blockwire.Visible(p) != "" || signature != "" {
 		writeText(w, blockwire.Visible(p), true, signature, p.Extra)
 	}
 }
 
-// unsaidOfThinking reports what thinking says that the API has no member for.
-func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, at extra.Path) {
-	if p.Encrypted != "" || len(p.Details) > 0 {
+// unsaidOfThinking reports what thinking says that the API has no member for;
+// carried: its records stand on calls.
+func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, carried bool, at extra.Path) {
+	if (p.Encrypted != "" || len(p.Details) > 0) && !carried {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
 	}
 	extra.ReportItem(e.rep, p.ID, at, "/id")
@@ -283,7 +287,7 @@ func (e *answerEncoder) call(w *jsonwire.Writer, origin *dragoman.Origin, p *dra
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "call of %q was run by its provider", p.Name)
 		return nil
 	}
-	signature, bare := wirekit.ThroughChat(p)
+	signature, bare := wirekit.ThroughChat(p, e.recorded)
 	if signature == "" {
 		signature = e.signature(origin, p.Signature, at)
 	}

@@ -50,6 +50,7 @@ type streamEncoder struct {
 	last   []byte // the latest chunk that was written as it is
 	done   bool
 	untold wirekit.Untold
+	records
 	finishes
 }
 
@@ -309,7 +310,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 		if part.Origin != nil {
 			origin = part.Origin
 		}
-		e.unsaidOfThinking(part, p.at)
+		e.unsaidOfThinking(part, e.records.hold(ev.Choice, part, p.at), p.at)
 		return e.rest(dst, ev.Choice, p, blockwire.Visible(part), e.signature(origin, part.Signature, p.at), part.Extra), nil
 	case *dragoman.ToolCall:
 		return e.callEnd(dst, ev.Choice, p, part)
@@ -339,6 +340,7 @@ func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman
 		}
 		return dst, nil
 	}
+	e.recorded = e.records.with(choice, c)
 	var err error
 	dst = e.part(dst, choice, func(w *jsonwire.Writer) {
 		err = e.call(w, e.head.Origin, c, p.at)
@@ -364,6 +366,7 @@ func (e *streamEncoder) rest(dst []byte, choice int, p *sentPart, full, signatur
 // responseEnd writes the last chunk: why each candidate ended, and what it cost.
 func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte {
 	e.done = true
+	e.records.report(e.rep)
 	if e.native {
 		return e.shut(dst)
 	}
@@ -449,6 +452,7 @@ func (e *streamEncoder) shut(dst []byte) []byte {
 // is only one (quirk J3): where the native chunk at hand told it, it is told.
 func (e *streamEncoder) failure(dst []byte, err *dragoman.APIError) []byte {
 	e.done = true
+	e.records.report(e.rep)
 	if e.native && e.saidSo(err) {
 		return dst
 	}

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +26,10 @@ type messageDecoder struct {
 	legacy map[string][]legacyCall
 	// turn holds the calls of the latest assistant message that made some and
 	// that wait for their results, which pair with those and no others (quirk
-	// B12). The key is the id a call came with: empty where it had none,
-	// another call's where two shared one (quirk B11).
-	turn map[string][]*dragoman.ToolCall
+	// B12). The key is the id a call came with, without what a gateway hid
+	// behind it (quirk B17): empty where it had none, another call's where two
+	// shared one (quirk B11).
+	turn map[string][]waitingCall
 	// request: a message is a client's, which must say who speaks.
 	request bool
 	// unclear: two readers could read what was decoded so far as two answers.
@@ -36,6 +38,16 @@ type messageDecoder struct {
 	twice bool
 	// clash: two calls of the message at hand shared an id.
 	clash bool
+	// hidden holds, for calls of the message at hand, the ids they came with
+	// where a signature was taken off (quirk B17). The message is not passed on
+	// as it came: whoever answers the call knows it by its own id.
+	hidden map[*dragoman.ToolCall]string
+}
+
+// waitingCall is a call that waits for its result.
+type waitingCall struct {
+	call *dragoman.ToolCall
+	came string // its id on the wire
 }
 
 type legacyCall struct {
@@ -68,7 +80,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	m := dragoman.Message{Origin: d.origin}
 	var err error
 	asItCame := true
-	d.twice, d.clash = false, false
+	d.twice, d.clash, d.hidden = false, false, nil
 	rewritten := d.reg.Rewritten()
 	role := roleOf(raw)
 	if role == "" && d.request {
@@ -100,7 +112,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	}
 	// A result that answers another id than it says would not fit the call
 	// beside it, should that be rebuilt.
-	if !d.o.NoNative && asItCame && !d.twice && d.reg.Rewritten() == rewritten {
+	if !d.o.NoNative && asItCame && !d.twice && d.hidden == nil && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -148,14 +160,22 @@ func (d *messageDecoder) toolMessage(raw []byte, m *dragoman.Message, at extra.P
 }
 
 // pair finds the call that a result answers: the first with its id that has no
-// result yet. The call knows which tool it is and what kind of payload it has.
+// result yet, before one whose id is the same but for a signature behind it
+// (quirk B17). The call knows which tool it is and what kind of payload it has.
 func (d *messageDecoder) pair(res *dragoman.ToolResult) {
+	came := res.CallID
+	res.CallID, _ = wirekit.SplitID(came)
 	waiting := d.turn[res.CallID]
 	if len(waiting) == 0 {
 		return
 	}
-	d.turn[res.CallID] = waiting[1:]
-	call := waiting[0]
+	i := max(0, slices.IndexFunc(waiting, func(w waitingCall) bool { return w.came == came }))
+	call := waiting[i].call
+	if i == 0 {
+		d.turn[res.CallID] = waiting[1:]
+	} else {
+		d.turn[res.CallID] = slices.Delete(waiting, i, i+1)
+	}
 	res.CallID, res.Payload = call.ID, call.Payload
 	if res.Name == "" {
 		res.Namespace, res.Name = call.Namespace, call.Name
@@ -302,7 +322,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		}
 	}
 	if len(calls) > 0 {
-		d.turn = make(map[string][]*dragoman.ToolCall, len(calls))
+		d.turn = make(map[string][]waitingCall, len(calls))
 		m.Parts = d.settleDuplicates(m.Parts, pos, at)
 	}
 	return nil
@@ -336,11 +356,34 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
 		return &dragoman.Opaque{Dialect: name, Type: "tool_call", JSON: obj}
 	}
+	d.unhide(c, at)
 	if c.ID == "" {
 		c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed, pos, i), true
 		d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
 	}
 	return c
+}
+
+// unhide takes a signature off the id of a call (quirk B17).
+func (d *messageDecoder) unhide(c *dragoman.ToolCall, at extra.Path) {
+	came, kept := wirekit.TakeOffID(c)
+	if came == "" {
+		return
+	}
+	if d.hidden == nil {
+		d.hidden = map[*dragoman.ToolCall]string{}
+	}
+	d.hidden[c] = came
+	reportHidden(d.rep, c.ID, kept, at.String())
+}
+
+// reportHidden reports that a signature was taken off a call id.
+func reportHidden(rep *dragoman.Report, id string, kept bool, at string) {
+	if kept {
+		rep.Addf(dragoman.Moved, dragoman.Info, at, "a signature behind the call id, which is %q without it", id)
+	} else {
+		rep.Addf(dragoman.Dropped, dragoman.Warn, at, "a signature behind the call id, which is %q without it: the call has another", id)
+	}
 }
 
 // legacyFunctionCall reads a call without an id, the only one of its message, as
@@ -371,7 +414,7 @@ var errContent = errors.New("want a text or a list of parts")
 // settleDuplicates settles calls that share an id within one message: an exact
 // repeat is one call, another call gets an id of its own (quirk B11).
 func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at extra.Path) []dragoman.Part {
-	seen := make(map[string]*dragoman.ToolCall, len(parts))
+	seen := make(map[string]waitingCall, len(parts))
 	kept := parts[:0]
 	for i, p := range parts {
 		c, ok := p.(*dragoman.ToolCall)
@@ -383,17 +426,19 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 		if c.Synthetic {
 			wire = ""
 		}
-		if first, dup := seen[c.ID]; dup {
+		came := cmp.Or(d.hidden[c], wire)
+		if twin, dup := seen[c.ID]; dup {
 			d.clash = true
-			if first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
+			first := twin.call
+			if twin.came == came && first.Name == c.Name && first.Namespace == c.Namespace && first.Arguments == c.Arguments && first.Problem == nil && c.Problem == nil {
 				d.rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "call %q is repeated exactly", c.ID)
 				continue
 			}
 			c.ID, c.Synthetic = wirekit.SyntheticID("call_", d.o.Seed+wire, pos, i), true
 			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", wire, c.ID)
 		}
-		seen[c.ID] = c
-		d.turn[wire] = append(d.turn[wire], c)
+		seen[c.ID] = waitingCall{c, came}
+		d.turn[wire] = append(d.turn[wire], waitingCall{c, came})
 		kept = append(kept, p)
 	}
 	return kept

@@ -596,7 +596,8 @@ func (c *choice) start(k *call) {
 	}
 	c.closeText()
 	c.closeReasoning()
-	value := &dragoman.ToolCall{ID: k.id, Name: string(k.name), Payload: k.payload}
+	id, _ := wirekit.SplitID(k.id)
+	value := &dragoman.ToolCall{ID: id, Name: string(k.name), Payload: k.payload}
 	if value.ID == "" {
 		value.ID, value.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed, c.index, k.position), true
 		c.d.rep.Addf(dragoman.Synthesised, dragoman.Info, c.place(k), "call id %q", value.ID)
@@ -686,7 +687,7 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 	}
 	var calls []*dragoman.ToolCall
 	var done []*stream.Part
-	type sent struct{ wire, args string }
+	type sent struct{ id, name, args string } // on the wire
 	seen := map[string]sent{}
 	for _, k := range c.calls {
 		if k.part == nil {
@@ -698,15 +699,18 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		if k.id != "" { // it may have come after the arguments began
 			v.ID, v.Synthetic = k.id, false
 		}
+		if came, kept := wirekit.TakeOffID(v); came != "" {
+			reportHidden(&c.d.rep, v.ID, kept, c.place(k))
+		}
 		if first, dup := seen[v.ID]; dup {
 			old := v.ID
 			v.ID, v.Synthetic = wirekit.SyntheticID("call_", c.d.o.Seed+old, c.index, k.position), true
 			c.d.rep.Addf(dragoman.Renamed, dragoman.Warn, c.place(k), "call id %q occurs twice; the later call is %q", old, v.ID)
-			if first.wire == string(k.name) && first.args == v.Arguments && v.Problem == nil {
+			if first.id == k.id && first.name == string(k.name) && first.args == v.Arguments && v.Problem == nil {
 				v.Problem = &dragoman.CallProblem{Code: dragoman.ProblemStopped, Message: "the call repeats another one exactly; it runs once", Offset: -1}
 			}
 		}
-		seen[v.ID] = sent{string(k.name), v.Arguments}
+		seen[v.ID] = sent{k.id, string(k.name), v.Arguments}
 		if k.unclear {
 			v.Problem = &dragoman.CallProblem{
 				Code: dragoman.ProblemDuplicateKey, Offset: -1,

@@ -6,6 +6,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // shownCalls are the calls of a choice that native chunks told of. Where such a
@@ -194,7 +195,7 @@ func seeCall(r *jsonwire.Reader) shownCall {
 		case k == "index" && r.Kind() == '0':
 			c.index = max(r.Int(), -1)
 		case k == "id" && r.Kind() == '"':
-			c.id = r.String()
+			c.id, _ = wirekit.SplitID(r.String()) // as events tell of it (quirk B17)
 		case (k == "function" || k == "custom") && r.Kind() == '{':
 			named := seeNamed(r)
 			c.name, c.args = append(c.name, named.name...), append(c.args, named.args...)
