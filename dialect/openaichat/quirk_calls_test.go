@@ -100,6 +100,51 @@ func TestQuirkB25_CallsInTextStayText(t *testing.T) {
 	}
 }
 
+func TestQuirkC7_ArgumentsThatComeWholeAreAllOfThem(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"a":1}`: `{"a":1}`, `{}`: `{}`, `{"a":{"b":[]}}`: `{"a":{"b":[]}}`,
+	} {
+		resp := streamed(t, stream(`"tool_calls"`, toolDeltas(
+			`{"index":0,"id":"x","function":{"name":"f","arguments":""}}`, `{"index":0,"function":{"arguments":`+args+`}}`,
+			`{"index":0,"function":{"arguments":null}}`, `{"index":0,"function":{"arguments":" "}}`,
+		)...))
+		if c := calls(resp)[0]; strings.TrimSpace(c.Arguments) != want || c.Problem != nil {
+			t.Errorf("%s became %s, %+v", args, c.Arguments, c.Problem)
+		}
+	}
+}
+
+func TestQuirkC7_ArgumentsThatComeWholeAndInPiecesBesidesDoNotRun(t *testing.T) {
+	for _, pieces := range [][]string{
+		{`"{\"a\":"`, `{"b":1}`, `"}"`}, // joined, these would be sound
+		{`"{\"a\":"`, `1`, `"}"`},
+		{`"{\"a\":"`, `true`, `"}"`},
+		{`"["`, `{"a":1}`, `"]"`},
+		{`"{\"a\":1}"`, `{"a":2}`},
+		{`{"a":1}`, `{"a":1}`},
+		{`{}`, `"{\"a\":1}"`},
+		{`1`, `"2"`},
+	} {
+		for what, form := range map[string]string{
+			"named":    `{"index":0,"id":"x","function":{"name":"f","arguments":`,
+			"nameless": `{"index":0,"id":"x","function":{"arguments":`, // whose name comes last
+		} {
+			var deltas []string
+			for _, p := range pieces {
+				deltas = append(deltas, form+p+`}}`)
+				form = `{"index":0,"function":{"arguments":`
+			}
+			if what == "nameless" {
+				deltas = append(deltas, `{"index":0,"function":{"name":"f"}}`)
+			}
+			cs := calls(streamed(t, stream(`"tool_calls"`, toolDeltas(deltas...)...)))
+			if len(cs) != 1 || cs[0].Problem == nil {
+				t.Errorf("%s, %v: %+v may run", what, pieces, cs[0])
+			}
+		}
+	}
+}
+
 func TestQuirkB32_ArgumentsAreNeverCoercedToTheirSchema(t *testing.T) {
 	spec := dragoman.ToolSpec{Name: "f", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"ok":{"type":"boolean"},"list":{"type":"array","items":{"type":"string"}},"x":{"type":["number","null"]}}}`)}
 	const args = `{"n":"5","ok":"true","list":"one","x":"null"}`

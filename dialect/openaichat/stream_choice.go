@@ -3,6 +3,7 @@ package openaichat
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -47,6 +48,7 @@ type call struct {
 	// wrapped: the tool will get something else than the arguments on the wire,
 	// such as a freeform input inside them (quirks A23, B30).
 	wrapped bool
+	whole   bool // its arguments came as a JSON value
 	end     objectEnd
 	// unclear: a delta of it had a member twice.
 	unclear bool
@@ -353,6 +355,7 @@ func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payloa
 			f.name = r.String()
 		case payload:
 			c.d.again(&seen, 1)
+			f.whole = wholePayload(r)
 			f.args = payloadText(r)
 		default:
 			if c.d.twin(known, key) {
@@ -373,6 +376,7 @@ type fragment struct {
 	key     string // of the call: its id, or a number in its place
 	name    string
 	args    string
+	whole   bool // args are a JSON value, which is no fragment of a text
 	custom  bool
 	legacy  bool // of the older function_call
 	extra   *dragoman.Extra
@@ -411,6 +415,7 @@ func (c *choice) fragment(f fragment) {
 	if f.args == "" {
 		return
 	}
+	c.whole(k, f)
 	if k.twin != nil {
 		k.hold(c.d, f.args)
 		if k.mayRepeat() {
@@ -426,6 +431,18 @@ func (c *choice) fragment(f fragment) {
 	}
 	c.start(k)
 	k.grow(f.args)
+}
+
+// whole takes note of arguments that are a JSON value: they are all of them (quirk
+// C7), so with anything else beside them nobody knows which ones count.
+func (c *choice) whole(k *call, f fragment) {
+	if !f.whole && !k.whole {
+		return
+	}
+	if len(bytes.TrimSpace(k.text())) > 0 && strings.TrimSpace(f.args) != "" {
+		c.dispute(k, "the arguments came whole, as a JSON value, and in fragments of text besides")
+	}
+	k.whole = k.whole || f.whole
 }
 
 // setField keeps a member of a call; of a repeated one the last value counts. It
@@ -622,6 +639,12 @@ func (c *choice) place(k *call) string {
 	return fmt.Sprintf("/choices/%d/message/tool_calls/%d", c.index, k.position)
 }
 
+// wholePayload reports whether arguments are a JSON value instead of a text.
+func wholePayload(r *jsonwire.Reader) bool {
+	k := r.Kind()
+	return k != '"' && k != 'n' && k != 0
+}
+
 // payloadText reads a fragment of arguments: a text, or a whole object (quirks
 // B4, C7). Null brings nothing.
 func payloadText(r *jsonwire.Reader) string {
@@ -649,6 +672,7 @@ func (c *choice) legacyCall() {
 			f.name = r.String()
 		case "arguments":
 			c.d.again(&seen, 1)
+			f.whole = wholePayload(r)
 			f.args = payloadText(r)
 		default:
 			c.d.twin(functionMembers, key)
