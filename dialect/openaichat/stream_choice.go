@@ -436,10 +436,10 @@ func (c *choice) fragment(f fragment) {
 // whole takes note of arguments that are a JSON value: they are all of them (quirk
 // C7), so with anything else beside them nobody knows which ones count.
 func (c *choice) whole(k *call, f fragment) {
-	if !f.whole && !k.whole {
+	if !f.whole && !k.whole || strings.TrimSpace(f.args) == "" {
 		return
 	}
-	if len(bytes.TrimSpace(k.text())) > 0 && strings.TrimSpace(f.args) != "" {
+	if k.disputed == "" && len(bytes.TrimSpace(k.text())) > 0 {
 		c.dispute(k, "the arguments came whole, as a JSON value, and in fragments of text besides")
 	}
 	k.whole = k.whole || f.whole

@@ -89,6 +89,7 @@ type wireEvent struct {
 	content  int64
 	summary  int64
 	delta    string
+	whole    bool // delta is a JSON value, which is no fragment of a text
 	// value is what a done event says to be the whole: a quoted string, or the
 	// JSON itself (quirk B4).
 	value []byte
@@ -308,7 +309,7 @@ func (d *streamDecoder) read(ev sse.Event) error {
 			if r.Kind() == '"' {
 				e.delta = r.String()
 			} else if raw := r.Raw(); string(raw) != "null" {
-				e.delta = string(raw) // quirks B4, C7
+				e.delta, e.whole = string(raw), true // quirks B4, C7
 			}
 		case "text", "arguments", "input", "refusal":
 			d.again(&seen, 6) // one event has one of them

@@ -105,6 +105,16 @@ func (d *streamDecoder) disputeEnd(it *streamItem, raw []byte) {
 	}
 }
 
+// disputeWhole takes note of a delta before it is added: one that is a JSON value
+// is all of the payload (quirk C7), so with anything else beside it nobody knows
+// which counts.
+func (d *streamDecoder) disputeWhole(it *streamItem, text string) {
+	it.whole = it.whole || d.ev.whole
+	if it.whole && !it.disputed && !blank(text) && !blank(string(d.streamed(it))) {
+		d.dispute(it)
+	}
+}
+
 // strayEnd takes a payload that is told under the name that the other kind of
 // call has for it: readers find none there, or this one. It may only say again
 // what was streamed.

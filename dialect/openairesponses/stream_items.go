@@ -36,6 +36,7 @@ type streamItem struct {
 	matched  bool   // found in the terminal output
 	lowered  bool   // the tool will get something else than the arguments on the wire
 	freeform bool   // such as the text inside them
+	whole    bool   // its payload came as a JSON value
 	disputed bool   // its events do not agree on what is called
 	looks    int    // how often its events were compared
 	ended    []byte // a call as its end gave it
@@ -411,6 +412,7 @@ func (d *streamDecoder) callDelta(typ, text string) error {
 	if it.header == nil {
 		it.header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: d.origin}
 	}
+	d.disputeWhole(it, text)
 	if it.part == nil || it.lowered {
 		if d.bound.Take(len(text)) {
 			it.held = append(it.held, text...)

@@ -177,6 +177,19 @@ func TestQuirkC7_WholeObjectsAsDeltasAreTaken(t *testing.T) {
 	}
 }
 
+func TestQuirkC7_AWholeObjectBesideOtherDeltasDoesNotRun(t *testing.T) {
+	for _, deltas := range [][]string{{`"{\"a\":"`, `{"b":1}`, `"}"`}, {`"{\"a\":"`, `1`, `"}"`}, {`{}`, `{}`}, {`{}`, `"{\"a\":1}"`}} {
+		all := []string{created, added(0, callJSON("fc_1", "c1", "", "in_progress"))}
+		for _, delta := range deltas {
+			all = append(all, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":`+delta+`}`)
+		}
+		resp, _, _ := run(t, events(append(all, completed)...))
+		if c := resp.ToolCalls()[0]; c.Problem == nil {
+			t.Errorf("%v: %+v", deltas, c)
+		}
+	}
+}
+
 func TestQuirkJ20_OnlyTerminalEventsEndTheStream(t *testing.T) {
 	resp, evs, _ := run(t, events(created, `{"type":"codex.rate_limits","limit_reached":true}`, `{"type":"response.metadata"}`, `{"type":"keepalive"}`,
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"hi"}`, completed, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"late"}`))
