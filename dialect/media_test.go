@@ -96,6 +96,91 @@ func TestQuirkD14_MediaComesInATypeThatTheTargetTakesOrAsANote(t *testing.T) {
 	}
 }
 
+// What becomes of media of each kind in each API: in a message of the user's, and
+// in a result.
+const (
+	whole  = iota // written as it is
+	beside        // written as it is, but not where it stood
+	noted         // a note stands in for it
+)
+
+func TestQuirkD14_MediaIsWrittenOrReportedAtItsPlaceInEveryAPI(t *testing.T) {
+	type fate struct{ user, result int }
+	both, aside, lost := fate{whole, whole}, fate{whole, beside}, fate{noted, noted}
+	for _, c := range []struct {
+		kind                                                dragoman.MediaKind
+		mime, data                                          string
+		chat, responses, anthropic, gemini, ollama, bedrock fate
+	}{
+		{dragoman.MediaImage, "image/png", "iVBORw0KGgo=", aside, both, both, both, both, both},
+		{dragoman.MediaImage, "image/svg+xml", "PHN2Zy8+", lost, lost, lost, lost, lost, lost},
+		{dragoman.MediaImage, "image/heic", "AAAAGGZ0eXBoZWlj", lost, lost, lost, aside, lost, lost},
+		{dragoman.MediaImage, "image/bmp", "Qk0AAAAA", lost, lost, lost, aside, both, lost},
+		{dragoman.MediaAudio, "audio/wav", "UklGRgAAAABXQVZF", aside, lost, lost, aside, both, fate{whole, noted}},
+		{dragoman.MediaAudio, "audio/flac", "ZkxhQwAAACI=", lost, lost, lost, aside, both, fate{whole, noted}},
+		{dragoman.MediaFile, "application/pdf", "JVBERi0xLjQ=", aside, both, both, both, lost, both},
+		{dragoman.MediaFile, "application/zip", "UEsDBAAA", aside, both, lost, lost, lost, lost},
+		{dragoman.MediaVideo, "video/mp4", "AAAAGGZ0eXBtcDQy", lost, lost, lost, aside, lost, both},
+		{dragoman.MediaVideo, "video/x-msvideo", "UklGRgAAAABBVkkg", lost, lost, lost, aside, lost, lost},
+	} {
+		for d, want := range map[dragoman.Dialect]fate{
+			dragoman.OpenAIChat: c.chat, dragoman.OpenAIResponses: c.responses, dragoman.Anthropic: c.anthropic,
+			dragoman.Gemini: c.gemini, dragoman.Ollama: c.ollama, dragoman.Bedrock: c.bedrock,
+		} {
+			t.Run(c.mime+" to "+string(d), func(t *testing.T) {
+				m := &dragoman.Media{Media: c.kind, MIME: c.mime, Base64: c.data, Name: "a.x"}
+				user := talk(0, says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m)).req
+				meets(t, d, user, c.data, "/messages/0/parts/1", want.user)
+				call := says(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
+				res := says(dragoman.RoleTool, &dragoman.ToolResult{CallID: "call_1", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}, m}})
+				meets(t, d, talk(0, dragoman.UserText("q"), call, res).req, c.data, "/messages/2/parts/0/content/1", want.result)
+			})
+		}
+	}
+}
+
+// meets checks what became of the media with this content, at a place of a request.
+func meets(t *testing.T, d dragoman.Dialect, req *dragoman.Request, data, at string, want int) {
+	t.Helper()
+	enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := strings.Contains(string(enc.Body), data)
+	if note := strings.Contains(string(enc.Body), " not shown]"); written == note || written != (want != noted) {
+		t.Errorf("at %s it is written: %v, a note: %v\n%s", at, written, note, enc.Body)
+	}
+	lost, moved := false, false
+	for _, l := range enc.Report.Losses {
+		here := l.Path == at
+		lost = lost || here && l.Kind == dragoman.Dropped && l.Severity == dragoman.Serious
+		moved = moved || l.Kind == dragoman.Moved && (here || strings.HasPrefix(at, l.Path+"/content"))
+		if inside := strings.HasPrefix(l.Path, strings.TrimSuffix(at, "/content/1")+"/"); inside && !strings.HasPrefix(l.Path, at) {
+			t.Errorf("%v is not at %s", l, at)
+		}
+	}
+	if lost != (want == noted) || want == beside && !moved {
+		t.Errorf("at %s the loss is told: %v, the move: %v\n%s", at, lost, moved, enc.Report)
+	}
+}
+
+// Servers of others, and what came from an API itself, keep the types that OpenAI
+// does not take.
+func TestQuirkD14_OnlyOpenAIRefusesWhatOpenAIRefuses(t *testing.T) {
+	m := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/bmp", Base64: "Qk0AAAAA"}
+	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+		theirs := talk(0, says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m)).req
+		own := talk(0, says(dragoman.RoleUser, &dragoman.Text{Text: "q"}, m)).req
+		own.Messages[0].Origin = &dragoman.Origin{Dialect: d}
+		for req, provider := range map[*dragoman.Request]string{theirs: "elsewhere", own: "openai"} {
+			enc, err := codecOf(d).EncodeRequest(req, dialect.EncodeOptions{Target: dragoman.Target{Dialect: d, Provider: provider, Model: "m"}})
+			if err != nil || !strings.Contains(string(enc.Body), "Qk0AAAAA") || enc.Report.Err(dragoman.Serious) != nil {
+				t.Errorf("%s of %s: %v\n%s\n%s", d, provider, err, enc.Body, enc.Report)
+			}
+		}
+	}
+}
+
 // Ollama's clients may send an image of nothing.
 func TestMediaWithoutContentIsANoteEverywhere(t *testing.T) {
 	for _, images := range []string{`[""]`, `[null]`} {

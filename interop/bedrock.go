@@ -413,6 +413,11 @@ func (r *Registry) writeBedrockContent(w *jsonwire.Writer, res *dragoman.ToolRes
 		case *dragoman.Data:
 			writeBedrockData(w, p)
 		case *dragoman.Media:
+			if p.Media == dragoman.MediaAudio { // a message takes some, a result does not
+				rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "Bedrock takes no audio in a toolResult; a note stands in for it")
+				writeBedrockString(w, Placeholder(p))
+				continue
+			}
 			r.WriteBedrockMedia(w, p, at, rep)
 		case *dragoman.Opaque:
 			if p.Dialect == dragoman.Bedrock {

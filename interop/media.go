@@ -182,6 +182,24 @@ func GeminiMedia(m *dragoman.Media) (settled *dragoman.Media, why string) {
 	return &typed, ""
 }
 
+// openAIMedia are the types of images and sounds that OpenAI takes.
+var openAIMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/x-wav", "audio/wave", "audio/mpeg", "audio/mp3"}
+
+// OpenAIRefuses says why OpenAI takes no media such as this in either of its APIs;
+// empty where it may take it. Servers of others that speak them take what their
+// models do. It judges images and sounds by their type; of what has none, and of
+// files, it says nothing.
+func OpenAIRefuses(m *dragoman.Media) (why string) {
+	m = settledMedia(m)
+	if m.Base64 == "" || m.Media != dragoman.MediaImage && m.Media != dragoman.MediaAudio {
+		return ""
+	}
+	if mime := mediaType(m); mime != "" && mime != "application/octet-stream" && !slices.Contains(openAIMedia, mime) {
+		return fmt.Sprintf("OpenAI takes no %s of type %.60q", m.Media, m.MIME)
+	}
+	return ""
+}
+
 // Placeholder is the text that stands for media that cannot be sent. It names the
 // media, and never holds its content.
 func Placeholder(m *dragoman.Media) string {

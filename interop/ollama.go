@@ -250,6 +250,9 @@ func (c *OllamaContent) media(r *Registry, m *dragoman.Media, at extra.Path, rep
 	case m.Media != dragoman.MediaImage && m.Media != dragoman.MediaAudio:
 		note = Placeholder(m)
 		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s; a note stands in for it", m.Media)
+	case undecodable(m):
+		note = Placeholder(m)
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Ollama takes no %s of type %.60q; a note stands in for it", m.Media, m.MIME)
 	}
 	unsaidOfMedia(m, at, rep)
 	if note != "" {
@@ -314,6 +317,21 @@ func ReadOllamaImage(s string) *dragoman.Media {
 	}
 	m.Media, m.MIME = sniff(s)
 	return m
+}
+
+// undecodable reports whether media says that it is of a type that Ollama does not
+// know, and its content does not say otherwise.
+func undecodable(m *dragoman.Media) bool {
+	if _, mime := sniff(m.Base64); mime != "" {
+		return false
+	}
+	mime := mediaType(m)
+	for _, s := range signatures {
+		if s.mime == mime {
+			return false
+		}
+	}
+	return m.Media == dragoman.MediaImage && strings.HasPrefix(mime, "image/")
 }
 
 // signatures are how the files begin that Ollama's models take. A blank stands

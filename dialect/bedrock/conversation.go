@@ -197,7 +197,7 @@ func (c *conversation) nameDocuments() {
 					if !ok {
 						continue
 					}
-					named := c.named(m, b.Raw != nil, taken, b.At)
+					named := c.named(m, b.Raw != nil, taken, b.At.Elem("content", k))
 					if named == m {
 						continue
 					}

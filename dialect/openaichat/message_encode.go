@@ -161,18 +161,25 @@ func (e *messageEncoder) plain(m *dragoman.Message, at extra.Path, pos int, plac
 }
 
 // fit returns what stands for a part in a message that did not come from this
-// dialect: the wire takes media from the user only, and no film.
+// dialect: the wire takes media from the user only, and OpenAI no film and not
+// every type (quirk D14).
 func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path) dragoman.Part {
 	m, ok := p.(*dragoman.Media)
 	if !ok || m.Text != "" {
 		return p
 	}
 	kin := e.target.Provider != "" && e.target.Provider != "openai"
+	why := ""
+	if !kin {
+		why = interop.OpenAIRefuses(m)
+	}
 	switch {
 	case role != dragoman.RoleUser:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat takes no %s in a message of role %s; a note stands in for it", m.Media, role)
 	case m.Media == dragoman.MediaVideo && !kin:
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI takes no video; a note stands in for it")
+	case why != "":
+		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
 	default:
 		return p
 	}

@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -224,7 +225,7 @@ func (e *itemEncoder) content(m *dragoman.Message, start, end int, at extra.Path
 		}
 	}
 	for i := start; i < end; i++ {
-		p := parts[i-start]
+		p := e.fit(m, parts[i-start], at.Elem("parts", i))
 		if t, ok := p.(*dragoman.Text); ok {
 			extra.ReportState(e.rep, t.Signature, at.Elem("parts", i))
 		}
@@ -331,8 +332,33 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 	if call != nil && out.Envelope == nil && e.declaresOutput(call) {
 		quoteOutput(&out, at, e.rep)
 	}
+	for i, p := range out.Content {
+		if fitting := e.fit(m, p, at.Elem("content", i)); fitting != p {
+			if &out.Content[0] == &res.Content[0] {
+				out.Content = slices.Clone(res.Content)
+			}
+			out.Content[i] = fitting
+		}
+	}
 	_, err := e.reg.WriteResult(&e.w, &out, at, e.rep)
 	return err
+}
+
+// fit returns what stands for a part: a note where it is media of a type that
+// OpenAI does not take (quirk D14), unless it came from this dialect.
+func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) dragoman.Part {
+	media, ok := p.(*dragoman.Media)
+	if !ok || media.Media != dragoman.MediaImage || media.Text != "" ||
+		m.Origin != nil && m.Origin.Dialect == name || e.target.Provider != "" && e.target.Provider != "openai" {
+		return p
+	}
+	why := interop.OpenAIRefuses(media)
+	if why == "" {
+		return p
+	}
+	e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")
+	extra.Report(e.rep, media.Extra, name, at)
+	return &dragoman.Text{Text: interop.Placeholder(media), Cache: media.Cache}
 }
 
 func (e *itemEncoder) declaresOutput(c *dragoman.ToolCall) bool {
