@@ -161,6 +161,7 @@ func (m *matrixCell) request(src []byte) cellResult {
 	if err != nil {
 		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
 	}
+	m.judgePlaces(req, enc.Body, enc.Report)
 	before := requestFacts(req)
 	if signs(m.out) {
 		before = slices.DeleteFunc(before, func(f fact) bool { return f.kind == "encrypted reasoning" })
@@ -211,6 +212,7 @@ func (m *matrixCell) response(src []byte) cellResult {
 	if err != nil {
 		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
 	}
+	m.judgePlaces(resp, enc.Body, enc.Report)
 	return cellResult{body: enc.Body, identical: bytes.Equal(src, enc.Body), before: responseFacts(resp), after: responseFacts(back), report: enc.Report}
 }
 
@@ -241,6 +243,7 @@ func (m *matrixCell) stream(src []byte) cellResult {
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	m.judgePlaces(first, body, enc.Report())
 	return cellResult{body: body, identical: bytes.Equal(src, body), before: responseFacts(first), after: responseFacts(back), report: enc.Report()}
 }
 
@@ -341,6 +344,18 @@ func (m *matrixCell) judgeReading(rep dragoman.Report) {
 	for _, l := range rep.Losses {
 		if l.Kind != dragoman.Synthesised && l.Kind != dragoman.Moved || l.Severity != dragoman.Info {
 			m.t.Errorf("reading %s: %s", m.in.Dialect(), l)
+		}
+	}
+}
+
+// judgePlaces holds the places of a report against what was written: each leads
+// into it, what was written otherwise stands there, and as what it was written
+// stands in the body.
+func (m *matrixCell) judgePlaces(v any, body []byte, rep dragoman.Report) {
+	leadInto(m.t, v, rep)
+	for _, l := range rep.Losses {
+		if was, is, ok := rewritten(l); ok && (was == is || !bytes.Contains(body, []byte(is))) {
+			m.t.Errorf("%s\nis not what was written: %s", l, body)
 		}
 	}
 }

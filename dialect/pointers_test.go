@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,20 +65,71 @@ func leadInto(t rapid.TB, v any, rep dragoman.Report) {
 		if slices.Contains(rep.Losses[:i], l) {
 			t.Errorf("reported twice: %s", l)
 		}
-		if err := leads(doc, l); err != nil {
+		there, err := leads(doc, l)
+		if err != nil {
 			t.Errorf("%s\n%v in %s", l, err, stored)
+		}
+		if was, _, ok := rewritten(l); ok && err == nil && !strings.Contains(flat(there), was) && !strings.HasPrefix(qualified(there), was) {
+			t.Errorf("%s\nwhat was written otherwise is not there: %v", l, there)
 		}
 	}
 }
 
-// leads follows the pointer of a loss.
-func leads(doc any, l dragoman.Loss) error {
+// writtenAs is how a loss tells that a name or an id was written otherwise.
+var writtenAs = regexp.MustCompile(`("(?:[^"\\]|\\.)*") written as ("(?:[^"\\]|\\.)*")`)
+
+// rewritten is what a loss says that was written otherwise, and as what.
+func rewritten(l dragoman.Loss) (was, is string, ok bool) {
+	m := writtenAs.FindStringSubmatch(l.Detail)
+	if m == nil || l.Kind != dragoman.Renamed {
+		return "", "", false
+	}
+	was, err := strconv.Unquote(m[1])
+	if err != nil {
+		return "", "", false
+	}
+	is, err = strconv.Unquote(m[2])
+	return was, is, err == nil && was != ""
+}
+
+// qualified is the name of a tool or a call with its namespace.
+func qualified(v any) string {
+	ns, _ := member(v, "namespace")
+	name, _ := member(v, "name")
+	return strings.TrimSpace(flat(ns)) + "." + strings.TrimSpace(flat(name))
+}
+
+// flat is all the text in a JSON value.
+func flat(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v + "\n"
+	case []any:
+		all := ""
+		for _, e := range v {
+			all += flat(e)
+		}
+		return all
+	case map[string]any:
+		all := ""
+		for _, e := range v {
+			all += flat(e)
+		}
+		return all
+	default:
+		return ""
+	}
+}
+
+// leads follows the pointer of a loss to what stands there; nil where that is in
+// no member of the canonical form.
+func leads(doc any, l dragoman.Loss) (there any, err error) {
 	if l.Path == "" {
-		return nil
+		return doc, nil
 	}
 	rest, ok := strings.CutPrefix(l.Path, "/")
 	if !ok {
-		return errors.New("no JSON pointer")
+		return nil, errors.New("no JSON pointer")
 	}
 	at := ""
 	for rest != "" || at == "" {
@@ -85,13 +137,13 @@ func leads(doc any, l dragoman.Loss) error {
 		next, ok := member(doc, unescaped(name))
 		if !ok {
 			if native(doc, "/"+rest) || l.Kind == dragoman.Synthesised && !more {
-				return nil
+				return nil, nil
 			}
-			return fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)
+			return nil, fmt.Errorf("nothing stands at %s of %q", "/"+rest, at)
 		}
 		doc, rest, at = next, after, at+"/"+name
 	}
-	return nil
+	return doc, nil
 }
 
 func unescaped(name string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(name) }

@@ -397,6 +397,8 @@ func TestMediaIsBareBase64AndItsTypeIsFoundInIt(t *testing.T) {
 		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: "AAAA"}, `{"role":"user","content":"[image not shown]"}`, dragoman.Capabilities{}, "image/heic"},
 		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, dragoman.Capabilities{}, "image/png"},
 		{&dragoman.Media{Media: dragoman.MediaImage, MIME: "image/heic", Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, dragoman.Capabilities{}, "finds out by itself"},
+		{&dragoman.Media{Media: dragoman.MediaImage, Base64: png.Base64}, `{"role":"user","content":"","images":["` + png.Base64 + `"]}`, dragoman.Capabilities{}, ""},
+		{&dragoman.Media{Media: dragoman.MediaAudio, Base64: "AAAA"}, `{"role":"user","content":"","images":["AAAA"]}`, dragoman.Capabilities{}, "/parts/0/media"},
 		{png, `{"role":"user","content":"[image not shown]"}`, dragoman.Capabilities{NoImages: true}, "takes no image"},
 		{&dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Base64: "JVBE", Name: "a.pdf"}, `{"role":"user","content":"[file a.pdf not shown]"}`, dragoman.Capabilities{}, "takes no file"},
 		{&dragoman.Media{Media: dragoman.MediaFile, Text: "words"}, `{"role":"user","content":"words"}`, dragoman.Capabilities{}, "text document"},
