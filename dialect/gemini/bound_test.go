@@ -3,13 +3,13 @@ package gemini_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 // part is a chunk whose only candidate says one part.
@@ -17,20 +17,9 @@ func part(p string) string {
 	return `{"candidates":[{"index":0,"content":{"role":"model","parts":[` + p + `]}}]}`
 }
 
-// fedChunks feeds chunks until there are n or one is refused, and says how many
-// losses were reported and how many bytes the decoder took on the way and keeps.
-func fedChunks(t *testing.T, n int, o dialect.DecodeOptions, chunk func(i int) string) (losses int, kept int64, err error) {
-	t.Helper()
-	dec := gemini.Codec{}.NewStreamDecoder(o)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := 0; i < n && err == nil; i++ {
-		err = dec.Feed([]byte("data: "+chunk(i)+"\n\n"), func(dragoman.Event) error { return nil })
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	return len(dec.Report().Losses), int64(after.HeapAlloc) - int64(before.HeapAlloc), err
+// fedChunks is [codectest.Fed] for chunks.
+func fedChunks(n int, o dialect.DecodeOptions, chunk func(i int) string) (losses int, kept int64, err error) {
+	return codectest.Fed(gemini.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte("data: " + chunk(i) + "\n\n") })
 }
 
 func TestQuirkC4_WhatGrowsWithTheChunksOfAStreamCountsAgainstItsBound(t *testing.T) {
@@ -83,7 +72,7 @@ func TestQuirkC4_WhatGrowsWithTheChunksOfAStreamCountsAgainstItsBound(t *testing
 			return part(fmt.Sprintf(`{"functionCall":{"name":"f%d","willContinue":true,"partialArgs":[{"jsonPath":"$.a[4000]","numberValue":1}]}}`, i))
 		},
 	} {
-		_, kept, err := fedChunks(t, 50_000, dialect.DecodeOptions{MaxBytes: limit}, chunk)
+		_, kept, err := fedChunks(50_000, dialect.DecodeOptions{MaxBytes: limit}, chunk)
 		if !errors.Is(err, dragoman.ErrTooLarge) || kept > 4*limit {
 			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
 		}
@@ -110,7 +99,7 @@ func TestWhatAStreamOnlySaysAgainTakesNoMemory(t *testing.T) {
 			return part(fmt.Sprintf(`{"partMetadata":"%s%d","functionCall":{"name":"%s","willContinue":true,"m":"%s%d"}}`, long, i, []string{"f", ""}[min(i, 1)], long, i))
 		},
 	} {
-		losses, kept, err := fedChunks(t, n, dialect.DecodeOptions{MaxBytes: limit}, chunk)
+		losses, kept, err := fedChunks(n, dialect.DecodeOptions{MaxBytes: limit}, chunk)
 		if err != nil || kept > 4*limit || losses > 4 {
 			t.Errorf("%s: %d bytes and %d losses are kept, then %v", what, kept, losses, err)
 		}
@@ -127,7 +116,7 @@ func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
 		"what we do not know": `{"codeExecutionResult":{"output":"` + long + `"}}`,
 	} {
 		o := dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true}
-		_, kept, err := fedChunks(t, 4000, o, func(int) string { return part(p) })
+		_, kept, err := fedChunks(4000, o, func(int) string { return part(p) })
 		if err != nil || kept > 8*limit {
 			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
 		}
@@ -136,7 +125,7 @@ func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
 
 // The parts of all candidates together are those of one answer.
 func TestQuirkC4_CandidatesShareTheBoundOfParts(t *testing.T) {
-	_, _, err := fedChunks(t, 5000, dialect.DecodeOptions{}, func(i int) string {
+	_, _, err := fedChunks(5000, dialect.DecodeOptions{}, func(i int) string {
 		return fmt.Sprintf(`{"candidates":[{"index":%d,"content":{"parts":[{"text":"x","thoughtSignature":"s"}]}}]}`, i%100)
 	})
 	if !errors.Is(err, dragoman.ErrTooLarge) {
@@ -148,7 +137,7 @@ func TestQuirkC4_CandidatesShareTheBoundOfParts(t *testing.T) {
 func TestPiecesOfArgumentsCountAsTheArgumentsTheyMake(t *testing.T) {
 	const n = 100
 	long := strings.Repeat("x", 1<<10)
-	_, _, err := fedChunks(t, n, dialect.DecodeOptions{MaxBytes: n*len(long)*11/10 + 16<<10}, func(i int) string {
+	_, _, err := fedChunks(n, dialect.DecodeOptions{MaxBytes: n*len(long)*11/10 + 16<<10}, func(i int) string {
 		return part(fmt.Sprintf(`{"functionCall":{"id":"%d","name":"f","partialArgs":[{"jsonPath":"$.a","stringValue":%q}]}}`, i, long))
 	})
 	if err != nil {

@@ -3,29 +3,18 @@ package ollama_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
-// fedLines feeds lines until there are n or one is refused, and says how many
-// losses were reported and how many bytes the decoder keeps.
-func fedLines(t *testing.T, n int, o dialect.DecodeOptions, line func(i int) string) (losses int, kept int64, err error) {
-	t.Helper()
-	dec := ollama.Codec{}.NewStreamDecoder(o)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := 0; i < n && err == nil; i++ {
-		err = dec.Feed([]byte(line(i)+"\n"), func(dragoman.Event) error { return nil })
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	return len(dec.Report().Losses), int64(after.HeapAlloc) - int64(before.HeapAlloc), err
+// fedLines is [codectest.Fed] for lines.
+func fedLines(n int, o dialect.DecodeOptions, line func(i int) string) (losses int, kept int64, err error) {
+	return codectest.Fed(ollama.Codec{}.NewStreamDecoder(o), n, func(i int) []byte { return []byte(line(i) + "\n") })
 }
 
 func TestQuirkC4_WhatGrowsWithTheLinesOfAStreamCountsAgainstItsBound(t *testing.T) {
@@ -50,7 +39,7 @@ func TestQuirkC4_WhatGrowsWithTheLinesOfAStreamCountsAgainstItsBound(t *testing.
 		},
 		"what is no call": func(int) string { return fmt.Sprintf(`{"message":{"tool_calls":[%q]}}`, long) },
 	} {
-		_, kept, err := fedLines(t, 50_000, dialect.DecodeOptions{MaxBytes: limit}, line)
+		_, kept, err := fedLines(50_000, dialect.DecodeOptions{MaxBytes: limit}, line)
 		if !errors.Is(err, dragoman.ErrTooLarge) || kept > 4*limit {
 			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
 		}
@@ -72,7 +61,7 @@ func TestWhatAStreamOnlySaysAgainTakesNoMemory(t *testing.T) {
 			return `{"message":{"tool_calls":[{"id":"i","function":{"name":"f","arguments":"{"}}]}}`
 		},
 	} {
-		losses, kept, err := fedLines(t, n, dialect.DecodeOptions{MaxBytes: limit}, line)
+		losses, kept, err := fedLines(n, dialect.DecodeOptions{MaxBytes: limit}, line)
 		if err != nil || kept > 4*limit || losses > 70 {
 			t.Errorf("%s: %d bytes and %d losses are kept, then %v", what, kept, losses, err)
 		}
@@ -86,7 +75,7 @@ func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
 		"images":          `{"images":["` + long + `"]}`,
 		"what is no call": `{"tool_calls":["` + long + `"]}`,
 	} {
-		_, kept, err := fedLines(t, 1000, dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true}, func(int) string { return `{"message":` + m + `}` })
+		_, kept, err := fedLines(1000, dialect.DecodeOptions{MaxBytes: limit, DeltasOnly: true}, func(int) string { return `{"message":` + m + `}` })
 		if err != nil || kept > 8*limit {
 			t.Errorf("%s: %d bytes are kept, then %v", what, kept, err)
 		}
@@ -97,7 +86,7 @@ func TestWhatIsOnlyPassedOnDoesNotCountAgainstTheBound(t *testing.T) {
 func TestACallCountsAsTheBytesItTook(t *testing.T) {
 	const n = 100
 	line := `{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"a":"` + strings.Repeat("x", 1<<10) + `"}}}]}}`
-	if _, _, err := fedLines(t, n, dialect.DecodeOptions{MaxBytes: n*len(line) + 16<<10}, func(int) string { return line }); err != nil {
+	if _, _, err := fedLines(n, dialect.DecodeOptions{MaxBytes: n*len(line) + 16<<10}, func(int) string { return line }); err != nil {
 		t.Error(err)
 	}
 }
