@@ -354,7 +354,7 @@ func (m *matrixCell) judgeReading(rep dragoman.Report) {
 func (m *matrixCell) judgePlaces(v any, body []byte, rep dragoman.Report) {
 	leadInto(m.t, v, rep)
 	for _, l := range rep.Losses {
-		if was, is, ok := rewritten(l); ok && (was == is || !bytes.Contains(body, []byte(is))) {
+		if l.To != "" && (l.From == l.To || !bytes.Contains(body, []byte(l.To))) {
 			m.t.Errorf("%s\nis not what was written: %s", l, body)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,27 +68,10 @@ func leadInto(t rapid.TB, v any, rep dragoman.Report) {
 		if err != nil {
 			t.Errorf("%s\n%v in %s", l, err, stored)
 		}
-		if was, _, ok := rewritten(l); ok && err == nil && !strings.Contains(flat(there), was) && !strings.HasPrefix(qualified(there), was) {
+		if l.From != "" && err == nil && !strings.Contains(flat(there), l.From) && qualified(there) != l.From {
 			t.Errorf("%s\nwhat was written otherwise is not there: %v", l, there)
 		}
 	}
-}
-
-// writtenAs is how a loss tells that a name or an id was written otherwise.
-var writtenAs = regexp.MustCompile(`("(?:[^"\\]|\\.)*") written as ("(?:[^"\\]|\\.)*")`)
-
-// rewritten is what a loss says that was written otherwise, and as what.
-func rewritten(l dragoman.Loss) (was, is string, ok bool) {
-	m := writtenAs.FindStringSubmatch(l.Detail)
-	if m == nil || l.Kind != dragoman.Renamed {
-		return "", "", false
-	}
-	was, err := strconv.Unquote(m[1])
-	if err != nil {
-		return "", "", false
-	}
-	is, err = strconv.Unquote(m[2])
-	return was, is, err == nil && was != ""
 }
 
 // qualified is the name of a tool or a call with its namespace.
