@@ -101,6 +101,48 @@ func TestAttack_CaseDoesNotEscape(t *testing.T) {
 	}
 }
 
+// What some file system takes for .git must not be written to by any name.
+func TestAttack_CaseOfAProtectedName(t *testing.T) {
+	p := newPlace(t, Options{Protected: []string{".git", ".svn", ".hg", ".jj", "Makefile", "straße", "ki"}})
+	for _, name := range []string{
+		".GIT", ".gIt", ".ſvn", ".\u017fVN", ".\u017fvn. ", ".g\u0130t", ".g\u0131t", "\u212ai", "ma\u212aefile", "make\ufb01le", "strasse", "STRA\u1e9eE",
+		".g\u034fit", ".gi\ufe0ft", ".\u2060jj", ".h\u00adg", ".g\u115fit", ".git\u180b",
+	} {
+		p.fails(WriteName, args{"path": name, "content": "x"}, "write-protected")
+		p.fails(WriteName, args{"path": "sub/" + name + "/hook", "content": "x", "parents": true}, "write-protected")
+		p.fails(PatchName, patchText("*** Add File: "+name+"/hook", "+x"), "write-protected")
+	}
+	p.wantFiles(map[string]string{})
+	for _, name := range []string{".gitignore", ".gît", ".svm", "Makefile.am", "git", "k"} {
+		p.ok(WriteName, args{"path": name, "content": "x"})
+	}
+}
+
+// All that Unicode folds, whatever the mapping.
+func TestAttack_CaseIsFoldedByAllOfUnicode(t *testing.T) {
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		for _, other := range []rune{unicode.ToLower(r), unicode.ToUpper(r), unicode.ToTitle(r), unicode.SimpleFold(r)} {
+			if a, b := foldName("x"+string(r)+"x"), foldName("x"+string(other)+"x"); a != b {
+				t.Errorf("%U is %q, %U is %q", r, a, other, b)
+			}
+		}
+	}
+}
+
+// A file system may take names for one that no table knows. It is asked itself; a
+// hard link stands for such a name here.
+func TestAttack_AnotherNameOfAProtectedFile(t *testing.T) {
+	p := newPlace(t, Options{Protected: []string{"Makefile"}})
+	p.file("sub/Makefile", "all:")
+	if err := os.Link(p.path("sub/Makefile"), p.path("sub/other")); err != nil {
+		t.Skip("no hard links here:", err)
+	}
+	p.fails(WriteName, args{"path": "sub/other", "content": "x"}, "is Makefile, which is write-protected")
+	p.fails(PatchName, patchText("*** Delete File: sub/other"), "write-protected")
+	p.fails(PatchName, patchText("*** Update File: sub/other", "-all:", "+x"), "write-protected")
+	p.wantFiles(map[string]string{"sub/Makefile": "all:", "sub/other": "all:"})
+}
+
 func TestAttack_LongNames(t *testing.T) {
 	p := newPlace(t, Options{})
 	for _, name := range []string{strings.Repeat("a", 256), strings.Repeat("a/", 3000), strings.Repeat("../", 1000) + "etc/passwd", strings.Repeat("é", 128) + "/x"} {

@@ -125,8 +125,15 @@ func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string,
 	}
 	elements := strings.Split(rel, "/")
 	last := len(elements) - 1
-	for i, name := range elements[:last] {
+	for i, name := range elements {
 		here := strings.Join(elements[:i+1], "/")
+		if p := w.protected.sameAs(dir, name); p != "" {
+			shut(dir)
+			return nil, "", refuse(here, "is %s, which is write-protected", p)
+		}
+		if i == last {
+			break
+		}
 		next, err := enter(dir, name, here, made)
 		shut(dir)
 		if err != nil {
@@ -136,6 +143,9 @@ func (w *Workspace) folder(rel string, made func(rel string)) (*os.Root, string,
 	}
 	return dir, elements[last], nil
 }
+
+// errNoFolder says that a folder is missing which nobody asked to make.
+var errNoFolder = errors.New("does not exist")
 
 // enter opens one folder in another, and makes sure that it is the one that was
 // seen not to be a symlink.
@@ -151,7 +161,7 @@ func enter(dir *os.Root, name, here string, made func(string)) (*os.Root, error)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the folder %s does not exist", quoteShort(here))
+		return nil, fmt.Errorf("the folder %s %w", quoteShort(here), errNoFolder)
 	case err != nil:
 		return nil, explain(here, err)
 	case info.Mode()&fs.ModeSymlink != 0:

@@ -65,9 +65,16 @@ func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	}, w.changes(PatchName, w.checkPatch, opts)...)
 }
 
-func (w *Workspace) checkPatch(ctx context.Context, in tool.Input) error {
-	_, _, err := w.plan(ctx, in.Text)
-	return err
+// checkPatch refuses what no state of the files could make right.
+func (w *Workspace) checkPatch(_ context.Context, in tool.Input) error {
+	p, err := parsePatch(in.Text)
+	if err == nil {
+		_, err = w.name(p)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %w", err, errRolledBack)
+	}
+	return nil
 }
 
 func (w *Workspace) patch(ctx context.Context, text string) (string, error) {
@@ -102,23 +109,15 @@ func (w *Workspace) plan(ctx context.Context, text string) ([]edit, []string, er
 }
 
 func (w *Workspace) planChanges(ctx context.Context, p *patch) (edits []edit, report []string, err error) {
-	claims := claims{w: w}
-	for _, c := range p.changes {
-		rel, err := w.resolveChange(c.path)
-		if err == nil {
-			err = claims.add(rel, c.line)
-		}
-		target := ""
-		if err == nil && c.moveTo != "" {
-			target, err = w.resolveChange(c.moveTo)
-			if err == nil && target != rel {
-				err = claims.add(target, c.line)
-			}
-		}
-		if err != nil {
-			return nil, nil, patchError{c.line, err.Error()}
-		}
-		more, line, err := w.planChange(ctx, c, rel, target)
+	all, err := w.name(p)
+	if err == nil {
+		err = w.distinct(all)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range all {
+		more, line, err := w.planChange(ctx, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -128,40 +127,95 @@ func (w *Workspace) planChanges(ctx context.Context, p *patch) (edits []edit, re
 	return edits, report, nil
 }
 
-// claims makes sure that a patch names each file once, under whatever name: it
-// would not be clear which change comes first.
-type claims struct {
-	w  *Workspace
-	by []claim
+// namedChange is a change with the paths of its files; target is "" where it moves
+// none.
+type namedChange struct {
+	change
+	rel, target string
 }
+
+// files are those that the change needs for itself.
+func (c namedChange) files() []string {
+	if c.target == "" || c.target == c.rel {
+		return []string{c.rel}
+	}
+	return []string{c.rel, c.target}
+}
+
+// name finds the files of a patch, by its text alone: calls of the same turn that
+// run before it may change what is there.
+func (w *Workspace) name(p *patch) ([]namedChange, error) {
+	all := make([]namedChange, len(p.changes))
+	var claims claims
+	for i, c := range p.changes {
+		named := namedChange{change: c}
+		var err error
+		if named.rel, err = w.resolveChange(c.path); err == nil && c.moveTo != "" {
+			named.target, err = w.resolveChange(c.moveTo)
+		}
+		for _, rel := range named.files() {
+			if err == nil {
+				err = claims.add(rel, c.line)
+			}
+		}
+		if err != nil {
+			return nil, patchError{c.line, err.Error()}
+		}
+		all[i] = named
+	}
+	return all, nil
+}
+
+// claims makes sure that a patch names each file once: it would not be clear which
+// change comes first.
+type claims []claim
 
 type claim struct {
 	rel  string
 	line int
-	info fs.FileInfo // nil: it is not there
 }
 
 func (c *claims) add(rel string, line int) error {
-	info, err := c.w.root.Lstat(rel)
-	if err != nil {
-		info = nil
-	}
-	for _, other := range c.by {
+	for _, other := range *c {
 		switch {
 		case other.rel == rel:
 			return fmt.Errorf("%s is named twice, first in line %d: put all changes of a file into one section", quoteShort(rel), other.line)
 		case strings.HasPrefix(rel, other.rel+"/"), strings.HasPrefix(other.rel, rel+"/"):
 			return fmt.Errorf("%s and %s (line %d) cannot both be files", quoteShort(rel), quoteShort(other.rel), other.line)
-		case info != nil && other.info != nil && os.SameFile(info, other.info):
-			return fmt.Errorf("%s is the same file as %s (line %d)", quoteShort(rel), quoteShort(other.rel), other.line)
 		}
 	}
-	c.by = append(c.by, claim{rel, line, info})
+	*c = append(*c, claim{rel, line})
+	return nil
+}
+
+// distinct refuses a patch that names one file by two names, as links and file
+// systems that fold names have them.
+func (w *Workspace) distinct(all []namedChange) error {
+	type there struct {
+		claim
+		info fs.FileInfo
+	}
+	var before []there
+	for _, c := range all {
+		for _, rel := range c.files() {
+			info, err := w.root.Lstat(rel)
+			if err != nil {
+				continue // it is not there, or planChange says why
+			}
+			for _, other := range before {
+				if os.SameFile(info, other.info) {
+					return patchError{c.line, fmt.Sprintf("%s is the same file as %s (line %d)", quoteShort(rel), quoteShort(other.rel), other.line)}
+				}
+			}
+			before = append(before, there{claim{rel, c.line}, info})
+		}
+	}
 	return nil
 }
 
 // planChange computes what becomes of one file, or two where one is moved.
-func (w *Workspace) planChange(ctx context.Context, c change, rel, target string) ([]edit, string, error) {
+func (w *Workspace) planChange(ctx context.Context, c namedChange) ([]edit, string, error) {
+	rel, target := c.rel, c.target
 	bad := func(format string, args ...any) ([]edit, string, error) {
 		return nil, "", patchError{c.line, fmt.Sprintf(format, args...)}
 	}

@@ -100,49 +100,10 @@ func (w *Workspace) resolveChange(name string) (string, error) {
 	case rel == "." || strings.HasSuffix(name, "/"):
 		return "", refuse(name, "is a folder")
 	}
-	if p := w.protected(rel); p != "" {
+	if p := w.protected.in(rel); p != "" {
 		return "", refuse(name, "is in %s, which is write-protected", p)
 	}
 	return rel, nil
-}
-
-// protected returns the element of a path that may not be written to, or "".
-func (w *Workspace) protected(rel string) string {
-	for element := range strings.SplitSeq(rel, "/") {
-		if w.protectedName(element) {
-			return element
-		}
-	}
-	return ""
-}
-
-func (w *Workspace) protectedName(name string) bool {
-	name = foldName(name)
-	for _, p := range w.options.Protected {
-		if name == p {
-			return true
-		}
-		// The short name that Windows gives to a name with a leading dot.
-		short, isShort := strings.CutPrefix(name, strings.TrimPrefix(p, ".")+"~")
-		if _, err := strconv.Atoi(short); isShort && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// foldName maps names to one that some file system takes for the same file: the
-// letters' case, characters that do not show (macOS), trailing dots and spaces and
-// what follows a colon (Windows). Too much is folded rather than too little.
-func foldName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-	name, _, _ = strings.Cut(name, ":")
-	return strings.TrimRight(name, " .")
 }
 
 // explain turns an error of the file system into one that a model can act on.

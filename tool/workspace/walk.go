@@ -57,7 +57,7 @@ func (v *walker) folder(ctx context.Context, rel string, depth int, rules []igno
 		if err != nil {
 			continue // gone meanwhile
 		}
-		if !v.all && (v.w.protectedName(name) || ignored(rules, child, info.IsDir())) {
+		if !v.all && (v.w.protected.covers(name) || ignored(rules, child, info.IsDir())) {
 			v.skipped++
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/dragoman-go/dragoman/tool"
@@ -33,9 +32,10 @@ type Options struct {
 	// allowed, change what they like.
 	ReadOnly bool
 	// Protected are names of files and folders that may not be written to, nor
-	// anything in them, wherever in the workspace they are; they are not listed
-	// or searched unless that is asked for. Nil means .git, .hg, .svn and .jj:
-	// who may write there may have hooks run. An empty list protects nothing.
+	// anything in them, wherever in the workspace they are and in whatever case or
+	// form some file system takes for the same name; they are not listed or
+	// searched unless that is asked for. Nil means .git, .hg, .svn and .jj: who may
+	// write there may have hooks run. An empty list protects nothing.
 	Protected []string
 	// MaxFile is the size in bytes of the largest file that is read as a whole,
 	// searched, written or patched; zero means 16 MiB.
@@ -58,6 +58,7 @@ type Workspace struct {
 	// with its symlinks resolved.
 	dir, real string
 	options   Options
+	protected protection
 	// changing is held while files are changed.
 	changing sync.Mutex
 	// fault makes a step of a change fail, in tests.
@@ -68,6 +69,10 @@ type Workspace struct {
 // longer used.
 func Open(dir string, options Options) (*Workspace, error) {
 	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	protected, err := newProtection(options.Protected)
+	if err != nil {
 		return nil, err
 	}
 	abs, err := filepath.Abs(dir)
@@ -82,7 +87,7 @@ func Open(dir string, options Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Workspace{root: root, dir: abs, real: real, options: options}, nil
+	return &Workspace{root: root, dir: abs, real: real, options: options, protected: protected}, nil
 }
 
 // complete fills in defaults and says what is wrong.
@@ -90,14 +95,7 @@ func (o *Options) complete() error {
 	if o.Protected == nil {
 		o.Protected = []string{".git", ".hg", ".svn", ".jj"}
 	}
-	folded := make([]string, len(o.Protected))
-	for i, name := range o.Protected {
-		folded[i] = foldName(name)
-		if folded[i] == "" || strings.ContainsAny(name, `/\`) {
-			return fmt.Errorf("%w: %q cannot be protected: it must be the name of a file or folder, without a path", ErrOptions, name)
-		}
-	}
-	o.Protected = folded
+	o.Protected = slices.Clone(o.Protected)
 	if o.MaxFile <= 0 {
 		o.MaxFile = defaultMaxFile
 	}
@@ -134,7 +132,9 @@ func (w *Workspace) Tools() []tool.Tool {
 
 // changes are the options of a tool that changes something. It runs alone, so that
 // a turn's calls happen in the model's order. What check refuses is refused before
-// a human is asked about it; the tool itself checks again.
+// a human is asked about it; the tool itself checks again. All calls of a turn are
+// checked before the first of them runs, so a check must not look at files: "write
+// a, then patch a" is one turn.
 func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, more []tool.Option) []tool.Option {
 	opts := []tool.Option{
 		tool.Tagged("workspace"), tool.Destructive(), tool.Set(func(s *tool.Settings) { s.Exclusive = true }),

@@ -249,7 +249,7 @@ func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 	}
 	b, err := (&tool.Runner{}).Start("r").Do(t.Context(), box, tool.Turn{Calls: []*dragoman.ToolCall{
 		{ID: "1", Name: WriteName, Arguments: `{"path":"../x","content":""}`},
-		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: none")},
+		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: .git/config")},
 		{ID: "3", Name: ShellName, Arguments: `{"command":"ls"}`},
 		{ID: "4", Name: WriteName, Arguments: `{"path":"x","content":""}`},
 	}})
@@ -259,12 +259,60 @@ func TestT15_NobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 	if len(b.Pending) != 1 || b.Pending[0].Binding.CallID != "4" {
 		t.Errorf("pending: %+v", b.Pending)
 	}
-	for i, want := range []string{"outside the workspace", "does not exist", "not allowed"} {
+	for i, want := range []string{"outside the workspace", "write-protected", "not allowed"} {
 		if r := b.Results[i]; r == nil || !strings.Contains(r.Text(), want) {
 			t.Errorf("call %d: %+v, want %q", i+1, r, want)
 		}
 	}
 	p.wantFiles(map[string]string{})
+}
+
+// All calls of a turn are checked before the first of them runs. A check that looked
+// at the files would refuse what the calls before are about to make possible.
+func TestT15_CallsOfOneTurnBuildOnEachOther(t *testing.T) {
+	update := func(name, from, to string) string { return patchText("*** Update File: "+name, "-"+from, "+"+to) }
+	calls := []*dragoman.ToolCall{
+		{ID: "1", Name: WriteName, Arguments: `{"path":"a","content":"one\n"}`},
+		{ID: "2", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "one", "two")},
+		{ID: "3", Name: ReadName, Arguments: `{"path":"a"}`},
+		{ID: "4", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "two", "three")},
+		{ID: "5", Name: WriteName, Arguments: `{"path":"b","content":"b","version":"` + versionNew + `"}`},
+		{ID: "6", Name: WriteName, Arguments: `{"path":"b","content":"c","version":"` + versionOf([]byte("b")) + `"}`},
+		{ID: "7", Name: PatchName, Payload: dragoman.PayloadText, Arguments: patchText("*** Delete File: b")},
+		{ID: "8", Name: WriteName, Arguments: `{"path":"b/deep","content":"d","parents":true}`},
+		{ID: "9", Name: PatchName, Payload: dragoman.PayloadText, Arguments: update("a", "one", "no longer there")},
+	}
+	for name, approver := range map[string]tool.Approver{"answered at once": yes{}, "answered later": nil} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, Options{})
+			box, err := tool.NewBox(p.Tools()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn := tool.Turn{Calls: calls}
+			b, err := (&tool.Runner{Approver: approver}).Start("r").Do(t.Context(), box, turn)
+			if err == nil && approver == nil {
+				// The one that needs no approval has run already, and found nothing.
+				if len(b.Pending) != 8 || len(b.Settled()) != 1 {
+					t.Fatalf("%d are pending, %d settled", len(b.Pending), len(b.Settled()))
+				}
+				turn.Resume = b.Pending
+				b, err = (&tool.Runner{Approver: yes{}}).Start("r").Do(t.Context(), box, turn)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []string{"created a", "updated a", "two", "updated a", "created b", "replaced b", "deleted b", "created b/deep", `no line that is "one"`} {
+				switch r := b.Results[i]; {
+				case r == nil:
+					t.Errorf("call %d has no result", i+1)
+				case !strings.Contains(r.Text(), want), (r.Outcome == dragoman.OutcomeError) != (i == 8):
+					t.Errorf("call %d: %s, want %q", i+1, r.Text(), want)
+				}
+			}
+			p.wantFiles(map[string]string{"a": "three\n", "b/deep": "d"})
+		})
+	}
 }
 
 func TestT15_ListShowsAFolderWithSizesAndLinks(t *testing.T) {
@@ -345,7 +393,6 @@ func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
 	p := newPlace(t, Options{})
 	p.ok(WriteName, args{"path": "a.txt", "content": "one"}, "created a.txt: 3 bytes; version "+versionOf([]byte("one")))
 	p.ok(WriteName, args{"path": "a.txt", "content": "two"}, "replaced a.txt")
-	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x"}, "does not exist")
 	p.ok(WriteName, args{"path": "sub/deep/b.txt", "content": "x", "parents": true}, "created")
 	p.fails(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("one"))}, "has changed")
 	p.ok(WriteName, args{"path": "a.txt", "content": "three", "version": versionOf([]byte("two"))}, "replaced")
@@ -364,6 +411,15 @@ func TestT15_WriteReplacesAFileAtOnce(t *testing.T) {
 	small := newPlace(t, Options{MaxFile: 4})
 	small.fails(WriteName, args{"path": "a", "content": "12345"}, "too large")
 	small.wantFiles(map[string]string{})
+}
+
+// What a model is told must be what it needs to do next.
+func TestT15_AMissingFolderIsToldWithTheArgumentThatMakesIt(t *testing.T) {
+	p := newPlace(t, Options{})
+	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x"}, `the folder "sub" does not exist; nothing was changed. With parents: true it is made`)
+	p.fails(WriteName, args{"path": "sub/b.txt", "content": "x", "parents": false}, "parents: true")
+	p.wantFiles(map[string]string{})
+	p.ok(WriteName, args{"path": "sub/b.txt", "content": "x", "parents": true}, "created sub/b.txt")
 }
 
 func TestT15_WhatGitRunsIsWriteProtected(t *testing.T) {

@@ -29,23 +29,31 @@ func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 		w.write, w.changes(WriteName, w.checkWrite, more)...)
 }
 
+// checkWrite refuses what no state of the files could make right.
 func (w *Workspace) checkWrite(_ context.Context, in tool.Input) error {
 	var args writeInput
 	if err := json.Unmarshal(in.Arguments, &args); err != nil {
 		return err
 	}
-	_, _, err := w.planWrite(args)
+	_, err := w.nameWrite(args)
 	return err
+}
+
+// nameWrite says which file is written, by the arguments alone: calls of the same
+// turn that run before it may change what is there.
+func (w *Workspace) nameWrite(in writeInput) (string, error) {
+	rel, err := w.resolveChange(in.Path)
+	if err == nil && int64(len(in.Content)) > w.options.MaxFile {
+		err = fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
+	}
+	return rel, err
 }
 
 // planWrite says which file is written and what it holds now.
 func (w *Workspace) planWrite(in writeInput) (string, *content, error) {
-	rel, err := w.resolveChange(in.Path)
+	rel, err := w.nameWrite(in)
 	if err != nil {
 		return "", nil, err
-	}
-	if int64(len(in.Content)) > w.options.MaxFile {
-		return "", nil, fmt.Errorf("the content %w: %d bytes, at most %d may be written", errTooLarge, len(in.Content), w.options.MaxFile)
 	}
 	now, err := w.current(rel)
 	if err != nil {
@@ -64,7 +72,10 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	tx := w.begin()
 	defer tx.end()
 	tx.put(edit{rel: rel, before: now, after: []byte(in.Content), parents: in.Parents})
-	if err := tx.commit(); err != nil {
+	switch err := tx.commit(); {
+	case errors.Is(err, errNoFolder):
+		return "", fmt.Errorf("%w. With parents: true it is made", err)
+	case err != nil:
 		return "", err
 	}
 	did := "replaced"

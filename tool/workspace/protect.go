@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// protection are names that may not be written to.
+type protection struct {
+	// names are as they were given, folded what they are compared by.
+	names, folded []string
+}
+
+func newProtection(names []string) (protection, error) {
+	p := protection{names: names, folded: make([]string, len(names))}
+	for i, name := range names {
+		p.folded[i] = foldName(name)
+		if p.folded[i] == "" || strings.ContainsAny(name, `/\`) {
+			return p, fmt.Errorf("%w: %q cannot be protected: it must be the name of a file or folder, without a path", ErrOptions, name)
+		}
+	}
+	return p, nil
+}
+
+// in returns the element of a path that may not be written to, or "".
+func (p protection) in(rel string) string {
+	for element := range strings.SplitSeq(rel, "/") {
+		if p.covers(element) {
+			return element
+		}
+	}
+	return ""
+}
+
+// covers reports whether some file system may take a name for a protected one.
+func (p protection) covers(name string) bool {
+	name = foldName(name)
+	for _, f := range p.folded {
+		if name == f {
+			return true
+		}
+		// The short name that Windows gives to a name with a leading dot.
+		short, isShort := strings.CutPrefix(name, strings.TrimPrefix(f, ".")+"~")
+		if _, err := strconv.Atoi(short); isShort && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// sameAs returns the protected name that is the same file as another name in a
+// folder, or "". Here the file system itself says what it folds, whatever its rules
+// are, as far as the protected file is there.
+func (p protection) sameAs(dir *os.Root, name string) string {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return ""
+	}
+	for _, n := range p.names {
+		if other, err := dir.Lstat(n); err == nil && os.SameFile(info, other) {
+			return n
+		}
+	}
+	return ""
+}
+
+// foldName maps names to one that some file system takes for the same file: the
+// letters' case by all of Unicode (.ſvn is .svn), characters that do not show
+// (macOS, ext4), trailing dots and spaces and what follows a colon (Windows). Too
+// much is folded rather than too little. Accents that can be written in two ways
+// are left to sameAs.
+func foldName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			continue
+		}
+		if s := foldsToSeveral(r); s != "" {
+			b.WriteString(s)
+			continue
+		}
+		b.WriteRune(foldRune(r))
+	}
+	name, _, _ = strings.Cut(b.String(), ":")
+	return strings.TrimRight(name, " .")
+}
+
+// foldRune is the same for all letters that differ in their case only, by whichever
+// of Unicode's mappings.
+func foldRune(r rune) rune {
+	r = unicode.ToLower(unicode.ToUpper(unicode.ToLower(r)))
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	return least
+}
+
+// foldsToSeveral is what Unicode's full case folding makes of a letter that becomes
+// several plain ones, folded; "" for the others.
+func foldsToSeveral(r rune) string {
+	switch r {
+	case 'ß', 'ẞ':
+		return "SS"
+	case 'ﬀ':
+		return "FF"
+	case 'ﬁ':
+		return "FI"
+	case 'ﬂ':
+		return "FL"
+	case 'ﬃ':
+		return "FFI"
+	case 'ﬄ':
+		return "FFL"
+	case 'ﬅ', 'ﬆ':
+		return "ST"
+	default:
+		return ""
+	}
+}
