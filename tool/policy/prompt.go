@@ -25,6 +25,7 @@ type Prompt struct {
 	Ledger *Ledger
 
 	in    *bufio.Reader
+	from  io.Reader // what in reads from
 	out   io.Writer
 	lines chan line
 
@@ -42,8 +43,13 @@ var _ tool.Approver = (*Prompt)(nil)
 
 // NewPrompt makes a prompt that reads lines from in and writes to out. Nothing
 // else should read from in meanwhile.
+//
+// Where in is a terminal, give it as it is, as [os.Stdin], not wrapped: what was
+// typed before a question is shown is then dropped, on Linux, macOS, the BSDs and
+// Windows. Whatever else in is, its lines answer one question after the other as
+// they come, and at its end all stay undecided.
 func NewPrompt(in io.Reader, out io.Writer) *Prompt {
-	return &Prompt{in: bufio.NewReader(in), out: out, lines: make(chan line, 1)}
+	return &Prompt{in: bufio.NewReader(in), from: in, out: out, lines: make(chan line, 1)}
 }
 
 // maxLine bounds what is read of one answer.
@@ -90,7 +96,9 @@ func (p *Prompt) next(ctx context.Context) (string, error) {
 			if !late {
 				return l.text, nil
 			}
-			fmt.Fprint(p.out, "(That line came for an earlier question, and was not used.)\n> ")
+			if err := p.ask("(That line came for an earlier question, and was not used.)\n"); err != nil {
+				return "", err
+			}
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
@@ -109,8 +117,8 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := io.WriteString(p.out, p.question(req)); err != nil {
-		return tool.Answer{}, fmt.Errorf("policy: the prompt: %w", err)
+	if err := p.ask(p.question(req)); err != nil {
+		return tool.Answer{}, err
 	}
 	for range maxTries {
 		text, err := p.next(ctx)
@@ -123,9 +131,38 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 		if answer, ok := p.answer(req, text); ok {
 			return answer, nil
 		}
-		fmt.Fprintf(p.out, "%s\n> ", p.choices(req))
+		if err := p.ask(p.choices(req) + "\n"); err != nil {
+			return tool.Answer{}, err
+		}
 	}
 	return tool.Answer{}, nil
+}
+
+// ask shows a text and waits for a line from then on: keys that were pressed, or
+// text that was pasted, before anybody could read the question do not answer it.
+func (p *Prompt) ask(text string) error {
+	_, err := io.WriteString(p.out, text)
+	if err == nil {
+		err = p.forget()
+	}
+	if err == nil {
+		_, err = io.WriteString(p.out, "> ")
+	}
+	if err != nil {
+		return fmt.Errorf("policy: the prompt: %w", err)
+	}
+	return nil
+}
+
+// forget drops what a human has typed already. While a line is being read, that one
+// is dropped when it comes.
+func (p *Prompt) forget() error {
+	terminal, err := forgetTyped(p.from)
+	if err != nil || !terminal || p.reading {
+		return err
+	}
+	_, err = p.in.Discard(p.in.Buffered())
+	return err
 }
 
 // question is what the human sees.
@@ -152,7 +189,7 @@ func (p *Prompt) question(req *tool.ApprovalRequest) string {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n> ", p.choices(req))
+	b.WriteString(p.choices(req) + "\n")
 	return b.String()
 }
 

@@ -1,0 +1,20 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package policy
+
+import "golang.org/x/sys/unix"
+
+// flushInput is FREAD, by which TIOCFLUSH means the input.
+const flushInput = 1
+
+func flushTerminal(fd uintptr) (terminal bool, err error) {
+	if !isTerminal(fd) {
+		return false, nil
+	}
+	return true, unix.IoctlSetPointerInt(int(fd), unix.TIOCFLUSH, flushInput)
+}
+
+func isTerminal(fd uintptr) bool {
+	_, err := unix.IoctlGetTermios(int(fd), unix.TIOCGETA)
+	return err == nil
+}
