@@ -37,6 +37,7 @@ var rooms = []room{
 	{path: "internal/sse", only: []string{}, pure: true},
 	{path: "internal/ndjson", only: []string{}, pure: true},
 	{path: "internal/eventstream", only: []string{}, pure: true},
+	{path: "internal/glob", only: []string{}, pure: true},
 
 	// The canonical model.
 	{path: "", only: []string{"internal/jsonwire"}, third: []string{jsontext}, pure: true},
@@ -61,7 +62,7 @@ var rooms = []room{
 	{path: "history", pure: true},
 	{path: "internal/lark", only: []string{}, pure: true},
 	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
-	{path: "tool/shell", only: []string{}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
+	{path: "tool/shell", only: []string{"internal/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "sim", files: true},

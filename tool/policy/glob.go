@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/glob"
 )
 
 // checkGlob refuses what other globs give a meaning and these do not.
@@ -20,45 +22,9 @@ func checkGlob(pattern string) error {
 // isExact reports whether a glob stands for one name only.
 func isExact(pattern string) bool { return !strings.ContainsAny(pattern, "*?") }
 
-// matchGlob reports whether pattern matches all of s. It takes at most
-// len(pattern)·len(s) steps.
-func matchGlob(pattern, s string) bool {
-	star, from := -1, 0
-	p, i := 0, 0
-	for i < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, i
-			p++
-		case p < len(pattern) && pattern[p] == '?':
-			p++
-			i += runeLen(s[i:])
-		case p < len(pattern) && pattern[p] == s[i]:
-			p++
-			i++
-		case star >= 0:
-			from++
-			p, i = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
-}
-
-// runeLen is the length of the first character of s.
-func runeLen(s string) int {
-	for i := range s {
-		if i > 0 {
-			return i
-		}
-	}
-	return len(s)
-}
-
 func matchAny(patterns []string, s string) bool {
 	for _, p := range patterns {
-		if matchGlob(p, s) {
+		if glob.Match(p, s) {
 			return true
 		}
 	}

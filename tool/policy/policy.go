@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/glob"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -307,7 +308,7 @@ func (r *compiled) agent(q *tool.Question) bool {
 		if strings.Contains(pattern, "/") {
 			name = agentPath(q.Agent)
 		}
-		if matchGlob(pattern, name) {
+		if glob.Match(pattern, name) {
 			return true
 		}
 	}

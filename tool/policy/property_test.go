@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -153,31 +152,6 @@ func TestP6_AnExplanationSaysWhatIsDecided(t *testing.T) {
 			if got.Failed == "" && !reflect.DeepEqual(got.Decision, e.Decision) {
 				t.Fatalf("decided %+v, explained %+v", got.Decision, e.Decision)
 			}
-		}
-	})
-}
-
-// globByRecursion is the definition of a glob.
-func globByRecursion(p, s string) bool {
-	switch {
-	case p == "":
-		return s == ""
-	case p[0] == '*':
-		return globByRecursion(p[1:], s) || s != "" && globByRecursion(p, s[1:])
-	case s == "":
-		return false
-	default:
-		return (p[0] == '?' || p[0] == s[0]) && globByRecursion(p[1:], s[1:])
-	}
-}
-
-func TestP1_GlobsMatchAsDefined(t *testing.T) {
-	letters := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "."}), 0, 8)
-	patterns := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", ".", "*", "?"}), 0, 6)
-	rapid.Check(t, func(t *rapid.T) {
-		p, s := strings.Join(patterns.Draw(t, "pattern"), ""), strings.Join(letters.Draw(t, "name"), "")
-		if got, want := matchGlob(p, s), globByRecursion(p, s); got != want {
-			t.Fatalf("%q on %q: %t, want %t", p, s, got, want)
 		}
 	})
 }

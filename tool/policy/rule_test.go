@@ -62,6 +62,8 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"a bare name does not name a tool in a namespace", When{Tools: []string{"delete"}}, spaced("git", "delete"), false},
 		{"a glob over a namespace", When{Tools: []string{"git.*"}}, spaced("git", "delete"), true},
 		{"a glob at the front", When{Tools: []string{"*.delete"}}, spaced("git", "delete"), true},
+		{"a glob of one character", When{Tools: []string{"git.r?n"}}, spaced("git", "run"), true},
+		{"a glob of one character more", When{Tools: []string{"git.run?"}}, spaced("git", "run"), false},
 		{"a deferred tool by its name", When{Tools: []string{"t"}}, with(about("t", `{}`), func(q *tool.Question) { q.Key = tool.DeferredTopLevel("t") }), true},
 		{"no tool at all", When{Tools: []string{"*"}}, &tool.Question{Subject: tool.SubjectModelCall}, false},
 		{"a namespace", When{Namespaces: []string{"git"}}, spaced("git", "x"), true},

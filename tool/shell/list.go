@@ -6,6 +6,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/dragoman-go/dragoman/internal/glob"
 )
 
 // List is a list of commands that may run. See [Allow].
@@ -30,11 +33,26 @@ var ErrPattern = errors.New("shell: not a pattern for commands")
 //
 // A word that begins with * matches no word that begins with -, so flags have to
 // be allowed by name or by "...". What begins with - counts as a flag, - and --
-// included. What follows ! is refused anywhere after the pattern's own words: a
-// flag of one letter also within others (-xo, -ofile), one with two dashes also
-// with a value and shortened (--outp=x), anything else as written, with * as
-// above. Programs have more ways to take flags than that: allow what is needed
-// rather than refuse what is known.
+// included.
+//
+// What follows ! is refused anywhere after the pattern's own words, after -- too:
+//
+//	!-o      a flag of one letter: -o, among others (-xo), with what follows it
+//	         (-ofile, -o=file), and --o with or without a value
+//	!-exec   any longer flag, with one dash or two whichever is written: -exec,
+//	!--exec  --exec; with a value (-exec=x, --exec=x, -exec:x, -exec,x); and with
+//	         two dashes shortened (--exe, --e=x)
+//	!-exec*  the same, and all that begins so: -execdir, --exec-path=x
+//	!--a=b*  these values of a flag: --a=bc, -a=bc; and without one (--a), which
+//	         may be the next word
+//	!-*      every flag, and !--* every one with two dashes
+//	!rm      what is no flag: exactly this word; r* as above
+//
+// It is not refused that a longer flag of one dash is shortened (-exe), that its
+// value follows without anything between (-execx; say !-exec*), that there is
+// another flag of the same meaning (-o for --output), or that a file has flags in
+// it (@file). Programs have more ways to take flags than a list can know: allow
+// what is needed rather than refuse what is known.
 //
 // Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
 // allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
@@ -243,40 +261,60 @@ func (r *rule) refuses(arg string) bool {
 	return slices.ContainsFunc(r.refuse, func(flag string) bool { return refusesArg(flag, arg) })
 }
 
-// refusesArg reports whether an argument is, or may be taken for, a refused one.
-func refusesArg(flag, arg string) bool {
-	switch {
-	case matchWord(flag, arg):
+// refusesArg reports whether an argument is, or may be taken for, a refused one. See
+// [Allow] for what is.
+func refusesArg(refused, arg string) bool {
+	if matchWord(refused, arg) {
 		return true
-	case len(flag) == 2 && flag[0] == '-' && flag != "--":
-		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(arg, flag[1]) > 0
-	case strings.HasPrefix(flag, "--") && len(flag) > 2:
-		name, _, _ := strings.Cut(arg, "=")
-		return len(name) > 2 && strings.HasPrefix(strings.TrimRight(flag, "*"), name) || matchWord(flag, name)
 	}
-	return false
+	dashes, flag := flagName(refused)
+	given, text := flagName(arg)
+	name, want, valued := strings.Cut(flag, "=")
+	switch {
+	case dashes == 0 || given == 0, strings.HasPrefix(name, "*"):
+		return false
+	case dashes == 1 && given == 1 && len(name) == 1:
+		return strings.Contains(text, name)
+	}
+	before, value, joined := cutValue(text)
+	shortened := given == 2 && before != "" && strings.HasPrefix(strings.TrimRight(name, "*"), before)
+	switch {
+	case valued: // what is not joined may be the next word
+		return (shortened || glob.MatchStars(name, before)) && (!joined || glob.MatchStars(want, value))
+	default:
+		return shortened || glob.MatchStars(name, before) || glob.MatchStars(name, text)
+	}
 }
 
-// matchWord matches a word against one of a pattern.
+// flagName takes the one or two dashes off a flag; 0 says that a word is none.
+func flagName(word string) (dashes int, name string) {
+	for dashes < 2 && dashes < len(word) && word[dashes] == '-' {
+		dashes++
+	}
+	if dashes == len(word) {
+		return 0, "" // - and -- are words of their own
+	}
+	return dashes, word[dashes:]
+}
+
+// cutValue cuts a flag from a value that is joined to it by =, or by another
+// character that no name has (-javaagent:x, -Wl,x).
+func cutValue(flag string) (name, value string, joined bool) {
+	i := strings.IndexFunc(flag, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	if i < 0 {
+		return flag, "", false
+	}
+	return flag[:i], flag[i+1:], true
+}
+
+// matchWord matches a word against one of a pattern. Unlike the globs of policies
+// it has no ?, which addresses and questions have, and a * that a flag could hide
+// behind matches none.
 func matchWord(pattern, word string) bool {
 	if strings.HasPrefix(pattern, "*") && strings.HasPrefix(word, "-") {
 		return false
 	}
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == word
-	}
-	rest, ok := strings.CutPrefix(word, parts[0])
-	if !ok {
-		return false
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(rest, part)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(part):]
-	}
-	return strings.HasSuffix(rest, last)
+	return glob.MatchStars(pattern, word)
 }

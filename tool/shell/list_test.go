@@ -82,6 +82,64 @@ func TestT15_TheAllowListKnowsArguments(t *testing.T) {
 	}
 }
 
+// A flag that is refused in one form is refused in all that programs take for it.
+func TestT15_ARefusedFlagIsRefusedInEveryForm(t *testing.T) {
+	for _, tc := range []struct {
+		refused      string
+		hits, misses []string
+	}{
+		{
+			"!-exec",
+			[]string{"-exec", "--exec", "-exec=rm", "--exec=rm", "'-exec=a b'", "-exec=", "-exec:rm", "-exec,rm", "-exec/bin/rm", "--exe", "--exe=rm", "--e", "a -exec", "-- -exec"},
+			[]string{"-execdir", "-exe", "-x", "exec", "-vexec", "--execute", "-", "--", "---exec", "-EXEC"},
+		},
+		{
+			"!--output",
+			[]string{"--output", "-output", "--output=x", "-output=x", "--out", "--o=x", "--outp:x"},
+			[]string{"-o", "-out", "--outputs", "--output-format=x", "output", "--", "-"},
+		},
+		{
+			"!-o",
+			[]string{"-o", "-xo", "-ofile", "-o=file", "--o", "--o=file", "-ox"},
+			[]string{"--output", "--no", "-x", "o", "--", "-O"},
+		},
+		{
+			"!-exec*",
+			[]string{"-exec", "-execdir", "--execdir", "--exec-path=x", "-exec=x", "--exe", "--e=x"},
+			[]string{"-exe", "-x", "--x"},
+		},
+		{"!--x", []string{"--x", "-x", "--x=1", "-x=1"}, []string{"-ax", "-xa", "--xa", "x"}},
+		{"!--*", []string{"--x", "--x=1"}, []string{"-x", "x"}},
+		{"!-*", []string{"-x", "--x", "-", "--"}, []string{"x"}},
+		{"!--format=a*", []string{"--format=a", "--format=abc", "-format=abc", "--form=ab", "--format a", "--format"}, []string{"--format=b", "--form=b", "-f=ab"}},
+		{"!delete", []string{"delete"}, []string{"-delete", "deletes", "delete=x"}},
+		{"!core.*=*", []string{"core.pager=x"}, []string{"core.pager", "x"}},
+	} {
+		l := mustAllow(t, "run ... "+tc.refused)
+		for _, flag := range tc.hits {
+			if _, err := l.Check("run a " + flag); !errors.Is(err, ErrNotAllowed) {
+				t.Errorf("%s: %s is allowed", tc.refused, flag)
+			}
+		}
+		for _, flag := range tc.misses {
+			if _, err := l.Check("run a " + flag); err != nil {
+				t.Errorf("%s: %s: %v", tc.refused, flag, err)
+			}
+		}
+	}
+}
+
+// An address has a ? that is no wildcard.
+func TestT15_AQuestionMarkInAPatternIsItself(t *testing.T) {
+	l := mustAllow(t, "get https://example.com/?q=*")
+	if _, err := l.Check("get 'https://example.com/?q=a'"); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Check("get https://example.com/xq=a"); err == nil {
+		t.Error("a question mark stands for another character")
+	}
+}
+
 func TestT15_AListOfCommandsAllowsSimpleOnesWithTheirArguments(t *testing.T) {
 	l := mustAllow(t, "ls ... -l -a", "git status", "git log * ... -n* --oneline", "go test ... -run=*", "/usr/bin/make all")
 	for command, want := range map[string]string{

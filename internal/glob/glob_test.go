@@ -1,0 +1,78 @@
+package glob
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// byDefinition is the meaning of a pattern, and slow.
+func byDefinition(pattern, s []rune, marks bool) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(s) == 0
+	case pattern[0] == '*':
+		return byDefinition(pattern[1:], s, marks) || len(s) > 0 && byDefinition(pattern, s[1:], marks)
+	case len(s) == 0:
+		return false
+	default:
+		return (marks && pattern[0] == '?' || pattern[0] == s[0]) && byDefinition(pattern[1:], s[1:], marks)
+	}
+}
+
+func TestAPatternMatchesAsDefined(t *testing.T) {
+	texts := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é?*/")), 0, 8, -1)
+	patterns := rapid.StringOfN(rapid.RuneFrom([]rune("ab.é**??/")), 0, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		p, s := patterns.Draw(t, "pattern"), texts.Draw(t, "text")
+		if got, want := Match(p, s), byDefinition([]rune(p), []rune(s), true); got != want {
+			t.Fatalf("Match(%q, %q) is %t, want %t", p, s, got, want)
+		}
+		if got, want := MatchStars(p, s), byDefinition([]rune(p), []rune(s), false); got != want {
+			t.Fatalf("MatchStars(%q, %q) is %t, want %t", p, s, got, want)
+		}
+	})
+}
+
+func TestAQuestionMarkIsOneCharacterOrItself(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, s   string
+		match, stars bool
+	}{
+		{"a?c", "aéc", true, false},
+		{"a?c", "a?c", true, true},
+		{"a??c", "aéc", false, false},
+		{"*?c", "\xffc", true, false},
+		{"", "", true, true},
+		{"***", "", true, true},
+		{"a", "", false, false},
+		{"", "a", false, false},
+	} {
+		if m, s := Match(tc.pattern, tc.s), MatchStars(tc.pattern, tc.s); m != tc.match || s != tc.stars {
+			t.Errorf("%q on %q: %t and %t, want %t and %t", tc.pattern, tc.s, m, s, tc.match, tc.stars)
+		}
+	}
+}
+
+// Whoever writes both the pattern and the text must not be able to make matching
+// take forever.
+func TestMatchingTakesBoundedTime(t *testing.T) {
+	if Match(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 20_000)) {
+		t.Error("there is no b")
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("a*b?c", "aéb?c")
+	f.Fuzz(func(t *testing.T, pattern, s string) {
+		if len(pattern) > 12 || len(s) > 24 || !utf8.ValidString(pattern) || !utf8.ValidString(s) {
+			_, _ = Match(pattern, s), MatchStars(pattern, s)
+			return
+		}
+		if got, want := Match(pattern, s), byDefinition([]rune(pattern), []rune(s), true); got != want {
+			t.Fatalf("%q on %q: %t, want %t", pattern, s, got, want)
+		}
+	})
+}
