@@ -231,8 +231,8 @@ func celNumber(s string) (ref.Val, error) {
 		return types.NullValue, fmt.Errorf("%s is beyond a double, so no expression can look at it", clip(s))
 	case f == 0 && strings.ContainsAny(mantissa(s), "123456789"):
 		return types.NullValue, fmt.Errorf("%s is too small for a double, so no expression can look at it", clip(s))
-	case math.Abs(f) >= exactBelow && !isExactly(s, f):
-		return types.NullValue, fmt.Errorf("%s has no exact double, so no expression can look at it", clip(s))
+	case math.Abs(f) >= exactBelow:
+		return celLarge(s, f)
 	default:
 		return types.Double(f), nil
 	}
@@ -245,11 +245,35 @@ func mantissa(s string) string {
 	return s
 }
 
-// isExactly reports whether a number that a double can hold the size of is the
-// double's value.
-func isExactly(s string, f float64) bool {
-	r, ok := new(big.Rat).SetString(s)
-	return ok && r.Cmp(new(big.Rat).SetFloat64(f)) == 0
+// maxNumber bounds the digits of a number that is looked at exactly.
+const maxNumber = 400
+
+// celLarge reads a number that was written with a point or an exponent, and whose
+// double f has no room for a fraction. Compared with an integer, CEL would round
+// that to a double, so it becomes an integer itself where it can.
+func celLarge(s string, f float64) (ref.Val, error) {
+	var r *big.Rat
+	if len(s) <= maxNumber {
+		r, _ = new(big.Rat).SetString(s)
+	}
+	switch {
+	case r == nil || r.Cmp(new(big.Rat).SetFloat64(f)) != 0:
+		return types.NullValue, fmt.Errorf("%s has no exact double, so no expression can look at it", clip(s))
+	case r.Num().IsInt64():
+		return types.Int(r.Num().Int64()), nil
+	case r.Num().IsUint64():
+		return types.Uint(r.Num().Uint64()), nil
+	case roundsIntegers(f):
+		return types.NullValue, fmt.Errorf("%s is beyond 64 bits, so no expression can look at it", clip(s))
+	default:
+		return types.Double(f), nil
+	}
+}
+
+// roundsIntegers reports whether an integer that is compared with f may become
+// another one by it: beyond 2^53, and up to where there are no more integers.
+func roundsIntegers(f float64) bool {
+	return f >= exactBelow && f <= 1<<64 || f <= -exactBelow && f >= -1<<63
 }
 
 // clip shortens a number for a message.

@@ -94,6 +94,11 @@
 // has(args.path), or args.?path. A failure below the rule that has already
 // decided changes nothing.
 //
+// Numbers compare by their value, whichever form the model and the rule gave them:
+// args.n > 1.5, args.n == 2 and args.n in [1, 2] hold for 2 and for 2.0. Calculating
+// takes two of one type (int(args.n) + 1). Values of two types are unequal, and no
+// error: args.n == "2" is never true for a number.
+//
 // Integers are exact: as int within 64 bits, as uint above them. An integer
 // beyond those, and a number too large or too small for a double, fail every
 // expression that looks at their argument; they never become another number.

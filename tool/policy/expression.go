@@ -91,11 +91,34 @@ func (x *expressions) compile(source string) (*program, error) {
 		}
 		return nil, fmt.Errorf("it is of type %s, want bool%s", ast.OutputType(), hint)
 	}
+	if err := checkNumbers(ast.NativeRep()); err != nil {
+		return nil, err
+	}
 	p, err := x.env.Program(ast, x.options()...)
 	if err != nil {
 		return nil, err
 	}
 	return &program{Program: p, loops: loops(ast.NativeRep().Expr())}, nil
+}
+
+// checkNumbers refuses doubles that would round the integers they are compared
+// with: 10000000000000001 would not be greater than 1e16.
+func checkNumbers(ast *celast.AST) error {
+	var errs []string
+	celast.PreOrderVisit(ast.Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() != celast.LiteralKind {
+			return
+		}
+		if d, ok := e.AsLiteral().(types.Double); ok && roundsIntegers(float64(d)) {
+			at := ast.SourceInfo().GetStartLocation(e.ID())
+			errs = append(errs, fmt.Sprintf("%d:%d: %g is beyond the integers that a double holds exactly; write it without a point and an exponent, as %.0f",
+				at.Line(), at.Column()+1, float64(d), float64(d)))
+		}
+	}))
+	if errs != nil {
+		return errors.New(strings.Join(errs, "; "))
+	}
+	return nil
 }
 
 // loops reports whether an expression goes over lists or maps.

@@ -135,6 +135,14 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 		{`{"n":1e3}`, `args.n == 1000`, ""},
 		{`{"n":0.1}`, `args.n == 0.1`, ""},
 		{`{"n":1e22}`, `args.n == 1e22`, ""},
+		{`{"n":1e16}`, `args.n == 10000000000000000 && args.n != 10000000000000001 && args.n < 10000000000000001`, ""},
+		{`{"n":1.8e19}`, `args.n == 18000000000000000000u && args.n != 18000000000000000001u`, ""},
+		{`{"n":9007199254740993,"m":9007199254740992.0}`, `args.n != args.m && args.n > args.m`, ""},
+		{`{"n":-9223372036854775808.0}`, `args.n == -9223372036854775808`, ""},
+		{`{"n":9223372036854775807,"m":9223372036854775808.0}`, `args.n < args.m`, ""},
+		{`{"n":18446744073709551615}`, `args.n < 1e22 && args.n > 4503599627370495.5`, ""},
+		{`{"n":18446744073709551616.0}`, `args.n > 0`, "beyond 64 bits"},
+		{`{"n":1` + strings.Repeat("0", 300) + strings.Repeat("0", 200) + `e-300}`, `args.n > 0`, "no exact double"},
 		{`{"n":18446744073709551616}`, `args.n > 0`, "beyond 64 bits"},
 		{`{"n":-9223372036854775809}`, `args.n < 0`, "beyond 64 bits"},
 		{`{"n":9007199254740993.0}`, `args.n > 0`, "no exact double"},
@@ -157,6 +165,30 @@ func TestP1_NumbersInExpressionsAreExactOrRefused(t *testing.T) {
 			t.Errorf("%s on %s: %+v, %v", tc.source, tc.args, d, err)
 		case tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)):
 			t.Errorf("%s on %s: %+v, %v; want an error about %q", tc.source, tc.args, d, err, tc.fails)
+		}
+	}
+}
+
+// JSON has one kind of number, CEL has three. A rule must not miss a call because
+// its author wrote 1 and a model 1.0.
+func TestP1_NumbersCompareWhateverTheirForm(t *testing.T) {
+	forms := []string{"2", "2.0", "2e0", "20e-1", "0.2e1"}
+	for _, n := range forms {
+		for _, source := range []string{
+			`args.n == 2`, `args.n == 2.0`, `args.n == 2u`, `2 == args.n`, `2.0 == args.n`, `!(args.n != 2)`, `!(args.n != 2.0)`,
+			`args.n > 1`, `args.n > 1.5`, `args.n > 1u`, `args.n >= 2`, `args.n >= 2.0`, `args.n < 2.5`, `args.n < 3`, `args.n <= 2u`, `1.5 < args.n`, `3 > args.n`,
+			`args.n in [1, 2]`, `args.n in [1.0, 2.0]`, `args.n in {2: "x"}`, `{2: true}[args.n]`, `[false, false, true][args.n]`,
+			`args.l == [1, 2, 3]`, `args.l == [1.0, 2.0, 3.0]`, `args.l.exists(v, v == 2)`, `args.l.exists(v, v > 1.5 && v < 2.5)`, `2 in args.l`, `2.0 in args.l`,
+			`sets.contains(args.l, [2])`, `sets.contains([2.0, 4], [args.n])`, `sets.intersects(args.l, [2u])`,
+			`args.o == {"n": 2}`, `args.o == {"n": 2.0}`, `args.o.n == args.n && args.o.n == args.l[1]`,
+			`args == {"n": 2, "l": [1, 2, 3], "o": {"n": 2}}`, `args.?n.orValue(0) == 2`, `int(args.n) + 1 == 3`, `double(args.n) / 4.0 == 0.5`,
+			`args.n == 2 ? true : false`, `!(args.n < 2) && !(args.n > 2.0)`, `dyn(2.0) == args.n`, `args.n > turn`, `turn > 0.5 && turn < 1.5 && args.n > turn`, `args.n != "2"`,
+		} {
+			p := mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: tool.Deny, When: When{Expression: source}}}})
+			q := about("t", fmt.Sprintf(`{"n":%s,"l":[1,%s,3.0],"o":{"n":%s}}`, n, n, n))
+			if d, err := p.Decide(context.Background(), q); err != nil || d.Rule != "r" {
+				t.Errorf("%s where n is %s: %+v, %v", source, n, d, err)
+			}
 		}
 	}
 }
@@ -290,6 +322,8 @@ func TestP1_WhatIsWrongWithRulesIsSaidWhenTheyAreMade(t *testing.T) {
 		{"no yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "size(args)"}}, "it is of type int, want bool"},
 		{"perhaps a yes or no", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: "args.force"}}, "args.force == true"},
 		{"a field that a command has not", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: `"rm" in shell(text).porgrams`}}, "undefined field 'porgrams'"},
+		{"a number that rounds others", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: `args.n > 0 &&
+args.n < -1e16`}}, "2:10: -1e+16 is beyond the integers that a double holds exactly; write it without a point and an exponent, as -10000000000000000"},
 		{"a long expression", Rule{ID: "a", Effect: tool.Deny, When: When{Expression: strings.Repeat("true || ", 5000) + "true"}}, "longer than"},
 		{"edits of a denied call", Rule{ID: "a", Effect: tool.Deny, Edits: []tool.Edit{{Argument: "x", Value: []byte("1")}}}, "edits"},
 		{"an edit that is no JSON", Rule{ID: "a", Effect: tool.Allow, Edits: []tool.Edit{{Argument: "x", Value: []byte("{")}}}, "not JSON"},
@@ -410,6 +444,57 @@ func TestP5_AnExpressionStopsWhenItsContextDoes(t *testing.T) {
 	}
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("it went on for %v", took)
+	}
+}
+
+// Whatever an expression fails by, and whatever its rule says, nobody knows what it
+// would have said: a rule that denies must not be passed over, and one that allows
+// must not allow.
+func TestP5_ARuleThatFailsNeverLetsACallThrough(t *testing.T) {
+	failures := map[string]struct{ source, args string }{
+		"a missing argument":         {`args.none > 1`, `{"path":"a"}`},
+		"a missing member":           {`args.path.none == 1`, `{"path":"a"}`},
+		"texts with numbers":         {`args.path > 1.5`, `{"path":"a"}`},
+		"nothing with numbers":       {`args.path == "a" ? dyn(null) > 1 : true`, `{"path":"a"}`},
+		"an integer and a double":    {`size(args.path) + dyn(1.5) > 2`, `{"path":"a"}`},
+		"a division by zero":         {`1 / (size(args.path) - 1) > 1`, `{"path":"a"}`},
+		"an overflow":                {`9223372036854775807 + size(args.path) > 1`, `{"path":"a"}`},
+		"a pattern that is none":     {`"x".matches(args.path)`, `{"path":"("}`},
+		"a list that ends":           {`[1][size(args.path)] == 1`, `{"path":"a"}`},
+		"a conversion":               {`int(args.path) == 1`, `{"path":"a"}`},
+		"an error in an all":         {`[1].all(x, args.none == x)`, `{"path":"a"}`},
+		"an error in an exists":      {`[1].exists(x, args.none == x)`, `{"path":"a"}`},
+		"an error beside a false":    {`args.none == 1 || false`, `{"path":"a"}`},
+		"an error beside a true":     {`true && args.none == 1`, `{"path":"a"}`},
+		"a cost above the limit":     {`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, a + b + c > 0)))`, `{"path":"a"}`},
+		"an optional that has none":  {`args.?none.value() == 1`, `{"path":"a"}`},
+		"a duplicate of an argument": {`args.path == "a"`, `{"path":"a","path":"b"}`},
+	}
+	for name, f := range failures {
+		for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask, tool.AskInput} {
+			for _, fallback := range []Default{DefaultAllow, DefaultAsk, DefaultDeny, DefaultAskDestructive} {
+				r := Rule{ID: "fails", Effect: effect, When: When{Expression: f.source}}
+				if effect == tool.AskInput {
+					r.Input = &tool.InputRequest{Argument: "ticket"}
+				}
+				below := Rule{ID: "below", Effect: tool.Allow, Priority: -1}
+				p := mustNew(t, Config{CostLimit: 2000, Default: fallback, Rules: []Rule{r, below}})
+				d, err := p.Decide(context.Background(), about("t", f.args))
+				var failed *ExpressionError
+				if !errors.As(err, &failed) || failed.Rule != "fails" || d.Effect != "" {
+					t.Errorf("%s, %s, default %s: %+v, %v", name, effect, fallback, d, err)
+				}
+				if e := p.Explain(context.Background(), about("t", f.args)); e.Decision.Effect != tool.Deny || e.Failed == "" {
+					t.Errorf("%s, %s: explained as %+v", name, effect, e.Decision)
+				}
+			}
+		}
+	}
+	for _, effect := range []tool.Effect{tool.Allow, tool.Deny, tool.Ask} {
+		w := newWorld(t, mustNew(t, Config{Rules: []Rule{{ID: "r", Effect: effect, When: When{Expression: `args.path > 1.5`}}}}))
+		if r := w.do(`{"path":"a"}`); w.ran != 0 || r.ErrorKind != tool.ErrorDenied || r.Executed {
+			t.Errorf("%s: ran %d times, %+v", effect, w.ran, r)
+		}
 	}
 }
 
