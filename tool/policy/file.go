@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ import (
 // MaxFile is how long a policy file may be, in bytes.
 const MaxFile = 8 << 20
 
-// Load makes a policy of a file. Its format is in the package comment.
+// Load makes a policy of a file. Its format is in the package comment. The error says
+// everything that is wrong, each with its line and column, in the order of the file.
 func Load(name string) (*Policy, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -44,30 +46,70 @@ func (e *FileError) Error() string {
 func (e *FileError) Unwrap() error { return ErrRule }
 
 // Parse reads a policy file. The name is for messages. The error says everything
-// that is wrong, each a [*FileError]; what is wrong with the rules themselves, [New]
-// says, with the same places.
+// that is wrong, each a [*FileError], or a [*RuleError] where a rule can be read and
+// not be used, in the order of the file. Where all can be read, [New] says what is
+// wrong with the rules, with the same places.
 func Parse(name string, data []byte) (Config, error) {
 	if len(data) > MaxFile {
 		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)}
 	}
-	root, err := readTree(name, data)
-	if err != nil {
-		return Config{}, err
+	root, errs := readTree(name, data)
+	if root == nil {
+		return Config{}, errors.Join(errs...)
 	}
-	r := reader{file: name}
+	r := reader{file: name, errs: errs}
 	config := r.config(root)
-	if err := errors.Join(r.errs...); err != nil {
-		return Config{}, err
+	if len(r.errs) > 0 {
+		return Config{}, errors.Join(r.withRules(config)...)
 	}
 	return config, nil
 }
 
-// readTree reads YAML, or JSON where that is what the file begins like.
-func readTree(name string, data []byte) (*node, error) {
-	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		return readJSON(name, data)
+// withRules adds what is wrong with the rules as far as they could be read, so that
+// a file is mended in one go. What stands where something is wrong already follows
+// from that.
+func (r *reader) withRules(config Config) []error {
+	all := r.errs
+	_, wrong := build(config)
+	for _, err := range wrong {
+		if at := placeOf(err); at.line > 0 && !slices.ContainsFunc(r.errs, func(e error) bool { return placeOf(e) == at }) {
+			all = append(all, err)
+		}
 	}
-	return readYAML(name, data)
+	slices.SortStableFunc(all, func(a, b error) int {
+		x, y := placeOf(a), placeOf(b)
+		return cmp.Or(cmp.Compare(x.line, y.line), cmp.Compare(x.column, y.column))
+	})
+	return all
+}
+
+type linePlace struct{ line, column int }
+
+// placeOf is where in the file an error is; zero where it is nowhere.
+func placeOf(err error) linePlace {
+	var f *FileError
+	var r *RuleError
+	switch {
+	case errors.As(err, &f):
+		return linePlace{f.Line, f.Column}
+	case errors.As(err, &r):
+		return linePlace{r.Line, r.Column}
+	default:
+		return linePlace{}
+	}
+}
+
+// readTree reads YAML, or JSON where that is what the file begins like. Without a
+// tree the errors say why; with one they say what of it is [kindWrong].
+func readTree(name string, data []byte) (*node, []error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return readYAML(name, data)
+	}
+	root, err := readJSON(name, data)
+	if err != nil {
+		return nil, []error{err}
+	}
+	return root, nil
 }
 
 // node is a value of a file, with its place.
@@ -90,10 +132,12 @@ const (
 	kindNumber
 	kindList
 	kindMap
+	// kindWrong is a value that was refused already.
+	kindWrong
 )
 
 func (k nodeKind) String() string {
-	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping"}[k]
+	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping", "what is wrong"}[k]
 }
 
 // place is where the fields of a rule stand.
@@ -119,6 +163,9 @@ type reader struct {
 }
 
 func (r *reader) bad(n *node, format string, args ...any) {
+	if n.kind == kindWrong {
+		return // it was said why
+	}
 	r.errs = append(r.errs, &FileError{File: r.file, Line: n.line, Column: n.column, Reason: fmt.Sprintf(format, args...)})
 }
 
@@ -353,7 +400,7 @@ func (r *reader) json(n *node) json.RawMessage {
 
 func (r *reader) appendJSON(b *bytes.Buffer, n *node) {
 	switch n.kind {
-	case kindNull:
+	case kindNull, kindWrong:
 		b.WriteString("null")
 	case kindBool, kindNumber:
 		b.WriteString(n.text)

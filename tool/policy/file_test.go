@@ -72,11 +72,7 @@ func TestP6_YAMLAndJSONSayTheSame(t *testing.T) {
 	}}
 	version := mustNew(t, want).Version()
 	for name, text := range map[string]string{"p.yaml": wholeYAML, "p.json": wholeJSON} {
-		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, err := Load(file)
+		p, err := Load(writeFile(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,14 +158,80 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 	}
 }
 
-// All errors at once, so that a file is mended in one go.
+// All errors at once, so that a file is mended in one go: what cannot be read, what
+// is no rule, and what is no expression.
 func TestP6_AFileSaysEverythingThatIsWrong(t *testing.T) {
-	_, err := Parse("f", []byte("version: 3\ndefault: x\nrules:\n  - id: 1\n    foo: 2\n"))
-	for _, want := range []string{"f:1:10", "f:2:10", "f:4:9", "f:5:5"} {
+	const text = `version: 3
+default: x
+rules:
+  - id: 1
+    foo: 2
+  - id: expression
+    effect: deny
+    when:
+      expression: argz.x == 1
+  - id: expression
+    effect: perhaps
+    priority: high
+    when: {tool: 'a[', tags: &anchor [x]}
+  - id: edits
+    effect: allow
+    edits: {x: 0x10, 1: y}
+  - effect: deny
+    when:
+      expression: size(text)
+`
+	want := []string{
+		"f:1:10: version: this program reads version 1",
+		`f:2:10: default: "x" is no default`,
+		"f:4:5: rule 1: effect: a rule needs an effect",
+		"f:4:9: id: want a text, have a number",
+		`f:5:5: rule: unknown field "foo"`,
+		`f:9:19: rule "expression": when.expression: 1:1: undeclared reference to 'argz'`,
+		`f:10:9: rule "expression": id: rule 2 has this id already`,
+		`f:11:13: rule "expression": effect: "perhaps" is no effect`,
+		"f:12:15: priority: want a number, have a text",
+		`f:13:18: rule "expression": when.tool: glob "a["`,
+		"f:13:30: anchors, aliases, tags and merge keys",
+		"f:16:16: write the number 0x10 as JSON does",
+		"f:16:22: a name must be a text",
+		"f:17:5: rule 5: id: a rule needs an id",
+		"f:19:19: rule 5: when.expression: it is of type int, want bool",
+	}
+	file := writeFile(t, text)
+	_, loaded := Load(file)
+	_, parsed := Parse("f", []byte(text))
+	for how, err := range map[string]error{"Load": loaded, "Parse": parsed} {
+		if err == nil || !errors.Is(err, ErrRule) {
+			t.Fatalf("%s: %v", how, err)
+		}
+		lines := strings.Split(strings.ReplaceAll(err.Error(), file, "f"), "\n")
+		if len(lines) != len(want) {
+			t.Errorf("%s says %d things, want %d:\n%v", how, len(lines), len(want), err)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(lines[i], want[i]) {
+				t.Errorf("%s says %s\nwant %s", how, lines[i], want[i])
+			}
+		}
+	}
+	// Where all can be read, what is wrong with the rules comes together too.
+	_, err := Load(writeFile(t, "version: 1\nrules:\n  - {id: a, effect: x}\n  - {id: b, effect: deny, when: {expression: size(text)}}\n"))
+	for _, want := range []string{":3:21: ", ":4:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s too", err, want)
 		}
 	}
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "policy")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestP6_AnExplanationTellsOfEveryRule(t *testing.T) {

@@ -46,6 +46,15 @@ type pair struct{ key, value string }
 // New makes a policy of rules. The error says everything that is wrong with them,
 // each a [*RuleError]. The rules of config must not be changed afterwards.
 func New(config Config) (*Policy, error) {
+	p, errs := build(config)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// build makes a policy, and says everything that is wrong with it.
+func build(config Config) (*Policy, []error) {
 	p := &Policy{fallback: config.Default}
 	var errs []error
 	switch config.Default {
@@ -54,7 +63,7 @@ func New(config Config) (*Policy, error) {
 		errs = append(errs, fmt.Errorf("%w: %q is no default; want deny, ask, ask_destructive, or none to allow", ErrRule, config.Default))
 	}
 	if len(config.Rules) > maxRules {
-		return nil, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules)
+		return nil, append(errs, fmt.Errorf("%w: there are more than %d rules", ErrRule, maxRules))
 	}
 	limit := cmp.Or(config.CostLimit, DefaultCostLimit)
 	c := compiler{limit: limit, first: map[string]int{}}
@@ -63,8 +72,8 @@ func New(config Config) (*Policy, error) {
 		errs = append(errs, wrong...)
 		p.rules = append(p.rules, rule)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	if errs != nil {
+		return nil, errs
 	}
 	slices.SortFunc(p.rules, func(a, b *compiled) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))

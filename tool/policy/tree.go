@@ -157,32 +157,33 @@ func (t *jsonTree) places(root *node) {
 }
 
 // readYAML reads a file of YAML.
-func readYAML(name string, data []byte) (root *node, err error) {
+func readYAML(name string, data []byte) (root *node, errs []error) {
 	if err := invalidText(name, data); err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
 	y := yamlTree{file: name}
 	defer func() {
 		// The parser's surprises are errors of the file.
 		if v := recover(); v != nil {
-			root, err = nil, &FileError{File: name, Line: 1, Column: 1, Reason: "it cannot be read as YAML"}
+			root, errs = nil, []error{&FileError{File: name, Line: 1, Column: 1, Reason: "it cannot be read as YAML"}}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
 	if at := tooDeep(tokens); at != nil {
-		return nil, y.wrong(at, "nested more than %d deep", maxDepth)
+		return nil, []error{y.wrong(at, "nested more than %d deep", maxDepth)}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, y.syntax(err)
+		return nil, []error{y.syntax(err)}
 	}
 	switch {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
-		return nil, &FileError{File: name, Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}
+		return nil, []error{&FileError{File: name, Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
 	case len(file.Docs) > 1:
-		return nil, y.wrong(file.Docs[1].Body.GetToken(), "there is more than one document")
+		return nil, []error{y.wrong(file.Docs[1].Body.GetToken(), "there is more than one document")}
 	}
-	return y.node(file.Docs[0].Body)
+	root = y.node(file.Docs[0].Body)
+	return root, y.errs
 }
 
 // tooDeep returns the token at which a file is nested too deeply: the parser
@@ -208,9 +209,13 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-type yamlTree struct{ file string }
+type yamlTree struct {
+	file string
+	// errs are what was refused; the nodes are kindWrong.
+	errs []error
+}
 
-func (y yamlTree) wrong(at *token.Token, format string, args ...any) error {
+func (y *yamlTree) wrong(at *token.Token, format string, args ...any) error {
 	e := &FileError{File: y.file, Line: 1, Column: 1, Reason: fmt.Sprintf(format, args...)}
 	if at != nil && at.Position != nil {
 		e.Line, e.Column = at.Position.Line, at.Position.Column
@@ -218,8 +223,14 @@ func (y yamlTree) wrong(at *token.Token, format string, args ...any) error {
 	return e
 }
 
+// refuse notes what is wrong with a node.
+func (y *yamlTree) refuse(n *node, at *token.Token, format string, args ...any) {
+	n.kind = kindWrong
+	y.errs = append(y.errs, y.wrong(at, format, args...))
+}
+
 // syntax gives an error of the parser our form.
-func (y yamlTree) syntax(err error) error {
+func (y *yamlTree) syntax(err error) error {
 	var e yaml.Error
 	if errors.As(err, &e) {
 		return y.wrong(e.GetToken(), "%s", e.GetMessage())
@@ -229,10 +240,10 @@ func (y yamlTree) syntax(err error) error {
 
 // node turns a value into ours. What YAML has beyond JSON is refused, comments and
 // its ways of writing text apart.
-func (y yamlTree) node(v ast.Node) (*node, error) {
+func (y *yamlTree) node(v ast.Node) *node {
 	n := &node{line: 1, column: 1}
 	if v == nil {
-		return n, nil
+		return n
 	}
 	at := v.GetToken()
 	if at != nil && at.Position != nil {
@@ -249,47 +260,38 @@ func (y yamlTree) node(v ast.Node) (*node, error) {
 	case *ast.IntegerNode, *ast.FloatNode:
 		n.kind, n.text = kindNumber, at.Value
 		if !json.Valid([]byte(n.text)) {
-			return nil, y.wrong(at, "write the number %s as JSON does, or put it in quotes", clip(n.text))
+			y.refuse(n, at, "write the number %s as JSON does, or put it in quotes", clip(n.text))
 		}
 	case *ast.MappingValueNode:
-		return y.mapping(n, []*ast.MappingValueNode{v})
+		y.mapping(n, []*ast.MappingValueNode{v})
 	case *ast.MappingNode:
-		return y.mapping(n, v.Values)
+		y.mapping(n, v.Values)
 	case *ast.SequenceNode:
 		n.kind = kindList
 		for _, item := range v.Values {
-			inner, err := y.node(item)
-			if err != nil {
-				return nil, err
-			}
-			n.items = append(n.items, inner)
+			n.items = append(n.items, y.node(item))
 		}
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		return nil, y.wrong(at, "anchors, aliases, tags and merge keys are not allowed here")
+		y.refuse(n, at, "anchors, aliases, tags and merge keys are not allowed here")
 	default:
-		return nil, y.wrong(at, "%s is not allowed here", v.Type().YAMLName())
+		y.refuse(n, at, "%s is not allowed here", v.Type().YAMLName())
 	}
-	return n, nil
+	return n
 }
 
-func (y yamlTree) mapping(n *node, values []*ast.MappingValueNode) (*node, error) {
+func (y *yamlTree) mapping(n *node, values []*ast.MappingValueNode) {
 	n.kind = kindMap
 	for i, v := range values {
-		key, err := y.node(v.Key)
-		if err != nil {
-			return nil, err
-		}
-		if key.kind != kindString {
-			return nil, y.wrong(v.Key.GetToken(), "a name must be a text; put it in quotes")
+		key := y.node(v.Key)
+		if key.kind != kindString && key.kind != kindWrong {
+			y.refuse(key, v.Key.GetToken(), "a name must be a text; put it in quotes")
 		}
 		if i == 0 { // the mapping begins where its first name does
 			n.line, n.column = key.line, key.column
 		}
-		item, err := y.node(v.Value)
-		if err != nil {
-			return nil, err
+		item := y.node(v.Value)
+		if key.kind == kindString {
+			n.keys, n.items = append(n.keys, key), append(n.items, item)
 		}
-		n.keys, n.items = append(n.keys, key), append(n.items, item)
 	}
-	return n, nil
 }
