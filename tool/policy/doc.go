@@ -21,7 +21,12 @@
 // A policy file is YAML or JSON (a file whose first character is { is read as
 // JSON). Errors name the line and the column; a field that is not listed here is
 // an error, and so is a key that is there twice. Anchors, aliases, tags and merge
-// keys are not allowed.
+// keys are not allowed. For editors there is a JSON Schema of it in
+// docs/policy.schema.json; many take it from a first line
+//
+//	# yaml-language-server: $schema=https://raw.githubusercontent.com/dragoman-go/dragoman/main/docs/policy.schema.json
+//
+// A file says:
 //
 //	version: 1                    # required
 //	default: ask_destructive      # allow (default), deny, ask, ask_destructive
@@ -43,11 +48,13 @@
 //	      metadata:               # all of them
 //	        tenant: acme
 //	      expression: has(args.force) && args.force == true
+//	  - id: ticket
+//	    effect: input
+//	    input:                    # with the effect input, and only there
+//	      argument: ticket        # gets what the human answers
+//	      prompt: Which ticket is this for?
 //	    edits:                    # arguments to set; not with deny
 //	      dry_run: true
-//	    input:                    # with the effect input, and only there
-//	      argument: ticket
-//	      prompt: Which ticket is this for?
 //
 // Allow means that the policy has nothing against a call. A tool that needs approval
 // by itself ([tool.NeedsApproval], the changing tools of a workspace) still does.

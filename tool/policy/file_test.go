@@ -297,6 +297,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	_, editors := fileSchema(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse("f", data)
 		if err != nil {
@@ -308,6 +309,10 @@ func FuzzParse(f *testing.F) {
 		p, err := New(c)
 		if err != nil {
 			return
+		}
+		// An editor that knows the schema has nothing against it.
+		if err := editors.Validate(asJSON(t, string(data))); err != nil {
+			t.Fatalf("the schema refuses what the program takes: %v", err)
 		}
 		// What was read can be asked, and says the same in another order.
 		for i, j := 0, len(c.Rules)-1; i < j; i, j = i+1, j-1 {

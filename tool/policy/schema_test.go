@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/repotree"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// fileSchema is docs/policy.schema.json, for editors.
+func fileSchema(t testing.TB) ([]byte, *schema.Validator) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "policy.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := schema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw, v
+}
+
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	root, err := repotree.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// asJSON is a policy file as the JSON that an editor checks.
+func asJSON(t testing.TB, text string) json.RawMessage {
+	t.Helper()
+	root, errs := readTree("f", []byte(text))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return (&reader{}).json(root)
+}
+
+// Whatever this module shows of policies is valid by the schema, and by the program.
+func TestP6_EveryPolicyOfTheModuleFitsTheSchema(t *testing.T) {
+	_, v := fileSchema(t)
+	root := moduleRoot(t)
+	shown := map[string]string{"the whole in YAML": wholeYAML, "the whole in JSON": wholeJSON}
+	packages, err := repotree.Packages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		for _, name := range slices.Concat(p.Files, p.Tests) {
+			if strings.HasSuffix(name, "example_test.go") {
+				addPolicies(t, shown, filepath.Join(root, filepath.FromSlash(p.Path), name))
+			}
+		}
+	}
+	shown["the package comment"] = documented(t)
+	if len(shown) < 5 { // this package's examples, and those of tool/workspace
+		t.Errorf("only %q were found", slices.Sorted(maps.Keys(shown)))
+	}
+	for where, text := range shown {
+		c, err := Parse(where, []byte(text))
+		if err == nil {
+			_, err = New(c)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", where, err)
+			continue
+		}
+		if err := v.Validate(asJSON(t, text)); err != nil {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+}
+
+// addPolicies adds the texts of a Go file that are policies.
+func addPolicies(t *testing.T, shown map[string]string, file string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && strings.HasPrefix(strings.TrimSpace(text), "version: 1\n") {
+				shown[fset.Position(lit.Pos()).String()] = text
+			}
+		}
+		return true
+	})
+}
+
+// documented is the policy in the package comment.
+func documented(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile(`(?m)^//\tversion: 1 .*\n(?://\t.*\n)+`).FindString(string(doc))
+	if block == "" {
+		t.Fatal("the package comment shows no policy")
+	}
+	return strings.ReplaceAll(block, "//\t", "")
+}
+
+// The fields that the reader knows are those of the schema.
+func TestP6_TheSchemaHasEveryFieldOfAFile(t *testing.T) {
+	raw, _ := fileSchema(t)
+	type object struct {
+		Properties map[string]json.RawMessage
+	}
+	var s struct {
+		object
+		Defs map[string]object `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	// An unknown field makes the reader tell those that it knows.
+	const nobody = "nobody_has_this_field"
+	const nothing = nobody + ": 1"
+	_, err := Parse("f", []byte("version: 1\n"+nothing+"\nrules:\n  - {"+nothing+", when: {"+nothing+", annotations: {"+nothing+"}}, input: {"+nothing+"}}\n"))
+	if err == nil {
+		t.Fatal("an unknown field was taken")
+	}
+	told := regexp.MustCompile(`: (\w+): unknown field "`+nobody+`"; there are (.*)`).FindAllStringSubmatch(err.Error(), -1)
+	known := map[string]string{}
+	for _, m := range told {
+		known[m[1]] = m[2]
+	}
+	for what, o := range map[string]object{
+		"policy": s.object, "rule": s.Defs["rule"], "when": s.Defs["when"], "annotations": s.Defs["annotations"], "input": s.Defs["input"],
+	} {
+		if got := strings.Join(slices.Sorted(maps.Keys(o.Properties)), ", "); got == "" || got != known[what] {
+			t.Errorf("%s: the schema has %s, the reader %s", what, got, known[what])
+		}
+	}
+	if len(known) != 5 {
+		t.Errorf("the reader told of %d", len(known))
+	}
+}
+
+// What the schema refuses the program refuses, and an editor says so earlier.
+func TestP6_TheSchemaRefusesWhatAFileMustNotSay(t *testing.T) {
+	_, v := fileSchema(t)
+	rule := func(more string) string { return "version: 1\nrules:\n  - {id: a, " + more + "}\n" }
+	for _, text := range []string{
+		"rules: []\n", "version: 2\n", "version: '1'\n", "version: 1\nrule: []\n", "version: 1\nrules: {}\n", "version: 1\ndefault: maybe\n",
+		"version: 1\ncost_limit: 0\n", "version: 1\ncost_limit: 1.5\n", "version: 1\nrules: [{effect: deny}]\n", "version: 1\nrules: [{id: '', effect: deny}]\n",
+		rule("x: 1"), rule("effect: maybe"), rule("effect: deny, prioriti: 1"), rule("effect: deny, priority: high"), rule("effect: deny, priority: 3000000000"),
+		rule("effect: deny, enabled: 'no'"), rule("effect: deny, subjects: [tool]"), rule("effect: deny, subjects: []"), rule("effect: deny, reason: 1"),
+		rule("effect: deny, edits: {x: 1}"), rule("effect: allow, edits: {'': 1}"), rule("effect: allow, edits: [1]"),
+		rule("effect: input"), rule("effect: input, input: {}"), rule("effect: input, input: {argument: ''}"), rule("effect: ask, input: {argument: x}"),
+		rule("effect: input, input: {argument: x, promt: y}"),
+		rule("effect: deny, when: {tols: x}"), rule("effect: deny, when: {tool: []}"), rule("effect: deny, when: {tool: ''}"), rule("effect: deny, when: {tool: 'a['}"),
+		rule("effect: deny, when: {agent: [a, '{b}']}"), rule("effect: deny, when: {namespace: ['']}"), rule("effect: deny, when: {tags: 1}"),
+		rule("effect: deny, when: {annotations: {readonly: true}}"), rule("effect: deny, when: {annotations: {read_only: 'yes'}}"),
+		rule("effect: deny, when: {metadata: {a: 1}}"), rule("effect: deny, when: {expression: ' '}"), rule("effect: deny, when: {expression: true}"), rule("effect: deny, when: [tool]"),
+	} {
+		c, err := Parse("f", []byte(text))
+		if err == nil {
+			_, err = New(c)
+		}
+		if err == nil {
+			t.Errorf("%s: the program takes it", text)
+		}
+		if v.Validate(asJSON(t, text)) == nil {
+			t.Errorf("%s: the schema takes it", text)
+		}
+	}
+}
