@@ -172,6 +172,44 @@ func TestA3_ApproveRejectEditAlwaysAndNever(t *testing.T) {
 	}
 }
 
+// Who decides some of a turn's calls leaves the others waiting, and they interrupt
+// again until all are decided.
+func TestA3_SomeCallsCanBeDecidedAndTheOthersInterruptAgain(t *testing.T) {
+	w, l := newWorld(t, asking(t)), NewLedger()
+	w.runner.Approver = l
+	turn := tool.Turn{Number: 1}
+	for i := range 4 {
+		turn.Calls = append(turn.Calls, &dragoman.ToolCall{ID: fmt.Sprint(i), Name: "delete", Arguments: fmt.Sprintf(`{"path":"p%d"}`, i)})
+	}
+	decisions := []tool.Answer{
+		{},
+		{Verdict: tool.Approved},
+		{Verdict: tool.Rejected, Message: "keep it"},
+		{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(`{"path":"edited"}`)}},
+	}
+	for round, want := range []struct {
+		pending int
+		ran     string
+	}{{4, "[]"}, {3, "[p1false]"}, {2, "[p1false]"}, {1, "[p1false editedfalse]"}} {
+		for _, p := range turn.Resume {
+			if p.Binding.CallID != fmt.Sprint(round) {
+				continue
+			}
+			if err := l.Decide(p.Binding, decisions[round]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		batch, err := w.run.Do(context.Background(), w.box, turn)
+		if err != nil || len(batch.Pending) != want.pending || fmt.Sprint(w.with) != want.ran {
+			t.Fatalf("round %d: %d are pending, ran with %v, %v; want %+v", round, len(batch.Pending), w.with, err, want)
+		}
+		turn.Resume = batch.Pending
+	}
+	if turn.Resume[0].Binding.CallID != "0" {
+		t.Errorf("%+v waits", turn.Resume)
+	}
+}
+
 func TestA3_AnAnswerThatContradictsItselfIsRefused(t *testing.T) {
 	for _, a := range []tool.Answer{
 		{Verdict: "perhaps"},
@@ -336,6 +374,41 @@ func TestA3_ALedgerIsStoredAsVersionedJSON(t *testing.T) {
 	}
 	if look(&back, binding()) != tool.Approved {
 		t.Error("a failed read changed the ledger")
+	}
+}
+
+// Whoever answers, now or later, a run asks in the same way.
+func TestA7_ImmediateAndDeferredApproversShareOneInterface(t *testing.T) {
+	signer, err := NewSigner(key("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, byToken := NewLedger(), NewLedger()
+	yes := ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) { return approved(), nil })
+	for name, approver := range map[string]tool.Approver{
+		"a prompt":   NewPrompt(strings.NewReader("y\n"), io.Discard),
+		"a callback": yes,
+		"waiting, until somebody decides": elsewhere.Wait(Waiting{Timeout: time.Minute, Announce: func(_ context.Context, req *tool.ApprovalRequest) error {
+			go elsewhere.Decide(req.Binding, approved())
+			return nil
+		}}),
+		"waiting, until a fallback decides": NewLedger().Wait(Waiting{Timeout: time.Nanosecond, Fallback: yes}),
+		"a token": First(byToken, ApproverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+			token, err := signer.Sign(Grant{Binding: req.Binding, Answer: approved()})
+			if err == nil {
+				err = signer.RedeemInto(ctx, byToken, token, tool.Pending{Binding: req.Binding}, nil)
+			}
+			return tool.Answer{}, err
+		}), byToken),
+		"several in a row": First(NewLedger(), NewPrompt(strings.NewReader(""), io.Discard), yes),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, asking(t))
+			w.runner.Approver = approver
+			if r := w.do(`{"path":"a"}`); !r.OK || w.ran != 1 {
+				t.Errorf("ran %d times, %+v", w.ran, r)
+			}
+		})
 	}
 }
 

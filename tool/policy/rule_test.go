@@ -73,6 +73,10 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"a hint that is not", When{ReadOnly: new(true)}, hinted(new(false), nil), false},
 		{"an unknown hint is not true", When{ReadOnly: new(true)}, hinted(nil, nil), false},
 		{"an unknown hint is not false", When{ReadOnly: new(false)}, hinted(nil, nil), false},
+		{"a hint that repeating it is safe", When{Idempotent: new(true)}, with(about("t", `{}`), func(q *tool.Question) { q.Spec.Annotations.Idempotent = new(true) }), true},
+		{"no such hint", When{Idempotent: new(true)}, hinted(new(true), nil), false},
+		{"a hint that it stays inside", When{OpenWorld: new(false)}, with(about("t", `{}`), func(q *tool.Question) { q.Spec.Annotations.OpenWorld = new(false) }), true},
+		{"a hint that it does not", When{OpenWorld: new(false)}, with(about("t", `{}`), func(q *tool.Question) { q.Spec.Annotations.OpenWorld = new(true) }), false},
 		{"both hints must fit", When{ReadOnly: new(true), Destructive: new(false)}, hinted(new(true), nil), false},
 		{"one of the tags", When{Tags: []string{"x", "slow"}}, tagged, true},
 		{"none of the tags", When{Tags: []string{"x"}}, tagged, false},
@@ -84,6 +88,8 @@ func TestP1_ConditionsHoldWhereTheySay(t *testing.T) {
 		{"metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "1", "b": "2"}), true},
 		{"other metadata", When{Metadata: map[string]string{"a": "1"}}, tenant(map[string]string{"a": "2"}), false},
 		{"missing metadata is not empty", When{Metadata: map[string]string{"a": ""}}, tenant(nil), false},
+		{"the context", When{Expression: `run == "run" && turn == 1`}, about("t", `{}`), true},
+		{"another context", When{Expression: `run == "other"`}, about("t", `{}`), false},
 		{"an expression", When{Expression: `args.n > 3`}, about("t", `{"n":4}`), true},
 		{"a false expression", When{Expression: `args.n > 3`}, about("t", `{"n":3}`), false},
 		{"name and expression", When{Tools: []string{"u"}, Expression: `true`}, about("t", `{}`), false},
@@ -620,6 +626,41 @@ func TestP3_EveryDecisionIsAnEventAndDenialsCarryTheReason(t *testing.T) {
 		}
 		if tc.effect == tool.Ask && (len(w.batch.Pending) != 1 || w.batch.Pending[0].Reason != "the moon is full") {
 			t.Errorf("pending: %+v", w.batch.Pending)
+		}
+	}
+}
+
+// Whoever says no, the policy or the human it asks, the model gets an error result
+// with the reason, and nothing counts as run.
+func TestP3_DeniedCallsAndRefusedAsksAreErrorResultsAndNoExecutions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule Rule
+		kind tool.ErrorKind
+		want string
+	}{
+		"deny":            {Rule{ID: "r", Effect: tool.Deny, Reason: "the moon is full"}, tool.ErrorDenied, "the moon is full"},
+		"a refused ask":   {Rule{ID: "r", Effect: tool.Ask}, tool.ErrorRejected, "not today"},
+		"a refused input": {Rule{ID: "r", Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "ticket"}}, tool.ErrorRejected, "not today"},
+	} {
+		w := newWorld(t, mustNew(t, Config{Rules: []Rule{tc.rule}}))
+		w.runner.Approver = ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Rejected, Message: "not today"}, nil
+		})
+		r := w.do(`{"path":"a"}`)
+		if w.ran != 0 || r.OK || r.Executed || r.ErrorKind != tc.kind {
+			t.Errorf("%s: ran %d times, %+v", name, w.ran, r)
+		}
+		if res := w.batch.Results[0]; res.Outcome != dragoman.OutcomeError || !strings.Contains(res.Text(), tc.want) {
+			t.Errorf("%s: the model is told %q", name, res.Text())
+		}
+		decided, ok := w.events[0].(tool.Decided)
+		if !ok || decided.Decision.Effect != tc.rule.Effect {
+			t.Errorf("%s: the first event is %+v", name, w.events[0])
+		}
+		for _, ev := range w.events {
+			if started, ok := ev.(tool.CallStarted); ok {
+				t.Errorf("%s: %+v", name, started)
+			}
 		}
 	}
 }

@@ -20,7 +20,10 @@
 // places for that (.git/info/exclude, the user's own) are not looked at.
 //
 // write_file, apply_patch and shell need a human's approval unless
-// [Options.NoApproval] says otherwise.
+// [Options.NoApproval] says otherwise. What cannot be done whatever the files hold is
+// refused before anybody is asked; all else when it is its turn, so that the calls
+// of one answer build on each other: they run one after the other, as the model
+// wrote them.
 //
 // # Commands
 //

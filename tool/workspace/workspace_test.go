@@ -202,6 +202,48 @@ func TestT15_TheShellIsOffUntilItIsAllowed(t *testing.T) {
 	}
 }
 
+func TestT15_ThePatchIsTextWithAGrammarAndTheOthersTakeJSON(t *testing.T) {
+	for _, one := range newPlace(t, Options{Shell: &Shell{Allow: shell.Any}}).Tools() {
+		spec := one.Spec()
+		if spec.Name == PatchName {
+			if spec.Kind != dragoman.ToolFreeform || spec.Grammar == nil || spec.Grammar.Syntax != "lark" || spec.Grammar.Definition != patchGrammar {
+				t.Errorf("%s: kind %q, grammar %+v", spec.Name, spec.Kind, spec.Grammar)
+			}
+			continue
+		}
+		if spec.Kind == dragoman.ToolFreeform || !json.Valid(spec.Parameters) {
+			t.Errorf("%s: kind %q, parameters %s", spec.Name, spec.Kind, spec.Parameters)
+		}
+	}
+}
+
+// Each tool that takes a path is confined by what the path leads to, as a run calls
+// it: through symlinks too.
+func TestT15_EveryToolIsConfinedToTheRoot(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
+	p.link("../outside", "away")
+	for _, out := range []string{"../outside", "away", filepath.Join(p.outer, "outside")} {
+		for _, c := range []struct {
+			name string
+			in   any
+		}{
+			{ListName, args{"path": out}},
+			{ReadName, args{"path": out + "/canary"}},
+			{SearchName, args{"pattern": "canary", "path": out}},
+			{WriteName, args{"path": out + "/canary", "content": "x"}},
+			{WriteName, args{"path": out + "/new", "content": "x", "parents": true}},
+			{PatchName, patchText("*** Delete File: " + out + "/canary")},
+			{PatchName, patchText("*** Add File: "+out+"/new", "+x")},
+			{ShellName, args{"command": "ls", "folder": out}},
+		} {
+			if got, ok := p.call(c.name, c.in); ok || strings.Contains(got, tune) {
+				t.Errorf("%s %v: %s", c.name, c.in, got)
+			}
+		}
+	}
+	p.wantOutsideUntouched()
+}
+
 func TestT15_WhatChangesSomethingNeedsApprovalUnlessToldOtherwise(t *testing.T) {
 	p := newPlace(t, Options{Shell: &Shell{Allow: shell.Any}})
 	asks := map[string]bool{}
