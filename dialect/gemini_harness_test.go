@@ -113,13 +113,13 @@ func (s growthStep) lateResults() map[any]bool {
 
 // withoutMediaOf takes the media that stand behind results, of which they are a
 // part, out of the element that was the last, where one of its results came late:
-// which media are whose is not on the wire.
+// it stands before them, and which media are whose is not on the wire.
 func (s growthStep) withoutMediaOf(late map[any]bool) growthStep {
 	n := len(s.short) - 1
 	if n < 0 || n >= len(s.long) {
 		return s
 	}
-	came := slices.ContainsFunc(messageOf(s.short[n]).Content, func(b json.RawMessage) bool {
+	came := slices.ContainsFunc(messageOf(s.long[n]).Content, func(b json.RawMessage) bool {
 		res := functionResponse(b)
 		return res != nil && late[res["id"]]
 	})

@@ -345,7 +345,7 @@ func (x *execution) approve(ctx context.Context) {
 			x.fail(ctx, f)
 		}
 	case Rejected:
-		msg := x.key.QualifiedName() + " did not run: the user rejected it."
+		msg := fmt.Sprintf("%s did not run: the user rejected it. Approval was needed: %s", x.key.QualifiedName(), x.request.Reason)
 		if answer.Message != "" {
 			msg = fmt.Sprintf("%s did not run: the user rejected it: %s", x.key.QualifiedName(), answer.Message)
 		}

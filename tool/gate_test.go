@@ -465,3 +465,18 @@ func TestAnEffectHappensOnceByTheJournal(t *testing.T) {
 		}
 	}
 }
+
+func TestP3_ARefusedAskCarriesTheHumansWordsOrElseTheReason(t *testing.T) {
+	asks := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		return tool.Decision{Effect: tool.Ask, Reason: "it costs money"}, nil
+	})
+	for message, want := range map[string]string{"": "it costs money", "not today": "not today"} {
+		no := approverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Rejected, Message: message}, nil
+		})
+		res, rec := do(t, &tool.Runner{Policy: asks, Approver: no}, mustBox(t, echo("f")), call("1", "f", ""))
+		if wantKind(t, res, rec, tool.ErrorRejected); !strings.Contains(res.Text(), want) || rec.Executed {
+			t.Errorf("%q: %s", message, res.Text())
+		}
+	}
+}

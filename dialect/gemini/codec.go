@@ -90,7 +90,7 @@ func (Codec) Limits() dragoman.Limits {
 		NoMidSystem:    true,
 		DummySignature: skipSignature,
 		GrowthExceptions: []string{
-			"a late duplicate result replaces the earlier one in its place",
+			"a late duplicate result replaces the earlier one in its place, and a late one stands before the media of those beside it",
 			"the content that opens a conversation without any gives way to the first that comes",
 		},
 	}
