@@ -1,0 +1,185 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Action is something an extension can do to a session when it is asked to, or by
+// itself at a moment of the session's life.
+type Action struct {
+	// ID is unique within the extension.
+	ID          string `json:"id"`
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+	// Inputs is a JSON Schema of the parameters; nil takes none.
+	Inputs json.RawMessage `json:"inputs,omitempty"`
+	// Triggers are the moments at which it runs by itself.
+	Triggers []Trigger `json:"triggers,omitempty"`
+	// Run does it.
+	Run func(ctx context.Context, in ActionInput) (ActionResult, error) `json:"-"`
+}
+
+// Trigger is a moment in the life of a session.
+type Trigger string
+
+// BeforeSave is the moment before a session is stored.
+const BeforeSave Trigger = "session_save_prepare"
+
+// Session is what an action may see of a session.
+type Session interface {
+	ID() string
+	// Messages are those of the conversation, in order. They must not be changed.
+	Messages() []dragoman.Message
+	// Metadata is what is stored beside them.
+	Metadata() map[string]json.RawMessage
+}
+
+// ActionInput is what an action gets.
+type ActionInput struct {
+	Session Session
+	// Native is the native history, in the dialect of its origin.
+	Native []json.RawMessage
+	Origin dragoman.Origin
+	Params json.RawMessage
+	// Context says where the action was called from.
+	Context Layers
+}
+
+// ActionResult is what an action did.
+type ActionResult struct {
+	// Native replaces the native history; nil leaves it as it is.
+	Native []json.RawMessage
+	// Metadata is merged into that of the session; nil changes nothing.
+	Metadata json.RawMessage
+}
+
+// ActionError is why an action could not be done.
+type ActionError struct {
+	// Code is a stable word, such as "nothing_to_do".
+	Code    string
+	Message string
+}
+
+func (e *ActionError) Error() string { return "extension: " + e.Message + " (" + e.Code + ")" }
+
+// ErrNoAction says that no extension that is on has an action.
+var ErrNoAction = errors.New("extension: there is no such action")
+
+// Layers are what an action is told of where it was called from, by name.
+type Layers map[string]json.RawMessage
+
+// The names of the layers that belong to the library and to the application. What a
+// caller supplies under them is not taken.
+const (
+	LayerCore      = "core"
+	LayerConfig    = "config"
+	LayerTrigger   = "trigger"
+	LayerSession   = "session"
+	LayerLifecycle = "lifecycle"
+	LayerRequest   = "request"
+	LayerRuntime   = "runtime"
+	LayerApp       = "app"
+	LayerBase      = "base_config"
+)
+
+func reserved(name string) bool {
+	switch name {
+	case LayerCore, LayerConfig, LayerTrigger, LayerSession, LayerLifecycle, LayerRequest, LayerRuntime, LayerApp, LayerBase:
+		return true
+	default:
+		return false
+	}
+}
+
+// With adds what a caller supplies. A reserved name keeps what it has, and a warning
+// is logged.
+func (l Layers) With(more Layers, log *slog.Logger) Layers {
+	out := maps.Clone(l)
+	if out == nil {
+		out = Layers{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		if reserved(name) {
+			if log != nil {
+				log.Warn("a caller's context has a reserved name, which keeps its own value", "name", name)
+			}
+			continue
+		}
+		out[name] = more[name]
+	}
+	return out
+}
+
+// Actions are those of the extensions that are on, each with the name of its
+// extension, in order.
+func (r *Resolution) Actions() []NamedAction {
+	var out []NamedAction
+	for _, e := range r.On {
+		if a, ok := e.(Actor); ok {
+			for _, action := range a.Actions() {
+				out = append(out, NamedAction{e.Info().Name, action})
+			}
+		}
+	}
+	return out
+}
+
+// NamedAction is an action of an extension.
+type NamedAction struct {
+	Extension string `json:"extension"`
+	Action
+}
+
+// Run does one action of an extension that is on. A panic of it is an error.
+func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInput) (res ActionResult, err error) {
+	for _, a := range r.Actions() {
+		if a.Extension != extension || a.ID != id || a.Action.Run == nil {
+			continue
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				res, err = ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: fmt.Errorf("panicked: %v", v)}
+			}
+		}()
+		res, err := a.Action.Run(ctx, in)
+		if err != nil {
+			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
+		}
+		return res, nil
+	}
+	return ActionResult{}, fmt.Errorf("%w: %s of %s", ErrNoAction, id, extension)
+}
+
+// Triggered does all actions of a moment, in order, each on what the one before
+// made of the native history and the metadata.
+func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (ActionResult, error) {
+	var out ActionResult
+	var metadata Object
+	for _, a := range r.Actions() {
+		if !slices.Contains(a.Triggers, t) {
+			continue
+		}
+		res, err := r.Run(ctx, a.Extension, a.ID, in)
+		if err != nil {
+			return out, err
+		}
+		if res.Native != nil {
+			in.Native, out.Native = res.Native, res.Native
+		}
+		if res.Metadata != nil {
+			if err := metadata.Merge(res.Metadata); err != nil {
+				return out, &Error{Extension: a.Extension, Hook: "action " + a.ID, Err: err}
+			}
+			out.Metadata = metadata.JSON()
+		}
+	}
+	return out, nil
+}

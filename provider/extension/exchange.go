@@ -1,0 +1,177 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// Exchange is one request and its answer, as all its extensions see them. It
+// belongs to that request, and to one goroutine at a time.
+type Exchange struct {
+	// Request is what was asked for. It must not be changed.
+	Request *dragoman.Request
+	// Stream says that the answer is asked for as a stream.
+	Stream bool
+	// Target is what the request is encoded for. A [Preparer] may change its
+	// capabilities.
+	Target dragoman.Target
+	// Resolution says which extensions are on, and by which tags.
+	Resolution *Resolution
+	// Registry is the request's own; nil before it is composed. It must not be
+	// kept.
+	Registry *interop.Registry
+	// Payload is the native body; empty before the request is encoded.
+	Payload Object
+	// partial is what was gathered; sums are what accumulators have not written
+	// into it yet, in order.
+	partial Object
+	sums    []func() error
+
+	// config are the settings of extensions by their names.
+	config map[string]json.RawMessage
+	// active is whose hook is running.
+	active  string
+	values  map[any]any
+	patches func(Patch)
+}
+
+// Options make an exchange.
+type Options struct {
+	Request    *dragoman.Request
+	Stream     bool
+	Target     dragoman.Target
+	Resolution *Resolution
+	// Config are the settings of extensions by their names.
+	Config map[string]json.RawMessage
+	// Patches is told what an [Accumulator] gathers while the answer comes; nil:
+	// nobody is.
+	Patches func(Patch)
+}
+
+// NewExchange begins the way of one request.
+func NewExchange(o Options) *Exchange {
+	if o.Resolution == nil {
+		o.Resolution = &Resolution{}
+	}
+	return &Exchange{
+		Request: o.Request, Stream: o.Stream, Target: o.Target, Resolution: o.Resolution,
+		config: o.Config, patches: o.Patches, values: map[any]any{},
+	}
+}
+
+// Config decodes the settings of the extension whose hook is running into v. It
+// reports whether there are any.
+func (x *Exchange) Config(v any) (found bool, err error) {
+	raw, ok := x.config[x.active]
+	if !ok || len(raw) == 0 {
+		return false, nil
+	}
+	return true, json.Unmarshal(raw, v)
+}
+
+// Partial is what was gathered of the answer so far. Everybody merges into it, and
+// what others have written stays.
+func (x *Exchange) Partial() *Object {
+	for _, write := range x.sums {
+		_ = write() // a sum was encoded before, when its first piece came
+	}
+	return &x.partial
+}
+
+// Has reports whether a tag is there.
+func (x *Exchange) Has(t Tag) bool { return x.Resolution.Has(t) }
+
+// Key names a value of an exchange. Two keys are never the same, whatever their
+// names: what an extension keeps nobody else can overwrite, unless it is given the
+// key.
+type Key[T any] struct{ name string }
+
+// NewKey makes a key. The name is for people.
+func NewKey[T any](name string) *Key[T] { return &Key[T]{name} }
+
+// String is the key's name.
+func (k *Key[T]) String() string { return k.name }
+
+// Put keeps a value for the rest of the exchange.
+func (k *Key[T]) Put(x *Exchange, value T) { x.values[k] = value }
+
+// Get returns the value that was put, or the zero value.
+func (k *Key[T]) Get(x *Exchange) T {
+	value, _ := x.values[k].(T)
+	return value
+}
+
+// Prepare calls every [Preparer].
+func (x *Exchange) Prepare(ctx context.Context) error {
+	return each(x, "prepare", func(p Preparer) error { return p.Prepare(ctx, x) })
+}
+
+// Contributions are those of every [Contributor], in order.
+func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
+	err = each(x, "contribute", func(c Contributor) error {
+		for _, more := range c.Contribute(x) {
+			if more.Source == "" {
+				more.Source = x.active
+			}
+			out = append(out, more)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Decorate calls every [Decorator] on a payload, and returns what they made of it.
+func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
+	if !anyHas[Decorator](x) {
+		return payload, nil
+	}
+	object, err := NewObject(payload)
+	if err != nil {
+		return nil, err
+	}
+	x.Payload = object
+	err = each(x, "decorate", func(d Decorator) error { return d.Decorate(ctx, x) })
+	return x.Payload.JSON(), err
+}
+
+// ReadsChunks reports whether anybody wants to see the chunks of the answer.
+func (x *Exchange) ReadsChunks() bool { return anyHas[ChunkReader](x) }
+
+// ReadChunk shows a chunk to every [ChunkReader].
+func (x *Exchange) ReadChunk(ctx context.Context, chunk json.RawMessage) error {
+	return each(x, "read chunk", func(r ChunkReader) error { return r.ReadChunk(ctx, x, chunk) })
+}
+
+// Finish calls every [Finisher].
+func (x *Exchange) Finish(ctx context.Context, resp *dragoman.Response) error {
+	return each(x, "finish", func(f Finisher) error { return f.Finish(ctx, x, resp) })
+}
+
+// anyHas reports whether an extension that is on has a hook.
+func anyHas[H any](x *Exchange) bool {
+	for _, e := range x.Resolution.On {
+		if _, ok := e.(H); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// each calls one hook of all extensions that are on and have it, in order, until
+// one fails. A panic is a failure.
+func each[H any](x *Exchange, hook string, call func(H) error) error {
+	for _, e := range x.Resolution.On {
+		h, ok := e.(H)
+		if !ok {
+			continue
+		}
+		name := e.Info().Name
+		if err := x.run(name, func() error { return call(h) }); err != nil {
+			return &Error{Extension: name, Hook: hook, Err: err}
+		}
+	}
+	return nil
+}

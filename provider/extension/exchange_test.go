@@ -1,0 +1,295 @@
+package extension_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// all is an extension with every hook of a request, which writes down what it is
+// called for.
+type all struct {
+	plain
+	log  *[]string
+	fail string
+}
+
+func (a all) note(hook string) error {
+	*a.log = append(*a.log, a.Name+" "+hook)
+	switch a.fail {
+	case hook:
+		return errors.New("no")
+	case hook + " panics":
+		panic("no")
+	}
+	return nil
+}
+
+func (a all) Prepare(_ context.Context, x *extension.Exchange) error {
+	x.Target.Caps.NoStrict = true
+	return a.note("prepare")
+}
+
+func (a all) Contribute(*extension.Exchange) []dragoman.Contribution {
+	if a.note("contribute") != nil {
+		return nil
+	}
+	return []dragoman.Contribution{{Accepts: []dragoman.Format{"acme.tool"}}}
+}
+
+func (a all) Decorate(_ context.Context, x *extension.Exchange) error {
+	return errors.Join(a.note("decorate"), x.Payload.Set(a.Name, true))
+}
+
+func (a all) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+	return errors.Join(a.note("chunk"), x.Partial().Merge(chunk))
+}
+
+func (a all) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+	resp.ID += a.Name
+	return a.note("finish")
+}
+
+// through takes a request all the way.
+func through(t testing.TB, r *extension.Resolution) (payload json.RawMessage, resp *dragoman.Response, err error) {
+	t.Helper()
+	x := extension.NewExchange(extension.Options{Request: &dragoman.Request{}, Resolution: r})
+	resp = &dragoman.Response{}
+	_, contributed := x.Contributions()
+	payload, decorated := x.Decorate(t.Context(), json.RawMessage(`{"model":"m"}`))
+	err = errors.Join(x.Prepare(t.Context()), contributed, decorated, x.ReadChunk(t.Context(), json.RawMessage(`{"x":1}`)), x.Finish(t.Context(), resp))
+	return payload, resp, err
+}
+
+func TestX2_AnExtensionThatIsOffRunsNoneOfItsHooks(t *testing.T) {
+	var log []string
+	r := resolve(t, set(t, all{plain: plain{Name: "on"}, log: &log}, all{plain: needs("off", "x"), log: &log}), extension.Switches{})
+	payload, resp, err := through(t, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(payload) != `{"model":"m","on":true}` || resp.ID != "on" {
+		t.Errorf("%s %s", payload, resp.ID)
+	}
+	for _, l := range log {
+		if strings.HasPrefix(l, "off") {
+			t.Errorf("called: %s", l)
+		}
+	}
+	if len(log) != 5 {
+		t.Errorf("%q", log)
+	}
+}
+
+func TestX3_HooksRunInTheOrderOfRegistrationAndAFailureNamesItsOwner(t *testing.T) {
+	var log []string
+	r := resolve(t, set(t, all{plain: plain{Name: "b"}, log: &log}, plain{Name: "none"}, all{plain: plain{Name: "a"}, log: &log}), extension.Switches{})
+	if payload, resp, err := through(t, r); err != nil || string(payload) != `{"model":"m","b":true,"a":true}` || resp.ID != "ba" {
+		t.Errorf("%v %s %s", err, payload, resp.ID)
+	}
+	for _, how := range []string{"decorate", "prepare panics", "finish panics", "chunk"} {
+		r := resolve(t, set(t, all{plain: plain{Name: "bad"}, log: &log, fail: how}), extension.Switches{})
+		_, _, err := through(t, r)
+		var whose *extension.Error
+		if !errors.As(err, &whose) || whose.Extension != "bad" || whose.Hook == "" {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	// Without anybody to decorate it, a payload is not even read.
+	r = resolve(t, set(t, plain{Name: "none"}), extension.Switches{})
+	x := extension.NewExchange(extension.Options{Resolution: r})
+	if out, err := x.Decorate(t.Context(), json.RawMessage(`not json`)); err != nil || string(out) != "not json" || x.ReadsChunks() {
+		t.Errorf("%s %v", out, err)
+	}
+	if c, err := extension.NewExchange(extension.Options{}).Contributions(); err != nil || c != nil {
+		t.Error(c, err)
+	}
+}
+
+func TestX4_ValuesBelongToTheirKey(t *testing.T) {
+	one, other := extension.NewKey[int]("n"), extension.NewKey[int]("n")
+	x := extension.NewExchange(extension.Options{})
+	one.Put(x, 7)
+	if one.Get(x) != 7 || other.Get(x) != 0 || one.String() != "n" {
+		t.Errorf("%d, %d", one.Get(x), other.Get(x))
+	}
+}
+
+// configured reads its settings.
+type configured struct {
+	plain
+	got *string
+}
+
+func (c configured) Decorate(_ context.Context, x *extension.Exchange) error {
+	var s struct{ Effort string }
+	found, err := x.Config(&s)
+	if *c.got = s.Effort; found && err == nil {
+		return x.Payload.Set("effort", s.Effort)
+	}
+	return err
+}
+
+func TestX8_AKnobIsAddedOnlyWhereTheConfigurationAsksForIt(t *testing.T) {
+	for config, want := range map[string]string{"": `{"model":"m"}`, `{"effort":"high"}`: `{"model":"m","effort":"high"}`} {
+		var got string
+		r := resolve(t, set(t, configured{plain{Name: "knob"}, &got}), extension.Switches{})
+		settings := map[string]json.RawMessage{"other": json.RawMessage(`{"effort":"low"}`)}
+		if config != "" {
+			settings["knob"] = json.RawMessage(config)
+		}
+		x := extension.NewExchange(extension.Options{Resolution: r, Config: settings})
+		if out, err := x.Decorate(t.Context(), json.RawMessage(`{"model":"m"}`)); err != nil || string(out) != want {
+			t.Errorf("%q: %s %v", config, out, err)
+		}
+	}
+}
+
+// gatherer gathers a text and a list.
+type gatherer struct {
+	plain
+	text  *extension.Accumulator[extension.Text]
+	calls *extension.Accumulator[[]string]
+}
+
+func (g gatherer) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+	return errors.Join(g.text.Read(x, chunk), g.calls.Read(x, chunk))
+}
+
+func newGatherer() gatherer {
+	field := func(chunk json.RawMessage, name string) (string, bool, error) {
+		var v map[string]string
+		err := json.Unmarshal(chunk, &v)
+		s, ok := v[name]
+		return s, ok, err
+	}
+	return gatherer{
+		plain{Name: "g"},
+		&extension.Accumulator[extension.Text]{
+			Place: "/message/thinking", Fold: extension.Append, Fragments: true,
+			Extract: func(c json.RawMessage) (extension.Text, bool, error) {
+				s, ok, err := field(c, "t")
+				return extension.Text(s), ok, err
+			},
+		},
+		&extension.Accumulator[[]string]{
+			Place: "/message/calls", Fold: func(sum, piece []string) []string { return append(sum, piece...) },
+			Extract: func(c json.RawMessage) ([]string, bool, error) {
+				s, ok, err := field(c, "c")
+				return []string{s}, ok, err
+			},
+		},
+	}
+}
+
+func TestX5_PiecesAreGatheredAndToldWhileTheyCome(t *testing.T) {
+	g := newGatherer()
+	var told []string
+	x := extension.NewExchange(extension.Options{
+		Resolution: resolve(t, set(t, g), extension.Switches{}),
+		Patches: func(p extension.Patch) {
+			told = append(told, p.Extension+p.Place+string(p.Value)+map[bool]string{true: "+", false: "="}[p.Fragment])
+		},
+	})
+	if err := x.Partial().Merge(json.RawMessage(`{"message":{"role":"assistant"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, chunk := range []string{`{"t":"a\"<"}`, `{"c":"one"}`, `{}`, `{"t":"b","c":"two"}`} {
+		if err := x.ReadChunk(t.Context(), json.RawMessage(chunk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := string(x.Partial().JSON()), `{"message":{"role":"assistant","thinking":"a\"<b","calls":["one","two"]}}`; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	want := []string{`g/message/thinking"a\"<"+`, `g/message/calls["one"]=`, `g/message/thinking"b"+`, `g/message/calls["one","two"]=`}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q\nwant\n%q", told, want)
+	}
+	if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":1}`)); err == nil {
+		t.Error("a piece of the wrong type was taken")
+	}
+}
+
+func TestX5_GatheringIsLinear(t *testing.T) {
+	work := func(n int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer()), extension.Switches{})})
+			for range n {
+				if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":"0123456789"}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := len(x.Partial().JSON()); got < 10*n {
+				t.Fatal(got)
+			}
+		})
+	}
+	if one, four := work(2_000), work(8_000); four > 5*one {
+		t.Errorf("%v allocations for 2,000 pieces, %v for 8,000", one, four)
+	}
+}
+
+// actor has actions.
+type actor struct {
+	plain
+	actions []extension.Action
+}
+
+func (a actor) Actions() []extension.Action { return a.actions }
+
+func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
+	drop := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
+		if len(in.Native) == 0 {
+			return extension.ActionResult{}, &extension.ActionError{Code: "nothing_to_do", Message: "there is no history"}
+		}
+		return extension.ActionResult{Native: in.Native[1:], Metadata: json.RawMessage(`{"dropped":{"` + string(in.Native[0]) + `":true}}`)}, nil
+	}
+	mine := actor{plain{Name: "mine"}, []extension.Action{
+		{ID: "drop", Label: "Drop one", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop},
+		{ID: "panics", Label: "Panics", Run: func(context.Context, extension.ActionInput) (extension.ActionResult, error) { panic("no") }},
+	}}
+	other := actor{plain{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
+	off := actor{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
+	r := resolve(t, set(t, mine, other, off), extension.Switches{})
+	if got := r.Actions(); len(got) != 3 || got[2].Extension != "other" {
+		t.Errorf("%+v", got)
+	}
+	native := []json.RawMessage{json.RawMessage("1"), json.RawMessage("2"), json.RawMessage("3")}
+	res, err := r.Triggered(t.Context(), extension.BeforeSave, extension.ActionInput{Native: native})
+	if err != nil || len(res.Native) != 1 || string(res.Native[0]) != "3" || string(res.Metadata) != `{"dropped":{"1":true,"2":true}}` {
+		t.Errorf("%v: %s %s", err, res.Native, res.Metadata)
+	}
+	_, err = r.Run(t.Context(), "mine", "drop", extension.ActionInput{})
+	var coded *extension.ActionError
+	if !errors.As(err, &coded) || coded.Code != "nothing_to_do" {
+		t.Error(err)
+	}
+	var whose *extension.Error
+	if _, err = r.Run(t.Context(), "mine", "panics", extension.ActionInput{}); !errors.As(err, &whose) || whose.Extension != "mine" {
+		t.Error(err)
+	}
+	if _, err = r.Run(t.Context(), "off", "drop", extension.ActionInput{}); !errors.Is(err, extension.ErrNoAction) {
+		t.Error(err)
+	}
+}
+
+func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T) {
+	var log bytes.Buffer
+	core := extension.Layers{extension.LayerCore: json.RawMessage(`"v1"`)}
+	got := core.With(extension.Layers{extension.LayerCore: json.RawMessage(`"mine"`), extension.LayerApp: json.RawMessage(`1`), "page": json.RawMessage(`2`)}, slog.New(slog.NewTextHandler(&log, nil)))
+	if string(got[extension.LayerCore]) != `"v1"` || got[extension.LayerApp] != nil || string(got["page"]) != "2" {
+		t.Errorf("%s", got)
+	}
+	if strings.Count(log.String(), "reserved") != 2 || core["page"] != nil {
+		t.Errorf("%s %s", log.String(), core)
+	}
+}

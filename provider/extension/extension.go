@@ -1,0 +1,106 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Extension is anything that adapts requests or answers. What it does beside
+// telling who it is are the hooks that it has: see the package comment. An
+// extension is used by many requests at once; what belongs to one of them it keeps
+// in the [Exchange].
+type Extension interface {
+	Info() Info
+}
+
+// Tag is a word about a request, such as "server:vllm".
+type Tag string
+
+// Info says who an extension is and when it is on.
+type Info struct {
+	// Name is unique, such as "deepseek.reasoning".
+	Name string
+	// Version is told in listings and logs; empty is none.
+	Version string
+	// Description is one sentence for people.
+	Description string
+	// Requires are tags that must all be there, Forbids tags of which none may
+	// be. An extension without either is on for every request: a feature.
+	Requires, Forbids []Tag
+	// Provides are tags that are there where the extension is on.
+	Provides []Tag
+	// OptIn extensions are off until they are named.
+	OptIn bool
+}
+
+// Preparer is called before the request is encoded. It may change the target's
+// capabilities and what it finds in the exchange; the request itself is not its
+// to change.
+type Preparer interface {
+	Prepare(ctx context.Context, x *Exchange) error
+}
+
+// Contributor adds formats and adapters to the request's registry, before those
+// of the tools and behind those of the configuration.
+type Contributor interface {
+	Contribute(x *Exchange) []dragoman.Contribution
+}
+
+// Decorator changes the native payload. A knob that only one server knows is added
+// where the configuration asks for it, and nowhere else.
+type Decorator interface {
+	Decorate(ctx context.Context, x *Exchange) error
+}
+
+// ChunkReader sees the native chunks of an answer, and may merge what it finds in
+// them into the exchange's Partial.
+type ChunkReader interface {
+	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
+}
+
+// Finisher maps what was gathered into the answer.
+type Finisher interface {
+	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
+}
+
+// Mapper maps between messages and the native form of a server that says more
+// than its dialect knows. It keeps no state. Both methods get a whole history, or
+// a single message, beside its native form; where the two do not line up they
+// return what they were given.
+type Mapper interface {
+	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
+	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
+}
+
+// Configurable says what settings an extension takes, as a JSON Schema of one
+// object, and how to show them.
+type Configurable interface {
+	ConfigSchema() json.RawMessage
+	Elements() []Element
+}
+
+// Actor has actions on sessions.
+type Actor interface {
+	Actions() []Action
+}
+
+// Error is what an extension failed with.
+type Error struct {
+	// Extension is its name and Hook what it was called for, such as "decorate".
+	Extension, Hook string
+	Err             error
+}
+
+func (e *Error) Error() string {
+	return "extension " + e.Extension + ": " + e.Hook + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrExtensions is wrapped by every error about a set of extensions that cannot be
+// used together.
+var ErrExtensions = errors.New("extension: not usable together")

@@ -1,0 +1,293 @@
+package extension
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// Object is a JSON object that is changed in place: every byte that nobody asked to
+// change stays as it is, in its order. The zero value is {}.
+//
+// Places are names of members, or JSON Pointers, which begin with a slash:
+// "think", "/options/num_ctx", "/messages/0/prefix". An element of an array is
+// there or is the error; "-" is the place behind the last.
+type Object struct {
+	raw json.RawMessage
+}
+
+// ErrPlace says that a place of an object cannot be reached.
+var ErrPlace = errors.New("extension: no such place")
+
+// NewObject reads an object.
+func NewObject(raw json.RawMessage) (Object, error) {
+	if err := jsonwire.Check(raw); err != nil {
+		return Object{}, err
+	}
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '{' {
+		return Object{}, fmt.Errorf("%w: it is no object", ErrPlace)
+	}
+	return Object{raw: raw}, nil
+}
+
+// JSON is the object as it is now. It must not be changed.
+func (o *Object) JSON() json.RawMessage {
+	if len(o.raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return o.raw
+}
+
+// MarshalJSON writes the object.
+func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
+
+// UnmarshalJSON reads an object.
+func (o *Object) UnmarshalJSON(b []byte) (err error) {
+	*o, err = NewObject(bytes.Clone(b))
+	return err
+}
+
+// Get returns what stands at a place; nil means nothing does.
+func (o *Object) Get(place string) json.RawMessage {
+	raw := o.JSON()
+	for _, token := range tokens(place) {
+		if raw = child(raw, token); raw == nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+// Read decodes what stands at a place into v. It reports whether anything does.
+func (o *Object) Read(place string, v any) (found bool, err error) {
+	raw := o.Get(place)
+	if raw == nil {
+		return false, nil
+	}
+	return true, json.Unmarshal(raw, v)
+}
+
+// Set writes a value, a json.RawMessage as it is. Objects on the way to its place
+// are made where there are none.
+func (o *Object) Set(place string, value any) error {
+	raw, err := encode(value)
+	if err != nil {
+		return fmt.Errorf("extension: the value of %s: %w", place, err)
+	}
+	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return raw, nil })
+}
+
+// SetDefault is Set where nothing stands yet.
+func (o *Object) SetDefault(place string, value any) error {
+	if o.Get(place) != nil {
+		return nil
+	}
+	return o.Set(place, value)
+}
+
+// Delete takes away what stands at a place, if anything does.
+func (o *Object) Delete(place string) error {
+	if o.Get(place) == nil {
+		return nil
+	}
+	return o.edit(place, func(json.RawMessage) (json.RawMessage, error) { return nil, nil })
+}
+
+// Merge puts the members of a patch into the object: objects are merged member by
+// member, anything else replaces what was there. Nothing is taken away, and what
+// the patch does not name stays.
+func (o *Object) Merge(patch json.RawMessage) error {
+	p, err := NewObject(patch)
+	if err != nil {
+		return err
+	}
+	merged, err := merge(o.JSON(), p.raw)
+	if err == nil {
+		o.raw = merged
+	}
+	return err
+}
+
+func merge(into, patch json.RawMessage) (json.RawMessage, error) {
+	r := jsonwire.NewReader(patch)
+	for key := range r.Object() {
+		name, value := string(key), json.RawMessage(r.Raw())
+		var err error
+		into, err = edit(into, []string{name}, func(old json.RawMessage) (json.RawMessage, error) {
+			if isObject(old) && isObject(value) {
+				return merge(old, value)
+			}
+			return value, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return into, r.End()
+}
+
+func (o *Object) edit(place string, f func(old json.RawMessage) (json.RawMessage, error)) error {
+	path := tokens(place)
+	if len(path) == 0 {
+		return fmt.Errorf("%w: it has no name", ErrPlace)
+	}
+	raw, err := edit(o.JSON(), path, f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	o.raw = raw
+	return nil
+}
+
+// edit writes raw anew with one place of it changed. f gets what stands there, or
+// nil; what it returns is written, nil leaves it out.
+func edit(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	if len(path) == 0 {
+		return f(raw)
+	}
+	switch {
+	case raw == nil:
+		raw = json.RawMessage("{}")
+	case isArray(raw):
+		return editArray(raw, path, f)
+	case !isObject(raw):
+		return nil, fmt.Errorf("%w: what stands before %q is no object", ErrPlace, path[0])
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	r := jsonwire.NewReader(raw)
+	found := false
+	for key := range r.Object() {
+		name, value := string(key), r.Raw()
+		if name == path[0] && !found {
+			found = true
+			changed, err := edit(value, path[1:], f)
+			if err != nil {
+				return nil, err
+			}
+			if changed == nil {
+				continue
+			}
+			value = changed
+		}
+		w.QuotedKey(name)
+		w.Raw(value)
+	}
+	if !found {
+		added, err := edit(nil, path[1:], f)
+		if err != nil {
+			return nil, err
+		}
+		if added != nil {
+			w.QuotedKey(path[0])
+			w.Raw(added)
+		}
+	}
+	w.EndObject()
+	return w.Buf, errors.Join(r.End(), w.Err())
+}
+
+func editArray(raw json.RawMessage, path []string, f func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	var w jsonwire.Writer
+	w.BeginArray()
+	r := jsonwire.NewReader(raw)
+	n, found := 0, false
+	for range r.Array() {
+		value := json.RawMessage(r.Raw())
+		if path[0] == strconv.Itoa(n) {
+			found = true
+			changed, err := edit(value, path[1:], f)
+			if err != nil {
+				return nil, err
+			}
+			value = changed
+		}
+		if value != nil {
+			w.Raw(value)
+		}
+		n++
+	}
+	if path[0] == "-" {
+		found = true
+		added, err := edit(nil, path[1:], f)
+		if err != nil {
+			return nil, err
+		}
+		if added != nil {
+			w.Raw(added)
+		}
+	}
+	w.EndArray()
+	if !found {
+		return nil, fmt.Errorf("%w: the array has %d elements, and none is %q", ErrPlace, n, path[0])
+	}
+	return w.Buf, errors.Join(r.End(), w.Err())
+}
+
+// child is what stands under a name or a number; nil means nothing does.
+func child(raw json.RawMessage, token string) json.RawMessage {
+	r := jsonwire.NewReader(raw)
+	switch {
+	case isObject(raw):
+		for key := range r.Object() {
+			name, value := string(key), r.Raw()
+			if name == token {
+				return value
+			}
+		}
+	case isArray(raw):
+		n := 0
+		for range r.Array() {
+			value := r.Raw()
+			if strconv.Itoa(n) == token {
+				return value
+			}
+			n++
+		}
+	}
+	return nil
+}
+
+// tokens are the steps to a place.
+func tokens(place string) []string {
+	switch {
+	case place == "":
+		return nil
+	case place[0] != '/':
+		return []string{place}
+	}
+	parts := strings.Split(place[1:], "/")
+	for i, p := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+	}
+	return parts
+}
+
+func isObject(raw json.RawMessage) bool { return first(raw) == '{' }
+func isArray(raw json.RawMessage) bool  { return first(raw) == '[' }
+
+func first(raw json.RawMessage) byte {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) > 0 {
+		return raw[0]
+	}
+	return 0
+}
+
+func encode(value any) (json.RawMessage, error) {
+	if raw, ok := value.(json.RawMessage); ok {
+		return raw, jsonwire.Check(raw)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

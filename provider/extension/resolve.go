@@ -1,0 +1,232 @@
+package extension
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Set is extensions in the order of their registration. Make one with [NewSet].
+type Set struct {
+	entries []entry
+	byName  map[string]int
+}
+
+type entry struct {
+	ext  Extension
+	info Info
+}
+
+// NewSet checks that every extension has a name, and one of its own.
+func NewSet(extensions ...Extension) (*Set, error) {
+	s := &Set{byName: map[string]int{}}
+	var wrong []error
+	for i, x := range extensions {
+		if x == nil {
+			wrong = append(wrong, fmt.Errorf("%w: extension %d is nil", ErrExtensions, i))
+			continue
+		}
+		info := x.Info()
+		if _, twice := s.byName[info.Name]; info.Name == "" || twice {
+			wrong = append(wrong, fmt.Errorf("%w: %q is the name of extension %d, and must be one of its own", ErrExtensions, info.Name, i))
+			continue
+		}
+		s.byName[info.Name] = len(s.entries)
+		s.entries = append(s.entries, entry{x, info})
+	}
+	return s, errors.Join(wrong...)
+}
+
+// With returns a set with more extensions behind those of s.
+func (s *Set) With(extensions ...Extension) (*Set, error) {
+	return NewSet(append(s.All(), extensions...)...)
+}
+
+// All are the extensions, in order.
+func (s *Set) All() []Extension {
+	if s == nil {
+		return nil
+	}
+	out := make([]Extension, len(s.entries))
+	for i, e := range s.entries {
+		out[i] = e.ext
+	}
+	return out
+}
+
+// Switches are what a configuration says about extensions by their names,
+// whatever the tags are.
+type Switches struct {
+	// On and Off beat tags; an extension that is in both is off.
+	On, Off []string
+	// Force beats On and Off.
+	Force []string
+}
+
+// Resolution says which extensions are on.
+type Resolution struct {
+	// On are those, in the order of the set.
+	On []Extension
+	// Tags are all that are there, sorted.
+	Tags []Tag
+	// Why has a line for every extension of the set, in its order.
+	Why []Reason
+}
+
+// Reason says why an extension is on or off.
+type Reason struct {
+	Name string
+	On   bool
+	Text string
+}
+
+// Has reports whether a tag is there.
+func (r *Resolution) Has(t Tag) bool {
+	_, found := slices.BinarySearch(r.Tags, t)
+	return found
+}
+
+// Resolve finds the extensions that are on for a request with these tags. Those
+// that are on add their own tags, which may switch others on or off, so that is
+// done until nothing changes. Extensions that switch each other on and off for
+// ever are off: the answer is the same in whatever order they are looked at. Names
+// among the switches that nobody has are an error.
+func (s *Set) Resolve(tags []Tag, sw Switches) (*Resolution, error) {
+	if err := s.known(sw); err != nil {
+		return nil, err
+	}
+	r := resolver{set: s, base: tags, sw: sw}
+	if s != nil {
+		r.disputed = make([]bool, len(s.entries))
+	}
+	on := r.settle()
+	out := &Resolution{Tags: r.tags(on)}
+	for i, state := range on {
+		if state {
+			out.On = append(out.On, s.entries[i].ext)
+		}
+		_, why := r.judge(i, r.tagSet(on))
+		out.Why = append(out.Why, Reason{Name: s.entries[i].info.Name, On: state, Text: why})
+	}
+	return out, nil
+}
+
+func (s *Set) known(sw Switches) error {
+	var wrong []error
+	for _, name := range slices.Concat(sw.On, sw.Off, sw.Force) {
+		if s == nil {
+			wrong = append(wrong, fmt.Errorf("%w: there is no extension %q", ErrExtensions, name))
+		} else if _, ok := s.byName[name]; !ok {
+			wrong = append(wrong, fmt.Errorf("%w: there is no extension %q", ErrExtensions, name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+type resolver struct {
+	set  *Set
+	base []Tag
+	sw   Switches
+	// disputed extensions never came to rest, and stay off.
+	disputed []bool
+}
+
+// settle goes on until the tags and the extensions agree. A state that comes back
+// would come back for ever: what changed in between is disputed from then on, and
+// so is what still changes after many rounds. That can happen once for each
+// extension, so it ends.
+func (r *resolver) settle() []bool {
+	if r.set == nil {
+		return nil
+	}
+	on := make([]bool, len(r.set.entries))
+	var seen [][]bool
+	for {
+		next := make([]bool, len(on))
+		tags := r.tagSet(on)
+		for i := range on {
+			next[i], _ = r.judge(i, tags)
+		}
+		if slices.Equal(next, on) {
+			return on
+		}
+		back := slices.IndexFunc(seen, func(s []bool) bool { return slices.Equal(s, next) })
+		if len(seen) > 4*len(on) { // a chain of switches is no longer than that
+			back = len(seen) - 1 - len(on)
+		}
+		if back < 0 {
+			seen = append(seen, next)
+			on = next
+			continue
+		}
+		for _, state := range seen[back:] {
+			for i := range state {
+				r.disputed[i] = r.disputed[i] || state[i] != next[i]
+			}
+		}
+		seen, on = nil, make([]bool, len(on))
+	}
+}
+
+// tagSet are the tags of the request and of the extensions that are on.
+func (r *resolver) tagSet(on []bool) map[Tag]bool {
+	tags := make(map[Tag]bool, len(r.base))
+	for _, t := range r.base {
+		tags[t] = true
+	}
+	for i, state := range on {
+		if state {
+			for _, t := range r.set.entries[i].info.Provides {
+				tags[t] = true
+			}
+		}
+	}
+	return tags
+}
+
+func (r *resolver) tags(on []bool) []Tag {
+	set := r.tagSet(on)
+	out := make([]Tag, 0, len(set))
+	for t := range set {
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// judge says whether an extension is on where these tags are, and why.
+func (r *resolver) judge(i int, tags map[Tag]bool) (on bool, why string) {
+	info := &r.set.entries[i].info
+	switch {
+	case slices.Contains(r.sw.Force, info.Name):
+		return true, "forced"
+	case slices.Contains(r.sw.Off, info.Name):
+		return false, "switched off"
+	case slices.Contains(r.sw.On, info.Name):
+		return true, "switched on"
+	case info.OptIn:
+		return false, "off until it is switched on"
+	case r.disputed[i]:
+		return false, "its tags never came to rest: extensions switch each other on and off"
+	}
+	var missing, forbidden []string
+	for _, t := range info.Requires {
+		if !tags[t] {
+			missing = append(missing, string(t))
+		}
+	}
+	for _, t := range info.Forbids {
+		if tags[t] {
+			forbidden = append(forbidden, string(t))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return false, "lacks " + strings.Join(missing, ", ")
+	case len(forbidden) > 0:
+		return false, "forbids " + strings.Join(forbidden, ", ")
+	default:
+		return true, "its tags are there"
+	}
+}
