@@ -66,7 +66,7 @@ var rooms = []room{
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "sim", files: true},
-	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop"}},
+	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
 	{path: "provider", files: true},
 	{path: "session", files: true},
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
