@@ -104,6 +104,11 @@ type Capabilities struct {
 	// subset of its dialect (Gemini's parameters and responseSchema, the tools of
 	// Amazon's own models on Bedrock).
 	ClosedSchemas bool
+	// ToolSchema names the subset of JSON Schema that the server takes in a tool
+	// where that is not the dialect's, such as "moonshot.tool": schema.Named gives
+	// the rules behind it. A name that nothing has is reported, and changes
+	// nothing.
+	ToolSchema string
 	// NoCallIDs: calls and results carry no ids; they pair by name and order.
 	NoCallIDs bool
 	// NoResultMedia: tool results carry no media, where those of the dialect

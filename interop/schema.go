@@ -23,6 +23,11 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 		return 0, err
 	}
 	tools = r.expand(tools, rep)
+	if name := r.target.Caps.ToolSchema; name != "" && len(tools) > 0 {
+		if _, ok := r.subset(); !ok {
+			rep.Addf(dragoman.Lowered, dragoman.Warn, "/tools", "nothing is known of the subset of JSON Schema %.60q; the dialect's own is taken", name)
+		}
+	}
 	written := 0
 	seen := make(map[toolID]*dragoman.ToolSpec, len(tools))
 	all, sub := rep, dragoman.Report{}
@@ -255,14 +260,37 @@ func (r *Registry) passes(src *dragoman.ToolSource, s *dragoman.ToolSpec) bool {
 		!(c.NoStrict && s.Strict == dragoman.StrictOn) &&
 		!(c.NoCustomTools && s.Kind == dragoman.ToolFreeform) &&
 		!(c.NoDeferred && s.Deferred) &&
+		r.subsetFits(s) &&
 		!(c.NoCacheBreakpoints && s.Cache != nil && src.Format == dragoman.FormatAnthropicTool) && // stands in it
 		// Responses reads an absent flag as a wish for strictness.
 		(src.Format != dragoman.FormatResponsesFunction || s.Strict != dragoman.StrictUnset || r.target.Dialect == dragoman.OpenAIResponses)
 }
 
+// subset is the server's own subset of JSON Schema, where it has one.
+func (r *Registry) subset() (schema.Profile, bool) {
+	if r.target.Caps.ToolSchema == "" {
+		return schema.Profile{}, false
+	}
+	return schema.Named(r.target.Caps.ToolSchema)
+}
+
+// subsetFits reports whether the schema of a tool lies in the server's own subset.
+func (r *Registry) subsetFits(s *dragoman.ToolSpec) bool {
+	p, own := r.subset()
+	return !own || s.Kind != dragoman.ToolFunction || len(s.Parameters) == 0 || len(schema.Check(s.Parameters, p)) == 0
+}
+
 // surfaces are the rules for the schema of a function in one format, without
 // the strict flag and with it; nil for a format that is not built in.
 func (r *Registry) surfaces(f dragoman.Format) (loose, strict func() schema.Profile) {
+	loose, strict = r.dialectSurfaces(f)
+	if p, own := r.subset(); own && loose != nil {
+		loose = func() schema.Profile { return p }
+	}
+	return loose, strict
+}
+
+func (r *Registry) dialectSurfaces(f dragoman.Format) (loose, strict func() schema.Profile) {
 	closed := r.target.Caps.ClosedSchemas
 	switch f {
 	case dragoman.FormatChatFunction, dragoman.FormatResponsesFunction:

@@ -390,3 +390,30 @@ func TestQuirkB31_NumbersThatGeminiChangesAreReported(t *testing.T) {
 		}
 	}
 }
+
+func TestAServersOwnSubsetOfJSONSchemaIsTakenForItsTools(t *testing.T) {
+	// A reference, which Moonshot refuses and OpenAI takes.
+	tool := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"p":{"$ref":"#/$defs/p"}},"$defs":{"p":{"type":"string"}}}`)}
+	authored := tool
+	authored.Source = &dragoman.ToolSource{
+		Format: dragoman.FormatChatFunction, JSON: json.RawMessage(`{"type":"function","function":{"name":"f","parameters":` + string(tool.Parameters) + `}}`),
+	}
+	with := func(name string) func(*interop.Options) {
+		return func(o *interop.Options) { o.Target.Caps.ToolSchema = name }
+	}
+	for what, spec := range map[string]dragoman.ToolSpec{"made": tool, "as it came": authored} {
+		specs := []dragoman.ToolSpec{spec}
+		own, _ := writeTools(t, registry(dragoman.OpenAIChat, specs), specs)
+		if !strings.Contains(own, "$ref") {
+			t.Errorf("%s: the dialect's own subset: %s", what, own)
+		}
+		out, rep := writeTools(t, registry(dragoman.OpenAIChat, specs, with("moonshot.tool")), specs)
+		if strings.Contains(out, "$ref") || !strings.Contains(out, `"p":{"type":"string"}`) {
+			t.Errorf("%s: %s\n%s", what, out, rep)
+		}
+		out, rep = writeTools(t, registry(dragoman.OpenAIChat, specs, with("none.such")), specs)
+		if out != own || !strings.Contains(rep.String(), `"none.such"`) {
+			t.Errorf("%s: %s\n%s", what, out, rep)
+		}
+	}
+}
