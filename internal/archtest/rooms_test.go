@@ -67,6 +67,7 @@ var rooms = []room{
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "sim", files: true},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
+	{path: "provider/extension/servers", only: []string{"", "provider/extension"}},
 	{path: "provider", files: true},
 	{path: "session", files: true},
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},

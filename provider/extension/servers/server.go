@@ -1,0 +1,149 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// Server is what is known of a server, or of a family of models: an extension made
+// of data.
+type Server struct {
+	Name, Description string
+	// Requires and Forbids are the tags by which it is on.
+	Requires, Forbids []extension.Tag
+	// Capabilities changes what the target can do, by the name of the model, which
+	// is in small letters; nil changes nothing.
+	Capabilities func(c *dragoman.Capabilities, model string)
+	// Knobs are the settings that it takes.
+	Knobs []Knob
+	// Fix changes the payload in ways that no capability tells; nil changes
+	// nothing.
+	Fix func(x *extension.Exchange) error
+}
+
+// Knob is a setting that goes into the payload where the configuration has it.
+type Knob struct {
+	// Setting is its name in the configuration, Place where it stands in the
+	// payload.
+	Setting, Place string
+	Label          string
+	// Type is that of its values: "boolean", "integer", "string", "object".
+	Type string
+	// Choices are the values a string may have; none means any.
+	Choices []string
+}
+
+// Info says by which tags the server is known.
+func (s Server) Info() extension.Info {
+	return extension.Info{Name: s.Name, Version: "1", Description: s.Description, Requires: s.Requires, Forbids: s.Forbids}
+}
+
+// Prepare says what the target can do.
+func (s Server) Prepare(_ context.Context, x *extension.Exchange) error {
+	if s.Capabilities != nil {
+		s.Capabilities(&x.Target.Caps, strings.ToLower(x.Target.Model))
+	}
+	return nil
+}
+
+// Decorate puts the settings that were asked for into the payload.
+func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
+	var settings map[string]json.RawMessage
+	if _, err := x.Config(&settings); err != nil {
+		return fmt.Errorf("its settings: %w", err)
+	}
+	var wrong []error
+	for _, k := range s.Knobs {
+		value, asked := settings[k.Setting]
+		if !asked {
+			continue
+		}
+		if err := k.check(value); err != nil {
+			wrong = append(wrong, fmt.Errorf("the setting %s: %w", k.Setting, err))
+			continue
+		}
+		wrong = append(wrong, x.Payload.Set(k.Place, value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if !slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Setting == name }) {
+			wrong = append(wrong, fmt.Errorf("there is no setting %q", name))
+		}
+	}
+	if s.Fix != nil {
+		wrong = append(wrong, s.Fix(x))
+	}
+	return errors.Join(wrong...)
+}
+
+// check holds a value against what the knob takes.
+func (k Knob) check(value json.RawMessage) error {
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return err
+	}
+	ok := false
+	switch v := v.(type) {
+	case bool:
+		ok = k.Type == "boolean"
+	case float64:
+		ok = k.Type == "integer" && v == float64(int64(v))
+	case string:
+		ok = k.Type == "string"
+		if ok && len(k.Choices) > 0 && !slices.Contains(k.Choices, v) {
+			return fmt.Errorf("%q is none of %s", v, strings.Join(k.Choices, ", "))
+		}
+	case map[string]any:
+		ok = k.Type == "object"
+	}
+	if !ok {
+		return fmt.Errorf("want %s", k.Type)
+	}
+	return nil
+}
+
+// ConfigSchema is the JSON Schema of the settings.
+func (s Server) ConfigSchema() json.RawMessage {
+	var o extension.Object
+	err := o.Set("type", "object")
+	for _, k := range s.Knobs {
+		at := "/properties/" + k.Setting
+		err = errors.Join(err, o.Set(at+"/type", k.Type), o.Set(at+"/description", k.Label))
+		if len(k.Choices) > 0 {
+			err = errors.Join(err, o.Set(at+"/enum", k.Choices))
+		}
+	}
+	if err = errors.Join(err, o.Set("additionalProperties", false)); err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return o.JSON()
+}
+
+// Elements show the settings.
+func (s Server) Elements() []extension.Element {
+	var out []extension.Element
+	for _, k := range s.Knobs {
+		e := extension.Element{Kind: extension.Line, Setting: k.Setting, Label: k.Label}
+		switch {
+		case k.Type == "boolean":
+			e.Kind = extension.Toggle
+		case k.Type == "integer":
+			e.Kind = extension.Number
+		case len(k.Choices) > 0:
+			e.Kind = extension.Select
+			for _, c := range k.Choices {
+				value, _ := json.Marshal(c) // a string always can be
+				e.Choices = append(e.Choices, extension.Choice{Value: value, Label: c})
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package servers
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+const chat = dragoman.OpenAIChat
+
+// served is a server that speaks OpenAI Chat.
+func served(name string) []extension.Tag {
+	return []extension.Tag{DialectTag(chat), ServerTag(name)}
+}
+
+// thinking is the switch that several servers have.
+func thinking(choices ...string) Knob {
+	return Knob{Setting: "thinking", Place: "/thinking/type", Label: "whether the model thinks before it answers", Type: "string", Choices: choices}
+}
+
+// templated is the switch of servers that run the model's own template.
+var templated = Knob{
+	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean",
+}
+
+// All are the servers that this package knows. The order matters where several are
+// on: later ones have the last word.
+func All() []extension.Extension {
+	return []extension.Extension{
+		Server{
+			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
+			Requires: []extension.Tag{DialectTag(chat)}, Forbids: []extension.Tag{ServerTag("openai"), ServerTag("azure")},
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.NoStrict, c.NoCustomTools, c.NoNamespaces, c.NoDeferred, c.NoAllowedTools = true, true, true, true, true
+				c.NoDeveloperRole, c.LegacyMaxTokens = true, true
+			},
+		},
+		Server{
+			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
+			Requires: served("deepseek"),
+			Capabilities: func(c *dragoman.Capabilities, model string) {
+				c.ReasoningField, c.ReasoningFieldAlways, c.NoStructuredOutput = "reasoning_content", true, true
+				if strings.Contains(model, "r1") {
+					c.ReasoningFieldAlways, c.NoReasoning = false, true
+				}
+				if strings.Contains(model, "reasoner") || strings.Contains(model, "v4") || strings.Contains(model, "r1") {
+					c.ForcedChoice = dragoman.ForcedNever
+				}
+			},
+			Knobs: []Knob{thinking("enabled", "disabled", "adaptive")},
+		},
+		Server{
+			Name: "mistral", Description: "Mistral: ids of nine letters, any for required, results that name their tool.",
+			Requires: served("mistral"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ID = &dragoman.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
+				c.NoStreamOptions, c.ToolResultName, c.AssistantAfterTools, c.NoPrefill = true, true, true, true
+			},
+			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "a prompt of Mistral's before yours", Type: "boolean"}},
+			Fix:   fixMistral,
+		},
+		Server{
+			Name: "kimi", Description: "Moonshot: thinking goes back, sampling is fixed, schemas are its own.",
+			Requires: served("moonshot"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ReasoningFieldAlways, c.NoSampling = "reasoning_content", true, true
+				c.ForcedChoice, c.ToolSchema, c.LegacyMaxTokens = dragoman.ForcedWithoutThinking, "moonshot.tool", false
+			},
+			Knobs: []Knob{thinking("enabled", "disabled")},
+		},
+		Server{
+			Name: "kimi.ids", Description: "Kimi K2, whoever serves it: it knows calls by the numbers that it gives them.",
+			Requires:     []extension.Tag{DialectTag(chat), FamilyTag("kimi")},
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ID = &dragoman.IDRule{Numbered: true} },
+		},
+		Server{
+			Name: "qwen", Description: "Qwen at DashScope.",
+			Requires: served("qwen"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ToolResultName, c.ForcedChoice = "reasoning_content", true, dragoman.ForcedWithoutThinking
+			},
+			Knobs: []Knob{
+				{Setting: "enable_thinking", Place: "enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean"},
+				{Setting: "thinking_budget", Place: "thinking_budget", Label: "how many tokens it may think for", Type: "integer"},
+			},
+		},
+		Server{
+			Name: "openrouter", Description: "OpenRouter: effort stands in an object, thinking goes back as it came.",
+			Requires:     served("openrouter"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField = "reasoning" },
+			Knobs: []Knob{
+				{Setting: "provider", Place: "provider", Label: "which providers may serve the request", Type: "object"},
+				{Setting: "exclude_reasoning", Place: "/reasoning/exclude", Label: "whether thinking is kept back", Type: "boolean"},
+			},
+			Fix: func(x *extension.Exchange) error { return move(x, "reasoning_effort", "/reasoning/effort") },
+		},
+		Server{
+			Name: "groq", Description: "Groq.", Requires: served("groq"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField, c.LegacyMaxTokens = "reasoning", false },
+			Knobs: []Knob{
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
+				{Setting: "service_tier", Place: "service_tier", Label: "the tier of service", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
+			},
+		},
+		Server{
+			Name: "vllm", Description: "vLLM.", Requires: served("vllm"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField = "reasoning" },
+			Knobs: []Knob{
+				templated,
+				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether thinking is told", Type: "boolean"},
+				{Setting: "thinking_token_budget", Place: "thinking_token_budget", Label: "how many tokens it may think for", Type: "integer"},
+			},
+		},
+		Server{
+			Name: "llamacpp", Description: "llama.cpp's server: schemas become grammars.", Requires: served("llamacpp"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ToolSchema = "reasoning_content", "llamacpp.tool"
+			},
+			Knobs: []Knob{
+				templated,
+				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"none", "deepseek", "deepseek-legacy", "auto"}},
+			},
+		},
+		Server{
+			Name: "lmstudio", Description: "LM Studio: a tool cannot be named, only demanded.", Requires: served("lmstudio"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ToolSchema = "compat.tool" },
+			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
+		},
+		Server{
+			Name: "glm", Description: "GLM at Z.ai: the model chooses its tools, and thinking goes back as it came.", Requires: served("zai"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ForcedChoice, c.NoStreamOptions = "reasoning_content", dragoman.ForcedNever, true
+			},
+			Knobs: []Knob{
+				thinking("enabled", "disabled"),
+				{Setting: "clear_thinking", Place: "/thinking/clear_thinking", Label: "whether old thinking is left out", Type: "boolean"},
+				{Setting: "tool_stream", Place: "tool_stream", Label: "whether arguments come in pieces", Type: "boolean"},
+			},
+		},
+		Server{
+			Name: "xai", Description: "xAI: a large schema is never answered.", Requires: served("xai"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ToolSchema, c.LegacyMaxTokens = "reasoning_content", "xai.tool", false
+			},
+		},
+		Server{
+			Name: "fireworks", Description: "Fireworks.", Requires: served("fireworks"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.ToolSchema = "reasoning_content", "fireworks.tool"
+			},
+			Knobs: []Knob{{
+				Setting: "reasoning_history", Place: "reasoning_history", Label: "what becomes of old thinking", Type: "string",
+				Choices: []string{"disabled", "interleaved", "preserved"},
+			}},
+		},
+		Server{
+			Name: "cerebras", Description: "Cerebras.", Requires: served("cerebras"),
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField, c.NoParallelFlag = "reasoning", true },
+			Knobs:        []Knob{{Setting: "disable_reasoning", Place: "disable_reasoning", Label: "whether thinking is off", Type: "boolean"}},
+		},
+		Server{
+			Name: "ollama", Description: "Ollama's own API.", Requires: []extension.Tag{DialectTag(dragoman.Ollama)},
+			Knobs: []Knob{
+				{Setting: "think", Place: "think", Label: "whether the model thinks before it answers", Type: "boolean"},
+				{Setting: "think_level", Place: "think", Label: "how much it thinks", Type: "string", Choices: []string{"low", "medium", "high"}},
+				{Setting: "num_ctx", Place: "/options/num_ctx", Label: "how many tokens the model sees", Type: "integer"},
+				{Setting: "keep_alive", Place: "keep_alive", Label: "how long the model stays loaded", Type: "string"},
+			},
+		},
+	}
+}
+
+// fixMistral says required as Mistral does, and has another name for the seed.
+func fixMistral(x *extension.Exchange) error {
+	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"))
+}
+
+// move puts a member elsewhere.
+func move(x *extension.Exchange, from, to string) error {
+	value := x.Payload.Get(from)
+	if value == nil {
+		return nil
+	}
+	return errors.Join(x.Payload.Set(to, value), x.Payload.Delete(from))
+}
+
+// demand says in the server's word that a tool must be called. A server that
+// cannot be told which gets that one alone.
+func demand(x *extension.Exchange, word string) error {
+	var choice struct {
+		Function struct{ Name string }
+	}
+	raw := x.Payload.Get("tool_choice")
+	switch {
+	case raw == nil:
+		return nil
+	case string(raw) == `"required"`:
+		return x.Payload.Set("tool_choice", word)
+	case json.Unmarshal(raw, &choice) != nil || choice.Function.Name == "":
+		return nil // auto, none, or nothing we know
+	}
+	var tools, one []json.RawMessage
+	if _, err := x.Payload.Read("tools", &tools); err != nil {
+		return err
+	}
+	for _, t := range tools {
+		named := choice
+		if json.Unmarshal(t, &named) == nil && named.Function.Name == choice.Function.Name {
+			one = append(one, t)
+		}
+	}
+	if len(one) == 0 {
+		return nil
+	}
+	return errors.Join(x.Payload.Set("tools", one), x.Payload.Set("tool_choice", word))
+}
