@@ -190,16 +190,11 @@ func move(x *extension.Exchange, from, to string) error {
 // demand says in the server's word that a tool must be called. A server that
 // cannot be told which gets that one alone.
 func demand(x *extension.Exchange, word string) error {
-	var choice struct {
-		Function struct{ Name string }
-	}
-	raw := x.Payload.Get("tool_choice")
-	switch {
-	case raw == nil:
-		return nil
-	case string(raw) == `"required"`:
+	if string(x.Payload.Get("tool_choice")) == `"required"` {
 		return x.Payload.Set("tool_choice", word)
-	case json.Unmarshal(raw, &choice) != nil || choice.Function.Name == "":
+	}
+	wanted := x.Payload.Get("/tool_choice/function/name")
+	if wanted == nil {
 		return nil // auto, none, or nothing we know
 	}
 	var tools, one []json.RawMessage
@@ -207,8 +202,7 @@ func demand(x *extension.Exchange, word string) error {
 		return err
 	}
 	for _, t := range tools {
-		named := choice
-		if json.Unmarshal(t, &named) == nil && named.Function.Name == choice.Function.Name {
+		if o, err := extension.NewObject(t); err == nil && string(o.Get("/function/name")) == string(wanted) {
 			one = append(one, t)
 		}
 	}

@@ -21,7 +21,7 @@ func Tags(d dragoman.Dialect, server, model string) []extension.Tag {
 	return tags
 }
 
-// DialectTag, ServerTag and FamilyTag are the tags of one thing each.
+// DialectTag is the tag of a dialect.
 func DialectTag(d dragoman.Dialect) extension.Tag { return extension.Tag("dialect:" + string(d)) }
 
 // ServerTag is the tag of who serves the model.
