@@ -328,6 +328,18 @@ func TestStoredUnknownCountsAreAbsentAndNeverZero(t *testing.T) {
 	}
 }
 
+func TestStoredResponsesLeaveOutLosses(t *testing.T) {
+	with := dragoman.Response{Model: "m"}
+	with.Losses.Add(dragoman.Dropped, dragoman.Warn, "/x", "secret")
+	stored, err := json.Marshal(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(stored), "secret") {
+		t.Errorf("stored: %s", stored)
+	}
+}
+
 func TestStoredRequestsLeaveOutContributions(t *testing.T) {
 	with := dragoman.Request{Model: "m", Contributions: []dragoman.Contribution{{Source: "secret"}}}
 	data, err := json.Marshal(with)

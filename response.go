@@ -26,6 +26,11 @@ type Response struct {
 	Origin *Origin
 	Native *Sidecar
 	Extra  *Extra
+
+	// Losses tells what encoding the request and decoding this answer could not
+	// keep. A [Model] fills it in, of a stream in its ResponseEnd. Never stored,
+	// never sent.
+	Losses Report
 }
 
 // Candidate is one further answer to a request.
