@@ -68,6 +68,7 @@ var rooms = []room{
 	{path: "sim", files: true},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
 	{path: "provider/extension/servers", only: []string{"", "provider/extension"}},
+	{path: "internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},
 	{path: "provider", files: true},
 	{path: "session", files: true},
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},

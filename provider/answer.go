@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// whole makes one attempt to get the answer at once.
+func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
+	a, err := x.send(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	body, err := a.body(x.client.maxResponse())
+	if err != nil {
+		return nil, err
+	}
+	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
+	if err != nil {
+		return nil, err
+	}
+	unwrapResponse(x.registry, resp)
+	resp.Losses = x.lost(back)
+	x.logAnswer(a, resp.Stop, resp.Usage, resp.Losses)
+	if resp.Error != nil {
+		return resp, resp.Error
+	}
+	return resp, nil
+}
+
+// drain is how long the end of a stream is waited for once its last event has
+// come. A connection can be used again only then.
+const drain = time.Second
+
+// errLeft says that the caller left the loop.
+var errLeft = errors.New("provider: loop left")
+
+// events makes one attempt to get the answer as a stream, and hands out its
+// events. It returns nil behind a ResponseEnd only, errLeft where yield wants no
+// more, and otherwise what went wrong; the StreamError that tells of it has been
+// handed out.
+func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) error {
+	a, err := x.send(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	decoder := x.codec.NewStreamDecoder(x.decoding())
+	var failed error // what the stream says of itself
+	ended := false
+	unwrap := newUnwrapper(x.registry)
+	for ev, err := range dialect.Events(decoder, a) {
+		switch {
+		case ended: // nothing that comes behind the end changes it
+			if err != nil {
+				return nil
+			}
+			continue
+		case err != nil:
+			return broken(err, failed)
+		}
+		switch ev := ev.(type) {
+		case *dragoman.Chunk:
+			if !x.client.Chunks {
+				continue
+			}
+		case *dragoman.StreamError:
+			if ev.Err != nil {
+				failed = ev.Err
+			}
+		case *dragoman.ResponseEnd:
+			ended = true
+			ev.Response.Losses = x.lost(decoder.Report())
+			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
+			a.watch.bound(PhaseIdle, drain)
+			a.watch.rest()
+		}
+		if !unwrap.pass(ev, yield) {
+			return errLeft
+		}
+	}
+	switch {
+	case ended:
+		return nil
+	case failed != nil:
+		return failed
+	default:
+		return dragoman.ErrIncompleteStream
+	}
+}
+
+// broken is what to say of a stream that broke: why, where that is known, rather
+// than that it did.
+func broken(err, failed error) error {
+	var timeout *TimeoutError
+	var api *dragoman.APIError
+	switch {
+	case errors.As(err, &timeout):
+		return timeout
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(failed, &api) && !errors.Is(failed, dragoman.ErrIncompleteStream):
+		return failed
+	default:
+		return err
+	}
+}

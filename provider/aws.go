@@ -1,0 +1,128 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dragoman-go/dragoman/internal/awssign"
+)
+
+// AWSKeys are a credential of Amazon Web Services.
+type AWSKeys struct {
+	AccessKeyID     string
+	SecretAccessKey string
+	// SessionToken belongs to keys that expire; empty means that they last.
+	SessionToken string
+}
+
+// String tells nothing.
+func (AWSKeys) String() string { return redacted }
+
+// GoString tells nothing.
+func (AWSKeys) GoString() string { return redacted }
+
+// SigV4 signs requests to Amazon Bedrock, with Amazon's own signer. The zero
+// value takes everything from the environment.
+type SigV4 struct {
+	// Region is where the model is, such as "us-east-1"; empty means AWS_REGION
+	// or AWS_DEFAULT_REGION.
+	Region string
+	// Keys gives the credential; nil means AWS_ACCESS_KEY_ID,
+	// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. To use a profile or a role,
+	// give what the config package of Amazon's library resolved.
+	Keys func(context.Context) (AWSKeys, error)
+	// Now is when it is; nil means the system's clock.
+	Now func() time.Time
+
+	getenv func(string) string
+}
+
+// The variables of the environment that name a credential and a region of AWS.
+const (
+	envAWSID     = "AWS_ACCESS_KEY_ID"
+	envAWSSecret = "AWS_SECRET_ACCESS_KEY"
+	envAWSToken  = "AWS_SESSION_TOKEN"
+	envAWSBearer = "AWS_BEARER_TOKEN_BEDROCK"
+)
+
+var envAWSRegion = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
+
+// Authorize implements [Auth].
+func (s SigV4) Authorize(ctx context.Context, req *http.Request, body []byte) error {
+	keys, err := s.keys(ctx)
+	if err != nil {
+		return err
+	}
+	region := s.Region
+	if region == "" {
+		region = firstOf(s.env, envAWSRegion...)
+	}
+	if region == "" {
+		return &SettingError{Setting: "region", Reason: "it is missing; set " + strings.Join(envAWSRegion, " or ")}
+	}
+	now := time.Now
+	if s.Now != nil {
+		now = s.Now
+	}
+	err = awssign.Sign(ctx, awssign.Request{
+		HTTP: req, Body: body, ID: keys.AccessKeyID, Secret: keys.SecretAccessKey, Session: keys.SessionToken,
+		Service: "bedrock", Region: region, Time: now(),
+	})
+	if err != nil {
+		return unusable(err)
+	}
+	return nil
+}
+
+func (s SigV4) env(name string) string {
+	if s.getenv != nil {
+		return s.getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+func (s SigV4) keys(ctx context.Context) (AWSKeys, error) {
+	if s.Keys == nil {
+		k := AWSKeys{AccessKeyID: firstOf(s.env, envAWSID), SecretAccessKey: firstOf(s.env, envAWSSecret), SessionToken: firstOf(s.env, envAWSToken)}
+		if k.AccessKeyID == "" || k.SecretAccessKey == "" {
+			return k, missing(envAWSBearer, envAWSID+" and "+envAWSSecret)
+		}
+		return k, nil
+	}
+	k, err := s.Keys(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil && !isAPIError(err):
+		return k, unusable(err)
+	case err == nil && (k.AccessKeyID == "" || k.SecretAccessKey == ""):
+		return k, unusable(errNoKey)
+	default:
+		return k, err
+	}
+}
+
+// Bedrock is the credential for Amazon Bedrock that the environment has: a key
+// of Bedrock's own in AWS_BEARER_TOKEN_BEDROCK, or the signature of a [SigV4].
+func Bedrock(sign SigV4) Auth { return bedrockAuth{sign} }
+
+type bedrockAuth struct{ sign SigV4 }
+
+// Authorize implements [Auth].
+func (a bedrockAuth) Authorize(ctx context.Context, req *http.Request, body []byte) error {
+	if key := firstOf(a.sign.env, envAWSBearer); key != "" {
+		return Bearer(FixedKey(key)).Authorize(ctx, req, body)
+	}
+	return a.sign.Authorize(ctx, req, body)
+}
+
+// firstOf is the first variable that is set.
+func firstOf(getenv func(string) string, names ...string) string {
+	for _, name := range names {
+		if v := strings.TrimSpace(getenv(name)); v != "" {
+			return v
+		}
+	}
+	return ""
+}

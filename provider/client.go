@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// Client is a model behind an HTTP API. The zero value speaks OpenAI Chat to
+// OpenAI, without a credential. It is safe for concurrent use; its fields must
+// not be changed, nor the Client copied, once it is in use.
+type Client struct {
+	// Name is who serves the model, such as "openai": what the model mints goes
+	// back to providers of the same name only. Empty means unknown, which
+	// matches every name.
+	Name string
+	// Codec is the wire language; nil means OpenAI Chat.
+	Codec dialect.Codec
+	// BaseURL is where the API is; empty means that of the dialect's vendor.
+	// Bedrock and Vertex have none, because theirs name a region.
+	BaseURL string
+	// Path is what stands behind BaseURL for whole answers, StreamPath for
+	// streams; a query may follow, and "{model}" stands for the model. Empty
+	// means the dialect's own; an empty StreamPath beside a Path means Path.
+	Path, StreamPath string
+	// Model is the model to ask; empty means the one that each request names.
+	Model string
+	// Auth puts the credential on requests; nil sends none.
+	Auth Auth
+	// Header is sent with every request; its values are taken for secrets.
+	Header http.Header
+
+	// Capabilities tells what a model can do; nil means what the dialect knows
+	// of it by its name.
+	Capabilities func(model string) dragoman.Capabilities
+	// Contributions to the registry of every request, before those of its tools.
+	Contributions []dragoman.Contribution
+	// Abandon says which calls without a result are given up before a request is
+	// sent; zero means none, so that such a request is refused.
+	Abandon history.Abandon
+	// ReasoningAsText sends the visible thinking of other models as text; zero
+	// leaves it out.
+	ReasoningAsText bool
+	// Chunks passes on the native bytes of a stream before the events they mean,
+	// as a gateway needs them; zero leaves them out.
+	Chunks bool
+
+	// Timeouts bound the phases of a request; each has its own zero value.
+	Timeouts Timeouts
+	// Retry says when to ask again; zero means twice more.
+	Retry Retry
+	// MaxRequestBytes bounds the body of a request, MaxResponseBytes that of a
+	// whole answer and what is kept of a stream; 0 means 64 MiB each.
+	MaxRequestBytes, MaxResponseBytes int
+
+	// HTTP sends requests; nil means http.DefaultTransport. Redirects are not
+	// followed, whatever it says: they would carry the credential elsewhere.
+	HTTP *http.Client
+	// Clock is what time is told by; nil means the system's.
+	Clock Clock
+	// Log gets a line for every request, and at debug level the wire in both
+	// directions with what was lost, without credentials; nil logs nothing.
+	Log *slog.Logger
+
+	schemas interop.SchemaCache
+}
+
+var _ dragoman.Model = (*Client)(nil)
+
+// Generate implements [dragoman.Model]. A response that failed is returned with
+// its error.
+func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	x := newExchange(c, req, false)
+	ctx, done := x.begin(ctx)
+	defer done()
+	for {
+		resp, err := x.whole(ctx)
+		if err == nil || !x.again(ctx, err) {
+			return resp, x.told(err)
+		}
+	}
+}
+
+// Stream implements [dragoman.Model]. Events are decoded as the caller takes
+// them, so that a slow caller slows the server down. Until there is content,
+// reasoning or a call they are held back, so that a request that fails early can
+// be sent again.
+func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	used := false
+	return func(yield func(dragoman.Event, error) bool) {
+		if used {
+			yield(nil, errUsedStream)
+			return
+		}
+		used = true
+		x := newExchange(c, req, true)
+		ctx, done := x.begin(ctx)
+		defer done()
+		for {
+			h := holder{yield: yield}
+			err := x.events(ctx, h.take)
+			switch {
+			case errors.Is(err, errLeft):
+				return
+			case err == nil:
+				h.release()
+				return
+			case h.open || !x.again(ctx, err):
+				if h.release() {
+					yield(nil, x.told(err))
+				}
+				return
+			}
+		}
+	}
+}
+
+// errUsedStream says that a stream was ranged over twice.
+var errUsedStream = errors.New("provider: a stream can be ranged over once")
+
+// String names the model, without any setting that could hold a secret.
+func (c *Client) String() string {
+	if c == nil {
+		return "provider.Client(nil)"
+	}
+	return c.label(c.Model)
+}
+
+// GoString is String: the fields may hold secrets.
+func (c *Client) GoString() string { return c.String() }
+
+// LogValue is String: the fields may hold secrets.
+func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// label names a model for people.
+func (c *Client) label(model string) string {
+	name := c.Name
+	if name == "" {
+		name = string(c.codec().Dialect())
+	}
+	if model == "" {
+		return name
+	}
+	return name + "/" + model
+}
+
+func (c *Client) codec() dialect.Codec {
+	if c.Codec == nil {
+		return openaichat.Codec{}
+	}
+	return c.Codec
+}
+
+func (c *Client) clock() Clock {
+	if c.Clock == nil {
+		return systemClock{}
+	}
+	return c.Clock
+}
+
+func (c *Client) maxRequest() int {
+	if c.MaxRequestBytes > 0 {
+		return c.MaxRequestBytes
+	}
+	return dialect.DefaultMaxBytes
+}
+
+func (c *Client) maxResponse() int {
+	return dialect.DecodeOptions{MaxBytes: c.MaxResponseBytes}.Limit()
+}

@@ -1,0 +1,138 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// endpoint is where the vendor of a dialect serves it. A base that is empty
+// names a region, which nobody can guess.
+type endpoint struct {
+	dialect            dragoman.Dialect
+	base, path, stream string
+}
+
+var endpoints = [...]endpoint{
+	{dragoman.OpenAIChat, "https://api.openai.com/v1", "/chat/completions", ""},
+	{dragoman.OpenAIResponses, "https://api.openai.com/v1", "/responses", ""},
+	{dragoman.Anthropic, "https://api.anthropic.com", "/v1/messages", ""},
+	{dragoman.Gemini, "https://generativelanguage.googleapis.com", "/v1beta/models/{model}:generateContent", "/v1beta/models/{model}:streamGenerateContent?alt=sse"},
+	{dragoman.Ollama, "http://127.0.0.1:11434", "/api/chat", ""},
+	{dragoman.Bedrock, "", "/model/{model}/converse", "/model/{model}/converse-stream"},
+}
+
+func endpointOf(d dragoman.Dialect) endpoint {
+	for _, e := range endpoints {
+		if e.dialect == d {
+			return e
+		}
+	}
+	return endpoint{dialect: d}
+}
+
+func (c *Client) base() string {
+	if c.BaseURL != "" {
+		return c.BaseURL
+	}
+	return endpointOf(c.codec().Dialect()).base
+}
+
+// SettingError says which setting of a [Client] or [Config] is missing or wrong.
+type SettingError struct {
+	// Setting is its name, such as "base_url".
+	Setting string
+	Reason  string
+}
+
+func (e *SettingError) Error() string { return "provider: " + e.Setting + ": " + e.Reason }
+
+// url is where a request for a model goes.
+func (c *Client) url(model string, stream bool) (*url.URL, error) {
+	e := endpointOf(c.codec().Dialect())
+	path := e.path
+	if stream && e.stream != "" {
+		path = e.stream
+	}
+	if c.Path != "" {
+		path = c.Path
+	}
+	if stream && c.StreamPath != "" {
+		path = c.StreamPath
+	}
+	base, err := parseBase(c.base())
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(path, "{model}") {
+		if path, err = withModel(path, c.codec().Dialect(), model); err != nil {
+			return nil, err
+		}
+	}
+	path, query, _ := strings.Cut(path, "?")
+	u, err := url.Parse(join(base.EscapedPath(), path))
+	if err != nil {
+		return nil, &SettingError{Setting: "path", Reason: "it cannot be part of a URL"}
+	}
+	base.Path, base.RawPath = u.Path, u.RawPath
+	if base.RawQuery != "" && query != "" {
+		query += "&"
+	}
+	base.RawQuery = query + base.RawQuery
+	return base, nil
+}
+
+// parseBase reads a base URL. The error does not quote it: it may hold a secret.
+func parseBase(s string) (*url.URL, error) {
+	if s == "" {
+		return nil, &SettingError{Setting: "base_url", Reason: "it is missing, and the API has none of its own"}
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		var bad *url.Error
+		if errors.As(err, &bad) {
+			err = bad.Err
+		}
+		return nil, &SettingError{Setting: "base_url", Reason: err.Error()}
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, &SettingError{Setting: "base_url", Reason: "want a URL that begins with https:// or http:// and a host"}
+	case u.Fragment != "":
+		return nil, &SettingError{Setting: "base_url", Reason: "a URL with a # has no place to go on"}
+	}
+	return u, nil
+}
+
+// join puts a path behind that of a base URL. A first element that the base
+// ends with is not said twice: people write a base with and without its version.
+func join(base, path string) string {
+	base = strings.TrimRight(base, "/")
+	path = strings.TrimLeft(path, "/")
+	last := base[strings.LastIndexByte(base, '/')+1:]
+	if first, rest, more := strings.Cut(path, "/"); more && first == last && first != "" {
+		path = rest
+	}
+	return base + "/" + path
+}
+
+// withModel puts the name of a model into a path.
+func withModel(path string, d dragoman.Dialect, model string) (string, error) {
+	if d == dragoman.Gemini { // names come with what they are
+		model = strings.TrimPrefix(model, "models/")
+	}
+	switch model {
+	case "":
+		return "", fmt.Errorf("provider: a model is needed, in the Client or the request: %w", dragoman.ErrInvalid)
+	case ".", "..":
+		return "", fmt.Errorf("provider: %q cannot be the name of a model: %w", model, dragoman.ErrInvalid)
+	}
+	if kind, rest, named := strings.Cut(model, "/"); d == dragoman.Gemini && named && kind == "tunedModels" {
+		model, path = rest, strings.Replace(path, "models/{model}", kind+"/{model}", 1)
+	}
+	// AWS's own clients escape the colons of an ARN too.
+	escaped := strings.ReplaceAll(url.PathEscape(model), ":", "%3A")
+	return strings.ReplaceAll(path, "{model}", escaped), nil
+}

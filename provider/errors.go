@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+var (
+	errNoKey  = errors.New("it is empty")
+	errBadKey = errors.New("it has characters that no header can carry")
+)
+
+func isAPIError(err error) bool {
+	var api *dragoman.APIError
+	return errors.As(err, &api)
+}
+
+// Retryable reports whether asking the same again may succeed: after an error of
+// the server's that says so, a connection that could not be made or broke, a
+// phase that took too long, and a stream that ended early.
+func Retryable(err error) bool {
+	var (
+		api       *dragoman.APIError
+		timeout   *TimeoutError
+		transport *TransportError
+		untrusted *tls.CertificateVerificationError
+	)
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &timeout):
+		return timeout.Phase != PhaseTotal
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case errors.As(err, &api):
+		return api.Retryable()
+	case errors.As(err, &transport):
+		return !errors.As(err, &untrusted)
+	default:
+		return errors.Is(err, dragoman.ErrIncompleteStream)
+	}
+}

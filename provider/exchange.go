@@ -1,0 +1,149 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// exchange is one request and its answer: all that is known of them on their
+// way. It belongs to one call and is not safe for concurrent use.
+type exchange struct {
+	client *Client
+	codec  dialect.Codec
+	limits dragoman.Limits
+	clock  Clock
+	// req is the request as it was given, which is never changed; stream says
+	// that it is asked for as a stream.
+	req    *dragoman.Request
+	stream bool
+	model  string
+
+	// What preparing made of it: the target, the registry, which nobody else
+	// shares, the native payload, and what was lost. cured says that content was
+	// removed which the server refused.
+	target   dragoman.Target
+	registry *interop.Registry
+	payload  []byte
+	losses   dragoman.Report
+	prepared bool
+	cured    bool
+
+	// tries counts the attempts, asked is what the last answer's headers say of
+	// another one.
+	tries int
+	asked asked
+	// secrets are what must not be told to anybody.
+	secrets secrets
+}
+
+func newExchange(c *Client, req *dragoman.Request, stream bool) *exchange {
+	x := &exchange{client: c, codec: c.codec(), clock: c.clock(), req: req, stream: stream, model: c.Model}
+	x.limits = x.codec.Limits()
+	if x.model == "" && req != nil {
+		x.model = req.Model
+	}
+	return x
+}
+
+// begin bounds the whole of the exchange. done must be called at its end.
+func (x *exchange) begin(ctx context.Context) (bounded context.Context, done func()) {
+	limit := x.client.Timeouts.of(PhaseTotal)
+	if limit <= 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := x.clock.AfterFunc(limit, func() { cancel(&TimeoutError{Phase: PhaseTotal, After: limit}) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// prepare makes the payload, once: an attempt that is made again sends the same
+// bytes.
+func (x *exchange) prepare(ctx context.Context) error {
+	if x.prepared {
+		return nil
+	}
+	if err := x.req.Validate(); err != nil {
+		return err
+	}
+	x.aim(ctx)
+	losses := x.losses // of a cure
+	req, rep, err := history.Normalize(x.addressed(), history.Options{
+		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
+	})
+	if err != nil {
+		return err
+	}
+	x.compose(req)
+	enc, err := x.codec.EncodeRequest(req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
+	if err != nil {
+		return err
+	}
+	if most := x.client.maxRequest(); len(enc.Body) > most {
+		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(enc.Body), most, dragoman.ErrTooLarge)
+	}
+	x.payload, x.registry, x.prepared = enc.Body, enc.Registry, true
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses)}
+	return nil
+}
+
+// aim says what the request is encoded for.
+func (x *exchange) aim(ctx context.Context) {
+	x.target = dragoman.Target{
+		Dialect: x.limits.Dialect, Provider: x.client.Name, Scope: x.client.scope(ctx), Model: x.model,
+		Caps: x.client.capabilities(x.model),
+	}
+}
+
+// addressed is the request for this model and manner of answer. What stands in
+// the URL is left out of it, so that it is not told as lost.
+func (x *exchange) addressed() *dragoman.Request {
+	req := *x.req
+	req.Model = x.model
+	req.Stream, req.StreamUsage = x.stream, x.stream || req.StreamUsage
+	if x.limits.ModelInURL {
+		req.Stream, req.StreamUsage = false, false
+		if req.Extra.For(x.limits.Dialect) == nil {
+			req.Model = ""
+		}
+	}
+	return &req
+}
+
+// compose makes the registry of this request. The earlier contribution wins:
+// those of the configuration, then those of the tools.
+func (x *exchange) compose(req *dragoman.Request) {
+	x.registry = interop.New(interop.Options{
+		Target: x.target, Limits: x.limits, Tools: req.Tools,
+		Contributions: slices.Concat(x.client.Contributions, req.Contributions),
+		Schemas:       &x.client.schemas,
+	})
+}
+
+// decoding is how the answer is read.
+func (x *exchange) decoding() dialect.DecodeOptions {
+	sum := sha256.Sum256(x.payload)
+	return dialect.DecodeOptions{
+		Registry: x.registry,
+		Origin:   x.target.Origin(),
+		// A conversation that has grown is another one, so that calls without an
+		// id get ids that no earlier turn has.
+		Seed:     hex.EncodeToString(sum[:8]),
+		MaxBytes: x.client.maxResponse(),
+	}
+}
+
+// lost is what was lost on the way there, and back.
+func (x *exchange) lost(back dragoman.Report) dragoman.Report {
+	return dragoman.Report{Losses: slices.Concat(x.losses.Losses, back.Losses)}
+}

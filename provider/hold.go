@@ -1,0 +1,90 @@
+package provider
+
+import (
+	"bytes"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// maxHeld bounds the events that are held back, and their native bytes: a server
+// that says nothing in many words is passed on.
+const (
+	maxHeld      = 256
+	maxHeldBytes = 1 << 20
+)
+
+// holder holds the events of a stream back until one of them is content,
+// reasoning or a call. Until then a stream that fails has not been seen by
+// anybody.
+type holder struct {
+	yield func(dragoman.Event, error) bool
+	// open says that events are passed on as they come.
+	open bool
+	// left says that the caller wants no more.
+	left  bool
+	held  []dragoman.Event
+	bytes int
+}
+
+// take takes an event, and reports whether more are wanted.
+func (h *holder) take(ev dragoman.Event) bool {
+	if h.open {
+		h.left = h.left || !h.yield(ev, nil)
+		return !h.left
+	}
+	if c, ok := ev.(*dragoman.Chunk); ok { // its bytes are valid until the next
+		kept := *c
+		kept.Raw = bytes.Clone(c.Raw)
+		h.bytes += len(kept.Raw)
+		ev = &kept
+	}
+	h.held = append(h.held, ev)
+	if says(ev) || len(h.held) >= maxHeld || h.bytes >= maxHeldBytes {
+		return h.release()
+	}
+	return true
+}
+
+// release passes on what is held, and from then on everything. It reports
+// whether more is wanted.
+func (h *holder) release() bool {
+	h.open = true
+	for _, ev := range h.held {
+		if h.left {
+			break
+		}
+		h.left = !h.yield(ev, nil)
+	}
+	h.held = nil
+	return !h.left
+}
+
+// says reports whether an event carries something of the answer.
+func says(ev dragoman.Event) bool {
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		return ev.Part != nil && ev.Part.Kind() != dragoman.KindText && ev.Part.Kind() != dragoman.KindReasoning && ev.Part.Kind() != dragoman.KindRefusal
+	case *dragoman.PartDelta:
+		return ev.Text != ""
+	case *dragoman.PartEnd:
+		return saysPart(ev.Part)
+	default:
+		return false
+	}
+}
+
+// saysPart reports whether a part is more than an empty one.
+func saysPart(p dragoman.Part) bool {
+	switch p := p.(type) {
+	case nil:
+		return false
+	case *dragoman.Text:
+		return p.Text != ""
+	case *dragoman.Refusal:
+		return p.Text != ""
+	case *dragoman.Reasoning:
+		return p.Text != "" || len(p.Summary) > 0 || p.Encrypted != "" || p.Signature != "" || len(p.Details) > 0
+	default:
+		return true
+	}
+}

@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// maxLogged bounds each body in the log.
+const maxLogged = 16 << 10
+
+// sample is how a body begins, and how long it is.
+type sample struct {
+	head  []byte
+	total int
+}
+
+func (s *sample) add(p []byte) {
+	s.total += len(p)
+	if room := maxLogged - len(s.head); room > 0 {
+		s.head = append(s.head, p[:min(room, len(p))]...)
+	}
+}
+
+// sample keeps how the body begins, where the log wants it.
+func (a *answer) sample() {
+	if a.x.debugs(a.ctx) {
+		a.seen = &sample{}
+	}
+}
+
+func (x *exchange) debugs(ctx context.Context) bool {
+	return x.client.Log != nil && x.client.Log.Enabled(ctx, slog.LevelDebug)
+}
+
+// logged is a body as the log shows it: without secrets and not too long.
+func (x *exchange) logged(body []byte, total int) slog.Value {
+	// A secret that the bound cuts in two is not found any more.
+	text := x.secrets.text(string(body))
+	for _, secret := range x.secrets.list {
+		for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
+			if strings.HasSuffix(text, secret[:n]) {
+				text = text[:len(text)-n] + redacted
+				break
+			}
+		}
+	}
+	if len(text) > maxLogged {
+		text = text[:maxLogged]
+	}
+	if total > len(body) || len(body) > maxLogged {
+		text += "…"
+	}
+	return slog.StringValue(strings.ToValidUTF8(text, "?"))
+}
+
+// logRequest shows a request before and after it was encoded, with what that
+// lost.
+func (x *exchange) logRequest(ctx context.Context, req *http.Request) {
+	if !x.debugs(ctx) {
+		return
+	}
+	canonical, err := json.Marshal(x.req)
+	if err != nil {
+		canonical = []byte(err.Error())
+	}
+	x.client.Log.LogAttrs(ctx, slog.LevelDebug, "model request",
+		slog.String("model", x.secrets.text(x.client.label(x.model))),
+		slog.Int("attempt", x.tries),
+		slog.String("url", x.secrets.text(shownURL(req))),
+		slog.Any("headers", shownHeaders(req.Header)),
+		slog.Attr{Key: "before", Value: x.logged(canonical[:min(len(canonical), maxLogged)], len(canonical))},
+		slog.Attr{Key: "after", Value: x.logged(x.payload[:min(len(x.payload), maxLogged)], len(x.payload))},
+		slog.Int("bytes", len(x.payload)),
+		slog.Any("losses", x.shownLosses(x.losses)),
+	)
+}
+
+// logAnswer shows an answer and what reading it lost.
+func (x *exchange) logAnswer(a *answer, stop dragoman.Stop, usage dragoman.Usage, losses dragoman.Report) {
+	log := x.client.Log
+	if log == nil {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("model", x.secrets.text(x.client.label(x.model))),
+		slog.Int("attempt", x.tries),
+		slog.Int("status", a.StatusCode),
+		slog.String("stop", string(stop.Reason)),
+		slog.String("input_tokens", usage.Input.String()),
+		slog.String("output_tokens", usage.Output.String()),
+		slog.Int("lost", len(losses.Losses)),
+	}
+	if a.seen != nil {
+		attrs = append(attrs,
+			slog.Attr{Key: "body", Value: x.logged(a.seen.head, a.seen.total)},
+			slog.Int("bytes", a.seen.total),
+			slog.Any("losses", x.shownLosses(losses)))
+	}
+	level := slog.LevelInfo
+	if a.seen != nil {
+		level = slog.LevelDebug
+	}
+	log.LogAttrs(a.ctx, level, "model answer", attrs...)
+}
+
+// logRefusal shows the error of a server.
+func (x *exchange) logRefusal(a *answer, e *dragoman.APIError) {
+	log := x.client.Log
+	if log == nil {
+		return
+	}
+	e = x.secrets.apiError(e)
+	attrs := []slog.Attr{
+		slog.String("model", x.secrets.text(x.client.label(x.model))),
+		slog.Int("attempt", x.tries),
+		slog.Int("status", a.StatusCode),
+		slog.String("class", string(e.Class)),
+		slog.String("message", e.Message),
+		slog.String("request_id", e.RequestID),
+		slog.Duration("retry_after", e.RetryAfter),
+	}
+	if a.seen != nil {
+		attrs = append(attrs, slog.Attr{Key: "body", Value: x.logged(a.seen.head, a.seen.total)})
+	}
+	log.LogAttrs(a.ctx, slog.LevelWarn, "model refused", attrs...)
+}
+
+// logRetry tells that a request is sent again.
+func (x *exchange) logRetry(ctx context.Context, err error, wait time.Duration) {
+	if x.client.Log == nil {
+		return
+	}
+	x.client.Log.LogAttrs(ctx, slog.LevelInfo, "model asked again",
+		slog.String("model", x.secrets.text(x.client.label(x.model))),
+		slog.Int("attempt", x.tries+1),
+		slog.Duration("wait", wait),
+		slog.Bool("without_reasoning", x.cured),
+		slog.String("error", x.secrets.error(err).Error()),
+	)
+}
+
+// shownURL is a URL without what may be secret in it.
+func shownURL(req *http.Request) string {
+	u := *req.URL
+	u.User = nil
+	u.RawQuery = ""
+	return u.String()
+}
+
+// shownHeaders are the names of the headers, and the values of those that tell
+// no secret.
+func shownHeaders(h http.Header) []string {
+	var out []string
+	for name, values := range h {
+		shown := redacted
+		if slices.Contains(publicHeaders, name) {
+			shown = strings.Join(values, ", ")
+		}
+		out = append(out, name+": "+shown)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (x *exchange) shownLosses(r dragoman.Report) []string {
+	out := make([]string, len(r.Losses))
+	for i, l := range r.Losses {
+		out[i] = x.secrets.text(l.String())
+	}
+	return out
+}

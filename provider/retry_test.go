@@ -1,0 +1,258 @@
+package provider_test
+
+import (
+	"errors"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+var (
+	overloaded  = &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "too many"}
+	rateLimited = &dragoman.APIError{Class: dragoman.ErrorRateLimit, Message: "slow down"}
+)
+
+// steadily is a retry without chance.
+var steadily = provider.Retry{Jitter: func() float64 { return 0 }}
+
+// hasty is a client whose waits are over at once.
+func hasty(s *server, retry provider.Retry) (*provider.Client, eager) {
+	clock := eager{newClock()}
+	return s.client(&provider.Client{Clock: clock, Timeouts: unboundedPhases, Retry: retry}), clock
+}
+
+func TestX14_AnErrorThatMayPassIsAskedAgain(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+			s := serve(t, codec, refuse(overloaded), refuse(overloaded), say(textAnswer("at last")))
+			c, clock := hasty(s, steadily)
+			resp, err := ask(c, question())
+			if err != nil || resp.Text() != "at last" {
+				t.Fatalf("%v, %v", resp, err)
+			}
+			if want := []time.Duration{500 * time.Millisecond, time.Second}; !slices.Equal(clock.waits(), want) {
+				t.Errorf("waits %v, want %v", clock.waits(), want)
+			}
+			got := s.requests()
+			if len(got) != 3 || string(got[0].body) != string(got[2].body) {
+				t.Error("the requests differ")
+			}
+		})
+	})
+}
+
+func TestX14_RetriesEnd(t *testing.T) {
+	for _, tc := range []struct{ max, want int }{{0, 3}, {-1, 1}, {5, 6}} {
+		s := serve(t, openaichat.Codec{}, refuse(overloaded))
+		c, _ := hasty(s, provider.Retry{Max: tc.max})
+		if _, err := c.Generate(t.Context(), question()); !provider.Retryable(err) {
+			t.Errorf("error %v", err)
+		}
+		if n := len(s.requests()); n != tc.want {
+			t.Errorf("max %d: %d requests, want %d", tc.max, n, tc.want)
+		}
+	}
+}
+
+func TestX14_AnErrorThatStaysIsNotAskedAgain(t *testing.T) {
+	for _, class := range []dragoman.ErrorClass{dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorNotFound, dragoman.ErrorQuota, dragoman.ErrorContextLength} {
+		code := map[dragoman.ErrorClass]string{dragoman.ErrorQuota: "insufficient_quota", dragoman.ErrorContextLength: "context_length_exceeded"}[class]
+		s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: class, Message: "no", Code: code}))
+		c, _ := hasty(s, steadily)
+		if _, err := c.Generate(t.Context(), question()); err == nil || len(s.requests()) != 1 {
+			t.Errorf("%s: %v after %d requests", class, err, len(s.requests()))
+		}
+	}
+}
+
+func TestX14_TheServersWordOnRetriesComesFirst(t *testing.T) {
+	now := created
+	for _, tc := range []struct {
+		name   string
+		err    *dragoman.APIError
+		header []string
+		want   time.Duration // -1: not asked again
+	}{
+		{"milliseconds", overloaded, []string{"retry-after-ms", "1500", "retry-after", "9"}, 1500 * time.Millisecond},
+		{"seconds", overloaded, []string{"retry-after", "9"}, 9 * time.Second},
+		{"a date", overloaded, []string{"retry-after", now.Add(20 * time.Second).Format(http.TimeFormat)}, 20 * time.Second},
+		{"a date that is over", overloaded, []string{"retry-after", now.Add(-time.Hour).Format(http.TimeFormat)}, 500 * time.Millisecond},
+		{"longer than anybody waits", overloaded, []string{"retry-after", "61"}, -1},
+		{"no", overloaded, []string{"x-should-retry", "false"}, -1},
+		{"yes", &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "no"}, []string{"x-should-retry", "true"}, 500 * time.Millisecond},
+		{"a limit that is used up", rateLimited, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "6s", "x-ratelimit-remaining-tokens", "10", "x-ratelimit-reset-tokens", "59s"}, 6 * time.Second},
+		{"Anthropic's limits", rateLimited, []string{"anthropic-ratelimit-input-tokens-remaining", "0", "anthropic-ratelimit-input-tokens-reset", now.Add(12 * time.Second).Format(time.RFC3339)}, 12 * time.Second},
+		{"a limit in milliseconds since 1970", rateLimited, []string{"x-ratelimit-remaining", "0", "x-ratelimit-reset", strconv.FormatInt(now.Add(5*time.Second).UnixMilli(), 10)}, 5 * time.Second},
+		{"a limit in seconds since 1970", rateLimited, []string{"x-ratelimit-remaining", "0", "x-ratelimit-reset", strconv.FormatInt(now.Add(5*time.Second).Unix(), 10)}, 5 * time.Second},
+		{"a limit in seconds", rateLimited, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 4 * time.Second},
+		{"nonsense", rateLimited, []string{"ratelimit-remaining", "0", "ratelimit-reset", "soon", "retry-after", "later"}, 500 * time.Millisecond},
+		{"limits of an error that is none of a limit", overloaded, []string{"ratelimit-remaining", "0", "ratelimit-reset", "4"}, 500 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, openaichat.Codec{}, refuse(tc.err, tc.header...), say(textAnswer("hi")))
+			c, clock := hasty(s, steadily)
+			_, err := c.Generate(t.Context(), question())
+			if tc.want < 0 {
+				if err == nil || len(clock.waits()) != 0 {
+					t.Errorf("error %v, waits %v", err, clock.waits())
+				}
+				return
+			}
+			if err != nil || !slices.Equal(clock.waits(), []time.Duration{tc.want}) {
+				t.Errorf("error %v, waits %v, want %v", err, clock.waits(), tc.want)
+			}
+		})
+	}
+}
+
+func TestX14_WaitsDoubleUpToACapAndAreShortenedByChance(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, refuse(overloaded))
+	c, clock := hasty(s, provider.Retry{Max: 4, Base: time.Second, Cap: 3 * time.Second, Jitter: func() float64 { return 1 }})
+	if _, err := c.Generate(t.Context(), question()); err == nil {
+		t.Fatal("no error")
+	}
+	want := []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 1500 * time.Millisecond}
+	if !slices.Equal(clock.waits(), want) {
+		t.Errorf("waits %v, want %v", clock.waits(), want)
+	}
+}
+
+func TestX14_AStreamThatFailsBeforeItsContentIsAskedAgain(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		start := eventsOf(textAnswer("x"))[:1]
+		early := func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
+			s.stream(w, append(start[:1:1], &dragoman.StreamError{Err: overloaded}))
+		}
+		s := serve(t, codec, early, say(textAnswer("at last")))
+		c, _ := hasty(s, steadily)
+		starts, text := 0, ""
+		for ev, err := range c.Stream(t.Context(), question()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch ev := ev.(type) {
+			case *dragoman.ResponseStart:
+				starts++
+			case *dragoman.PartDelta:
+				text += ev.Text
+			case *dragoman.StreamError:
+				t.Errorf("the caller saw %v", ev.Err)
+			}
+		}
+		if starts != 1 || text != "at last" || len(s.requests()) != 2 {
+			t.Errorf("%d starts, text %q, %d requests", starts, text, len(s.requests()))
+		}
+	})
+}
+
+func TestX14_AWaitThatIsCutShortEndsWithWhatTheServerSaid(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, refuse(overloaded))
+	clock := newClock()
+	c := s.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{Connect: -1, FirstByte: -1, Idle: -1, Total: 100 * time.Millisecond}, Retry: steadily})
+	done := make(chan error)
+	go func() {
+		_, err := c.Generate(t.Context(), question())
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			var api *dragoman.APIError
+			if !errors.As(err, &api) {
+				t.Errorf("error %v: want what the server said", err)
+			}
+			return
+		default:
+			if clock.asked(500 * time.Millisecond) { // it waits
+				clock.advance(100 * time.Millisecond)
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// thoughtful is a conversation with the reasoning of an earlier turn.
+func thoughtful(codec dialect.Codec) *dragoman.Request {
+	origin := &dragoman.Origin{Dialect: codec.Dialect()}
+	req := question()
+	req.Messages = append(req.Messages,
+		dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Parts: []dragoman.Part{
+			&dragoman.Reasoning{Text: "Hm.", Signature: "c2ln", Encrypted: "ZW5j", Origin: origin},
+			&dragoman.ToolCall{ID: "call_a", Name: "get_weather", Payload: dragoman.PayloadObject, Arguments: `{"city":"Oslo"}`, Signature: "c2ln"},
+		}},
+		dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{
+			&dragoman.ToolResult{CallID: "call_a", Name: "get_weather", Content: []dragoman.Part{&dragoman.Text{Text: "-3"}}},
+		}},
+	)
+	return req
+}
+
+func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
+	for _, tc := range []struct {
+		codec   dialect.Codec
+		err     dragoman.APIError
+		carried string
+	}{
+		{anthropic.Codec{}, dragoman.APIError{Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}, "c2ln"},
+		{gemini.Codec{}, dragoman.APIError{Message: "Corrupted thought signature."}, "c2ln"},
+		{gemini.Codec{}, dragoman.APIError{Message: "Unable to submit request because Thought signature is not valid"}, "c2ln"},
+		{openairesponses.Codec{}, dragoman.APIError{Code: "invalid_encrypted_content", Message: "The encrypted content could not be verified."}, "ZW5j"},
+		{codecs[5], dragoman.APIError{Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}, "c2ln"},
+	} {
+		t.Run(string(tc.codec.Dialect()), func(t *testing.T) {
+			both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+				tc.err.Class = dragoman.ErrorBadRequest
+				s := serve(t, tc.codec, refuse(&tc.err), refuse(overloaded), say(textAnswer("fine")))
+				c, clock := hasty(s, provider.Retry{Max: 1, Jitter: steadily.Jitter})
+				req := thoughtful(tc.codec)
+				resp, err := ask(c, req)
+				if err != nil || resp.Text() != "fine" {
+					t.Fatalf("%v, %v", resp, err)
+				}
+				got := s.requests()
+				if !strings.Contains(string(got[0].body), tc.carried) || strings.Contains(string(got[1].body), tc.carried) {
+					t.Errorf("first %s\nthen %s", got[0].body, got[1].body)
+				}
+				if len(clock.waits()) != 1 {
+					t.Errorf("waits %v: the cure takes none, and is no retry", clock.waits())
+				}
+				told := false
+				for _, l := range resp.Losses.Losses {
+					told = told || strings.HasPrefix(l.Path, "/messages/1/parts/") && l.Kind == dragoman.Dropped
+				}
+				if !told {
+					t.Errorf("losses %v", resp.Losses.Losses)
+				}
+				if len(req.Messages[1].Parts) != 2 {
+					t.Error("the caller's request was changed")
+				}
+			})
+		})
+	}
+}
+
+func TestX14_ACureIsTriedOnce(t *testing.T) {
+	refusal := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "Invalid `signature` in `thinking` block"})
+	s := serve(t, anthropic.Codec{}, refusal)
+	c, _ := hasty(s, steadily)
+	if _, err := c.Generate(t.Context(), thoughtful(anthropic.Codec{})); err == nil || len(s.requests()) != 2 {
+		t.Errorf("error %v after %d requests", err, len(s.requests()))
+	}
+	s = serve(t, anthropic.Codec{}, refusal)
+	c, _ = hasty(s, steadily)
+	if _, err := c.Generate(t.Context(), question()); err == nil || len(s.requests()) != 1 {
+		t.Errorf("nothing to leave out: error %v after %d requests", err, len(s.requests()))
+	}
+}

@@ -1,0 +1,122 @@
+package provider
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// redacted stands where a secret stood.
+const redacted = "[redacted]"
+
+// minSecret is the length from which on a text is taken for a secret: a shorter
+// one would be found in every other word.
+const minSecret = 4
+
+// publicHeaders may be seen by anybody.
+var publicHeaders = []string{"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta", "User-Agent"}
+
+// secrets are the texts that no log and no error may tell.
+type secrets struct{ list []string }
+
+func (s *secrets) add(text string) {
+	text = strings.TrimSpace(text)
+	if len(text) >= minSecret && !slices.Contains(s.list, text) {
+		s.list = append(s.list, text)
+	}
+}
+
+// headers takes the values that are not in before.
+func (s *secrets) headers(h, before http.Header) {
+	for name, values := range h {
+		if slices.Contains(publicHeaders, http.CanonicalHeaderKey(name)) || slices.Equal(before[name], values) {
+			continue
+		}
+		for _, v := range values {
+			s.add(v)
+			if _, token, ok := strings.Cut(v, " "); ok { // "Bearer …"
+				s.add(token)
+			}
+		}
+	}
+}
+
+// url takes the password and the values of the query, but for those that the API
+// itself wants.
+func (s *secrets) url(u *url.URL) {
+	if password, ok := u.User.Password(); ok {
+		s.add(password)
+	}
+	for name, values := range u.Query() {
+		if name == "alt" || name == "api-version" || name == "beta" {
+			continue
+		}
+		for _, v := range values {
+			s.add(v)
+			s.add(url.QueryEscape(v))
+		}
+	}
+}
+
+// text is a text without the secrets.
+func (s *secrets) text(t string) string {
+	for _, secret := range s.list {
+		t = strings.ReplaceAll(t, secret, redacted)
+	}
+	return t
+}
+
+// bytes is text for bytes, which are returned themselves where they hold none.
+func (s *secrets) bytes(b []byte) []byte {
+	for _, secret := range s.list {
+		if bytes.Contains(b, []byte(secret)) {
+			b = bytes.ReplaceAll(b, []byte(secret), []byte(redacted))
+		}
+	}
+	return b
+}
+
+// apiError is an error of a server without the secrets: some servers repeat the
+// key that they refuse.
+func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
+	out := *e
+	for _, f := range []*string{&out.Message, &out.Type, &out.Code, &out.Param, &out.RequestID} {
+		*f = s.text(*f)
+	}
+	if e.Native != nil {
+		out.Native = &dragoman.Native{Format: e.Native.Format, JSON: s.bytes(e.Native.JSON)}
+	}
+	if e.Err != nil {
+		out.Err = s.error(e.Err)
+	}
+	return &out
+}
+
+// error is any error without the secrets.
+func (s *secrets) error(err error) error {
+	if err == nil || len(s.list) == 0 {
+		return err
+	}
+	if api, ok := err.(*dragoman.APIError); ok && api != nil { //nolint:errorlint // this one itself, not its cause
+		return s.apiError(api)
+	}
+	if text := err.Error(); s.text(text) != text {
+		return &redactedError{text: s.text(text), err: err}
+	}
+	return err
+}
+
+// redactedError tells an error without its secrets. What it was is known, but
+// not handed out.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string        { return e.text }
+func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }

@@ -1,0 +1,169 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Timeouts bound the phases of a request. A negative one is no bound.
+type Timeouts struct {
+	// Connect bounds making a connection; 0 means 30 seconds.
+	Connect time.Duration
+	// FirstByte is how long the answer may take to begin, once there is a
+	// connection; 0 means 10 minutes. Models that think say nothing for long.
+	FirstByte time.Duration
+	// Idle is how long the answer may pause once it has begun; 0 means 5
+	// minutes. The time that the caller takes between two events does not count.
+	Idle time.Duration
+	// Total bounds the whole, with retries and the caller's own time between
+	// events; 0 means none.
+	Total time.Duration
+}
+
+// Phase is a part of the life of a request.
+type Phase string
+
+// The phases.
+const (
+	PhaseConnect   Phase = "connect"
+	PhaseFirstByte Phase = "first byte"
+	PhaseIdle      Phase = "idle"
+	PhaseTotal     Phase = "total"
+)
+
+func (t Timeouts) of(p Phase) time.Duration {
+	or := func(d, zero time.Duration) time.Duration {
+		if d == 0 {
+			return zero
+		}
+		return d
+	}
+	switch p {
+	case PhaseConnect:
+		return or(t.Connect, 30*time.Second)
+	case PhaseFirstByte:
+		return or(t.FirstByte, 10*time.Minute)
+	case PhaseIdle:
+		return or(t.Idle, 5*time.Minute)
+	default:
+		return t.Total
+	}
+}
+
+// TimeoutError says that a phase took longer than its bound. Asking again may
+// help, except after the total.
+type TimeoutError struct {
+	Phase Phase
+	After time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	words := map[Phase]string{
+		PhaseConnect:   "no connection to the server within %v",
+		PhaseFirstByte: "the server did not begin to answer within %v",
+		PhaseIdle:      "the answer paused for more than %v",
+		PhaseTotal:     "no whole answer within %v",
+	}
+	format := words[e.Phase]
+	if format == "" {
+		format = string(e.Phase) + " took more than %v"
+	}
+	return "provider: " + fmt.Sprintf(format, e.After)
+}
+
+// Timeout reports true, as errors of package net do.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Is makes a timeout one of context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// watch ends an attempt whose phase takes too long.
+type watch struct {
+	limits Timeouts
+	clock  Clock
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	timer   Timer
+	phase   Phase
+	limit   time.Duration
+	stopped bool
+
+	// since is when the phase began, in nanoseconds; 0 while nobody waits for
+	// the server. It changes with every piece of a stream, and is not locked.
+	since atomic.Int64
+}
+
+// newWatch begins with waiting for the first byte.
+func newWatch(clock Clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
+	w := &watch{limits: limits, clock: clock, cancel: cancel, phase: PhaseFirstByte, limit: limits.of(PhaseFirstByte)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wait()
+	w.timer = clock.AfterFunc(w.next(), w.fire)
+	return w
+}
+
+// next is when to look at a phase that begins now. One without a bound is
+// looked at again as well: the phase may change.
+func (w *watch) next() time.Duration {
+	if w.limit > 0 {
+		return w.limit
+	}
+	return time.Hour
+}
+
+// enter begins a phase.
+func (w *watch) enter(p Phase) { w.bound(p, w.limits.of(p)) }
+
+// bound begins a phase with a bound of its own.
+func (w *watch) bound(p Phase, limit time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wait()
+	if !w.stopped && (w.phase != p || w.limit != limit) {
+		w.phase, w.limit = p, limit
+		w.timer.Reset(w.next())
+	}
+}
+
+// wait says that the server is waited for, in the phase at hand; rest that it
+// is not. The timer is left alone: it looks at since when it fires.
+func (w *watch) wait() { w.since.Store(w.clock.Now().UnixNano()) }
+func (w *watch) rest() { w.since.Store(0) }
+
+// fire ends the attempt, or waits for what is left of the phase's time.
+func (w *watch) fire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since := w.since.Load()
+	switch left := time.Unix(0, since).Add(w.limit).Sub(w.clock.Now()); {
+	case w.stopped:
+	case w.limit <= 0 || since == 0:
+		w.timer.Reset(w.next())
+	case left > 0:
+		w.timer.Reset(left)
+	default:
+		w.cancel(&TimeoutError{Phase: w.phase, After: w.limit})
+	}
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.timer.Stop()
+}
+
+// trace lets the transport say when it connects. One that does not tell is
+// bounded by the wait for the first byte alone.
+func (w *watch) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { w.enter(PhaseConnect) },
+		GotConn: func(httptrace.GotConnInfo) { w.enter(PhaseFirstByte) },
+	})
+}

@@ -1,0 +1,201 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// maxErrorBytes bounds the body of an error.
+const maxErrorBytes = 1 << 20
+
+// TransportError says that no answer came: no connection, or one that broke.
+// Asking again may help.
+type TransportError struct {
+	// Host is who was asked; no more of the URL is told.
+	Host string
+	Err  error
+}
+
+func (e *TransportError) Error() string { return fmt.Sprintf("provider: %s: %v", e.Host, e.Err) }
+func (e *TransportError) Unwrap() error { return e.Err }
+
+// answer is the answer to one attempt, while it is read.
+type answer struct {
+	*http.Response
+	x      *exchange
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  *watch
+	begun  bool
+	seen   *sample // of the body, for the log; nil where nobody wants it
+}
+
+// send makes one attempt: it sends the payload and returns the answer where it
+// is a good one. The answer must be closed.
+func (x *exchange) send(ctx context.Context) (*answer, error) {
+	if err := x.prepare(ctx); err != nil {
+		return nil, err
+	}
+	x.tries++
+	x.asked = asked{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	a := &answer{x: x, ctx: ctx, cancel: cancel}
+	req, err := x.request(ctx)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	a.watch = newWatch(x.clock, x.client.Timeouts, cancel)
+	x.logRequest(ctx, req)
+	a.Response, err = x.client.http().Do(req.WithContext(a.watch.trace(ctx))) //nolint:bodyclose // answer.Close does
+	if err != nil {
+		err = a.failed(err)
+		a.Close()
+		return nil, err
+	}
+	a.sample()
+	if a.StatusCode < 200 || a.StatusCode > 299 {
+		defer a.Close()
+		return nil, a.refusal()
+	}
+	return a, nil
+}
+
+// request is the payload with its address, headers and credential.
+func (x *exchange) request(ctx context.Context) (*http.Request, error) {
+	u, err := x.client.url(x.model, x.stream)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(x.payload))
+	if err != nil {
+		return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "dragoman")
+	if x.limits.Dialect == dragoman.Anthropic {
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+	}
+	if x.stream {
+		req.Header.Set("Accept", accepts(x.limits.Dialect))
+		// What is packed comes in larger pieces.
+		req.Header.Set("Accept-Encoding", "identity")
+	} else {
+		req.Header.Set("Accept", "application/json")
+	}
+	for name, values := range x.client.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	x.secrets.url(u)
+	x.secrets.headers(x.client.Header, nil)
+	if x.client.Auth != nil {
+		before := req.Header.Clone()
+		if err := x.client.Auth.Authorize(ctx, req, x.payload); err != nil {
+			return nil, err
+		}
+		x.secrets.headers(req.Header, before)
+		x.secrets.url(req.URL)
+	}
+	return req, nil
+}
+
+// accepts is the type of a stream.
+func accepts(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.Ollama:
+		return "application/x-ndjson"
+	case dragoman.Bedrock:
+		return "application/vnd.amazon.eventstream"
+	default:
+		return "text/event-stream"
+	}
+}
+
+// http is the client to send with. It follows no redirects.
+func (c *Client) http() *http.Client {
+	var h http.Client
+	if c.HTTP != nil {
+		h = *c.HTTP
+	}
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &h
+}
+
+// Read reads the body. Waiting for it is bounded, in the phase that it is in.
+func (a *answer) Read(p []byte) (int, error) {
+	a.watch.wait()
+	n, err := a.Body.Read(p)
+	a.watch.rest()
+	if n > 0 && !a.begun {
+		a.begun = true
+		a.watch.enter(PhaseIdle)
+		a.watch.rest()
+	}
+	if a.seen != nil {
+		a.seen.add(p[:n])
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = a.failed(err)
+	}
+	return n, err
+}
+
+// Close ends the attempt. A body that was not read to its end is cut off.
+func (a *answer) Close() {
+	a.watch.stop()
+	if a.Response != nil {
+		_ = a.Body.Close() // it was read as far as anybody wants
+	}
+	a.cancel(nil)
+}
+
+// failed says why the transport failed: a time that ran out, the caller who gave
+// up, or the transport itself. No URL is told, which may hold a secret.
+func (a *answer) failed(err error) error {
+	if a.ctx.Err() != nil {
+		return context.Cause(a.ctx)
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	u, bad := parseBase(a.x.client.base())
+	if bad != nil {
+		return bad
+	}
+	return &TransportError{Host: u.Host, Err: err}
+}
+
+// body reads the whole body.
+func (a *answer) body(most int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(a, int64(most)+1))
+	if err == nil && len(b) > most {
+		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
+	}
+	return b, err
+}
+
+// refusal reads an answer that is none.
+func (a *answer) refusal() error {
+	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
+	if err != nil && a.ctx.Err() != nil {
+		return err
+	}
+	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
+	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
+		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
+		if u, err := url.Parse(to); err == nil && u.Host != "" {
+			e.Message = "the server redirects to " + u.Host + ", which is not followed; set the base URL to where it is"
+		}
+	}
+	a.x.asked = a.x.readAsked(a.Header, e)
+	a.x.logRefusal(a, e)
+	return e
+}
