@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -100,45 +101,17 @@ func placeOf(err error) linePlace {
 }
 
 // readTree reads YAML, or JSON where that is what the file begins like. Without a
-// tree the errors say why; with one they say what of it is [kindWrong].
+// tree the errors say why; with one they say what of it is [filetree.Wrong].
 func readTree(name string, data []byte) (*node, []error) {
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		return readYAML(name, data)
+	root, wrong := filetree.Read(data)
+	var errs []error
+	for _, e := range wrong {
+		errs = append(errs, &FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason})
 	}
-	root, err := readJSON(name, data)
-	if err != nil {
-		return nil, []error{err}
-	}
-	return root, nil
+	return root, errs
 }
 
-// node is a value of a file, with its place.
-type node struct {
-	line, column int
-	kind         nodeKind
-	// text is the value of a string, and the spelling of a number or boolean.
-	text  string
-	items []*node
-	// keys are the names of the members that items are.
-	keys []*node
-}
-
-type nodeKind int
-
-const (
-	kindNull nodeKind = iota
-	kindString
-	kindBool
-	kindNumber
-	kindList
-	kindMap
-	// kindWrong is a value that was refused already.
-	kindWrong
-)
-
-func (k nodeKind) String() string {
-	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping", "what is wrong"}[k]
-}
+type node = filetree.Node
 
 // place is where the fields of a rule stand.
 type place struct {
@@ -151,7 +124,7 @@ type place struct {
 // of is the place of a field, or of the rule.
 func (p *place) of(field string) (file string, line, column int) {
 	if n := p.fields[field]; n != nil {
-		return p.file, n.line, n.column
+		return p.file, n.Line, n.Column
 	}
 	return p.file, p.line, p.column
 }
@@ -163,32 +136,32 @@ type reader struct {
 }
 
 func (r *reader) bad(n *node, format string, args ...any) {
-	if n.kind == kindWrong {
+	if n.Kind == filetree.Wrong {
 		return // it was said why
 	}
-	r.errs = append(r.errs, &FileError{File: r.file, Line: n.line, Column: n.column, Reason: fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, &FileError{File: r.file, Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)})
 }
 
 // want reports whether a node is of a kind.
-func (r *reader) want(n *node, kind nodeKind, what string) bool {
-	if n.kind != kind {
-		r.bad(n, "%s: want %s, have %s", what, kind, n.kind)
+func (r *reader) want(n *node, kind filetree.Kind, what string) bool {
+	if n.Kind != kind {
+		r.bad(n, "%s: want %s, have %s", what, kind, n.Kind)
 	}
-	return n.kind == kind
+	return n.Kind == kind
 }
 
 // members hands out the members of a mapping by their names; others are wrong.
 func (r *reader) members(n *node, what string, fields map[string]func(*node)) {
-	if !r.want(n, kindMap, what) {
+	if !r.want(n, filetree.Map, what) {
 		return
 	}
-	for i, key := range n.keys {
-		if slices.ContainsFunc(n.keys[:i], func(k *node) bool { return k.text == key.text }) {
-			r.bad(key, "%s: %q is there twice", what, key.text)
+	for i, key := range n.Keys {
+		if slices.ContainsFunc(n.Keys[:i], func(k *node) bool { return k.Text == key.Text }) {
+			r.bad(key, "%s: %q is there twice", what, key.Text)
 			continue
 		}
-		if set := fields[key.text]; set != nil {
-			set(n.items[i])
+		if set := fields[key.Text]; set != nil {
+			set(n.Items[i])
 			continue
 		}
 		known := make([]string, 0, len(fields))
@@ -196,7 +169,7 @@ func (r *reader) members(n *node, what string, fields map[string]func(*node)) {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		r.bad(key, "%s: unknown field %q; there are %s", what, key.text, strings.Join(known, ", "))
+		r.bad(key, "%s: unknown field %q; there are %s", what, key.Text, strings.Join(known, ", "))
 	}
 }
 
@@ -206,22 +179,22 @@ func (r *reader) config(root *node) Config {
 	r.members(root, "policy", map[string]func(*node){
 		"version": func(n *node) {
 			version = true
-			if n.kind != kindNumber || n.text != "1" {
+			if n.Kind != filetree.Number || n.Text != "1" {
 				r.bad(n, "version: this program reads version 1")
 			}
 		},
 		"default":    func(n *node) { c.Default = r.fallback(n) },
 		"cost_limit": func(n *node) { c.CostLimit = r.limit(n) },
 		"rules": func(n *node) {
-			if !r.want(n, kindList, "rules") {
+			if !r.want(n, filetree.List, "rules") {
 				return
 			}
-			for _, item := range n.items {
+			for _, item := range n.Items {
 				c.Rules = append(c.Rules, r.rule(item))
 			}
 		},
 	})
-	if root.kind == kindMap && !version {
+	if root.Kind == filetree.Map && !version {
 		r.bad(root, "policy: the field version is missing; write version: 1")
 	}
 	return c
@@ -234,7 +207,7 @@ func (r *reader) fallback(n *node) Default {
 	case DefaultDeny, DefaultAsk, DefaultAskDestructive:
 		return d
 	default:
-		if n.kind == kindString {
+		if n.Kind == filetree.String {
 			r.bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
 		}
 		return DefaultDeny
@@ -242,18 +215,18 @@ func (r *reader) fallback(n *node) Default {
 }
 
 func (r *reader) limit(n *node) uint64 {
-	if !r.want(n, kindNumber, "cost_limit") {
+	if !r.want(n, filetree.Number, "cost_limit") {
 		return 0
 	}
-	v, err := strconv.ParseUint(n.text, 10, 64)
+	v, err := strconv.ParseUint(n.Text, 10, 64)
 	if err != nil || v == 0 {
-		r.bad(n, "cost_limit: want a whole number above zero, have %s", clip(n.text))
+		r.bad(n, "cost_limit: want a whole number above zero, have %s", clip(n.Text))
 	}
 	return v
 }
 
 func (r *reader) rule(n *node) Rule {
-	at := &place{file: r.file, line: n.line, column: n.column, fields: map[string]*node{}}
+	at := &place{file: r.file, line: n.Line, column: n.Column, fields: map[string]*node{}}
 	rule := Rule{at: at}
 	mark := func(name string, set func(*node)) func(*node) {
 		return func(n *node) {
@@ -292,7 +265,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"metadata":    mark("when.metadata", func(n *node) { w.Metadata = r.metadata(n) }),
 		"expression": mark("when.expression", func(n *node) {
 			w.Expression = r.text(n, "expression")
-			if n.kind == kindString && strings.TrimSpace(w.Expression) == "" {
+			if n.Kind == filetree.String && strings.TrimSpace(w.Expression) == "" {
 				r.bad(n, "expression: it is empty")
 			}
 		}),
@@ -327,17 +300,17 @@ func (r *reader) edits(n *node) []tool.Edit {
 
 // named hands out the members of a mapping whose names are free, in order.
 func (r *reader) named(n *node, what string, each func(key string, value *node)) {
-	if !r.want(n, kindMap, what) {
+	if !r.want(n, filetree.Map, what) {
 		return
 	}
 	seen := map[string]bool{}
-	for i, key := range n.keys {
-		if seen[key.text] {
-			r.bad(key, "%s: %q is there twice", what, key.text)
+	for i, key := range n.Keys {
+		if seen[key.Text] {
+			r.bad(key, "%s: %q is there twice", what, key.Text)
 			continue
 		}
-		seen[key.text] = true
-		each(key.text, n.items[i])
+		seen[key.Text] = true
+		each(key.Text, n.Items[i])
 	}
 }
 
@@ -351,44 +324,44 @@ func (r *reader) input(n *node) *tool.InputRequest {
 }
 
 func (r *reader) text(n *node, what string) string {
-	if !r.want(n, kindString, what) {
+	if !r.want(n, filetree.String, what) {
 		return ""
 	}
-	return n.text
+	return n.Text
 }
 
 // texts is a list of texts, or one. An empty list would be a condition that is
 // no condition.
 func (r *reader) texts(n *node, what string) []string {
-	if n.kind == kindString {
-		return []string{n.text}
+	if n.Kind == filetree.String {
+		return []string{n.Text}
 	}
-	if !r.want(n, kindList, what) {
+	if !r.want(n, filetree.List, what) {
 		return nil
 	}
-	if len(n.items) == 0 {
+	if len(n.Items) == 0 {
 		r.bad(n, "%s: the list is empty; leave the field out", what)
 	}
 	var out []string
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		out = append(out, r.text(item, what))
 	}
 	return out
 }
 
 func (r *reader) integer(n *node, what string) int {
-	if !r.want(n, kindNumber, what) {
+	if !r.want(n, filetree.Number, what) {
 		return 0
 	}
-	v, err := strconv.ParseInt(n.text, 10, 32)
+	v, err := strconv.ParseInt(n.Text, 10, 32)
 	if err != nil {
-		r.bad(n, "%s: want a whole number of 32 bits, have %s", what, clip(n.text))
+		r.bad(n, "%s: want a whole number of 32 bits, have %s", what, clip(n.Text))
 	}
 	return int(v)
 }
 
 func (r *reader) boolean(n *node, what string) bool {
-	return r.want(n, kindBool, what) && n.text == "true"
+	return r.want(n, filetree.Bool, what) && n.Text == "true"
 }
 
 // json writes a value of the file as JSON.
@@ -399,23 +372,23 @@ func (r *reader) json(n *node) json.RawMessage {
 }
 
 func (r *reader) appendJSON(b *bytes.Buffer, n *node) {
-	switch n.kind {
-	case kindNull, kindWrong:
+	switch n.Kind {
+	case filetree.Null, filetree.Wrong:
 		b.WriteString("null")
-	case kindBool, kindNumber:
-		b.WriteString(n.text)
-	case kindString:
-		b.Write(quoteJSON(n.text))
-	case kindList:
+	case filetree.Bool, filetree.Number:
+		b.WriteString(n.Text)
+	case filetree.String:
+		b.Write(quoteJSON(n.Text))
+	case filetree.List:
 		b.WriteByte('[')
-		for i, item := range n.items {
+		for i, item := range n.Items {
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			r.appendJSON(b, item)
 		}
 		b.WriteByte(']')
-	case kindMap:
+	case filetree.Map:
 		b.WriteByte('{')
 		first := true
 		r.named(n, "edits", func(key string, value *node) {

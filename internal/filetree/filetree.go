@@ -1,6 +1,11 @@
-package policy
+// Package filetree reads files of settings, in YAML or JSON, into a tree that
+// knows where each value stands, so that what is wrong with a file can be said
+// with its line. What YAML has beyond JSON is refused, but for comments and its
+// ways of writing text.
+package filetree
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +21,59 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// maxDepth bounds the nesting of a policy file.
+// maxDepth bounds the nesting of a file.
 const maxDepth = 64
+
+// Node is a value of a file, with its place.
+type Node struct {
+	Line, Column int
+	Kind         Kind
+	// Text is the value of a string, and the spelling of a number or boolean.
+	Text  string
+	Items []*Node
+	// Keys are the names of the members that Items are.
+	Keys []*Node
+}
+
+// Kind is what a value is.
+type Kind int
+
+// The kinds of value.
+const (
+	Null Kind = iota
+	String
+	Bool
+	Number
+	List
+	Map
+	// Wrong is a value that was refused already.
+	Wrong
+)
+
+func (k Kind) String() string {
+	return [...]string{"nothing", "a text", "true or false", "a number", "a list", "a mapping", "what is wrong"}[k]
+}
+
+// Error says what is wrong with a file, and where.
+type Error struct {
+	Line, Column int
+	Reason       string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason) }
+
+// Read reads YAML, or JSON where that is what the file begins like. Without a
+// tree the errors say why; with one they say what of it is [Wrong].
+func Read(data []byte) (*Node, []*Error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return readYAML(data)
+	}
+	root, err := readJSON(data)
+	if err != nil {
+		return nil, []*Error{err}
+	}
+	return root, nil
+}
 
 // position is the line and column of a byte, both from 1, the column in
 // characters.
@@ -28,12 +84,12 @@ func position(data []byte, offset int) (line, column int) {
 }
 
 // invalidText finds text that is not UTF-8.
-func invalidText(name string, data []byte) error {
+func invalidText(data []byte) *Error {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && n == 1 {
 			line, column := position(data, i)
-			return &FileError{File: name, Line: line, Column: column, Reason: "the text is not UTF-8"}
+			return &Error{Line: line, Column: column, Reason: "the text is not UTF-8"}
 		}
 		i += n
 	}
@@ -41,8 +97,8 @@ func invalidText(name string, data []byte) error {
 }
 
 // readJSON reads a file of JSON.
-func readJSON(name string, data []byte) (*node, error) {
-	if err := invalidText(name, data); err != nil {
+func readJSON(data []byte) (*Node, *Error) {
+	if err := invalidText(data); err != nil {
 		return nil, err
 	}
 	t := jsonTree{data: data, r: jsonwire.NewReader(data)}
@@ -57,7 +113,7 @@ func readJSON(name string, data []byte) (*node, error) {
 			at, reason = int(place.Offset), place.Err.Error()
 		}
 		line, column := position(data, at)
-		return nil, &FileError{File: name, Line: line, Column: column, Reason: reason}
+		return nil, &Error{Line: line, Column: column, Reason: reason}
 	}
 	t.places(root)
 	return root, nil
@@ -69,33 +125,33 @@ type jsonTree struct {
 }
 
 // value reads the next value. Its column is the offset, until places.
-func (t *jsonTree) value(depth int) *node {
-	n := &node{column: t.next()}
+func (t *jsonTree) value(depth int) *Node {
+	n := &Node{Column: t.next()}
 	if depth > maxDepth {
 		t.r.Fail(fmt.Errorf("nested more than %d deep", maxDepth))
 		return n
 	}
 	switch t.r.Kind() {
 	case '{':
-		n.kind = kindMap
+		n.Kind = Map
 		for key := range t.r.Object() {
-			n.keys = append(n.keys, &node{kind: kindString, text: string(key), column: t.keyStart()})
-			n.items = append(n.items, t.value(depth+1))
+			n.Keys = append(n.Keys, &Node{Kind: String, Text: string(key), Column: t.keyStart()})
+			n.Items = append(n.Items, t.value(depth+1))
 		}
 	case '[':
-		n.kind = kindList
+		n.Kind = List
 		for range t.r.Array() {
-			n.items = append(n.items, t.value(depth+1))
+			n.Items = append(n.Items, t.value(depth+1))
 		}
 	case '"':
-		n.kind, n.text = kindString, t.r.String()
+		n.Kind, n.Text = String, t.r.String()
 	case 't', 'f':
-		n.kind, n.text = kindBool, "false"
+		n.Kind, n.Text = Bool, "false"
 		if t.r.Bool() {
-			n.text = "true"
+			n.Text = "true"
 		}
 	case '0':
-		n.kind, n.text = kindNumber, t.r.Number()
+		n.Kind, n.Text = Number, t.r.Number()
 	default:
 		t.r.Skip()
 	}
@@ -130,10 +186,10 @@ func (t *jsonTree) keyStart() int {
 
 // places turns the offsets of a tree, which grow, into lines and columns in one
 // pass over the file.
-func (t *jsonTree) places(root *node) {
+func (t *jsonTree) places(root *Node) {
 	line, column, at := 1, 1, 0
-	set := func(n *node) {
-		for ; at < n.column; at++ {
+	set := func(n *Node) {
+		for ; at < n.Column; at++ {
 			switch {
 			case t.data[at] == '\n':
 				line, column = line+1, 1
@@ -141,14 +197,14 @@ func (t *jsonTree) places(root *node) {
 				column++
 			}
 		}
-		n.line, n.column = line, column
+		n.Line, n.Column = line, column
 	}
-	var walk func(*node)
-	walk = func(n *node) {
+	var walk func(*Node)
+	walk = func(n *Node) {
 		set(n)
-		for i, item := range n.items {
-			if n.kind == kindMap {
-				set(n.keys[i])
+		for i, item := range n.Items {
+			if n.Kind == Map {
+				set(n.Keys[i])
 			}
 			walk(item)
 		}
@@ -157,30 +213,30 @@ func (t *jsonTree) places(root *node) {
 }
 
 // readYAML reads a file of YAML.
-func readYAML(name string, data []byte) (root *node, errs []error) {
-	if err := invalidText(name, data); err != nil {
-		return nil, []error{err}
+func readYAML(data []byte) (root *Node, errs []*Error) {
+	if err := invalidText(data); err != nil {
+		return nil, []*Error{err}
 	}
-	y := yamlTree{file: name}
+	y := yamlTree{}
 	defer func() {
 		// The parser's surprises are errors of the file.
 		if v := recover(); v != nil {
-			root, errs = nil, []error{&FileError{File: name, Line: 1, Column: 1, Reason: "it cannot be read as YAML"}}
+			root, errs = nil, []*Error{{Line: 1, Column: 1, Reason: "it cannot be read as YAML"}}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
 	if at := tooDeep(tokens); at != nil {
-		return nil, []error{y.wrong(at, "nested more than %d deep", maxDepth)}
+		return nil, []*Error{y.wrong(at, "nested more than %d deep", maxDepth)}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, []error{y.syntax(err)}
+		return nil, []*Error{y.syntax(err)}
 	}
 	switch {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
-		return nil, []error{&FileError{File: name, Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
+		return nil, []*Error{{Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
 	case len(file.Docs) > 1:
-		return nil, []error{y.wrong(file.Docs[1].Body.GetToken(), "there is more than one document")}
+		return nil, []*Error{y.wrong(file.Docs[1].Body.GetToken(), "there is more than one document")}
 	}
 	root = y.node(file.Docs[0].Body)
 	return root, y.errs
@@ -210,13 +266,12 @@ func tooDeep(tokens token.Tokens) *token.Token {
 }
 
 type yamlTree struct {
-	file string
-	// errs are what was refused; the nodes are kindWrong.
-	errs []error
+	// errs are what was refused; the nodes are Wrong.
+	errs []*Error
 }
 
-func (y *yamlTree) wrong(at *token.Token, format string, args ...any) error {
-	e := &FileError{File: y.file, Line: 1, Column: 1, Reason: fmt.Sprintf(format, args...)}
+func (y *yamlTree) wrong(at *token.Token, format string, args ...any) *Error {
+	e := &Error{Line: 1, Column: 1, Reason: fmt.Sprintf(format, args...)}
 	if at != nil && at.Position != nil {
 		e.Line, e.Column = at.Position.Line, at.Position.Column
 	}
@@ -224,13 +279,13 @@ func (y *yamlTree) wrong(at *token.Token, format string, args ...any) error {
 }
 
 // refuse notes what is wrong with a node.
-func (y *yamlTree) refuse(n *node, at *token.Token, format string, args ...any) {
-	n.kind = kindWrong
+func (y *yamlTree) refuse(n *Node, at *token.Token, format string, args ...any) {
+	n.Kind = Wrong
 	y.errs = append(y.errs, y.wrong(at, format, args...))
 }
 
 // syntax gives an error of the parser our form.
-func (y *yamlTree) syntax(err error) error {
+func (y *yamlTree) syntax(err error) *Error {
 	var e yaml.Error
 	if errors.As(err, &e) {
 		return y.wrong(e.GetToken(), "%s", e.GetMessage())
@@ -240,36 +295,36 @@ func (y *yamlTree) syntax(err error) error {
 
 // node turns a value into ours. What YAML has beyond JSON is refused, comments and
 // its ways of writing text apart.
-func (y *yamlTree) node(v ast.Node) *node {
-	n := &node{line: 1, column: 1}
+func (y *yamlTree) node(v ast.Node) *Node {
+	n := &Node{Line: 1, Column: 1}
 	if v == nil {
 		return n
 	}
 	at := v.GetToken()
 	if at != nil && at.Position != nil {
-		n.line, n.column = at.Position.Line, at.Position.Column
+		n.Line, n.Column = at.Position.Line, at.Position.Column
 	}
 	switch v := v.(type) {
 	case *ast.NullNode:
 	case *ast.StringNode:
-		n.kind, n.text = kindString, v.Value
+		n.Kind, n.Text = String, v.Value
 	case *ast.LiteralNode:
-		n.kind, n.text = kindString, v.Value.Value
+		n.Kind, n.Text = String, v.Value.Value
 	case *ast.BoolNode:
-		n.kind, n.text = kindBool, fmt.Sprint(v.Value)
+		n.Kind, n.Text = Bool, fmt.Sprint(v.Value)
 	case *ast.IntegerNode, *ast.FloatNode:
-		n.kind, n.text = kindNumber, at.Value
-		if !json.Valid([]byte(n.text)) {
-			y.refuse(n, at, "write the number %s as JSON does, or put it in quotes", clip(n.text))
+		n.Kind, n.Text = Number, at.Value
+		if !json.Valid([]byte(n.Text)) {
+			y.refuse(n, at, "write the number %s as JSON does, or put it in quotes", clip(n.Text))
 		}
 	case *ast.MappingValueNode:
 		y.mapping(n, []*ast.MappingValueNode{v})
 	case *ast.MappingNode:
 		y.mapping(n, v.Values)
 	case *ast.SequenceNode:
-		n.kind = kindList
+		n.Kind = List
 		for _, item := range v.Values {
-			n.items = append(n.items, y.node(item))
+			n.Items = append(n.Items, y.node(item))
 		}
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		y.refuse(n, at, "anchors, aliases, tags and merge keys are not allowed here")
@@ -279,19 +334,27 @@ func (y *yamlTree) node(v ast.Node) *node {
 	return n
 }
 
-func (y *yamlTree) mapping(n *node, values []*ast.MappingValueNode) {
-	n.kind = kindMap
+func (y *yamlTree) mapping(n *Node, values []*ast.MappingValueNode) {
+	n.Kind = Map
 	for i, v := range values {
 		key := y.node(v.Key)
-		if key.kind != kindString && key.kind != kindWrong {
+		if key.Kind != String && key.Kind != Wrong {
 			y.refuse(key, v.Key.GetToken(), "a name must be a text; put it in quotes")
 		}
 		if i == 0 { // the mapping begins where its first name does
-			n.line, n.column = key.line, key.column
+			n.Line, n.Column = key.Line, key.Column
 		}
 		item := y.node(v.Value)
-		if key.kind == kindString {
-			n.keys, n.items = append(n.keys, key), append(n.items, item)
+		if key.Kind == String {
+			n.Keys, n.Items = append(n.Keys, key), append(n.Items, item)
 		}
 	}
+}
+
+// clip shortens a text for a message.
+func clip(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
 }
