@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -20,17 +21,21 @@ func isAPIError(err error) bool {
 
 // Retryable reports whether asking the same again may succeed: after an error of
 // the server's that says so, a connection that could not be made or broke, a
-// phase that took too long, and a stream that ended early.
+// phase that took too long, and a stream that ended early; of a chain, where
+// that holds for one of its models.
 func Retryable(err error) bool {
 	var (
 		api       *dragoman.APIError
 		timeout   *TimeoutError
 		transport *TransportError
 		untrusted *tls.CertificateVerificationError
+		chain     *ChainError
 	)
 	switch {
 	case err == nil:
 		return false
+	case errors.As(err, &chain):
+		return slices.ContainsFunc(chain.Attempts, func(a Attempt) bool { return a.Err == nil || Retryable(a.Err) })
 	case errors.As(err, &timeout):
 		return timeout.Phase != PhaseTotal
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

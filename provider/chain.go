@@ -1,0 +1,320 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Chain asks one model after the other until one answers. A model that failed
+// again and again is left alone for a while. It is safe for concurrent use; its
+// fields must not be changed once it is in use.
+//
+// An error of the request's own (it is wrong, refused by a policy, or not
+// authorised) ends the chain, because the next model would say the same. One
+// that only says that this model does not exist, or cannot take such a request,
+// is left to the next, and not held against it. All others are failures: so is
+// an answer without any content.
+//
+// A stream moves on until there is content, reasoning or a call: events before
+// that are held back. Then its errors are the caller's.
+type Chain struct {
+	// Links are the models, the best first.
+	Links []Link
+	// Health remembers which links failed; chains that share links share it. Nil
+	// means one of this chain's own, with zero settings.
+	Health *Health
+	// Anyway moves on after the request's own errors as well; zero does not.
+	Anyway bool
+	// Log gets a line for every link that failed; nil logs nothing.
+	Log *slog.Logger
+
+	own Health
+}
+
+// Link is one model of a [Chain].
+type Link struct {
+	// Name is how health and errors know it, such as "openai/gpt-5".
+	Name  string
+	Model dragoman.Model
+}
+
+var _ dragoman.Model = (*Chain)(nil)
+
+// ChainError says why no model of a [Chain] answered. It wraps the errors of all
+// that were asked.
+type ChainError struct {
+	// Attempts are the links in the order of the chain.
+	Attempts []Attempt
+}
+
+// Attempt is what became of one link.
+type Attempt struct {
+	Link string
+	// Err is why it did not answer; nil where it was not asked.
+	Err error
+	// Benched is until when it is left alone, for one that was not asked; zero
+	// for one that was.
+	Benched time.Time
+}
+
+func (e *ChainError) Error() string {
+	reasons := make([]string, len(e.Attempts))
+	for i, a := range e.Attempts {
+		switch {
+		case a.Err != nil:
+			reasons[i] = fmt.Sprintf("%s: %v", a.Link, a.Err)
+		default:
+			reasons[i] = fmt.Sprintf("%s: left alone until %s after failures", a.Link, a.Benched.UTC().Format(time.RFC3339))
+		}
+	}
+	if len(reasons) == 0 {
+		return "provider: a chain without models"
+	}
+	return "provider: no model answered: " + strings.Join(reasons, "; ")
+}
+
+// Unwrap returns the errors of the links that were asked.
+func (e *ChainError) Unwrap() []error {
+	var errs []error
+	for _, a := range e.Attempts {
+		if a.Err != nil {
+			errs = append(errs, a.Err)
+		}
+	}
+	return errs
+}
+
+// ErrEmpty says that an answer had neither text nor reasoning nor a call, and no
+// reason for that.
+var ErrEmpty = errors.New("provider: the model answered nothing")
+
+// Generate implements [dragoman.Model].
+func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	p := c.begin()
+	for link := range p.links {
+		resp, err := link.Model.Generate(ctx, req)
+		if err == nil && isEmpty(resp) {
+			err = ErrEmpty
+		}
+		if err == nil {
+			p.answered(link)
+			return resp, nil
+		}
+		if !p.failed(ctx, link, err) {
+			return resp, p.err()
+		}
+	}
+	return nil, p.err()
+}
+
+// Stream implements [dragoman.Model].
+func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	used := false
+	return func(yield func(dragoman.Event, error) bool) {
+		if used {
+			yield(nil, errUsedStream)
+			return
+		}
+		used = true
+		p := c.begin()
+		for link := range p.links {
+			h := holder{yield: yield}
+			err := h.drink(link.Model.Stream(ctx, req))
+			switch {
+			case h.left:
+				return
+			case err == nil:
+				p.answered(link)
+				h.release()
+				return
+			}
+			more := p.failed(ctx, link, err)
+			if h.open {
+				yield(nil, err) // of this link alone: the caller has seen its words
+				return
+			}
+			if !more && !h.release() {
+				return
+			}
+			if !more {
+				break
+			}
+		}
+		yield(nil, p.err())
+	}
+}
+
+// drink takes the events of a stream to its end, or until nobody wants more. A
+// stream that says nothing is an error.
+func (h *holder) drink(events iter.Seq2[dragoman.Event, error]) error {
+	var end *dragoman.ResponseEnd
+	for ev, err := range events {
+		if err != nil {
+			return err
+		}
+		if e, ok := ev.(*dragoman.ResponseEnd); ok {
+			end = e
+		}
+		if !h.take(ev) {
+			return nil
+		}
+	}
+	switch {
+	case end == nil:
+		return dragoman.ErrIncompleteStream
+	case !h.open && silent(end.Stop.Reason):
+		return ErrEmpty
+	default:
+		return nil
+	}
+}
+
+// isEmpty reports whether an answer says nothing, and not why.
+func isEmpty(resp *dragoman.Response) bool {
+	if resp == nil {
+		return true
+	}
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if saysPart(p) {
+				return false
+			}
+		}
+	}
+	return len(resp.Alternatives) == 0 && silent(resp.Stop.Reason)
+}
+
+// silent reports whether a stop does not explain why nothing was said, as a
+// filter or the end of the tokens would.
+func silent(r dragoman.StopReason) bool {
+	switch r {
+	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopError, dragoman.StopUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// pass is one request on its way along a chain.
+type pass struct {
+	chain    *Chain
+	health   *Health
+	attempts []Attempt
+	// asked counts the links that were asked.
+	asked int
+}
+
+func (c *Chain) begin() *pass {
+	p := &pass{chain: c, health: c.Health}
+	if p.health == nil {
+		p.health = &c.own
+	}
+	return p
+}
+
+// links are the links to ask, in order. Those that are left alone are passed
+// over; where that is all of them, the one whose time comes first is asked.
+func (p *pass) links(yield func(Link) bool) {
+	var soonest *Link
+	var at time.Time
+	for i := range p.chain.Links {
+		link := &p.chain.Links[i]
+		if until, benched := p.health.Benched(link.Name); benched {
+			if soonest == nil || until.Before(at) {
+				soonest, at = link, until
+			}
+			p.attempts = append(p.attempts, Attempt{Link: link.Name, Benched: until})
+			continue
+		}
+		p.asked++
+		if !yield(*link) {
+			return
+		}
+	}
+	if p.asked == 0 && soonest != nil {
+		p.asked++
+		yield(*soonest)
+	}
+}
+
+func (p *pass) answered(link Link) { p.health.Succeeded(link.Name) }
+
+// failed takes note of an error and reports whether the next link is to be
+// asked.
+func (p *pass) failed(ctx context.Context, link Link, err error) bool {
+	p.note(Attempt{Link: link.Name, Err: err})
+	if ctx.Err() != nil {
+		return false
+	}
+	v := judge(err)
+	if v == failure {
+		p.health.Failed(link.Name, err)
+	}
+	next := v != final || p.chain.Anyway
+	if p.chain.Log != nil {
+		p.chain.Log.LogAttrs(ctx, slog.LevelWarn, "model failed", slog.String("model", link.Name), slog.String("error", err.Error()), slog.Bool("next", next))
+	}
+	return next
+}
+
+// note adds an attempt, in the place of the one that said it was not made.
+func (p *pass) note(a Attempt) {
+	for i := range p.attempts {
+		if p.attempts[i].Link == a.Link && p.attempts[i].Err == nil {
+			p.attempts[i] = a
+			return
+		}
+	}
+	p.attempts = append(p.attempts, a)
+}
+
+// err is why the chain has no answer: the error of its only attempt, or all.
+func (p *pass) err() error {
+	if len(p.attempts) == 1 && p.attempts[0].Err != nil {
+		return p.attempts[0].Err
+	}
+	return &ChainError{Attempts: p.attempts}
+}
+
+// verdict is what an error means for a chain.
+type verdict int
+
+const (
+	failure verdict = iota // of the model: held against it, and the next is asked
+	unfit                  // the model cannot; the next is asked
+	final                  // the request's own
+)
+
+// judge says what an error means.
+func judge(err error) verdict {
+	var api *dragoman.APIError
+	var setting *SettingError
+	switch {
+	case errors.As(err, &api):
+		return judgeClass(api.Class)
+	case errors.Is(err, dragoman.ErrUnsupported), errors.Is(err, dragoman.ErrTooLarge):
+		return unfit
+	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.As(err, &setting):
+		return final
+	default:
+		return failure
+	}
+}
+
+func judgeClass(c dragoman.ErrorClass) verdict {
+	switch c {
+	case dragoman.ErrorNotFound, dragoman.ErrorContextLength, dragoman.ErrorTooLarge:
+		return unfit
+	case dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorPolicy:
+		return final
+	default:
+		return failure
+	}
+}

@@ -1,0 +1,356 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// scripted is a model that does as it is told, one answer after the other.
+type scripted struct {
+	answers []answerOrError
+	asked   int
+}
+
+type answerOrError struct {
+	resp *dragoman.Response
+	err  error
+}
+
+func answers(list ...any) *scripted {
+	s := &scripted{}
+	for _, a := range list {
+		switch a := a.(type) {
+		case *dragoman.Response:
+			s.answers = append(s.answers, answerOrError{resp: a})
+		case error:
+			s.answers = append(s.answers, answerOrError{err: a})
+		}
+	}
+	return s
+}
+
+func (s *scripted) next() answerOrError {
+	a := s.answers[min(s.asked, len(s.answers)-1)]
+	s.asked++
+	return a
+}
+
+func (s *scripted) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
+	a := s.next()
+	return a.resp, a.err
+}
+
+func (s *scripted) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		a := s.next()
+		if a.resp == nil { // the error comes before any content
+			if yield(&dragoman.ResponseStart{}, nil) {
+				yield(nil, a.err)
+			}
+			return
+		}
+		for _, ev := range eventsOf(a.resp) {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// chain links models by the names a, b, c.
+func chain(clock provider.Clock, models ...dragoman.Model) *provider.Chain {
+	c := &provider.Chain{Health: &provider.Health{Clock: clock}}
+	for i, m := range models {
+		c.Links = append(c.Links, provider.Link{Name: string(rune('a' + i)), Model: m})
+	}
+	return c
+}
+
+func apiErr(class dragoman.ErrorClass) error {
+	return &dragoman.APIError{Class: class, Message: "it is " + string(class)}
+}
+
+func TestX14_AChainMovesOnToAModelThatAnswers(t *testing.T) {
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		for name, err := range map[string]error{
+			"server": apiErr(dragoman.ErrorServer), "rate limit": apiErr(dragoman.ErrorRateLimit), "quota": apiErr(dragoman.ErrorQuota),
+			"not found": apiErr(dragoman.ErrorNotFound), "context": apiErr(dragoman.ErrorContextLength),
+			"transport": &provider.TransportError{Host: "h", Err: errors.New("gone")}, "timeout": &provider.TimeoutError{Phase: provider.PhaseIdle},
+			"unsupported": dragoman.ErrUnsupported, "incomplete": dragoman.ErrIncompleteStream, "decoding": &dragoman.DecodeError{Offset: -1},
+		} {
+			a, b := answers(err), answers(textAnswer("from b"))
+			resp, err := ask(chain(newClock(), a, b), question())
+			if err != nil || resp.Text() != "from b" || a.asked != 1 {
+				t.Errorf("%s: %v, %v, a was asked %d times", name, resp, err, a.asked)
+			}
+		}
+	})
+}
+
+func TestX14_TheRequestsOwnErrorsEndAChainUnlessAskedOtherwise(t *testing.T) {
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		for _, own := range []error{
+			apiErr(dragoman.ErrorAuth), apiErr(dragoman.ErrorBadRequest), apiErr(dragoman.ErrorPermission), apiErr(dragoman.ErrorPolicy),
+			dragoman.ErrInvalid, dragoman.ErrUnsettledCalls,
+		} {
+			b := answers(textAnswer("from b"))
+			c := chain(newClock(), answers(own), b)
+			if _, err := ask(c, question()); !errors.Is(err, own) || b.asked != 0 {
+				t.Errorf("%v: %v, b was asked %d times", own, err, b.asked)
+			}
+			c.Anyway = true
+			if resp, err := ask(c, question()); err != nil || resp.Text() != "from b" {
+				t.Errorf("%v, anyway: %v, %v", own, resp, err)
+			}
+		}
+	})
+}
+
+func TestX14_AnEmptyAnswerIsAFailure(t *testing.T) {
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		empty := textAnswer("")
+		resp, err := ask(chain(newClock(), answers(empty), answers(textAnswer("from b"))), question())
+		if err != nil || resp.Text() != "from b" {
+			t.Errorf("%v, %v", resp, err)
+		}
+		if _, err := ask(chain(newClock(), answers(empty)), question()); !errors.Is(err, provider.ErrEmpty) {
+			t.Errorf("alone: %v", err)
+		}
+		filtered := textAnswer("")
+		filtered.Stop.Reason = dragoman.StopContentFilter
+		if resp, err := ask(chain(newClock(), answers(filtered), answers(textAnswer("from b"))), question()); err != nil || resp.Stop.Reason != dragoman.StopContentFilter {
+			t.Errorf("a filter is an answer: %v, %v", resp, err)
+		}
+		called := callAnswer(`{"city":"Oslo"}`)
+		if resp, err := ask(chain(newClock(), answers(called), answers(textAnswer("from b"))), question()); err != nil || len(resp.ToolCalls()) != 1 {
+			t.Errorf("a call is an answer: %v, %v", resp, err)
+		}
+	})
+}
+
+func TestX14_AnExhaustedChainTellsOfEveryModel(t *testing.T) {
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		clock := newClock()
+		c := chain(clock, answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorNotFound)), answers(&provider.TimeoutError{Phase: provider.PhaseIdle}))
+		for range 3 { // until a and c are benched
+			_, err := ask(c, question())
+			var all *provider.ChainError
+			var api *dragoman.APIError
+			var timeout *provider.TimeoutError
+			if !errors.As(err, &all) || len(all.Attempts) != 3 || !errors.As(err, &api) || !errors.As(err, &timeout) || !provider.Retryable(err) {
+				t.Fatalf("error %v", err)
+			}
+			for i, name := range []string{"a", "b", "c"} {
+				if all.Attempts[i].Link != name || all.Attempts[i].Err == nil {
+					t.Errorf("attempt %d is %+v", i, all.Attempts[i])
+				}
+			}
+		}
+		_, err := ask(c, question())
+		var all *provider.ChainError
+		if !errors.As(err, &all) || len(all.Attempts) != 3 {
+			t.Fatalf("error %v", err)
+		}
+		if a := all.Attempts[0]; a.Link != "a" || a.Err != nil || !a.Benched.Equal(clock.Now().Add(30*time.Second)) {
+			t.Errorf("a: %+v", a)
+		}
+		if b := all.Attempts[1]; b.Link != "b" || b.Err == nil {
+			t.Errorf("b: %+v", b)
+		}
+		if !strings.Contains(err.Error(), "a: left alone until") || !strings.Contains(err.Error(), "b: it is not_found") {
+			t.Errorf("it says %v", err)
+		}
+	})
+	if _, err := (&provider.Chain{}).Generate(t.Context(), question()); err == nil {
+		t.Error("a chain of nothing answers")
+	}
+}
+
+func TestX14_AModelIsBenchedAfterFailuresForTimesThatDouble(t *testing.T) {
+	clock := newClock()
+	a, b := answers(apiErr(dragoman.ErrorServer)), answers(textAnswer("from b"))
+	c := chain(clock, a, b)
+	ask := func() {
+		t.Helper()
+		if resp, err := c.Generate(t.Context(), question()); err != nil || resp.Text() != "from b" {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+	for range 5 {
+		ask()
+	}
+	if a.asked != 3 {
+		t.Errorf("a was asked %d times before it was benched", a.asked)
+	}
+	var benches []time.Duration
+	for range 8 {
+		until, benched := c.Health.Benched("a")
+		if !benched {
+			t.Fatal("it is not benched")
+		}
+		d := until.Sub(clock.Now())
+		benches = append(benches, d)
+		clock.advance(d - time.Second)
+		before := a.asked
+		if ask(); a.asked != before {
+			t.Error("it was asked while benched")
+		}
+		clock.advance(time.Second)
+		if ask(); a.asked != before+1 {
+			t.Error("it was not asked afterwards")
+		}
+	}
+	want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	if !slices.Equal(benches, want) {
+		t.Errorf("benches %v, want %v", benches, want)
+	}
+	// Any success makes up for everything.
+	clock.advance(time.Hour)
+	a.answers = []answerOrError{{resp: textAnswer("from b")}}
+	ask()
+	a.answers = []answerOrError{{err: apiErr(dragoman.ErrorServer)}}
+	before := a.asked
+	for range 5 {
+		ask()
+	}
+	if a.asked != before+3 {
+		t.Errorf("after a success it was asked %d times", a.asked-before)
+	}
+}
+
+func TestX14_AModelThatIsNotThereIsNotPunished(t *testing.T) {
+	a := answers(apiErr(dragoman.ErrorNotFound))
+	c := chain(newClock(), a, answers(textAnswer("from b")))
+	for range 10 {
+		if _, err := c.Generate(t.Context(), question()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.asked != 10 {
+		t.Errorf("a was asked %d times", a.asked)
+	}
+}
+
+func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
+	clock := newClock()
+	a := answers(&dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 45 * time.Second})
+	c := chain(clock, a, answers(textAnswer("from b")))
+	for range 3 {
+		if _, err := c.Generate(t.Context(), question()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if until, benched := c.Health.Benched("a"); a.asked != 1 || !benched || until.Sub(clock.Now()) != 45*time.Second {
+		t.Errorf("asked %d times, benched until %v", a.asked, until)
+	}
+}
+
+func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
+	clock := newClock()
+	a, b := answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorServer))
+	c := chain(clock, a, b)
+	for range 3 {
+		_, _ = c.Generate(t.Context(), question())
+	}
+	clock.advance(30 * time.Second)
+	_, _ = c.Generate(t.Context(), question()) // both fail again
+	b.answers = []answerOrError{{resp: textAnswer("from b")}}
+	c.Health.Failed("a", nil) // a is benched for longer
+	resp, err := c.Generate(t.Context(), question())
+	if err != nil || resp.Text() != "from b" {
+		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+func TestX14_AStreamStaysWithTheModelWhoseWordsWereSeen(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
+		})
+		b := answers(textAnswer("from b"))
+		resp, err := dragoman.Collect(chain(newClock(), s.client(&provider.Client{}), b).Stream(t.Context(), question()))
+		if !errors.Is(err, dragoman.ErrIncompleteStream) || b.asked != 0 || strings.Contains(resp.Text(), "from b") {
+			t.Errorf("%q, %v, b was asked %d times", resp.Text(), err, b.asked)
+		}
+	})
+}
+
+func TestX14_AStreamFailsOverBeforeItsContent(t *testing.T) {
+	a, b := answers(apiErr(dragoman.ErrorOverloaded)), answers(textAnswer("from b"))
+	starts := 0
+	for ev, err := range chain(newClock(), a, b).Stream(t.Context(), question()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := ev.(*dragoman.ResponseStart); ok {
+			starts++
+		}
+	}
+	if starts != 1 {
+		t.Errorf("%d starts", starts)
+	}
+}
+
+func TestX14_WhatIsHeldBackIsBounded(t *testing.T) {
+	endless := streamFunc(func(yield func(dragoman.Event, error) bool) {
+		for range 10_000 {
+			if !yield(&dragoman.PartDelta{Kind: dragoman.KindText}, nil) {
+				return
+			}
+		}
+		yield(nil, apiErr(dragoman.ErrorServer))
+	})
+	b := answers(textAnswer("from b"))
+	seen := 0
+	for range chain(newClock(), endless, b).Stream(t.Context(), question()) {
+		seen++
+	}
+	if seen != 10_001 || b.asked != 0 {
+		t.Errorf("%d pairs were seen, and b asked %d times", seen, b.asked)
+	}
+}
+
+type streamFunc func(func(dragoman.Event, error) bool)
+
+func (f streamFunc) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
+	return dragoman.Collect(f)
+}
+
+func (f streamFunc) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return iter.Seq2[dragoman.Event, error](f)
+}
+
+func TestX14_ACallerWhoGaveUpIsNoFailureOfTheModel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a, b := answers(context.Canceled), answers(textAnswer("from b"))
+	c := chain(newClock(), a, b)
+	for range 5 {
+		if _, err := c.Generate(ctx, question()); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if _, benched := c.Health.Benched("a"); benched || b.asked != 0 {
+		t.Errorf("benched %v, b was asked %d times", benched, b.asked)
+	}
+}
+
+func TestLeavingAChainsStreamEndsIt(t *testing.T) {
+	b := answers(textAnswer("from b"))
+	for range chain(newClock(), answers(textAnswer("from a")), b).Stream(t.Context(), question()) {
+		break
+	}
+	if b.asked != 0 {
+		t.Error("b was asked")
+	}
+}
