@@ -1,0 +1,73 @@
+// Package capname gives capabilities names that people write: no-call-ids on a
+// command line, no_call_ids in a file.
+package capname
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Style is what stands between the words of a name.
+type Style string
+
+// The styles.
+const (
+	Flag Style = "-"
+	File Style = "_"
+)
+
+// Set sets a capability. A value that is not valued is one that was not given:
+// true for what is true or false.
+func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool) error {
+	v := reflect.ValueOf(caps).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if s.name(v.Type().Field(i).Name) != name {
+			continue
+		}
+		switch {
+		case f.Kind() == reflect.Bool && (!valued || value == "true" || value == "false"):
+			f.SetBool(value != "false")
+			return nil
+		case f.Kind() == reflect.Bool:
+			return fmt.Errorf("%s is true or false, not %q", name, value)
+		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value != string(dragoman.ForcedWithoutThinking) && value != string(dragoman.ForcedNever):
+			return fmt.Errorf("%s is %s or %s", name, dragoman.ForcedWithoutThinking, dragoman.ForcedNever)
+		case f.Kind() == reflect.String && valued:
+			f.SetString(value)
+			return nil
+		case f.Kind() == reflect.String:
+			return fmt.Errorf("%s needs a value: %s=…", name, name)
+		}
+	}
+	return fmt.Errorf("%q is none of %s", name, strings.Join(s.Names(), ", "))
+}
+
+// Names lists the capabilities that can be set by hand.
+func (s Style) Names() []string {
+	var names []string
+	for f := range reflect.TypeFor[dragoman.Capabilities]().Fields() {
+		switch f.Type.Kind() {
+		case reflect.Bool, reflect.String:
+			names = append(names, s.name(f.Name))
+		}
+	}
+	return names
+}
+
+// name is the name of a field: NoCallIDs is no-call-ids.
+func (s Style) name(field string) string {
+	var b strings.Builder
+	runes := []rune(strings.ReplaceAll(field, "IDs", "Ids"))
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			b.WriteString(string(s))
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
