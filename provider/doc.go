@@ -11,6 +11,9 @@
 // (package history), it is encoded with a registry that is its own, sent, and
 // the answer decoded; what was lost on the way is in Response.Losses.
 //
+// A [Chain] is several models that stand in for each other. [Open] makes either
+// of a name, with settings from the environment and one file.
+//
 // Errors are what the server said, as a [*dragoman.APIError] with its class, or
 // one of this package's: [*TransportError], [*TimeoutError], [*SettingError].
 // No credential is in any of them, nor in a log.

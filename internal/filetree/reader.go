@@ -1,0 +1,83 @@
+package filetree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reader turns a tree into settings, and collects everything that is wrong.
+type Reader struct {
+	Errs []*Error
+}
+
+// Bad says what is wrong with a value. One that was refused already is not
+// refused again.
+func (r *Reader) Bad(n *Node, format string, args ...any) {
+	if n.Kind != Wrong {
+		r.Errs = append(r.Errs, &Error{Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Want reports whether a value is of a kind, and refuses one that is not.
+func (r *Reader) Want(n *Node, kind Kind, what string) bool {
+	if n.Kind != kind {
+		r.Bad(n, "%s: want %s, have %s", what, kind, n.Kind)
+	}
+	return n.Kind == kind
+}
+
+// Fields hands out the members of a mapping by their names; others are wrong.
+func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node)) {
+	r.Each(n, what, func(key, value *Node) {
+		if set := fields[key.Text]; set != nil {
+			set(value)
+			return
+		}
+		known := make([]string, 0, len(fields))
+		for name := range fields {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		r.Bad(key, "%s: unknown field %q; there are %s", what, key.Text, strings.Join(known, ", "))
+	})
+}
+
+// Each hands out the members of a mapping whose names are free, in order.
+func (r *Reader) Each(n *Node, what string, each func(key, value *Node)) {
+	if !r.Want(n, Map, what) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, key := range n.Keys {
+		if seen[key.Text] {
+			r.Bad(key, "%s: %q is there twice", what, key.Text)
+			continue
+		}
+		seen[key.Text] = true
+		each(key, n.Items[i])
+	}
+}
+
+// String is a text.
+func (r *Reader) String(n *Node, what string) string {
+	if !r.Want(n, String, what) {
+		return ""
+	}
+	return n.Text
+}
+
+// Strings is a list of texts, or one.
+func (r *Reader) Strings(n *Node, what string) []string {
+	if n.Kind == String {
+		return []string{n.Text}
+	}
+	if !r.Want(n, List, what) {
+		return nil
+	}
+	var out []string
+	for _, item := range n.Items {
+		out = append(out, r.String(item, what))
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/capname"
+)
+
+// Config is what models are opened from. The zero value knows the built-in
+// providers, and takes their settings from the environment. It is safe for
+// concurrent use; its fields must not be changed, nor the Config copied, once it
+// is in use.
+type Config struct {
+	// Providers are those of the caller, by name; they come before the built-in
+	// ones of the same name.
+	Providers map[string]Settings
+	// Aliases are names for specs, which may be aliases again.
+	Aliases map[string]string
+
+	// Getenv reads the environment; nil means os.Getenv.
+	Getenv func(string) string
+	// Token gives access tokens of Google Cloud, for Vertex; nil means the
+	// variable GOOGLE_OAUTH_ACCESS_TOKEN.
+	Token Key
+	// AWSKeys gives credentials of AWS, for Bedrock; nil means the environment.
+	AWSKeys SigV4
+	// HTTP, Clock and Log are those of every [Client] that is opened.
+	HTTP  *http.Client
+	Clock Clock
+	Log   *slog.Logger
+
+	once   sync.Once
+	health Health
+}
+
+// Settings are those of one provider. Zero values are those of its type.
+type Settings struct {
+	// Type is the built-in provider that this one is like: its dialect, its
+	// credential and what its server lacks. "compatible" is any server of
+	// OpenAI's Chat, "anthropic" with a BaseURL any of Anthropic's. Empty means
+	// the provider's own name.
+	Type string
+	// BaseURL, Path and StreamPath say where it is; see [Client].
+	BaseURL, Path, StreamPath string
+	// APIKeyEnv are variables of the environment, of which the first that is set
+	// holds the key. KeyHeader is the header that takes it, where that is not the
+	// type's.
+	APIKeyEnv []string
+	KeyHeader string
+	// Headers are sent with every request.
+	Headers map[string]string
+	// Region is that of Bedrock; Project and Location are those of Vertex.
+	Region, Project, Location string
+	// Capabilities beat what is known of the server and its models: names as in a
+	// config file ("no_strict"), with "true", "false" or a word.
+	Capabilities map[string]string
+	// Models are names for models of this provider.
+	Models map[string]ModelSettings
+	// Timeouts and Retry are those of [Client].
+	Timeouts Timeouts
+	Retry    Retry
+}
+
+// ModelSettings are those of one model of a provider.
+type ModelSettings struct {
+	// Name is the provider's name for it; empty means the same.
+	Name string
+	// Capabilities beat those of the provider.
+	Capabilities map[string]string
+}
+
+// ErrSpec says that a name leads to no model.
+var ErrSpec = errors.New("provider: no such model")
+
+// SpecError says why a spec leads to no model. It wraps [ErrSpec].
+type SpecError struct {
+	Spec   string
+	Reason string
+}
+
+func (e *SpecError) Error() string { return fmt.Sprintf("provider: model %q: %s", e.Spec, e.Reason) }
+
+// Unwrap returns [ErrSpec].
+func (e *SpecError) Unwrap() error { return ErrSpec }
+
+// Open opens a model by its spec: "provider/model", of which all behind the
+// first slash is the model, an alias, or several of these with commas between
+// them, which stand in for each other (see [Chain]).
+//
+// Settings come from the environment, and from the file that the variable
+// DRAGOMAN_CONFIG names, if it is set; see [Parse] for its format. Credentials
+// are not looked at before a request is sent.
+//
+//	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_ORG_ID, OPENAI_PROJECT_ID
+//	ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL
+//	GEMINI_API_KEY or GOOGLE_API_KEY, GEMINI_BASE_URL
+//	GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GOOGLE_OAUTH_ACCESS_TOKEN
+//	OLLAMA_HOST, OLLAMA_API_KEY
+//	AWS_REGION, AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+//
+// The other built-in providers have a variable NAME_API_KEY and NAME_BASE_URL
+// each: deepseek, mistral, groq, openrouter, xai, moonshot (or kimi), qwen
+// (DASHSCOPE_API_KEY), zai (or glm), together, fireworks, cerebras, vllm, llamacpp
+// and lmstudio.
+//
+// "openai" is the Responses API, "openai-chat" the older one.
+func Open(spec string) (dragoman.Model, error) {
+	c := &Config{}
+	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
+		var err error
+		if c, err = Load(file); err != nil {
+			return nil, err
+		}
+	}
+	return c.Open(spec)
+}
+
+// MustOpen is Open for programs whose models are known when they are written. It
+// panics where Open returns an error.
+func MustOpen(spec string) dragoman.Model {
+	m, err := Open(spec)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Open opens a model; see the function of the same name. Chains that are opened
+// from one Config share their health.
+func (c *Config) Open(spec string) (dragoman.Model, error) {
+	specs, err := c.resolve(spec)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, s := range specs {
+		m, err := c.open(s)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, Link{Name: s, Model: m})
+	}
+	if len(links) == 1 {
+		return links[0].Model, nil
+	}
+	c.once.Do(func() { c.health.Clock = c.Clock })
+	return &Chain{Links: links, Health: &c.health, Log: c.Log}, nil
+}
+
+// resolve turns a spec into those of single models: lists are taken apart, and
+// aliases followed. Each model is there once.
+func (c *Config) resolve(spec string) ([]string, error) {
+	var out []string
+	var follow func(s string, path []string) error
+	follow = func(list string, path []string) error {
+		for s := range strings.SplitSeq(list, ",") {
+			s = strings.TrimSpace(s)
+			if s == "" {
+				return &SpecError{Spec: spec, Reason: "a name is missing"}
+			}
+			target, ok := c.Aliases[s]
+			switch {
+			case slices.Contains(path, s):
+				return &SpecError{Spec: spec, Reason: "the alias leads back to itself: " + strings.Join(append(path, s), " → ")}
+			case ok:
+				if err := follow(target, append(path[:len(path):len(path)], s)); err != nil {
+					return err
+				}
+			case !slices.Contains(out, s):
+				out = append(out, s)
+			}
+		}
+		return nil
+	}
+	return out, follow(spec, nil)
+}
+
+// open opens one model.
+func (c *Config) open(spec string) (dragoman.Model, error) {
+	name, model, ok := strings.Cut(spec, "/")
+	settings, own := c.Providers[name]
+	typ := settings.Type
+	if typ == "" {
+		typ = name
+	}
+	b, known := builtinNamed(typ)
+	switch {
+	case !ok && (own || known || name == simName):
+		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
+	case !ok:
+		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model"}
+	case model == "":
+		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
+	case name == simName && !own:
+		return openSim(model)
+	case !own && !known:
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, strings.Join(c.providers(), ", "))}
+	case !known:
+		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is none of %s", typ, strings.Join((&Config{}).providers(), ", "))}
+	}
+	return c.client(name, model, settings, b)
+}
+
+// providers are the names of all providers.
+func (c *Config) providers() []string {
+	names := slices.Sorted(maps.Keys(c.Providers))
+	for _, b := range builtins() {
+		if b.base != nowhere && !slices.Contains(names, b.names[0]) {
+			names = append(names, b.names[0])
+		}
+	}
+	return names
+}
+
+// known lists the aliases in words.
+func (c *Config) known() string {
+	if len(c.Aliases) == 0 {
+		return ""
+	}
+	return " (there are " + strings.Join(slices.Sorted(maps.Keys(c.Aliases)), ", ") + ")"
+}
+
+// client makes the client of one model.
+func (c *Config) client(name, model string, s Settings, b builtin) (*Client, error) {
+	m := s.Models[model]
+	if m.Name == "" {
+		m.Name = model
+	}
+	caps, err := overrides(name, s.Capabilities, m.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{
+		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
+		Timeouts: s.Timeouts, Retry: s.Retry, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
+		Capabilities: func(string) dragoman.Capabilities { return caps(b, m.Name) },
+	}
+	for _, h := range slices.Sorted(maps.Keys(s.Headers)) {
+		setHeader(client, h, s.Headers[h])
+	}
+	if err := c.place(client, s, b); err != nil {
+		return nil, err
+	}
+	return client, nil
+}
+
+func setHeader(c *Client, name, value string) {
+	if value == "" {
+		return
+	}
+	if c.Header == nil {
+		c.Header = http.Header{}
+	}
+	c.Header.Set(name, value)
+}
+
+// overrides returns what a model can do by what is known and by what was set,
+// the later beating the earlier.
+func overrides(provider string, sets ...map[string]string) (func(b builtin, model string) dragoman.Capabilities, error) {
+	apply := func(caps *dragoman.Capabilities) error {
+		for _, set := range sets {
+			for _, name := range slices.Sorted(maps.Keys(set)) {
+				if err := capname.File.Set(caps, name, set[name], true); err != nil {
+					return &SettingError{Setting: "capabilities of the provider " + provider, Reason: err.Error()}
+				}
+			}
+		}
+		return nil
+	}
+	if err := apply(&dragoman.Capabilities{}); err != nil {
+		return nil, err
+	}
+	return func(b builtin, model string) dragoman.Capabilities {
+		caps := b.caps
+		if b.caps == (dragoman.Capabilities{}) {
+			caps = knownCapabilities(b.codec.Dialect(), model)
+		}
+		_ = apply(&caps) // it was tried
+		return caps
+	}, nil
+}

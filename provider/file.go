@@ -1,0 +1,272 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/filetree"
+)
+
+// MaxFile is how long a config file may be, in bytes.
+const MaxFile = 8 << 20
+
+// FileError says what is wrong with a config file, and where.
+type FileError struct {
+	File         string
+	Line, Column int
+	Reason       string
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Reason)
+}
+
+// Load reads a config file; see [Parse].
+func Load(name string) (*Config, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("provider: %w", err)
+	}
+	return Parse(name, data)
+}
+
+// Parse reads a config file of YAML or JSON. The name is for messages. The error
+// says everything that is wrong, each a [*FileError] with its line.
+//
+//	version: 1
+//	providers:
+//	  work:                        # opened as work/…
+//	    type: openai-chat          # a built-in provider, or compatible
+//	    base_url: https://llm.example.com/v1
+//	    api_key_env: WORK_API_KEY  # a variable, or a list of them
+//	    key_header: api-key        # where it is no bearer
+//	    headers: {x-team: search}
+//	    capabilities: {no_strict: true, reasoning_field: reasoning}
+//	    models:
+//	      small: {name: llama-9b-instruct, capabilities: {no_images: true}}
+//	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
+//	    retries: 4
+//	  frankfurt: {type: bedrock, region: eu-central-1}
+//	  cloud: {type: vertex, project: my-project, location: europe-west4}
+//	aliases:
+//	  fast: work/small
+//	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
+//
+// Credentials do not stand in the file. What a capability says is in
+// [dragoman.Capabilities].
+func Parse(name string, data []byte) (*Config, error) {
+	fail := func(errs ...*filetree.Error) error {
+		slices.SortStableFunc(errs, func(a, b *filetree.Error) int { return a.Line - b.Line })
+		all := make([]error, len(errs))
+		for i, e := range errs {
+			all[i] = &FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason}
+		}
+		return errors.Join(all...)
+	}
+	if len(data) > MaxFile {
+		return nil, fail(&filetree.Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)})
+	}
+	root, errs := filetree.Read(data)
+	if root == nil {
+		return nil, fail(errs...)
+	}
+	r := configReader{config: &Config{}}
+	r.Errs = errs
+	r.read(root)
+	if len(r.Errs) > 0 {
+		return nil, fail(r.Errs...)
+	}
+	return r.config, nil
+}
+
+// configReader turns the tree of a file into a config.
+type configReader struct {
+	filetree.Reader
+	config *Config
+	// aliases are where they stand.
+	aliases map[string]*filetree.Node
+}
+
+type node = filetree.Node
+
+func (r *configReader) read(root *node) {
+	version := false
+	r.Fields(root, "config", map[string]func(*node){
+		"version": func(n *node) {
+			version = true
+			if n.Kind != filetree.Number || n.Text != "1" {
+				r.Bad(n, "version: this program reads version 1")
+			}
+		},
+		"providers": func(n *node) {
+			r.config.Providers = map[string]Settings{}
+			r.Each(n, "providers", func(key, value *node) { r.config.Providers[key.Text] = r.provider(key, value) })
+		},
+		"aliases": func(n *node) {
+			r.config.Aliases, r.aliases = map[string]string{}, map[string]*node{}
+			r.Each(n, "aliases", r.alias)
+		},
+	})
+	if root.Kind == filetree.Map && !version {
+		r.Bad(root, "config: the field version is missing; write version: 1")
+	}
+	r.follow()
+}
+
+func (r *configReader) alias(key, value *node) {
+	if key.Text == "" || strings.ContainsAny(key.Text, "/,") || strings.TrimSpace(key.Text) != key.Text {
+		r.Bad(key, "aliases: %q can be no alias: it has a slash or a comma, spaces around it, or nothing in it", key.Text)
+		return
+	}
+	r.config.Aliases[key.Text] = strings.Join(r.Strings(value, "alias "+key.Text), ",")
+	r.aliases[key.Text] = value
+}
+
+// follow finds aliases that lead nowhere.
+func (r *configReader) follow() {
+	for _, name := range slices.Sorted(maps.Keys(r.aliases)) {
+		specs, err := r.config.resolve(name)
+		for _, s := range specs {
+			if err == nil {
+				_, err = r.config.open(s)
+			}
+		}
+		var bad *SpecError
+		if errors.As(err, &bad) {
+			r.Bad(r.aliases[name], "alias %s: %s", name, bad.Reason)
+		}
+	}
+}
+
+func (r *configReader) provider(key, value *node) (s Settings) {
+	what := "provider " + key.Text
+	if key.Text == "" || strings.ContainsAny(key.Text, "/, ") {
+		r.Bad(key, "providers: %q can be no name of a provider", key.Text)
+	}
+	set := func(to *string, name string) func(*node) {
+		return func(n *node) { *to = r.String(n, name) }
+	}
+	r.Fields(value, what, map[string]func(*node){
+		"type": func(n *node) {
+			s.Type = r.String(n, "type")
+			if _, ok := builtinNamed(s.Type); !ok && n.Kind == filetree.String {
+				r.Bad(n, "type: %q is none of %s, compatible", s.Type, strings.Join((&Config{}).providers(), ", "))
+			}
+		},
+		"base_url":    func(n *node) { s.BaseURL = r.url(n) },
+		"path":        set(&s.Path, "path"),
+		"stream_path": set(&s.StreamPath, "stream_path"),
+		"api_key_env": func(n *node) { s.APIKeyEnv = r.Strings(n, "api_key_env") },
+		"api_key": func(n *node) {
+			r.Bad(n, "api_key: a credential does not stand in this file; name the variable that holds it with api_key_env")
+		},
+		"key_header":   set(&s.KeyHeader, "key_header"),
+		"headers":      func(n *node) { s.Headers = r.strings(n, "headers") },
+		"region":       set(&s.Region, "region"),
+		"project":      set(&s.Project, "project"),
+		"location":     set(&s.Location, "location"),
+		"capabilities": func(n *node) { s.Capabilities = r.capabilities(n) },
+		"models": func(n *node) {
+			s.Models = map[string]ModelSettings{}
+			r.Each(n, "models", func(key, value *node) { s.Models[key.Text] = r.model(value) })
+		},
+		"timeouts": func(n *node) { s.Timeouts = r.timeouts(n) },
+		"retries":  func(n *node) { s.Retry.Max = r.retries(n) },
+	})
+	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
+		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
+	}
+	if s.Type == "compatible" && s.BaseURL == "" {
+		r.Bad(value, "%s: the field base_url is missing, and its type has none", what)
+	}
+	return s
+}
+
+func (r *configReader) url(n *node) string {
+	s := r.String(n, "base_url")
+	if n.Kind != filetree.String {
+		return ""
+	}
+	if _, err := parseBase(s); err != nil {
+		var bad *SettingError
+		if errors.As(err, &bad) {
+			r.Bad(n, "base_url: %s", bad.Reason)
+		}
+	}
+	return s
+}
+
+func (r *configReader) strings(n *node, what string) map[string]string {
+	out := map[string]string{}
+	r.Each(n, what, func(key, value *node) { out[key.Text] = r.String(value, what+": "+key.Text) })
+	return out
+}
+
+func (r *configReader) capabilities(n *node) map[string]string {
+	out := map[string]string{}
+	r.Each(n, "capabilities", func(key, value *node) {
+		if value.Kind != filetree.Bool && value.Kind != filetree.String {
+			r.Bad(value, "capabilities: %s: want true, false or a text, have %s", key.Text, value.Kind)
+			return
+		}
+		if err := capname.File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {
+			r.Bad(key, "capabilities: %v", err)
+		}
+		out[key.Text] = value.Text
+	})
+	return out
+}
+
+func (r *configReader) model(n *node) (m ModelSettings) {
+	r.Fields(n, "model", map[string]func(*node){
+		"name":         func(n *node) { m.Name = r.String(n, "name") },
+		"capabilities": func(n *node) { m.Capabilities = r.capabilities(n) },
+	})
+	return m
+}
+
+func (r *configReader) timeouts(n *node) (t Timeouts) {
+	set := func(to *time.Duration, name string) func(*node) {
+		return func(n *node) {
+			if n.Kind == filetree.String && n.Text == "none" {
+				*to = -1
+				return
+			}
+			d, err := time.ParseDuration(r.String(n, name))
+			if n.Kind == filetree.String && (err != nil || d <= 0) {
+				r.Bad(n, "%s: want a time such as 30s or 2m, or none, have %q", name, n.Text)
+			}
+			*to = d
+		}
+	}
+	r.Fields(n, "timeouts", map[string]func(*node){
+		"connect": set(&t.Connect, "connect"), "first_byte": set(&t.FirstByte, "first_byte"),
+		"idle": set(&t.Idle, "idle"), "total": set(&t.Total, "total"),
+	})
+	return t
+}
+
+// retries is how many times to ask again; in a file, 0 means never.
+func (r *configReader) retries(n *node) int {
+	if !r.Want(n, filetree.Number, "retries") {
+		return 0
+	}
+	v, err := strconv.Atoi(n.Text)
+	switch {
+	case err != nil || v < 0 || v > 100:
+		r.Bad(n, "retries: want a whole number up to 100, have %s", n.Text)
+		return 0
+	case v == 0:
+		return -1
+	default:
+		return v
+	}
+}
