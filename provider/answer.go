@@ -28,6 +28,7 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 	resp.Losses = x.lost(back)
 	x.logAnswer(a, resp.Stop, resp.Usage, resp.Losses)
 	if resp.Error != nil {
+		resp.Error = x.secrets.apiError(resp.Error)
 		return resp, resp.Error
 	}
 	return resp, nil
@@ -71,6 +72,7 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 			}
 		case *dragoman.StreamError:
 			if ev.Err != nil {
+				ev.Err = x.secrets.apiError(ev.Err)
 				failed = ev.Err
 			}
 		case *dragoman.ResponseEnd:

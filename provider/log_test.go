@@ -155,7 +155,10 @@ func TestX13_NoCredentialIsInAnyLogOrError(t *testing.T) {
 					log, seen := debugLog()
 					s := serve(t, codec, answer)
 					c := leaky(s, log)
-					_, err := ask(c, question())
+					resp, err := ask(c, question())
+					if resp != nil && resp.Error != nil && strings.Contains(resp.Error.Error(), secretKey) {
+						t.Errorf("the response tells it: %v", resp.Error)
+					}
 					log.LogAttrs(context.Background(), slog.LevelInfo, "the client", slog.Any("client", c), slog.Any("error", err))
 					stored, _ := json.Marshal(err)
 					told := fmt.Sprintf("%v %+v %#v %s", err, err, err, stored) + fmt.Sprintf("%v %+v %#v", c, c, c)

@@ -15,8 +15,12 @@ import (
 const redacted = "[redacted]"
 
 // minSecret is the length from which on a text is taken for a secret: a shorter
-// one would be found in every other word.
-const minSecret = 4
+// one would be found in every other word. Of a header that is set by hand, which
+// may be no secret at all, minSetting is.
+const (
+	minSecret  = 4
+	minSetting = 8
+)
 
 // publicHeaders may be seen by anybody.
 var publicHeaders = []string{"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta", "User-Agent"}
@@ -24,23 +28,23 @@ var publicHeaders = []string{"Accept", "Accept-Encoding", "Anthropic-Beta", "Ant
 // secrets are the texts that no log and no error may tell.
 type secrets struct{ list []string }
 
-func (s *secrets) add(text string) {
+func (s *secrets) add(text string, least int) {
 	text = strings.TrimSpace(text)
-	if len(text) >= minSecret && !slices.Contains(s.list, text) {
+	if len(text) >= least && !slices.Contains(s.list, text) {
 		s.list = append(s.list, text)
 	}
 }
 
-// headers takes the values that are not in before.
-func (s *secrets) headers(h, before http.Header) {
+// headers takes the values that are not in before and at least so long.
+func (s *secrets) headers(h, before http.Header, least int) {
 	for name, values := range h {
 		if slices.Contains(publicHeaders, http.CanonicalHeaderKey(name)) || slices.Equal(before[name], values) {
 			continue
 		}
 		for _, v := range values {
-			s.add(v)
+			s.add(v, least)
 			if _, token, ok := strings.Cut(v, " "); ok { // "Bearer …"
-				s.add(token)
+				s.add(token, least)
 			}
 		}
 	}
@@ -50,15 +54,15 @@ func (s *secrets) headers(h, before http.Header) {
 // itself wants.
 func (s *secrets) url(u *url.URL) {
 	if password, ok := u.User.Password(); ok {
-		s.add(password)
+		s.add(password, minSecret)
 	}
 	for name, values := range u.Query() {
 		if name == "alt" || name == "api-version" || name == "beta" {
 			continue
 		}
 		for _, v := range values {
-			s.add(v)
-			s.add(url.QueryEscape(v))
+			s.add(v, minSecret)
+			s.add(url.QueryEscape(v), minSecret)
 		}
 	}
 }

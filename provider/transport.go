@@ -94,13 +94,13 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	x.secrets.url(u)
-	x.secrets.headers(x.client.Header, nil)
+	x.secrets.headers(x.client.Header, nil, minSetting)
 	if x.client.Auth != nil {
 		before := req.Header.Clone()
 		if err := x.client.Auth.Authorize(ctx, req, x.payload); err != nil {
 			return nil, err
 		}
-		x.secrets.headers(req.Header, before)
+		x.secrets.headers(req.Header, before, minSecret)
 		x.secrets.url(req.URL)
 	}
 	return req, nil

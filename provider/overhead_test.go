@@ -1,0 +1,229 @@
+//go:build unix && !race
+
+package provider_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// streamServer is the variable that makes a test binary the server of the
+// overhead's measurement: its CPU time must not be the client's.
+const streamServer = "DRAGOMAN_TEST_STREAM_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(streamServer) != "" {
+		serveStream()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serveStream answers every request with a stream of tool calls, each event
+// flushed, until its standard input ends.
+func serveStream() {
+	events := bytes.SplitAfter(benchdata.ToolStream(dragoman.OpenAIChat), []byte("\n\n"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	fmt.Println(l.Addr())
+	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // for a test, without timeouts
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, ev := range events {
+			_, _ = w.Write(ev)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	fmt.Fprintln(os.Stderr, err)
+}
+
+// startStreamServer runs the server in a process of its own.
+func startStreamServer(tb testing.TB) (url string) {
+	tb.Helper()
+	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
+	cmd.Env = append(os.Environ(), streamServer+"=1")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(addr)
+}
+
+// cpu is the time that this process has computed, on all threads.
+func cpu(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// minimalChunk is what a program needs of a chunk at the very least.
+type minimalChunk struct {
+	Choices []struct {
+		Delta struct {
+			ToolCalls []struct {
+				Index    int    `json:"index"`
+				ID       string `json:"id"`
+				Function struct {
+					Name      string `json:"name"`
+					Arguments string `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+}
+
+// rivals are ways to make the same exchange; the first is ours.
+func rivals(tb testing.TB, url string) map[string]func() {
+	tb.Helper()
+	client := &provider.Client{BaseURL: url, Model: "model-1"}
+	body := []byte(`{"model":"model-1","stream":true,"messages":[{"role":"user","content":"Do I need a coat in Oslo?"}]}`)
+	post := func() io.ReadCloser {
+		resp, err := http.Post(url+"/chat/completions", "application/json", bytes.NewReader(body))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return resp.Body
+	}
+	split := func(each func(data []byte)) {
+		b := post()
+		defer func() { _ = b.Close() }()
+		lines := bufio.NewScanner(b)
+		for lines.Scan() {
+			if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
+				each(data)
+			}
+		}
+	}
+	decode := func(unmarshal func([]byte, any) error) func() {
+		return func() {
+			total := 0
+			split(func(data []byte) {
+				if string(data) == "[DONE]" {
+					return
+				}
+				var c minimalChunk
+				if err := unmarshal(data, &c); err != nil {
+					tb.Fatal(err)
+				}
+				for _, choice := range c.Choices {
+					for _, call := range choice.Delta.ToolCalls {
+						total += len(call.Function.Arguments)
+					}
+				}
+			})
+			if total == 0 {
+				tb.Fatal("nothing was decoded")
+			}
+		}
+	}
+	return map[string]func(){
+		"ours": func() {
+			resp, err := dragoman.Collect(client.Stream(context.Background(), question()))
+			if err != nil || len(resp.ToolCalls()) == 0 {
+				tb.Fatal(resp, err)
+			}
+		},
+		"encoding/json": decode(json.Unmarshal),
+		"json v2":       decode(func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }),
+		"discard": func() {
+			b := post()
+			defer func() { _ = b.Close() }()
+			if _, err := io.Copy(io.Discard, b); err != nil {
+				tb.Fatal(err)
+			}
+		},
+	}
+}
+
+// overhead is the client's CPU time of each way, the best of some rounds in turn.
+func overhead(tb testing.TB, rounds, exchanges int) map[string]time.Duration {
+	tb.Helper()
+	ways := rivals(tb, startStreamServer(tb))
+	best := map[string]time.Duration{}
+	for range rounds {
+		for name, exchange := range ways {
+			exchange() // the connection is there
+			runtime.GC()
+			before := cpu(tb)
+			for range exchanges {
+				exchange()
+			}
+			if d := (cpu(tb) - before) / time.Duration(exchanges); best[name] == 0 || d < best[name] {
+				best[name] = d
+			}
+		}
+	}
+	return best
+}
+
+// BenchmarkOverhead tells what a whole streamed exchange of two thousand events
+// costs the client, as ratios of CPU time, the server in another process.
+func BenchmarkOverhead(b *testing.B) {
+	for b.Loop() {
+		best := overhead(b, 5, 10)
+		for name, d := range best {
+			if name != "ours" {
+				b.ReportMetric(float64(best["ours"])/float64(d), "x/"+strings.ReplaceAll(name, " ", "-"))
+			}
+		}
+	}
+}
+
+func TestOverheadOfAStreamedExchange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	best := overhead(t, 5, 8)
+	ratio := func(name string) float64 { return float64(best["ours"]) / float64(best[name]) }
+	t.Logf("CPU of the client for one streamed tool-call exchange of %d events: %v; that is %.2f times net/http with encoding/json, %.2f times with json v2, %.2f times reading and discarding",
+		benchdata.StreamChunks, best["ours"], ratio("encoding/json"), ratio("json v2"), ratio("discard"))
+	if r := ratio("encoding/json"); r > 1.5 {
+		t.Errorf("it costs %.2f times net/http with one decode of each chunk, of at most 1.5", r)
+	}
+}
