@@ -54,13 +54,13 @@ func Parse(name string, data []byte) (Config, error) {
 	if len(data) > MaxFile {
 		return Config{}, &FileError{File: name, Line: 1, Column: 1, Reason: fmt.Sprintf("the file is longer than %d bytes", MaxFile)}
 	}
-	root, errs := readTree(name, data)
+	root, errs := filetree.Read(data)
+	r := reader{file: name, Reader: filetree.Reader{Errs: errs}}
 	if root == nil {
-		return Config{}, errors.Join(errs...)
+		return Config{}, errors.Join(r.wrong()...)
 	}
-	r := reader{file: name, errs: errs}
 	config := r.config(root)
-	if len(r.errs) > 0 {
+	if len(r.Errs) > 0 {
 		return Config{}, errors.Join(r.withRules(config)...)
 	}
 	return config, nil
@@ -70,10 +70,11 @@ func Parse(name string, data []byte) (Config, error) {
 // a file is mended in one go. What stands where something is wrong already follows
 // from that.
 func (r *reader) withRules(config Config) []error {
-	all := r.errs
+	read := r.wrong()
+	all := slices.Clone(read)
 	_, wrong := build(config)
 	for _, err := range wrong {
-		if at := placeOf(err); at.line > 0 && !slices.ContainsFunc(r.errs, func(e error) bool { return placeOf(e) == at }) {
+		if at := placeOf(err); at.line > 0 && !slices.ContainsFunc(read, func(e error) bool { return placeOf(e) == at }) {
 			all = append(all, err)
 		}
 	}
@@ -100,17 +101,6 @@ func placeOf(err error) linePlace {
 	}
 }
 
-// readTree reads YAML, or JSON where that is what the file begins like. Without a
-// tree the errors say why; with one they say what of it is [filetree.Wrong].
-func readTree(name string, data []byte) (*node, []error) {
-	root, wrong := filetree.Read(data)
-	var errs []error
-	for _, e := range wrong {
-		errs = append(errs, &FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason})
-	}
-	return root, errs
-}
-
 type node = filetree.Node
 
 // place is where the fields of a rule stand.
@@ -131,62 +121,33 @@ func (p *place) of(field string) (file string, line, column int) {
 
 // reader turns a tree into a config, and collects what is wrong.
 type reader struct {
+	filetree.Reader
 	file string
-	errs []error
 }
 
-func (r *reader) bad(n *node, format string, args ...any) {
-	if n.Kind == filetree.Wrong {
-		return // it was said why
+// wrong is what is wrong, with the name of the file.
+func (r *reader) wrong() []error {
+	errs := make([]error, len(r.Errs))
+	for i, e := range r.Errs {
+		errs[i] = &FileError{File: r.file, Line: e.Line, Column: e.Column, Reason: e.Reason}
 	}
-	r.errs = append(r.errs, &FileError{File: r.file, Line: n.Line, Column: n.Column, Reason: fmt.Sprintf(format, args...)})
-}
-
-// want reports whether a node is of a kind.
-func (r *reader) want(n *node, kind filetree.Kind, what string) bool {
-	if n.Kind != kind {
-		r.bad(n, "%s: want %s, have %s", what, kind, n.Kind)
-	}
-	return n.Kind == kind
-}
-
-// members hands out the members of a mapping by their names; others are wrong.
-func (r *reader) members(n *node, what string, fields map[string]func(*node)) {
-	if !r.want(n, filetree.Map, what) {
-		return
-	}
-	for i, key := range n.Keys {
-		if slices.ContainsFunc(n.Keys[:i], func(k *node) bool { return k.Text == key.Text }) {
-			r.bad(key, "%s: %q is there twice", what, key.Text)
-			continue
-		}
-		if set := fields[key.Text]; set != nil {
-			set(n.Items[i])
-			continue
-		}
-		known := make([]string, 0, len(fields))
-		for name := range fields {
-			known = append(known, name)
-		}
-		slices.Sort(known)
-		r.bad(key, "%s: unknown field %q; there are %s", what, key.Text, strings.Join(known, ", "))
-	}
+	return errs
 }
 
 func (r *reader) config(root *node) Config {
 	var c Config
 	version := false
-	r.members(root, "policy", map[string]func(*node){
+	r.Fields(root, "policy", map[string]func(*node){
 		"version": func(n *node) {
 			version = true
 			if n.Kind != filetree.Number || n.Text != "1" {
-				r.bad(n, "version: this program reads version 1")
+				r.Bad(n, "version: this program reads version 1")
 			}
 		},
 		"default":    func(n *node) { c.Default = r.fallback(n) },
 		"cost_limit": func(n *node) { c.CostLimit = r.limit(n) },
 		"rules": func(n *node) {
-			if !r.want(n, filetree.List, "rules") {
+			if !r.Want(n, filetree.List, "rules") {
 				return
 			}
 			for _, item := range n.Items {
@@ -195,32 +156,32 @@ func (r *reader) config(root *node) Config {
 		},
 	})
 	if root.Kind == filetree.Map && !version {
-		r.bad(root, "policy: the field version is missing; write version: 1")
+		r.Bad(root, "policy: the field version is missing; write version: 1")
 	}
 	return c
 }
 
 func (r *reader) fallback(n *node) Default {
-	switch d := Default(r.text(n, "default")); d {
+	switch d := Default(r.String(n, "default")); d {
 	case "allow":
 		return DefaultAllow
 	case DefaultDeny, DefaultAsk, DefaultAskDestructive:
 		return d
 	default:
 		if n.Kind == filetree.String {
-			r.bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
+			r.Bad(n, "default: %q is no default; want allow, deny, ask or ask_destructive", d)
 		}
 		return DefaultDeny
 	}
 }
 
 func (r *reader) limit(n *node) uint64 {
-	if !r.want(n, filetree.Number, "cost_limit") {
+	if !r.Want(n, filetree.Number, "cost_limit") {
 		return 0
 	}
 	v, err := strconv.ParseUint(n.Text, 10, 64)
 	if err != nil || v == 0 {
-		r.bad(n, "cost_limit: want a whole number above zero, have %s", clip(n.Text))
+		r.Bad(n, "cost_limit: want a whole number above zero, have %s", clip(n.Text))
 	}
 	return v
 }
@@ -234,9 +195,9 @@ func (r *reader) rule(n *node) Rule {
 			set(n)
 		}
 	}
-	r.members(n, "rule", map[string]func(*node){
-		"id":       mark("id", func(n *node) { rule.ID = r.text(n, "id") }),
-		"effect":   mark("effect", func(n *node) { rule.Effect = tool.Effect(r.text(n, "effect")) }),
+	r.Fields(n, "rule", map[string]func(*node){
+		"id":       mark("id", func(n *node) { rule.ID = r.String(n, "id") }),
+		"effect":   mark("effect", func(n *node) { rule.Effect = tool.Effect(r.String(n, "effect")) }),
 		"priority": mark("priority", func(n *node) { rule.Priority = r.integer(n, "priority") }),
 		"enabled":  mark("enabled", func(n *node) { rule.Disabled = !r.boolean(n, "enabled") }),
 		"subjects": mark("subjects", func(n *node) {
@@ -244,7 +205,7 @@ func (r *reader) rule(n *node) Rule {
 				rule.Subjects = append(rule.Subjects, tool.Subject(s))
 			}
 		}),
-		"reason": mark("reason", func(n *node) { rule.Reason = r.text(n, "reason") }),
+		"reason": mark("reason", func(n *node) { rule.Reason = r.String(n, "reason") }),
 		"when":   mark("when", func(n *node) { r.when(n, &rule.When, mark) }),
 		"edits":  mark("edits", func(n *node) { rule.Edits = r.edits(n) }),
 		"input":  mark("input", func(n *node) { rule.Input = r.input(n) }),
@@ -256,7 +217,7 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 	texts := func(name string, to *[]string) func(*node) {
 		return mark("when."+name, func(n *node) { *to = r.texts(n, name) })
 	}
-	r.members(n, "when", map[string]func(*node){
+	r.Fields(n, "when", map[string]func(*node){
 		"tool":        texts("tool", &w.Tools),
 		"namespace":   texts("namespace", &w.Namespaces),
 		"tags":        texts("tags", &w.Tags),
@@ -264,9 +225,9 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"annotations": mark("when.annotations", func(n *node) { r.annotations(n, w) }),
 		"metadata":    mark("when.metadata", func(n *node) { w.Metadata = r.metadata(n) }),
 		"expression": mark("when.expression", func(n *node) {
-			w.Expression = r.text(n, "expression")
+			w.Expression = r.String(n, "expression")
 			if n.Kind == filetree.String && strings.TrimSpace(w.Expression) == "" {
-				r.bad(n, "expression: it is empty")
+				r.Bad(n, "expression: it is empty")
 			}
 		}),
 	})
@@ -276,7 +237,7 @@ func (r *reader) annotations(n *node, w *When) {
 	hint := func(name string, to **bool) func(*node) {
 		return func(n *node) { *to = new(r.boolean(n, name)) }
 	}
-	r.members(n, "annotations", map[string]func(*node){
+	r.Fields(n, "annotations", map[string]func(*node){
 		"read_only":   hint("read_only", &w.ReadOnly),
 		"destructive": hint("destructive", &w.Destructive),
 		"idempotent":  hint("idempotent", &w.Idempotent),
@@ -286,82 +247,49 @@ func (r *reader) annotations(n *node, w *When) {
 
 func (r *reader) metadata(n *node) map[string]string {
 	out := map[string]string{}
-	r.named(n, "metadata", func(key string, value *node) { out[key] = r.text(value, "metadata") })
+	r.Each(n, "metadata", func(key, value *node) { out[key.Text] = r.String(value, "metadata") })
 	return out
 }
 
 func (r *reader) edits(n *node) []tool.Edit {
 	var out []tool.Edit
-	r.named(n, "edits", func(key string, value *node) {
-		out = append(out, tool.Edit{Argument: key, Value: r.json(value)})
+	r.Each(n, "edits", func(key, value *node) {
+		out = append(out, tool.Edit{Argument: key.Text, Value: r.json(value)})
 	})
 	return out
 }
 
-// named hands out the members of a mapping whose names are free, in order.
-func (r *reader) named(n *node, what string, each func(key string, value *node)) {
-	if !r.want(n, filetree.Map, what) {
-		return
-	}
-	seen := map[string]bool{}
-	for i, key := range n.Keys {
-		if seen[key.Text] {
-			r.bad(key, "%s: %q is there twice", what, key.Text)
-			continue
-		}
-		seen[key.Text] = true
-		each(key.Text, n.Items[i])
-	}
-}
-
 func (r *reader) input(n *node) *tool.InputRequest {
 	in := &tool.InputRequest{}
-	r.members(n, "input", map[string]func(*node){
-		"argument": func(n *node) { in.Argument = r.text(n, "argument") },
-		"prompt":   func(n *node) { in.Prompt = r.text(n, "prompt") },
+	r.Fields(n, "input", map[string]func(*node){
+		"argument": func(n *node) { in.Argument = r.String(n, "argument") },
+		"prompt":   func(n *node) { in.Prompt = r.String(n, "prompt") },
 	})
 	return in
-}
-
-func (r *reader) text(n *node, what string) string {
-	if !r.want(n, filetree.String, what) {
-		return ""
-	}
-	return n.Text
 }
 
 // texts is a list of texts, or one. An empty list would be a condition that is
 // no condition.
 func (r *reader) texts(n *node, what string) []string {
-	if n.Kind == filetree.String {
-		return []string{n.Text}
+	if n.Kind == filetree.List && len(n.Items) == 0 {
+		r.Bad(n, "%s: the list is empty; leave the field out", what)
 	}
-	if !r.want(n, filetree.List, what) {
-		return nil
-	}
-	if len(n.Items) == 0 {
-		r.bad(n, "%s: the list is empty; leave the field out", what)
-	}
-	var out []string
-	for _, item := range n.Items {
-		out = append(out, r.text(item, what))
-	}
-	return out
+	return r.Strings(n, what)
 }
 
 func (r *reader) integer(n *node, what string) int {
-	if !r.want(n, filetree.Number, what) {
+	if !r.Want(n, filetree.Number, what) {
 		return 0
 	}
 	v, err := strconv.ParseInt(n.Text, 10, 32)
 	if err != nil {
-		r.bad(n, "%s: want a whole number of 32 bits, have %s", what, clip(n.Text))
+		r.Bad(n, "%s: want a whole number of 32 bits, have %s", what, clip(n.Text))
 	}
 	return int(v)
 }
 
 func (r *reader) boolean(n *node, what string) bool {
-	return r.want(n, filetree.Bool, what) && n.Text == "true"
+	return r.Want(n, filetree.Bool, what) && n.Text == "true"
 }
 
 // json writes a value of the file as JSON.
@@ -391,12 +319,12 @@ func (r *reader) appendJSON(b *bytes.Buffer, n *node) {
 	case filetree.Map:
 		b.WriteByte('{')
 		first := true
-		r.named(n, "edits", func(key string, value *node) {
+		r.Each(n, "edits", func(key, value *node) {
 			if !first {
 				b.WriteByte(',')
 			}
 			first = false
-			b.Write(quoteJSON(key))
+			b.Write(quoteJSON(key.Text))
 			b.WriteByte(':')
 			r.appendJSON(b, value)
 		})

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/internal/repotree"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -45,8 +45,8 @@ func moduleRoot(t testing.TB) string {
 // asJSON is a policy file as the JSON that an editor checks.
 func asJSON(t testing.TB, text string) json.RawMessage {
 	t.Helper()
-	root, errs := readTree("f", []byte(text))
-	if err := errors.Join(errs...); err != nil {
+	root, errs := filetree.Read([]byte(text))
+	for _, err := range errs {
 		t.Fatal(err)
 	}
 	return (&reader{}).json(root)
