@@ -63,3 +63,63 @@ func ExampleClient_Stream() {
 	}
 	// Output: Yes.
 }
+
+// One file has the providers of a team, and names for their models.
+func ExampleParse() {
+	config, err := provider.Parse("models.yaml", []byte(`
+version: 1
+providers:
+  work: {type: compatible, base_url: "https://llm.example.com/v1", api_key_env: WORK_API_KEY}
+aliases:
+  fast: work/llama-9b
+  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config.Getenv = func(string) string { return "" } // os.Getenv, where nothing is said
+	model, err := config.Open("best")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, link := range model.(*provider.Chain).Links {
+		fmt.Println(link.Name)
+	}
+	fast, err := config.Open("fast")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = fast.Generate(context.Background(), &dragoman.Request{})
+	fmt.Println(err)
+	// Output:
+	// anthropic/claude-opus-5-5
+	// openai/gpt-5
+	// work/llama-9b
+	// provider: no credential; set WORK_API_KEY
+}
+
+// Models that stand in for each other: what one server cannot answer, the next
+// one does.
+func ExampleChain() {
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer busy.Close()
+	idle := pretend(`{"choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)
+	defer idle.Close()
+
+	model := &provider.Chain{Links: []provider.Link{
+		{Name: "first", Model: &provider.Client{BaseURL: busy.URL, Model: "m", Retry: provider.Retry{Max: -1}}},
+		{Name: "second", Model: &provider.Client{BaseURL: idle.URL, Model: "m"}},
+	}}
+	resp, err := model.Generate(context.Background(), &dragoman.Request{
+		Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "Coat?"}}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Text())
+	// Output: Yes.
+}
