@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -100,10 +101,13 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 // than that it did.
 func broken(err, failed error) error {
 	var timeout *TimeoutError
+	var transport *TransportError
 	var api *dragoman.APIError
 	switch {
 	case errors.As(err, &timeout):
 		return timeout
+	case errors.As(err, &transport):
+		return &TransportError{Host: transport.Host, Err: fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, transport.Err)}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(failed, &api) && !errors.Is(failed, dragoman.ErrIncompleteStream):

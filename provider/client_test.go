@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -201,6 +202,20 @@ func TestQuirkC13_AStreamThatEndsEarlyIsIncomplete(t *testing.T) {
 		}
 		if resp.Stop.Reason.Runs() {
 			t.Errorf("stop %v", resp.Stop)
+		}
+	})
+}
+
+func TestAConnectionThatBreaksInAStreamIsATransportError(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		s := serve(t, codec, func(s *server, w http.ResponseWriter, _ *http.Request, _ received) {
+			s.part(w, s.codec.NewStreamEncoder(dialect.EncodeOptions{}), eventsOf(textAnswer("half of it"))[:4], false)
+			panic(http.ErrAbortHandler)
+		})
+		_, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), question()))
+		var gone *provider.TransportError
+		if !errors.As(err, &gone) || !errors.Is(err, dragoman.ErrIncompleteStream) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v", err)
 		}
 	})
 }
