@@ -21,11 +21,18 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.extended.Restart()
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
 	if err != nil {
 		return nil, err
 	}
 	unwrapResponse(x.registry, resp)
+	if err := x.extended.ReadChunk(ctx, body); err != nil {
+		return nil, err
+	}
+	if err := x.extended.Finish(ctx, resp); err != nil {
+		return nil, err
+	}
 	resp.Losses = x.lost(back)
 	x.logAnswer(a, resp.Stop, resp.Usage, resp.Losses)
 	if resp.Error != nil {
@@ -56,6 +63,8 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 	var failed error // what the stream says of itself
 	ended := false
 	unwrap := newUnwrapper(x.registry)
+	x.extended.Restart()
+	finish := x.newFinisher()
 	for ev, err := range dialect.Events(decoder, a) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
@@ -66,8 +75,12 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 		case err != nil:
 			return broken(err, failed)
 		}
+		finish.see(ev)
 		switch ev := ev.(type) {
 		case *dragoman.Chunk:
+			if err := x.readChunk(ctx, ev.Raw); err != nil {
+				return err
+			}
 			if !x.client.Chunks {
 				continue
 			}
@@ -78,6 +91,15 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 			}
 		case *dragoman.ResponseEnd:
 			ended = true
+			added, err := finish.finish(ctx, ev)
+			if err != nil {
+				return err
+			}
+			for _, more := range added {
+				if !yield(more) {
+					return errLeft
+				}
+			}
 			ev.Response.Losses = x.lost(decoder.Report())
 			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
 			a.watch.bound(PhaseIdle, drain)

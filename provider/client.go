@@ -41,7 +41,10 @@ type Client struct {
 	// Capabilities tells what a model can do; nil means what the dialect knows
 	// of it by its name.
 	Capabilities func(model string) dragoman.Capabilities
-	// Contributions to the registry of every request, before those of its tools.
+	// Extensions adapt requests and answers; the zero value has none.
+	Extensions Extensions
+	// Contributions to the registry of every request, before those of extensions
+	// and tools.
 	Contributions []dragoman.Contribution
 	// Abandon says which calls without a result are given up before a request is
 	// sent; zero means none, so that such a request is refused.

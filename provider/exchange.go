@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // exchange is one request and its answer: all that is known of them on their
@@ -35,6 +36,8 @@ type exchange struct {
 	losses   dragoman.Report
 	prepared bool
 	cured    bool
+	// extended is the same exchange, as extensions see it.
+	extended *extension.Exchange
 
 	// tries counts the attempts, asked is what the last answer's headers say of
 	// another one.
@@ -77,6 +80,9 @@ func (x *exchange) prepare(ctx context.Context) error {
 		return err
 	}
 	x.aim(ctx)
+	if err := x.extend(ctx); err != nil {
+		return err
+	}
 	losses := x.losses // of a cure
 	req, rep, err := history.Normalize(x.addressed(), history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
@@ -84,15 +90,23 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.compose(req)
+	if err := x.compose(req); err != nil {
+		return err
+	}
 	enc, err := x.codec.EncodeRequest(req, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 	if err != nil {
 		return err
 	}
-	if most := x.client.maxRequest(); len(enc.Body) > most {
-		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(enc.Body), most, dragoman.ErrTooLarge)
+	x.registry = enc.Registry
+	x.extended.Registry = enc.Registry
+	payload, err := x.extended.Decorate(ctx, enc.Body)
+	if err != nil {
+		return err
 	}
-	x.payload, x.registry, x.prepared = enc.Body, enc.Registry, true
+	if most := x.client.maxRequest(); len(payload) > most {
+		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(payload), most, dragoman.ErrTooLarge)
+	}
+	x.payload, x.prepared = payload, true
 	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses)}
 	return nil
 }
@@ -121,13 +135,15 @@ func (x *exchange) addressed() *dragoman.Request {
 }
 
 // compose makes the registry of this request. The earlier contribution wins:
-// those of the configuration, then those of the tools.
-func (x *exchange) compose(req *dragoman.Request) {
+// those of the configuration, then those of extensions, then those of the tools.
+func (x *exchange) compose(req *dragoman.Request) error {
+	extensions, err := x.extended.Contributions()
 	x.registry = interop.New(interop.Options{
 		Target: x.target, Limits: x.limits, Tools: req.Tools,
-		Contributions: slices.Concat(x.client.Contributions, req.Contributions),
+		Contributions: slices.Concat(x.client.Contributions, extensions, req.Contributions),
 		Schemas:       &x.client.schemas,
 	})
+	return err
 }
 
 // decoding is how the answer is read.

@@ -79,6 +79,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 			return err
 		}
 		x.sums = append(x.sums, write) // from now on when somebody looks
+		x.gathered = append(x.gathered, a)
 	}
 	if x.patches == nil {
 		return nil

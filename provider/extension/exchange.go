@@ -29,6 +29,8 @@ type Exchange struct {
 	// into it yet, in order.
 	partial Object
 	sums    []func() error
+	// gathered are the keys of accumulators that have a sum.
+	gathered []any
 
 	// config are the settings of extensions by their names.
 	config map[string]json.RawMessage
@@ -136,6 +138,18 @@ func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.
 	err = each(x, "decorate", func(d Decorator) error { return d.Decorate(ctx, x) })
 	return x.Payload.JSON(), err
 }
+
+// Restart forgets what was gathered of an answer: another attempt is made to get it.
+func (x *Exchange) Restart() {
+	x.partial, x.sums = Object{}, nil
+	for _, a := range x.gathered {
+		delete(x.values, a)
+	}
+	x.gathered = nil
+}
+
+// Finishes reports whether anybody has a hand in the complete answer.
+func (x *Exchange) Finishes() bool { return anyHas[Finisher](x) }
 
 // ReadsChunks reports whether anybody wants to see the chunks of the answer.
 func (x *Exchange) ReadsChunks() bool { return anyHas[ChunkReader](x) }

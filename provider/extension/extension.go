@@ -56,12 +56,15 @@ type Decorator interface {
 }
 
 // ChunkReader sees the native chunks of an answer, and may merge what it finds in
-// them into the exchange's Partial.
+// them into the exchange's Partial. The chunk is good until the hook returns.
 type ChunkReader interface {
 	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
 }
 
-// Finisher maps what was gathered into the answer.
+// Finisher maps what was gathered into the answer, which is complete. Of a stream
+// the events were handed out before: parts that are added behind the last of the
+// last message are told before its end, and so is what is said of the response as a
+// whole; other changes are not.
 type Finisher interface {
 	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
 }
