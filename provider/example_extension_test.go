@@ -1,0 +1,120 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// acme is an extension for a server that speaks OpenAI Chat, takes a switch of its
+// own, streams its mood beside the text, and has a form of its own for tools.
+type acme struct {
+	mood *extension.Accumulator[extension.Text]
+}
+
+func newAcme() acme {
+	return acme{&extension.Accumulator[extension.Text]{
+		Place: "/message/mood", Fold: extension.Append, Fragments: true,
+		Extract: func(chunk json.RawMessage) (extension.Text, bool, error) {
+			var c struct{ Choices []struct{ Delta struct{ Mood string } } }
+			err := json.Unmarshal(chunk, &c)
+			if err != nil || len(c.Choices) == 0 || c.Choices[0].Delta.Mood == "" {
+				return nil, false, err
+			}
+			return extension.Text(c.Choices[0].Delta.Mood), true, nil
+		},
+	}}
+}
+
+func (acme) Info() extension.Info {
+	return extension.Info{Name: "acme", Requires: []extension.Tag{"server:acme"}}
+}
+
+func (acme) Decorate(_ context.Context, x *extension.Exchange) error {
+	var settings struct{ Moody bool }
+	if found, err := x.Config(&settings); !found || err != nil {
+		return err
+	}
+	return x.Payload.Set("moody", settings.Moody)
+}
+
+func (a acme) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+	return a.mood.Read(x, chunk)
+}
+
+func (a acme) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
+	last := &resp.Output[len(resp.Output)-1]
+	last.Parts = append(last.Parts, &dragoman.Text{Text: " (" + string(a.mood.Sum(x)) + ")"})
+	return nil
+}
+
+func (acme) Contribute(*extension.Exchange) []dragoman.Contribution {
+	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{acmeTool{}}, Adapters: []dragoman.Adapter{acmeTool{}}}}
+}
+
+// acmeTool is {"does": name}: it says what such a tool means, and writes it for Chat.
+type acmeTool struct{}
+
+func (acmeTool) Format() dragoman.Format   { return "acme.tool" }
+func (acmeTool) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
+func (acmeTool) From() dragoman.Format     { return "acme.tool" }
+func (acmeTool) To() dragoman.Format       { return dragoman.FormatChatFunction }
+
+func (acmeTool) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	var t struct{ Does string }
+	err := json.Unmarshal(obj, &t)
+	return []dragoman.ToolSpec{{Name: t.Does}}, dragoman.Report{}, err
+}
+
+func (acmeTool) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+	var t struct{ Does string }
+	err := json.Unmarshal(in.Native, &t)
+	return json.RawMessage(fmt.Sprintf(`{"type":"function","function":{"name":%q,"acme":true}}`, t.Does)), dragoman.Report{}, err
+}
+
+// An extension adapts a server without a change in the core: this one adds a
+// switch, gathers a new field of the stream, maps it into the message, and brings a
+// new format of tools with its adapter.
+func Example_extension() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent, _ := extension.NewObject(body)
+		fmt.Println("sent:", string(sent.Get("moody")), string(sent.Get("tools")))
+		for _, delta := range []string{`{"content":"Yes."}`, `{"mood":"quite "}`, `{"mood":"sure"}`} {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", delta)
+		}
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
+
+	set, err := extension.NewSet(newAcme())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	model := &provider.Client{Name: "acme", BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{
+		Set: set, Config: map[string]json.RawMessage{"acme": json.RawMessage(`{"moody":true}`)},
+		Patches: func(p extension.Patch) { fmt.Println("patch:", p.Place, string(p.Value)) },
+	}}
+	resp, err := dragoman.Collect(model.Stream(context.Background(), &dragoman.Request{
+		Messages: []dragoman.Message{dragoman.UserText("Do I need a coat?")},
+		Tools:    []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: json.RawMessage(`{"does":"look"}`)}}},
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Text())
+	// Output:
+	// sent: true [{"type":"function","function":{"name":"look","acme":true}}]
+	// patch: /message/mood "quite "
+	// patch: /message/mood "sure"
+	// Yes. (quite sure)
+}

@@ -1,0 +1,189 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
+)
+
+// counter counts the chunks that it is shown, and says so in the answer.
+type counter struct {
+	seen *extension.Accumulator[int]
+	fail string
+}
+
+func newCounter() counter {
+	return counter{seen: &extension.Accumulator[int]{
+		Place: "chunks", Fold: func(sum, piece int) int { return sum + piece },
+		Extract: func(c json.RawMessage) (int, bool, error) {
+			if !json.Valid(c) {
+				return 0, false, errors.New("no JSON")
+			}
+			return 1, true, nil
+		},
+	}}
+}
+
+func (counter) Info() extension.Info { return extension.Info{Name: "counter"} }
+
+func (c counter) Prepare(context.Context, *extension.Exchange) error {
+	if c.fail == "prepare" {
+		panic("no")
+	}
+	return nil
+}
+
+func (c counter) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
+	if c.fail == "chunk" {
+		return errors.New("no")
+	}
+	return c.seen.Read(x, chunk)
+}
+
+func (c counter) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
+	if c.fail == "finish" {
+		return errors.New("no")
+	}
+	last := &resp.Output[len(resp.Output)-1]
+	last.Parts = append(last.Parts, &dragoman.Text{Text: fmt.Sprintf(" [%d]", c.seen.Sum(x))})
+	return nil
+}
+
+func extensions(t testing.TB, list ...extension.Extension) provider.Extensions {
+	t.Helper()
+	set, err := extension.NewSet(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return provider.Extensions{Set: set}
+}
+
+// answering serves an answer of a codec, whole or as a stream.
+func answering(t testing.TB, c dialect.Codec, text string) *httptest.Server {
+	resp := &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"stream":true`) && !strings.Contains(strings.ToLower(r.URL.Path), "stream") {
+			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = w.Write(enc.Body)
+			return
+		}
+		e := c.NewStreamEncoder(dialect.EncodeOptions{})
+		part := &dragoman.Text{Text: text}
+		var out []byte
+		for _, ev := range []dragoman.Event{
+			&dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
+			&dragoman.PartDelta{Kind: dragoman.KindText, Text: text}, &dragoman.PartEnd{Part: part}, &dragoman.ResponseEnd{Stop: resp.Stop},
+		} {
+			out, _ = e.Encode(out, ev)
+		}
+		out, _ = e.Close(out)
+		_, _ = w.Write(out)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+var everyCodec = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}}
+
+func TestX3_ExtensionsSeeTheChunksOfEveryDialectAndFinishTheAnswer(t *testing.T) {
+	for _, c := range everyCodec {
+		t.Run(string(c.Dialect()), func(t *testing.T) {
+			model := &provider.Client{Codec: c, BaseURL: answering(t, c, "Yes.").URL, Model: "m", Extensions: extensions(t, newCounter())}
+			req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}
+			whole, err := model.Generate(t.Context(), req)
+			if err != nil || whole.Text() != "Yes. [1]" {
+				t.Errorf("%v: %q", err, whole.Text())
+			}
+			streamed, err := dragoman.Collect(model.Stream(t.Context(), req))
+			if err != nil || !strings.HasPrefix(streamed.Text(), "Yes. [") || strings.Contains(streamed.Text(), "[0]") {
+				t.Errorf("%v: %q", err, streamed.Text())
+			}
+		})
+	}
+}
+
+func TestX3_AnExtensionThatFailsIsNamed(t *testing.T) {
+	for _, fail := range []string{"prepare", "chunk", "finish"} {
+		c := newCounter()
+		c.fail = fail
+		model := &provider.Client{BaseURL: answering(t, openaichat.Codec{}, "Yes.").URL, Model: "m", Extensions: extensions(t, c)}
+		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}
+		var whose *extension.Error
+		if _, err := model.Generate(t.Context(), req); !errors.As(err, &whose) || whose.Extension != "counter" {
+			t.Errorf("%s: %v", fail, err)
+		}
+		if _, err := dragoman.Collect(model.Stream(t.Context(), req)); !errors.As(err, &whose) {
+			t.Errorf("%s, as a stream: %v", fail, err)
+		}
+	}
+}
+
+func TestX4_AnotherAttemptGathersAnew(t *testing.T) {
+	var tries atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n")
+		if tries.Add(1) == 1 {
+			fmt.Fprint(w, "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":503}}\n\n")
+			return
+		}
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
+	model := &provider.Client{BaseURL: server.URL, Model: "m", Extensions: extensions(t, newCounter()), Clock: eager{newClock()}, Timeouts: unboundedPhases}
+	resp, err := dragoman.Collect(model.Stream(t.Context(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}))
+	if err != nil || tries.Load() != 2 || resp.Text() != "Yes. [2]" {
+		t.Errorf("%v after %d attempts: %q", err, tries.Load(), resp.Text())
+	}
+}
+
+func TestX7_AClientWithTheServersOfThisModuleSpeaksWithTheirAccent(t *testing.T) {
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		body = string(b)
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	ext := extensions(t, servers.All()...)
+	ext.Config = map[string]json.RawMessage{"deepseek": json.RawMessage(`{"thinking":"disabled"}`)}
+	model := &provider.Client{Name: "deepseek", BaseURL: server.URL, Model: "deepseek-chat", Extensions: ext}
+	req := &dragoman.Request{
+		Messages:        []dragoman.Message{{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{&dragoman.Text{Text: "be brief"}}}, dragoman.UserText("coat?")},
+		MaxOutputTokens: new(int64(9)),
+	}
+	if _, err := model.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"role":"system"`, `"max_tokens":9`, `"thinking":{"type":"disabled"}`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	model.Extensions.Switches.On = []string{"no such extension"}
+	if _, err := model.Generate(t.Context(), req); !errors.Is(err, extension.ErrExtensions) {
+		t.Errorf("%v", err)
+	}
+}
