@@ -23,7 +23,9 @@ func newAcme() acme {
 	return acme{&extension.Accumulator[extension.Text]{
 		Place: "/message/mood", Fold: extension.Append, Fragments: true,
 		Extract: func(chunk json.RawMessage) (extension.Text, bool, error) {
-			var c struct{ Choices []struct{ Delta struct{ Mood string } } }
+			var c struct {
+				Choices []struct{ Delta struct{ Mood string } }
+			}
 			err := json.Unmarshal(chunk, &c)
 			if err != nil || len(c.Choices) == 0 || c.Choices[0].Delta.Mood == "" {
 				return nil, false, err

@@ -68,10 +68,10 @@ func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 		return nil
 	}
 	show := func(body []byte) error {
-		if jsonwire.Check(body) != nil { // [DONE], a keep-alive
-			return nil
+		if sound := jsonwire.Check(body) == nil; sound { // not [DONE], nor a keep-alive
+			return x.extended.ReadChunk(ctx, body)
 		}
-		return x.extended.ReadChunk(ctx, body)
+		return nil
 	}
 	switch x.limits.Dialect {
 	case dragoman.Ollama:
