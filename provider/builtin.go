@@ -1,10 +1,10 @@
 package provider
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
@@ -29,80 +29,43 @@ type builtin struct {
 	keyEnv  []string
 	header  string
 	keyless bool
-	// caps is how it differs from the vendor of its dialect.
-	caps dragoman.Capabilities
-}
-
-// chat is what most servers lack that speak OpenAI Chat without being OpenAI.
-func chat(change func(*dragoman.Capabilities)) dragoman.Capabilities {
-	caps := dragoman.Capabilities{
-		NoCustomTools: true, NoNamespaces: true, NoDeferred: true, NoAllowedTools: true,
-		NoDeveloperRole: true, LegacyMaxTokens: true,
-	}
-	if change != nil {
-		change(&caps)
-	}
-	return caps
+	// server is the name by which extensions know its accent; empty means the
+	// first of its own.
+	server string
 }
 
 // builtins are the providers that are known, vendors first.
 func builtins() []builtin {
-	mistralID := &dragoman.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
-	kimiID := &dragoman.IDRule{Numbered: true}
 	return []builtin{
 		// OpenAI's models since 5.4 call no tools on Chat while they think (quirk
 		// E12), so the name alone means Responses.
 		{names: []string{"openai"}, codec: openairesponses.Codec{}, keyEnv: []string{"OPENAI_API_KEY"}},
-		{names: []string{"openai-chat"}, codec: openaichat.Codec{}, keyEnv: []string{"OPENAI_API_KEY"}, baseEnv: []string{"OPENAI_BASE_URL"}},
+		{names: []string{"openai-chat"}, server: "openai", codec: openaichat.Codec{}, keyEnv: []string{"OPENAI_API_KEY"}, baseEnv: []string{"OPENAI_BASE_URL"}},
 		{names: []string{"anthropic"}, codec: anthropic.Codec{}, keyEnv: []string{"ANTHROPIC_API_KEY"}, header: "X-Api-Key"},
 		{names: []string{"gemini", "google"}, codec: gemini.Codec{}, keyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, header: "X-Goog-Api-Key", baseEnv: []string{"GOOGLE_GEMINI_BASE_URL"}},
 		{names: []string{"vertex"}, codec: gemini.Codec{}, keyEnv: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"}},
 		{names: []string{"ollama"}, codec: ollama.Codec{}, keyEnv: []string{"OLLAMA_API_KEY"}, keyless: true, baseEnv: []string{"OLLAMA_HOST"}},
 		{names: []string{"bedrock"}, codec: bedrock.Codec{}, baseEnv: []string{"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"}},
 
-		{names: []string{"deepseek"}, codec: openaichat.Codec{}, base: "https://api.deepseek.com", keyEnv: []string{"DEEPSEEK_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.NoStrict, c.NoStructuredOutput = true, true
-			c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true // quirk G3
-			c.ForcedChoice = dragoman.ForcedWithoutThinking                      // quirk E4
-		})},
-		{names: []string{"mistral"}, codec: openaichat.Codec{}, base: "https://api.mistral.ai/v1", keyEnv: []string{"MISTRAL_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.ID = mistralID                                     // quirk B13
-			c.ToolResultName, c.AssistantAfterTools = true, true // quirks D33, D19
-			c.NoStreamOptions = true                             // usage comes unasked
-		})},
-		{names: []string{"groq"}, codec: openaichat.Codec{}, base: "https://api.groq.com/openai/v1", keyEnv: []string{"GROQ_API_KEY"}, caps: chat(nil)},
-		{names: []string{"openrouter"}, codec: openaichat.Codec{}, base: "https://openrouter.ai/api/v1", keyEnv: []string{"OPENROUTER_API_KEY"}, caps: chat(nil)},
-		{names: []string{"xai", "grok"}, codec: openaichat.Codec{}, base: "https://api.x.ai/v1", keyEnv: []string{"XAI_API_KEY"}, caps: chat(nil)},
-		{names: []string{"moonshot", "kimi"}, codec: openaichat.Codec{}, base: "https://api.moonshot.ai/v1", keyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.NoStrict, c.LegacyMaxTokens = true, false
-			c.ID = kimiID                                   // quirk B14
-			c.ReasoningField = "reasoning_content"          // quirk G4
-			c.ForcedChoice = dragoman.ForcedWithoutThinking // quirk E4
-		})},
-		{names: []string{"qwen", "dashscope"}, codec: openaichat.Codec{}, base: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", keyEnv: []string{"DASHSCOPE_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.NoStrict, c.ToolResultName = true, true
-		})},
-		{names: []string{"zai", "glm"}, codec: openaichat.Codec{}, base: "https://api.z.ai/api/paas/v4", keyEnv: []string{"ZAI_API_KEY", "Z_AI_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.NoStrict, c.NoStreamOptions = true, true
-			c.ReasoningField = "reasoning_content"
-			c.ForcedChoice = dragoman.ForcedNever
-		})},
-		{names: []string{"together"}, codec: openaichat.Codec{}, base: "https://api.together.xyz/v1", keyEnv: []string{"TOGETHER_API_KEY"}, caps: chat(nil)},
-		{names: []string{"fireworks"}, codec: openaichat.Codec{}, base: "https://api.fireworks.ai/inference/v1", keyEnv: []string{"FIREWORKS_API_KEY"}, caps: chat(nil)},
-		{names: []string{"cerebras"}, codec: openaichat.Codec{}, base: "https://api.cerebras.ai/v1", keyEnv: []string{"CEREBRAS_API_KEY"}, caps: chat(func(c *dragoman.Capabilities) {
-			c.NoParallelFlag, c.ReasoningField = true, "reasoning"
-		})},
+		{names: []string{"deepseek"}, codec: openaichat.Codec{}, base: "https://api.deepseek.com", keyEnv: []string{"DEEPSEEK_API_KEY"}},
+		{names: []string{"mistral"}, codec: openaichat.Codec{}, base: "https://api.mistral.ai/v1", keyEnv: []string{"MISTRAL_API_KEY"}},
+		{names: []string{"groq"}, codec: openaichat.Codec{}, base: "https://api.groq.com/openai/v1", keyEnv: []string{"GROQ_API_KEY"}},
+		{names: []string{"openrouter"}, codec: openaichat.Codec{}, base: "https://openrouter.ai/api/v1", keyEnv: []string{"OPENROUTER_API_KEY"}},
+		{names: []string{"xai", "grok"}, codec: openaichat.Codec{}, base: "https://api.x.ai/v1", keyEnv: []string{"XAI_API_KEY"}},
+		{names: []string{"moonshot", "kimi"}, codec: openaichat.Codec{}, base: "https://api.moonshot.ai/v1", keyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}},
+		{names: []string{"qwen", "dashscope"}, codec: openaichat.Codec{}, base: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", keyEnv: []string{"DASHSCOPE_API_KEY"}},
+		{names: []string{"zai", "glm"}, codec: openaichat.Codec{}, base: "https://api.z.ai/api/paas/v4", keyEnv: []string{"ZAI_API_KEY", "Z_AI_API_KEY"}},
+		{names: []string{"together"}, codec: openaichat.Codec{}, base: "https://api.together.xyz/v1", keyEnv: []string{"TOGETHER_API_KEY"}},
+		{names: []string{"fireworks"}, codec: openaichat.Codec{}, base: "https://api.fireworks.ai/inference/v1", keyEnv: []string{"FIREWORKS_API_KEY"}},
+		{names: []string{"cerebras"}, codec: openaichat.Codec{}, base: "https://api.cerebras.ai/v1", keyEnv: []string{"CEREBRAS_API_KEY"}},
 		// What runs at home.
-		{names: []string{"vllm"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:8000/v1", keyEnv: []string{"VLLM_API_KEY"}, keyless: true, caps: chat(constrained)},
-		{names: []string{"llamacpp", "llama.cpp"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:8080/v1", keyEnv: []string{"LLAMACPP_API_KEY"}, keyless: true, caps: chat(constrained)},
-		{names: []string{"lmstudio"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:1234/v1", keyEnv: []string{"LMSTUDIO_API_KEY"}, keyless: true, caps: chat(constrained)},
+		{names: []string{"vllm"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:8000/v1", keyEnv: []string{"VLLM_API_KEY"}, keyless: true},
+		{names: []string{"llamacpp", "llama.cpp"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:8080/v1", keyEnv: []string{"LLAMACPP_API_KEY"}, keyless: true},
+		{names: []string{"lmstudio"}, codec: openaichat.Codec{}, base: "http://127.0.0.1:1234/v1", keyEnv: []string{"LMSTUDIO_API_KEY"}, keyless: true},
 		// Any server of OpenAI's dialect; it has no place of its own.
-		{names: []string{"compatible"}, codec: openaichat.Codec{}, base: nowhere, keyless: true, caps: chat(nil)},
+		{names: []string{"compatible"}, codec: openaichat.Codec{}, base: nowhere, keyless: true},
 	}
 }
-
-// constrained servers mind one constraint at a time (quirk F9).
-func constrained(c *dragoman.Capabilities) { c.NoOutputWithTools = true }
 
 // nowhere is the base of what has none.
 const nowhere = "-"
@@ -116,6 +79,9 @@ func builtinNamed(name string) (builtin, bool) {
 	}
 	return all[i], true
 }
+
+// accent is the name by which extensions know the server.
+func (b builtin) accent() string { return cmp.Or(b.server, b.names[0]) }
 
 // baseVariables are the variables that may say where a provider is.
 func (b builtin) baseVariables() []string {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +15,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
 )
 
 // Config is what models are opened from. The zero value knows the built-in
@@ -25,6 +29,10 @@ type Config struct {
 	Providers map[string]Settings
 	// Aliases are names for specs, which may be aliases again.
 	Aliases map[string]string
+
+	// Extensions are those of every [Client] that is opened, behind those that
+	// this module has for servers (see package servers).
+	Extensions []extension.Extension
 
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
@@ -63,6 +71,11 @@ type Settings struct {
 	// Capabilities beat what is known of the server and its models: names as in a
 	// config file ("no_strict"), with "true", "false" or a word.
 	Capabilities map[string]string
+	// Extensions are the settings of extensions by their names, such as
+	// {"deepseek": {"thinking": "disabled"}}; Switches say which are on or off
+	// whatever the tags are.
+	Extensions map[string]json.RawMessage
+	Switches   extension.Switches
 	// Models are names for models of this provider.
 	Models map[string]ModelSettings
 	// Timeouts and Retry are those of [Client].
@@ -235,14 +248,16 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	if m.Name == "" {
 		m.Name = model
 	}
-	caps, err := overrides(name, s.Capabilities, m.Capabilities)
+	set, err := c.extensions(name, s, m)
 	if err != nil {
 		return nil, err
 	}
 	client := &Client{
 		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
 		Timeouts: s.Timeouts, Retry: s.Retry, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
-		Capabilities: func(string) dragoman.Capabilities { return caps(b, m.Name) },
+		Extensions: Extensions{
+			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{servers.ServerTag(b.accent())},
+		},
 	}
 	for _, h := range slices.Sorted(maps.Keys(s.Headers)) {
 		setHeader(client, h, s.Headers[h])
@@ -263,28 +278,48 @@ func setHeader(c *Client, name, value string) {
 	c.Header.Set(name, value)
 }
 
-// overrides returns what a model can do by what is known and by what was set,
-// the later beating the earlier.
-func overrides(provider string, sets ...map[string]string) (func(b builtin, model string) dragoman.Capabilities, error) {
-	apply := func(caps *dragoman.Capabilities) error {
-		for _, set := range sets {
-			for _, name := range slices.Sorted(maps.Keys(set)) {
-				if err := capname.File.Set(caps, name, set[name], true); err != nil {
-					return &SettingError{Setting: "capabilities of the provider " + provider, Reason: err.Error()}
-				}
-			}
-		}
-		return nil
-	}
-	if err := apply(&dragoman.Capabilities{}); err != nil {
+// extensions are those of a provider: what is known of servers, those of the
+// caller, and what the settings say of the server, which has the last word.
+func (c *Config) extensions(provider string, s Settings, m ModelSettings) (*extension.Set, error) {
+	last := overrides{provider: provider, sets: []map[string]string{s.Capabilities, m.Capabilities}}
+	if err := last.apply(&dragoman.Capabilities{}); err != nil {
 		return nil, err
 	}
-	return func(b builtin, model string) dragoman.Capabilities {
-		caps := b.caps
-		if b.caps == (dragoman.Capabilities{}) {
-			caps = knownCapabilities(b.codec.Dialect(), model)
+	set, err := extension.NewSet(slices.Concat(servers.All(), c.Extensions, []extension.Extension{last})...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
+		if !slices.ContainsFunc(set.All(), func(e extension.Extension) bool { return e.Info().Name == name }) {
+			return nil, &SettingError{Setting: "extensions of the provider " + provider, Reason: fmt.Sprintf("there is no extension %q", name)}
 		}
-		_ = apply(&caps) // it was tried
-		return caps
-	}, nil
+	}
+	_, err = set.Resolve(nil, s.Switches)
+	return set, err
+}
+
+// overrides are capabilities that were set by name, the later beating the earlier:
+// an extension that is always on.
+type overrides struct {
+	provider string
+	sets     []map[string]string
+}
+
+// Info says that it is always on.
+func (overrides) Info() extension.Info { return extension.Info{Name: "settings"} }
+
+// Prepare sets what was set.
+func (o overrides) Prepare(_ context.Context, x *extension.Exchange) error {
+	return o.apply(&x.Target.Caps)
+}
+
+func (o overrides) apply(caps *dragoman.Capabilities) error {
+	for _, set := range o.sets {
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			if err := capname.File.Set(caps, name, set[name], true); err != nil {
+				return &SettingError{Setting: "capabilities of the provider " + o.provider, Reason: err.Error()}
+			}
+		}
+	}
+	return nil
 }

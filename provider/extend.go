@@ -46,6 +46,17 @@ func (x *exchange) tags() []extension.Tag {
 	return tags
 }
 
+// Target is what a request for a model is encoded for, with what extensions say of
+// it, and which of them are on and why. An empty model means the client's.
+func (c *Client) Target(ctx context.Context, model string) (dragoman.Target, *extension.Resolution, error) {
+	x := newExchange(c, &dragoman.Request{Model: model}, false)
+	x.aim(ctx)
+	if err := x.extend(ctx); err != nil {
+		return dragoman.Target{}, nil, err
+	}
+	return x.target, x.extended.Resolution, nil
+}
+
 // extend finds the extensions of this request and lets them prepare it.
 func (x *exchange) extend(ctx context.Context) error {
 	e := &x.client.Extensions

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/schema"
 )
 
 // MaxFile is how long a config file may be, in bytes.
@@ -50,6 +54,7 @@ func Load(name string) (*Config, error) {
 //	    key_header: api-key        # where it is no bearer
 //	    headers: {x-team: search}
 //	    capabilities: {no_strict: true, reasoning_field: reasoning}
+//	    extensions: {vllm: {enable_thinking: false}, openai.compatible: false}
 //	    models:
 //	      small: {name: llama-9b-instruct, capabilities: {no_images: true}}
 //	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
@@ -174,6 +179,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"project":      set(&s.Project, "project"),
 		"location":     set(&s.Location, "location"),
 		"capabilities": func(n *node) { s.Capabilities = r.capabilities(n) },
+		"extensions":   func(n *node) { r.extensions(n, &s) },
 		"models": func(n *node) {
 			s.Models = map[string]ModelSettings{}
 			r.Each(n, "models", func(key, value *node) { s.Models[key.Text] = r.model(value) })
@@ -188,6 +194,54 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		r.Bad(value, "%s: the field base_url is missing, and its type has none", what)
 	}
 	return s
+}
+
+// extensions reads what is said of extensions: settings, true or false.
+func (r *configReader) extensions(n *node, s *Settings) {
+	known := extensionNames()
+	r.Each(n, "extensions", func(key, value *node) {
+		switch {
+		case !slices.Contains(known, key.Text):
+			r.Bad(key, "extensions: %q is none of %s", key.Text, strings.Join(known, ", "))
+		case value.Kind == filetree.Bool && value.Text == "true":
+			s.Switches.On = append(s.Switches.On, key.Text)
+		case value.Kind == filetree.Bool:
+			s.Switches.Off = append(s.Switches.Off, key.Text)
+		case value.Kind == filetree.Map:
+			if s.Extensions == nil {
+				s.Extensions = map[string]json.RawMessage{}
+			}
+			s.Extensions[key.Text] = r.JSON(value, "extensions")
+			r.settings(key, value, s.Extensions[key.Text])
+		default:
+			r.Bad(value, "extensions: %s: want settings, true or false, have %s", key.Text, value.Kind)
+		}
+	})
+}
+
+// settings holds those of an extension against its schema.
+func (r *configReader) settings(key, value *node, settings json.RawMessage) {
+	for _, e := range servers.All() {
+		c, ok := e.(extension.Configurable)
+		if e.Info().Name != key.Text || !ok {
+			continue
+		}
+		v, err := schema.Compile(c.ConfigSchema())
+		if err == nil {
+			err = v.Validate(settings)
+		}
+		if err != nil {
+			r.Bad(value, "extensions: %s: %v", key.Text, err)
+		}
+	}
+}
+
+// extensionNames are those of the extensions that a file may speak of.
+func extensionNames() (names []string) {
+	for _, e := range servers.All() {
+		names = append(names, e.Info().Name)
+	}
+	return names
 }
 
 func (r *configReader) url(n *node) string {

@@ -1,12 +1,14 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // env is an environment.
@@ -269,9 +272,9 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := m.(*provider.Client)
-	caps := client.Capabilities(client.Model)
-	if !caps.NoStrict || caps.LegacyMaxTokens || caps.ReasoningField != "reasoning" {
-		t.Errorf("capabilities %+v", caps)
+	target, _, err := client.Target(t.Context(), "")
+	if caps := target.Caps; err != nil || !caps.NoStrict || caps.LegacyMaxTokens || caps.ReasoningField != "reasoning" {
+		t.Errorf("%v: capabilities %+v", err, caps)
 	}
 	if client.Timeouts != (provider.Timeouts{Connect: 5 * time.Second, FirstByte: 2 * time.Minute, Idle: -1, Total: 10 * time.Minute}) || client.Retry.Max != -1 {
 		t.Errorf("%+v %+v", client.Timeouts, client.Retry)
@@ -398,9 +401,71 @@ func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := m.(*provider.Client)
-		if got := client.Capabilities(client.Model).NoMixedTools; got != want {
-			t.Errorf("%s: %v", spec, got)
+		target, _, err := m.(*provider.Client).Target(t.Context(), "")
+		if got := target.Caps.NoMixedTools; err != nil || got != want {
+			t.Errorf("%s: %v, %v", spec, got, err)
+		}
+	}
+}
+
+func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
+	c := &provider.Config{Getenv: env(), Providers: map[string]provider.Settings{
+		"own":  {Type: "vllm", BaseURL: "http://127.0.0.1:9/v1", Capabilities: map[string]string{"reasoning_field": "reasoning_content"}},
+		"bare": {Type: "compatible", BaseURL: "http://127.0.0.1:9/v1", Switches: extension.Switches{Off: []string{"openai.compatible"}}},
+	}}
+	for spec, want := range map[string]struct {
+		on    string
+		field string
+	}{
+		"deepseek/deepseek-chat": {"openai.compatible deepseek settings", "reasoning_content"},
+		"kimi/kimi-k2":           {"openai.compatible kimi kimi.ids settings", "reasoning_content"},
+		"openai-chat/gpt-5.5":    {"settings", ""},
+		"openai/gpt-5.5":         {"settings", ""},
+		"own/Qwen3":              {"openai.compatible vllm settings", "reasoning_content"}, // the settings have the last word
+		"bare/m":                 {"settings", ""},
+		"ollama/qwen3":           {"ollama settings", ""},
+	} {
+		m, err := c.Open(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, r, err := m.(*provider.Client).Target(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var on []string
+		for _, e := range r.On {
+			on = append(on, e.Info().Name)
+		}
+		if got := strings.Join(on, " "); got != want.on || target.Caps.ReasoningField != want.field {
+			t.Errorf("%s: %q, %q", spec, got, target.Caps.ReasoningField)
+		}
+	}
+	for _, wrong := range []provider.Settings{
+		{Extensions: map[string]json.RawMessage{"none such": nil}}, {Switches: extension.Switches{On: []string{"none such"}}},
+	} {
+		c := &provider.Config{Getenv: env(), Providers: map[string]provider.Settings{"openai": wrong}}
+		if _, err := c.Open("openai/m"); err == nil || !strings.Contains(err.Error(), "none such") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
+	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions:\n      deepseek: {thinking: disabled}\n      openai.compatible: false\n      kimi.ids: true\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Providers["deepseek"]
+	if string(s.Extensions["deepseek"]) != `{"thinking":"disabled"}` || !slices.Equal(s.Switches.Off, []string{"openai.compatible"}) || !slices.Equal(s.Switches.On, []string{"kimi.ids"}) {
+		t.Errorf("%+v", s)
+	}
+	for text, want := range map[string]string{
+		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": `"nobody"`, "{deepseek: 7}": "want settings",
+	} {
+		_, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions: "+text+"\n"))
+		if err == nil || !strings.Contains(err.Error(), "c.yaml:4:") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -254,7 +252,7 @@ func (r *reader) metadata(n *node) map[string]string {
 func (r *reader) edits(n *node) []tool.Edit {
 	var out []tool.Edit
 	r.Each(n, "edits", func(key, value *node) {
-		out = append(out, tool.Edit{Argument: key.Text, Value: r.json(value)})
+		out = append(out, tool.Edit{Argument: key.Text, Value: r.JSON(value, "edits")})
 	})
 	return out
 }
@@ -290,53 +288,4 @@ func (r *reader) integer(n *node, what string) int {
 
 func (r *reader) boolean(n *node, what string) bool {
 	return r.Want(n, filetree.Bool, what) && n.Text == "true"
-}
-
-// json writes a value of the file as JSON.
-func (r *reader) json(n *node) json.RawMessage {
-	var b bytes.Buffer
-	r.appendJSON(&b, n)
-	return b.Bytes()
-}
-
-func (r *reader) appendJSON(b *bytes.Buffer, n *node) {
-	switch n.Kind {
-	case filetree.Null, filetree.Wrong:
-		b.WriteString("null")
-	case filetree.Bool, filetree.Number:
-		b.WriteString(n.Text)
-	case filetree.String:
-		b.Write(quoteJSON(n.Text))
-	case filetree.List:
-		b.WriteByte('[')
-		for i, item := range n.Items {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			r.appendJSON(b, item)
-		}
-		b.WriteByte(']')
-	case filetree.Map:
-		b.WriteByte('{')
-		first := true
-		r.Each(n, "edits", func(key, value *node) {
-			if !first {
-				b.WriteByte(',')
-			}
-			first = false
-			b.Write(quoteJSON(key.Text))
-			b.WriteByte(':')
-			r.appendJSON(b, value)
-		})
-		b.WriteByte('}')
-	}
-}
-
-// quoteJSON writes a text, which always works.
-func quoteJSON(s string) []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return []byte(`""`)
-	}
-	return b
 }

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -265,7 +266,7 @@ func wantedValue(req *tool.ApprovalRequest, text string) json.RawMessage {
 	if json.Valid([]byte(text)) && !isText(req) {
 		return json.RawMessage(text)
 	}
-	return quoteJSON(text)
+	return filetree.Quote(text)
 }
 
 // isText reports whether the schema says that the wanted argument is a text.

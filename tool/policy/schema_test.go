@@ -49,7 +49,7 @@ func asJSON(t testing.TB, text string) json.RawMessage {
 	for _, err := range errs {
 		t.Fatal(err)
 	}
-	return (&reader{}).json(root)
+	return (&filetree.Reader{}).JSON(root, "file")
 }
 
 // Whatever this module shows of policies is valid by the schema, and by the program.

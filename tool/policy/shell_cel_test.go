@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -17,7 +18,7 @@ func TestP1_RulesOnShellCommandsAreSafeOnBothSides(t *testing.T) {
 		Expression: `shell(args.command).programs.exists(p, p in ["rm", "?"])`,
 	}}}})
 	decide := func(p *Policy, command string) tool.Effect {
-		d, err := p.Decide(context.Background(), about("shell", `{"command":`+string(quoteJSON(command))+`}`))
+		d, err := p.Decide(context.Background(), about("shell", `{"command":`+string(filetree.Quote(command))+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,6 +43,7 @@ func All() []extension.Extension {
 			Requires: served("deepseek"),
 			Capabilities: func(c *dragoman.Capabilities, model string) {
 				c.ReasoningField, c.ReasoningFieldAlways, c.NoStructuredOutput = "reasoning_content", true, true
+				c.ForcedChoice = dragoman.ForcedWithoutThinking
 				if strings.Contains(model, "r1") {
 					c.ReasoningFieldAlways, c.NoReasoning = false, true
 				}
@@ -107,7 +108,9 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "vllm", Description: "vLLM.", Requires: served("vllm"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField = "reasoning" },
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.NoOutputWithTools = "reasoning", true // one constraint at a time (quirk F9)
+			},
 			Knobs: []Knob{
 				templated,
 				{Setting: "include_reasoning", Place: "include_reasoning", Label: "whether thinking is told", Type: "boolean"},
@@ -117,7 +120,7 @@ func All() []extension.Extension {
 		Server{
 			Name: "llamacpp", Description: "llama.cpp's server: schemas become grammars.", Requires: served("llamacpp"),
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
-				c.ReasoningField, c.ToolSchema = "reasoning_content", "llamacpp.tool"
+				c.ReasoningField, c.ToolSchema, c.NoOutputWithTools = "reasoning_content", "llamacpp.tool", true
 			},
 			Knobs: []Knob{
 				templated,
@@ -126,7 +129,7 @@ func All() []extension.Extension {
 		},
 		Server{
 			Name: "lmstudio", Description: "LM Studio: a tool cannot be named, only demanded.", Requires: served("lmstudio"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ToolSchema = "compat.tool" },
+			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ToolSchema, c.NoOutputWithTools = "compat.tool", true },
 			Fix:          func(x *extension.Exchange) error { return demand(x, "required") },
 		},
 		Server{
