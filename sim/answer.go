@@ -1,0 +1,290 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// answer is what a model of this package says, before it is cut into events.
+type answer struct {
+	parts []dragoman.Part
+	stop  dragoman.Stop
+	// usage replaces the counts that it knows.
+	usage dragoman.Usage
+	// pace replaces what it sets of the model's.
+	pace Pace
+	// broken ends the stream behind the parts; nil: it ends as it should.
+	broken *dragoman.APIError
+}
+
+// actor is one model: its name, and how it makes an answer. All that answers
+// have in common (limits, ids, usage, events) is in this file.
+type actor struct {
+	name     string
+	settings Settings
+	answer   func(*dragoman.Request, mint) (answer, error)
+}
+
+// generate collects the stream.
+func (a actor) generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	return dragoman.Collect(a.stream(ctx, req))
+}
+
+// stream makes the answer and cuts it into events.
+func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		if err := req.Validate(); err != nil {
+			yield(nil, refuse(err))
+			return
+		}
+		m := a.settings.mint(req)
+		said, err := a.answer(req, m)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		bound(&said, req)
+		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace)}
+		t.tell(&said, dragoman.Response{
+			ID: m.id("sim", 0), Model: cmp.Or(req.Model, a.name),
+			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
+		}, candidates(req))
+	}
+}
+
+// refuse is the error of a request that cannot be answered.
+func refuse(err error) error {
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
+}
+
+// maxCandidates bounds the answers that one request can ask for.
+const maxCandidates = 8
+
+// candidates is how many answers are asked for. All of them say the same.
+func candidates(req *dragoman.Request) int {
+	if n := req.Sampling.Candidates; n != nil {
+		return int(max(1, min(*n, maxCandidates)))
+	}
+	return 1
+}
+
+// bound ends an answer where the request wants it to: at a stop sequence, or
+// when it has as many tokens as it may have. A call that is cut must not run.
+func bound(a *answer, req *dragoman.Request) {
+	for i, p := range a.parts {
+		t, ok := p.(*dragoman.Text)
+		if !ok {
+			continue
+		}
+		if before, sequence := cutAt(t.Text, req.Sampling.Stop); sequence != "" {
+			a.parts = append(a.parts[:i:i], &dragoman.Text{Text: before})
+			a.stop = dragoman.Stop{Reason: dragoman.StopSequence, Sequence: sequence}
+			break
+		}
+	}
+	if req.MaxOutputTokens == nil || tokens(sizeOf(a.parts)) <= *req.MaxOutputTokens {
+		return
+	}
+	left := int(max(0, *req.MaxOutputTokens)) * bytesPerToken
+	for i, p := range a.parts {
+		size := sizeOf([]dragoman.Part{p})
+		if size <= left {
+			left -= size
+			continue
+		}
+		a.parts = append(a.parts[:i:i], shortened(p, left)...)
+		break
+	}
+	a.stop = dragoman.Stop{Reason: dragoman.StopLength}
+}
+
+// cutAt returns the text before the first of some sequences, and that one.
+func cutAt(text string, sequences []string) (before, sequence string) {
+	at := len(text)
+	for _, s := range sequences {
+		if i := strings.Index(text, s); s != "" && i >= 0 && i < at {
+			at, sequence = i, s
+		}
+	}
+	return text[:at], sequence
+}
+
+// shortened is a part of which only the first bytes were written; none where
+// nothing of it was.
+func shortened(p dragoman.Part, size int) []dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		if s := head(p.Text, size); s != "" {
+			return []dragoman.Part{&dragoman.Text{Text: s}}
+		}
+	case *dragoman.Reasoning:
+		if s := head(p.Text, size); s != "" {
+			return []dragoman.Part{&dragoman.Reasoning{Text: s}}
+		}
+	case *dragoman.ToolCall:
+		if size <= len(p.Name) {
+			return nil
+		}
+		c := *p
+		c.Arguments = head(p.Arguments, size-len(p.Name))
+		c.Status = dragoman.StatusIncomplete
+		c.Problem = &dragoman.CallProblem{Code: dragoman.ProblemTruncated, Message: "the output limit cut the arguments", Offset: -1}
+		return []dragoman.Part{&c}
+	}
+	return nil
+}
+
+// head is the beginning of a text, whole characters only.
+func head(s string, size int) string {
+	if size >= len(s) {
+		return s
+	}
+	for size > 0 && !utf8.RuneStart(s[size]) {
+		size--
+	}
+	return s[:max(0, size)]
+}
+
+// teller hands out the events of an answer.
+type teller struct {
+	ctx     context.Context
+	yield   func(dragoman.Event, error) bool
+	pace    Pace
+	stopped bool // the loop was left, or an error ended it
+}
+
+func (t *teller) emit(ev dragoman.Event) {
+	if t.stopped {
+		return
+	}
+	if err := t.ctx.Err(); err != nil {
+		t.fail(err)
+		return
+	}
+	t.stopped = !t.yield(ev, nil)
+}
+
+func (t *teller) fail(err error) {
+	if !t.stopped {
+		t.stopped = true
+		t.yield(nil, err)
+	}
+}
+
+func (t *teller) tell(a *answer, head dragoman.Response, n int) {
+	if err := t.pace.begin(t.ctx); err != nil {
+		t.fail(err)
+		return
+	}
+	t.emit(&dragoman.ResponseStart{Response: head})
+	for choice := range n {
+		for i, p := range a.parts {
+			t.part(choice, i, p)
+		}
+	}
+	usage := head.Usage.Merge(counted(a.parts, n)).Merge(a.usage)
+	if a.broken != nil {
+		t.emit(&dragoman.StreamError{Err: a.broken, Usage: usage})
+		t.fail(a.broken)
+		return
+	}
+	end := &dragoman.ResponseEnd{Stop: a.stop, Usage: usage}
+	for range n - 1 {
+		end.Stops = append(end.Stops, a.stop)
+	}
+	t.emit(end)
+}
+
+// counted is the usage of what was written.
+func counted(parts []dragoman.Part, n int) dragoman.Usage {
+	u := dragoman.Usage{Output: dragoman.Counted(tokens(sizeOf(parts)) * int64(n))}
+	for _, p := range parts {
+		if r, ok := p.(*dragoman.Reasoning); ok {
+			u.Reasoning = dragoman.Counted(u.Reasoning.Or(0) + tokens(sizeOfReasoning(r))*int64(n))
+		}
+	}
+	return u
+}
+
+// part tells one part: a skeleton, its text in fragments, and the whole.
+func (t *teller) part(choice, index int, p dragoman.Part) {
+	start := &dragoman.PartStart{Choice: choice, Index: index, Part: skeleton(p)}
+	if index == 0 {
+		start.Header = &dragoman.Message{Role: dragoman.RoleAssistant}
+	}
+	t.emit(start)
+	delta := func(text string, summary int) {
+		for piece := range fragments(text) {
+			if err := t.pace.next(t.ctx); err != nil {
+				t.fail(err)
+				return
+			}
+			t.emit(&dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: piece, Summary: summary})
+			if t.stopped {
+				return
+			}
+		}
+	}
+	switch p := p.(type) {
+	case *dragoman.Text:
+		delta(p.Text, 0)
+	case *dragoman.Refusal:
+		delta(p.Text, 0)
+	case *dragoman.ToolCall:
+		delta(p.Arguments, 0)
+	case *dragoman.Reasoning:
+		delta(p.Text, 0)
+		for i, s := range p.Summary {
+			delta(s, i+1)
+		}
+	}
+	t.emit(&dragoman.PartEnd{Choice: choice, Index: index, Part: p})
+}
+
+// skeleton is a part without what its deltas tell.
+func skeleton(p dragoman.Part) dragoman.Part {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return &dragoman.Text{}
+	case *dragoman.Refusal:
+		return &dragoman.Refusal{}
+	case *dragoman.Reasoning:
+		return &dragoman.Reasoning{ID: p.ID}
+	case *dragoman.ToolCall:
+		return &dragoman.ToolCall{ID: p.ID, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload}
+	default:
+		return p
+	}
+}
+
+// fragments cuts a text into tokens: four bytes, or a few more where a character
+// would be cut in two.
+func fragments(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			n := min(bytesPerToken, len(text))
+			for n < len(text) && !utf8.RuneStart(text[n]) {
+				n++
+			}
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// asAPIError is an error in the words of a server.
+func asAPIError(err error) *dragoman.APIError {
+	var e *dragoman.APIError
+	if errors.As(err, &e) {
+		return e
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
+}

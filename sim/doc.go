@@ -1,0 +1,67 @@
+// Package sim is a model that needs no network: it runs in process, always
+// answers the same, and speaks every dialect over HTTP.
+//
+//	model, err := sim.Open("sim/planner")
+//	resp, err := model.Generate(ctx, req) // calls the tools of req that its prompt speaks of
+//
+// There are three models. [Planner] picks tools by the words of the prompt and
+// fills their arguments. [Echo] says what it heard. A [Scenario] plays a script.
+// All of them are deterministic: ids follow from a seed and from the
+// conversation, usage is counted (four bytes are a token), and an answer comes at
+// once unless a [Pace] is set. A stream has the text in fragments of a token each;
+// Generate returns what the stream collects to.
+//
+// It is not a judge of models, nor a substitute for one: it is there so that
+// programs, and this module, can be tried and tested.
+//
+// # Scenarios
+//
+// A script is a text of turns. A turn begins with a line "turn" and its title;
+// the lines below say when it answers, and what. Lines are indented as you like,
+// blank ones and those that begin with # mean nothing.
+//
+//	turn the user asks
+//	  match user coat
+//	  think The weather decides that.
+//	  say Let me look.
+//	  call get_weather {"city": "Oslo"}
+//
+//	turn the weather came
+//	  match result /\d+ °C/
+//	  say Take a coat.
+//	  usage input=120 output=8
+//
+// When. The first turn answers all of whose match lines hold:
+//
+//	match user TEXT      the user's last words hold the text, in letters of any case
+//	match system TEXT    the instructions do
+//	match result TEXT    the last message has results, and one of them holds the text
+//	match tool TEXT      there is a tool with the text in its name
+//	match model TEXT     the name of the model holds the text
+//	match turn N         it is the model's N-th turn in the conversation, from 1
+//	match any            always
+//
+// A text between slashes is a regular expression, and no text holds in any case. A
+// turn without match lines answers in its place: the second of the script is the
+// model's second turn.
+//
+// What, in the order of the lines:
+//
+//	think TEXT           reasoning
+//	say TEXT             text
+//	refuse TEXT          a refusal
+//	call NAME INPUT      a tool call; a JSON object for a function, which may be left
+//	                     out where it is empty, and any other text for a freeform tool
+//	stop REASON          why the answer ends, where that does not follow from it:
+//	                     stop, tool_calls, length, stop_sequence, content_filter,
+//	                     refusal, pause, malformed_tool_call
+//	usage input=N output=N reasoning=N cache_read=N cache_write=N
+//	pace first=200ms rate=50
+//	error CLASS status=N retry=2s MESSAGE
+//
+// Lines of think, say or refuse that follow each other are lines of one text. A
+// text or input of several lines stands between <<WORD at the end of the line and
+// a line that says WORD. An error that is all a turn has is the answer; behind
+// other lines it breaks the stream. Its class is one of [dragoman.ErrorClass];
+// status and retry may be left out.
+package sim

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"context"
+	"iter"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Echo says what the user said: the text of the last message that is not the
+// model's own. It calls no tools. The zero value is ready.
+type Echo struct{ Settings }
+
+var _ dragoman.Model = Echo{}
+
+// Generate implements [dragoman.Model].
+func (e Echo) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	return e.actor().generate(ctx, req)
+}
+
+// Stream implements [dragoman.Model].
+func (e Echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return e.actor().stream(ctx, req)
+}
+
+func (e Echo) actor() actor {
+	return actor{name: "sim/echo", settings: e.Settings, answer: func(req *dragoman.Request, _ mint) (answer, error) {
+		a := answer{stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+		if text := lastHeard(req); text != "" {
+			a.parts = []dragoman.Part{&dragoman.Text{Text: text}}
+		}
+		return a, nil
+	}}
+}
+
+// lastHeard is the text of the last message that others than the model said.
+func lastHeard(req *dragoman.Request) string {
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		m := &req.Messages[i]
+		if m.Role == dragoman.RoleAssistant {
+			continue
+		}
+		text := m.Text()
+		for _, p := range m.Parts {
+			if r, ok := p.(*dragoman.ToolResult); ok {
+				text += r.Text()
+			}
+		}
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Config says how the models that are opened by name behave. The zero value is
+// ready.
+type Config struct {
+	Settings
+	// Scenario is what "sim/scenario" plays; nil plays a small demonstration.
+	Scenario *Scenario
+}
+
+// prefix is what the names of the models may begin with.
+const prefix = "sim/"
+
+// Names are the models, with their prefix.
+func Names() []string { return []string{prefix + "planner", prefix + "echo", prefix + "scenario"} }
+
+// Open returns a model by its name: "sim/planner", "sim/echo" or "sim/scenario",
+// with or without the prefix. See [Config.Open].
+func Open(name string) (dragoman.Model, error) { return Config{}.Open(name) }
+
+// Open returns a model by its name, with or without the prefix "sim/". Settings
+// may follow, as in a URL: "sim/planner?rate=50&first=200ms&seed=a" has a pace and
+// a seed of its own. The error is a [*dragoman.APIError] of the class
+// [dragoman.ErrorNotFound] where there is no such model, and of
+// [dragoman.ErrorBadRequest] for settings that make no sense.
+func (c Config) Open(name string) (dragoman.Model, error) {
+	spec, err := parseName(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.model(spec)
+}
+
+// modelSpec is a model's name, taken apart.
+type modelSpec struct {
+	base string
+	pace Pace
+	seed string
+}
+
+func parseName(name string) (modelSpec, error) {
+	base, query, _ := strings.Cut(name, "?")
+	spec := modelSpec{base: strings.TrimPrefix(strings.TrimPrefix(base, "models/"), prefix)}
+	if !slices.Contains(Names(), prefix+spec.base) {
+		return spec, &dragoman.APIError{
+			Class: dragoman.ErrorNotFound, Param: "model",
+			Message: fmt.Sprintf("there is no model %.80q; there are %s", name, strings.Join(Names(), ", ")),
+		}
+	}
+	settings, err := url.ParseQuery(query)
+	if err != nil {
+		return spec, badName(name, err.Error())
+	}
+	for key, values := range settings {
+		if err := spec.set(key, values[len(values)-1]); err != nil {
+			return spec, badName(name, err.Error())
+		}
+	}
+	return spec, nil
+}
+
+func badName(name, why string) error {
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: fmt.Sprintf("the model %.80q: %s", name, why)}
+}
+
+func (s *modelSpec) set(key, value string) error {
+	var err error
+	switch key {
+	case "first":
+		s.pace.First, err = time.ParseDuration(value)
+	case "rate":
+		s.pace.TokensPerSecond, err = strconv.ParseFloat(value, 64)
+	case "seed":
+		s.seed = value
+	default:
+		return fmt.Errorf("%.40q is no setting; there are first, rate, seed", key)
+	}
+	if err != nil || s.pace.First < 0 || s.pace.TokensPerSecond < 0 {
+		return fmt.Errorf("%s=%.40s makes no sense", key, value)
+	}
+	return nil
+}
+
+// model makes a model that was named.
+func (c Config) model(spec modelSpec) (dragoman.Model, error) {
+	settings := c.Settings
+	settings.Pace = spec.pace.or(c.Pace)
+	if spec.seed != "" {
+		settings.Seed = spec.seed
+	}
+	switch spec.base {
+	case "planner":
+		return Planner{settings}, nil
+	case "echo":
+		return Echo{settings}, nil
+	}
+	played := c.Scenario
+	if played == nil {
+		var err error
+		if played, err = ParseScenario("demo.scenario", demo); err != nil {
+			return nil, err
+		}
+		return &Scenario{settings, played.name, played.turns}, nil
+	}
+	own := *played
+	if own.Seed == "" {
+		own.Seed = settings.Seed
+	}
+	own.Pace = own.Pace.or(settings.Pace)
+	return &own, nil
+}

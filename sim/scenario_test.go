@@ -1,0 +1,190 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+const coats = `
+# A conversation.
+turn the user asks
+  match user coat
+  match turn 1
+  think The weather decides that.
+  think Always.
+  say Let me look.
+  call get_weather {"city": "Oslo"}
+  call meteo.now
+  call run_code <<END
+for {
+}
+END
+  pace first=1s rate=2
+
+turn the weather came
+  match result /\d+ °C/
+  match system polite
+  say Take a coat.
+  usage input=120 output=8 reasoning=1 cache_read=2 cache_write=3
+
+turn cut off
+  match user long
+  call get_weather {"city": "Oslo"}
+  stop length
+
+turn failing
+  match model broken
+  error rate_limit status=429 retry=3s Slow
+  # behind its error a turn has ended
+
+turn breaking
+  match user break
+  say One
+  error overloaded Enough.
+`
+
+func scenario(t *testing.T, script string) *sim.Scenario {
+	t.Helper()
+	s, err := sim.ParseScenario("test.scenario", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestZ1_AScenarioAnswersAsItsScriptSays(t *testing.T) {
+	s := scenario(t, coats)
+	var waits []time.Duration
+	s.Pace.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	now := function("now", "", "")
+	now.Namespace = "meteo"
+	code := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code"}
+	req := ask("Do I need a Coat?", function("get_weather", "", cityOnly), now, code)
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be polite."}}
+
+	resp := generate(t, s, req)
+	if got, want := told(resp), "get_weather{\"city\": \"Oslo\"}\nmeteo.now{}\nrun_codefor {\n}\nLet me look."; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if c := resp.ToolCalls()[1]; c.Namespace != "meteo" || c.Name != "now" {
+		t.Errorf("%+v", c)
+	}
+	if r, ok := resp.Output[0].Parts[0].(*dragoman.Reasoning); !ok || r.Text != "The weather decides that.\nAlways." {
+		t.Errorf("%+v", r)
+	}
+	if waits[0] != time.Second || waits[1] != time.Second/2 || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Errorf("%v, %v", waits[:2], resp.Stop)
+	}
+
+	req.Messages = append(req.Messages, resp.Output...)
+	req.Messages = append(req.Messages, dragoman.ToolResults(resp.ToolCalls()[0].ResultText("4 °C")))
+	resp = generate(t, s, req)
+	want := dragoman.Usage{Input: dragoman.Counted(120), Output: dragoman.Counted(8), Reasoning: dragoman.Counted(1), CacheRead: dragoman.Counted(2), CacheWrite: dragoman.Counted(3)}
+	if resp.Text() != "Take a coat." || resp.Usage != want || resp.Stop.Reason != dragoman.StopEnd {
+		t.Errorf("%s %+v", resp.Text(), resp)
+	}
+}
+
+func TestCallsOfAScriptThatEndsWithLengthDoNotRun(t *testing.T) {
+	resp := generate(t, scenario(t, coats), ask("long"))
+	if c := resp.ToolCalls()[0]; c.Problem == nil || c.Problem.Code != dragoman.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestAScriptedErrorIsTheAnswerOrBreaksIt(t *testing.T) {
+	s := scenario(t, coats)
+	req := ask("hi")
+	req.Model = "broken"
+	_, err := s.Generate(context.Background(), req)
+	var e *dragoman.APIError
+	if !errors.As(err, &e) || e.Class != dragoman.ErrorRateLimit || e.Status != 429 || e.RetryAfter != 3*time.Second || e.Message != "Slow" {
+		t.Errorf("%+v", err)
+	}
+	resp, err := s.Generate(context.Background(), ask("break it"))
+	if !errors.As(err, &e) || e.Class != dragoman.ErrorOverloaded || resp.Text() != "One" || resp.Stop.Reason != dragoman.StopError {
+		t.Errorf("%+v %v", resp, err)
+	}
+}
+
+func TestARequestThatNoTurnAnswersIsAnErrorThatSaysWhatThereIs(t *testing.T) {
+	_, err := scenario(t, coats).Generate(context.Background(), ask("What?"))
+	if !errors.Is(err, sim.ErrNoTurn) || !strings.Contains(err.Error(), `"What?"`) || !strings.Contains(err.Error(), "turn 2 the weather came") {
+		t.Error(err)
+	}
+}
+
+func TestTurnsWithoutMatchLinesAnswerInTheirPlace(t *testing.T) {
+	s := scenario(t, "turn\nsay one\nturn\nsay two\n")
+	req := ask("a")
+	for _, want := range []string{"one", "two"} {
+		resp := generate(t, s, req)
+		if resp.Text() != want {
+			t.Errorf("%s, want %s", resp.Text(), want)
+		}
+		req.Messages = append(req.Messages, resp.Output...)
+		req.Messages = append(req.Messages, dragoman.UserText("b"))
+	}
+	if _, err := s.Generate(context.Background(), req); !errors.Is(err, sim.ErrNoTurn) {
+		t.Error(err)
+	}
+}
+
+func TestAScriptThatIsWrongIsAnErrorWithItsLine(t *testing.T) {
+	for script, want := range map[string]string{
+		"":                                  "test.scenario:1: there is no turn in it",
+		"# nothing\n":                       "test.scenario:1: there is no turn in it",
+		"say hi":                            "test.scenario:1: say stands before the first turn",
+		"turn\n\nsing hi":                   `test.scenario:3: "sing" is none of the words`,
+		"turn\nmatch user x":                "test.scenario:1: the turn says nothing",
+		"turn\nsay a\nmatch nobody x":       `test.scenario:3: match "nobody" is none of`,
+		"turn\nsay a\nmatch user /(/":       "test.scenario:3: error parsing regexp",
+		"turn\nsay a\nmatch turn zero":      "test.scenario:3: match turn wants a number",
+		"turn\nsay a\nmatch any thing":      "test.scenario:3: match any takes no pattern",
+		"turn\nsay <<END\na\nb":             "test.scenario:2: the text has no end: no line says END",
+		"turn\ncall":                        "test.scenario:2: call wants the name",
+		"turn\ncall f {\"a\":}":             "test.scenario:2: the arguments are not valid JSON",
+		"turn\ncall f <<END\n{\"a\":}\nEND": "test.scenario:2: the arguments are not valid JSON",
+		"turn\ncall f {\"a\":1,\"a\":2}":    "test.scenario:2: the arguments repeat",
+		"turn\nsay a\nstop soon":            `test.scenario:3: stop "soon" is none of`,
+		"turn\nsay a\nusage input=many":     "test.scenario:3: usage input wants a number",
+		"turn\nsay a\nusage money=1":        "test.scenario:3: usage money is none of",
+		"turn\nsay a\nusage":                "test.scenario:3: usage wants counts",
+		"turn\nsay a\npace slow":            "test.scenario:3: pace wants",
+		"turn\nsay a\npace rate=fast":       "test.scenario:3: pace rate=fast makes no sense",
+		"turn\nsay a\npace last=1s":         "test.scenario:3: pace last is none of",
+		"turn\nerror bad luck":              `test.scenario:2: error "bad" is none of`,
+		"turn\nerror server status=200 x":   "test.scenario:2: status 200 is none of an error",
+		"turn\nerror server when=1 x":       "test.scenario:2: error when= is none of",
+		"turn\nerror server retry=later x":  "test.scenario:2: retry=later makes no sense",
+		"turn\nerror server x\nsay hi":      "test.scenario:3: nothing can follow the error",
+	} {
+		_, err := sim.ParseScenario("test.scenario", script)
+		var at *sim.SyntaxError
+		if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", script, err, want)
+		}
+	}
+	_, err := sim.ParseScenario("test.scenario", "sing\nturn\nsay <<X")
+	if s := err.Error(); !strings.Contains(s, ":1:") || !strings.Contains(s, ":3:") {
+		t.Errorf("not every line that is wrong is told: %s", s)
+	}
+}
+
+func FuzzParseScenario(f *testing.F) {
+	f.Add(coats)
+	f.Add("turn\nsay <<END\nx\nEND\ncall f {}\n")
+	f.Fuzz(func(t *testing.T, script string) {
+		s, err := sim.ParseScenario("x", script)
+		if err != nil {
+			return
+		}
+		_, _ = s.Generate(context.Background(), ask("x", toolbox()...))
+	})
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Settings are what all models of this package have in common. The zero value
+// answers at once.
+type Settings struct {
+	// Seed goes into every id. The same seed and the same conversation give the
+	// same ids; empty is a seed like any other.
+	Seed string
+	Pace Pace
+}
+
+// Pace says how fast an answer comes. The zero value is as fast as it can be.
+type Pace struct {
+	// First is the wait before the first event.
+	First time.Duration
+	// TokensPerSecond is how many fragments come in a second; 0 means no wait
+	// between them.
+	TokensPerSecond float64
+	// Wait waits for a time, or until the context ends, whose error it returns.
+	// Nil waits on the real clock; tests give one that only takes note.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// begin waits for the first event.
+func (p Pace) begin(ctx context.Context) error { return p.wait(ctx, p.First) }
+
+// next waits for one more fragment.
+func (p Pace) next(ctx context.Context) error {
+	if p.TokensPerSecond <= 0 {
+		return ctx.Err()
+	}
+	return p.wait(ctx, time.Duration(float64(time.Second)/p.TokensPerSecond))
+}
+
+func (p Pace) wait(ctx context.Context, d time.Duration) error {
+	switch {
+	case ctx.Err() != nil || d <= 0:
+		return ctx.Err()
+	case p.Wait != nil:
+		return p.Wait(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// or returns the pace with what it leaves open taken from another.
+func (p Pace) or(other Pace) Pace {
+	if p.First == 0 {
+		p.First = other.First
+	}
+	if p.TokensPerSecond == 0 {
+		p.TokensPerSecond = other.TokensPerSecond
+	}
+	if p.Wait == nil {
+		p.Wait = other.Wait
+	}
+	return p
+}
+
+// mint makes the ids of one answer: they follow from the seed, from what was said
+// so far, and from their place, so that no two turns of a conversation share one.
+type mint struct{ sum [sha256.Size]byte }
+
+func (s Settings) mint(req *dragoman.Request) mint {
+	h := sha256.New()
+	put := func(texts ...string) {
+		for _, t := range texts {
+			var n [8]byte
+			binary.BigEndian.PutUint64(n[:], uint64(len(t)))
+			_, _ = h.Write(n[:])
+			_, _ = io.WriteString(h, t)
+		}
+	}
+	put(s.Seed)
+	for i := range req.Messages {
+		put(string(req.Messages[i].Role))
+		for _, p := range req.Messages[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				put("text", p.Text)
+			case *dragoman.ToolCall:
+				put("call", p.Name, p.Arguments)
+			case *dragoman.ToolResult:
+				put("result", p.Text())
+			}
+		}
+	}
+	var m mint
+	h.Sum(m.sum[:0])
+	return m
+}
+
+// id is the n-th id of a kind.
+func (m mint) id(kind string, n int) string {
+	b := binary.BigEndian.AppendUint64(append(m.sum[:], kind...), uint64(n))
+	sum := sha256.Sum256(b)
+	return kind + "_" + hex.EncodeToString(sum[:8])
+}

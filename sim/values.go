@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// valueKind says what a value in a prompt looks like.
+type valueKind int
+
+const (
+	quoted valueKind = iota
+	number
+	email
+	link
+	path
+	date
+	capital // a word, or several, with capital letters
+	opening // a capital that begins a sentence
+)
+
+// value is something in a prompt that could be an argument.
+type value struct {
+	kind       valueKind
+	text       string
+	start, end int // in the prompt
+	used       bool
+}
+
+// values are those of one piece of a prompt, in its order.
+type values struct {
+	text string
+	all  []*value
+}
+
+// shapes find values; an earlier one wins where two would take the same text.
+var shapes = []struct {
+	kind  valueKind
+	re    *regexp.Regexp
+	group int
+}{
+	{quoted, regexp.MustCompile("\"([^\"\n]+)\"|“([^”\n]+)”|`([^`\n]+)`|(?:^|[\\s(\\[])'([^'\n]+)'"), 1},
+	{email, regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`), 0},
+	{link, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s"'<>)\]]*[^\s"'<>)\].,;:!?]`), 0},
+	{date, regexp.MustCompile(`\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?`), 0},
+	{path, regexp.MustCompile(`(?:~|\.{1,2})?(?:/[\w.@-]+)+/?|[\w-]+(?:/[\w.-]+)*\.[A-Za-z]\w{0,4}\b|[\w-]+(?:/[\w.-]+)+`), 0},
+	{number, regexp.MustCompile(`[-+]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?`), 0},
+	{capital, regexp.MustCompile(`\p{Lu}[\p{L}\p{N}'’-]*(?:[ ]\p{Lu}[\p{L}\p{N}'’-]*)*`), 0},
+}
+
+// valuesIn finds the values of a text. Words of known are what tools are called
+// by, and no values where they begin a sentence.
+func valuesIn(text string, known func(word string) bool) *values {
+	v := &values{text: text}
+	taken := func(start, end int) bool {
+		return slices.ContainsFunc(v.all, func(o *value) bool { return start < o.end && o.start < end })
+	}
+	for _, s := range shapes {
+		for _, m := range s.re.FindAllStringSubmatchIndex(text, -1) {
+			start, end := m[0], m[1]
+			inner := text[start:end]
+			for g := s.group; s.group > 0 && 2*g+1 < len(m); g++ {
+				if m[2*g] >= 0 {
+					inner = text[m[2*g]:m[2*g+1]]
+					break
+				}
+			}
+			if taken(start, end) {
+				continue
+			}
+			val := &value{kind: s.kind, text: inner, start: start, end: end}
+			if s.kind == capital && !settleCapital(val, text, known) {
+				continue
+			}
+			if s.kind == number {
+				val.text = strings.TrimPrefix(strings.ReplaceAll(val.text, ",", ""), "+")
+				if insideWord(text, start, end) {
+					continue
+				}
+			}
+			v.all = append(v.all, val)
+		}
+	}
+	slices.SortFunc(v.all, func(a, b *value) int { return a.start - b.start })
+	return v
+}
+
+// insideWord reports whether a span is only a part of a word, as the 5 of H5.
+func insideWord(text string, start, end int) bool {
+	isWord := func(b byte) bool { return b == '_' || unicode.IsLetter(rune(b)) || b >= 0x80 }
+	return start > 0 && isWord(text[start-1]) || end < len(text) && isWord(text[end])
+}
+
+// settleCapital takes words off the front of a capital run that begin a sentence
+// and say nothing, and reports whether something is left.
+func settleCapital(v *value, text string, known func(string) bool) bool {
+	first := true // of a sentence
+	for atStart(text, v.start) || !first {
+		word, rest, more := strings.Cut(v.text, " ")
+		lower := strings.ToLower(word)
+		bare, _, _ := strings.Cut(strings.ReplaceAll(lower, "’", "'"), "'") // What's
+		if !isStopWord(bare) && (!first || !isCommonVerb(bare) && !known(lower)) {
+			if first {
+				v.kind = opening
+			}
+			return true
+		}
+		if !more {
+			return false
+		}
+		v.start += len(word) + 1
+		v.text, first = rest, false
+	}
+	return !isStopWord(strings.ToLower(v.text)) // I
+}
+
+// atStart reports whether a sentence begins at a place.
+func atStart(text string, at int) bool {
+	before := strings.TrimRightFunc(text[:at], unicode.IsSpace)
+	return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?:;\n") || strings.HasSuffix(text[:at], "\n")
+}
+
+// take returns the next value of the first of some kinds that has one left, and
+// marks it as used.
+func (v *values) take(kinds ...valueKind) *value {
+	if v == nil {
+		return nil
+	}
+	for _, k := range kinds {
+		for _, val := range v.all {
+			if val.kind == k && !val.used {
+				val.used = true
+				return val
+			}
+		}
+	}
+	return nil
+}
+
+// beside returns a value that the text names: one that stands behind one of the
+// words ("limit 5", "city: Oslo", "path=/tmp") or, for a number, before it ("5
+// results").
+func (v *values) beside(words []string, kinds ...valueKind) *value {
+	if v == nil {
+		return nil
+	}
+	behind := func(val *value) bool {
+		before := wordsOf(cutQuotes(v.text[:val.start]))
+		for len(before) > 0 && containsWord(" is to of as the a an named called be ", before[len(before)-1]) {
+			before = before[:len(before)-1]
+		}
+		return len(before) > 0 && sameStem(words, before[len(before)-1])
+	}
+	before := func(val *value) bool {
+		after := wordsOf(v.text[val.end:])
+		return val.kind == number && len(after) > 0 && sameStem(words, after[0])
+	}
+	for _, named := range []func(*value) bool{behind, before} {
+		for _, val := range v.all {
+			if !val.used && slices.Contains(kinds, val.kind) && named(val) {
+				val.used = true
+				return val
+			}
+		}
+	}
+	return nil
+}
+
+// cutQuotes is the text behind the last value in quotes, whose words name nothing.
+func cutQuotes(s string) string { return s[strings.LastIndexAny(s, "\"`”")+1:] }
+
+func sameStem(words []string, w string) bool {
+	return slices.ContainsFunc(words, func(have string) bool { return stem(have) == stem(w) })
+}
+
+// mentions reports whether a text has a word, or several that stand together.
+func mentions(text, phrase string) bool {
+	have, want := wordsOf(text), wordsOf(phrase)
+	if len(want) == 0 {
+		return false
+	}
+	for i := 0; i+len(want) <= len(have); i++ {
+		if slices.Equal(have[i:i+len(want)], want) {
+			return true
+		}
+	}
+	return false
+}
+
+// between are the words of a list.
+var between = regexp.MustCompile(`^\s*(?:,|&|/|\+|and|or|,\s*and|as well as)\s*(?:(?:also|in|for|of|at|to|from|about|on|with)\s+)?(?:the\s+)?$`)
+
+// listedAfter returns the values that the text lists directly behind one: "Oslo,
+// Bergen and Paris". They look like it, and nothing else stands between.
+func (v *values) listedAfter(first *value) []*value {
+	var out []*value
+	last := first
+	for _, val := range v.all {
+		if val.start < last.end {
+			continue
+		}
+		if val.kind != first.kind && !(first.kind == opening && val.kind == capital) || !between.MatchString(v.text[last.end:val.start]) {
+			break
+		}
+		out = append(out, val)
+		last = val
+	}
+	return out
+}

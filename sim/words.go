@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// wordsOf splits text, and names in any of the usual spellings, into words in
+// small letters: "get_weather", "getWeather" and "get weather" are the same two.
+func wordsOf(text string) []string {
+	var words []string
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	var last rune
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			flush()
+			word = append(word, r)
+		default:
+			word = append(word, r)
+		}
+		last = r
+	}
+	flush()
+	return words
+}
+
+// stem takes the endings of English off a word, roughly: words are compared, not
+// shown.
+func stem(word string) string {
+	for _, end := range []string{"ings", "ing", "ies", "ers", "er", "ed", "es", "s"} {
+		if s, ok := strings.CutSuffix(word, end); ok && len(s) >= 3 {
+			return strings.TrimSuffix(s, "e")
+		}
+	}
+	return strings.TrimSuffix(word, "e")
+}
+
+// stems are the words of a text that say something, each once, without endings.
+func stems(text string) []string {
+	var out []string
+	for _, w := range wordsOf(text) {
+		if s := stem(w); !isStopWord(w) && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// stopWords say nothing about what is wanted.
+const stopWords = " a about all also am an and any are as at be been but by can could did do does for from give had " +
+	"has have hello hey hi how i if in into is it its let like may me might my need now of off ok on " +
+	"one or our out please s should so some t tell than thanks that the their them then there these " +
+	"they this those to too up us use using want was we were what when where which who why will with " +
+	"would yes you your "
+
+func isStopWord(w string) bool { return containsWord(stopWords, w) }
+
+// commonVerbs begin the names of many tools, and so say little about which one
+// is meant.
+// They stand here with their endings and without.
+const commonVerbs = " add call check create creat do fetch find get list make mak new put query read run search set show update updat "
+
+func isCommonVerb(w string) bool { return containsWord(commonVerbs, w) }
+
+// containsWord looks for a word in a list that has a blank around each.
+func containsWord(list, w string) bool { return strings.Contains(list, " "+w+" ") }
+
+// kin are words that people say where a tool has another one: the word of the
+// tool, then theirs.
+var kin = []struct{ tool, said string }{
+	{"weather", "coat umbrella jacket rain raining snow snowing sunny cold warm hot temperature forecast degrees"},
+	{"forecast", "weather rain snow tomorrow"},
+	{"time", "clock hour late"},
+	{"add", "plus sum total"},
+	{"sum", "plus add total"},
+	{"multiply", "times product"},
+	{"subtract", "minus less difference"},
+	{"divide", "divided quotient"},
+	{"calculate", "plus minus times divided compute math much"},
+	{"calculator", "plus minus times divided compute calculate math"},
+	{"search", "find look lookup google"},
+	{"read", "open show cat print contents"},
+	{"write", "save store"},
+	{"delete", "remove erase"},
+	{"list", "show which"},
+	{"send", "mail message tell"},
+	{"translate", "say"},
+	{"shell", "command terminal bash"},
+	{"bash", "command terminal shell"},
+	{"patch", "edit change fix"},
+}
+
+// kinOf are the stems of what people say for the words of a tool.
+func kinOf(toolStems []string) []string {
+	var out []string
+	for _, k := range kin {
+		if slices.Contains(toolStems, stem(k.tool)) {
+			out = append(out, stems(k.said)...)
+		}
+	}
+	return out
+}
