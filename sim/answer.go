@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -52,11 +53,15 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 		bound(&said, req)
 		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace)}
 		t.tell(&said, dragoman.Response{
-			ID: m.id("sim", 0), Model: cmp.Or(req.Model, a.name),
+			ID: m.id("sim", 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
 			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
 		}, candidates(req))
 	}
 }
+
+// created is when all answers were made, as far as they say: the first second of
+// 2026. Another time each time would make other bytes.
+const created = 1_767_225_600
 
 // refuse is the error of a request that cannot be answered.
 func refuse(err error) error {

@@ -11,6 +11,11 @@
 // once unless a [Pace] is set. A stream has the text in fragments of a token each;
 // Generate returns what the stream collects to.
 //
+// [Handler] serves them over HTTP in all six dialects, so that any client can be
+// tried on them:
+//
+//	http.ListenAndServe("127.0.0.1:8080", sim.Handler(sim.Config{}))
+//
 // It is not a judge of models, nor a substitute for one: it is there so that
 // programs, and this module, can be tried and tested.
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 )
 
 // Config says how the models that are opened by name behave. The zero value is
@@ -17,7 +18,12 @@ type Config struct {
 	Settings
 	// Scenario is what "sim/scenario" plays; nil plays a small demonstration.
 	Scenario *Scenario
+	// MaxBytes bounds the body of a request that a [Handler] reads; 0 means
+	// [dialect.DefaultMaxBytes].
+	MaxBytes int
 }
+
+func (c Config) maxBytes() int { return dialect.DecodeOptions{MaxBytes: c.MaxBytes}.Limit() }
 
 // prefix is what the names of the models may begin with.
 const prefix = "sim/"
