@@ -19,6 +19,19 @@
 // It is not a judge of models, nor a substitute for one: it is there so that
 // programs, and this module, can be tried and tested.
 //
+// # Faults
+//
+// Real servers have habits that break clients. Each of those that streams have
+// (quirks C1 to C41) can be had on demand, under its id, and so can failures: a
+// connection that is cut or stalls, statuses 429, 500 and 529, an error in a 200,
+// bodies that are empty, HTML, malformed or truncated. [Faults] lists them with what
+// a correct client makes of each. A fault is asked for behind the name of the model,
+//
+//	sim/planner?fault=c2
+//
+// by the header [FaultHeader], by "fault" in the URL, or for all with
+// [Config].Fault.
+//
 // # Scenarios
 //
 // A script is a text of turns. A turn begins with a line "turn" and its title;

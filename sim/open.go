@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -21,6 +22,9 @@ type Config struct {
 	// MaxBytes bounds the body of a request that a [Handler] reads; 0 means
 	// [dialect.DefaultMaxBytes].
 	MaxBytes int
+	// Fault is the id of the [Fault] that every answer has, unless a request asks
+	// for another; empty means none.
+	Fault string
 }
 
 func (c Config) maxBytes() int { return dialect.DecodeOptions{MaxBytes: c.MaxBytes}.Limit() }
@@ -37,7 +41,9 @@ func Open(name string) (dragoman.Model, error) { return Config{}.Open(name) }
 
 // Open returns a model by its name, with or without the prefix "sim/". Settings
 // may follow, as in a URL: "sim/planner?rate=50&first=200ms&seed=a" has a pace and
-// a seed of its own. The error is a [*dragoman.APIError] of the class
+// a seed of its own, and "sim/planner?fault=c2" a [Fault]: such a model encodes its
+// answers in the first dialect that has the fault and decodes them again, as a
+// client would. The error is a [*dragoman.APIError] of the class
 // [dragoman.ErrorNotFound] where there is no such model, and of
 // [dragoman.ErrorBadRequest] for settings that make no sense.
 func (c Config) Open(name string) (dragoman.Model, error) {
@@ -45,7 +51,16 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.model(spec)
+	model, err := c.model(spec)
+	id := cmp.Or(spec.fault, c.Fault)
+	if err != nil || id == "" {
+		return model, err
+	}
+	f, err := faultNamed(id)
+	if err != nil {
+		return nil, err
+	}
+	return hostile{Config: c, Model: model, fault: f, codec: codecOf(f.Dialects[0])}, nil
 }
 
 // modelSpec is a model's name, taken apart.
@@ -53,6 +68,8 @@ type modelSpec struct {
 	base string
 	pace Pace
 	seed string
+	// fault is the id of one; empty for none.
+	fault string
 }
 
 func parseName(name string) (modelSpec, error) {
@@ -89,8 +106,10 @@ func (s *modelSpec) set(key, value string) error {
 		s.pace.TokensPerSecond, err = strconv.ParseFloat(value, 64)
 	case "seed":
 		s.seed = value
+	case "fault":
+		s.fault = value
 	default:
-		return fmt.Errorf("%.40q is no setting; there are first, rate, seed", key)
+		return fmt.Errorf("%.40q is no setting; there are fault, first, rate, seed", key)
 	}
 	if err != nil || s.pace.First < 0 || s.pace.TokensPerSecond < 0 {
 		return fmt.Errorf("%s=%.40s makes no sense", key, value)

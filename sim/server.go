@@ -37,7 +37,9 @@ import (
 // Any credential will do, and none. Models are named as [Config.Open] takes them.
 // What goes wrong is told as the caller's dialect tells it, before the first byte
 // with its status and behind it in the stream. Each event is flushed by itself,
-// and a client that goes away ends its answer.
+// and a client that goes away ends its answer. A fault that drops the connection
+// does so by panicking with [http.ErrAbortHandler], which servers of net/http
+// expect.
 func Handler(c Config) http.Handler {
 	s := &server{c}
 	mux := http.NewServeMux()
@@ -138,14 +140,40 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		writeError(w, codec, err)
 		return
 	}
-	x := exchangeHTTP{w: w, codec: codec, opts: dialect.EncodeOptions{
-		Seed: s.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage,
-	}}
-	if req.Stream {
+	x := exchangeHTTP{w: w, codec: codec, opts: s.options(req)}
+	fault, err := s.fault(r, spec, codec.Dialect(), req.Stream)
+	switch {
+	case err != nil:
+		writeError(w, codec, err)
+	case fault != nil:
+		x.hostile(r.Context(), model, req, fault, s.Pace)
+	case req.Stream:
 		x.stream(r.Context(), model, req)
-		return
+	default:
+		x.whole(r.Context(), model, req)
 	}
-	x.whole(r.Context(), model, req)
+}
+
+// options are those of the answer to a request.
+func (c Config) options(req *dragoman.Request) dialect.EncodeOptions {
+	return dialect.EncodeOptions{Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage}
+}
+
+// FaultHeader is the header in which a client can ask a [Handler] for a fault.
+const FaultHeader = "X-Dragoman-Fault"
+
+// fault is the one that a request asks for, by the name of its model, a header or
+// its URL, or that all requests get; nil for none.
+func (s *server) fault(r *http.Request, spec modelSpec, d dragoman.Dialect, stream bool) (*Fault, error) {
+	id := cmp.Or(spec.fault, r.Header.Get(FaultHeader), r.URL.Query().Get("fault"), s.Fault)
+	if id == "" {
+		return nil, nil
+	}
+	f, err := faultNamed(id)
+	if err == nil {
+		err = f.fits(d, stream)
+	}
+	return f, err
 }
 
 // read decodes the body of a request, within the bound.
@@ -194,8 +222,18 @@ func (x *exchangeHTTP) whole(ctx context.Context, model dragoman.Model, req *dra
 		x.fail(ctx, err)
 		return
 	}
-	x.header("application/json", resp.ID)
+	x.begin("application/json", resp.ID)
 	_, _ = x.w.Write(enc.Body)
+}
+
+// hostile plays the answer with a fault in it.
+func (x *exchangeHTTP) hostile(ctx context.Context, model dragoman.Model, req *dragoman.Request, f *Fault, pace Pace) {
+	s, err := hostileScript(ctx, x.codec, x.opts, model, req, f)
+	if err != nil {
+		x.fail(ctx, err)
+		return
+	}
+	s.play(ctx, x.w, pace)
 }
 
 // stream writes each event as it comes. The first one settles whether the answer
@@ -226,7 +264,7 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 		}
 		if start, ok := ev.(*dragoman.ResponseStart); ok {
 			begun = true
-			x.header(streamType(x.codec), start.Response.ID)
+			x.begin(streamType(x.codec), start.Response.ID)
 		}
 		_, broke := ev.(*dragoman.StreamError)
 		failed = failed || broke
@@ -266,13 +304,17 @@ func requestIDs(d dragoman.Dialect) string {
 	}
 }
 
-func (x *exchangeHTTP) header(contentType, id string) {
-	h := x.w.Header()
+// begin writes the status and the headers.
+func (x *exchangeHTTP) begin(contentType, id string) {
+	setHeader(x.w.Header(), x.codec.Dialect(), contentType, id)
+	x.w.WriteHeader(http.StatusOK)
+}
+
+func setHeader(h http.Header, d dragoman.Dialect, contentType, id string) {
 	h.Set("content-type", contentType)
 	h.Set("cache-control", "no-cache")
 	h.Set("x-accel-buffering", "no") // quirk J2
-	h.Set(requestIDs(x.codec.Dialect()), strings.Replace(id, "sim_", "req_", 1))
-	x.w.WriteHeader(http.StatusOK)
+	h.Set(requestIDs(d), strings.Replace(id, "sim_", "req_", 1))
 }
 
 // fail tells an error that came before the first byte. Who has gone away is told
@@ -285,17 +327,6 @@ func (x *exchangeHTTP) fail(ctx context.Context, err error) {
 
 // writeError answers with an error as the dialect tells it.
 func writeError(w http.ResponseWriter, codec dialect.Codec, err error) {
-	e := asAPIError(err)
-	status, body, _ := codec.EncodeError(e)
-	h := w.Header()
-	h.Set("content-type", "application/json")
-	if e.RetryAfter > 0 {
-		h.Set("retry-after", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
-	}
-	if codec.Dialect() == dragoman.Bedrock {
-		h.Set("x-amzn-errortype", codec.DecodeError(status, nil, body).Type)
-	}
-	h.Set(requestIDs(codec.Dialect()), cmp.Or(e.RequestID, "req_error"))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	s := errorScript(codec, asAPIError(err))
+	s.play(context.Background(), w, Pace{})
 }

@@ -94,10 +94,13 @@ func (c client) generate(ctx context.Context, server string, req *dragoman.Reque
 		return nil, err
 	}
 	out, _, err := c.DecodeResponse(body, o)
-	if err == nil && out.Error != nil {
-		err = out.Error
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	if out.Error != nil {
+		return out, out.Error
+	}
+	return out, nil
 }
 
 // inModes runs a test for every dialect, whole and streamed.

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// Outcome says what a correct client makes of a fault.
+type Outcome string
+
+// The outcomes.
+const (
+	// Intact: the answer is the one that was meant.
+	Intact Outcome = "intact"
+	// Barred: the answer is read, and its calls must not run.
+	Barred Outcome = "barred"
+	// Fails: reading the answer is an error, and no call of it may run.
+	Fails Outcome = "fails"
+)
+
+// Fault is something that goes wrong on demand: a habit of real servers that
+// breaks clients (quirks C1 to C41, under their ids), or a failure.
+type Fault struct {
+	// ID names it in small letters: "c2", "cut".
+	ID string
+	// About says in a sentence what the client meets.
+	About string
+	// Dialects are those in which there is such a thing; asked for in another, it
+	// is a bad request.
+	Dialects []dragoman.Dialect
+	// StreamOnly says that an answer that is not streamed cannot have it.
+	StreamOnly bool
+	Outcome    Outcome
+
+	events func([]dragoman.Event) []dragoman.Event
+	frames func(*wireStream)
+	script func(*script, dialect.Codec)
+}
+
+// Faults lists all faults, each once, in the order of their ids.
+func Faults() []Fault {
+	list := slices.Concat(streamFaults(), failures())
+	for i := range list {
+		list[i].Dialects = slices.Clone(list[i].Dialects)
+	}
+	return list
+}
+
+// faultNamed finds a fault; the error names those that there are.
+func faultNamed(id string) (*Fault, error) {
+	var ids []string
+	for _, f := range Faults() {
+		if f.ID == strings.ToLower(id) {
+			return &f, nil
+		}
+		ids = append(ids, f.ID)
+	}
+	return nil, &dragoman.APIError{
+		Class: dragoman.ErrorBadRequest, Param: "fault",
+		Message: fmt.Sprintf("there is no fault %.40q; there are %s", id, strings.Join(ids, ", ")),
+	}
+}
+
+// fits says why a fault cannot be had; nil where it can.
+func (f *Fault) fits(d dragoman.Dialect, stream bool) error {
+	why := ""
+	switch {
+	case !slices.Contains(f.Dialects, d):
+		why = fmt.Sprintf("there is no such thing in %s, but in %q", d, f.Dialects)
+	case f.StreamOnly && !stream:
+		why = "it is one of streams, and the answer is none"
+	default:
+		return nil
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "fault", Message: "the fault " + f.ID + ": " + why}
+}
+
+func streamFaults() []Fault {
+	chat, responses, anthropic, gemini, ollama, bedrock := dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock
+	in := func(d ...dragoman.Dialect) []dragoman.Dialect { return d }
+	all := in(chat, responses, anthropic, gemini, ollama, bedrock)
+	list := []Fault{
+		{ID: "c1", Dialects: in(chat), frames: chatNoIndex, About: "Fragments of calls carry no index, and an id only where a call begins."},
+		{ID: "c2", Dialects: in(chat), frames: chatIndexZero, About: "All parallel calls have the index 0."},
+		{ID: "c3", Dialects: in(chat), frames: chatIDEverywhere, About: "Every fragment of a call repeats its id."},
+		{ID: "c4", Dialects: in(chat, responses, anthropic, bedrock), frames: hugeIndex, About: "Calls and blocks are counted from a billion on."},
+		{ID: "c5", Dialects: in(chat), frames: chatNameAgain, About: "Fragments repeat the name of the call, or have an empty one, or null."},
+		{ID: "c6", Dialects: in(chat), frames: func(s *wireStream) { chatBundled(s, false, false) }, About: "The fragment that names a call has the first of its arguments, too."},
+		{ID: "c7", Dialects: in(chat, responses, anthropic, bedrock), frames: wholeArguments, About: "The arguments of a call come in one piece; in Chat as an object instead of a string."},
+		{ID: "c8", Dialects: in(chat), frames: chatNullish, About: "Chunks with null or nothing where choices, deltas, roles, contents, calls and usage should be."},
+		{ID: "c9", Dialects: in(chat), frames: chatUsageEverywhere, About: "Every chunk has usage, all zeros until the last."},
+		{ID: "c10", Dialects: in(chat, responses, anthropic, bedrock), frames: blankTail, About: "White space follows arguments that were whole already."},
+		{ID: "c11", Dialects: in(responses), frames: doneTwice, About: "Everything that is done is said to be done twice."},
+		{ID: "c12", Dialects: in(chat), frames: chatOddFinish, About: "Chunks in the middle have an empty reason for the end, and data follows the mark at the end."},
+		{ID: "c13", Dialects: all, frames: noEnd, Outcome: Fails, About: "The stream ends without the event that says so."},
+		{ID: "c14", Dialects: all, events: failsMidway, Outcome: Fails, About: "An error comes in the middle of a stream that began with 200."},
+		{ID: "c15", Dialects: in(chat, responses, anthropic, gemini), frames: comments, About: "Comments stand between all events."},
+		{ID: "c16", Dialects: all, frames: bytewise, About: "Each byte is sent by itself, so that characters are cut in two."},
+		{ID: "c17", Dialects: all, frames: loneSurrogate, About: "The text holds half of a character; it is read as U+FFFD."},
+		{ID: "c18", Dialects: in(chat, responses, anthropic, gemini, ollama), frames: oddLines, About: "Lines end with CR LF, one is very long, and the last event lacks its end."},
+		{ID: "c19", Dialects: in(anthropic, bedrock), frames: emptyInputs, About: "The input of a call begins with an empty fragment."},
+		{ID: "c20", Dialects: in(anthropic), frames: noStops, About: "No block is ended before the message is."},
+		{ID: "c21", Dialects: in(chat, responses, anthropic, bedrock), frames: interleaved, About: "The fragments of parallel calls take turns."},
+		{ID: "c22", Dialects: in(anthropic), frames: signatureTwice, About: "The signature of a thought comes before it, and once more behind it."},
+		{ID: "c23", Dialects: in(responses), frames: vendorEvents, About: "Events have no names outside of their data, and some are a vendor's own."},
+		{ID: "c24", Dialects: in(responses), frames: emptyOutput, About: "The response that is complete lists no output."},
+		{ID: "c25", Dialects: in(chat), frames: chatSparseIndex, About: "The indexes of calls start at three and leave gaps."},
+		{ID: "c26", Dialects: in(responses), frames: endIncomplete, Outcome: Barred, About: "The response ends as incomplete, its calls whole."},
+		{ID: "c27", Dialects: in(gemini), frames: callsApart, About: "Each parallel call comes in a chunk of its own, without an id."},
+		{ID: "c28", Dialects: in(gemini), frames: partialArgs, About: "Arguments come as paths and values, texts in pieces."},
+		{ID: "c29", Dialects: in(gemini), frames: otherFraming, About: "A JSON array is streamed where events were asked for, and the reverse."},
+		{ID: "c30", Dialects: in(gemini), frames: emptySigned, About: "The last part has no text, but a signature."},
+		{ID: "c31", Dialects: in(gemini), frames: vanishingUsage, About: "The counts of usage are there in some chunks, and gone in the last."},
+		{ID: "c32", Dialects: in(ollama), frames: bareLines, About: "Calls have no ids and a line each, and the end gives no reason."},
+		{ID: "c33", Dialects: in(bedrock), frames: oddFrames, About: "Blocks of text have no end, and all frames a member that nobody documented."},
+		{ID: "c34", Dialects: all, events: endsWithLength, Outcome: Barred, About: "The output limit ended the answer behind a call that looks whole."},
+		{ID: "c35", Dialects: all, events: singleCharacters, About: "Everything comes one character at a time."},
+		{ID: "c36", Dialects: in(chat, gemini), events: twoChoices, About: "Two answers come at once, their fragments taking turns."},
+		{ID: "c37", Dialects: in(anthropic), frames: secondStart, Outcome: Fails, About: "Another message begins before the first has ended."},
+		{ID: "c38", Dialects: in(chat, gemini), frames: together, About: "One chunk has text and a call."},
+		{ID: "c39", Dialects: all, frames: openEnd, Outcome: Fails, About: "The stream ends while a part is open."},
+		{ID: "c40", Dialects: in(responses), frames: sameNumbers, About: "Events have the same sequence number, or none."},
+		{ID: "c41", Dialects: in(chat, anthropic, gemini, ollama), frames: emptyFirst, About: "The stream begins with events that say nothing."},
+	}
+	for i := range list {
+		list[i].StreamOnly = true
+		if list[i].Outcome == "" {
+			list[i].Outcome = Intact
+		}
+	}
+	return list
+}
+
+// slowFirst is how long the first byte of "slow-first-byte" takes.
+const slowFirst = 30 * time.Second
+
+func failures() []Fault {
+	status := func(class dragoman.ErrorClass, code int, retry time.Duration) func(*script, dialect.Codec) {
+		return func(s *script, codec dialect.Codec) {
+			*s = errorScript(codec, &dragoman.APIError{Class: class, Status: code, RetryAfter: retry, Message: "the simulator was asked for this error"})
+			s.status = code
+		}
+	}
+	list := []Fault{
+		{ID: "cut", About: "The connection is dropped in the middle of the answer.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endCut }},
+		{ID: "stall", About: "Half of the answer comes, then nothing for an hour.", script: func(s *script, _ dialect.Codec) { s.halve(); s.end = endStall }},
+		{ID: "429", About: "Too many requests: the client is told to wait for two seconds.", script: status(dragoman.ErrorRateLimit, http.StatusTooManyRequests, 2*time.Second)},
+		{ID: "500", About: "The server failed.", script: status(dragoman.ErrorServer, http.StatusInternalServerError, 0)},
+		{ID: "529", About: "The server has too much to do.", script: status(dragoman.ErrorOverloaded, 529, 0)},
+		{ID: "error-200", About: "An error is the whole of an answer with the status 200.", script: (*script).errorIn200},
+		{ID: "empty", About: "The answer has the status 200 and no body.", script: func(s *script, _ dialect.Codec) { s.chunks = nil }},
+		{ID: "html", About: "The answer is a page of HTML with the status 200.", script: func(s *script, _ dialect.Codec) {
+			s.header.Set("content-type", "text/html; charset=utf-8")
+			s.chunks = [][]byte{[]byte("<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><p>Please sign in.</p></body></html>\n")}
+		}},
+		{ID: "malformed", About: "JSON in the middle of the answer is not JSON.", script: (*script).malform},
+		{ID: "truncated", About: "The JSON at the end of the answer is cut off, and the connection ends as if it were whole.", script: func(s *script, _ dialect.Codec) { s.truncate() }},
+		{ID: "slow-first-byte", Outcome: Intact, About: "The first byte takes half a minute.", script: func(s *script, _ dialect.Codec) { s.first = slowFirst }},
+	}
+	for i := range list {
+		list[i].Dialects = []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock}
+		if list[i].Outcome == "" {
+			list[i].Outcome = Fails
+		}
+	}
+	return list
+}

@@ -1,0 +1,309 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// rich is an answer with all that a fault could touch.
+const rich = `
+turn
+  match any
+  think The weather of two places is wanted, and a sum.
+  say Let me look — one moment, please 🙂.
+  call get_weather {"city":"Oslo 🙂","unit":"celsius"}
+  call get_weather {"city":"Bergen","unit":"fahrenheit"}
+  call add {"a":1,"b":22}
+`
+
+// hostileServer serves the rich answer; slow first bytes come at once.
+func hostileServer(t *testing.T) string {
+	t.Helper()
+	played, err := sim.ParseScenario("rich", rich)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pace := sim.Pace{Wait: func(context.Context, time.Duration) error { return nil }}
+	return serve(t, sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}}).URL
+}
+
+// runnable are the calls of an answer that would run.
+func runnable(resp *dragoman.Response) []string {
+	var out []string
+	if resp == nil {
+		return nil
+	}
+	for _, c := range resp.ToolCalls() {
+		if c.Problem == nil {
+			out = append(out, c.Name+strings.TrimSpace(c.Arguments)) // blanks around JSON mean nothing
+		}
+	}
+	return out
+}
+
+// isTyped reports whether an error is one that a program can act on.
+func isTyped(err error) bool {
+	var api *dragoman.APIError
+	var decode *dragoman.DecodeError
+	var network net.Error
+	return errors.As(err, &api) || errors.As(err, &decode) || errors.As(err, &network) ||
+		errors.Is(err, dragoman.ErrIncompleteStream) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled)
+}
+
+// The rule that everything else is for: whatever comes, an answer is the one that
+// was meant, or it is an error, and never does a call run that is not whole.
+func TestZ2_EveryHostileStreamOfEveryDialectEndsInTheRightPlace(t *testing.T) {
+	server := hostileServer(t)
+	tried := 0
+	for _, f := range sim.Faults() {
+		inModes(t, func(t *testing.T, c client, stream bool) {
+			has := slices.Contains(f.Dialects, c.Dialect()) && (stream || !f.StreamOnly)
+			t.Run(f.ID, func(t *testing.T) {
+				ctx := context.Background()
+				req := ask("What's the weather in Oslo and Bergen, and what is 1 plus 22?", toolbox()...)
+				req.Stream, req.StreamUsage = stream, true
+				req.Model = "sim/scenario"
+				want, err := c.generate(context.Background(), server, req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Model = "sim/scenario?fault=" + f.ID
+				resp, err := c.generate(ctx, server, req)
+				if !has {
+					var e *dragoman.APIError
+					if !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest || !strings.Contains(e.Message, f.ID) {
+						t.Errorf("a fault that is not there: %v", err)
+					}
+					return
+				}
+				tried++
+				judge(t, f, want, resp, err)
+			})
+		})
+	}
+	if tried < 200 {
+		t.Errorf("only %d streams were tried", tried)
+	}
+}
+
+func judge(t *testing.T, f sim.Fault, want, resp *dragoman.Response, err error) {
+	t.Helper()
+	switch f.Outcome {
+	case sim.Intact:
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := want.Text()
+		got := resp.Text()
+		if f.ID == "c17" {
+			if n := strings.Count(got, "\uFFFD"); n > 1 || n == 0 && resp.Origin != nil && resp.Origin.Dialect != dragoman.OpenAIResponses { // which says all again
+				t.Errorf("%q", got)
+			}
+			got = strings.Replace(got, "\uFFFD", "", 1)
+		}
+		if got != text || !slices.Equal(runnable(resp), runnable(want)) || resp.Stop.Reason != want.Stop.Reason || thinking(resp) != thinking(want) {
+			t.Errorf("\n got %q %v %q %s\nwant %q %v %q %s", got, runnable(resp), thinking(resp), resp.Stop.Reason, text, runnable(want), thinking(want), want.Stop.Reason)
+		}
+		if resp.Usage.Output != want.Usage.Output || resp.Usage.Input != want.Usage.Input {
+			t.Errorf("usage %+v, want %+v", resp.Usage, want.Usage)
+		}
+	case sim.Barred:
+		if err != nil || len(runnable(resp)) > 0 || resp.Stop.Reason.Runs() {
+			t.Errorf("%v: %v would run after %s", err, runnable(resp), resp.Stop.Reason)
+		}
+	case sim.Fails:
+		if err == nil || !isTyped(err) || len(runnable(resp)) > 0 {
+			t.Errorf("%v (%T): %v would run", err, err, runnable(resp))
+		}
+	}
+}
+
+func TestZ2_AFaultIsChosenByTheModelTheHeaderTheURLOrForAll(t *testing.T) {
+	server := serve(t, sim.Config{}).URL
+	all := serve(t, sim.Config{Fault: "500"}).URL
+	body := `{"model":"sim/echo","messages":[{"role":"user","content":"hi"}]}`
+	post := func(url, header, body string) int {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			r.Header.Set(sim.FaultHeader, header)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, tc := range []struct {
+		about string
+		got   int
+		want  int
+	}{
+		{"none", post(server+"/v1/chat/completions", "", body), 200},
+		{"the model", post(server+"/v1/chat/completions", "", strings.Replace(body, "sim/echo", "sim/echo?fault=429", 1)), 429},
+		{"the header", post(server+"/v1/chat/completions", "529", body), 529},
+		{"the URL", post(server+"/v1/chat/completions?fault=500", "", body), 500},
+		{"for all", post(all+"/v1/chat/completions", "", body), 500},
+		{"another than for all", post(all+"/v1/chat/completions", "429", body), 429},
+		{"none such", post(server+"/v1/chat/completions", "c99", body), 400},
+		{"a path with it", post(server+"/v1beta/models/sim/echo:generateContent?fault=429", "", `{"contents":[{"parts":[{"text":"hi"}]}]}`), 429},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.about, tc.got, tc.want)
+		}
+	}
+}
+
+func TestFaultsOfModelsInProcessAreThoseOfAWire(t *testing.T) {
+	played, err := sim.ParseScenario("rich", rich)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pace := sim.Pace{Wait: func(context.Context, time.Duration) error { return nil }}
+	config := sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}}
+	plain, _ := config.Open("scenario")
+	for _, f := range sim.Faults() {
+		m, err := config.Open("sim/scenario?fault=" + f.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(f.ID, func(t *testing.T) {
+			for _, stream := range []bool{false, true} {
+				ctx := context.Background()
+				req := ask("hi", toolbox()...)
+				want := generate(t, plain, req)
+				resp, err := (*dragoman.Response)(nil), error(nil)
+				if stream {
+					resp, err = dragoman.Collect(m.Stream(ctx, req))
+				} else {
+					resp, err = m.Generate(ctx, req)
+				}
+				if f.Dialects[0] == dragoman.OpenAIChat && resp != nil && err == nil && thinking(resp) == "" {
+					want.Usage.Reasoning = dragoman.Count{}
+					want.Output[0].Parts = want.Output[0].Parts[1:] // which that wire does not tell
+				}
+				judge(t, f, want, resp, err)
+			}
+		})
+	}
+	if _, err := sim.Open("sim/echo?fault=nothing"); err == nil || !strings.Contains(err.Error(), "slow-first-byte") {
+		t.Error(err)
+	}
+}
+
+func TestTheFaultsAreListedOnceWithASentenceEach(t *testing.T) {
+	seen := map[string]bool{}
+	c := 0
+	for _, f := range sim.Faults() {
+		if seen[f.ID] || f.ID != strings.ToLower(f.ID) || !strings.HasSuffix(f.About, ".") || len(f.Dialects) == 0 || f.Outcome == "" {
+			t.Errorf("%+v", f)
+		}
+		seen[f.ID] = true
+		if f.StreamOnly {
+			c++
+		}
+	}
+	if c != 41 {
+		t.Errorf("%d quirks of streams, not 41", c)
+	}
+}
+
+func TestQuirkC39_EveryPartThatBeganEndsWhateverTheStreamDoes(t *testing.T) {
+	server := hostileServer(t)
+	for _, f := range sim.Faults() {
+		for _, c := range clients() {
+			if !slices.Contains(f.Dialects, c.Dialect()) {
+				continue
+			}
+			req := ask("hi", toolbox()...)
+			req.Model, req.Stream = "sim/scenario?fault="+f.ID, true
+			resp, o, err := c.post(context.Background(), server, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := map[[2]int]bool{}
+			for ev := range dialect.Events(c.NewStreamDecoder(o), resp.Body) {
+				switch ev := ev.(type) {
+				case *dragoman.PartStart:
+					open[[2]int{ev.Choice, ev.Index}] = true
+				case *dragoman.PartEnd:
+					delete(open, [2]int{ev.Choice, ev.Index})
+				}
+			}
+			resp.Body.Close()
+			if len(open) > 0 {
+				t.Errorf("%s of %s left parts open: %v", f.ID, c.Dialect(), open)
+			}
+		}
+	}
+}
+
+// A client that waits for nothing is let go.
+func TestAClientThatGivesUpOnAStallEndsTheAnswer(t *testing.T) {
+	for _, c := range clients() {
+		ctx, cancel := context.WithCancel(context.Background())
+		pace := sim.Pace{Wait: func(ctx context.Context, d time.Duration) error {
+			if d < time.Minute {
+				return nil
+			}
+			cancel() // half of the answer was sent
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		server := serve(t, sim.Config{Settings: sim.Settings{Pace: pace}})
+		req := ask("a long text that comes in several events")
+		req.Model, req.Stream = "sim/echo?fault=stall", true
+		_, err := c.generate(ctx, server.URL, req)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", c.Dialect(), err)
+		}
+		cancel()
+		server.Close()
+	}
+}
+
+// A fault that changes nothing would prove nothing.
+func TestEveryFaultChangesWhatIsOnTheWire(t *testing.T) {
+	server := hostileServer(t)
+	read := func(c client, model string) string {
+		t.Helper()
+		req := ask("hi", toolbox()...)
+		req.Model, req.Stream, req.StreamUsage = model, true, true
+		resp, _, err := c.post(context.Background(), server, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		raw, err := io.ReadAll(resp.Body)
+		if err != nil {
+			raw = append(raw, err.Error()...)
+		}
+		return strings.ReplaceAll(resp.Status+string(raw), strings.TrimPrefix(model, "sim/scenario"), "")
+	}
+	for _, c := range clients() {
+		plain := read(c, "sim/scenario")
+		for _, f := range sim.Faults() {
+			if f.ID == "c16" || f.ID == "slow-first-byte" || !slices.Contains(f.Dialects, c.Dialect()) {
+				continue // which are about when bytes come
+			}
+			if got := read(c, "sim/scenario?fault="+f.ID); got == plain {
+				t.Errorf("%s of %s is what comes without it", f.ID, c.Dialect())
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// blockKey is the member in which events of a dialect say to which block they
+// belong: content blocks of Anthropic and Bedrock, items of Responses.
+func blockKey(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.Anthropic:
+		return "index"
+	case dragoman.Bedrock:
+		return "contentBlockIndex"
+	default:
+		return "output_index"
+	}
+}
+
+// blockOf is the number of the block that an event belongs to; empty for none.
+func (s *wireStream) blockOf(f *frame) string {
+	n, _ := at(f.data, blockKey(s.dialect)).(json.Number)
+	return n.String()
+}
+
+// hugeIndex counts the blocks, or the calls, from a billion on.
+func hugeIndex(s *wireStream) {
+	huge := func(n string) json.Number { return json.Number("1000000000"[:10-len(n)] + n) }
+	if s.dialect == dragoman.OpenAIChat {
+		for _, c := range s.chatCalls() {
+			c.call.set("index", huge(c.index))
+		}
+		return
+	}
+	for i := range s.frames {
+		if n := s.blockOf(&s.frames[i]); n != "" {
+			s.frames[i].data.(*object).set(blockKey(s.dialect), huge(n))
+		}
+	}
+}
+
+// inputDelta is the member of an event that holds a fragment of a call's input;
+// nil where it holds none.
+func (s *wireStream) inputDelta(f *frame) (of *object, member string) {
+	switch s.dialect {
+	case dragoman.Anthropic:
+		if d := objectAt(f.data, "delta"); d.has("partial_json") {
+			return d, "partial_json"
+		}
+	case dragoman.Bedrock:
+		if d := objectAt(f.data, "delta", "toolUse"); d != nil {
+			return d, "input"
+		}
+	case dragoman.OpenAIResponses:
+		if f.has("response.function_call_arguments.delta") {
+			return f.data.(*object), "delta"
+		}
+	}
+	return nil, ""
+}
+
+// withInput adds a fragment behind the last one of each call.
+func (s *wireStream) withInput(text string) {
+	done := map[string]bool{}
+	for i := len(s.frames) - 1; i >= 0; i-- {
+		f := &s.frames[i]
+		of, member := s.inputDelta(f)
+		if of == nil || done[s.blockOf(f)] {
+			continue
+		}
+		done[s.blockOf(f)] = true
+		more := frame{name: f.name, data: clone(f.data)}
+		o, _ := s.inputDelta(&more)
+		o.set(member, text)
+		s.insert(i+1, more)
+	}
+}
+
+// emptyInputs puts an empty fragment before the first of each call.
+func emptyInputs(s *wireStream) {
+	seen := map[string]bool{}
+	for i := 0; i < len(s.frames); i++ {
+		f := &s.frames[i]
+		if of, member := s.inputDelta(f); of != nil && !seen[s.blockOf(f)] {
+			seen[s.blockOf(f)] = true
+			empty := frame{name: f.name, data: clone(f.data)}
+			o, _ := s.inputDelta(&empty)
+			o.set(member, "")
+			s.insert(i, empty)
+			i++
+		}
+	}
+}
+
+// blocksInterleaved lets the events of calls that follow each other take turns.
+func blocksInterleaved(s *wireStream) {
+	calls := map[string]bool{}
+	for i := range s.frames {
+		if of, _ := s.inputDelta(&s.frames[i]); of != nil {
+			calls[s.blockOf(&s.frames[i])] = true
+		}
+	}
+	first, last := -1, -1
+	var order []string
+	queues := map[string][]frame{}
+	for i := range s.frames {
+		b := s.blockOf(&s.frames[i])
+		if !calls[b] || b == "" {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+		if !slices.Contains(order, b) {
+			order = append(order, b)
+		}
+		queues[b] = append(queues[b], s.frames[i])
+	}
+	if len(order) > 1 {
+		s.replace(first, last, takeTurns(order, queues))
+	}
+}
+
+// noStops leaves out the ends of blocks.
+func noStops(s *wireStream) {
+	s.keep(func(f *frame) bool { return f.name != "content_block_stop" && f.name != "contentBlockStop" })
+}
+
+// signatureTwice tells a signature before the thinking that it signs, too.
+func signatureTwice(s *wireStream) {
+	for i := range s.frames {
+		if s.frames[i].has("content_block_delta") && at(s.frames[i].data, "delta", "type") == "signature_delta" {
+			early := frame{name: s.frames[i].name, data: clone(s.frames[i].data)}
+			for j := range s.frames {
+				if s.frames[j].has("content_block_start") && s.blockOf(&s.frames[j]) == s.blockOf(&early) {
+					s.insert(j+1, early)
+					return
+				}
+			}
+		}
+	}
+}
+
+// secondStart begins another message within the first.
+func secondStart(s *wireStream) {
+	if len(s.frames) < 4 {
+		return
+	}
+	again := frame{name: s.frames[0].name, data: clone(s.frames[0].data)}
+	if m := objectAt(again.data, "message"); m != nil {
+		m.set("id", "msg_of_another_answer")
+	}
+	s.insert(len(s.frames)/2, again)
+}
+
+// pingsFirst begins with keep-alives.
+func pingsFirst(s *wireStream) {
+	ping := frame{name: "ping", data: newObject("type", "ping")}
+	s.insert(0, ping, ping)
+}
+
+// oddFrames adds members that nobody documented, and leaves out the ends of blocks
+// of text.
+func oddFrames(s *wireStream) {
+	text := map[string]bool{}
+	for i := range s.frames {
+		if at(s.frames[i].data, "delta", "text") != nil {
+			text[s.blockOf(&s.frames[i])] = true
+		}
+		if o, ok := s.frames[i].data.(*object); ok {
+			o.set("p", "abcdefgh")
+		}
+	}
+	s.keep(func(f *frame) bool { return f.name != "contentBlockStop" || !text[s.blockOf(f)] })
+}

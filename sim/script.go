@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// script is an answer over HTTP as it will be played, hostile or not.
+type script struct {
+	// first is the wait before the status.
+	first  time.Duration
+	status int
+	header http.Header
+	// chunks are written and flushed one by one.
+	chunks [][]byte
+	end    ending
+}
+
+// ending says how an answer ends.
+type ending int
+
+const (
+	endWell  ending = iota
+	endCut          // the connection is dropped
+	endStall        // nothing comes for an hour, and then the connection is dropped
+)
+
+const stallTime = time.Hour
+
+// errorScript is an answer with an error.
+func errorScript(codec dialect.Codec, e *dragoman.APIError) script {
+	status, body, _ := codec.EncodeError(e)
+	s := script{status: status, header: http.Header{}, chunks: [][]byte{body}}
+	s.header.Set("content-type", "application/json")
+	if e.RetryAfter > 0 {
+		s.header.Set("retry-after", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
+	}
+	if codec.Dialect() == dragoman.Bedrock {
+		s.header.Set("x-amzn-errortype", codec.DecodeError(status, nil, body).Type)
+	}
+	id := e.RequestID
+	if id == "" {
+		id = "req_error"
+	}
+	s.header.Set(requestIDs(codec.Dialect()), id)
+	return s
+}
+
+// halve leaves the first half of the answer: whole events of a stream, half of
+// the bytes where there is but one piece.
+func (s *script) halve() {
+	if len(s.chunks) == 1 {
+		s.chunks[0] = s.chunks[0][:len(s.chunks[0])/2]
+		return
+	}
+	s.chunks = s.chunks[:len(s.chunks)/2]
+}
+
+// truncate cuts the answer within the last event that is long enough to be cut.
+func (s *script) truncate() {
+	n := len(s.chunks)
+	for n > 1 && len(s.chunks[n-1]) < 40 {
+		n--
+	}
+	s.chunks = s.chunks[:n]
+	if n > 0 {
+		last := &s.chunks[n-1]
+		*last = (*last)[:len(*last)*2/3]
+	}
+}
+
+// malform breaks the JSON of the event in the middle, or of the whole answer.
+// Frames of Bedrock are damaged by it, too.
+func (s *script) malform(_ dialect.Codec) {
+	if len(s.chunks) == 0 {
+		return
+	}
+	at := len(s.chunks) / 2
+	chunk := bytes.Clone(s.chunks[at])
+	if i := bytes.LastIndexByte(chunk, ':'); i >= 0 {
+		chunk[i] = ';'
+	}
+	s.chunks[at] = chunk
+}
+
+// errorIn200 answers with an error under a status that denies it.
+func (s *script) errorIn200(codec dialect.Codec) {
+	e := &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the simulator was asked for this error"}
+	streamed := s.header.Get("content-type") != "application/json" || len(s.chunks) > 1
+	if !streamed {
+		_, body, _ := codec.EncodeError(e)
+		s.chunks = [][]byte{body}
+		return
+	}
+	wire, err := codec.NewStreamEncoder(dialect.EncodeOptions{}).Encode(nil, &dragoman.StreamError{Err: e})
+	if err == nil {
+		s.chunks = [][]byte{wire}
+	}
+}
+
+// play writes the answer. It ends early where the client goes away.
+func (s *script) play(ctx context.Context, w http.ResponseWriter, pace Pace) {
+	if pace.wait(ctx, s.first) != nil {
+		return
+	}
+	for key, values := range s.header {
+		w.Header()[key] = values
+	}
+	if s.end == endCut {
+		w.Header().Del("content-length")
+	}
+	w.WriteHeader(s.status)
+	flush := http.NewResponseController(w).Flush
+	for _, chunk := range s.chunks {
+		if ctx.Err() != nil {
+			return
+		}
+		if _, err := w.Write(chunk); err != nil || flush() != nil {
+			return
+		}
+	}
+	if s.end == endStall && pace.wait(ctx, stallTime) != nil {
+		return
+	}
+	if s.end != endWell {
+		panic(http.ErrAbortHandler) // how a handler drops its connection
+	}
+}
