@@ -1,7 +1,9 @@
-// Command dragoman converts and checks what crosses between tools and models.
+// Command dragoman converts and checks what crosses between tools and models, and
+// serves a model that needs no network.
 //
 //	dragoman convert --to anthropic request.json
 //	dragoman lint --for gemini tools.json
+//	dragoman sim --listen 127.0.0.1:8080
 //
 // What was asked for goes to standard output: the result of convert, the verdicts
 // of lint. What could not be kept by convert, and what went wrong, goes to
@@ -74,7 +76,7 @@ var (
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// packages are the names that errors of the library begin with, each for
 	// itself.
-	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sse|eventstream): )+`)
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream): )+`)
 )
 
 // plain is a text of the library without the names of Go packages, which tell
@@ -151,7 +153,7 @@ that makes no sense, 3 when something was lost that --fail-on forbids.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newConvert(), newLint())
+	root.AddCommand(newConvert(), newLint(), newSim())
 	return root
 }
 

@@ -32,8 +32,9 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"request.json": `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
-		"tools.json":   `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`,
+		"request.json":   `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
+		"coats.scenario": "turn\nmatch any\nsay Yes.\n",
+		"tools.json":     `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -59,6 +60,10 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 				continue
 			}
 			n++
+			if strings.HasPrefix(line, "dragoman sim ") && !strings.Contains(line, "--faults") {
+				servesUntilInterrupted(t, dir, filepath.Join(bin, "dragoman"), strings.Fields(line)[1:])
+				continue
+			}
 			sh := exec.Command("sh", "-c", line)
 			sh.Dir = dir
 			sh.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
