@@ -131,18 +131,21 @@ func ollamaRead(body []byte) (said, error) {
 	}
 	c := api.NewClient(&url.URL{Scheme: "http", Host: "none"}, canned{"application/x-ndjson", body}.client())
 	var s said
-	err := c.Chat(context.Background(), &api.ChatRequest{Model: "m"}, func(r api.ChatResponse) error {
-		s.text += r.Message.Content
-		s.reasoning += r.Message.Thinking
-		for _, k := range r.Message.ToolCalls {
-			s.calls = append(s.calls, call{k.ID, k.Function.Name, k.Function.Arguments.String()})
-		}
-		if r.Done {
-			s.usage = &usage{int64(r.PromptEvalCount), int64(r.EvalCount)}
-		}
-		return nil
-	})
+	err := c.Chat(context.Background(), &api.ChatRequest{Model: "m"}, s.ollama)
 	return s, err
+}
+
+// ollama adds a response, or the next line of one.
+func (s *said) ollama(r api.ChatResponse) error {
+	s.text += r.Message.Content
+	s.reasoning += r.Message.Thinking
+	for _, k := range r.Message.ToolCalls {
+		s.calls = append(s.calls, call{k.ID, k.Function.Name, k.Function.Arguments.String()})
+	}
+	if r.Done {
+		s.usage = &usage{int64(r.PromptEvalCount), int64(r.EvalCount)}
+	}
+	return nil
 }
 
 // Bedrock: aws-sdk-go-v2/service/bedrockruntime.
@@ -162,6 +165,10 @@ func bedrockWhole(body []byte) (said, error) {
 	if err != nil {
 		return said{}, err
 	}
+	return bedrockSaid(out)
+}
+
+func bedrockSaid(out *bedrockruntime.ConverseOutput) (said, error) {
 	var s said
 	s.bedrockUsage(out.Usage)
 	m, ok := out.Output.(*types.ConverseOutputMemberMessage)
@@ -216,7 +223,10 @@ func bedrockStream(body []byte) (said, error) {
 	if err != nil {
 		return said{}, err
 	}
-	stream := out.GetStream()
+	return bedrockFold(out.GetStream())
+}
+
+func bedrockFold(stream *bedrockruntime.ConverseStreamEventStream) (said, error) {
 	defer stream.Close()
 	var s said
 	at := map[int32]int{} // block to call

@@ -1,6 +1,7 @@
 // Package sdktest holds what we decode and encode against the vendors' own Go
-// SDKs: we decode every recorded answer that they decode, and they decode
-// what we encode, into the same text and calls.
+// SDKs: we decode every recorded answer that they decode, they decode what we
+// encode, into the same text and calls, and their clients are served by the
+// simulator.
 //
 //	cd sdktest && go test ./...
 //
@@ -111,7 +112,10 @@ func chatSaid(c *openai.ChatCompletion) (s said) {
 var errRefused = errors.New("the accumulator refuses a chunk")
 
 func chatStream(body []byte) (said, error) {
-	stream := openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil) //nolint:bodyclose // a buffer, there is nothing to close
+	return chatFold(openaisse.NewStream[openai.ChatCompletionChunk](openaisse.NewDecoder(answer(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+}
+
+func chatFold(stream *openaisse.Stream[openai.ChatCompletionChunk]) (said, error) {
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
@@ -170,7 +174,10 @@ func responsesStream(body []byte) (said, error) {
 
 // responsesFold also says in what the deltas of a stream differ from its items.
 func responsesFold(body []byte) (s said, differ string, err error) {
-	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil) //nolint:bodyclose // a buffer, there is nothing to close
+	return responsesEvents(openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(answer(body)), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+}
+
+func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion]) (s said, differ string, err error) {
 	var items []responses.ResponseOutputItemUnion
 	var text strings.Builder
 	arguments := map[int64]string{}
@@ -228,7 +235,10 @@ func anthropicSaid(m *anthropic.Message) (s said) {
 }
 
 func anthropicStream(body []byte) (said, error) {
-	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(named(body))), nil) //nolint:bodyclose // a buffer, there is nothing to close
+	return anthropicFold(anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(answer(named(body))), nil)) //nolint:bodyclose // a buffer, there is nothing to close
+}
+
+func anthropicFold(stream *anthropicsse.Stream[anthropic.MessageStreamEventUnion]) (said, error) {
 	var m anthropic.Message
 	for stream.Next() {
 		ev := stream.Current()
