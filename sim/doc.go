@@ -32,6 +32,11 @@
 // by the header [FaultHeader], by "fault" in the URL, or for all with
 // [Config].Fault.
 //
+// # Real traffic
+//
+// A [Recorder] writes down what a client and a real server said to each other,
+// without credentials; a [Replayer] plays it again, and refuses what is not in it.
+//
 // # Scenarios
 //
 // A script is a text of turns. A turn begins with a line "turn" and its title;

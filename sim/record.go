@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// Recorder is a transport that writes down what passes through it, for a
+// [Replayer] to play again. Credentials are left out: headers and parameters that
+// hold them, and their values wherever else they stand. A body is passed on as it
+// comes and written down when it has ended, or when its reader closed it.
+//
+//	rec, err := sim.Record("testdata/openai.traffic", nil)
+//	client := &http.Client{Transport: rec}
+//	…
+//	err = rec.Close()
+type Recorder struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	file io.WriteCloser
+	err  error
+}
+
+// Record makes a recorder that writes a new file, which only its owner can read.
+// Requests go on to next; nil means [http.DefaultTransport].
+func Record(path string, next http.RoundTripper) (*Recorder, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &Recorder{next: next, file: f}, nil
+}
+
+// Close ends the recording. The error is the first one of writing it. Answers that
+// are still being read are not in it.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == nil {
+		return r.err
+	}
+	err := r.file.Close()
+	r.file = nil
+	return errors.Join(r.err, err)
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, again, err := takeBody(req)
+	if err != nil {
+		return nil, err
+	}
+	hidden := secretsOf(req)
+	resp, err := r.next.RoundTrip(again)
+	if err != nil {
+		return nil, err // there is nothing to play again
+	}
+	x := exchangeRecord{V: trafficVersion, Request: hidden.request(req, body)}
+	x.Response = responseRecord{Status: resp.StatusCode, Header: hidden.header(resp.Header)}
+	resp.Body = &recordedBody{ReadCloser: resp.Body, whole: func(b []byte, cut bool) {
+		x.Response.bodyRecord, x.Response.Cut = recordBody(hidden.bytes(b)), cut
+		r.write(x)
+	}, tooLarge: func() { r.fail(dragoman.ErrTooLarge) }}
+	return resp, nil
+}
+
+func (r *Recorder) write(x exchangeRecord) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(x)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && r.file != nil {
+		_, err = r.file.Write(b.Bytes())
+	}
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *Recorder) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// recordedBody passes a body on and keeps it. whole is called once.
+type recordedBody struct {
+	io.ReadCloser
+	kept     []byte
+	done     bool
+	whole    func(b []byte, cut bool)
+	tooLarge func()
+}
+
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.kept = append(b.kept, p[:n]...); len(b.kept) > dialect.DefaultMaxBytes && !b.done {
+		b.done, b.kept = true, nil
+		b.tooLarge()
+	}
+	if err != nil {
+		b.finish(!errors.Is(err, io.EOF))
+	}
+	return n, err
+}
+
+func (b *recordedBody) Close() error {
+	b.finish(true)
+	return b.ReadCloser.Close()
+}
+
+func (b *recordedBody) finish(cut bool) {
+	if !b.done {
+		b.done = true
+		b.whole(b.kept, cut)
+	}
+}
