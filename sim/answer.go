@@ -51,7 +51,7 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 			return
 		}
 		bound(&said, req)
-		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace)}
+		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace), origin: a.settings.origin}
 		t.tell(&said, dragoman.Response{
 			ID: m.id("sim", 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
 			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
@@ -161,6 +161,7 @@ type teller struct {
 	ctx     context.Context
 	yield   func(dragoman.Event, error) bool
 	pace    Pace
+	origin  *dragoman.Origin
 	stopped bool // the loop was left, or an error ended it
 }
 
@@ -187,6 +188,7 @@ func (t *teller) tell(a *answer, head dragoman.Response, n int) {
 		t.fail(err)
 		return
 	}
+	head.Origin = t.origin
 	t.emit(&dragoman.ResponseStart{Response: head})
 	for choice := range n {
 		for i, p := range a.parts {
@@ -221,7 +223,7 @@ func counted(parts []dragoman.Part, n int) dragoman.Usage {
 func (t *teller) part(choice, index int, p dragoman.Part) {
 	start := &dragoman.PartStart{Choice: choice, Index: index, Part: skeleton(p)}
 	if index == 0 {
-		start.Header = &dragoman.Message{Role: dragoman.RoleAssistant}
+		start.Header = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: t.origin}
 	}
 	t.emit(start)
 	delta := func(text string, summary int) {

@@ -36,6 +36,7 @@
 //
 // A [Recorder] writes down what a client and a real server said to each other,
 // without credentials; a [Replayer] plays it again, and refuses what is not in it.
+// The package conformance, below this one, tests models and dialects of your own.
 //
 // # Scenarios
 //

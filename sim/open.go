@@ -51,12 +51,16 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := c.model(spec)
 	id := cmp.Or(spec.fault, c.Fault)
-	if err != nil || id == "" {
-		return model, err
+	if id == "" {
+		return c.model(spec)
 	}
 	f, err := faultNamed(id)
+	if err != nil {
+		return nil, err
+	}
+	c.Settings = c.on(f.Dialects[0], name)
+	model, err := c.model(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +146,6 @@ func (c Config) model(spec modelSpec) (dragoman.Model, error) {
 	if own.Seed == "" {
 		own.Seed = settings.Seed
 	}
-	own.Pace = own.Pace.or(settings.Pace)
+	own.Pace, own.origin = own.Pace.or(settings.Pace), settings.origin
 	return &own, nil
 }

@@ -53,7 +53,7 @@ func plan(req *dragoman.Request, m mint) (answer, error) {
 	}
 	var a answer
 	if thinks(req) {
-		a.parts = append(a.parts, &dragoman.Reasoning{Text: thought(ex, calls), Signature: m.id("sig", 0)})
+		a.parts = append(a.parts, mintReasoning(req, m, thought(ex, calls)))
 	}
 	if len(calls) > 0 {
 		for i, c := range calls {
@@ -76,6 +76,16 @@ func plan(req *dragoman.Request, m mint) (answer, error) {
 func thinks(req *dragoman.Request) bool {
 	r := req.Reasoning
 	return r != nil && r.Mode != dragoman.ReasoningOff && r.Effort != "none"
+}
+
+// mintReasoning is a thought with the opaque state that replays it: a signature,
+// and what only its origin can read where the request asks for that.
+func mintReasoning(req *dragoman.Request, m mint, text string) *dragoman.Reasoning {
+	r := &dragoman.Reasoning{Text: text, Signature: m.opaque("sig", len(text))}
+	if s := req.Reasoning; s != nil && s.Encrypted != nil && *s.Encrypted {
+		r.Encrypted = m.opaque("enc", len(text))
+	}
+	return r
 }
 
 func thought(ex exchange, calls []*dragoman.ToolCall) string {

@@ -179,9 +179,7 @@ func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
 			c.Namespace, c.Name = spokenOf(req, c.Name)
 			a.parts = append(a.parts, &c)
 		case *dragoman.Reasoning:
-			r := *p
-			r.Signature = m.id("sig", len(a.parts))
-			a.parts = append(a.parts, &r)
+			a.parts = append(a.parts, mintReasoning(req, m, p.Text))
 		default:
 			a.parts = append(a.parts, p)
 		}

@@ -135,7 +135,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		writeError(w, codec, err)
 		return
 	}
-	model, err := s.model(spec)
+	own := s.Config
+	own.Settings = own.on(codec.Dialect(), req.Model)
+	model, err := own.model(spec)
 	if err != nil {
 		writeError(w, codec, err)
 		return

@@ -18,6 +18,16 @@ type Settings struct {
 	// same ids; empty is a seed like any other.
 	Seed string
 	Pace Pace
+
+	// origin is what mints answers that cross a wire: opaque reasoning state goes
+	// only to where it came from, and here that is the server itself.
+	origin *dragoman.Origin
+}
+
+// on is the settings of a model that answers on a dialect's wire.
+func (s Settings) on(d dragoman.Dialect, model string) Settings {
+	s.origin = &dragoman.Origin{Dialect: d, Provider: "sim", Model: model}
+	return s
 }
 
 // Pace says how fast an answer comes. The zero value is as fast as it can be.
@@ -108,8 +118,12 @@ func (s Settings) mint(req *dragoman.Request) mint {
 }
 
 // id is the n-th id of a kind.
-func (m mint) id(kind string, n int) string {
+func (m mint) id(kind string, n int) string { return kind + "_" + m.opaque(kind, n)[:16] }
+
+// opaque is the n-th text of a kind that only we can read. It is base64, as some
+// clients want it to be.
+func (m mint) opaque(kind string, n int) string {
 	b := binary.BigEndian.AppendUint64(append(m.sum[:], kind...), uint64(n))
 	sum := sha256.Sum256(b)
-	return kind + "_" + hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:])
 }

@@ -68,6 +68,7 @@ var rooms = []room{
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "sim", files: true},
+	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim"}},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
 	{path: "provider/extension/servers", only: []string{"", "provider/extension"}},
 	{path: "internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},

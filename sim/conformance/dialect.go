@@ -1,0 +1,184 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// Dialect is a suite of tests for a codec that speaks a dialect of the simulator.
+type Dialect struct {
+	Codec dialect.Codec
+	// Path is where requests go, beginning with a slash.
+	Path func(model string, stream bool) string
+	// Without leaves tests out; see [Model].
+	Without map[string]string
+}
+
+// Run runs the suite of a model with a plain client of the codec, and then every
+// fault that there is in the dialect.
+func (d Dialect) Run(t *testing.T) {
+	Model{
+		Codec: d.Codec, Without: d.Without,
+		Open: func(_ *testing.T, url string) dragoman.Model { return Plain{Codec: d.Codec, URL: url, Path: d.Path} },
+	}.Run(t)
+	t.Run("faults", d.faults)
+}
+
+func (d Dialect) faults(t *testing.T) {
+	pace := sim.Pace{Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	server := httptest.NewServer(sim.Handler(sim.Config{Settings: sim.Settings{Pace: pace}}))
+	defer server.Close()
+	plain := Plain{Codec: d.Codec, URL: server.URL, Path: d.Path}
+	for _, f := range sim.Faults() {
+		if !slices.Contains(f.Dialects, d.Codec.Dialect()) {
+			continue
+		}
+		t.Run(f.ID, func(t *testing.T) {
+			req := request("What's the weather in Oslo and Bergen?", weather())
+			want, err := dragoman.Collect(plain.Stream(context.Background(), req))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Model += "?fault=" + f.ID
+			resp, err := dragoman.Collect(plain.Stream(context.Background(), req))
+			judge(t, f.Outcome, want, resp, err)
+		})
+	}
+}
+
+// judge says whether an answer with a fault is what a correct client makes of it.
+func judge(t *testing.T, want sim.Outcome, whole, resp *dragoman.Response, err error) {
+	t.Helper()
+	run := runnable(resp)
+	switch want {
+	case sim.Intact:
+		if err != nil || !slices.Equal(run, runnable(whole)) {
+			t.Errorf("%v: %q would run, want %q", err, run, runnable(whole))
+		}
+	case sim.Barred:
+		if err != nil || len(run) > 0 {
+			t.Errorf("%v: %q would run", err, run)
+		}
+	case sim.Fails:
+		if err == nil || len(run) > 0 {
+			t.Errorf("%v: %q would run", err, run)
+		}
+	}
+}
+
+func runnable(resp *dragoman.Response) []string {
+	var out []string
+	if resp == nil {
+		return nil
+	}
+	for _, c := range resp.ToolCalls() {
+		if c.Problem == nil {
+			obj, _ := c.Object()
+			out = append(out, c.QualifiedName()+string(bytes.TrimSpace(obj)))
+		}
+	}
+	return out
+}
+
+// Plain is the least that a model over HTTP can be: a codec, a URL, and nothing
+// that a real one has beside (credentials, retries, bounds). It is there for tests.
+type Plain struct {
+	Codec dialect.Codec
+	// URL is the server's, without a path.
+	URL  string
+	Path func(model string, stream bool) string
+	// Client sends the requests; nil means [http.DefaultClient].
+	Client *http.Client
+}
+
+var _ dragoman.Model = Plain{}
+
+// Generate implements [dragoman.Model].
+func (p Plain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	body, o, err := p.send(ctx, req, false)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, err
+	}
+	resp, _, err := p.Codec.DecodeResponse(raw, o)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Error != nil {
+		return resp, resp.Error
+	}
+	return resp, nil
+}
+
+// Stream implements [dragoman.Model].
+func (p Plain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		body, o, err := p.send(ctx, req, true)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = body.Close() }()
+		for ev, err := range dialect.Events(p.Codec.NewStreamDecoder(o), body) {
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// send sends a request and returns the body of an answer that is none of an error,
+// with what decodes it.
+func (p Plain) send(ctx context.Context, req *dragoman.Request, stream bool) (io.ReadCloser, dialect.DecodeOptions, error) {
+	var o dialect.DecodeOptions
+	asked := *req
+	asked.Stream = stream
+	valid, _, err := history.Normalize(&asked, history.Options{Limits: p.Codec.Limits()})
+	if err != nil {
+		return nil, o, err
+	}
+	enc, err := p.Codec.EncodeRequest(valid, dialect.EncodeOptions{})
+	if err != nil {
+		return nil, o, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+p.Path(asked.Model, stream), bytes.NewReader(enc.Body))
+	if err != nil {
+		return nil, o, err
+	}
+	r.Header.Set("content-type", "application/json")
+	client := p.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, o, err
+	}
+	// Calls without an id get one that no other turn has.
+	o = dialect.DecodeOptions{Registry: enc.Registry, Seed: fmt.Sprintf("turn %d", len(req.Messages))}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, o, nil
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, o, err
+	}
+	return nil, o, p.Codec.DecodeError(resp.StatusCode, resp.Header, raw)
+}

@@ -1,0 +1,484 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// Model is a suite of tests for a model over HTTP.
+type Model struct {
+	// Codec is that of the dialect which the model speaks. It says which errors
+	// the wire can tell apart.
+	Codec dialect.Codec
+	// Open returns the model for a server, whose URL has no path. The model sends
+	// the name that a request gives it, asks for no credential, and does not try
+	// again what failed.
+	Open func(t *testing.T, url string) dragoman.Model
+	// Without leaves tests out, by name, for a reason that is printed. Nil leaves
+	// out none.
+	Without map[string]string
+}
+
+// check is one test of the suite.
+type check struct {
+	name string
+	run  func(t *testing.T, s *session)
+}
+
+func checks() []check {
+	return []check{
+		{"text", text},
+		{"call", call},
+		{"parallel calls", parallelCalls},
+		{"freeform", freeform},
+		{"namespaced", namespaced},
+		{"reasoning", reasoning},
+		{"reasoning replay", reasoningReplay},
+		{"images in results", imagesInResults},
+		{"failed results", failedResults},
+		{"structured output", structuredOutput},
+		{"output limit", outputLimit},
+		{"errors of each class", errorsOfEachClass},
+		{"error midway", errorMidway},
+		{"cancellation", cancellation},
+		{"slow reader", slowReader},
+	}
+}
+
+// Run runs the suite, each test whole and streamed.
+func (m Model) Run(t *testing.T) {
+	for _, c := range checks() {
+		for _, mode := range []string{"whole", "stream"} {
+			t.Run(c.name+"/"+mode, func(t *testing.T) {
+				if why, out := m.Without[c.name]; out {
+					t.Skip(why)
+				}
+				s := m.begin(t)
+				s.streamed = mode == "stream"
+				c.run(t, s)
+			})
+		}
+	}
+	for name := range m.Without {
+		if !strings.Contains(names(), "|"+name+"|") {
+			t.Errorf("Without names %q, and there is no such test: %s", name, names())
+		}
+	}
+}
+
+func names() string {
+	all := "|"
+	for _, c := range checks() {
+		all += c.name + "|"
+	}
+	return all
+}
+
+// session is a model and the server that it talks to.
+type session struct {
+	dragoman.Model
+	codec    dialect.Codec
+	streamed bool
+
+	mu     sync.Mutex
+	bodies [][]byte
+	// wait is what the server does before each fragment; nil waits for nothing.
+	wait func(ctx context.Context) error
+	// ended gets the context's error of each request that was answered.
+	ended chan error
+}
+
+func (m Model) begin(t *testing.T) *session {
+	t.Helper()
+	played, err := sim.ParseScenario("errors", errorScript())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{codec: m.Codec, ended: make(chan error, 16)}
+	pace := sim.Pace{TokensPerSecond: 1, Wait: func(ctx context.Context, _ time.Duration) error {
+		if s.wait == nil {
+			return ctx.Err()
+		}
+		return s.wait(ctx)
+	}}
+	handler := sim.Handler(sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.bodies = append(s.bodies, body)
+		s.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+		s.ended <- r.Context().Err()
+	}))
+	t.Cleanup(server.Close)
+	s.Model = m.Open(t, server.URL)
+	return s
+}
+
+// sent reports whether the last request held a text.
+func (s *session) sent(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.bodies) > 0 && bytes.Contains(s.bodies[len(s.bodies)-1], []byte(text))
+}
+
+// try answers a request.
+func (s *session) try(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	if s.streamed {
+		return dragoman.Collect(s.Stream(ctx, req))
+	}
+	return s.Generate(ctx, req)
+}
+
+// ask answers a request that must not fail, and keeps the answer in it.
+func (s *session) ask(t *testing.T, req *dragoman.Request) *dragoman.Response {
+	t.Helper()
+	resp, err := s.try(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !resp.Usage.Output.Known || resp.Usage.Output.N == 0 {
+		t.Errorf("nothing was counted: %+v", resp.Usage)
+	}
+	req.Messages = append(req.Messages, resp.Output...)
+	return resp
+}
+
+func request(prompt string, tools ...dragoman.ToolSpec) *dragoman.Request {
+	return &dragoman.Request{Model: "sim/planner", StreamUsage: true, Messages: []dragoman.Message{dragoman.UserText(prompt)}, Tools: tools}
+}
+
+func weather() dragoman.ToolSpec {
+	return dragoman.ToolSpec{
+		Name: "get_weather", Description: "Current weather in a city.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+	}
+}
+
+// calls checks the calls of an answer: names and arguments in turn.
+func calls(t *testing.T, resp *dragoman.Response, want ...string) []*dragoman.ToolCall {
+	t.Helper()
+	got := resp.ToolCalls()
+	if len(got) != len(want)/2 || resp.Stop.Reason != dragoman.StopToolCalls {
+		t.Fatalf("%d calls and the stop %q: %q", len(got), resp.Stop.Reason, resp.Text())
+	}
+	ids := map[string]bool{}
+	for i, c := range got {
+		if c.QualifiedName() != want[2*i] || !sameJSON(c.Arguments, want[2*i+1]) || c.Problem != nil || c.ID == "" || ids[c.ID] {
+			t.Errorf("call %d is %s%s (%q, %v), want %s%s", i, c.QualifiedName(), c.Arguments, c.ID, c.Problem, want[2*i], want[2*i+1])
+		}
+		ids[c.ID] = true
+	}
+	return got
+}
+
+// sameJSON reports whether two texts are the same, or the same JSON.
+func sameJSON(a, b string) bool {
+	var x, y bytes.Buffer
+	if json.Compact(&x, []byte(a)) != nil || json.Compact(&y, []byte(b)) != nil {
+		return a == b
+	}
+	return x.String() == y.String()
+}
+
+func says(t *testing.T, resp *dragoman.Response, want string) {
+	t.Helper()
+	if resp.Text() != want || resp.Stop.Reason != dragoman.StopEnd {
+		t.Errorf("it says %q and stops with %q, want %q", resp.Text(), resp.Stop.Reason, want)
+	}
+}
+
+func text(t *testing.T, s *session) {
+	req := request("Hello, wörld 🙂!")
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Be brief."}}
+	says(t, s.ask(t, req), "You said: Hello, wörld 🙂!")
+	if !s.sent("Be brief.") {
+		t.Error("the instructions were not sent")
+	}
+	req.Messages = append(req.Messages, dragoman.UserText("And again."))
+	says(t, s.ask(t, req), "You said: And again.")
+}
+
+func call(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo?", weather())
+	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
+	says(t, s.ask(t, req), "get_weather says: 4 °C")
+}
+
+func parallelCalls(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo and Bergen?", weather())
+	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`, "get_weather", `{"city":"Bergen"}`)
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C"), got[1].ResultText("8 °C")))
+	says(t, s.ask(t, req), "get_weather says: 4 °C\nget_weather says: 8 °C")
+}
+
+func freeform(t *testing.T, s *session) {
+	req := request(`Run the code "print(\"hi\")"`, dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: "run_code", Description: "Runs code."})
+	req.Messages[0] = dragoman.UserText("Run the code `print(1)`")
+	resp := s.ask(t, req)
+	got := calls(t, resp, "run_code", "print(1)")
+	if got[0].Payload != dragoman.PayloadText {
+		t.Errorf("the payload is %q", got[0].Payload)
+	}
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("1")))
+	if resp := s.ask(t, req); !strings.HasSuffix(resp.Text(), "says: 1") {
+		t.Errorf("%q", resp.Text())
+	}
+}
+
+func namespaced(t *testing.T, s *session) {
+	tool := weather()
+	tool.Namespace, tool.NamespaceDescription = "meteo", "About the weather."
+	req := request("What's the weather in Oslo?", tool)
+	got := calls(t, s.ask(t, req), "meteo.get_weather", `{"city":"Oslo"}`)
+	if got[0].Namespace != "meteo" || got[0].Name != "get_weather" {
+		t.Errorf("%+v", got[0])
+	}
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
+	if resp := s.ask(t, req); !strings.HasSuffix(resp.Text(), "says: 4 °C") {
+		t.Errorf("%q", resp.Text())
+	}
+}
+
+// thinking asks for reasoning in the words that any dialect has.
+func thinking(req *dragoman.Request) {
+	limit, budget, encrypted := int64(8000), int64(2048), true
+	req.MaxOutputTokens = &limit
+	req.Reasoning = &dragoman.ReasoningSettings{Effort: "high", Mode: dragoman.ReasoningBudget, BudgetTokens: &budget, Summary: "auto", Encrypted: &encrypted}
+}
+
+func reasonings(resp *dragoman.Response) []*dragoman.Reasoning {
+	var out []*dragoman.Reasoning
+	for _, m := range resp.Output {
+		for _, p := range m.Parts {
+			if r, ok := p.(*dragoman.Reasoning); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func reasoning(t *testing.T, s *session) {
+	req := request("Hello")
+	thinking(req)
+	told := ""
+	for _, r := range reasonings(s.ask(t, req)) {
+		told += r.Text + strings.Join(r.Summary, "")
+	}
+	if told != "No tool is needed for this." {
+		t.Errorf("%q", told)
+	}
+}
+
+func reasoningReplay(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo?", weather())
+	thinking(req)
+	resp := s.ask(t, req)
+	thoughts := reasonings(resp)
+	if len(thoughts) == 0 {
+		t.Fatal("there is no reasoning to send back")
+	}
+	got := calls(t, resp, "get_weather", `{"city":"Oslo"}`)
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].ResultText("4 °C")))
+	resp = s.ask(t, req)
+	says(t, resp, "get_weather says: 4 °C")
+	if !s.sent("something that tools can do") {
+		t.Error("the reasoning was not sent back")
+	}
+	for _, r := range thoughts {
+		for _, state := range []string{r.Signature, r.Encrypted} {
+			if !s.sent(state) {
+				t.Errorf("the opaque state %q was not sent back", state)
+			}
+		}
+	}
+}
+
+func imagesInResults(t *testing.T, s *session) {
+	pixel := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89")
+	image := dragoman.Image("image/png", pixel)
+	req := request("What's the weather in Oslo?", weather())
+	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].Result(&dragoman.Text{Text: "a photo:"}, image)))
+	if resp := s.ask(t, req); len(resp.ToolCalls()) > 0 || resp.Text() == "" {
+		t.Errorf("%q", resp.Text())
+	}
+	if !s.sent(image.Base64) {
+		t.Error("the image was not sent")
+	}
+}
+
+func failedResults(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo?", weather())
+	got := calls(t, s.ask(t, req), "get_weather", `{"city":"Oslo"}`)
+	req.Messages = append(req.Messages, dragoman.ToolResults(got[0].Fail("no such city")))
+	resp := s.ask(t, req)
+	if !strings.Contains(resp.Text(), "no such city") || !s.codec.Limits().ErrorFlag && !strings.Contains(resp.Text(), "ERROR: ") ||
+		s.codec.Limits().ErrorFlag && !strings.Contains(resp.Text(), "failed: ") {
+		t.Errorf("the model does not see that it failed: %q", resp.Text())
+	}
+}
+
+func structuredOutput(t *testing.T, s *session) {
+	req := request("Ann is 42")
+	req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "person", Schema: json.RawMessage(
+		`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"],"additionalProperties":false}`)}
+	if resp := s.ask(t, req); !sameJSON(resp.Text(), `{"name":"Ann","age":42}`) {
+		t.Errorf("%q", resp.Text())
+	}
+}
+
+func outputLimit(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo, Bergen and Paris?", weather())
+	limit := int64(18) // two calls, and a little of the third
+	req.MaxOutputTokens = &limit
+	resp, err := s.try(context.Background(), req)
+	if err != nil || resp.Stop.Reason != dragoman.StopLength {
+		t.Fatalf("%v %+v", err, resp)
+	}
+	// A wire on which calls come whole has no place for half a one.
+	if all := resp.ToolCalls(); len(all) > 0 && all[len(all)-1].Problem == nil {
+		t.Errorf("the last call before the limit would run: %+v", all[len(all)-1])
+	}
+}
+
+// classes are those that an error can have, each with a prompt of its name.
+func classes() []dragoman.ErrorClass {
+	return []dragoman.ErrorClass{
+		dragoman.ErrorBadRequest, dragoman.ErrorAuth, dragoman.ErrorPermission, dragoman.ErrorNotFound, dragoman.ErrorTooLarge,
+		dragoman.ErrorRateLimit, dragoman.ErrorQuota, dragoman.ErrorOverloaded, dragoman.ErrorTimeout, dragoman.ErrorConflict, dragoman.ErrorServer,
+	}
+}
+
+// errorScript fails with the class that the prompt names, and midway.
+func errorScript() string {
+	var b strings.Builder
+	for _, c := range classes() {
+		b.WriteString("turn\n  match user fail with " + string(c) + "\n  error " + string(c) + " It failed as you wished.\n")
+	}
+	b.WriteString("turn\n  match user midway\n  say The beginning of an answer.\n  call get_weather {\"city\":\"Oslo\"}\n  error overloaded Enough.\n")
+	return b.String()
+}
+
+func errorsOfEachClass(t *testing.T, s *session) {
+	for _, class := range classes() {
+		req := request("fail with " + string(class))
+		req.Model = "sim/scenario"
+		_, err := s.try(context.Background(), req)
+		// What the wire has one word for is one class.
+		status, body, _ := s.codec.EncodeError(&dragoman.APIError{Class: class, Message: "It failed as you wished."})
+		want := s.codec.DecodeError(status, nil, body)
+		var e *dragoman.APIError
+		if !errors.As(err, &e) || e.Class != want.Class || e.Status != status || !strings.Contains(e.Message, "as you wished") {
+			t.Errorf("%s: %v, want the class %s and the status %d", class, err, want.Class, status)
+		}
+	}
+}
+
+func errorMidway(t *testing.T, s *session) {
+	req := request("midway", weather())
+	req.Model = "sim/scenario"
+	resp, err := s.try(context.Background(), req)
+	var e *dragoman.APIError
+	if !errors.As(err, &e) {
+		t.Fatalf("%v", err)
+	}
+	if resp == nil {
+		return
+	}
+	for _, c := range resp.ToolCalls() {
+		if c.Problem == nil {
+			t.Errorf("%s%s would run", c.Name, c.Arguments)
+		}
+	}
+}
+
+// cancellation: who cancels gets the reason, and the server is not kept busy.
+func cancellation(t *testing.T, s *session) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	fragments := 0
+	s.wait = func(ctx context.Context) error {
+		if fragments++; fragments < 4 {
+			return nil
+		}
+		if !s.streamed {
+			cancel()
+		}
+		<-ctx.Done() // the server has more to say, and never does
+		return ctx.Err()
+	}
+	req := request("one two three four five six seven eight")
+	req.Model = "sim/echo"
+	var err error
+	if s.streamed {
+		err = s.readOne(ctx, cancel, req)
+	} else {
+		_, err = s.Generate(ctx, req)
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := <-s.ended; err == nil {
+		t.Error("the server was not told")
+	}
+}
+
+// readOne reads the first fragment of a stream, cancels, and reads on.
+func (s *session) readOne(ctx context.Context, cancel func(), req *dragoman.Request) error {
+	for ev, err := range s.Stream(ctx, req) {
+		if err != nil {
+			return err
+		}
+		if ev.Type() == dragoman.EventPartDelta {
+			cancel()
+		}
+	}
+	return nil
+}
+
+// slowReader: events wait for who reads them.
+func slowReader(t *testing.T, s *session) {
+	prompt := strings.Repeat("many words ", 200)
+	req := request(prompt)
+	req.Model = "sim/echo"
+	if !s.streamed {
+		says(t, s.ask(t, req), prompt)
+		return
+	}
+	var c dragoman.Collector
+	seen := 0
+	for ev, err := range s.Stream(context.Background(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 2 {
+			<-s.ended // all was written, and nothing more was read
+		}
+		c.Add(ev)
+	}
+	resp, err := c.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, resp, prompt)
+}
