@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 // A client that is passed bytes must not find another call in them than the one
@@ -177,9 +178,8 @@ func TestAChangeInTheMiddleOfAStreamIsWritten(t *testing.T) {
 
 // Hostile input takes time in proportion to its length.
 func TestHostileInputTakesLinearTime(t *testing.T) {
-	const n = 60_000
-	bodies := map[string]func() error{
-		"calls without ids, then results": func() error {
+	bodies := map[string]func(n int) error{
+		"calls without ids, then results": func(n int) error {
 			body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` + strings.Repeat(`{"function":{"name":"f"}},`, n) + `null]}` + strings.Repeat(`,{"role":"tool","tool_name":"f"}`, n) + `]}`
 			req, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 			if err == nil {
@@ -187,12 +187,12 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 			}
 			return err
 		},
-		"results that name no tool": func() error {
+		"results that name no tool": func(n int) error {
 			body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` + strings.Repeat(`{"id":"a","function":{"name":"f"}},`, n) + `null]}` + strings.Repeat(`,{"role":"tool"}`, n) + `]}`
 			_, _, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 			return err
 		},
-		"members nobody knows": func() error {
+		"members nobody knows": func(n int) error {
 			var b strings.Builder
 			for i := range n {
 				b.WriteString(`"k` + strings.Repeat("x", i%7) + time.Duration(i).String() + `":1,`)
@@ -203,11 +203,11 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 			}
 			return err
 		},
-		"blank lines": func() error {
+		"blank lines": func(n int) error {
 			d := decodeStream(t, dialect.DecodeOptions{}, strings.Repeat("\n", 20*n)+last(""))
 			return d.feed
 		},
-		"one long line in small pieces": func() error {
+		"one long line in small pieces": func(n int) error {
 			body := line(`{"content":"`+strings.Repeat("a", 40*n)+`"}`) + last("")
 			var pieces []string
 			for len(body) > 16 {
@@ -217,13 +217,7 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 			return d.feed
 		},
 	}
-	for name, run := range bodies {
-		start := time.Now()
-		if err := run(); err != nil {
-			t.Errorf("%s: %.300v", name, err)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s took %v", name, took)
-		}
+	for name, work := range bodies {
+		codectest.Linear(t, name, 60_000, work)
 	}
 }

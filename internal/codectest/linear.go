@@ -1,0 +1,30 @@
+package codectest
+
+import (
+	"testing"
+	"time"
+)
+
+// Linear checks that work takes time in proportion to n. Quadratic work takes
+// sixteen times as long for four times as much; the best of several runs is
+// compared, because other work on the machine only adds.
+func Linear(t testing.TB, name string, n int, work func(n int) error) {
+	t.Helper()
+	took := func(n int) time.Duration {
+		start := time.Now()
+		if err := work(n); err != nil {
+			t.Fatalf("%s: %.300v", name, err)
+		}
+		return time.Since(start)
+	}
+	quarter, whole := took(n/4), took(n)
+	for range 4 {
+		if whole <= 12*quarter || whole <= time.Second {
+			return
+		}
+		quarter, whole = min(quarter, took(n/4)), min(whole, took(n))
+	}
+	if whole > 12*quarter {
+		t.Errorf("%s: %v, and %v for four times as much", name, quarter, whole)
+	}
+}
