@@ -242,6 +242,43 @@ type quickPolicy struct{ policyFunc }
 
 func (quickPolicy) Immediate() bool { return true }
 
+// A goroutine that is ended takes its step with it: what comes after must not take
+// the call for one that was let through.
+func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {
+	ends := func(when func(tool.Event) bool) func(tool.Event) {
+		return func(ev tool.Event) {
+			if when(ev) {
+				runtime.Goexit()
+			}
+		}
+	}
+	denies := policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		return tool.Decision{Effect: tool.Deny}, nil
+	})
+	for name, r := range map[string]*tool.Runner{
+		"an immediate policy": {Policy: quickPolicy{func(context.Context, *tool.Question) (tool.Decision, error) {
+			runtime.Goexit()
+			return tool.Decision{}, nil
+		}}},
+		"an observer of decisions": {Policy: denies, Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.Decided); return ok })},
+		"an observer of the end":   {Policy: denies, Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.CallEnded); return ok })},
+		"an observer of the start": {Observe: ends(func(ev tool.Event) bool { _, ok := ev.(tool.CallStarted); return ok })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n atomic.Int32
+			b, err := r.Start("r").Do(t.Context(), mustBox(t, counting(&n)), turn(1, call("1", "pay", ""), call("2", "pay", "")))
+			if err != nil || n.Load() != 0 {
+				t.Fatalf("%v, and it ran %d times", err, n.Load())
+			}
+			for i, res := range b.Results {
+				if res == nil || res.Outcome != dragoman.OutcomeError || b.Records[i].OK {
+					t.Errorf("call %d has the result %v", i+1, res)
+				}
+			}
+		})
+	}
+}
+
 func TestP5_AnImmediatePolicyThatFailsOrPanicsDenies(t *testing.T) {
 	for name, decide := range map[string]policyFunc{
 		"fails": func(context.Context, *tool.Question) (tool.Decision, error) {

@@ -62,15 +62,27 @@ func (x *execution) given(res *dragoman.ToolResult) {
 }
 
 // step takes a step of the call unless it is settled. Code of the host that is not
-// watched, such as a store, may panic: the call is answered all the same.
+// watched, such as a store, may panic, or end its goroutine: the call is answered all
+// the same, and no later step takes it for one that came through this one.
 func (x *execution) step(ctx context.Context, step func(context.Context)) {
 	if x.settled() {
 		return
 	}
+	returned := false
+	defer func() {
+		if !returned && !x.settled() {
+			x.cutShort(errEnded)
+		}
+	}()
 	_, err := contained(func() (struct{}, error) { step(ctx); return struct{}{}, nil })
-	if err == nil {
-		return
+	returned = true
+	if err != nil {
+		x.cutShort(err)
 	}
+}
+
+// cutShort answers a call whose step did not come to its end.
+func (x *execution) cutShort(err error) {
 	x.logFailure("a call broke off", err)
 	f := failf(ErrorNotRun, "%s did not run: an internal error. Its details are in the log.", x.key.QualifiedName())
 	if x.begun {

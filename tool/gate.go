@@ -91,7 +91,7 @@ type Policy interface {
 }
 
 // Immediate is what a [Policy] may also be. Where Immediate reports true, Decide
-// ends by itself and at once, whatever it is asked: it waits for nothing and has
+// returns by itself and at once, whatever it is asked: it waits for nothing and has
 // little to compute. It is asked in place then, where others are watched from
 // another goroutine and given up after [Runner.PolicyTimeout].
 type Immediate interface {
