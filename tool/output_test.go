@@ -277,13 +277,14 @@ func TestT9_RedactionTakesOutSecretsAndLeavesOrdinaryTextAlone(t *testing.T) {
 		"key=AKIAIOSFODNN7EXAMPLE;":                    "key=[redacted];",
 		"Authorization: Bearer abcdef0123456789abcdef": "Authorization: Bearer [redacted]",
 		"ghp_0123456789abcdefghijABCDEFGHIJ012345":     "[redacted]",
-		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9": "[redacted]",
-		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nafter":      "[redacted]\nafter",
-		"-----BEGIN PRIVATE KEY-----\nMIIE, cut off":                                       "[redacted]",
-		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----":                     "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
-		"use scikit: sk-learn-contributions-and-more is a fine name":                       "use scikit: sk-learn-contributions-and-more is a fine name",
-		"task-1234567890123456789012345 is a task":                                         "task-1234567890123456789012345 is a task",
-		"the Bearer of good tidings, a password and a secret token":                        "the Bearer of good tidings, a password and a secret token",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9":      "[redacted]",
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nafter":           "[redacted]\nafter",
+		"-----BEGIN PRIVATE KEY-----\nMIIE, cut off":                                            "[redacted]",
+		"-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ\n-----END PGP PRIVATE KEY BLOCK-----\nafter": "[redacted]\nafter",
+		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----":                          "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+		"use scikit: sk-learn-contributions-and-more is a fine name":                            "use scikit: sk-learn-contributions-and-more is a fine name",
+		"task-1234567890123456789012345 is a task":                                              "task-1234567890123456789012345 is a task",
+		"the Bearer of good tidings, a password and a secret token":                             "the Bearer of good tidings, a password and a secret token",
 	} {
 		if got := r.Redact(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

@@ -251,30 +251,54 @@ func isWordByte(c byte) bool {
 
 func isKeyByte(c byte) bool { return isWordByte(c) || c == '-' || c == '.' }
 
-// redactPrivateKeys takes out the blocks in which private keys are kept.
+// maxLabel is how long the label of a block may be: "ENCRYPTED PRIVATE KEY" is one.
+const maxLabel = 64
+
+// redactPrivateKeys takes out the blocks in which private keys are kept. It looks at
+// every byte a few times, however many blocks seem to begin.
 func redactPrivateKeys(s string) string {
-	const begin, end = "-----BEGIN ", "PRIVATE KEY-----"
-	for from := 0; ; {
+	const begin = "-----BEGIN "
+	var b strings.Builder
+	done, from := 0, 0
+	for {
 		i := strings.Index(s[from:], begin)
 		if i < 0 {
-			return s
+			break
 		}
 		i += from
-		line, rest := s[i:], len(s)
-		if n := strings.IndexAny(line[len(begin):], "\n\\"); n >= 0 {
-			line = line[:len(begin)+n]
-		}
-		mark := strings.Index(line, end)
-		if mark < 0 {
-			from = i + len(begin)
+		from = i + len(begin)
+		kind, ok := privateKey(s[from:])
+		if !ok {
 			continue
 		}
-		if last := strings.Index(s[i+mark+len(end):], end); last >= 0 {
-			rest = i + mark + len(end) + last + len(end)
+		b.WriteString(s[done:i])
+		b.WriteString(Mask)
+		from += strings.Index(s[from:], kind) + len(kind)
+		if last := strings.Index(s[from:], kind); last >= 0 {
+			from += last + len(kind)
+		} else {
+			from = len(s) // it was cut off, and all that is left may be the key's
 		}
-		s = s[:i] + Mask + s[rest:]
-		from = i + len(Mask)
+		done = from
 	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// privateKey returns the end of a block's first line, by which its last line is
+// known, if a private key is in it: PRIVATE KEY----- or PRIVATE KEY BLOCK-----. The
+// text begins with the label.
+func privateKey(s string) (kind string, ok bool) {
+	const dashes = "-----"
+	label, _, ok := strings.Cut(s[:min(len(s), maxLabel+len(dashes))], dashes)
+	at := strings.Index(label, "PRIVATE KEY")
+	if !ok || at < 0 || strings.ContainsAny(label, "\n\\") {
+		return "", false
+	}
+	return label[at:] + dashes, true
 }
 
 // parts returns the parts of an output with the secrets taken out, each a copy

@@ -17,7 +17,7 @@ func TestT9_EveryShapeOfAKeyIsLookedFor(t *testing.T) {
 // A text that seems to begin a key again and again is read once.
 func TestT9_RedactionIsLinear(t *testing.T) {
 	const key = "ghp_0123456789012345678901234567890123"
-	for _, unit := range []string{"sk-", "xoxb-", "SG.", "eyJ.", "AKIA-"} {
+	for _, unit := range []string{"sk-", "xoxb-", "SG.", "eyJ.", "AKIA-", "-----BEGIN ", "-----BEGIN X"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		var r *Redactor
 		if got := r.Redact(text); got != text {
@@ -26,5 +26,10 @@ func TestT9_RedactionIsLinear(t *testing.T) {
 		if got := r.Redact(text + " " + key + " x"); got != text+" "+Mask+" x" {
 			t.Errorf("a key after much %q was not taken out", unit)
 		}
+	}
+	const block = "-----BEGIN PRIVATE KEY-----x-----END PRIVATE KEY-----"
+	many := 1 << 20 / len(block)
+	if got := (*Redactor)(nil).Redact(strings.Repeat(block, many)); got != strings.Repeat(Mask, many) {
+		t.Error("not every block of a private key was taken out")
 	}
 }
