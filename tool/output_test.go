@@ -300,6 +300,36 @@ func TestT9_RedactionTakesOutSecretsAndLeavesOrdinaryTextAlone(t *testing.T) {
 	}
 }
 
+// A secret may be a number, and a key may begin in one string and never end: what is
+// sent must be JSON all the same.
+func TestT9_RedactedJSONIsJSON(t *testing.T) {
+	r := &tool.Runner{Redactor: &tool.Redactor{Secrets: []string{"123456789", "hunter22"}}}
+	for in, want := range map[string]string{
+		`{"pin":123456789,"n":1}`:                                                                   `{"pin":"[redacted]","n":1}`,
+		`{"log":"-----BEGIN PRIVATE KEY-----\nMIIE"}`:                                               `{"log":"[redacted]"}`,
+		`{"lines":["a","-----BEGIN PRIVATE KEY-----","MIIE",1],"b":"c"}`:                            `{"lines":["a","[redacted]","[redacted]",1],"b":"[redacted]"}`,
+		`{"lines":["-----BEGIN PRIVATE KEY-----",["MIIE","-----END PRIVATE KEY-----"],"hunter22"]}`: `{"lines":["[redacted]",["[redacted]","[redacted]"],"[redacted]"]}`,
+		`{"hunter22":123456789}`:                                                                    `{"[redacted]":"[redacted]"}`,
+		`{"hunter22":123456789,"xhunter22":1}`:                                                      `{"[redacted]":"[redacted]","x[redacted]":1}`,
+		`{"123456789":123456789,"hunter22":1}`:                                                      `"[redacted]"`,
+		`{"a":"hunter22"}`:                                                                          `{"a":"[redacted]"}`,
+	} {
+		raw := json.RawMessage(in)
+		box := mustBox(t, tool.Raw("t", "", nil, func(context.Context, json.RawMessage) (any, error) {
+			return tool.Output{
+				Content:  []dragoman.Part{&dragoman.Data{JSON: raw}},
+				Envelope: &dragoman.Native{Format: "x", JSON: raw},
+			}, nil
+		}, tool.Set(func(s *tool.Settings) { s.Trusted = true })))
+		res, _ := do(t, r, box, call("1", "t", ""))
+		for _, got := range []json.RawMessage{res.Content[0].(*dragoman.Data).JSON, res.Envelope.JSON} {
+			if string(got) != want {
+				t.Errorf("%s becomes %s, want %s", in, got, want)
+			}
+		}
+	}
+}
+
 func TestT9_RedactingTwiceIsRedactingOnce(t *testing.T) {
 	words := rapid.SliceOf(rapid.SampledFrom([]string{"sk-", "a1", "Bearer ", "-----BEGIN PRIVATE KEY-----", "PRIVATE KEY-----", "hunter22", "\n", "eyJ", "[redacted]", "AKIA", "0123456789ABCDEF", "ghp_", " "}))
 	r := &tool.Redactor{Secrets: []string{"hunter22"}}

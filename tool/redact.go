@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 // Redactor takes secrets out of texts. The zero value, and nil, know the shapes
@@ -92,7 +93,8 @@ func (r *Redactor) Redact(s string) string {
 			return s
 		}
 	}
-	return redactShapes(redactPrivateKeys(s))
+	s, _ = redactPrivateKeys(s)
+	return redactShapes(s)
 }
 
 // redactSecrets takes out known values, the longest first: one may begin as
@@ -255,8 +257,9 @@ func isKeyByte(c byte) bool { return isWordByte(c) || c == '-' || c == '.' }
 const maxLabel = 64
 
 // redactPrivateKeys takes out the blocks in which private keys are kept. It looks at
-// every byte a few times, however many blocks seem to begin.
-func redactPrivateKeys(s string) string {
+// every byte a few times, however many blocks seem to begin. Open says that the last
+// one does not end: all that follows may be the key's.
+func redactPrivateKeys(s string) (out string, open bool) {
 	const begin = "-----BEGIN "
 	var b strings.Builder
 	done, from := 0, 0
@@ -277,15 +280,15 @@ func redactPrivateKeys(s string) string {
 		if last := strings.Index(s[from:], kind); last >= 0 {
 			from += last + len(kind)
 		} else {
-			from = len(s) // it was cut off, and all that is left may be the key's
+			from, open = len(s), true
 		}
 		done = from
 	}
 	if done == 0 {
-		return s
+		return s, false
 	}
 	b.WriteString(s[done:])
-	return b.String()
+	return b.String(), open
 }
 
 // privateKey returns the end of a block's first line, by which its last line is
@@ -333,11 +336,69 @@ func isNone(p dragoman.Part) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// json redacts a JSON text. A mask holds nothing that JSON escapes, so what was
-// JSON still is.
+// json redacts a JSON text, so that what was JSON still is. A mask holds nothing
+// that JSON escapes, so almost always the text can be redacted as any other. What is
+// no part of one string, as a number or a key that is cut off, is taken out value by
+// value; and where even that leaves something, the whole is.
 func (r *Redactor) json(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return nil
 	}
-	return json.RawMessage(r.Redact(string(raw)))
+	text := r.Redact(string(raw))
+	if text == string(raw) || jsonwire.Check([]byte(text)) == nil {
+		return json.RawMessage(text)
+	}
+	in := jsonwire.NewReader(raw)
+	var out jsonwire.Writer
+	(&valueRedactor{Redactor: r}).value(in, &out)
+	if in.End() == nil && out.Err() == nil && jsonwire.Check(out.Buf) == nil && r.Redact(string(out.Buf)) == string(out.Buf) {
+		return out.Buf
+	}
+	return json.RawMessage(`"` + Mask + `"`)
+}
+
+// valueRedactor copies JSON with the secrets taken out of each string, name and
+// number.
+type valueRedactor struct {
+	*Redactor
+	// open says that a private key began in a string and did not end there: what
+	// follows may be its lines.
+	open bool
+}
+
+func (r *valueRedactor) value(in *jsonwire.Reader, out *jsonwire.Writer) {
+	switch in.Kind() {
+	case '{':
+		out.BeginObject()
+		for key := range in.Object() {
+			out.QuotedKey(r.Redact(string(key)))
+			r.value(in, out)
+		}
+		out.EndObject()
+	case '[':
+		out.BeginArray()
+		for range in.Array() {
+			r.value(in, out)
+		}
+		out.EndArray()
+	case '"':
+		out.String(r.text(in.String()))
+	default:
+		raw := in.Raw()
+		if text := r.Redact(string(raw)); text != string(raw) {
+			out.String(text)
+		} else {
+			out.Raw(raw)
+		}
+	}
+}
+
+func (r *valueRedactor) text(s string) string {
+	if r.open {
+		return Mask
+	}
+	if r.Redactor == nil || !r.NoShapes {
+		_, r.open = redactPrivateKeys(s)
+	}
+	return r.Redact(s)
 }
