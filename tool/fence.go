@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
 // boundaryBytes is how much chance a boundary is made of: nobody who wrote the
@@ -61,11 +62,11 @@ func holds(s string, texts []*string) bool {
 	return false
 }
 
-// plainData makes texts of data, so that it can be fenced: nothing says what it
-// holds.
-func plainData(parts []dragoman.Part) {
+// plainData makes texts of data that is to be fenced, because nothing says what it
+// holds, and of what is no JSON whoever says so: no wire takes it.
+func plainData(parts []dragoman.Part, fenced bool) {
 	for i, p := range parts {
-		if d, ok := p.(*dragoman.Data); ok {
+		if d, ok := p.(*dragoman.Data); ok && (fenced || jsonwire.Check(d.JSON) != nil) {
 			parts[i] = &dragoman.Text{Text: string(d.JSON)}
 		}
 	}

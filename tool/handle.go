@@ -210,9 +210,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	}
 	fenced := !ours && x.fenced(out, f)
 	parts := x.redactor().parts(out.Content)
-	if fenced {
-		plainData(parts)
-	}
+	plainData(parts, fenced)
 	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref()}
 	parts = b.bound(keep, parts)
 	if b.failed != nil {
@@ -227,7 +225,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	}
 	res := x.call.Result(parts...)
 	res.Display = x.redactor().Redact(out.Display)
-	if out.Envelope != nil {
+	if out.Envelope != nil && jsonwire.Check(out.Envelope.JSON) == nil {
 		e := *out.Envelope
 		e.JSON = x.redactor().json(e.JSON)
 		res.Envelope = &e

@@ -330,6 +330,25 @@ func TestT9_RedactedJSONIsJSON(t *testing.T) {
 	}
 }
 
+// A result that no wire takes would spoil every request after it.
+func TestQuirkI11_DataThatIsNoJSONIsTextAndAnEnvelopeThatIsNoneIsLeftOut(t *testing.T) {
+	for _, raw := range []string{"", "{", `{"a":1,"a":2}`, "\xff"} {
+		for _, failed := range []bool{false, true} {
+			box := mustBox(t, tool.Raw("t", "", nil, func(context.Context, json.RawMessage) (any, error) {
+				return tool.Output{
+					Content:  []dragoman.Part{&dragoman.Data{JSON: json.RawMessage(raw)}},
+					Envelope: &dragoman.Native{Format: "x", JSON: json.RawMessage(raw)},
+					Failed:   failed,
+				}, nil
+			}, tool.Set(func(s *tool.Settings) { s.Trusted = true })))
+			res, _ := do(t, &tool.Runner{}, box, call("1", "t", ""))
+			if text, ok := res.Content[0].(*dragoman.Text); !ok || text.Text != strings.ToValidUTF8(raw, "\uFFFD") || res.Envelope != nil {
+				t.Errorf("%q, failed %t: %#v, and the envelope %v", raw, failed, res.Content[0], res.Envelope)
+			}
+		}
+	}
+}
+
 func TestT9_RedactingTwiceIsRedactingOnce(t *testing.T) {
 	words := rapid.SliceOf(rapid.SampledFrom([]string{"sk-", "a1", "Bearer ", "-----BEGIN PRIVATE KEY-----", "PRIVATE KEY-----", "hunter22", "\n", "eyJ", "[redacted]", "AKIA", "0123456789ABCDEF", "ghp_", " "}))
 	r := &tool.Redactor{Secrets: []string{"hunter22"}}

@@ -258,9 +258,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 		e = &entry{key: s.Ticket.Key} // the tool is gone: as strictly as any
 	}
 	parts = r.redactor().parts(parts)
-	if !e.settings.Trusted {
-		plainData(parts)
-	}
+	plainData(parts, !e.settings.Trusted)
 	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef}
 	parts = b.bound(ctx, parts)
 	if !e.settings.Trusted {
