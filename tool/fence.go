@@ -71,3 +71,30 @@ func plainData(parts []dragoman.Part, fenced bool) {
 		}
 	}
 }
+
+// maxLabelText is how many bytes of a name or title of media are kept.
+const maxLabelText = 200
+
+// plainLabels leaves of parts that are to be fenced only what a fence can hold: the
+// title of a document that is given as text goes into its text, names and other
+// titles stay as short as such are, and native members, which may be words for the
+// model too, are left out.
+func plainLabels(parts []dragoman.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			p.Extra, p.Signature = nil, ""
+		case *dragoman.Media:
+			p.Extra = nil
+			if p.Text != "" && p.Title != "" {
+				p.Text, p.Title = p.Title+"\n\n"+p.Text, ""
+			}
+			p.Title, p.Name = label(p.Title), label(p.Name)
+		}
+	}
+}
+
+// label makes one short line of a text.
+func label(s string) string {
+	return cutAt(strings.Join(strings.Fields(strings.ToValidUTF8(cutAt(s, 4*maxLabelText), "\uFFFD")), " "), maxLabelText)
+}

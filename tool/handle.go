@@ -211,6 +211,9 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	fenced := !ours && x.fenced(out, f)
 	parts := x.redactor().parts(out.Content)
 	plainData(parts, fenced)
+	if fenced {
+		plainLabels(parts)
+	}
 	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref()}
 	parts = b.bound(keep, parts)
 	if b.failed != nil {

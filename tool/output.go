@@ -230,10 +230,7 @@ func (b *bounder) media(parts []dragoman.Part) []dragoman.Part {
 		if !ok {
 			continue
 		}
-		size := len(m.Base64) / 4 * 3
-		if strings.HasPrefix(m.URL, "data:") {
-			size += len(m.URL) / 4 * 3
-		}
+		size := len(m.Base64)/4*3 + len(m.URL)/4*3 // most of a long address is data
 		if size > left {
 			parts[i] = &dragoman.Text{Text: fmt.Sprintf("[%s %s of %d bytes left out: at most %d are kept]", m.Media, m.MIME, size, b.limits.Binary)}
 			continue

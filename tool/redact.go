@@ -315,7 +315,7 @@ func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 		switch p := p.(type) {
 		case *dragoman.Text:
 			c := *p
-			c.Text = r.Redact(p.Text)
+			c.Text, c.Extra = r.Redact(p.Text), r.extra(p.Extra)
 			out = append(out, &c)
 		case *dragoman.Data:
 			c := *p
@@ -323,9 +323,22 @@ func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 			out = append(out, &c)
 		case *dragoman.Media:
 			c := *p
-			c.Text, c.URL, c.Title = r.Redact(p.Text), r.Redact(p.URL), r.Redact(p.Title)
+			c.Text, c.URL, c.Title, c.Name = r.Redact(p.Text), r.Redact(p.URL), r.Redact(p.Title), r.Redact(p.Name)
+			c.Extra = r.extra(p.Extra)
 			out = append(out, &c)
 		}
+	}
+	return out
+}
+
+// extra redacts native members.
+func (r *Redactor) extra(e *dragoman.Extra) *dragoman.Extra {
+	if e == nil {
+		return nil
+	}
+	out := &dragoman.Extra{Dialect: e.Dialect, Fields: slices.Clone(e.Fields)}
+	for i := range out.Fields {
+		out.Fields[i].Value = r.json(out.Fields[i].Value)
 	}
 	return out
 }

@@ -259,6 +259,9 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	}
 	parts = r.redactor().parts(parts)
 	plainData(parts, !e.settings.Trusted)
+	if !e.settings.Trusted {
+		plainLabels(parts)
+	}
 	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef}
 	parts = b.bound(ctx, parts)
 	if !e.settings.Trusted {
