@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -342,6 +343,24 @@ func TestT9_RedactionTakesOutSecretsAndLeavesOrdinaryTextAlone(t *testing.T) {
 
 // A secret may be a number, and a key may begin in one string and never end: what is
 // sent must be JSON all the same.
+// In base64 the same bytes look different behind one byte, two or three.
+func TestT9_ASecretInTheMiddleOfBase64IsTakenOut(t *testing.T) {
+	for _, secret := range []string{"hunter22", "pass\xfb\xff?>w", "sixsix"} {
+		r := &tool.Redactor{Secrets: []string{secret}}
+		for _, before := range []string{"", "u", "u:", "us:", "user:"} {
+			for _, after := range []string{"", "\n", "; more of it"} {
+				for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+					text := enc.EncodeToString([]byte(before + secret + after))
+					got := r.Redact("Basic " + text)
+					if _, rest, ok := strings.Cut(got, tool.Mask); !ok || len(got)-len("Basic "+tool.Mask) > len(enc.EncodeToString([]byte(before)))+len(enc.EncodeToString([]byte(after)))+2 {
+						t.Errorf("%q between %q and %q, as %s, becomes %s (%s)", secret, before, after, text, got, rest)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestT9_RedactedJSONIsJSON(t *testing.T) {
 	r := &tool.Runner{Redactor: &tool.Redactor{Secrets: []string{"123456789", "hunter22"}}}
 	for in, want := range map[string]string{

@@ -17,7 +17,7 @@ import (
 // of common keys and tokens. It is safe for concurrent use.
 type Redactor struct {
 	// Secrets are values to take out wherever they stand, also as JSON, URLs and
-	// base64 write them. Those shorter than [MinSecret] are not looked for: they
+	// base64 write them, alone or among other text. Those shorter than [MinSecret] are not looked for: they
 	// would blot ordinary text.
 	Secrets []string
 	// NoShapes turns the common shapes off.
@@ -137,7 +137,20 @@ func spellings(secret string) []string {
 	add(url.PathEscape(secret))
 	add(base64.StdEncoding.EncodeToString([]byte(secret)))
 	add(base64.RawURLEncoding.EncodeToString([]byte(secret)))
+	for before := range 3 {
+		add(within(base64.RawStdEncoding, secret, before))
+		add(within(base64.RawURLEncoding, secret, before))
+	}
 	return out
+}
+
+// within is what base64 makes of a secret in the middle of other bytes, as in the
+// user:password of HTTP's Basic authentication: the characters that the secret alone
+// decides, where so many bytes before it, of each three, are not its own.
+func within(enc *base64.Encoding, secret string, before int) string {
+	const bits, char = 8, 6
+	s := enc.EncodeToString(append(make([]byte, before), secret...))
+	return s[(before*bits+char-1)/char : (before+len(secret))*bits/char]
 }
 
 // redactShapes takes out what looks like a key. It looks at every byte once, and
