@@ -349,6 +349,33 @@ func TestT14_SecretsAreTakenOutOfLogsTicketsAndOtherOutputsOfTheRun(t *testing.T
 	}
 }
 
+// A policy may set an argument to what no record must show.
+func TestT14_SecretsAreTakenOutOfTheDecisionOnTheRecord(t *testing.T) {
+	const secret = "hunter2-correct"
+	edit := tool.Edit{Argument: "text", Value: json.RawMessage(`"` + secret + `"`)}
+	runner := &tool.Runner{
+		Redactor: &tool.Redactor{Secrets: []string{secret}},
+		Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow, Reason: "it gets " + secret, Edits: []tool.Edit{edit}}, nil
+		}),
+	}
+	got := ""
+	box := mustBox(t, tool.New("t", "", func(_ context.Context, in struct {
+		Text string `json:"text,omitempty"`
+	},
+	) (string, error) {
+		got = in.Text
+		return "", nil
+	}))
+	_, rec := do(t, runner, box, call("1", "t", ""))
+	if text := string(mustJSON(rec)) + string(mustJSON(box.Recent())); strings.Contains(text, secret) || !strings.Contains(text, tool.Mask) {
+		t.Error(text)
+	}
+	if got != secret || string(edit.Value) != `"`+secret+`"` {
+		t.Errorf("the tool got %q", got)
+	}
+}
+
 func TestT9_TheLongerOfTwoSecretsIsTakenOutWhole(t *testing.T) {
 	for _, secrets := range [][]string{{"abcdef", "abcdef-and-the-rest"}, {"abcdef-and-the-rest", "abcdef"}} {
 		r := &tool.Redactor{Secrets: secrets}

@@ -359,7 +359,7 @@ func (x *execution) newRecord(f *failure) Record {
 		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent,
 		OK: f == nil && x.result != nil, Executed: x.result != nil && f.reached(), Attempt: max(x.attempt, 1),
 		Started: x.started, Latency: x.runner.now().Sub(x.started),
-		Decision: x.decision, Verdict: x.verdict, Raw: x.redactor().Redact(x.call.Arguments), Steps: slices.Clone(x.steps),
+		Decision: x.redactor().decision(x.decision), Verdict: x.verdict, Raw: x.redactor().Redact(x.call.Arguments), Steps: slices.Clone(x.steps),
 	}
 	for i := range r.Steps {
 		r.Steps[i].Detail = x.redactor().Redact(r.Steps[i].Detail)

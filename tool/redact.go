@@ -344,6 +344,19 @@ func (r *Redactor) parts(parts []dragoman.Part) []dragoman.Part {
 	return out
 }
 
+// decision redacts what a policy said: its reason, and the values that it sets.
+func (r *Redactor) decision(d *Decision) *Decision {
+	if d == nil || d.Reason == "" && len(d.Edits) == 0 {
+		return d
+	}
+	out := *d
+	out.Reason, out.Edits = r.Redact(d.Reason), slices.Clone(d.Edits)
+	for i := range out.Edits {
+		out.Edits[i].Value = r.json(out.Edits[i].Value)
+	}
+	return &out
+}
+
 // extra redacts native members.
 func (r *Redactor) extra(e *dragoman.Extra) *dragoman.Extra {
 	if e == nil {

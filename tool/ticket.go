@@ -248,7 +248,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	for _, raw := range s.Parts {
 		p, err := dragoman.UnmarshalPart(raw)
 		if err != nil {
-			r.runner.log("the outcome of a ticket cannot be read", "ticket", s.Ticket.ID, "error", err)
+			r.runner.log("the outcome of a ticket cannot be read", "ticket", s.Ticket.ID, "error", r.redactor().Redact(err.Error()))
 			continue
 		}
 		parts = append(parts, p)
