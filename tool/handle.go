@@ -228,7 +228,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	}
 	res := x.call.Result(parts...)
 	res.Display = x.redactor().Redact(out.Display)
-	if out.Envelope != nil && jsonwire.Check(out.Envelope.JSON) == nil {
+	if out.Envelope != nil && b.limits.fits(out.Envelope) && jsonwire.Check(out.Envelope.JSON) == nil {
 		e := *out.Envelope
 		e.JSON = x.redactor().json(e.JSON)
 		res.Envelope = &e
@@ -311,7 +311,7 @@ func (r *Runner) limits(box *Box, e *entry) Limits {
 
 // fail settles a call that did not come to run, or whose run was broken off.
 func (x *execution) fail(_ context.Context, f *failure) {
-	f.message = x.redactor().Redact(f.message)
+	f.message = shortened(x.redactor().Redact(f.message))
 	x.settle(x.call.Fail(f.message), f)
 }
 
@@ -374,7 +374,7 @@ func (x *execution) newRecord(f *failure) Record {
 		r.Output = x.result.Text()
 	}
 	if f != nil {
-		r.ErrorKind, r.Error = f.kind, x.redactor().Redact(f.message)
+		r.ErrorKind, r.Error = f.kind, shortened(x.redactor().Redact(f.message))
 	}
 	return r
 }

@@ -44,6 +44,26 @@ func (l Limits) or(wider Limits) Limits {
 	return Limits{pick(l.Chars, wider.Chars), pick(l.Tokens, wider.Tokens), pick(l.Binary, wider.Binary), pick(l.Items, wider.Items)}
 }
 
+// fits reports whether a native form is no longer than all that the limits allow
+// together. It cannot be cut: the content is sent instead.
+func (l Limits) fits(n *dragoman.Native) bool {
+	const base64 = 4.0 / 3 // floats: the limits may be as large as integers are
+	return l.Chars < 0 || l.Binary < 0 || float64(len(n.JSON)) <= utf8.UTFMax*float64(l.Chars)+base64*float64(l.Binary)
+}
+
+// maxMessage is how many bytes of an error's text are told: nothing bounds what is
+// in it, as in the name of a tool that a model made up.
+const maxMessage = 16 << 10
+
+// shortened keeps the beginning and the end of an error's text.
+func shortened(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	head, tail := cutAt(s, maxMessage/2), cutFrom(s, len(s)-maxMessage/2)
+	return fmt.Sprintf("%s\n[… %d bytes cut here …]\n%s", head, len(s)-len(head)-len(tail), tail)
+}
+
 // SpillStore keeps outputs that were too long for the model, so that it can page
 // through them. Contents are redacted before they come here. Put must heed its
 // context, which ends after 30 s: nobody else watches it.

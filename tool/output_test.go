@@ -509,6 +509,35 @@ func TestAHundredMegabytesOfOutputStayBounded(t *testing.T) {
 	}
 }
 
+// Whatever tells the model of a failure, and whoever's words are in it.
+func TestT8_ErrorsRecordsAndEnvelopesAreBoundedToo(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	box := mustBox(t,
+		tool.Raw("fails", "", nil, func(context.Context, json.RawMessage) (any, error) { return nil, errors.New(long) }),
+		echo("hooked", tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New(long) })),
+		echo("denied"),
+		tool.Raw("native", "", nil, func(context.Context, json.RawMessage) (any, error) {
+			return tool.Output{Envelope: &dragoman.Native{Format: "x", JSON: json.RawMessage(`"` + long + `"`)}}, nil
+		}, tool.Set(func(s *tool.Settings) { s.Limits = tool.Limits{Chars: 1000, Binary: 1000} })),
+	)
+	policy := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		if q.Key.Name == "denied" {
+			return tool.Decision{Effect: tool.Deny, Reason: long}, nil
+		}
+		return tool.Decision{Effect: tool.Allow}, nil
+	})
+	const most = 110_000 // 50,000 characters of two bytes, and a little
+	for _, name := range []string{"fails", "hooked", "denied", "native", long} {
+		res, rec := do(t, &tool.Runner{Policy: policy}, box, call("1", name, ""))
+		if len(res.Text()) > most || len(rec.Error) > most || res.Envelope != nil || !utf8.ValidString(res.Text()+rec.Error) {
+			t.Errorf("%.10s: %d bytes for the model, %d on the record", name, len(res.Text()), len(rec.Error))
+		}
+		if name != "native" && !strings.Contains(res.Text(), " cut here") {
+			t.Errorf("%.10s: nothing says that it was cut", name)
+		}
+	}
+}
+
 func TestOutputThatIsNoUTF8IsMadeValid(t *testing.T) {
 	for _, s := range []string{"\xff\xfe", "a\xc3", strings.Repeat("\xe2\x82", 60_000), "ok\x80ok"} {
 		res, rec := do(t, &tool.Runner{Spill: &tool.MemorySpill{}}, mustBox(t, returns(s)), call("1", "f", ""))

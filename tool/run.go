@@ -57,8 +57,9 @@ type Runner struct {
 	// Secrets are what handlers get by [Secret]; nil: none.
 	Secrets func(ctx context.Context, name string) (string, error)
 
-	// Observe is told what happens, one event after another. It must return
-	// quickly: calls wait for it. Nil: nobody is told.
+	// Observe is told what happens, one event of a turn after another; turns that
+	// are run at once, and the [Late] events of those before, come beside each
+	// other. It must return quickly: calls wait for it. Nil: nobody is told.
 	Observe func(Event)
 	// Log gets what models must not see: stacks, causes. Nil: nothing is logged.
 	Log *slog.Logger
