@@ -22,8 +22,12 @@ import (
 type arguments struct {
 	facts   *facts
 	members []member
-	whole   traits.Mapper // all values; nil: nobody asked for all
+	byName  map[string]int // where in members; nil: they are few
+	whole   traits.Mapper  // all values; nil: nobody asked for all
 }
+
+// fewMembers are looked through faster than looked up.
+const fewMembers = 16
 
 type member struct {
 	name  string
@@ -60,7 +64,7 @@ func readArguments(f *facts, raw []byte) ref.Val {
 		if a.find(name) != nil {
 			r.Fail(fmt.Errorf("%q is there twice", name))
 		}
-		a.members = append(a.members, member{name: name, raw: r.Raw()})
+		a.add(member{name: name, raw: r.Raw()})
 	}
 	if err := r.End(); err != nil {
 		return types.WrapErr(fmt.Errorf("the arguments: %w", err))
@@ -68,7 +72,26 @@ func readArguments(f *facts, raw []byte) ref.Val {
 	return a
 }
 
+func (a *arguments) add(m member) {
+	a.members = append(a.members, m)
+	switch {
+	case a.byName != nil:
+		a.byName[m.name] = len(a.members) - 1
+	case len(a.members) > fewMembers:
+		a.byName = make(map[string]int, 2*fewMembers)
+		for i := range a.members {
+			a.byName[a.members[i].name] = i
+		}
+	}
+}
+
 func (a *arguments) find(name string) *member {
+	if a.byName != nil {
+		if i, ok := a.byName[name]; ok {
+			return &a.members[i]
+		}
+		return nil
+	}
 	for i := range a.members {
 		if a.members[i].name == name {
 			return &a.members[i]

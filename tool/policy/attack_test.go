@@ -265,3 +265,55 @@ func TestAttack_PolicyThatHangs(t *testing.T) {
 	}
 	refusedBy(t, mustNew(t, Config{CostLimit: 1 << 60, Rules: []Rule{{ID: "x", Effect: tool.Allow, When: When{Expression: long}}}}))
 }
+
+// within fails where something takes far longer than it may, as what grows with the
+// square of what a stranger wrote does.
+func within(t *testing.T, limit time.Duration, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	if took := time.Since(began); took > limit {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// members are many, in a JSON object that is still open.
+func members(n int) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range n {
+		fmt.Fprintf(&b, `"k%d":0,`, i)
+	}
+	return b.String()
+}
+
+func TestAttack_ArgumentsOfManyNames(t *testing.T) {
+	p, err := New(Config{Rules: []Rule{
+		{ID: "last", Effect: tool.Deny, When: When{Expression: `args.last == 1 && args.k0 == 0 && !has(args.none)`}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 15, 16, 17, 200_000} {
+		q := &tool.Question{Subject: tool.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
+		within(t, 10*time.Second, func() {
+			if d, err := p.Decide(t.Context(), q); err != nil || d.Rule != "last" {
+				t.Errorf("%d arguments: %v, %v", n, d, err)
+			}
+		})
+		q.Input.Arguments = []byte(members(n) + `"k0":1}`)
+		if d, err := p.Decide(t.Context(), q); err == nil {
+			t.Errorf("%d arguments, one of them twice: %v", n, d)
+		}
+	}
+}
+
+func TestAttack_PolicyFileOfManyMistakes(t *testing.T) {
+	rules := strings.Repeat(`{"effect":"alow"},`, 50_000)
+	file := members(100_000) + `"version":1,"rules":[` + rules + `{}]}`
+	within(t, 20*time.Second, func() {
+		if _, err := Parse("policy.json", []byte(file)); !errors.Is(err, ErrRule) {
+			t.Errorf("%.200v", err)
+		}
+	})
+}

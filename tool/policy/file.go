@@ -68,11 +68,14 @@ func Parse(name string, data []byte) (Config, error) {
 // a file is mended in one go. What stands where something is wrong already follows
 // from that.
 func (r *reader) withRules(config Config) []error {
-	read := r.wrong()
-	all := slices.Clone(read)
+	all := r.wrong()
+	said := make(map[linePlace]bool, len(all))
+	for _, err := range all {
+		said[placeOf(err)] = true
+	}
 	_, wrong := build(config)
 	for _, err := range wrong {
-		if at := placeOf(err); at.line > 0 && !slices.ContainsFunc(read, func(e error) bool { return placeOf(e) == at }) {
+		if at := placeOf(err); at.line > 0 && !said[at] {
 			all = append(all, err)
 		}
 	}
