@@ -66,6 +66,7 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 		{`trap 'rm a' EXIT`, "trap ?"},
 		{`alias ls=rm`, "alias ?"},
 		{`hash -p /tmp/x ls`, "hash ?"},
+		{"ls `ls <<E`\nrm a\nE\n", "ls ?"},
 		{`printf -v 'a[$(rm x)]' y`, "printf ?"},
 		{`[[ 'a[$(rm x)]' -eq 1 ]]`, "?"},
 		{`[[ -v 'a[$(rm x)]' ]]`, "?"},

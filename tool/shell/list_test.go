@@ -201,7 +201,10 @@ func TestT15_AScriptIsJudgedByAllThatItRuns(t *testing.T) {
 		// To other shells these are commands.
 		`[[ a || rm ]]`: false, `[[ a =~ b|rm ]]`: false, `((rm))`: false, `ls "${x:-'$(rm)'}"`: false, `ls "${x:-'}"; rm a; "'}"`: false,
 		"cat a <<E\n${x:-'$(rm)'}\nE": false,
-		``:                            false, `ls "`: false, `[ -v 'a[$(rm)]' ]`: false,
+		// The text of a here-document may be commands to others, where it begins within a substitution.
+		"ls $(ls <<E)\nrm a\nE\n": false, "ls `ls <<E`\nrm a\nE\n": false, "ls \"$(ls <<-E)\"\nrm a\nE\n": false,
+		"ls ${x:-$(ls <<E)}\nrm a\nE\n": false, "ls <<E $(ls <<F)\nrm a\nE\nrm a\nF\n": false,
+		``: false, `ls "`: false, `[ -v 'a[$(rm)]' ]`: false,
 	} {
 		c, _ := ParseScript(command)
 		if err := l.Allows(&c); (err == nil) != want || err != nil && !errors.Is(err, ErrNotAllowed) {

@@ -340,7 +340,12 @@ func (l *looker) redirect(r *syntax.Redirect) {
 		l.hides(setting)
 	}
 	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc: // text, not a file
+	case syntax.Hdoc, syntax.DashHdoc:
+		if slices.ContainsFunc(l.open, substitutes) {
+			l.hides("here-documents within $(…) and backquotes are not allowed: shells end them at different places, and take the rest for commands")
+		}
+		return // text, not a file
+	case syntax.WordHdoc:
 		return
 	}
 	target, ok := Unknown, false
@@ -355,6 +360,16 @@ func (l *looker) redirect(r *syntax.Redirect) {
 	l.command.Redirects = append(l.command.Redirects, target)
 	if r.Op != syntax.RdrIn && r.Op != syntax.DplIn {
 		l.command.Writes = append(l.command.Writes, target)
+	}
+}
+
+// substitutes reports whether a node is a command in place of a word.
+func substitutes(n syntax.Node) bool {
+	switch n.(type) {
+	case *syntax.CmdSubst, *syntax.ProcSubst:
+		return true
+	default:
+		return false
 	}
 }
 
