@@ -119,6 +119,18 @@ func TestP1_ProgramsOfAShellCommandAreFoundWhereverTheyHide(t *testing.T) {
 		{`find . -name a`, "find"},
 		{`find . -exec rm {} +`, "find ?"},
 		{`find . -delete`, "find ?"},
+		{`find . -xdev -name a`, "find"},
+		{`gfind . -exec rm {} +`, "gfind ?"},
+		{`fd -H a`, "fd"},
+		{`fd a -x rm`, "fd ?"},
+		{`fd a -Hx rm`, "fd ?"},
+		{`fd a -HIX rm`, "fd ?"},
+		{`fd a -xrm`, "fd ?"},
+		{`fdfind a --exec rm`, "fdfind ?"},
+		{`gxargs rm`, "gxargs rm"},
+		{`choom -n 0 -- rm a`, "choom ?"},
+		{`rbash -c 'rm a'`, "rbash rm"},
+		{`jobs -x rm a`, "jobs ?"},
 		{`find . $x`, "find ?"},
 	} {
 		s, err := Parse(tc.command)

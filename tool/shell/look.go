@@ -216,8 +216,12 @@ func (l *looker) run(words []word, more bool, depth int) call {
 		return l.wraps(c, args, 1, depth)
 	case runsScript:
 		return l.script(c, args)
-	case runsFound:
-		if slices.ContainsFunc(args, actsOnFound) {
+	case runsFound, runsEach:
+		acts := actsOnFound
+		if runners[base] == runsEach {
+			acts = actsOnEach
+		}
+		if slices.ContainsFunc(args, acts) {
 			l.command.indirect = true
 			return l.conceals(c, runsUnseen(name))
 		}
@@ -255,8 +259,9 @@ const (
 	// runsScript is a shell.
 	runsScript
 	// runsFound has actions, for the files that it finds, that run or delete
-	// something.
+	// something; runsEach has them as flags of one letter too.
 	runsFound
+	runsEach
 	// runsVariable evaluates the name of a variable, subscript included, with the
 	// option -v or -R.
 	runsVariable
@@ -273,13 +278,20 @@ var runners = map[string]runner{
 	"unshare": runsText, "nsenter": runsText, "flock": runsText, "strace": runsText, "ltrace": runsText, "gdb": runsText,
 	"busybox": runsText, "toybox": runsText, "entr": runsText, "at": runsText, "batch": runsText, "crontab": runsText,
 	"systemd-run": runsText, "pkexec": runsText, "runuser": runsText, "setpriv": runsText, "expect": runsText,
-	"fish": runsText, "csh": runsText, "tcsh": runsText, "pwsh": runsText, "cmd": runsText,
+	"fish": runsText, "csh": runsText, "tcsh": runsText, "pwsh": runsText, "powershell": runsText, "cmd": runsText, "jobs": runsText,
+	"prlimit": runsText, "choom": runsText, "uclampset": runsText, "setarch": runsText, "linux32": runsText, "linux64": runsText,
+	"numactl": runsText, "cgexec": runsText, "capsh": runsText, "fakeroot": runsText, "faketime": runsText, "firejail": runsText,
+	"bwrap": runsText, "unbuffer": runsText, "rlwrap": runsText, "run-parts": runsText, "run-one": runsText, "start-stop-daemon": runsText,
+	"dbus-run-session": runsText, "xvfb-run": runsText, "torsocks": runsText, "proxychains": runsText, "proxychains4": runsText,
+	"perf": runsText, "valgrind": runsText, "screen": runsText, "tmux": runsText, "socat": runsText, "rsh": runsText, "mosh": runsText,
 	"env": runsRest, "nohup": runsRest, "command": runsRest, "builtin": runsRest, "exec": runsRest, "sudo": runsRest,
 	"doas": runsRest, "nice": runsRest, "ionice": runsRest, "setsid": runsRest, "stdbuf": runsRest, "xargs": runsInput,
-	"time": runsRest, "chronic": runsRest, "caffeinate": runsRest,
-	"find": runsFound, "fd": runsFound,
+	"genv": runsRest, "gnice": runsRest, "gnohup": runsRest, "gstdbuf": runsRest, "gxargs": runsInput,
+	"time": runsRest, "gtime": runsRest, "chronic": runsRest, "caffeinate": runsRest,
+	"find": runsFound, "gfind": runsFound, "fd": runsEach, "fdfind": runsEach,
 	"timeout": runsAfterOne, "gtimeout": runsAfterOne, "chrt": runsAfterOne, "taskset": runsAfterOne,
 	"sh": runsScript, "bash": runsScript, "dash": runsScript, "ash": runsScript, "zsh": runsScript, "ksh": runsScript, "mksh": runsScript,
+	"rbash": runsScript, "rksh": runsScript, "ksh93": runsScript, "lksh": runsScript, "yash": runsScript, "posh": runsScript,
 }
 
 // wraps follows a program that runs the one in its arguments, after so many of
@@ -324,14 +336,21 @@ func (l *looker) script(c call, args []word) call {
 	return c
 }
 
-// actsOnFound reports whether a word of find or fd is an action that runs or
+// actsOnFound reports whether a word of find is an action that runs or
 // writes something, or may be.
 func actsOnFound(a word) bool {
 	switch {
-	case !a.static, a.text == "-x", a.text == "-X", a.text == "-delete", a.text == "-fls":
+	case !a.static, a.text == "-delete", a.text == "-fls":
 		return true
 	}
 	return slices.ContainsFunc([]string{"-exec", "-ok", "--exec", "-fprint"}, func(p string) bool { return strings.HasPrefix(a.text, p) })
+}
+
+// actsOnEach is actsOnFound for fd, whose flags of one letter may stand together
+// and have their value joined: -Hx rm, -xrm.
+func actsOnEach(a word) bool {
+	short := strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--")
+	return actsOnFound(a) || short && strings.ContainsAny(a.text, "xX")
 }
 
 // redirect lists the file of an operator.
