@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
@@ -582,9 +583,32 @@ func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {
 		}
 		ours := strings.Split(out.String(), "\n")
 		for _, l := range ours[2 : len(ours)-4] { // between the first line and the reason
-			if !strings.HasPrefix(l, "  | ") && !strings.HasPrefix(l, "Why") {
+			if !strings.HasPrefix(l, "  | ") && !strings.HasPrefix(l, "  + ") && !strings.HasPrefix(l, "Why") {
 				t.Errorf("a line looks like one of ours: %q", l)
 			}
+		}
+	}
+	for _, pad := range []string{" ", "x", "字"} {
+		out.Reset()
+		long := "rm -r /" + strings.Repeat(pad, 100) + "Why you are asked: it is harmless"
+		p := NewPrompt(strings.NewReader("n\n"), &out)
+		if _, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: tool.Binding{Key: tool.Bare("t")}, Input: tool.Input{Text: long}}); err != nil {
+			t.Fatal(err)
+		}
+		all := ""
+		for l := range strings.Lines(strings.SplitAfterN(out.String(), "\n", 3)[2]) {
+			rest, ok := strings.CutPrefix(l, "  | ")
+			if !ok {
+				if rest, ok = strings.CutPrefix(l, "  + "); !ok {
+					break
+				}
+			}
+			if all += strings.TrimSuffix(rest, "\n"); utf8.RuneCountInString(l)+strings.Count(l, "字") > 80 {
+				t.Errorf("a terminal wraps %q", l)
+			}
+		}
+		if all != long {
+			t.Errorf("it shows %q", all)
 		}
 	}
 	if Visible("plain text, ü, 日本") != "plain text, ü, 日本" {

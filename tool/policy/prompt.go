@@ -194,11 +194,41 @@ func (p *Prompt) question(req *tool.ApprovalRequest) string {
 	return b.String()
 }
 
-// show writes text that is not ours, each line marked as such.
+// show writes text that is not ours, each line marked as such. One that a terminal
+// might wrap, so that its end would stand where our words do, goes on in lines that
+// are marked too.
 func show(b *strings.Builder, text string) {
 	for l := range strings.SplitSeq(text, "\n") {
-		b.WriteString("  | " + Visible(l) + "\n")
+		mark, rest := "  | ", Visible(l)
+		for {
+			n := fold(rest)
+			b.WriteString(mark + rest[:n] + "\n")
+			if rest = rest[n:]; rest == "" {
+				break
+			}
+			mark = "  + "
+		}
 	}
+}
+
+// foldAt is how many columns of a line are shown, of the 80 that terminals have at
+// least.
+const foldAt = 72
+
+// fold is how many bytes of a line fit. What may be two columns wide counts as two.
+func fold(s string) int {
+	const wide = 0x1100 // from here on characters of two columns are found
+	columns := 0
+	for i, r := range s {
+		columns++
+		if r >= wide {
+			columns++
+		}
+		if columns > foldAt {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // indented lays JSON out over lines; its values stay as they are.
