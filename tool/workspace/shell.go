@@ -21,7 +21,8 @@ import (
 // is refused.
 //
 // What holds whatever is set: a command runs in a folder of the workspace, without
-// standard input, with few variables of the environment, with a home folder and a
+// standard input, with few variables of the environment, of which those of git make
+// it use no bare repository that it comes upon, with a home folder and a
 // folder for temporary files of its own that are removed afterwards, for a bounded
 // time; what it writes is bounded; and when it ends or must end, so does every
 // process of its process group, on Linux every other that has its environment, and
@@ -193,7 +194,12 @@ func (c *command) read(text string) (*shell.Command, error) {
 
 // environment are the variables that a command gets.
 func (c *command) environment(private string) []string {
-	env := []string{"HOME=" + private, "TMPDIR=" + private, "TERM=dumb", commandMark + "=" + c.id}
+	env := []string{
+		"HOME=" + private, "TMPDIR=" + private, "TERM=dumb", commandMark + "=" + c.id,
+		// To git any folder with a few files in it is a repository, whose settings name
+		// programs, though it is not called .git.
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit",
+	}
 	for _, name := range slices.Concat([]string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}, c.shell.PassEnv) {
 		if v, ok := os.LookupEnv(name); ok {
 			if name == "PATH" {

@@ -117,6 +117,7 @@ func TestT14_CommandsDoNotSeeThisProgramsEnvironment(t *testing.T) {
 		}
 		switch name {
 		case "PASSED", "OWN", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "PWD", commandMark:
+		case "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0":
 		case "HOME", "TMPDIR":
 			if _, err := os.Stat(value); value == os.Getenv("HOME") || !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s is %s, and was not removed: %v", name, value, err)
@@ -164,6 +165,31 @@ func alive(t *testing.T, word string) bool {
 
 // naps makes the argument of a sleep that no other process has.
 func naps() string { return fmt.Sprintf("%d.%d", 3600+os.Getpid(), time.Now().UnixNano()) }
+
+// A folder that is a repository without being called .git is not write-protected,
+// and its settings name programs that git runs.
+func TestAttack_BareRepositoryInTheWorkspace(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	allow, err := shell.Allow("git status ...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: allow.Allows}})
+	for name, content := range map[string]string{
+		"x/HEAD": "ref: refs/heads/main\n", "x/objects/a": "", "x/refs/a": "",
+		"x/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = \"touch ran; false\"\n",
+	} {
+		p.ok(WriteName, args{"path": name, "content": content, "parents": true})
+	}
+	got := p.ok(ShellName, args{"command": "git status", "folder": "x"})
+	for _, name := range []string{"ran", "x/ran"} {
+		if _, err := os.Stat(p.path(name)); err == nil {
+			t.Errorf("the repository's program ran: %s", got)
+		}
+	}
+}
 
 func TestAttack_ForkThatOutlivesItsParent(t *testing.T) {
 	p := newPlace(t, Options{Shell: scripts()})
