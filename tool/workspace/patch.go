@@ -168,7 +168,11 @@ func (w *Workspace) name(p *patch) ([]namedChange, error) {
 
 // claims makes sure that a patch names each file once: it would not be clear which
 // change comes first.
-type claims []claim
+type claims struct {
+	files map[string]int // the lines that name them
+	// folders are those that files are in, by the first of these.
+	folders map[string]claim
+}
 
 type claim struct {
 	rel  string
@@ -176,15 +180,28 @@ type claim struct {
 }
 
 func (c *claims) add(rel string, line int) error {
-	for _, other := range *c {
-		switch {
-		case other.rel == rel:
-			return fmt.Errorf("%s is named twice, first in line %d: put all changes of a file into one section", quoteShort(rel), other.line)
-		case strings.HasPrefix(rel, other.rel+"/"), strings.HasPrefix(other.rel, rel+"/"):
-			return fmt.Errorf("%s and %s (line %d) cannot both be files", quoteShort(rel), quoteShort(other.rel), other.line)
+	if other, twice := c.files[rel]; twice {
+		return fmt.Errorf("%s is named twice, first in line %d: put all changes of a file into one section", quoteShort(rel), other)
+	}
+	both := func(other claim) error {
+		return fmt.Errorf("%s and %s (line %d) cannot both be files", quoteShort(rel), quoteShort(other.rel), other.line)
+	}
+	if other, is := c.folders[rel]; is {
+		return both(other)
+	}
+	if c.files == nil {
+		c.files, c.folders = map[string]int{}, map[string]claim{}
+	}
+	for end := strings.LastIndexByte(rel, '/'); end > 0; end = strings.LastIndexByte(rel[:end], '/') {
+		dir := rel[:end]
+		if other, is := c.files[dir]; is {
+			return both(claim{dir, other})
+		}
+		if _, known := c.folders[dir]; !known {
+			c.folders[dir] = claim{rel, line}
 		}
 	}
-	*c = append(*c, claim{rel, line})
+	c.files[rel] = line
 	return nil
 }
 

@@ -57,7 +57,7 @@ func applyHunks(ctx context.Context, rel string, data []byte, hunks []hunk) ([]b
 			return nil, context.Cause(ctx)
 		}
 		h := &hunks[i]
-		at, err := h.find(rel, lines, done)
+		at, err := h.find(ctx, rel, lines, done)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (h *hunk) errorf(format string, args ...any) error {
 }
 
 // find returns the line at which a hunk begins, at from or after it.
-func (h *hunk) find(rel string, lines []textLine, from int) (int, error) {
+func (h *hunk) find(ctx context.Context, rel string, lines []textLine, from int) (int, error) {
 	after := from // where what follows the anchors begins
 	for _, a := range h.anchors {
 		at, err := h.anchor(rel, lines, after, a)
@@ -124,8 +124,10 @@ func (h *hunk) find(rel string, lines []textLine, from int) (int, error) {
 		return 0, h.errorf("nothing says where in %s these lines go: add unchanged lines around them, or \"@@ \" and the line before them, or %q", quoteShort(rel), endOfFile)
 	}
 	for _, same := range [...]func(a, b string) bool{exactly, butForTheEnd} {
-		found := h.matches(lines, from, old, same)
+		found := h.matches(ctx, lines, from, old, same)
 		switch {
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
 		case len(found) == 0:
 			continue
 		case len(found) > 1 && len(h.anchors) == 0:
@@ -133,7 +135,7 @@ func (h *hunk) find(rel string, lines []textLine, from int) (int, error) {
 		}
 		return found[0], nil
 	}
-	return 0, h.missing(rel, lines, from, old)
+	return 0, h.missing(ctx, rel, lines, from, old)
 }
 
 func exactly(a, b string) bool { return a == b }
@@ -144,10 +146,18 @@ func butForTheEnd(a, b string) bool {
 	return strings.TrimRight(a, " \t\r") == strings.TrimRight(b, " \t\r")
 }
 
+// over reports whether the time for a search is. Files and hunks that repeat one line
+// make it long, and nobody else changes files meanwhile. It is asked about each line,
+// and looks now and then.
+func over(ctx context.Context, at int) bool {
+	const every = 64
+	return at%every == 0 && ctx.Err() != nil
+}
+
 // matches are all places at which the old lines are.
-func (h *hunk) matches(lines []textLine, from int, old []string, same func(a, b string) bool) []int {
+func (h *hunk) matches(ctx context.Context, lines []textLine, from int, old []string, same func(a, b string) bool) []int {
 	var found []int
-	for at := from; at+len(old) <= len(lines); at++ {
+	for at := from; at+len(old) <= len(lines) && !over(ctx, at); at++ {
 		if h.eof && at+len(old) != len(lines) {
 			continue
 		}
@@ -196,12 +206,12 @@ func (h *hunk) anchor(rel string, lines []textLine, from int, text string) (int,
 func butForSpaceAround(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
 
 // missing says where the file comes nearest to what a hunk wants, and differs.
-func (h *hunk) missing(rel string, lines []textLine, from int, old []string) error {
-	if h.eof && matchesAnywhere(lines, from, old) {
+func (h *hunk) missing(ctx context.Context, rel string, lines []textLine, from int, old []string) error {
+	if h.eof && matchesAnywhere(ctx, lines, from, old) {
 		return h.errorf("the lines of this hunk are in %s, but not at its end, as %q says", quoteShort(rel), endOfFile)
 	}
 	best, at := 0, -1
-	for i := from; i < len(lines); i++ {
+	for i := from; i < len(lines) && !over(ctx, i); i++ {
 		if n := matching(lines[i:], old, butForTheEnd); n > best {
 			best, at = n, i
 		}
@@ -221,8 +231,8 @@ func (h *hunk) missing(rel string, lines []textLine, from int, old []string) err
 		quoteShort(rel), where, at+1, at+best+1, quoteShort(old[best]), found)
 }
 
-func matchesAnywhere(lines []textLine, from int, old []string) bool {
-	return len((&hunk{}).matches(lines, from, old, butForTheEnd)) > 0
+func matchesAnywhere(ctx context.Context, lines []textLine, from int, old []string) bool {
+	return len((&hunk{}).matches(ctx, lines, from, old, butForTheEnd)) > 0
 }
 
 // numbers are lines as people count them, the first few.

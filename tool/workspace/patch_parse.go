@@ -60,6 +60,10 @@ type patchError struct {
 
 func (e patchError) Error() string { return fmt.Sprintf("line %d of the patch: %s", e.line, e.msg) }
 
+// maxChanges bounds a patch: the folders of all its files are held open while it is
+// applied.
+const maxChanges = 500
+
 // parsePatch reads a patch. It takes nothing that could be meant in two ways.
 func parsePatch(text string) (*patch, error) {
 	p := patchParser{lines: strings.Split(text, "\n")}
@@ -116,7 +120,9 @@ func (p *patchParser) patch() (*patch, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.changes = append(out.changes, c)
+		if out.changes = append(out.changes, c); len(out.changes) > maxChanges {
+			return nil, patchError{c.line, fmt.Sprintf("a patch may change at most %d files", maxChanges)}
+		}
 	}
 	if _, more := p.peek(); more {
 		return nil, p.expected(`nothing after "` + endPatch + `"`)

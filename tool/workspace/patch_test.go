@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -156,6 +158,36 @@ func TestT15_APatchOfOneFileTwiceIsRefused(t *testing.T) {
 }
 
 // Whichever step fails, all is as it was before.
+func TestAttack_PatchOfTooManyFiles(t *testing.T) {
+	p := newPlace(t, Options{})
+	var lines []string
+	for i := range maxChanges {
+		lines = append(lines, fmt.Sprintf("*** Add File: f%d", i))
+	}
+	p.fails(PatchName, patchText(append(lines, "*** Add File: one/more")...), "at most 500 files", "nothing was changed")
+	p.wantFiles(map[string]string{})
+	p.ok(PatchName, patchText(lines...))
+}
+
+// A file and a hunk that both repeat one line are compared again and again. Whoever
+// waits for the workspace must not wait for that.
+func TestAttack_PatchThatIsLongLookedFor(t *testing.T) {
+	const n = 1 << 19
+	h := hunk{lines: append(slices.Repeat([]hunkLine{{' ', "x"}}, 1<<15), hunkLine{'-', "y"})}
+	for _, eof := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		h.eof = eof
+		began := time.Now()
+		if _, err := applyHunks(ctx, "f", []byte(strings.Repeat("x\n", n)), []hunk{h, h}); err == nil || ctx.Err() == nil {
+			t.Errorf("it ended in time: %v", err)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it was looked for %s after its time", took)
+		}
+	}
+}
+
 func TestT15_APatchThatFailsHalfWayIsTakenBack(t *testing.T) {
 	text := patchText("*** Update File: a", "-1", "+one", "*** Add File: new/dir/b", "+2", "*** Delete File: c", "*** Update File: d", "*** Move to: e/d", "-4", "+four")
 	before := map[string]string{"a": "1\n", "c": "3\n", "d": "4\n"}
