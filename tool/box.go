@@ -178,7 +178,9 @@ func (e *entry) compileGrammar(g *dragoman.Grammar) (err error) {
 	switch {
 	case g == nil, e.settings.SelfParsing:
 	case g.Syntax == "regex":
-		e.grammar, err = regexp.Compile(`\A(?:` + g.Definition + `)\z`)
+		if _, err = regexp.Compile(g.Definition); err == nil { // whole by itself: a)|(b is not
+			e.grammar, err = regexp.Compile(`\A(?:` + g.Definition + `)\z`)
+		}
 	case g.Syntax == "lark":
 		e.lark, err = lark.Compile(g.Definition)
 	default:

@@ -75,6 +75,7 @@ func TestT1_AMalformedDefinitionIsAnErrorOfTheToolbox(t *testing.T) {
 		"no name":                         tool.New("", "", ok),
 		"a raw schema that is none":       tool.Raw("a", "", json.RawMessage(`{"type":"objec"}`), func(context.Context, json.RawMessage) (any, error) { return nil, nil }),
 		"a regular expression that fails": tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "("}, func(context.Context, string) (any, error) { return nil, nil }),
+		"a regular expression in pieces":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "regex", Definition: "a)|(?:b"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a Lark grammar without a start":  tool.Freeform("a", "", &dragoman.Grammar{Syntax: "lark", Definition: "x: y"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a grammar of no syntax":          tool.Freeform("a", "", &dragoman.Grammar{Syntax: "peg", Definition: "x"}, func(context.Context, string) (any, error) { return nil, nil }),
 		"a hosted tool":                   tool.Remote(dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: "a"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }),

@@ -60,6 +60,9 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 	}
 	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
 		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
+	if whole < limit { // the largest of durations means no limit
+		whole = limit
+	}
 	in := innermost{execution: x, limit: limit}
 	out, err := guard(ctx, &x.lane, whole, x.late(whole), func(ctx context.Context) (Output, error) {
 		h := Handler(in.call)

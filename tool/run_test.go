@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -187,6 +188,13 @@ func TestT6_TheMostParticularTimeoutCountsAndTheContextBoundsThemAll(t *testing.
 			synctest.Wait()
 		})
 	}
+}
+
+func TestT6_TheLargestOfDurationsIsNoneThatIsOver(t *testing.T) {
+	next := func(h tool.Handler) tool.Handler { return h }
+	box := mustBox(t, echo("a", tool.Timeout(math.MaxInt64), tool.Use(next)))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "a", ""))
+	wantKind(t, res, rec, "")
 }
 
 func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t *testing.T) {

@@ -146,8 +146,8 @@ func (w *Workspace) shell(ctx context.Context, in shellInput) (tool.Output, erro
 func (w *Workspace) command(in shellInput) (*command, error) {
 	s := w.options.Shell
 	c := &command{w: w, shell: s, timeout: s.Timeout}
-	if in.Seconds > 0 {
-		c.timeout = min(c.timeout, time.Duration(in.Seconds)*time.Second)
+	if in.Seconds > 0 && in.Seconds <= int(c.timeout/time.Second) { // more could be beyond a duration
+		c.timeout = time.Duration(in.Seconds) * time.Second
 	}
 	if in.Folder == "" {
 		in.Folder = "."

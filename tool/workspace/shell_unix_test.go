@@ -31,6 +31,7 @@ func TestT15_ACommandRunsInTheWorkspace(t *testing.T) {
 	p.link("sub", "near")
 	p.link("../outside", "away")
 	p.ok(ShellName, args{"command": "cat sub/a.txt"}, "[exit code 0 after ", "without Landlock: the program does not call workspace.Main]", "hello\n")
+	p.ok(ShellName, args{"command": "cat sub/a.txt", "seconds": int64(1) << 62}, "hello\n")
 	p.ok(ShellName, args{"command": "cat a.txt", "folder": "sub"}, "hello")
 	p.ok(ShellName, args{"command": "cat a.txt", "folder": "near"}, "hello")
 	p.ok(ShellName, args{"command": "cat none"}, "exit code 1", "none")
