@@ -216,7 +216,10 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 // may fail in every way that code can.
 func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, err error) {
 	if b.decodesItself() {
-		bound, err = guard(ctx, &x.lane, x.timeout(), nil, func(context.Context) (any, error) { return b.bind(in.clone()) })
+		bound, err = guard(ctx, &x.lane, x.timeout(), nil, func(context.Context) (any, error) {
+			bound, err := b.bind(in.clone())
+			return bound, told(err)
+		})
 	} else {
 		bound, err = contained(func() (any, error) { return b.bind(in) })
 	}

@@ -242,6 +242,57 @@ type quickPolicy struct{ policyFunc }
 
 func (quickPolicy) Immediate() bool { return true }
 
+// stuck is an error, and a value, whose own code never returns; asked for its text
+// for the first time it may answer.
+type stuck struct {
+	asked atomic.Int32
+	once  bool
+	end   <-chan struct{}
+}
+
+func (s *stuck) Error() string {
+	if s.asked.Add(1) > 1 || !s.once {
+		<-s.end
+	}
+	return "stuck"
+}
+
+func (s *stuck) Is(error) bool {
+	if !s.once {
+		<-s.end
+	}
+	return false
+}
+
+func TestT6_ErrorsAndPanicsWhoseOwnCodeNeverReturnsAreNotWaitedFor(t *testing.T) {
+	end := make(chan struct{})
+	defer close(end)
+	short := tool.Set(func(s *tool.Settings) { s.Timeout, s.Hooks.Timeout = time.Millisecond, time.Millisecond })
+	returns := func(once bool) func(context.Context, struct{}) (string, error) {
+		return func(context.Context, struct{}) (string, error) { return "", &stuck{once: once, end: end} }
+	}
+	pass := tool.Use(func(next tool.Handler) tool.Handler { return next })
+	box := mustBox(t,
+		tool.New("never", "", returns(false), short),
+		tool.New("once", "", returns(true), short),
+		tool.New("wrapped", "", returns(true), short, pass),
+		tool.New("panics", "", func(context.Context, struct{}) (string, error) { panic(&stuck{end: end}) }, short),
+		echo("pre", short, tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, &stuck{once: true, end: end} })),
+		echo("post", short, tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			return out, &stuck{once: true, end: end}
+		})),
+		echo("asks", short, tool.NeedsApprovalFor(func(context.Context, tool.Input) (bool, error) { return false, &stuck{once: true, end: end} })),
+	)
+	var calls []*dragoman.ToolCall
+	for _, l := range box.List() {
+		calls = append(calls, call(l.Name, l.Name, ""))
+	}
+	b, err := (&tool.Runner{Log: slog.New(slog.DiscardHandler)}).Start("r").Do(t.Context(), box, turn(1, calls...))
+	if err != nil || len(b.Settled()) != len(calls)-1 || len(b.Pending) != 1 {
+		t.Errorf("%v: %+v", err, b.Records)
+	}
+}
+
 // A goroutine that is ended takes its step with it: what comes after must not take
 // the call for one that was let through.
 func TestP5_CodeThatEndsItsGoroutineLetsNoCallThrough(t *testing.T) {

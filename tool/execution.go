@@ -250,7 +250,10 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	before := x.input
 	for _, set := range [...]Hooks{x.box.config.Hooks, x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			in, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Input, error) { return hook(ctx, x.input.clone()) })
+			in, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Input, error) {
+				in, err := hook(ctx, x.input.clone())
+				return in, told(err)
+			})
 			if err != nil {
 				return false, x.hookFailure(ctx, "before it ran", err)
 			}
@@ -320,7 +323,8 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 		return "its input is blank"
 	}
 	needed, err := guard(ctx, &x.lane, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
-		return x.entry.settings.ApprovalFor(ctx, x.input.clone())
+		needed, err := x.entry.settings.ApprovalFor(ctx, x.input.clone())
+		return needed, told(err)
 	})
 	switch {
 	case err != nil:
@@ -373,7 +377,10 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	if a == nil {
 		return Answer{}, nil
 	}
-	f := func(ctx context.Context) (Answer, error) { return a.Approve(ctx, x.request) }
+	f := func(ctx context.Context) (Answer, error) {
+		answer, err := a.Approve(ctx, x.request)
+		return answer, told(err)
+	}
 	limit := x.runner.ApproverTimeout
 	if limit <= 0 {
 		limit = noLimit

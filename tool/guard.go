@@ -15,11 +15,46 @@ var errTimeout = errors.New("took too long")
 // panicError is a panic that was caught. Its text is fit for a model; the stack
 // is for the log.
 type panicError struct {
-	value any
+	text  string
 	stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("panicked: %v", e.value) }
+// newPanic is the panic with a value. The value's own code takes part in its text,
+// so this must be called where the code that panicked was run.
+func newPanic(value any) *panicError {
+	return &panicError{text: fmt.Sprintf("panicked: %v", value), stack: debug.Stack()}
+}
+
+func (e *panicError) Error() string { return e.text }
+
+// toldError is an error of code that is not ours as it was while that was watched:
+// its text, and those of our errors that it wraps. Who asked the error itself would
+// run its code, which may never return.
+type toldError struct {
+	text  string
+	wraps []error
+}
+
+func (e *toldError) Error() string   { return e.text }
+func (e *toldError) Unwrap() []error { return e.wraps }
+
+// told is the error as it is now.
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	t := &toldError{text: err.Error()}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		t.wraps = append(t.wraps, panicked)
+	}
+	for _, known := range [...]error{errTimeout, errOutput, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			t.wraps = append(t.wraps, known)
+		}
+	}
+	return t
+}
 
 // errEnded says that the code ended its goroutine instead of returning.
 var errEnded = errors.New("ended its goroutine instead of returning")
@@ -109,7 +144,7 @@ func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Contex
 	value, err := *new(T), errEnded
 	defer func() {
 		if r := recover(); r != nil {
-			err = &panicError{value: r, stack: debug.Stack()}
+			err = newPanic(r)
 		}
 		if g.state.CompareAndSwap(running, finished) {
 			g.value, g.err = value, err
@@ -130,7 +165,7 @@ func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Contex
 func contained[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			value, err = *new(T), &panicError{value: r, stack: debug.Stack()}
+			value, err = *new(T), newPanic(r)
 		}
 	}()
 	value, err = f()

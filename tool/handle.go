@@ -55,7 +55,10 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 	limit := x.timeout()
 	use := slices.Concat(x.box.config.Hooks.Use, x.entry.settings.Hooks.Use)
 	if len(use) == 0 {
-		out, err := guard(ctx, &x.lane, limit, x.late(limit), func(ctx context.Context) (Output, error) { return x.entry.tool.Call(ctx, x.input.clone()) })
+		out, err := guard(ctx, &x.lane, limit, x.late(limit), func(ctx context.Context) (Output, error) {
+			out, err := x.entry.tool.Call(ctx, x.input.clone())
+			return out, told(err)
+		})
 		return out, x.toolFailure(ctx, limit, err)
 	}
 	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
@@ -69,7 +72,8 @@ func (x *execution) chain(ctx context.Context) (Output, *failure) {
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
-		return h(ctx, x.input.clone())
+		out, err := h(ctx, x.input.clone())
+		return out, told(err)
 	})
 	in.over.Store(true)
 	switch {
@@ -182,7 +186,10 @@ func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure
 	ctx = context.WithoutCancel(ctx)
 	for _, set := range [...]Hooks{x.entry.settings.Hooks, x.box.config.Hooks} {
 		for _, hook := range set.Post {
-			next, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Output, error) { return hook(ctx, x.input.clone(), out) })
+			next, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Output, error) {
+				next, err := hook(ctx, x.input.clone(), out)
+				return next, told(err)
+			})
 			if err != nil {
 				return Output{}, x.hookFailure(ctx, "after it ran", err)
 			}
