@@ -91,7 +91,8 @@
 // and, beside the standard functions, those on strings (lowerAscii, split,
 // trim, …), sets (sets.contains, …), optional values (args.?path.orValue("")),
 // cel.bind(name, value, expression), and shell(string), which gives a
-// [shell.Command], its fields named as in JSON:
+// [shell.Command] of all that Bash or another sh would do, its fields named as in
+// JSON:
 //
 //	cel.bind(c, shell(args.command), c.simple && c.programs.all(p, p in ["ls", "cat"]))
 //

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -28,16 +30,32 @@ func shellFunction(env *cel.Env) cel.EnvOption {
 			if !ok {
 				return types.MaybeNoSuchOverloadErr(v)
 			}
-			s, _ := shell.Parse(string(command)) // the error is in it
-			return adapter.NativeToValue(s)
+			return adapter.NativeToValue(readCommand(string(command)))
 		})))
 }
 
-// shellCost charges a parse by the command's length.
+// readCommand says what a command would do in any shell: nobody says which one gets
+// it, and to one [[ a || b ]] is a test, to another it runs b. What only Bash can read
+// is what Bash would do, and an unknown program.
+func readCommand(text string) shell.Command {
+	c, err := shell.ParseScript(text)
+	if err == nil {
+		return c
+	}
+	if bash, wrong := shell.Parse(text); wrong == nil {
+		if !slices.Contains(bash.Programs, shell.Unknown) {
+			bash.Programs = append(bash.Programs, shell.Unknown)
+		}
+		return bash
+	}
+	return c // the error is in it
+}
+
+// shellCost charges a parse by the command's length, which is read more than once.
 func shellCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if s, ok := args[0].(types.String); ok {
-		cost += uint64(min(len(s), shell.MaxCommand))
+		cost += 2 * uint64(min(len(s), shell.MaxCommand))
 	}
 	return &cost
 }

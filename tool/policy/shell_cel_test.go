@@ -32,6 +32,7 @@ func TestP1_RulesOnShellCommandsAreSafeOnBothSides(t *testing.T) {
 	for _, bad := range []string{
 		`rm -rf /`, `ls; rm a`, `ls $(rm a)`, `/bin/rm a`, `env rm a`, `r''m a`, `$x`, `PATH=/tmp ls`, `ls() { rm a; }; ls`, `eval ls`,
 		`bash -c 'rm a'`, `ls "`, `xargs rm < a`, `alias ls=rm`,
+		`[[ a || rm ]]`, `cat <(rm a)`, `ls |& rm`, "ls `ls <<E`\nrm a\nE", `ls $(ls |& cat)`,
 	} {
 		if decide(allow, bad) == tool.Allow {
 			t.Errorf("%s is allowed", bad)
@@ -40,7 +41,7 @@ func TestP1_RulesOnShellCommandsAreSafeOnBothSides(t *testing.T) {
 			t.Errorf("%s is not denied", bad)
 		}
 	}
-	for _, other := range []string{`./ls`, `/tmp/ls`, `LS`, `ls > a`} { // not what the list names
+	for _, other := range []string{`./ls`, `/tmp/ls`, `LS`, `ls > a`, `[[ a > b ]]`, `ls &> a`} { // not what the list names
 		if decide(allow, other) == tool.Allow {
 			t.Errorf("%s is allowed", other)
 		}
