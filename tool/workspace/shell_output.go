@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -21,7 +22,7 @@ type boundedOutput struct {
 	tail  []byte
 	next  int
 	total int64
-	// told counts what was passed on, part is the beginning of a character.
+	// told counts what was passed on, part is the beginning of a line.
 	told int
 	part []byte
 }
@@ -55,18 +56,39 @@ func (o *boundedOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass passes whole characters on.
+// maxHeld is how long a line that has not ended is held back, in bytes.
+const maxHeld = 4096
+
+// pass passes whole lines on: who shows them takes secrets out of each piece, and
+// must not get the halves of one. A very long line goes on in whole characters.
 func (o *boundedOutput) pass(p []byte) {
 	if o.tell == nil || o.told >= o.most {
 		return
 	}
 	text := append(o.part, p...)
-	whole := wholeRunes(text)
+	whole := text[:bytes.LastIndexAny(text, "\n\r")+1]
+	if len(text)-len(whole) >= maxHeld {
+		whole = wholeRunes(text)
+	}
 	o.part = append([]byte(nil), text[len(whole):]...)
-	whole = whole[:min(len(whole), o.most-o.told)]
-	o.told += len(whole)
-	if len(whole) > 0 {
-		o.tell(plain(string(whole)))
+	o.passOn(whole)
+}
+
+// end passes on what was held back.
+func (o *boundedOutput) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tell != nil {
+		o.passOn(o.part)
+		o.part = nil
+	}
+}
+
+func (o *boundedOutput) passOn(text []byte) {
+	text = text[:min(len(text), o.most-o.told)]
+	o.told += len(text)
+	if len(text) > 0 {
+		o.tell(plain(string(text)))
 	}
 }
 

@@ -93,6 +93,7 @@ func (c *command) start(outer, ctx context.Context, cancel context.CancelFunc, l
 	}()
 	err = p.wait(c.id)
 	c.drain(output, drained)
+	out.end()
 	took := time.Since(began)
 	outcome := l.outcome()
 	if msg, failed := strings.CutPrefix(outcome, statusFailed); failed {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -93,6 +94,7 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 			}
 			all = append(all, chunk...)
 		}
+		o.end()
 		want := string(all)
 		if len(all) > most {
 			want = fmt.Sprintf("%s\n[%d bytes are not shown]\n%s", all[:(most+1)/2], len(all)-most, all[len(all)-most/2:])
@@ -106,13 +108,31 @@ func TestT15_OutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	})
 }
 
-func TestT12_OutputIsToldInWholeCharacters(t *testing.T) {
-	var told []string
-	o := &boundedOutput{most: 100, tell: func(s string) { told = append(told, s) }}
-	for _, b := range []byte("aé€😀\xffz") {
-		o.Write([]byte{b})
+// Secrets are taken out of each piece that is told: none must be the half of one.
+func TestT12_OutputIsToldInWholeLines(t *testing.T) {
+	for _, tc := range []struct{ output, want string }{
+		{"aé€\n😀\xff\nz", "aé€\n|😀\uFFFD\n|z"},
+		{"10%\r20%\rdone", "10%\r|20%\r|done"},
+		{"", ""},
+	} {
+		var told []string
+		o := &boundedOutput{most: 100, tell: func(s string) { told = append(told, s) }}
+		for _, b := range []byte(tc.output) {
+			o.Write([]byte{b})
+		}
+		o.end()
+		if got := strings.Join(told, "|"); got != tc.want {
+			t.Errorf("told %q, want %q", got, tc.want)
+		}
 	}
-	if got, want := strings.Join(told, "|"), "a|é|€|😀|\uFFFD|z"; got != want {
-		t.Errorf("told %q, want %q", got, want)
+	var told []string
+	o := &boundedOutput{most: 10_000, tell: func(s string) { told = append(told, s) }}
+	long := strings.Repeat("é", 6000)
+	for i := range len(long) {
+		o.Write([]byte{long[i]})
+	}
+	o.end()
+	if got := strings.Join(told, ""); got != long[:10_000] || len(told) < 2 || !utf8.ValidString(told[0]) || strings.ContainsRune(told[0], utf8.RuneError) {
+		t.Errorf("told %d times, %d bytes", len(told), len(got))
 	}
 }
