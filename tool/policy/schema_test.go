@@ -97,7 +97,7 @@ func addPolicies(t *testing.T, shown map[string]string, file string) {
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil && strings.HasPrefix(strings.TrimSpace(text), "version: 1\n") {
+			if text, err := strconv.Unquote(lit.Value); err == nil && strings.HasPrefix(strings.TrimSpace(text), "version: 1\n") && strings.Contains(text, "\nrules:") {
 				shown[fset.Position(lit.Pos()).String()] = text
 			}
 		}
