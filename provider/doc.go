@@ -1,7 +1,7 @@
 // Package provider turns the wire languages into models that a program can call
 // over HTTP.
 //
-//	model := provider.MustOpen("anthropic/claude-opus-5-5") // or openai/…, gemini/…, ollama/…
+//	model := provider.MustOpen("anthropic/claude-opus-5-5") // or openai/…, gemini/…, ollama/…, sim/planner
 //	resp, err := model.Generate(ctx, req)
 //
 //	for ev, err := range model.Stream(ctx, req) { … }

@@ -8,15 +8,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"testing"
-	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
-	"github.com/dragoman-go/dragoman/sim"
 )
 
 // Dialect is a suite of tests for a codec that speaks a dialect of the simulator.
@@ -28,70 +24,12 @@ type Dialect struct {
 	Without map[string]string
 }
 
-// Run runs the suite of a model with a plain client of the codec, and then every
-// fault that there is in the dialect.
+// Run runs the suite of a model with a plain client of the codec.
 func (d Dialect) Run(t *testing.T) {
 	Model{
 		Codec: d.Codec, Without: d.Without,
 		Open: func(_ *testing.T, url string) dragoman.Model { return Plain{Codec: d.Codec, URL: url, Path: d.Path} },
 	}.Run(t)
-	t.Run("faults", d.faults)
-}
-
-func (d Dialect) faults(t *testing.T) {
-	pace := sim.Pace{Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
-	server := httptest.NewServer(sim.Handler(sim.Config{Settings: sim.Settings{Pace: pace}}))
-	defer server.Close()
-	plain := Plain{Codec: d.Codec, URL: server.URL, Path: d.Path}
-	for _, f := range sim.Faults() {
-		if !slices.Contains(f.Dialects, d.Codec.Dialect()) {
-			continue
-		}
-		t.Run(f.ID, func(t *testing.T) {
-			req := request("What's the weather in Oslo and Bergen?", weather())
-			want, err := dragoman.Collect(plain.Stream(context.Background(), req))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Model += "?fault=" + f.ID
-			resp, err := dragoman.Collect(plain.Stream(context.Background(), req))
-			judge(t, f.Outcome, want, resp, err)
-		})
-	}
-}
-
-// judge says whether an answer with a fault is what a correct client makes of it.
-func judge(t *testing.T, want sim.Outcome, whole, resp *dragoman.Response, err error) {
-	t.Helper()
-	run := runnable(resp)
-	switch want {
-	case sim.Intact:
-		if err != nil || !slices.Equal(run, runnable(whole)) {
-			t.Errorf("%v: %q would run, want %q", err, run, runnable(whole))
-		}
-	case sim.Barred:
-		if err != nil || len(run) > 0 {
-			t.Errorf("%v: %q would run", err, run)
-		}
-	case sim.Fails:
-		if err == nil || len(run) > 0 {
-			t.Errorf("%v: %q would run", err, run)
-		}
-	}
-}
-
-func runnable(resp *dragoman.Response) []string {
-	var out []string
-	if resp == nil {
-		return nil
-	}
-	for _, c := range resp.ToolCalls() {
-		if c.Problem == nil {
-			obj, _ := c.Object()
-			out = append(out, c.QualifiedName()+string(bytes.TrimSpace(obj)))
-		}
-	}
-	return out
 }
 
 // Plain is the least that a model over HTTP can be: a codec, a URL, and nothing

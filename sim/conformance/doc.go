@@ -11,7 +11,7 @@
 //
 // [Model] tests a model: text, calls, parallel calls, freeform and namespaced
 // tools, reasoning and images on their way back, structured output, errors of each
-// class, cancellation, slow readers; each whole and streamed. [Dialect] tests a
-// codec in the same way, and that no fault of a stream makes it run what is not
-// whole.
+// class, cancellation, slow readers, and that no fault of a server makes it run
+// what is not whole; each whole and streamed. [Dialect] tests a codec in the same
+// way, with the plainest client that there is.
 package conformance

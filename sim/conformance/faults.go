@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// faults: whatever goes wrong, an answer is the one that was meant, or it is an
+// error, and never does a call run that is not whole.
+func faults(t *testing.T, s *session) {
+	req := request("What's the weather in Oslo and Bergen?", weather())
+	want, err := s.try(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range sim.Faults() {
+		if !slices.Contains(f.Dialects, s.codec.Dialect()) || f.StreamOnly && !s.streamed {
+			continue
+		}
+		t.Run(f.ID, func(t *testing.T) {
+			hostile := *req
+			hostile.Model += "?fault=" + f.ID
+			resp, err := s.try(context.Background(), &hostile)
+			judge(t, f.Outcome, want, resp, err)
+		})
+	}
+}
+
+// judge says whether an answer with a fault is what a correct client makes of it.
+func judge(t *testing.T, want sim.Outcome, whole, resp *dragoman.Response, err error) {
+	t.Helper()
+	run := runnable(resp)
+	switch want {
+	case sim.Intact:
+		if err != nil || !slices.Equal(run, runnable(whole)) {
+			t.Errorf("%v: %q would run, want %q", err, run, runnable(whole))
+		}
+	case sim.Barred:
+		if err != nil || len(run) > 0 {
+			t.Errorf("%v: %q would run", err, run)
+		}
+	case sim.Fails:
+		if err == nil || len(run) > 0 {
+			t.Errorf("%v: %q would run", err, run)
+		}
+	}
+}
+
+func runnable(resp *dragoman.Response) []string {
+	var out []string
+	if resp == nil {
+		return nil
+	}
+	for _, c := range resp.ToolCalls() {
+		if c.Problem == nil {
+			obj, _ := c.Object()
+			out = append(out, c.QualifiedName()+string(bytes.TrimSpace(obj)))
+		}
+	}
+	return out
+}
