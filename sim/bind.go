@@ -88,7 +88,6 @@ func (f *filler) useText(val *value, s *object) (any, bool) {
 		val.used = false
 		return nil, false
 	}
-	f.note(val)
 	return val.text, true
 }
 

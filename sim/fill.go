@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/dragoman-go/dragoman/internal/lark"
@@ -28,8 +29,13 @@ func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
 		return nil, false
 	}
 	var second json.RawMessage
-	lenient, _ := schema.Compile(src)
+	lenient := sync.OnceValue(func() *schema.Validator {
+		v, _ := schema.Compile(src) // nil takes nothing
+		return v
+	})
+	leaves := map[string]*schema.Validator{}
 	for _, f := range attempts(root, said) {
+		f.leaves = leaves
 		f.said.free()
 		made, ok := f.value(root, "", 0)
 		if !ok {
@@ -42,7 +48,7 @@ func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
 			}
 			return raw, true
 		}
-		if second == nil && lenient.Validate(raw) == nil {
+		if second == nil && lenient().Validate(raw) == nil {
 			second = raw
 		}
 	}
@@ -94,15 +100,15 @@ type filler struct {
 	flattener
 	said *values
 	// all fills members that need not be there, too.
-	all bool
-	// first is the value said that the first member got which is not a whole text.
-	first *value
+	all   bool
 	nodes int
+	// leaves are the validators of strings, which all attempts share.
+	leaves map[string]*schema.Validator
 }
 
 // The bounds of what is made.
 const (
-	maxFillDepth = 24
+	maxFillDepth = 100
 	maxFillNodes = 2_000
 	// optionalDepth is how deep members are filled that need not be there.
 	optionalDepth = 3
@@ -479,16 +485,8 @@ func (f *filler) saidNumber(s *object, name string, whole bool) *json.Number {
 	if err != nil || n < low || n > high || whole && n != math.Trunc(n) || !json.Valid([]byte(val.text)) {
 		return nil
 	}
-	f.note(val)
 	out := json.Number(val.text)
 	return &out
-}
-
-// note remembers the first value that was used.
-func (f *filler) note(v *value) {
-	if f.first == nil {
-		f.first = v
-	}
 }
 
 // formats are values of the formats that JSON Schema names.
@@ -556,6 +554,11 @@ func (f *filler) fits(s *object, text string) bool {
 			leaf.set(k, s.get(k))
 		}
 	}
-	v, err := schema.Compile(appendTree(nil, leaf), schema.AssertFormats())
-	return err == nil && v.Validate(appendTree(nil, text)) == nil
+	src := appendTree(nil, leaf)
+	v, known := f.leaves[string(src)]
+	if !known {
+		v, _ = schema.Compile(src, schema.AssertFormats()) // nil takes nothing
+		f.leaves[string(src)] = v
+	}
+	return v.Validate(appendTree(nil, text)) == nil
 }

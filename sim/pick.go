@@ -212,7 +212,10 @@ func wanted(req *dragoman.Request, ex exchange) (calls []*dragoman.ToolCall, unf
 	if len(pieces) == 0 && forced(req.ToolChoice) {
 		pieces = []segment{{fallback(all), ex.prompt}}
 	}
-	for _, piece := range pieces {
+	for _, piece := range pieces[:min(len(pieces), 2*maxCalls)] {
+		if len(calls) == maxCalls {
+			break
+		}
 		more, ok := piece.calls(all)
 		if !ok {
 			unfilled = append(unfilled, piece.tool.spec.QualifiedName())

@@ -185,6 +185,7 @@ func FuzzParseScenario(f *testing.F) {
 		if err != nil {
 			return
 		}
+		s.Pace.Wait = func(context.Context, time.Duration) error { return nil }
 		_, _ = s.Generate(context.Background(), ask("x", toolbox()...))
 	})
 }

@@ -26,7 +26,9 @@ type value struct {
 	kind       valueKind
 	text       string
 	start, end int // in the prompt
-	used       bool
+	// before and after are the words beside it, without endings; empty for none.
+	before, after string
+	used          bool
 }
 
 // values are those of one piece of a prompt, in its order.
@@ -84,7 +86,28 @@ func valuesIn(text string, known func(word string) bool) *values {
 		}
 	}
 	slices.SortFunc(v.all, func(a, b *value) int { return a.start - b.start })
+	for _, val := range v.all {
+		val.neighbours(text)
+	}
 	return v
+}
+
+// nearby is how many bytes around a value are looked at for its name.
+const nearby = 64
+
+// neighbours finds the words beside a value. Those between a name and its value
+// ("the city of Oslo") are passed over.
+func (v *value) neighbours(text string) {
+	before := wordsOf(cutQuotes(text[max(0, v.start-nearby):v.start]))
+	for len(before) > 0 && containsWord(" is to of as the a an named called be ", before[len(before)-1]) {
+		before = before[:len(before)-1]
+	}
+	if n := len(before); n > 0 {
+		v.before = stem(before[n-1])
+	}
+	if after := wordsOf(text[v.end:min(len(text), v.end+nearby)]); len(after) > 0 {
+		v.after = stem(after[0])
+	}
 }
 
 // insideWord reports whether a span is only a part of a word, as the 5 of H5.
@@ -146,16 +169,13 @@ func (v *values) beside(words []string, kinds ...valueKind) *value {
 	if v == nil {
 		return nil
 	}
-	behind := func(val *value) bool {
-		before := wordsOf(cutQuotes(v.text[:val.start]))
-		for len(before) > 0 && containsWord(" is to of as the a an named called be ", before[len(before)-1]) {
-			before = before[:len(before)-1]
-		}
-		return len(before) > 0 && sameStem(words, before[len(before)-1])
+	names := make([]string, len(words))
+	for i, w := range words {
+		names[i] = stem(w)
 	}
+	behind := func(val *value) bool { return val.before != "" && slices.Contains(names, val.before) }
 	before := func(val *value) bool {
-		after := wordsOf(v.text[val.end:])
-		return val.kind == number && len(after) > 0 && sameStem(words, after[0])
+		return val.kind == number && val.after != "" && slices.Contains(names, val.after)
 	}
 	for _, named := range []func(*value) bool{behind, before} {
 		for _, val := range v.all {
