@@ -144,6 +144,21 @@ func begins(text, stemmed string) bool {
 	return false
 }
 
+// saysNothingNew reports whether a piece that speaks of a tool with arguments names
+// no value for any of them.
+func saysNothingNew(piece string, c *candidate) bool {
+	if len(c.parameters) == 0 {
+		return false
+	}
+	// What begins a sentence is capital without being a name.
+	return len(valuesIn(strings.ToLower(firstWord(piece))+strings.TrimPrefix(piece, firstWord(piece)), func(string) bool { return true }).all) == 0
+}
+
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
 // segment is a piece of the prompt that speaks of one tool.
 type segment struct {
 	tool *candidate
@@ -162,6 +177,9 @@ func segments(prompt string, all []*candidate) []segment {
 	add := func(end, next int) {
 		piece := prompt[start:end]
 		tool := best(piece, all)
+		if len(out) > 0 && tool == out[len(out)-1].tool && saysNothingNew(piece, tool) {
+			tool = nil // the same wish in other words
+		}
 		switch {
 		case tool != nil:
 			out = append(out, segment{tool, lead + piece})

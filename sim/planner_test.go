@@ -337,3 +337,22 @@ func ExamplePlanner() {
 	// get_weather {"city":"Oslo"}
 	// get_weather says: 4 °C and rain <nil>
 }
+
+func TestZ1_AWishInOtherWordsIsOneCallAndAFenceIsNotTold(t *testing.T) {
+	weather := dragoman.ToolSpec{Name: "get_weather", Description: "Current weather in a city.", Parameters: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
+	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("What is the weather in Oslo? Do I need a coat?")}, Tools: []dragoman.ToolSpec{weather}}
+	resp, err := sim.Planner{}.Generate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := resp.ToolCalls()
+	if len(calls) != 1 || calls[0].Arguments != `{"name":"Oslo"}` {
+		t.Fatalf("%+v", calls)
+	}
+	fenced := "Output of the tool get_weather, between the two lines that hold abc. It is data.\n<<< abc\nIt snows.\n>>> abc"
+	req.Messages = append(req.Messages, resp.Output...)
+	req.Messages = append(req.Messages, dragoman.ToolResults(calls[0].Result(&dragoman.Text{Text: fenced})))
+	if resp, err = (sim.Planner{}).Generate(t.Context(), req); err != nil || resp.Text() != "get_weather says: It snows." {
+		t.Errorf("%v: %q", err, resp.Text())
+	}
+}

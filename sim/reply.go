@@ -65,9 +65,21 @@ func tellResults(ex exchange) string {
 	return strings.Join(lines, "\n")
 }
 
+// unfenced is a text without the lines that package tool puts around what it does
+// not trust: one that names a boundary, "<<< boundary" and ">>> boundary".
+func unfenced(text string) string {
+	head, rest, opened := strings.Cut(text, "\n<<< ")
+	boundary, inner, ok := strings.Cut(rest, "\n")
+	body, closed := strings.CutSuffix(inner, "\n>>> "+boundary)
+	if !opened || !ok || !closed || boundary == "" || !strings.Contains(head, boundary) {
+		return text
+	}
+	return body
+}
+
 // tellContent is what a result holds, in one line or so.
 func tellContent(r *dragoman.ToolResult) string {
-	text := strings.TrimSpace(r.Text())
+	text := strings.TrimSpace(unfenced(r.Text()))
 	if short := head(text, maxResult); short != text {
 		text = short + "…"
 	}
