@@ -1,8 +1,9 @@
-// Command dragoman converts and checks what crosses between tools and models, and
-// serves a model that needs no network.
+// Command dragoman converts and checks what crosses between tools and models,
+// explains what a policy decides, and serves a model that needs no network.
 //
 //	dragoman convert --to anthropic request.json
 //	dragoman lint --for gemini tools.json
+//	dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
 //	dragoman sim --listen 127.0.0.1:8080
 //
 // What was asked for goes to standard output: the result of convert, the verdicts
@@ -76,7 +77,7 @@ var (
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// packages are the names that errors of the library begin with, each for
 	// itself.
-	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream): )+`)
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream|policy|tool|workspace): )+`)
 )
 
 // plain is a text of the library without the names of Go packages, which tell
@@ -153,7 +154,7 @@ that makes no sense, 3 when something was lost that --fail-on forbids.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newConvert(), newLint(), newSim())
+	root.AddCommand(newConvert(), newLint(), newTools(), newSim())
 	return root
 }
 
