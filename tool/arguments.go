@@ -23,17 +23,21 @@ type Step struct {
 // StepName names a step of the way.
 type StepName string
 
-// The steps, in their order.
+// The steps, in their order. What is checked and found right leaves none.
 const (
+	// StepParse is a payload that cannot be read, or was cut off.
 	StepParse    StepName = "parse"
 	StepRepair   StepName = "repair"
 	StepUnwrap   StepName = "unwrap"
 	StepComplete StepName = "complete"
 	StepValidate StepName = "validate"
-	StepPolicy   StepName = "policy"
-	StepHook     StepName = "hook"
-	StepEdit     StepName = "edit"
-	StepMatch    StepName = "grammar"
+	// StepPolicy is an argument that the policy set, StepHook a change by hooks,
+	// StepEdit one by a human.
+	StepPolicy StepName = "policy"
+	StepHook   StepName = "hook"
+	StepEdit   StepName = "edit"
+	// StepMatch is a text that its tool's grammar does not take.
+	StepMatch StepName = "grammar"
 )
 
 // failure ends a call before its tool is reached, or says how its run failed.
@@ -97,7 +101,10 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 		}
 	}
 	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
-		args = schema.OmitNulls(e.spec.Parameters, args)
+		if omitted := schema.OmitNulls(e.spec.Parameters, args); len(omitted) != len(args) {
+			args = omitted
+			steps = append(steps, Step{StepComplete, "null left out where it stands for nothing"})
+		}
 	}
 	args, told := e.validator.Complete(args, e.settings.Coerce)
 	for _, t := range told {

@@ -239,7 +239,7 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 		return failf(ErrorDenied, "%s did not run: a policy's edit does not fit: %v", x.key.QualifiedName(), err)
 	}
 	for _, e := range edits {
-		x.steps = append(x.steps, Step{StepEdit, e.Argument})
+		x.steps = append(x.steps, Step{StepPolicy, e.Argument + " is set"})
 	}
 	x.input = in
 	return x.check(ctx, &x.input, &x.steps)

@@ -92,6 +92,26 @@ func TestP7_DecisionsAndExecutionsAreWrittenWithTheHashOfTheArguments(t *testing
 	}
 }
 
+func TestP7_WhatOnlyTheLogsOwnRedactorKnowsIsTakenOutOfEveryText(t *testing.T) {
+	const secret = "hunter22-of-the-log"
+	var log bytes.Buffer
+	audit := NewAudit(&log)
+	audit.Redactor = &tool.Redactor{Secrets: []string{secret}}
+	ref := tool.CallRef{Run: "r", Turn: 1, CallID: "c", Key: tool.Bare("f")}
+	decision := tool.Decision{Effect: tool.Deny, Reason: "reason " + secret, Edits: []tool.Edit{{Argument: "a", Value: json.RawMessage(`"` + secret + `"`)}}}
+	for _, ev := range []tool.Event{
+		tool.Decided{CallRef: ref, Decision: decision, Failed: errors.New("failed " + secret)},
+		tool.Asked{CallRef: ref, Pending: tool.Pending{Reason: "asked " + secret}},
+		tool.CallStarted{CallRef: ref, Input: tool.Input{Text: secret}},
+		tool.CallEnded{CallRef: ref, Record: tool.Record{Error: "error " + secret, Output: secret, Raw: secret, Decision: &decision}},
+	} {
+		audit.Observe(ev)
+	}
+	if n := len(entries(t, log.Bytes())); n != 4 || strings.Contains(log.String(), "hunter22") || strings.Count(log.String(), tool.Mask) != 5 {
+		t.Errorf("%d lines:\n%s", n, &log)
+	}
+}
+
 // oneWrite counts how lines reach a writer.
 type oneWrite struct {
 	busy     atomic.Bool

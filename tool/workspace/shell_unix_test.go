@@ -145,6 +145,15 @@ func TestAttack_AProgramOfAFamiliarNameInTheWorkspace(t *testing.T) {
 	}
 }
 
+func TestAttack_AFolderOfPathThatIsYetToBeMadeInTheWorkspace(t *testing.T) {
+	p := newPlace(t, Options{Shell: scripts()})
+	p.file("evil", "#!/bin/sh\necho gotcha\n")
+	t.Setenv("PATH", p.path("bin")+":"+os.Getenv("PATH"))
+	if got := p.ok(ShellName, args{"command": "mkdir bin && cp evil bin/ls && chmod +x bin/ls && ls"}); strings.Contains(got, "gotcha") {
+		t.Error(got)
+	}
+}
+
 // alive reports whether any process has a word in its command line.
 func alive(t *testing.T, word string) bool {
 	t.Helper()
