@@ -201,7 +201,7 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 			*steps = append(*steps, Step{StepMatch, err.Error()})
 			return e.badArguments(err.Error())
 		}
-	} else if err := e.validator.Validate(in.Arguments); err != nil {
+	} else if err := e.validate(in); err != nil {
 		*steps = append(*steps, Step{StepValidate, firstLine(err.Error())})
 		return e.badArguments(err.Error())
 	}
@@ -217,6 +217,22 @@ func (x *execution) check(ctx context.Context, in *Input, steps *[]Step) *failur
 		in.bound = bound
 	}
 	return nil
+}
+
+var errNoObject = errors.New("(root): must be object")
+
+// validate holds arguments against the tool's schema. They are an object, however
+// little the schema says; a hook or a human who left them empty meant {}.
+func (e *entry) validate(in *Input) error {
+	text := bytes.TrimLeft(in.Arguments, " \t\r\n")
+	if len(text) == 0 {
+		in.Arguments = json.RawMessage("{}")
+	}
+	err := e.validator.Validate(in.Arguments)
+	if err == nil && len(text) > 0 && text[0] != '{' {
+		return errNoObject
+	}
+	return err
 }
 
 // bind decodes an input. Types of the tool's author may decode themselves, which

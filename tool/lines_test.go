@@ -97,6 +97,42 @@ func TestA1_AnApprovalFunctionIsNotAskedAboutABlankText(t *testing.T) {
 	}
 }
 
+func TestA1_NobodyIsAskedAboutWhatIsNoObjectHoweverLittleTheSchemaSays(t *testing.T) {
+	for _, schema := range []string{``, `{}`, `true`, `{"type":["object","array","null","string"]}`} {
+		for args, want := range map[string]string{`[1]`: "", `null`: "", `"x"`: "", "": "{}", " ": "{}", ` {"n":1}`: ` {"n":1}`} {
+			asked := "" // what approval functions and policies saw
+			see := func(in tool.Input) { asked = string(in.Arguments) }
+			by := tool.NeedsApprovalFor(func(_ context.Context, in tool.Input) (bool, error) { see(in); return true, nil })
+			hook := tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) {
+				in.Arguments = json.RawMessage(args)
+				return in, nil
+			})
+			edit := answer(tool.Answer{Verdict: tool.Approved, Edited: &tool.Input{Arguments: json.RawMessage(args)}})
+			judge := policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+				if q.CallID == "edited" {
+					see(q.Input)
+				}
+				return tool.Decision{Effect: tool.Allow}, nil
+			})
+			b, err := (&tool.Runner{}).Start("r").Do(t.Context(), mustBox(t, given(schema, hook, by)), turn(1, call("hooked", "f", `{"a":1}`)))
+			if err != nil || asked != want || (len(b.Pending) == 0) != (want == "") || want == "" && b.Records[0].ErrorKind != tool.ErrorArguments {
+				t.Errorf("schema %s, a hook makes it %q: %v, asked about %q, %+v", schema, args, err, asked, b.Records[0])
+			}
+			asked = ""
+			res, rec := do(t, &tool.Runner{Policy: judge, Approver: edit}, mustBox(t, given(schema, tool.NeedsApproval())), call("edited", "f", `{"a":1}`))
+			if want == "" {
+				want = `{"a":1}` // as it was before
+				wantKind(t, res, rec, tool.ErrorArguments)
+			} else if wantKind(t, res, rec, ""); res.Display != want {
+				t.Errorf("schema %s, edited to %q: %q runs", schema, args, res.Display)
+			}
+			if asked != want {
+				t.Errorf("schema %s, edited to %q: the policy saw %q", schema, args, asked)
+			}
+		}
+	}
+}
+
 func TestT1_AFullResultThatFailedIsAnErrorResult(t *testing.T) {
 	failed := dragoman.ToolResult{Outcome: dragoman.OutcomeError, Content: []dragoman.Part{&dragoman.Text{Text: "no luck"}}, Display: "shown"}
 	for _, out := range []any{failed, &failed, tool.Output{Failed: true, Content: failed.Content, Display: "shown"}} {
