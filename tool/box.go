@@ -164,7 +164,7 @@ func prepareEntry(t Tool) (*entry, error) {
 	}
 	if e.settings.Structured {
 		if len(spec.OutputSchema) == 0 {
-			return nil, fmt.Errorf("%w: %s: structured output needs an output schema", ErrDefinition, e.key.QualifiedName())
+			return nil, fmt.Errorf("%w: %s: structured output needs an output schema: New makes one, the spec of Remote takes one", ErrDefinition, e.key.QualifiedName())
 		}
 		if e.output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return wrong("the schema of its output", err)

@@ -32,9 +32,18 @@ type definition struct {
 
 // New makes a tool of a function. The input's type is a struct, or a map with
 // string keys, and the schema that models see is made of it: of json names, doc
-// and jsonschema tags (see [schema.For]); struct{} takes no arguments, and [Text]
-// makes a freeform tool. What the function returns is sent as JSON; a string,
-// [Text], parts, a whole result, an [Output] or a [*Ticket] as what it is.
+// and jsonschema tags, all of which [schema.FromType] lists; struct{} takes no
+// arguments, and [Text] makes a freeform tool.
+//
+//	type Query struct {
+//		City string `json:"city" doc:"the city's name, in English"`
+//		Unit string `json:"unit" jsonschema:"enum=celsius,enum=fahrenheit"`
+//		Days int    `json:"days,omitempty" jsonschema:"minimum=1,default=1"` // may be left out
+//	}
+//
+// What the function returns is sent as JSON; a string, [Text], parts, a whole
+// result, an [Output] or a [*Ticket] as what it is. An error becomes an error
+// result with its text.
 //
 // What is wrong with the definition is told by the toolbox that the tool is put
 // into, before any model is called; [Make] tells it at once.
@@ -81,7 +90,8 @@ func isArguments(t reflect.Type) bool {
 }
 
 // Raw makes a tool of a schema and a function of bytes. A nil schema takes any
-// object. What the function returns is sent as [New] says.
+// object. What the function returns is sent as [New] says. For a schema of the output
+// use [Remote], whose spec has a place for it.
 func Raw(name, description string, parameters stdjson.RawMessage, f func(context.Context, stdjson.RawMessage) (any, error), opts ...Option) Tool {
 	return fromSpec(dragoman.ToolSpec{Name: name, Description: description, Parameters: parameters}, func(ctx context.Context, in Input) (any, error) {
 		return f(ctx, in.Arguments)
@@ -90,7 +100,8 @@ func Raw(name, description string, parameters stdjson.RawMessage, f func(context
 
 // Freeform makes a tool that takes text, in a grammar (a regular expression, or
 // Lark's language) or in none (nil). Text that does not match is not run, and the
-// model is told where it went wrong.
+// model is told where it went wrong. Its calls carry the text itself, with
+// [dragoman.PayloadText], or {"input": "…"} from models that only know functions.
 func Freeform(name, description string, grammar *dragoman.Grammar, f func(context.Context, string) (any, error), opts ...Option) Tool {
 	spec := dragoman.ToolSpec{Kind: dragoman.ToolFreeform, Name: name, Description: description, Grammar: grammar}
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return f(ctx, in.Text) }, f == nil, opts)

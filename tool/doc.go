@@ -17,6 +17,19 @@
 // of a tool, a hook or a policy panics through, and none is waited for longer than
 // its time.
 //
+// # Humans, and going on later
+//
+// A call that needs a human's word gets it from [Runner.Approver], or is pending:
+// [Batch.Pending] has it, the other calls of the turn have run, and there is no
+// result for it. To go on, also in another process, store as JSON the run's id, the
+// turn's number and calls, [Batch.Settled] and [Batch.Pending]; when a decision is
+// there, hand the same turn in again with what was stored:
+//
+//	batch, err = runner.Start("run-1").Do(ctx, box, tool.Turn{Number: 1, Calls: calls, Resume: pending, Results: settled})
+//
+// What has its result does not run again, what is decided runs with exactly the
+// input that was shown, and what is undecided is pending again.
+//
 // It is not the place for the loop around it (who asks the model again), nor for
 // rules and approvals themselves: package tool/policy has those.
 package tool

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -255,7 +256,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 				return in, told(err)
 			})
 			if err != nil {
-				return false, x.hookFailure(ctx, "before it ran", err)
+				return false, x.hookFailure(ctx, "did not run", err)
 			}
 			x.input = in.clone()
 		}
@@ -268,12 +269,18 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	return true, x.check(ctx, &x.input, &x.steps)
 }
 
-func (x *execution) hookFailure(ctx context.Context, when string, err error) *failure {
+// hookFailure says how a hook failed; told is what it means for the call.
+func (x *execution) hookFailure(ctx context.Context, told string, err error) *failure {
 	if ctx.Err() != nil {
 		return x.cancelled(ctx)
 	}
 	x.logFailure("a hook failed", err)
-	return &failure{kind: ErrorHook, message: fmt.Sprintf("%s: a hook failed %s: %s", x.key.QualifiedName(), when, x.redactor().Redact(plainError(err))), err: err}
+	why := plainError(err)
+	var panicked *panicError
+	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) { // not its own words
+		why = "a hook failed: it " + why
+	}
+	return &failure{kind: ErrorHook, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
 }
 
 // needsApproval finds out whether a human must be asked, and prepares the

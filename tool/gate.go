@@ -184,8 +184,9 @@ type Approver interface {
 	Approve(ctx context.Context, req *ApprovalRequest) (Answer, error)
 }
 
-// Pending is a call that waits for a human, with everything that is needed to go
-// on in another process.
+// Pending is a call that waits for a human: what was asked, and the final input,
+// byte for byte. It is stored as JSON and given back in [Turn.Resume], also in
+// another process; the package comment says what else that takes.
 type Pending struct {
 	Binding Binding       `json:"binding"`
 	Input   Input         `json:"input"`

@@ -177,7 +177,7 @@ func (x *execution) cancelled(ctx context.Context) *failure {
 	if x.begun {
 		effect = "It had begun, and may have had an effect."
 	}
-	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), err: cause}
+	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
 }
 
 // postHooks run the tool's and then the toolbox's, also when the run was cancelled
@@ -191,7 +191,7 @@ func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure
 				return next, told(err)
 			})
 			if err != nil {
-				return Output{}, x.hookFailure(ctx, "after it ran", err)
+				return Output{}, x.hookFailure(ctx, "ran, and its output was not taken", err)
 			}
 			out = next
 		}
@@ -262,7 +262,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 
 // reached reports whether a call that came to this ran its tool.
 func (f *failure) reached() bool {
-	return f == nil || f.ran || f.kind.executed() || f.kind == ErrorHook
+	return f == nil || f.ran || f.kind.executed()
 }
 
 // checkOutput refuses parts that no result can hold, and holds a structured
@@ -408,7 +408,7 @@ func (x *execution) logFailure(msg string, err error) {
 func plainError(err error) string {
 	var p *panicError
 	if errors.As(err, &p) {
-		return "it panicked"
+		return "panicked"
 	}
 	return err.Error()
 }

@@ -84,6 +84,30 @@ func TestA2_PreHooksDoNotRunAgainOnResume(t *testing.T) {
 	}
 }
 
+func TestT5_AHookRefusesInItsOwnWords(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	for want, hook := range map[string]func() error{
+		"only on Sundays":                 func() error { return errors.New("only on Sundays") },
+		"a hook failed: it panicked":      func() error { panic("secret stuff") },
+		"a hook failed: it took too long": func() error { <-release; return nil },
+	} {
+		box := mustBox(t,
+			echo("pre", tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, hook() }), tool.NeedsApproval(),
+				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = 10 * time.Millisecond })),
+			echo("post", tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, hook() }),
+				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = 10 * time.Millisecond })))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "pre", "")) // and nobody is asked
+		if wantKind(t, res, rec, tool.ErrorHook); res.Text() != "pre did not run: "+want || rec.Executed {
+			t.Errorf("%q, want %q", res.Text(), want)
+		}
+		res, rec = do(t, &tool.Runner{}, box, call("1", "post", ""))
+		if wantKind(t, res, rec, tool.ErrorHook); unfenced(t, res.Text()) != "post ran, and its output was not taken: "+want || !rec.Executed {
+			t.Errorf("%q, want %q", res.Text(), want)
+		}
+	}
+}
+
 func TestA1_AnApprovalFunctionIsNotAskedAboutABlankText(t *testing.T) {
 	for text, asks := range map[string]bool{"": false, " \n": false, "x": true} {
 		asked := false

@@ -24,7 +24,7 @@ const (
 	// ErrorUnavailable is a tool whose breaker is open or that was taken out of
 	// the run.
 	ErrorUnavailable ErrorKind = "unavailable"
-	// ErrorHook is a hook that failed.
+	// ErrorHook is a hook that failed, or a pre-hook that refused the call.
 	ErrorHook ErrorKind = "hook_failed"
 	// ErrorMismatch is middleware that changed what was approved.
 	ErrorMismatch ErrorKind = "approval_mismatch"

@@ -141,7 +141,7 @@ type Settings struct {
 	Hooks   Hooks
 	// Unvalidated says that the arguments cannot be checked here, as those of a
 	// tool that runs elsewhere and gave no schema. Such calls need approval
-	// unless a policy allows them by name.
+	// unless a rule of the policy allows them; its default does not count.
 	Unvalidated bool
 }
 
