@@ -115,6 +115,9 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	case "timeout_error":
 		return dragoman.ErrorTimeout
 	case "server_error", "api_error":
+		if e.Status >= 400 && e.Status < 500 {
+			break // Ollama's one word for whatever went wrong
+		}
 		return dragoman.ErrorServer
 	case "overloaded_error":
 		return dragoman.ErrorOverloaded
