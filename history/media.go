@@ -61,7 +61,7 @@ func (n *normaliser) unreachable(d *draft, url string) string {
 		return ""
 	case n.limits.NoMediaURL:
 		return "the wire takes content, not URLs"
-	case n.own(d):
+	case n.own(d) && !begins("s3://") && !begins("gs://"): // storage of others is nobody's own
 		return ""
 	case begins(geminiFiles), !begins("https://") && !begins("http://") && !begins("data:"):
 		return "the target cannot fetch from where it is stored"

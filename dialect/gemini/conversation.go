@@ -173,7 +173,7 @@ func (c *conversation) media(out []blockwire.Block, b blockwire.Block, m *dragom
 		b.Part = &dragoman.Text{Text: interop.Placeholder(p)}
 		return append(out, b)
 	}
-	if !c.Own(m) || typeless(p) {
+	if !c.Own(m) || mistyped(p) {
 		if b.Part = taken(p, b.At, rep); b.Part.Kind() != dragoman.KindMedia {
 			return append(out, b)
 		}

@@ -38,8 +38,15 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	return &out
 }
 
-// typeless reports content that has no type: the API refuses it from everybody.
-func typeless(p *dragoman.Media) bool { return p.MIME == "" && p.Base64 != "" }
+// mistyped reports content that has no type, a type in a spelling that the API does
+// not know, or one of which it is known to take none: it refuses that from everybody.
+func mistyped(p *dragoman.Media) bool {
+	if p.Base64 == "" {
+		return false
+	}
+	m, why := interop.GeminiMedia(p)
+	return p.MIME == "" || strings.HasPrefix(p.MIME, "image/") && (why != "" || m.MIME != p.MIME)
+}
 
 // typedResult is a result with the types of its media told. One of the API's own
 // goes back as it came, where the API can have sent it so.
@@ -47,7 +54,7 @@ func typedResult(res *dragoman.ToolResult, own bool, at extra.Path, rep *dragoma
 	copied := false
 	for i, part := range res.Content {
 		p, ok := part.(*dragoman.Media)
-		if !ok || own && !typeless(p) {
+		if !ok || own && !mistyped(p) {
 			continue
 		}
 		m := taken(p, at.Elem("content", i), rep)

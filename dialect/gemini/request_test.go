@@ -325,6 +325,10 @@ func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) 
 		return m
 	}
 	image := func() *dragoman.Media { return &dragoman.Media{Media: dragoman.MediaImage, Base64: png} }
+	jpg := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/jpg", Base64: "/9j/"}
+	if body, _ := encode(t, ask(own(said(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
+		t.Error(body)
+	}
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
 	body, _ := encode(t, ask(own(said(dragoman.RoleUser, image())), said(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
 	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {
