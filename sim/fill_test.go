@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,9 +97,13 @@ func zoo(t *testing.T, file string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(filepath.Join(root, "..", "shared", "toolzoo", file))
+	folder := filepath.Join(root, "..", "shared", "toolzoo")
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no real tool schemas at %s", folder)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err) // the folder is there, and this is not
 	}
 	return raw
 }
