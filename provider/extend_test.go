@@ -14,12 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
@@ -77,65 +72,32 @@ func extensions(t testing.TB, list ...extension.Extension) provider.Extensions {
 	return provider.Extensions{Set: set}
 }
 
-// answering serves an answer of a codec, whole or as a stream.
-func answering(t testing.TB, c dialect.Codec, text string) *httptest.Server {
-	resp := &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if !strings.Contains(string(body), `"stream":true`) && !strings.Contains(strings.ToLower(r.URL.Path), "stream") {
-			enc, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
-			if err != nil {
-				t.Error(err)
-			}
-			_, _ = w.Write(enc.Body)
-			return
-		}
-		e := c.NewStreamEncoder(dialect.EncodeOptions{})
-		part := &dragoman.Text{Text: text}
-		var out []byte
-		for _, ev := range []dragoman.Event{
-			&dragoman.ResponseStart{}, &dragoman.PartStart{Part: &dragoman.Text{}, Header: &dragoman.Message{Role: dragoman.RoleAssistant}},
-			&dragoman.PartDelta{Kind: dragoman.KindText, Text: text}, &dragoman.PartEnd{Part: part}, &dragoman.ResponseEnd{Stop: resp.Stop},
-		} {
-			out, _ = e.Encode(out, ev)
-		}
-		out, _ = e.Close(out)
-		_, _ = w.Write(out)
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-var everyCodec = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}, bedrock.Codec{}}
-
 func TestX3_ExtensionsSeeTheChunksOfEveryDialectAndFinishTheAnswer(t *testing.T) {
-	for _, c := range everyCodec {
-		t.Run(string(c.Dialect()), func(t *testing.T) {
-			model := &provider.Client{Codec: c, BaseURL: answering(t, c, "Yes.").URL, Model: "m", Extensions: extensions(t, newCounter())}
-			req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}
-			whole, err := model.Generate(t.Context(), req)
-			if err != nil || whole.Text() != "Yes. [1]" {
-				t.Errorf("%v: %q", err, whole.Text())
-			}
-			streamed, err := dragoman.Collect(model.Stream(t.Context(), req))
-			if err != nil || !strings.HasPrefix(streamed.Text(), "Yes. [") || strings.Contains(streamed.Text(), "[0]") {
-				t.Errorf("%v: %q", err, streamed.Text())
-			}
-		})
-	}
+	each(t, func(t *testing.T, c dialect.Codec) {
+		yes := say(textAnswer("Yes."))
+		model := serve(t, c, yes, yes).client(&provider.Client{Extensions: extensions(t, newCounter())})
+		whole, err := model.Generate(t.Context(), question())
+		if err != nil || whole.Text() != "Yes. [1]" {
+			t.Errorf("%v: %q", err, whole.Text())
+		}
+		streamed, err := dragoman.Collect(model.Stream(t.Context(), question()))
+		if err != nil || !strings.HasPrefix(streamed.Text(), "Yes. [") || strings.Contains(streamed.Text(), "[0]") {
+			t.Errorf("%v: %q", err, streamed.Text())
+		}
+	})
 }
 
 func TestX3_AnExtensionThatFailsIsNamed(t *testing.T) {
 	for _, fail := range []string{"prepare", "chunk", "finish"} {
 		c := newCounter()
 		c.fail = fail
-		model := &provider.Client{BaseURL: answering(t, openaichat.Codec{}, "Yes.").URL, Model: "m", Extensions: extensions(t, c)}
-		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("coat?")}}
+		yes := say(textAnswer("Yes."))
+		model := serve(t, openaichat.Codec{}, yes, yes).client(&provider.Client{Extensions: extensions(t, c)})
 		var whose *extension.Error
-		if _, err := model.Generate(t.Context(), req); !errors.As(err, &whose) || whose.Extension != "counter" {
+		if _, err := model.Generate(t.Context(), question()); !errors.As(err, &whose) || whose.Extension != "counter" {
 			t.Errorf("%s: %v", fail, err)
 		}
-		if _, err := dragoman.Collect(model.Stream(t.Context(), req)); !errors.As(err, &whose) {
+		if _, err := dragoman.Collect(model.Stream(t.Context(), question())); !errors.As(err, &whose) {
 			t.Errorf("%s, as a stream: %v", fail, err)
 		}
 	}
