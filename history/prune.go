@@ -47,7 +47,7 @@ func (n *normaliser) prune() {
 				}
 				return n.reasoning(d, j, p)
 			case *dragoman.Text:
-				if n.foreign(d, p.Signature) {
+				if n.foreign(d, p.Signature) || n.unsigned(p) {
 					n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
 					if p.Text == "" {
 						return nil // it was there to carry the signature (quirk B16)
@@ -68,8 +68,12 @@ func (n *normaliser) prune() {
 					return &dragoman.Text{Text: p.Text}
 				}
 			case *dragoman.Opaque:
-				if p.Dialect != n.limits.Dialect {
+				switch {
+				case p.Dialect != n.limits.Dialect:
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
+					return nil
+				case !wirekit.MayReplayOpaque(&d.Message, p, n.limits, n.target):
+					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.A(p.Type))
 					return nil
 				}
 			}
@@ -92,6 +96,12 @@ func (n *normaliser) records(d *draft) *wirekit.Records {
 func (n *normaliser) foreign(d *draft, signature string) bool {
 	return signature != "" && (n.limits.DummySignature == "" || signature != n.limits.DummySignature) &&
 		!wirekit.MayReplayReasoning(&d.Message, nil, n.limits, n.target)
+}
+
+// unsigned reports whether a text says nothing but for a signature, of which the
+// wire has none on texts.
+func (n *normaliser) unsigned(t *dragoman.Text) bool {
+	return t.Signature != "" && n.limits.DummySignature == "" && strings.TrimSpace(t.Text) == ""
 }
 
 // call lets a client's call pass, without the state of another provider; one

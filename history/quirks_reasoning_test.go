@@ -56,6 +56,14 @@ func TestQuirkD27_ReasoningGoesWithWhatItLedTo(t *testing.T) {
 			want: "assistant \"a\" thinks:1\nuser opaque",
 		},
 		{
+			name: "something that only another provider knows", o: leads,
+			in: []dragoman.Message{
+				user("q"), by(own, say(dragoman.RoleAssistant, text("a"), &dragoman.Reasoning{Text: "1"})),
+				by(dragoman.Origin{Dialect: "other"}, say(dragoman.RoleAssistant, &dragoman.Opaque{Dialect: "test", Type: "search", JSON: []byte("{}")})),
+			},
+			want: "user \"q\"\nassistant \"a\"", report: "dropped (serious) /messages/2/parts/0: a search of another provider",
+		},
+		{
 			name: "something we do not know, behind the results", o: history.Options{Limits: leads.Limits, Abandon: history.AbandonAll},
 			in: []dragoman.Message{
 				user("q"), by(own, say(dragoman.RoleAssistant, call("a"))), by(own, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "1"})),
@@ -143,7 +151,8 @@ func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
 	thinks := func(id string) dragoman.Message {
 		return by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Reasoning{Text: "t"}, call(id)))
 	}
-	limits := strict(func(l *dragoman.Limits) { l.ReasoningInLoop = true })
+	limits := strict(func(l *dragoman.Limits) { l.ReasoningInLoop, l.NoBlankText = true, true })
+	signed := by(dragoman.Origin{Dialect: "test"}, say(dragoman.RoleAssistant, &dragoman.Text{Text: " ", Signature: "s"}))
 	for name, tc := range map[string]struct {
 		in   []dragoman.Message
 		asks bool
@@ -152,6 +161,7 @@ func TestABudgetWaitsWhileTheCallsHaveNoReasoning(t *testing.T) {
 		"calls with reasoning":         {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1"))}, true},
 		"calls without":                {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1"))}, false},
 		"calls without, words behind":  {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), user("hurry")}, false},
+		"calls without, nothing said":  {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), signed}, false},
 		"thought at the start of it":   {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), asks("b"), gets(result("b", "1"))}, true},
 		"thought in another exchange":  {[]dragoman.Message{user("q"), thinks("a"), gets(result("a", "1")), user("r"), asks("b"), gets(result("b", "1"))}, false},
 		"thought by the last":          {[]dragoman.Message{user("q"), asks("a"), gets(result("a", "1")), thinks("b"), gets(result("b", "1"))}, true},

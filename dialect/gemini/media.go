@@ -38,14 +38,15 @@ func typed(p *dragoman.Media, at extra.Path, rep *dragoman.Report) *dragoman.Med
 	return &out
 }
 
-// mistyped reports content that has no type, a type in a spelling that the API does
-// not know, or one of which it is known to take none: it refuses that from everybody.
+// mistyped reports content that has no type, one of which the API is known to take
+// none, or a picture's in a spelling that it does not know: it refuses such from
+// everybody.
 func mistyped(p *dragoman.Media) bool {
 	if p.Base64 == "" {
 		return false
 	}
 	m, why := interop.GeminiMedia(p)
-	return p.MIME == "" || strings.HasPrefix(p.MIME, "image/") && (why != "" || m.MIME != p.MIME)
+	return p.MIME == "" || why != "" || strings.HasPrefix(p.MIME, "image/") && m.MIME != p.MIME
 }
 
 // typedResult is a result with the types of its media told. One of the API's own

@@ -329,6 +329,12 @@ func TestQuirkD13_ContentWithoutATypeGetsOneInMessagesOfOurOwnToo(t *testing.T) 
 	if body, _ := encode(t, ask(own(said(dragoman.RoleUser, jpg))), dialect.EncodeOptions{}); !strings.Contains(body, `"mimeType":"image/jpeg"`) {
 		t.Error(body)
 	}
+	zip := &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/zip", Base64: "UEs="}
+	refused, rep := encode(t, ask(own(said(dragoman.RoleUser, zip))), dialect.EncodeOptions{})
+	if strings.Contains(refused, "inlineData") || !strings.Contains(refused, "not shown") {
+		t.Errorf("a type that the API refuses from everybody: %s", refused)
+	}
+	has(t, rep, dragoman.Dropped, "/messages/0/parts/0")
 	res := &dragoman.ToolResult{CallID: "1", Name: "f", Content: []dragoman.Part{image()}}
 	body, _ := encode(t, ask(own(said(dragoman.RoleUser, image())), said(dragoman.RoleAssistant, call("1", "f", `{}`)), own(dragoman.ToolResults(res))), dialect.EncodeOptions{})
 	if strings.Count(body, `{"mimeType":"image/png","data":"`+png+`"}`) != 2 {

@@ -464,14 +464,10 @@ func writeTyped(w *jsonwire.Writer, typ, text string) {
 }
 
 func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path) {
-	rule := e.limits.Replay.Messages
-	if p.Type == "compaction" || p.Type == "reasoning" { // encrypted for one account
-		rule = e.limits.Replay.Reasoning
-	}
 	switch {
 	case p.Dialect != name:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
-	case m.Origin != nil && !m.Origin.Matches(e.target.Origin(), rule):
+	case !wirekit.MayReplayOpaque(m, p, e.limits, e.target):
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider", extra.AType(p.Type, "item"))
 	case p.Type == "item_reference" && !e.stored && !e.verbatim(m):
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a reference to an item that is not stored")

@@ -231,6 +231,17 @@ func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits drago
 	return origin.Matches(target.Origin(), limits.Replay.Reasoning)
 }
 
+// MayReplayOpaque reports whether a part that we do not know may go to the
+// target: it came from its wire, in a message of its provider's or of nobody's.
+// One that is encrypted for an account is held to the rule of reasoning.
+func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits dragoman.Limits, target dragoman.Target) bool {
+	rule := limits.Replay.Messages
+	if p.Type == "compaction" || p.Type == "reasoning" {
+		rule = limits.Replay.Reasoning
+	}
+	return p.Dialect == limits.Dialect && (m.Origin == nil || m.Origin.Matches(target.Origin(), rule))
+}
+
 // WithCache returns the parts of a message with its cache hint on the last part
 // that can carry one, for wires that mark parts and not messages. ok is false
 // when no part can.
