@@ -123,7 +123,7 @@ func withNotes(res *dragoman.ToolResult, refused func(*dragoman.Media) bool) *dr
 
 // few keeps each message of the wire within the number of images and files that
 // it takes: those in front stay, so that what was sent once stays as it was when
-// more come. A message that came from the target's dialect counts and stays.
+// more come.
 func (n *normaliser) few() {
 	images, files := 0, 0
 	for i := range n.ms {
@@ -143,7 +143,7 @@ func (n *normaliser) few() {
 				return false
 			}
 			*count++
-			if most == 0 || *count <= most || n.own(d) {
+			if most == 0 || *count <= most {
 				return false
 			}
 			*count--
