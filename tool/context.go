@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -29,6 +30,8 @@ type runningCall struct {
 	run     *Run
 	secrets func(ctx context.Context, name string) (string, error)
 	tickets *Tickets
+	// state is what the tool left when it was suspended.
+	state json.RawMessage
 	// tell passes progress on, until the call has ended.
 	mu   sync.Mutex
 	tell func(parts []dragoman.Part)

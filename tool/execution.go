@@ -36,6 +36,7 @@ type execution struct {
 	lane     lane
 
 	pending *Pending
+	plain   string // the text of the output, as it was before it was fenced
 	result  *dragoman.ToolResult
 	record  Record
 }
@@ -291,7 +292,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	switch {
 	case x.decision != nil && x.decision.Effect == AskInput:
 		reason = "a value is needed from you"
-	case x.resume != nil:
+	case x.resume != nil && !x.continued():
 		// Its input comes from a store, not from the model: nothing but an answer
 		// on exactly this input lets it run.
 		reason = cmp.Or(x.resume.Reason, "it waits for approval")
@@ -454,6 +455,11 @@ func (x *execution) execute(ctx context.Context) {
 	x.begun = true
 	x.tell(CallStarted{CallRef: x.ref(), Input: x.input.clone()})
 	out, f := x.runTool(ctx)
+	if s := suspended(f); s != nil {
+		x.entry.breaker.release()
+		x.suspend(s)
+		return
+	}
 	x.entry.breaker.settle(f)
 	x.finish(ctx, out, f)
 }
@@ -486,7 +492,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		x.record.Attempt = prior.Attempts
 		x.ended()
 		return true, nil
-	case !intent.Idempotent:
+	case !intent.Idempotent && !x.continued():
 		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
 	default:
 		x.attempt = prior.Attempts + 1

@@ -192,4 +192,8 @@ type Pending struct {
 	Input   Input         `json:"input"`
 	Reason  string        `json:"reason,omitempty"`
 	Wanted  *InputRequest `json:"wanted,omitempty"`
+	// Inner are the calls that the tool itself waits for, and State what it needs
+	// to go on: see [Suspended]. Nil: the call has not begun.
+	Inner []Pending       `json:"inner,omitempty"`
+	State json.RawMessage `json:"state,omitempty"`
 }

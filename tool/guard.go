@@ -48,6 +48,10 @@ func told(err error) error {
 	if errors.As(err, &panicked) {
 		t.wraps = append(t.wraps, panicked)
 	}
+	var waits *Suspended
+	if errors.As(err, &waits) {
+		t.wraps = append(t.wraps, waits)
+	}
 	for _, known := range [...]error{errTimeout, errOutput, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			t.wraps = append(t.wraps, known)

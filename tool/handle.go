@@ -30,10 +30,13 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 			x.tell(Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)})
 		}
 	}
+	if x.continued() {
+		running.state = x.resume.State
+	}
 	defer running.end()
 	ctx = context.WithValue(ctx, contextKey{}, running)
 	out, f := x.chain(ctx)
-	if f != nil && f.kind == ErrorMismatch {
+	if f != nil && f.kind == ErrorMismatch || suspended(f) != nil {
 		return Output{}, f
 	}
 	if f != nil {
@@ -229,6 +232,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if b.failed != nil {
 		x.logFailure("an output could not be kept", b.failed)
 	}
+	x.plain = plainText(parts)
 	if fenced {
 		if err := fence(x.runner.random(), x.key.QualifiedName(), parts); err != nil {
 			x.logFailure("an output could not be fenced", err)
@@ -382,6 +386,9 @@ func (x *execution) newRecord(f *failure) Record {
 	}
 	if x.result != nil {
 		r.Output = x.result.Text()
+		if r.Plain = x.plain; r.Plain == "" {
+			r.Plain = r.Output
+		}
 	}
 	if f != nil {
 		r.ErrorKind, r.Error = f.kind, shortened(x.redactor().Redact(f.message))

@@ -65,7 +65,10 @@ type Record struct {
 	// Executed says that the tool was reached, by this attempt.
 	Executed bool `json:"executed"`
 	// Output is the text that the model got.
-	Output    string    `json:"output,omitempty"`
+	Output string `json:"output,omitempty"`
+	// Plain is the same without the fence around it. It is not stored: what is kept
+	// is what the model got.
+	Plain     string    `json:"-"`
 	Error     string    `json:"error,omitempty"`
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
 

@@ -1,0 +1,237 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestA2_ARunStopsWithAllPendingCallsOfTheTurnAndAStateThatResumes(t *testing.T) {
+	var did counted
+	script1 := func() *scripted { return model(calls("a look", `b pay {"word":"x"}`, `c pay {"word":"y"}`)) }
+	a := agent.Agent{Model: script1(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 2 || did.String() != "look:" {
+		t.Fatalf("%v, %d pending, ran %q", err, len(res.Pending), did.String())
+	}
+	if res.Turns != 1 || res.State.Done() || len(res.State.Pending()) != 2 {
+		t.Errorf("%+v", res)
+	}
+	// Another process: only the state, the agent and its tools.
+	later := agent.Agent{Model: model(), Tools: a.Tools}
+	res = must[*agent.Result](t)(later.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]), agent.Reject(res.Pending[1], "too dear")))
+	if did.String() != "look: pay:x" || res.Output != "done" || res.Turns != 2 {
+		t.Errorf("ran %q: %+v", did.String(), res)
+	}
+	want := "user: \"go\"\nassistant: call a look call b pay call c pay\ntool: result a ok result b ok result c error\nassistant: \"done\"\n"
+	if got := script(res.Messages); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := script(later.Model.(*scripted).asked[0].Messages); !strings.HasPrefix(want, got) {
+		t.Errorf("the model was asked with\n%s", got)
+	}
+}
+
+func TestA3_UndecidedCallsInterruptAgainAndWhatRanDoesNotRunAgain(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`, `c pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	first := res.Pending
+	res, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(first[1]))
+	if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || res.Pending[0].Binding != first[0].Binding || did.String() != "pay:y" {
+		t.Fatalf("%v %+v, ran %q", err, res, did.String())
+	}
+	if res.Turns != 1 {
+		t.Errorf("resuming spent a turn: %d", res.Turns)
+	}
+	res, err = a.Resume(t.Context(), stored(t, res.State))
+	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "pay:y" {
+		t.Fatalf("nothing was decided: %v, ran %q", err, did.String())
+	}
+	res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.Edit(res.Pending[0], tool.Input{Arguments: json.RawMessage(`{"word":"z"}`)})))
+	if did.String() != "pay:y pay:z" || script(res.Messages) != "user: \"go\"\nassistant: call b pay call c pay\ntool: result b ok result c ok\nassistant: \"done\"\n" {
+		t.Errorf("ran %q\n%s", did.String(), script(res.Messages))
+	}
+}
+
+func TestA3_StickyDecisionsLastForTheRunAndItsResumption(t *testing.T) {
+	for name, tc := range map[string]struct {
+		decide func(tool.Pending) agent.Option
+		ran    string
+		errs   int
+	}{
+		"always": {agent.Always, "pay:x pay:y", 0},
+		"never":  {func(p tool.Pending) agent.Option { return agent.Never(p, "no") }, "", 2},
+	} {
+		var did counted
+		a := agent.Agent{
+			Model: model(calls(`b pay {"word":"x"}`), calls(`b pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
+		}
+		res, _ := a.Run(t.Context(), "go")
+		res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), tc.decide(res.Pending[0])))
+		if did.String() != tc.ran || strings.Count(script(res.Messages), "error") != tc.errs {
+			t.Errorf("%s: ran %q\n%s", name, did.String(), script(res.Messages))
+		}
+		a.Model = model(calls(`b pay {"word":"x"}`))
+		if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrInterrupted) {
+			t.Errorf("%s: another run is not asked: %v", name, err)
+		}
+	}
+}
+
+func TestA_ADecisionOnWhatDoesNotWaitIsRefusedBeforeAnythingRuns(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	other := res.Pending[0]
+	other.Binding.CallID = "z"
+	if _, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]), agent.Approve(other)); !errors.Is(err, agent.ErrState) || did.String() != "" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	foreign := res.Pending[0]
+	foreign.Binding.Run = "another"
+	if _, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(foreign)); !errors.Is(err, agent.ErrState) || did.String() != "" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
+	var did counted
+	a := agent.Agent{Name: "payer", Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	state := stored(t, res.State)
+	yes := agent.Approve(res.Pending[0])
+
+	for name, other := range map[string]agent.Agent{
+		"another agent": {Name: "other", Model: model(), Tools: a.Tools},
+		"a tool less":   {Name: "payer", Model: model(), Tools: a.Tools[:1]},
+	} {
+		if _, err := other.Resume(t.Context(), state, yes); !errors.Is(err, agent.ErrState) || did.String() != "look:" {
+			t.Errorf("%s: %v, ran %q", name, err, did.String())
+		}
+	}
+	changed := agent.Agent{Name: "payer", Model: model(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval(), tool.Title("Pay much"))}}
+	if _, err := changed.Resume(t.Context(), state, yes); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
+		t.Errorf("a tool that changed is asked about again: %v, ran %q", err, did.String())
+	}
+	for what, text := range map[string]string{
+		"newer": strings.Replace(marshal(t, state), `"v":1`, `"v":2`, 1), "no state": `{"hello":1}`, "no JSON": `{`,
+		"no phase": strings.Replace(marshal(t, state), `"phase":"calling"`, `"phase":"dancing"`, 1),
+		"no run":   strings.Replace(marshal(t, state), `"run":"`+res.Run+`"`, `"run":""`, 1),
+	} {
+		var s agent.State
+		if err := json.Unmarshal([]byte(text), &s); err == nil || what != "no JSON" && !errors.Is(err, agent.ErrState) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestDecision18_NewInputWaitsForPendingCallsUnlessTheyAreAbandoned(t *testing.T) {
+	var did counted
+	store := &memory{}
+	a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
+	if _, err := a.Run(t.Context(), "go", agent.In(store)); !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if _, err := a.Run(t.Context(), "never mind", agent.In(store)); !errors.Is(err, agent.ErrUnfinished) || !strings.Contains(err.Error(), "pay") {
+		t.Fatal(err)
+	}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "never mind", agent.In(store), agent.Abandon()))
+	if res.Output != "done" || did.String() != "look:" {
+		t.Errorf("%+v, ran %q", res, did.String())
+	}
+	want := "user: \"go\"\nassistant: call a look call b pay\ntool: result a ok result b error\nuser: \"never mind\"\nassistant: \"done\"\n"
+	if got := script(store.messages); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestA6_ApprovalsOfANestedRunSurfaceOnTheOuterOneAndResumeOnce(t *testing.T) {
+	var did counted
+	inner := agent.Agent{
+		Name: "clerk", Description: "Pays.", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
+		Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+	}
+	outer := agent.Agent{
+		Model: model(calls("o greet", `p clerk {"task":"pay the bill"}`)), Tools: []tool.Tool{did.tool("greet"), inner.AsTool()},
+	}
+	res, err := outer.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || res.Pending[0].Binding.Key.Name != "pay" {
+		t.Fatalf("%v %+v", err, res.Pending)
+	}
+	res, err = outer.Resume(t.Context(), stored(t, res.State))
+	if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 {
+		t.Fatalf("undecided, it interrupts again: %v", err)
+	}
+	before := stored(t, res.State)
+	res = must[*agent.Result](t)(outer.Resume(t.Context(), before, agent.Approve(res.Pending[0])))
+	if got := did.String(); got != "greet: look: pay:x" && got != "look: greet: pay:x" {
+		t.Errorf("ran %q", got)
+	}
+	if res.Output != "done" || script(res.Messages) != "user: \"go\"\nassistant: call o greet call p clerk\ntool: result o ok result p ok\nassistant: \"done\"\n" {
+		t.Errorf("%+v\n%s", res, script(res.Messages))
+	}
+	if task := inner.Model.(*scripted).asked[0].Messages; script(task) != "user: \"pay the bill\"\n" {
+		t.Errorf("the nested run sees\n%s", script(task))
+	}
+}
+
+func TestA6_ANestedRunInheritsNoStickyDecision(t *testing.T) {
+	var did counted
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	outer := agent.Agent{
+		Model: model(calls(`a pay {"word":"out"}`), calls(`p clerk {"task":"t"}`)),
+		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), inner.AsTool()},
+	}
+	res, _ := outer.Run(t.Context(), "go")
+	res, err := outer.Resume(t.Context(), stored(t, res.State), agent.Always(res.Pending[0]))
+	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "pay:out" || len(res.Pending) != 1 {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+func TestA7_AnApproverAnswersAtOnceAndTheLedgerBeforeIt(t *testing.T) {
+	var did counted
+	asked := 0
+	a := agent.Agent{
+		Model: model(calls(`a pay {"word":"x"}`), calls(`b pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
+		Runner: &tool.Runner{Approver: approver(func(req *tool.ApprovalRequest) tool.Answer {
+			asked++
+			if strings.Contains(string(req.Input.Arguments), "y") {
+				return tool.Answer{}
+			}
+			return tool.Answer{Verdict: tool.Approved}
+		})},
+	}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "pay:x" || asked != 2 {
+		t.Fatalf("%v, ran %q, asked %d", err, did.String(), asked)
+	}
+	must[*agent.Result](t)(a.Resume(t.Context(), res.State, agent.Approve(res.Pending[0])))
+	if did.String() != "pay:x pay:y" || asked != 2 {
+		t.Errorf("ran %q, asked %d", did.String(), asked)
+	}
+}
+
+type approver func(*tool.ApprovalRequest) tool.Answer
+
+func (f approver) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	return f(req), nil
+}
+
+var _ dragoman.Model = (*scripted)(nil)

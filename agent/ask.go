@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// ask is a turn: one answer of the model. Answers that say nothing are asked for
+// again, within bounds.
+func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
+	req, err := r.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.state.Turn++
+	r.tell(&TurnStart{r.state.Turn, r.player.name()})
+	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
+		resp, err := r.answer(ctx, req)
+		if resp != nil {
+			r.account(resp)
+		}
+		empty := errors.Is(err, provider.ErrEmpty) || err == nil && resp.Error == nil && blank(resp)
+		switch {
+		case empty && left > 0:
+			r.tell(&Notice{r.state.Turn, "blank", "the model answered nothing; it is asked again"})
+		case err != nil:
+			r.result.Partial = resp
+			r.state.Turn-- // nothing was answered: the turn is asked again when the run is resumed
+			return nil, errorf("%s: turn %d: %w", r.player.name(), r.state.Turn+1, err)
+		case resp.Error != nil:
+			r.result.Partial = resp
+			r.state.Turn--
+			return nil, errorf("%s: turn %d: %w", r.player.name(), r.state.Turn+1, resp.Error)
+		default:
+			return resp, nil
+		}
+	}
+}
+
+// account adds what an answer cost.
+func (r *run) account(resp *dragoman.Response) {
+	r.state.Usage = addUsage(r.state.Usage, resp.Usage)
+	if r.cast.first.Price != nil {
+		r.state.Cost += r.cast.first.Price(resp.Usage)
+	}
+	r.result.Losses.Losses = append(r.result.Losses.Losses, resp.Losses.Losses...)
+}
+
+// answer asks the model once: whole where nobody watches, as a stream otherwise.
+func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	if r.yield == nil {
+		return r.player.Model.Generate(ctx, req)
+	}
+	var c dragoman.Collector
+	var failed error
+	for ev, err := range r.player.Model.Stream(ctx, req) {
+		if err != nil {
+			failed = err
+			break
+		}
+		c.Add(ev)
+		if _, chunk := ev.(*dragoman.Chunk); !chunk || r.chunks {
+			r.tell(&ModelEvent{r.state.Turn, ev})
+		}
+		if r.left {
+			failed = errLeft
+			break
+		}
+	}
+	resp, err := c.Response()
+	if failed != nil {
+		err = failed
+	}
+	return resp, err
+}
+
+// request is what the model is asked.
+func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
+	p := r.player
+	req := p.Settings
+	req.Instructions, req.Messages, req.Tools = nil, nil, nil
+	text := p.Instructions
+	if p.Instruct != nil {
+		var err error
+		if text, err = p.Instruct(ctx, r.turn()); err != nil {
+			return nil, errorf("Instruct: %w", err)
+		}
+	}
+	if text != "" {
+		req.Instructions = []dragoman.Part{&dragoman.Text{Text: text}}
+	}
+	req.Messages = slices.Clip(r.visible())
+	if p.Compact != nil {
+		sent, err := p.Compact(ctx, req.Messages)
+		if err != nil {
+			return nil, errorf("Compact: %w", err)
+		}
+		req.Messages = sent
+	}
+	req.Tools = r.specs()
+	req.StreamUsage = true
+	if forced(req.ToolChoice) && r.state.Chosen && !p.KeepToolChoice {
+		req.ToolChoice = nil // a model that must call never answers (requirement L4)
+	}
+	if r.output != nil {
+		r.output.shape(&req)
+	}
+	return &req, nil
+}
+
+// visible is the conversation as the agent that speaks sees it.
+func (r *run) visible() []dragoman.Message {
+	if r.state.Offset == 0 {
+		return r.messages
+	}
+	return append(slices.Clone(r.state.Seen), r.messages[min(r.state.Offset, len(r.messages)):]...)
+}
+
+// forced reports whether a choice makes the model call a tool.
+func forced(c *dragoman.ToolChoice) bool {
+	return c != nil && (c.Mode == dragoman.ChoiceRequired || c.Mode == dragoman.ChoiceTool)
+}
+
+// names are those of the agents, in order.
+func (c *cast) names() []string {
+	var out []string
+	for n := range c.players {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,306 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+)
+
+// AfterTools decides, when all calls of a turn are answered, whether the run is
+// over: done says so, and output is its answer.
+type AfterTools func(ctx context.Context, calls []Finished) (output string, done bool, err error)
+
+// Finished is a call with its result.
+type Finished struct {
+	Call   *dragoman.ToolCall
+	Result *dragoman.ToolResult
+	Record tool.Record
+}
+
+// StopOnFirstTool ends the run with the result of its first call.
+func StopOnFirstTool(_ context.Context, calls []Finished) (string, bool, error) {
+	if len(calls) == 0 {
+		return "", false, nil
+	}
+	return calls[0].Output(), true, nil
+}
+
+// StopAtTools ends the run with the result of the first call of one of these tools,
+// by qualified name. A call that failed does not end it: the model may try again.
+func StopAtTools(names ...string) AfterTools {
+	return func(_ context.Context, calls []Finished) (string, bool, error) {
+		for _, c := range calls {
+			if c.Record.OK && slices.Contains(names, c.Call.QualifiedName()) {
+				return c.Output(), true, nil
+			}
+		}
+		return "", false, nil
+	}
+}
+
+// Output is what a tool said, for who reads it as the answer of a run: as it was
+// before it was fenced for models.
+func (f *Finished) Output() string { return f.Record.Plain }
+
+// runner is that of the agent that speaks.
+func (r *run) runner() *tool.Run {
+	p := r.player
+	if t := r.runners[p.name()]; t != nil {
+		return t
+	}
+	var base tool.Runner
+	if p.Runner != nil {
+		base = *p.Runner
+	}
+	approvers := []tool.Approver{r.ledger}
+	if base.Approver != nil {
+		approvers = append(approvers, base.Approver)
+	}
+	base.Approver = policy.First(approvers...)
+	if base.Journal == nil {
+		base.Journal = r.effects()
+	}
+	if base.Now == nil {
+		base.Now = p.Now
+	}
+	if base.Log == nil {
+		base.Log = p.Log
+	}
+	base.Observe = r.observer(base.Observe)
+	t := base.Start(r.state.Run)
+	t.Agent = append(slices.Clone(r.path), p.name())
+	t.Metadata = r.metadata
+	r.runners[p.name()] = t
+	return t
+}
+
+// effects is the journal of the run; nil: it has none.
+func (r *run) effects() tool.Journal {
+	if r.store != nil {
+		return r.store
+	}
+	return r.journal
+}
+
+// observer passes the events of tools to whoever watches the run: from their
+// goroutines to the one that ranges. Until it takes them, tools wait.
+func (r *run) observer(also func(tool.Event)) func(tool.Event) {
+	if r.yield == nil {
+		return also
+	}
+	return func(ev tool.Event) {
+		if also != nil {
+			also(ev)
+		}
+		select {
+		case r.events <- ev:
+		case <-r.over:
+		}
+	}
+}
+
+// call runs the calls of the turn at hand, and takes their results.
+func (r *run) call(ctx context.Context) error {
+	p := r.player
+	calls := openCalls(r.messages)
+	if len(calls) == 0 {
+		return fmt.Errorf("%w: it stands at calls, and the conversation has none that wait", ErrState)
+	}
+	run, aside := r.divide(calls)
+	pending := r.state.Pending
+	r.state.Pending = nil
+	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Results: r.state.Settled})
+	r.collect()
+	if batch == nil || len(batch.Results) == 0 && len(run) > 0 {
+		r.state.Pending = pending
+		return errorf("%w", err)
+	}
+	r.result.Records = append(r.result.Records, batch.Records...)
+	r.state.Pending, r.state.Settled = batch.Pending, renamed(run, calls, batch.Settled())
+	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil) && r.guarded.err() == nil {
+		if saved := r.save(ctx); saved != nil {
+			return saved
+		}
+		return errors.Join(ErrInterrupted, err)
+	}
+	return r.finish(ctx, p, calls, aside, batch, err)
+}
+
+// collect takes what tools of the turn came upon beside their results.
+func (r *run) collect() {
+	r.guarded.mu.Lock()
+	r.state.Found = append(r.state.Found, r.newlyFound...)
+	told := r.guarded.told
+	r.newlyFound, r.guarded.told = nil, nil
+	r.guarded.mu.Unlock()
+	for i := range told {
+		r.tell(&told[i])
+	}
+}
+
+// finish writes the results of a turn, and goes on.
+func (r *run) finish(ctx context.Context, p *player, calls []*dragoman.ToolCall, aside map[string]*dragoman.ToolResult, batch *tool.Batch, failed error) error {
+	results := make([]*dragoman.ToolResult, len(calls))
+	byID := map[string]*dragoman.ToolResult{}
+	for _, res := range r.state.Settled {
+		byID[res.CallID] = res
+	}
+	for i, c := range calls {
+		switch {
+		case aside[c.ID] != nil:
+			results[i] = aside[c.ID]
+		case byID[c.ID] != nil:
+			results[i] = byID[c.ID]
+		default: // the run ends, and nobody will answer it any more
+			results[i] = c.Fail(c.QualifiedName() + " did not run: the run was ended.")
+		}
+	}
+	r.messages = append(r.messages, dragoman.ToolResults(results...))
+	r.state.Calls += executed(batch)
+	r.state.Pending, r.state.Settled, r.state.Phase = nil, nil, asking
+	if forced(p.Settings.ToolChoice) {
+		r.state.Chosen = true
+	}
+	over, err := r.after(ctx, p, batch, calls, results, failed)
+	if over {
+		r.state.Phase = finished
+	}
+	from := p.name()
+	to := r.handOver(ctx, p, batch, &err)
+	if saved := r.save(ctx); saved != nil {
+		return errors.Join(saved, err)
+	}
+	for _, res := range results {
+		r.tell(&Answered{r.state.Turn, res})
+	}
+	if to != "" {
+		r.tell(&HandedOff{r.state.Turn, from, to})
+	}
+	r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
+	return err
+}
+
+// after decides how the run goes on when calls were answered.
+func (r *run) after(ctx context.Context, p *player, batch *tool.Batch, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, failed error) (over bool, err error) {
+	switch stopped := r.guarded.err(); {
+	case stopped != nil:
+		return false, stopped
+	case failed != nil:
+		return false, errorf("%w", failed)
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	}
+	if err := r.circles(p, batch); err != nil {
+		return false, err
+	}
+	if p.AfterTools == nil {
+		return false, nil
+	}
+	done := make([]Finished, 0, len(batch.Records))
+	for _, rec := range batch.Records {
+		for i, c := range calls {
+			if c.ID == rec.CallID {
+				done = append(done, Finished{c, results[i], rec})
+			}
+		}
+	}
+	output, over, err := p.AfterTools(ctx, done)
+	if err != nil {
+		return false, errorf("AfterTools: %w", err)
+	}
+	if over {
+		r.result.Output = output
+	}
+	return over, nil
+}
+
+func executed(b *tool.Batch) (n int) {
+	for i := range b.Records {
+		if b.Records[i].Executed {
+			n++
+		}
+	}
+	return n
+}
+
+// do runs a turn, and passes on what its tools tell meanwhile.
+func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
+	t, box := r.runner(), r.player.box
+	ctx = r.inside(ctx)
+	if r.yield == nil {
+		return t.Do(ctx, box, turn)
+	}
+	type done struct {
+		batch *tool.Batch
+		err   error
+	}
+	finished := make(chan done, 1)
+	r.start(func() {
+		b, err := t.Do(ctx, box, turn)
+		finished <- done{b, err}
+	})
+	for {
+		select {
+		case ev := <-r.events:
+			r.tell(&ToolEvent{r.state.Turn, ev})
+		case d := <-finished:
+			return d.batch, d.err
+		}
+	}
+}
+
+// start starts a goroutine.
+func (r *run) start(f func()) {
+	if g := r.cast.first.Go; g != nil {
+		g(f)
+		return
+	}
+	go f()
+}
+
+// divide tells the calls that run from those that are answered at once: a second
+// handoff, and deferred tools that nobody has found. Calls are named as their tools
+// are looked up.
+func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, aside map[string]*dragoman.ToolResult) {
+	aside = map[string]*dragoman.ToolResult{}
+	first := ""
+	for _, c := range calls {
+		c = r.player.lookedUp(c)
+		key := tool.KeyOfCall(c)
+		if h := r.player.handoffs[key]; h != nil {
+			if first != "" {
+				aside[c.ID] = c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first))
+				continue
+			}
+			first = c.QualifiedName()
+		}
+		if key.Kind == tool.KindDeferred && !r.found(key) {
+			aside[c.ID] = c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), searchName))
+			continue
+		}
+		run = append(run, c)
+	}
+	return run, aside
+}
+
+// renamed gives results the names that the model's calls have: a deferred tool is
+// looked up by another.
+func renamed(run, calls []*dragoman.ToolCall, results []*dragoman.ToolResult) []*dragoman.ToolResult {
+	asked := make(map[string]*dragoman.ToolCall, len(calls))
+	for _, c := range calls {
+		asked[c.ID] = c
+	}
+	for i, res := range results {
+		if c := asked[res.CallID]; c != nil && res.Namespace != c.Namespace {
+			out := *res
+			out.Namespace = c.Namespace
+			results[i] = &out
+		}
+	}
+	return results
+}

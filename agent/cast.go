@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// cast are the agents of a run, by name: the first, and all that can take over.
+type cast struct {
+	first   *player
+	players map[string]*player
+}
+
+// player is an agent that is ready to play.
+type player struct {
+	*Agent
+	box *tool.Box
+	// handoffs are the tools that hand over, by key.
+	handoffs map[tool.Key]*Handoff
+	// hidden are the deferred tools, in order. They are found by the provider's
+	// search or by ours.
+	hidden []dragoman.ToolSpec
+	native *dragoman.ToolSpec
+	finder tool.Tool
+	// shown are the specs that every request has.
+	shown []dragoman.ToolSpec
+}
+
+// newCast gets the agents ready that a run may need. The error says all that is
+// wrong with them.
+func newCast(a *Agent) (*cast, error) {
+	c := &cast{players: map[string]*player{}}
+	var errs []error
+	var add func(a *Agent)
+	add = func(a *Agent) {
+		if known := c.players[a.name()]; known != nil {
+			if known.Agent != a {
+				errs = append(errs, errorf("%w: two agents have the name %q; give each its own", ErrAgent, a.name()))
+			}
+			return
+		}
+		p := &player{Agent: a, handoffs: map[tool.Key]*Handoff{}}
+		c.players[a.name()] = p
+		if c.first == nil {
+			c.first = p
+		}
+		errs = append(errs, p.prepare())
+		for _, h := range a.Handoffs {
+			if h.To != nil {
+				add(h.To)
+			}
+		}
+	}
+	add(a)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// prepare makes the toolbox of an agent.
+func (p *player) prepare() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("agent: %w: %s: %s", ErrAgent, p.name(), fmt.Sprintf(format, args...)))
+	}
+	if p.Model == nil {
+		wrong("it has no Model")
+	}
+	if len(p.Name) > maxName {
+		wrong("its name is longer than %d bytes", maxName)
+	}
+	if err := p.hide(); err != nil {
+		wrong("%v", err)
+	}
+	config := p.Toolbox
+	config.Hooks = p.Guardrails.around(config.Hooks)
+	tools := slices.Clone(p.Tools)
+	if p.finder != nil {
+		tools = append(tools, p.finder)
+	}
+	for i := range p.Handoffs {
+		t, err := p.handoffTool(i, tools)
+		if err != nil {
+			wrong("handoff %d: %v", i, err)
+			continue
+		}
+		tools = append(tools, t)
+		p.handoffs[tool.KeyOf(t.Spec())] = &p.Handoffs[i]
+	}
+	box, err := config.Box(tools...)
+	if err != nil {
+		wrong("%v", err)
+		return errors.Join(errs...)
+	}
+	p.box = box
+	p.show()
+	return errors.Join(errs...)
+}
+
+const maxName = 256
+
+// hide finds the tools that are searched for.
+func (p *player) hide() (err error) {
+	for _, t := range p.Tools {
+		if t == nil {
+			continue // the toolbox says so
+		}
+		if s := t.Spec(); s != nil && s.Deferred {
+			p.hidden = append(p.hidden, *s)
+		}
+	}
+	if len(p.hidden) == 0 || p.Model == nil {
+		return nil
+	}
+	if p.native = p.Search.native(p.Model, p.Settings.Model); p.native == nil {
+		p.finder, err = p.searchTool()
+	}
+	return err
+}
+
+// show tells which tools every request has.
+func (p *player) show() {
+	for _, s := range p.box.Specs() {
+		if !s.Deferred || p.native != nil {
+			p.shown = append(p.shown, s)
+		}
+	}
+	p.shown = append(p.shown, p.HostedTools...)
+	if p.native != nil {
+		p.shown = append(p.shown, *p.native)
+	}
+}

@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"context"
+	"iter"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Event is something that happens in a run. The set is sealed: [RunStart],
+// [TurnStart], [ModelEvent], [MessageAdded], [Called], [ToolEvent], [Answered],
+// [HandedOff], [Guarded], [Notice], [TurnEnd] and [RunEnd].
+//
+// The order is: one RunStart; for each turn a TurnStart, the ModelEvents of the
+// answer as they come, a MessageAdded for each message, a Called for each call, the
+// ToolEvents of their running, an Answered for each result in the order of the
+// calls, a TurnEnd; one RunEnd last.
+type Event interface {
+	// Type is the stable name of the event in JSON.
+	Type() EventType
+	event()
+}
+
+// EventType names the kind of an event.
+type EventType string
+
+// The types of events.
+const (
+	EventRunStart     EventType = "run_start"
+	EventTurnStart    EventType = "turn_start"
+	EventModel        EventType = "model"
+	EventMessageAdded EventType = "message_added"
+	EventCalled       EventType = "tool_call"
+	EventTool         EventType = "tool"
+	EventAnswered     EventType = "tool_result"
+	EventHandedOff    EventType = "handoff"
+	EventGuarded      EventType = "guardrail"
+	EventNotice       EventType = "notice"
+	EventTurnEnd      EventType = "turn_end"
+	EventRunEnd       EventType = "run_end"
+)
+
+// RunStart opens a run. Resumed says that it goes on with an earlier one.
+type RunStart struct {
+	Run     string
+	Agent   string
+	Resumed bool
+}
+
+// TurnStart says that a model is about to be asked.
+type TurnStart struct {
+	Turn  int
+	Agent string
+}
+
+// ModelEvent is one step of a model's answer, for display: what it says counts
+// when it comes again, whole, in MessageAdded and Called.
+type ModelEvent struct {
+	Turn  int
+	Event dragoman.Event
+}
+
+// MessageAdded is a message that joined the conversation, of the model or of
+// whoever steers the run. It is stored by now.
+type MessageAdded struct {
+	Turn    int
+	Message dragoman.Message
+}
+
+// Called is a call of the model's, complete: it can be read, or its Problem says
+// why not. It comes once.
+type Called struct {
+	Turn int
+	Call *dragoman.ToolCall
+}
+
+// ToolEvent is what happens while calls run.
+type ToolEvent struct {
+	Turn  int
+	Event tool.Event
+}
+
+// Answered is the result of a call.
+type Answered struct {
+	Turn   int
+	Result *dragoman.ToolResult
+}
+
+// HandedOff says that another agent has taken over.
+type HandedOff struct {
+	Turn     int
+	From, To string
+}
+
+// Guarded is a guardrail that did not just let something pass.
+type Guarded struct {
+	Turn    int
+	Name    string
+	Stage   Stage
+	Verdict Verdict
+}
+
+// Notice tells of something that is no error: an empty answer that is asked for
+// again, a tool choice that is reset, a correction of structured output.
+type Notice struct {
+	Turn int
+	// Code is a stable word, Text a line for humans.
+	Code, Text string
+}
+
+// TurnEnd closes a turn with what the run has used so far.
+type TurnEnd struct {
+	Turn  int
+	Usage dragoman.Usage
+}
+
+// RunEnd closes the run, also one that failed: the pair of the sequence that
+// holds it has the error beside it.
+type RunEnd struct {
+	Result *Result
+}
+
+func (*RunStart) Type() EventType     { return EventRunStart }
+func (*TurnStart) Type() EventType    { return EventTurnStart }
+func (*ModelEvent) Type() EventType   { return EventModel }
+func (*MessageAdded) Type() EventType { return EventMessageAdded }
+func (*Called) Type() EventType       { return EventCalled }
+func (*ToolEvent) Type() EventType    { return EventTool }
+func (*Answered) Type() EventType     { return EventAnswered }
+func (*HandedOff) Type() EventType    { return EventHandedOff }
+func (*Guarded) Type() EventType      { return EventGuarded }
+func (*Notice) Type() EventType       { return EventNotice }
+func (*TurnEnd) Type() EventType      { return EventTurnEnd }
+func (*RunEnd) Type() EventType       { return EventRunEnd }
+
+func (*RunStart) event()     {}
+func (*TurnStart) event()    {}
+func (*ModelEvent) event()   {}
+func (*MessageAdded) event() {}
+func (*Called) event()       {}
+func (*ToolEvent) event()    {}
+func (*Answered) event()     {}
+func (*HandedOff) event()    {}
+func (*Guarded) event()      {}
+func (*Notice) event()       {}
+func (*TurnEnd) event()      {}
+func (*RunEnd) event()       {}
+
+// Stream is a run that tells what happens. Nothing happens until it is ranged
+// over, once:
+//
+//	for ev, err := range a.Stream(ctx, "…") {
+//		…
+//	}
+//
+// Its last pair is a [RunEnd], beside the error of a run that failed. The run
+// waits for whoever ranges: a slow reader slows it down, and nothing piles up.
+// Leaving the loop cancels the run: calls that were not answered are answered with
+// that, and what is stored can be resumed.
+type Stream iter.Seq2[Event, error]
+
+// Collect ranges over the stream for its result.
+func (s Stream) Collect() (*Result, error) {
+	for ev, err := range s {
+		if end, ok := ev.(*RunEnd); ok {
+			return end.Result, err
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errorf("%w", errTwice)
+}
+
+// errTwice says that a stream was used up.
+var errTwice = errorf("the stream was ranged over before")
+
+// streamOf is the stream of a run that is yet to begin.
+func streamOf(ctx context.Context, begin func() (*run, error)) Stream {
+	used := false
+	return func(yield func(Event, error) bool) {
+		if used {
+			yield(nil, errTwice)
+			return
+		}
+		used = true
+		r, err := begin()
+		if err != nil {
+			yield(&RunEnd{}, err)
+			return
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		r.watched(yield, cancel)
+		res, err := r.run(ctx)
+		if !r.left {
+			yield(&RunEnd{Result: res}, err)
+		}
+	}
+}

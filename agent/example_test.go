@@ -1,0 +1,105 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+type City struct {
+	Name string `json:"name" doc:"the city's name, in English"`
+}
+
+type Weather struct {
+	Sky     string `json:"sky"`
+	Celsius int    `json:"celsius"`
+}
+
+func lookup(_ context.Context, city string) (Weather, error) {
+	return Weather{Sky: "snow in " + city, Celsius: -4}, nil
+}
+
+// The first program: a tool, an agent, a question.
+func Example() {
+	ctx := context.Background()
+	weather := tool.New("get_weather", "Current weather in a city.",
+		func(ctx context.Context, c City) (Weather, error) { return lookup(ctx, c.Name) })
+
+	a := agent.Agent{
+		Model: provider.MustOpen("sim/planner"), // or anthropic/…, openai/…, gemini/…, ollama/…
+		Tools: []tool.Tool{weather},
+	}
+	res, err := a.Run(ctx, "Do I need a coat in Oslo?")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Records[0].Tool, res.Records[0].Raw, res.Records[0].Plain)
+	// Output: get_weather {"name":"Oslo"} {"sky":"snow in Oslo","celsius":-4}
+}
+
+// What happens, as it happens.
+func ExampleAgent_Stream() {
+	weather := tool.New("get_weather", "Current weather in a city.",
+		func(ctx context.Context, c City) (Weather, error) { return lookup(ctx, c.Name) })
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{weather}}
+	for ev, err := range a.Stream(context.Background(), "What is the weather in Oslo?") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch ev := ev.(type) {
+		case *agent.Called:
+			fmt.Println("calls", ev.Call.Name, ev.Call.Arguments)
+		case *agent.RunEnd:
+			fmt.Println("turns:", ev.Result.Turns)
+		}
+	}
+	// Output:
+	// calls get_weather {"name":"Oslo"}
+	// turns: 2
+}
+
+// A run that waits for a human stops, and goes on when there is an answer.
+func ExampleAgent_Resume() {
+	remove := tool.New("delete_file", "Deletes a file.", func(_ context.Context, in struct {
+		Path string `json:"path"`
+	},
+	) (string, error) {
+		return "deleted " + in.Path, nil
+	}, tool.NeedsApproval())
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{remove}}
+
+	ctx := context.Background()
+	res, err := a.Run(ctx, `Delete the file "old.txt".`)
+	for errors.Is(err, agent.ErrInterrupted) {
+		for _, p := range res.Pending {
+			fmt.Println("may it?", p.Binding.Key.QualifiedName(), string(p.Input.Arguments))
+		}
+		// res.State is JSON: another process can go on with it.
+		res, err = a.Resume(ctx, res.State, agent.Approve(res.Pending[0]))
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Records[0].OK, res.Turns)
+	// Output:
+	// may it? delete_file {"path":"old.txt"}
+	// true 2
+}
+
+// An answer that is a Go value.
+func ExampleGenerate() {
+	w, _, err := agent.Generate[Weather](context.Background(), agent.Agent{Model: provider.MustOpen("sim/planner")}, "It is -4 degrees.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(w.Celsius)
+	// Output: -4
+}

@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+)
+
+// OutputError says that a model's structured output stayed invalid.
+type OutputError struct {
+	// Answer is what the model said last, Problem what is wrong with it.
+	Answer  string
+	Problem string
+}
+
+func (e *OutputError) Error() string {
+	return "agent: the model's structured output stayed invalid: " + e.Problem
+}
+
+// Generate runs the agent for an answer of type T: a struct, a map, a slice, a
+// scalar. It is asked for in the API's own way where there is one, and in words
+// elsewhere; code fences around it are taken off; it is validated, and goes back
+// to the model, with what is wrong, as often as Limits.Corrections says. The
+// result of the run is there also beside an error.
+//
+// The schema is that of T, as every API takes it: all properties are required, and
+// what is optional in T may be null. Its name is Settings.Output.Name, or the
+// name of T, or "response".
+func Generate[T any](ctx context.Context, a Agent, prompt string, opts ...Option) (T, *Result, error) {
+	var out T
+	s, err := structuredOf(reflect.TypeFor[T](), a.Settings.Output)
+	if err != nil {
+		return out, nil, err
+	}
+	check := func(answer string) string { return s.read(answer, &out) }
+	res, err := a.Run(ctx, prompt, append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check }))...)
+	return out, res, err
+}
+
+// structured is an output that is asked for.
+type structured struct {
+	format dragoman.OutputFormat
+	// source is the schema of the type, and what answers are held to; what is sent
+	// is its strict form.
+	source    json.RawMessage
+	validator *schema.Validator
+	// wrapped says that the value is under "value", because it is no object.
+	wrapped bool
+}
+
+// structuredOf prepares the output of a type.
+func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, error) {
+	s := &structured{}
+	root := t
+	for root.Kind() == reflect.Pointer {
+		root = root.Elem()
+	}
+	if root.Kind() != reflect.Struct && root.Kind() != reflect.Map {
+		s.wrapped = true
+		root = reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t, Tag: `json:"value"`}})
+	}
+	wrong := func(err error) error { return errorf("the output type %v: %w", t, err) }
+	var err error
+	if s.source, err = schema.FromType(root); err != nil {
+		return nil, wrong(err)
+	}
+	if s.validator, err = schema.Compile(s.source); err != nil {
+		return nil, wrong(err)
+	}
+	strict := s.source
+	for _, p := range strictSubsets() {
+		if strict, _, err = schema.Lower(strict, p); err != nil {
+			return nil, wrong(err)
+		}
+	}
+	if given != nil {
+		s.format = *given
+	}
+	s.format.Kind, s.format.Schema, s.format.Dialect = dragoman.OutputSchema, strict, ""
+	if s.format.Name == "" {
+		s.format.Name = typeName(t)
+	}
+	return s, nil
+}
+
+// strictSubsets are those of all APIs: an output schema satisfies each.
+func strictSubsets() []schema.Profile {
+	return []schema.Profile{schema.OpenAIStrict(), schema.AzureStrict(), schema.AnthropicStrict(), schema.BedrockStrict()}
+}
+
+// typeName names a schema after its type, in the letters that every API takes.
+func typeName(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	name := strings.Map(func(c rune) rune {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			return c
+		default:
+			return -1
+		}
+	}, t.Name())
+	if name == "" || t.PkgPath() == "" || len(name) > 64 {
+		return "response"
+	}
+	return name
+}
+
+// shape asks for the output in a request.
+func (s *structured) shape(req *dragoman.Request) { req.Output = &s.format }
+
+// read reads an answer into a value; problem says what is wrong with it, in words
+// for the model.
+func (s *structured) read(answer string, into any) (problem string) {
+	text := unfenced(answer)
+	raw := json.RawMessage(text)
+	if !json.Valid(raw) {
+		return "Your answer is no JSON. Answer again, with nothing but the JSON object that was asked for."
+	}
+	raw = schema.OmitNulls(s.source, raw) // what the strict form made the model write
+	if err := s.validator.Validate(raw); err != nil {
+		return fmt.Sprintf("Your answer does not fit the schema: %v\nAnswer again, with nothing but the corrected JSON.", err)
+	}
+	if s.wrapped {
+		var w struct {
+			Value json.RawMessage `json:"value"`
+		}
+		if err := json.Unmarshal(raw, &w); err != nil {
+			return fmt.Sprintf("Your answer cannot be read: %v\nAnswer again, with nothing but the corrected JSON.", err)
+		}
+		raw = w.Value
+	}
+	// A value of an earlier try must not shine through.
+	v := reflect.ValueOf(into).Elem()
+	v.SetZero()
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Sprintf("Your answer cannot be read: %v\nAnswer again, with nothing but the corrected JSON.", err)
+	}
+	return ""
+}
+
+// unfenced is the JSON of an answer: without a code fence around it, and without
+// words before and behind one.
+func unfenced(s string) string {
+	s = strings.TrimSpace(s)
+	open := strings.Index(s, "```")
+	if open < 0 || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
+		return s
+	}
+	rest := s[open+3:]
+	if line, body, ok := strings.Cut(rest, "\n"); ok && !strings.ContainsAny(line, "{[\"") {
+		rest = body
+	}
+	if end := strings.LastIndex(rest, "```"); end >= 0 {
+		rest = rest[:end]
+	}
+	return strings.TrimSpace(rest)
+}

@@ -1,0 +1,83 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+type Forecast struct {
+	City string   `json:"city"`
+	High int      `json:"high" jsonschema:"minimum=-90,maximum=60"`
+	Note string   `json:"note,omitempty"`
+	Days []string `json:"days,omitempty"`
+}
+
+func TestL10_StructuredOutputIsAskedForValidatedAndRead(t *testing.T) {
+	m := model(says("Here it is:\n```json\n{\"city\":\"Oslo\",\"high\":4,\"note\":null,\"days\":null}\n```\nEnjoy."))
+	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
+	if err != nil || !reflect.DeepEqual(f, Forecast{City: "Oslo", High: 4}) || res.Turns != 1 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	out := m.asked[0].Output
+	if out == nil || out.Kind != dragoman.OutputSchema || out.Name != "Forecast" || out.Strict != dragoman.StrictOff {
+		t.Fatalf("%+v", out)
+	}
+	for _, p := range []schema.Profile{schema.OpenAIStrict(), schema.AzureStrict(), schema.AnthropicStrict(), schema.BedrockStrict()} {
+		if bad := schema.Check(out.Schema, p); len(bad) > 0 || !schema.StrictFits(out.Schema, p) {
+			t.Errorf("%v: %v\n%s", p, bad, out.Schema)
+		}
+	}
+}
+
+func TestL10_InvalidAnswersGoBackABoundedNumberOfTimes(t *testing.T) {
+	m := model(says("four degrees"), says(`{"city":"Oslo","high":400}`), says(`{"city":"Oslo","high":4}`))
+	f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
+	if err != nil || f.High != 4 || res.Turns != 3 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	if last := m.asked[2].Messages; !strings.Contains(last[4].Text(), "high") || last[4].Role != dragoman.RoleUser {
+		t.Errorf("the model is told\n%s", script(last))
+	}
+	m = model(says("a"), says("b"), says("c"), says(`{"city":"Oslo","high":4}`))
+	f, res, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
+	var invalid *agent.OutputError
+	if !errors.As(err, &invalid) || invalid.Answer != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
+		t.Errorf("%v %+v %+v", err, res, f)
+	}
+	if _, _, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(says("a")), Limits: agent.Limits{Corrections: -1}}, "x"); !errors.As(err, &invalid) {
+		t.Error(err)
+	}
+}
+
+func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
+	list, _, err := agent.Generate[[]string](t.Context(), agent.Agent{Model: model(says(`{"value":["a","b"]}`))}, "x")
+	if err != nil || fmt.Sprint(list) != "[a b]" {
+		t.Errorf("%v %v", list, err)
+	}
+	n, _, err := agent.Generate[int](t.Context(), agent.Agent{Model: model(says(`{"value":7}`))}, "x")
+	if err != nil || n != 7 {
+		t.Errorf("%v %v", n, err)
+	}
+	var did counted
+	m := model(calls("a look"), says(`{"city":"Oslo","high":4}`))
+	p, _, err := agent.Generate[*Forecast](t.Context(), agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}, "x")
+	if err != nil || p.City != "Oslo" || did.String() != "look:" || m.asked[1].Output.Name != "Forecast" {
+		t.Errorf("%v %v", p, err)
+	}
+	if _, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil {
+		t.Error("a channel was generated")
+	}
+	a := agent.Agent{Model: model(says(`{"value":1}`))}
+	a.Settings.Output = &dragoman.OutputFormat{Name: "number"}
+	if _, _, err := agent.Generate[int](t.Context(), a, "x"); err != nil || a.Model.(*scripted).asked[0].Output.Name != "number" {
+		t.Errorf("%v %+v", err, a.Model.(*scripted).asked[0].Output)
+	}
+}

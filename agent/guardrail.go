@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Stage is where a guardrail stands.
+type Stage string
+
+// The stages.
+const (
+	StageInput      Stage = "input"
+	StageOutput     Stage = "output"
+	StageToolInput  Stage = "tool_input"
+	StageToolOutput Stage = "tool_output"
+)
+
+// Guardrails look at what goes in and out, each in its order. One that fails has
+// stopped the run.
+type Guardrails struct {
+	// Input sees the new messages of a run before anything else does.
+	Input []InputGuardrail
+	// Output sees the text of the final answer before the caller does. What was
+	// streamed has been seen by then.
+	Output []OutputGuardrail
+	// ToolInput sees the arguments of a call before humans are asked, and again
+	// before the tool runs: where it would replace them then, the call is refused.
+	ToolInput []ToolGuardrail
+	// ToolOutput sees what a tool returned before the model does.
+	ToolOutput []ToolOutputGuardrail
+}
+
+// Verdict is what a guardrail says. The zero value lets everything pass.
+type Verdict struct {
+	// Stop ends the run with a [*GuardrailError].
+	Stop bool
+	// Replace puts Text in the place of what was looked at: of a call's input it
+	// refuses the call, with Text for the model.
+	Replace bool
+	Text    string
+	// Reason is for the caller and the log; the model does not read it.
+	Reason string
+}
+
+// InputGuardrail looks at new messages.
+type InputGuardrail struct {
+	Name  string
+	Check func(ctx context.Context, messages []dragoman.Message) (Verdict, error)
+}
+
+// OutputGuardrail looks at the final answer.
+type OutputGuardrail struct {
+	Name  string
+	Check func(ctx context.Context, answer string) (Verdict, error)
+}
+
+// ToolGuardrail looks at a call.
+type ToolGuardrail struct {
+	Name  string
+	Check func(ctx context.Context, call tool.Info, in tool.Input) (Verdict, error)
+}
+
+// ToolOutputGuardrail looks at what a tool returned.
+type ToolOutputGuardrail struct {
+	Name  string
+	Check func(ctx context.Context, call tool.Info, out tool.Output) (Verdict, error)
+}
+
+// GuardrailError says which guardrail stopped a run.
+type GuardrailError struct {
+	Name   string
+	Stage  Stage
+	Reason string
+	// Err is why the guardrail itself failed; nil: it did not.
+	Err error
+}
+
+func (e *GuardrailError) Error() string {
+	why := e.Reason
+	if e.Err != nil {
+		why = "it failed: " + e.Err.Error()
+	}
+	return fmt.Sprintf("%v: %s, at %s: %s", ErrGuardrail, e.Name, e.Stage, why)
+}
+
+// Unwrap returns [ErrGuardrail] and why the guardrail failed.
+func (e *GuardrailError) Unwrap() []error { return []error{ErrGuardrail, e.Err} }
+
+// guardState collects what guardrails of tools said, from their goroutines.
+type guardState struct {
+	mu      sync.Mutex
+	stopped *GuardrailError
+	told    []Guarded
+}
+
+func (g *guardState) err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped == nil {
+		return nil
+	}
+	return g.stopped
+}
+
+func (g *guardState) add(ev Guarded, stop *GuardrailError) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told = append(g.told, ev)
+	if g.stopped == nil {
+		g.stopped = stop
+	}
+}
+
+// verdict asks a guardrail. One that fails or panics has stopped the run.
+func verdict(name string, stage Stage, check func() (Verdict, error)) (v Verdict, stop *GuardrailError) {
+	failed := func(err error) *GuardrailError { return &GuardrailError{Name: name, Stage: stage, Err: err} }
+	defer func() {
+		if p := recover(); p != nil {
+			stop = failed(fmt.Errorf("it panicked: %v", p))
+		}
+	}()
+	v, err := check()
+	switch {
+	case err != nil:
+		return Verdict{Stop: true}, failed(err)
+	case v.Stop:
+		return v, &GuardrailError{Name: name, Stage: stage, Reason: v.Reason}
+	default:
+		return v, nil
+	}
+}
+
+// guardInput shows the new messages of a run to the guardrails.
+func (r *run) guardInput(ctx context.Context, input []dragoman.Message) ([]dragoman.Message, error) {
+	for _, g := range r.player.Guardrails.Input {
+		v, stop := verdict(g.Name, StageInput, func() (Verdict, error) { return g.Check(ctx, input) })
+		if v.Stop || v.Replace {
+			r.tell(&Guarded{r.state.Turn, g.Name, StageInput, v})
+		}
+		if stop != nil {
+			return nil, stop
+		}
+		if v.Replace {
+			input = []dragoman.Message{dragoman.UserText(v.Text)}
+		}
+	}
+	return input, nil
+}
+
+// guardOutput shows the final answer to the guardrails.
+func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dragoman.Message, error) {
+	for _, g := range r.player.Guardrails.Output {
+		text := textOf(output)
+		v, stop := verdict(g.Name, StageOutput, func() (Verdict, error) { return g.Check(ctx, text) })
+		if v.Stop || v.Replace {
+			r.tell(&Guarded{r.state.Turn, g.Name, StageOutput, v})
+		}
+		if stop != nil {
+			return nil, stop
+		}
+		if v.Replace {
+			output = []dragoman.Message{dragoman.AssistantText(v.Text)}
+		}
+	}
+	return output, nil
+}
+
+// errRefused is a call that a guardrail has refused.
+var errRefused = errors.New("")
+
+// around puts the guardrails of tools among the hooks of a toolbox: before humans
+// are asked, directly before the tool, and behind it.
+func (g *Guardrails) around(h tool.Hooks) tool.Hooks {
+	if len(g.ToolInput) > 0 {
+		h.Pre = append(h.Pre[:len(h.Pre):len(h.Pre)], func(ctx context.Context, in tool.Input) (tool.Input, error) {
+			return in, g.checkInput(ctx, in)
+		})
+		h.Use = append(h.Use[:len(h.Use):len(h.Use)], func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				if err := g.checkInput(ctx, in); err != nil {
+					return tool.Output{}, err
+				}
+				return next(ctx, in)
+			}
+		})
+	}
+	if len(g.ToolOutput) > 0 {
+		h.Post = append(h.Post[:len(h.Post):len(h.Post)], g.checkOutput)
+	}
+	return h
+}
+
+// refusal is an error whose text is for the model.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }
+func (*refusal) Unwrap() error   { return errRefused }
+
+// checkInput shows a call to the guardrails.
+func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
+	info, _ := tool.InfoFrom(ctx)
+	r := runFrom(ctx)
+	for _, rail := range g.ToolInput {
+		v, stop := verdict(rail.Name, StageToolInput, func() (Verdict, error) { return rail.Check(ctx, info, in) })
+		if !v.Stop && !v.Replace {
+			continue
+		}
+		if r != nil {
+			r.guarded.add(Guarded{r.state.Turn, rail.Name, StageToolInput, v}, stop)
+		}
+		text := v.Text
+		if text == "" {
+			text = "a guardrail refuses this call"
+		}
+		return &refusal{text}
+	}
+	return nil
+}
+
+// checkOutput shows what a tool returned to the guardrails.
+func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+	info, _ := tool.InfoFrom(ctx)
+	r := runFrom(ctx)
+	for _, rail := range g.ToolOutput {
+		v, stop := verdict(rail.Name, StageToolOutput, func() (Verdict, error) { return rail.Check(ctx, info, out) })
+		if !v.Stop && !v.Replace {
+			continue
+		}
+		if r != nil {
+			r.guarded.add(Guarded{r.state.Turn, rail.Name, StageToolOutput, v}, stop)
+		}
+		text := v.Text
+		if text == "" {
+			text = "The output is withheld."
+		}
+		out = tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: text}}, Failed: out.Failed}
+	}
+	return out, nil
+}
+
+type runKey struct{}
+
+// inside makes the run known to the guardrails and agents that run inside of it.
+func (r *run) inside(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
+
+func runFrom(ctx context.Context) *run {
+	r, _ := ctx.Value(runKey{}).(*run)
+	return r
+}

@@ -1,0 +1,165 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestL5_TheFirstHandoffWinsAndOtherToolsRunFirst(t *testing.T) {
+	var did counted
+	math := agent.Agent{Name: "Math Tutor", Description: "Knows numbers.", Model: model(calls("x count"), says("42")), Instructions: "count", Tools: []tool.Tool{did.tool("count")}}
+	art := agent.Agent{Name: "art", Model: model()}
+	desk := agent.Agent{
+		Name: "desk", Model: model(calls("a transfer_to_art", "b look", "c transfer_to_math_tutor"), says("never")), Tools: []tool.Tool{did.tool("look")},
+		Handoffs: []agent.Handoff{{To: &math}, {To: &art}},
+	}
+	res, err := desk.Run(t.Context(), "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Agent != "art" || did.String() != "look:" {
+		t.Errorf("%s, ran %q\n%s", res.Agent, did.String(), script(res.Messages))
+	}
+	if !strings.Contains(script(res.Messages), "result a ok result b ok result c error") {
+		t.Error(script(res.Messages))
+	}
+	desk.Model = model(calls("a transfer_to_math_tutor"))
+	var events []string
+	for ev, err := range desk.Stream(t.Context(), "go") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, ok := ev.(*agent.HandedOff); ok {
+			events = append(events, h.From+">"+h.To)
+		}
+		if end, ok := ev.(*agent.RunEnd); ok {
+			res = end.Result
+		}
+	}
+	if res.Agent != "Math Tutor" || res.Output != "42" || did.String() != "look: count:" || strings.Join(events, "") != "desk>Math Tutor" {
+		t.Errorf("%+v, ran %q, %q", res, did.String(), events)
+	}
+	asked := math.Model.(*scripted).asked
+	if asked[0].Instructions[0].(*dragoman.Text).Text != "count" || len(asked[0].Tools) != 1 || asked[0].Tools[0].Name != "count" {
+		t.Errorf("%+v", asked[0])
+	}
+}
+
+func TestL5_AHandoffMayFilterWhatIsSeenAndNothingThatIsKept(t *testing.T) {
+	var did counted
+	next := agent.Agent{Name: "next", Model: model(calls("x look"), says("ok")), Tools: []tool.Tool{did.tool("look", tool.NeedsApproval())}}
+	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, Filter: func([]dragoman.Message) []dragoman.Message {
+		return []dragoman.Message{dragoman.UserText("(short)")}
+	}}}}
+	res, err := first.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	res = must[*agent.Result](t)(first.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0])))
+	if len(res.Messages) != 6 || res.Agent != "next" {
+		t.Errorf("kept\n%s", script(res.Messages))
+	}
+	if got := script(next.Model.(*scripted).asked[1].Messages); got != "user: \"(short)\"\nassistant: call x look\ntool: result x ok\n" {
+		t.Errorf("seen\n%s", got)
+	}
+}
+
+func TestL5_AHandoffIsGatedLikeATool(t *testing.T) {
+	next := agent.Agent{Name: "next", Model: model()}
+	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, NeedsApproval: true}}}
+	res, err := first.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	res = must[*agent.Result](t)(first.Resume(t.Context(), stored(t, res.State), agent.Reject(res.Pending[0], "stay")))
+	if res.Agent != "agent" || res.Output != "done" {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
+	verdict := func(v agent.Verdict) func(context.Context, string) (agent.Verdict, error) {
+		return func(context.Context, string) (agent.Verdict, error) { return v, nil }
+	}
+	for name, tc := range map[string]struct {
+		rails agent.Guardrails
+		want  string
+		stage agent.Stage
+	}{
+		"passed":   {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{})}}}, want: "secret"},
+		"replaced": {rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Replace: true, Text: "—"})}}}, want: "—"},
+		"stopped at the end": {
+			rails: agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: verdict(agent.Verdict{Stop: true, Reason: "leak"})}}}, stage: agent.StageOutput,
+		},
+		"stopped at the start": {rails: agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
+			return agent.Verdict{Stop: true}, nil
+		}}}}, stage: agent.StageInput},
+		"broken": {rails: agent.Guardrails{Input: []agent.InputGuardrail{{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
+			panic("boo")
+		}}}}, stage: agent.StageInput},
+	} {
+		m := model(says("secret"))
+		res, err := agent.Agent{Model: m, Guardrails: tc.rails}.Run(t.Context(), "go")
+		var stop *agent.GuardrailError
+		switch {
+		case tc.stage == "" && (err != nil || res.Output != tc.want || res.Messages[1].Text() != tc.want):
+			t.Errorf("%s: %v %+v", name, err, res)
+		case tc.stage != "" && (!errors.As(err, &stop) || !errors.Is(err, agent.ErrGuardrail) || stop.Stage != tc.stage || stop.Name != "g"):
+			t.Errorf("%s: %v", name, err)
+		case tc.stage == agent.StageInput && len(m.asked) > 0:
+			t.Errorf("%s: the model was asked", name)
+		}
+	}
+}
+
+func TestL7_GuardrailsOfToolsRunBeforeTheHumanAndAgainBeforeTheTool(t *testing.T) {
+	var did counted
+	var seen []string
+	shut := false
+	rails := agent.Guardrails{
+		ToolInput: []agent.ToolGuardrail{{Name: "in", Check: func(_ context.Context, c tool.Info, in tool.Input) (agent.Verdict, error) {
+			seen = append(seen, c.CallID+string(in.Arguments))
+			return agent.Verdict{Replace: shut, Text: "not that"}, nil
+		}}},
+		ToolOutput: []agent.ToolOutputGuardrail{{Name: "out", Check: func(_ context.Context, _ tool.Info, out tool.Output) (agent.Verdict, error) {
+			return agent.Verdict{Replace: true, Text: "(withheld)"}, nil
+		}}},
+	}
+	a := agent.Agent{Model: model(calls(`a pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}, Guardrails: rails}
+	res, _ := a.Run(t.Context(), "go")
+	if len(seen) != 1 || len(res.Pending) != 1 {
+		t.Fatalf("%q, %d pending", seen, len(res.Pending))
+	}
+	state := stored(t, res.State)
+	ok := must[*agent.Result](t)(a.Resume(t.Context(), state, agent.Approve(res.Pending[0])))
+	if len(seen) != 2 || did.String() != "pay:x" || !strings.Contains(ok.Records[0].Output, "(withheld)") || strings.Contains(ok.Records[0].Output, "did") {
+		t.Errorf("%q, ran %q, %q", seen, did.String(), ok.Records[0].Output)
+	}
+	shut = true
+	a.Model = model()
+	late := must[*agent.Result](t)(a.Resume(t.Context(), stored(t, state), agent.Approve(res.Pending[0])))
+	if did.String() != "pay:x" || late.Records[0].OK || !strings.Contains(late.Records[0].Error, "not that") {
+		t.Errorf("ran %q: %+v", did.String(), late.Records[0])
+	}
+}
+
+func TestL7_AGuardrailOfAToolMayStopTheRun(t *testing.T) {
+	var did counted
+	a := agent.Agent{
+		Model: model(calls("a look", "b pay")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")},
+		Guardrails: agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "g", Check: func(_ context.Context, c tool.Info, _ tool.Input) (agent.Verdict, error) {
+			return agent.Verdict{Stop: c.Key.Name == "pay", Reason: "no money"}, nil
+		}}}},
+	}
+	res, err := a.Run(t.Context(), "go")
+	var stop *agent.GuardrailError
+	if !errors.As(err, &stop) || stop.Reason != "no money" || did.String() != "look:" || !strings.Contains(script(res.Messages), "result a ok result b error") {
+		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
+	}
+}

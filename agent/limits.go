@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Limits end runs that do not end by themselves. The limits of the agent that
+// began a run hold for all of it.
+type Limits struct {
+	// Turns is how often models are asked; zero means 20. Retries and resumption
+	// do not count.
+	Turns int
+	// ToolCalls is how many calls run; zero means no limit.
+	ToolCalls int
+	// Time is how long the run may take, its interruptions apart; zero means no
+	// limit.
+	Time time.Duration
+	// Tokens is how many are used, input and output together; zero means no limit.
+	Tokens int64
+	// Cost is what the run may cost by Agent.Price; zero means no limit.
+	Cost float64
+
+	// Repeats is how often one call with the same result is let pass within the
+	// last Window calls; zero means 5 within 10. Polling tools do not count;
+	// negative never stops.
+	Repeats int
+	Window  int
+	// ErrorTurns is after how many turns in a row of which every call failed the
+	// run ends; zero means 5, negative never.
+	ErrorTurns int
+	// Blanks is how often an empty answer is asked for again; zero means 2,
+	// negative never.
+	Blanks int
+	// Pauses is how often in a row a model may pause for its own tools; zero
+	// means 10.
+	Pauses int
+	// Corrections is how often invalid structured output goes back to the model;
+	// zero means 2, negative never.
+	Corrections int
+}
+
+const (
+	defaultTurns       = 20
+	defaultRepeats     = 5
+	defaultWindow      = 10
+	defaultErrorTurns  = 5
+	defaultBlanks      = 2
+	defaultPauses      = 10
+	defaultCorrections = 2
+)
+
+// orDefault is n, or what zero means; negative is none.
+func orDefault(n, zero int) int {
+	switch {
+	case n == 0:
+		return zero
+	case n < 0:
+		return 0
+	default:
+		return n
+	}
+}
+
+// within checks the limits before a model is asked again.
+func (r *run) within() error {
+	l, s := &r.cast.first.Limits, &r.state
+	if most := orDefault(l.Turns, defaultTurns); s.Turn >= most {
+		return &LimitError{"turns", fmt.Sprintf("at most %d", most)}
+	}
+	if l.ToolCalls > 0 && s.Calls >= l.ToolCalls {
+		return &LimitError{"tool_calls", fmt.Sprintf("at most %d", l.ToolCalls)}
+	}
+	if l.Time > 0 && r.elapsed() >= l.Time {
+		return &LimitError{"time", fmt.Sprintf("at most %v", l.Time)}
+	}
+	if used := s.Usage.Input.Or(0) + s.Usage.Output.Or(0); l.Tokens > 0 && used >= l.Tokens {
+		return &LimitError{"tokens", fmt.Sprintf("at most %d, used %d", l.Tokens, used)}
+	}
+	if l.Cost > 0 && s.Cost >= l.Cost {
+		return &LimitError{"cost", fmt.Sprintf("at most %g, spent %g", l.Cost, s.Cost)}
+	}
+	return nil
+}
+
+// elapsed is how long the run has taken, in this process and before.
+func (r *run) elapsed() time.Duration { return r.state.Elapsed + r.now().Sub(r.began) }
+
+// addUsage sums usage up. What is unknown on both sides stays unknown.
+func addUsage(u, v dragoman.Usage) dragoman.Usage {
+	sum := func(a, b dragoman.Count) dragoman.Count {
+		if !a.Known && !b.Known {
+			return a
+		}
+		return dragoman.Counted(a.Or(0) + b.Or(0))
+	}
+	return dragoman.Usage{
+		Input: sum(u.Input, v.Input), CacheRead: sum(u.CacheRead, v.CacheRead), CacheWrite: sum(u.CacheWrite, v.CacheWrite),
+		Output: sum(u.Output, v.Output), Reasoning: sum(u.Reasoning, v.Reasoning),
+	}
+}
+
+// circles looks for calls that come to the same again and again, and for turns in
+// which nothing works (quirk I1). A result that changes is progress.
+func (r *run) circles(p *player, batch *tool.Batch) error {
+	l, s := &r.cast.first.Limits, &r.state
+	failed := len(batch.Records) > 0
+	for i := range batch.Records {
+		rec := &batch.Records[i]
+		failed = failed && !rec.OK
+		if most := orDefault(l.Repeats, defaultRepeats); most > 0 && !polls(p.box, rec.Key) {
+			if times := s.repeated(digest(rec), max(orDefault(l.Window, defaultWindow), most+1)); times > most {
+				return &LoopError{Tool: rec.Tool, Times: times}
+			}
+		}
+	}
+	if !failed {
+		s.Failures = 0
+		return nil
+	}
+	s.Failures++
+	if most := orDefault(l.ErrorTurns, defaultErrorTurns); most > 0 && s.Failures >= most {
+		return &LoopError{Times: s.Failures}
+	}
+	return nil
+}
+
+// repeated adds a call to the window and counts how often it is there.
+func (s *state) repeated(digest string, window int) (times int) {
+	s.Recent = append(s.Recent, digest)
+	if extra := len(s.Recent) - window; extra > 0 {
+		s.Recent = s.Recent[extra:]
+	}
+	for _, d := range s.Recent {
+		if d == digest {
+			times++
+		}
+	}
+	return times
+}
+
+func polls(box *tool.Box, k tool.Key) bool {
+	t, ok := box.Find(k)
+	if !ok {
+		return false
+	}
+	s, ok := t.(interface{ Settings() tool.Settings })
+	return ok && s.Settings().Polling
+}
+
+// digest identifies a call with what it came to.
+func digest(rec *tool.Record) string {
+	h := sha256.New()
+	for _, s := range [...]string{rec.Key.String(), rec.Raw, string(rec.ErrorKind), rec.Plain} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,245 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// loop asks and answers until the run is over.
+func (r *run) loop(ctx context.Context) error {
+	pauses := 0
+	for r.state.Phase != finished {
+		if r.state.Phase == calling {
+			if err := r.call(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.between(ctx); err != nil {
+			return err
+		}
+		resp, err := r.ask(ctx)
+		if err != nil {
+			return err
+		}
+		pauses, err = r.take(ctx, resp, pauses)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// between is what happens before a model is asked: somebody may want the run to
+// stop, or say something, and work in the background may be done.
+func (r *run) between(ctx context.Context) error {
+	select {
+	case <-r.stop:
+		return ErrStopped
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.within(); err != nil {
+		return err
+	}
+	delivered, err := r.runner().Deliver(ctx, r.player.box)
+	if err != nil {
+		return errorf("results of work in the background: %w", err)
+	}
+	if r.player.Steer != nil {
+		said, err := r.player.Steer(ctx, r.turn())
+		if err != nil {
+			return errorf("Steer: %w", err)
+		}
+		delivered = append(delivered, said...)
+	}
+	if len(delivered) == 0 {
+		return nil
+	}
+	r.messages = append(r.messages, delivered...)
+	if err := r.save(ctx); err != nil {
+		return err
+	}
+	for _, m := range delivered {
+		r.tell(&MessageAdded{r.state.Turn, m})
+	}
+	return nil
+}
+
+// take takes an answer: it is stored, and what it asks for comes next.
+func (r *run) take(ctx context.Context, resp *dragoman.Response, paused int) (pauses int, err error) {
+	r.result.Stop = resp.Stop
+	calls := clientCalls(resp)
+	output := resp.Output
+	final, refused := false, false
+	switch reason := resp.Stop.Reason; {
+	case len(calls) > 0 && reason.Runs():
+		r.state.Phase = calling
+	case len(calls) > 0 && (reason == dragoman.StopLength || reason == dragoman.StopMalformedCall):
+		refused = true // the model reads why, and may try again (quirk I4)
+	case reason == dragoman.StopPause:
+		if paused++; paused > orDefault(r.cast.first.Limits.Pauses, defaultPauses) {
+			err = &LimitError{"turns", fmt.Sprintf("the model paused %d times in a row", paused)}
+		}
+		pauses = paused
+	case len(calls) == 0 && hostedOnly(resp):
+		// The provider's own tools ran, and nothing was said: it goes on.
+	default:
+		final = true
+	}
+	if final {
+		if output, err = r.guardOutput(ctx, output); err != nil {
+			return 0, err
+		}
+	}
+	r.messages = append(r.messages, output...)
+	var correction string
+	switch {
+	case final:
+		err = r.conclude(resp, output, &correction)
+	case refused:
+		r.answerOpen(resp)
+	}
+	if saved := r.save(ctx); saved != nil {
+		return 0, errors.Join(saved, err)
+	}
+	for i := range output {
+		r.tell(&MessageAdded{r.state.Turn, output[i]})
+	}
+	if correction != "" {
+		r.tell(&Notice{r.state.Turn, "correction", correction})
+	}
+	for _, c := range calls {
+		if r.state.Phase == calling {
+			r.tell(&Called{r.state.Turn, c})
+		}
+	}
+	if r.state.Phase != calling {
+		r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
+	}
+	return pauses, err
+}
+
+// conclude ends the run with an answer, or has it corrected.
+func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message, correction *string) error {
+	text := textOf(output)
+	r.result.Output = text
+	if err := unusable(resp); err != nil {
+		r.state.Phase = finished
+		r.answerOpen(resp)
+		return err
+	}
+	if r.check != nil {
+		if wrong := r.check(text); wrong != "" {
+			if r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections) {
+				r.state.Phase = finished
+				return &OutputError{Answer: text, Problem: wrong}
+			}
+			r.state.Corrected++
+			*correction = wrong
+			r.messages = append(r.messages, dragoman.UserText(wrong))
+			return nil
+		}
+	}
+	r.state.Phase = finished
+	return nil
+}
+
+// answerOpen answers calls that came with an answer that must not be acted upon, so
+// that the conversation can go on.
+func (r *run) answerOpen(resp *dragoman.Response) {
+	var results []*dragoman.ToolResult
+	for _, c := range clientCalls(resp) {
+		results = append(results, c.Fail(fmt.Sprintf("%s did not run: the answer ended with %q.", c.QualifiedName(), resp.Stop.Reason)))
+	}
+	if results != nil {
+		r.messages = append(r.messages, dragoman.ToolResults(results...))
+	}
+}
+
+// unusable says why an answer is none.
+func unusable(resp *dragoman.Response) error {
+	switch resp.Stop.Reason {
+	case dragoman.StopEnd, dragoman.StopSequence, dragoman.StopToolCalls, dragoman.StopNone, dragoman.StopRefusal, dragoman.StopCompaction:
+		return nil
+	case dragoman.StopLength:
+		return fmt.Errorf("%w: it was cut off at the output limit; raise Settings.MaxOutputTokens", ErrAnswer)
+	default:
+		word := string(resp.Stop.Reason)
+		if resp.Stop.Native != "" {
+			word += " (" + resp.Stop.Native + ")"
+		}
+		return fmt.Errorf("%w: it ended with %s", ErrAnswer, word)
+	}
+}
+
+// clientCalls are the calls that are ours to run.
+func clientCalls(resp *dragoman.Response) []*dragoman.ToolCall {
+	return slices.DeleteFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Hosted })
+}
+
+// hostedOnly reports whether an answer is nothing but what the provider's own tools
+// did.
+func hostedOnly(resp *dragoman.Response) bool {
+	hosted := false
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if strings.TrimSpace(p.Text) != "" {
+					return false
+				}
+			case *dragoman.Refusal, *dragoman.Media:
+				return false
+			case *dragoman.ToolCall:
+				hosted = hosted || p.Hosted
+			}
+		}
+	}
+	return hosted && resp.Stop.Reason != dragoman.StopRefusal
+}
+
+// blank reports whether an answer says nothing at all (quirk I14).
+func blank(resp *dragoman.Response) bool {
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		for _, p := range m.Parts {
+			if t, ok := p.(*dragoman.Text); !ok || strings.TrimSpace(t.Text) != "" {
+				return false
+			}
+		}
+	}
+	switch resp.Stop.Reason {
+	case dragoman.StopEnd, dragoman.StopNone, dragoman.StopToolCalls, dragoman.StopMalformedCall:
+		return true
+	default:
+		return false // the model, or who watches it, has ended it
+	}
+}
+
+// textOf is what messages say.
+func textOf(ms []dragoman.Message) string {
+	var texts []string
+	for i := range ms {
+		if t := ms[i].Text(); t != "" {
+			texts = append(texts, t)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// quoted lists names for a message.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,305 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestL2_CallsAreRunAndTheModelIsAskedAgainUntilItAnswers(t *testing.T) {
+	var did counted
+	m := model(calls("a look", "b look {\"word\":\"x\"}"), calls("c look"), says("found"))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Instructions: "be kind"}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if res.Output != "found" || res.Turns != 3 || res.Usage.Input.N != 30 || len(res.Records) != 3 || !res.State.Done() {
+		t.Errorf("%+v", res)
+	}
+	want := "user: \"go\"\nassistant: call a look call b look\ntool: result a ok result b ok\nassistant: call c look\ntool: result c ok\nassistant: \"found\"\n"
+	if got := script(res.Messages); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := len(m.asked[0].Tools); got != 1 || m.asked[0].Instructions[0].(*dragoman.Text).Text != "be kind" {
+		t.Errorf("%d tools, %+v", got, m.asked[0].Instructions)
+	}
+	if len(m.asked[2].Messages) != 5 {
+		t.Errorf("the third turn was asked with\n%s", script(m.asked[2].Messages))
+	}
+}
+
+func TestL1_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T) {
+	var did counted
+	forever := func(req *dragoman.Request) *dragoman.Response {
+		return calls("x look {\"word\":\"" + strings.Repeat("a", len(req.Messages)) + "\"}")
+	}
+	endless := func() *scripted {
+		m := model()
+		for range 30 {
+			m.script = append(m.script, forever)
+		}
+		return m
+	}
+	for most, want := range map[int]int{0: 20, 3: 3} {
+		a := agent.Agent{Model: endless(), Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Turns: most}}
+		res, err := a.Run(t.Context(), "go")
+		var limit *agent.LimitError
+		if !errors.As(err, &limit) || limit.Limit != "turns" || !errors.Is(err, agent.ErrLimit) || res.Turns != want {
+			t.Fatalf("%d: %v %+v", most, err, res)
+		}
+		if calls := strings.Count(script(res.Messages), "result x ok"); calls != want { // quirk I2
+			t.Errorf("%d of %d calls are answered", calls, want)
+		}
+		a.Limits.Turns = want + 1
+		if again, err := a.Resume(t.Context(), stored(t, res.State)); !errors.Is(err, agent.ErrLimit) || again.Turns != want+1 {
+			t.Errorf("a higher limit goes on: %v %+v", err, again)
+		}
+	}
+}
+
+func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
+	var did counted
+	now := time.Unix(0, 0)
+	for name, tc := range map[string]struct {
+		limits agent.Limits
+		limit  string
+	}{
+		"calls":  {agent.Limits{ToolCalls: 2}, "tool_calls"},
+		"tokens": {agent.Limits{Tokens: 30}, "tokens"},
+		"cost":   {agent.Limits{Cost: 2.5}, "cost"},
+		"time":   {agent.Limits{Time: time.Hour}, "time"},
+	} {
+		m := model(calls("a look"), calls("b look {\"word\":\"x\"}"), calls("c look {\"word\":\"y\"}"), calls("d look {\"word\":\"z\"}"))
+		a := agent.Agent{
+			Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: tc.limits,
+			Price: func(dragoman.Usage) float64 { return 1.5 },
+			Now:   func() time.Time { now = now.Add(10 * time.Minute); return now },
+		}
+		_, err := a.Run(t.Context(), "go")
+		var limit *agent.LimitError
+		if !errors.As(err, &limit) || limit.Limit != tc.limit || len(m.script) == 0 {
+			t.Errorf("%s: %v, %d answers left", name, err, len(m.script))
+		}
+	}
+}
+
+func TestL2_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
+	paused := says("working")
+	paused.Stop.Reason = dragoman.StopPause
+	m := model(paused, says("ready"))
+	res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go"))
+	if res.Output != "ready" || script(m.asked[1].Messages) != "user: \"go\"\nassistant: \"working\"\n" {
+		t.Errorf("%+v\n%s", res, script(m.asked[1].Messages))
+	}
+	m = model()
+	for range 20 {
+		m.script = append(m.script, paused)
+	}
+	if _, err := (agent.Agent{Model: m, Limits: agent.Limits{Turns: 100}}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrLimit) || len(m.asked) != 11 {
+		t.Errorf("%d pauses: %v", len(m.asked), err)
+	}
+}
+
+func TestL2_ATurnOfTheProvidersOwnToolsGoesOn(t *testing.T) {
+	hosted := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
+		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
+	}}}
+	m := model(hosted, says("read it"))
+	if res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go")); res.Output != "read it" || res.Turns != 2 {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestL3_ToolsMayEndTheRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after agent.AfterTools
+		want  string
+		turns int
+	}{
+		"on the first tool":    {agent.StopOnFirstTool, "look did x", 1},
+		"at a named tool":      {agent.StopAtTools("take"), "take did y", 1},
+		"at a tool not called": {agent.StopAtTools("give"), "done", 2},
+		"at one that failed":   {agent.StopAtTools("fall"), "done", 2},
+		"by a function": {func(_ context.Context, c []agent.Finished) (string, bool, error) {
+			return c[2].Record.Error, c[1].Call.ID == "b", nil
+		}, "broken", 1},
+	} {
+		var did counted
+		a := agent.Agent{
+			Model: model(calls(`a look {"word":"x"}`, `b take {"word":"y"}`, "c fall")),
+			Tools: []tool.Tool{did.tool("look"), did.tool("take"), failing("fall")}, AfterTools: tc.after,
+		}
+		res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		if res.Output != tc.want || res.Turns != tc.turns {
+			t.Errorf("%s: %q after %d turns", name, res.Output, res.Turns)
+		}
+	}
+}
+
+func TestL4_AForcedChoiceIsResetAfterItWasObeyed(t *testing.T) {
+	for keep, want := range map[bool]bool{false: false, true: true} {
+		var did counted
+		m := model(calls("a look"))
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, KeepToolChoice: keep}
+		a.Settings.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+		must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		if m.asked[0].ToolChoice == nil || (m.asked[1].ToolChoice != nil) != want {
+			t.Errorf("keep %v: %v, then %v", keep, m.asked[0].ToolChoice, m.asked[1].ToolChoice)
+		}
+	}
+}
+
+func TestL8_MessagesAreInjectedBetweenTurnsAndCompactionChangesOnlyWhatIsSent(t *testing.T) {
+	var did counted
+	m := model(calls("a look"))
+	a := agent.Agent{
+		Model: m, Tools: []tool.Tool{did.tool("look")},
+		Steer: func(_ context.Context, t agent.Turn) ([]dragoman.Message, error) {
+			if t.Number != 1 {
+				return nil, nil
+			}
+			return []dragoman.Message{dragoman.UserText("and hurry")}, nil
+		},
+		Compact: func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) {
+			return append([]dragoman.Message{dragoman.UserText("(summary)")}, ms[1:]...), nil
+		},
+	}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if got := script(res.Messages); got != "user: \"go\"\nassistant: call a look\ntool: result a ok\nuser: \"and hurry\"\nassistant: \"done\"\n" {
+		t.Errorf("kept\n%s", got)
+	}
+	if got := script(m.asked[1].Messages); got != "user: \"(summary)\"\nassistant: call a look\ntool: result a ok\nuser: \"and hurry\"\n" {
+		t.Errorf("sent\n%s", got)
+	}
+}
+
+func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
+	n := 0
+	ticks := tool.New("tick", "Ticks.", func(context.Context, word) (int, error) { n++; return n, nil })
+	same := tool.New("same", "Stays.", func(context.Context, word) (string, error) { return "as ever", nil })
+	polled := tool.New("poll", "Polls.", func(context.Context, word) (string, error) { return "as ever", nil }, tool.Set(func(s *tool.Settings) { s.Polling = true }))
+	for name, tc := range map[string]struct {
+		call  string
+		limit agent.Limits
+		times int
+	}{
+		"a result that changes":    {"tick", agent.Limits{}, 0},
+		"a tool that is polled":    {"poll", agent.Limits{}, 0},
+		"the same again and again": {"same", agent.Limits{}, 6},
+		"a lower limit":            {"same", agent.Limits{Repeats: 2}, 3},
+		"no limit":                 {"same", agent.Limits{Repeats: -1}, 0},
+	} {
+		m := model()
+		for range 12 {
+			m.script = append(m.script, calls("x "+tc.call))
+		}
+		res, err := agent.Agent{Model: m, Tools: []tool.Tool{ticks, same, polled}, Limits: tc.limit}.Run(t.Context(), "go")
+		var loop *agent.LoopError
+		switch {
+		case tc.times == 0 && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case tc.times > 0 && (!errors.As(err, &loop) || !errors.Is(err, agent.ErrLoop) || loop.Times != tc.times || loop.Tool != tc.call || res.Turns != tc.times):
+			t.Errorf("%s: %v %+v", name, err, res)
+		}
+	}
+}
+
+func TestL9_TurnsInWhichEverythingFailsEndTheRun(t *testing.T) {
+	var did counted
+	m := model()
+	for i := range 12 {
+		m.script = append(m.script, calls("x fall {\"word\":\""+strings.Repeat("a", i)+"\"}"))
+	}
+	res, err := agent.Agent{Model: m, Tools: []tool.Tool{failing("fall"), did.tool("look")}}.Run(t.Context(), "go")
+	var loop *agent.LoopError
+	if !errors.As(err, &loop) || loop.Tool != "" || loop.Times != 5 || res.Turns != 5 {
+		t.Errorf("%v %+v", err, res)
+	}
+	m = model(calls("x fall"), calls("x fall {\"word\":\"b\"}", "y look"), calls("x fall {\"word\":\"c\"}"))
+	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{failing("fall"), did.tool("look")}, Limits: agent.Limits{ErrorTurns: 2}}).Run(t.Context(), "go"); err != nil {
+		t.Errorf("one call that works is enough: %v", err)
+	}
+}
+
+func TestQuirkI4_NothingRunsAfterAnAnswerThatWasCutOffOrWithheld(t *testing.T) {
+	for reason, goesOn := range map[dragoman.StopReason]bool{
+		dragoman.StopLength: true, dragoman.StopMalformedCall: true,
+		dragoman.StopContentFilter: false, dragoman.StopError: false, dragoman.StopUnknown: false, dragoman.StopCancelled: false,
+	} {
+		var did counted
+		cut := calls("a look")
+		cut.Stop.Reason = reason
+		res, err := agent.Agent{Model: model(cut), Tools: []tool.Tool{did.tool("look")}}.Run(t.Context(), "go")
+		if did.String() != "" || !strings.Contains(script(res.Messages), "result a error") {
+			t.Errorf("%s: ran %q\n%s", reason, did.String(), script(res.Messages))
+		}
+		if goesOn != (err == nil && res.Output == "done") || !goesOn && !errors.Is(err, agent.ErrAnswer) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
+func TestQuirkI14_AnEmptyAnswerIsAskedForAgainWithinBounds(t *testing.T) {
+	m := model(says(" "), provider.ErrEmpty, says("hi"))
+	res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go"))
+	if res.Output != "hi" || res.Turns != 1 || len(res.Messages) != 2 {
+		t.Errorf("%+v", res)
+	}
+	m = model(says(""), says(""), says(""), says("too late"))
+	if res, err := (agent.Agent{Model: m}).Run(t.Context(), "go"); err != nil || res.Output != "" || len(m.script) != 1 {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+func TestQuirkI10_AnUnknownToolIsAnErrorResultAndTheRunGoesOn(t *testing.T) {
+	var did counted
+	res := must[*agent.Result](t)(agent.Agent{Model: model(calls("a lok")), Tools: []tool.Tool{did.tool("look")}}.Run(t.Context(), "go"))
+	if res.Output != "done" || !strings.Contains(res.Records[0].Error, "look") {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestAnAgentThatCannotBeUsedIsRefusedBeforeAnyModelIsAsked(t *testing.T) {
+	var did counted
+	m := model()
+	twin := agent.Agent{Model: m}
+	for name, a := range map[string]agent.Agent{
+		"no model":            {},
+		"two tools, one name": {Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("look")}},
+		"a broken tool":       {Model: m, Tools: []tool.Tool{tool.New("x", "", func(context.Context, int) (int, error) { return 0, nil })}},
+		"a nil tool":          {Model: m, Tools: []tool.Tool{nil}},
+		"twins":               {Model: m, Handoffs: []agent.Handoff{{To: &twin}}},
+		"nobody to hand to":   {Model: m, Handoffs: []agent.Handoff{{}}},
+		"a broken receiver":   {Model: m, Handoffs: []agent.Handoff{{To: &agent.Agent{Name: "b"}}}},
+	} {
+		if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrAgent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := (agent.Agent{Model: m}).Run(t.Context(), ""); err == nil {
+		t.Error("nothing was asked, and nobody minded")
+	}
+	if len(m.asked) > 0 {
+		t.Error("a model was asked")
+	}
+}
+
+func TestAModelsErrorComesWithWhatWasDoneAndTheRunCanGoOn(t *testing.T) {
+	var did counted
+	broken := errors.New("no network")
+	m := model(calls("a look"), broken)
+	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, broken) || res.Turns != 1 || len(res.Messages) != 3 {
+		t.Fatalf("%v %+v", err, res)
+	}
+	res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State)))
+	if res.Output != "done" || res.Turns != 2 || did.String() != "look:" {
+		t.Errorf("%+v, ran %s", res, did.String())
+	}
+}

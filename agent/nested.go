@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// task is what an agent is asked that runs as a tool.
+type task struct {
+	Task string `json:"task" doc:"what the agent should do, with everything it needs to know: it sees nothing of this conversation"`
+}
+
+// nestedTime is what an agent that runs as a tool may take where it does not say.
+const nestedTime = time.Hour
+
+// AsTool makes the agent a tool of others: a run of its own, that sees nothing but
+// its task, and answers with its output. Its calls are gated by its own Runner. What
+// waits for humans there is pending in the outer run, which is interrupted, and
+// resumed with the decisions, as if the calls were its own (requirement A6); sticky
+// decisions of the outer run do not reach it. In a store, a run that is killed while
+// the agent works has it uncertain: it is not begun anew by itself.
+func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
+	limit := a.Limits.Time
+	if limit <= 0 {
+		limit = nestedTime
+	}
+	text := a.Description
+	if text == "" {
+		text = fmt.Sprintf("Asks the agent %s.", a.name())
+	}
+	all := append([]tool.Option{tool.Timeout(limit), tool.Set(func(s *tool.Settings) { s.Limits = tool.Limits{} })}, opts...)
+	return tool.New(a.name(), text, a.nested, all...)
+}
+
+// nested runs the agent for a call.
+func (a Agent) nested(ctx context.Context, in task) (string, error) {
+	if err := a.Check(); err != nil {
+		return "", err
+	}
+	opts := inner(ctx)
+	var res *Result
+	var err error
+	if raw, ok := tool.Resumed(ctx); ok {
+		var s State
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return "", err
+		}
+		res, err = a.Resume(ctx, &s, opts...)
+	} else {
+		res, err = a.Run(ctx, in.Task, opts...)
+	}
+	switch {
+	case err == nil:
+		return res.Output, nil
+	case errors.Is(err, ErrInterrupted):
+		state, failed := json.Marshal(res.State)
+		if failed != nil {
+			return "", failed
+		}
+		return "", &tool.Suspended{Inner: res.Pending, State: state}
+	default:
+		return "", fmt.Errorf("the agent %s did not finish: %w", a.name(), err)
+	}
+}
+
+// inner are the options of a run inside of another: it has the name of the call it
+// works for, so that another attempt at the same call is the same run, and it finds
+// the decisions that are its own. Its effects are in the journal of the outer run. It
+// inherits nothing else.
+func inner(ctx context.Context) []Option {
+	info, ok := tool.InfoFrom(ctx)
+	if !ok {
+		return nil
+	}
+	opts := []Option{ID(info.IdempotencyKey), Metadata(info.Metadata), optionFunc(func(o *options) { o.path = info.Agent })}
+	if r := runFrom(ctx); r != nil {
+		opts = append(opts, optionFunc(func(o *options) { o.journal = r.effects() }))
+		for _, d := range r.decisions {
+			opts = append(opts, d)
+		}
+	}
+	return opts
+}

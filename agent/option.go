@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Option says more about one run.
+type Option interface{ apply(*options) }
+
+// options of one run.
+type options struct {
+	id        string
+	messages  []dragoman.Message
+	store     Store
+	metadata  map[string]string
+	abandon   bool
+	stop      <-chan struct{}
+	decisions []decision
+	chunks    bool
+	path      []string     // of the agents around this one
+	journal   tool.Journal // of the run around this one
+	check     func(answer string) (correction string)
+	output    *structured
+}
+
+type optionFunc func(*options)
+
+func (f optionFunc) apply(o *options) { f(o) }
+
+func optionsOf(opts []Option) options {
+	var o options
+	for _, opt := range opts {
+		if opt != nil {
+			opt.apply(&o)
+		}
+	}
+	return o
+}
+
+// Store is what a run is kept in, so that another process can go on with it: a
+// session of package session is one, and a durable engine can be. It must refuse a
+// second writer.
+type Store interface {
+	// Journal keeps effects from happening twice.
+	tool.Journal
+	// Load returns the conversation and the state that was saved last; nil: none.
+	Load(ctx context.Context) (messages []dragoman.Message, state []byte, err error)
+	// Save adds messages and replaces the state, both or neither. It is durable
+	// when it returns.
+	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
+}
+
+// In keeps the run in a store, and begins with the conversation that is there.
+func In(s Store) Option { return optionFunc(func(o *options) { o.store = s }) }
+
+// ID names the run; without it the agent makes a name. Effects are known by the
+// name of their run: two runs in one store must not share one.
+func ID(id string) Option { return optionFunc(func(o *options) { o.id = id }) }
+
+// Messages come before the prompt: a conversation that was kept elsewhere, or a
+// picture beside the words. With them the prompt may be empty.
+func Messages(ms ...dragoman.Message) Option {
+	return optionFunc(func(o *options) { o.messages = append(o.messages, ms...) })
+}
+
+// Metadata is told to policies and tools.
+func Metadata(m map[string]string) Option {
+	return optionFunc(func(o *options) { o.metadata = m })
+}
+
+// Abandon gives up the calls that an earlier run left pending or unfinished: each
+// gets an error for its result, which is stored, and the run begins with the new
+// input. Without it, such input is refused with [ErrUnfinished].
+func Abandon() Option { return optionFunc(func(o *options) { o.abandon = true }) }
+
+// StopAfterTurn ends the run when the channel is closed, as soon as the turn at
+// hand is over: what was begun is finished, the state can be resumed, and the
+// error is [ErrStopped]. Cancelling the context does not wait.
+func StopAfterTurn(done <-chan struct{}) Option {
+	return optionFunc(func(o *options) { o.stop = done })
+}
+
+// Chunks passes on the native bytes of streams, where the model has them.
+func Chunks() Option { return optionFunc(func(o *options) { o.chunks = true }) }
+
+// decision is a human's word on a pending call.
+type decision struct {
+	pending tool.Pending
+	answer  tool.Answer
+	sticky  bool
+}
+
+func (d decision) apply(o *options) { o.decisions = append(o.decisions, d) }
+
+// Approve lets a pending call run, exactly as it was asked for.
+func Approve(p tool.Pending) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved}}
+}
+
+// Reject answers a pending call with a refusal. The model reads the message;
+// empty means that no reason is given.
+func Reject(p tool.Pending, message string) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Rejected, Message: message}}
+}
+
+// Edit lets a pending call run with other arguments. They are validated and judged
+// by the policy again.
+func Edit(p tool.Pending, in tool.Input) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved, Edited: &in}}
+}
+
+// Value gives a pending call the value that it waits for.
+func Value(p tool.Pending, value json.RawMessage) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved, Value: value}}
+}
+
+// Always lets a pending call run, and every later call of the same tool in this
+// run.
+func Always(p tool.Pending) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved}, sticky: true}
+}
+
+// Never rejects a pending call, and every later call of the same tool in this run.
+func Never(p tool.Pending, message string) Option {
+	return decision{pending: p, answer: tool.Answer{Verdict: tool.Rejected, Message: message}, sticky: true}
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Result is what a run came to, or as far as it got.
+type Result struct {
+	// Run names the run, Agent the one that spoke last.
+	Run   string
+	Agent string
+	// Output is the text of the final answer; empty where there is none yet.
+	Output string
+	// Messages are what the run added to the conversation, its input included.
+	Messages []dragoman.Message
+	// Turns counts how often a model was asked, over all of the run's resumptions.
+	Turns int
+	Usage dragoman.Usage
+	// Records tell what became of the calls.
+	Records []tool.Record
+	// Pending are the calls that wait for humans.
+	Pending []tool.Pending
+	// Stop is why the last answer ended.
+	Stop dragoman.Stop
+	// Losses are what conversions to and from the models' wires could not keep.
+	Losses dragoman.Report
+	// Partial is an answer that broke off; nil: none did. It is in no history.
+	Partial *dragoman.Response
+	// State is what [Agent.Resume] needs to go on. A run that is over has it too:
+	// there is nothing to resume then.
+	State *State
+}
+
+// The errors of runs.
+var (
+	// ErrAgent says that an agent cannot be used as it is. No model was asked.
+	ErrAgent = errors.New("not usable as defined")
+	// ErrInterrupted says that calls wait for humans: they are Result.Pending, and
+	// the run goes on with [Agent.Resume].
+	ErrInterrupted = errors.New("agent: calls wait for approval")
+	// ErrUnfinished says that new input came while calls of the run before wait for
+	// their results: resume that run first, or [Abandon] it.
+	ErrUnfinished = errors.New("agent: the run before is not finished")
+	// ErrStopped says that the run was asked to stop after a turn.
+	ErrStopped = errors.New("agent: stopped after the turn")
+	// ErrLimit is wrapped by every [*LimitError].
+	ErrLimit = errors.New("agent: a limit of the run is reached")
+	// ErrLoop is wrapped by every [*LoopError].
+	ErrLoop = errors.New("agent: the run goes round in circles")
+	// ErrGuardrail is wrapped by every [*GuardrailError].
+	ErrGuardrail = errors.New("agent: stopped by a guardrail")
+	// ErrState says that a stored run does not fit the agent that is to go on with
+	// it. Nothing ran.
+	ErrState = errors.New("agent: the stored run cannot be resumed")
+	// ErrAnswer says that a model's last word cannot be used: it was cut off or
+	// withheld. Result.Stop says why.
+	ErrAnswer = errors.New("agent: the model gave no usable answer")
+)
+
+// LimitError says which limit ended a run.
+type LimitError struct {
+	// Limit is "turns", "tool_calls", "time", "tokens" or "cost".
+	Limit string
+	// Most is what was allowed, in the words of that limit.
+	Most string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: %s, %s; raise Agent.Limits and resume, or ask for less", ErrLimit, e.Limit, e.Most)
+}
+
+// Unwrap returns [ErrLimit].
+func (e *LimitError) Unwrap() error { return ErrLimit }
+
+// LoopError says what a run repeats.
+type LoopError struct {
+	// Tool is what was called again and again; empty: every call of several turns
+	// failed.
+	Tool string
+	// Times is how often.
+	Times int
+}
+
+func (e *LoopError) Error() string {
+	if e.Tool == "" {
+		return fmt.Sprintf("%v: every call of %d turns failed", ErrLoop, e.Times)
+	}
+	return fmt.Sprintf("%v: %s was called %d times with the same arguments and the same result; mark it as Polling if that is what it is for", ErrLoop, e.Tool, e.Times)
+}
+
+// Unwrap returns [ErrLoop].
+func (e *LoopError) Unwrap() error { return ErrLoop }

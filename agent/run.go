@@ -1,0 +1,362 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+)
+
+// run is one run of an agent.
+type run struct {
+	options
+	cast *cast
+	now  func() time.Time
+	// player is who speaks.
+	player *player
+	// resumed says that the run was begun before; prompt is its input.
+	resumed bool
+	prompt  string
+	began   time.Time
+
+	// messages are the whole conversation; those from kept on are not stored yet.
+	messages []dragoman.Message
+	kept     int
+	state    state
+	result   Result
+	ledger   *policy.Ledger
+	runners  map[string]*tool.Run
+
+	// yield tells whoever watches; left says that nobody does any more. events
+	// come from the goroutines of tools.
+	yield  func(Event, error) bool
+	left   bool
+	cancel context.CancelCauseFunc
+	events chan tool.Event
+	over   chan struct{}
+	// guarded and newlyFound are what tools of the turn at hand came upon.
+	guarded    guardState
+	newlyFound []tool.Key
+}
+
+// begin makes a run of new input.
+func (a Agent) begin(prompt string, opts []Option) (*run, error) {
+	r, err := a.newRun(opts)
+	if err != nil {
+		return nil, err
+	}
+	if prompt == "" && len(r.options.messages) == 0 {
+		return nil, errorf("there is nothing to ask: give a prompt, or Messages")
+	}
+	r.prompt = prompt
+	return r, nil
+}
+
+// resume makes a run that goes on.
+func (a Agent) resume(s *State, opts []Option) (*run, error) {
+	r, err := a.newRun(opts)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil && r.store == nil {
+		return nil, errorf("%w: there is neither a state nor a store", ErrState)
+	}
+	if len(r.options.messages) > 0 {
+		return nil, errorf("%w: a run is resumed without new input", ErrUnfinished)
+	}
+	r.resumed = true
+	if s != nil {
+		r.state = s.s
+	}
+	return r, nil
+}
+
+func (a *Agent) newRun(opts []Option) (*run, error) {
+	c, err := newCast(a)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		options: optionsOf(opts), cast: c, player: c.first, now: a.now,
+		runners: map[string]*tool.Run{}, over: make(chan struct{}),
+	}
+	return r, nil
+}
+
+// watched makes a run tell what happens.
+func (r *run) watched(yield func(Event, error) bool, cancel context.CancelCauseFunc) {
+	r.yield, r.cancel = yield, cancel
+	r.events = make(chan tool.Event)
+}
+
+// errLeft is why a run is cancelled that nobody watches any more.
+var errLeft = errorf("nobody listens any more")
+
+// tell passes an event on.
+func (r *run) tell(ev Event) {
+	if r.yield == nil || r.left {
+		return
+	}
+	if !r.yield(ev, nil) {
+		r.left = true
+		r.cancel(errLeft)
+	}
+}
+
+// run runs, and says as far as it got.
+func (r *run) run(ctx context.Context) (*Result, error) {
+	defer close(r.over)
+	r.began = r.now()
+	err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if most := r.cast.first.Limits.Time; most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, max(0, most-r.state.Elapsed), &LimitError{"time", fmt.Sprintf("at most %v", most)})
+		defer cancel()
+	}
+	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed})
+	err = r.loop(ctx)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrInterrupted) {
+		err = cancelled(ctx, err)
+	}
+	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
+	r.result.Messages = slices.Clone(r.messages[min(r.state.Begun, len(r.messages)):])
+	r.result.Pending = leaves(r.state.Pending)
+	r.result.State = r.snapshot()
+	return &r.result, err
+}
+
+// cancelled says why a context ended, with the error that came of it.
+func cancelled(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) {
+		return err
+	}
+	return errors.Join(cause, err)
+}
+
+// load finds out where the run stands, and takes its input.
+func (r *run) load(ctx context.Context) error {
+	var stored []byte
+	if r.store != nil {
+		var err error
+		if r.messages, stored, err = r.store.Load(ctx); err != nil {
+			return errorf("loading the run: %w", err)
+		}
+		r.kept = len(r.messages)
+	}
+	if r.resumed {
+		return r.rebind(stored)
+	}
+	return r.open(ctx, stored)
+}
+
+// rebind finds the agent and the calls of a run that goes on (requirement L13).
+func (r *run) rebind(stored []byte) error {
+	if r.state.Run == "" {
+		if stored == nil {
+			return fmt.Errorf("%w: the store has no run", ErrState)
+		}
+		var s State
+		if err := json.Unmarshal(stored, &s); err != nil {
+			return err
+		}
+		r.state = s.s
+	} else if err := r.state.check(); err != nil {
+		return err
+	}
+	if r.store == nil {
+		r.messages = slices.Clone(r.state.Messages)
+		r.kept = len(r.messages)
+	}
+	p := r.cast.players[r.state.Agent]
+	if p == nil {
+		return fmt.Errorf("%w: it is at the agent %q, which there is not; there are %s", ErrState, r.state.Agent, quoted(r.cast.names()))
+	}
+	r.player = p
+	if r.ledger = r.state.Ledger; r.ledger == nil {
+		r.ledger = policy.NewLedger()
+	}
+	for _, pend := range r.state.Pending {
+		if _, ok := p.box.Find(pend.Binding.Key); !ok {
+			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Binding.Key.QualifiedName(), p.name())
+		}
+	}
+	return r.decide()
+}
+
+// mine reports whether a decision is on a call of this run or of one inside it.
+func (r *run) mine(b tool.Binding) bool {
+	return slices.ContainsFunc(leaves(r.state.Pending), func(p tool.Pending) bool { return p.Binding == b })
+}
+
+// decide takes the decisions of humans.
+func (r *run) decide() error {
+	for _, d := range r.decisions {
+		b := d.pending.Binding
+		switch {
+		case b.Run != r.state.Run && (len(r.path) > 0 || r.mine(b)):
+			continue // of a run inside of this one, or around it, which finds it there
+		case !r.mine(b):
+			return fmt.Errorf("%w: a decision on %s of turn %d, which does not wait for one", ErrState, b.Key.QualifiedName(), b.Turn)
+		}
+		switch {
+		case d.sticky && d.answer.Verdict == tool.Approved:
+			r.ledger.Always(b)
+		case d.sticky:
+			r.ledger.Never(b, d.answer.Message)
+		}
+		if err := r.ledger.Decide(b, d.answer); err != nil {
+			return errorf("the decision on %s: %w", b.Key.QualifiedName(), err)
+		}
+	}
+	return nil
+}
+
+// open begins a run with new input.
+func (r *run) open(ctx context.Context, stored []byte) error {
+	if len(r.decisions) > 0 && len(r.path) == 0 {
+		return errorf("%w: decisions belong to Resume", ErrState)
+	}
+	var before State
+	if stored != nil {
+		if err := json.Unmarshal(stored, &before); err != nil {
+			return err
+		}
+	}
+	if err := r.settleBefore(&before); err != nil {
+		return err
+	}
+	if r.id == "" {
+		r.id = r.newID()
+	}
+	if stored != nil && before.s.Run == r.id {
+		return errorf("%w: the store has a run %q already; resume it, or give the new one its own ID", ErrState, r.id)
+	}
+	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages)}
+	r.ledger = policy.NewLedger()
+	input := slices.Clone(r.options.messages)
+	if r.prompt != "" {
+		input = append(input, dragoman.UserText(r.prompt))
+	}
+	input, err := r.guardInput(ctx, input)
+	if err != nil {
+		return err
+	}
+	r.messages = append(r.messages, input...)
+	return r.save(ctx)
+}
+
+// settleBefore answers the calls that the conversation before left open, or
+// refuses to go past them (decision 18).
+func (r *run) settleBefore(before *State) error {
+	last := r.messages
+	if r.store == nil {
+		last = r.options.messages
+	}
+	open := openCalls(last)
+	if len(open) == 0 {
+		return nil
+	}
+	if !r.abandon {
+		return fmt.Errorf("%w: %s; resume it, or give them up with Abandon", ErrUnfinished, callsIn(open))
+	}
+	results := make([]*dragoman.ToolResult, len(open))
+	for i, c := range open {
+		results[i] = history.Abandoned(c)
+		for _, res := range before.s.Settled {
+			if res.CallID == c.ID {
+				results[i] = res
+			}
+		}
+	}
+	if r.store == nil {
+		r.options.messages = append(r.options.messages, dragoman.ToolResults(results...))
+		return nil
+	}
+	r.messages = append(r.messages, dragoman.ToolResults(results...))
+	return nil
+}
+
+// openCalls are the calls of the last turn, where nothing follows it.
+func openCalls(ms []dragoman.Message) []*dragoman.ToolCall {
+	answered := map[string]bool{}
+	var open []*dragoman.ToolCall
+	for i := len(ms) - 1; i >= 0; i-- {
+		m := &ms[i]
+		if m.Role != dragoman.RoleAssistant {
+			if open != nil || m.Role == dragoman.RoleUser && !hasResults(m) {
+				break
+			}
+			for _, p := range m.Parts {
+				if res, ok := p.(*dragoman.ToolResult); ok {
+					answered[res.CallID] = true
+				}
+			}
+			continue
+		}
+		var calls []*dragoman.ToolCall
+		for _, c := range m.ToolCalls() {
+			if !c.Hosted && !answered[c.ID] {
+				calls = append(calls, c)
+			}
+		}
+		open = append(calls, open...)
+	}
+	return open
+}
+
+func hasResults(m *dragoman.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult })
+}
+
+// callsIn names calls for a message.
+func callsIn(calls []*dragoman.ToolCall) string {
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.QualifiedName()
+	}
+	return quoted(names)
+}
+
+// newID names a run.
+func (r *run) newID() string {
+	if f := r.cast.first.NewID; f != nil {
+		return f()
+	}
+	return "run_" + rand.Text()
+}
+
+// save stores what was added, with the state as it is now. A run that is cancelled
+// is stored all the same: what it leaves must be whole.
+func (r *run) save(ctx context.Context) error {
+	if r.store == nil {
+		r.kept = len(r.messages)
+		return nil
+	}
+	r.state.Ledger = r.ledger
+	b, err := r.snapshot().MarshalJSON()
+	if err != nil {
+		return errorf("storing the run: %w", err)
+	}
+	if err := r.store.Save(context.WithoutCancel(ctx), r.messages[r.kept:], b); err != nil {
+		return errorf("storing the run: %w", err)
+	}
+	r.kept = len(r.messages)
+	return nil
+}
+
+// turn tells a callback where the run is.
+func (r *run) turn() Turn {
+	return Turn{Run: r.state.Run, Agent: r.player.name(), Number: r.state.Turn, Messages: r.messages, Usage: r.state.Usage}
+}

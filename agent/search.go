@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Search says how deferred tools are found: tools with [tool.Deferred] are not
+// told to the model until it has looked for them, so that hundreds of them cost
+// nothing. What was found stays found for the run.
+type Search struct {
+	// Ours uses our search also where the model has one; zero uses the provider's
+	// there.
+	Ours bool
+	// Most is how many tools a search finds; zero means 5.
+	Most int
+}
+
+// searchName is the name of our search.
+const searchName = "tool_search"
+
+const defaultFound = 5
+
+// targeter is a model that knows what it talks to.
+type targeter interface {
+	Target(ctx context.Context, model string) (dragoman.Target, *extension.Resolution, error)
+}
+
+// native is the provider's own search tool; nil: ours is used.
+func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
+	t, ok := m.(targeter)
+	if !ok || s.Ours {
+		return nil
+	}
+	target, _, err := t.Target(context.Background(), name)
+	if err != nil || target.Caps.NoDeferred || target.Caps.NoTools {
+		return nil
+	}
+	switch target.Dialect {
+	case dragoman.OpenAIResponses:
+		return hosted(searchName, dragoman.FormatResponsesFunction, `{"type":"tool_search"}`)
+	case dragoman.Anthropic:
+		return hosted("tool_search_tool_bm25", dragoman.FormatAnthropicTool, `{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
+	default:
+		return nil
+	}
+}
+
+func hosted(name string, format dragoman.Format, raw string) *dragoman.ToolSpec {
+	return &dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(raw)}}
+}
+
+// specs are the tools that a request has: those that are always there, in order,
+// then what was found, in the order in which it was.
+func (r *run) specs() []dragoman.ToolSpec {
+	p := r.player
+	if len(p.hidden) == 0 || p.native != nil {
+		return slices.Clip(p.shown)
+	}
+	out := slices.Clone(p.shown)
+	for _, key := range r.state.Found {
+		for _, s := range p.hidden {
+			if tool.KeyOf(&s) == key {
+				s.Deferred = false
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// found reports whether a deferred tool may be called.
+func (r *run) found(k tool.Key) bool {
+	return r.player.native != nil || slices.Contains(r.state.Found, k)
+}
+
+// lookedUp is a call under the key of its tool: a deferred tool that was found is
+// called by its bare name, and is looked up by another.
+func (p *player) lookedUp(c *dragoman.ToolCall) *dragoman.ToolCall {
+	if c.Namespace != "" {
+		return c
+	}
+	if _, ok := p.box.Find(tool.Bare(c.Name)); ok {
+		return c
+	}
+	k := tool.DeferredTopLevel(c.Name)
+	if _, ok := p.box.Find(k); !ok {
+		return c
+	}
+	out := k.Call(*c, false)
+	return &out
+}
+
+// searchQuery is what our search is asked.
+type searchQuery struct {
+	Query string `json:"query" doc:"words that say what the tool should do"`
+}
+
+// searchTool is our search.
+func (p *player) searchTool() (tool.Tool, error) {
+	most := p.Search.Most
+	if most <= 0 {
+		most = defaultFound
+	}
+	text := fmt.Sprintf("Finds tools that are not loaded yet. There are %d. Describe what you need; the tools that are found can be called from the next turn on.", len(p.hidden))
+	return tool.Make(searchName, text, func(ctx context.Context, q searchQuery) (string, error) {
+		found := rank(p.hidden, q.Query, most)
+		if len(found) == 0 {
+			return "No tool was found. Try other words.", nil
+		}
+		if r := runFrom(ctx); r != nil {
+			r.find(found)
+		}
+		var b strings.Builder
+		b.WriteString("Found, and loaded:\n")
+		for _, s := range found {
+			fmt.Fprintf(&b, "- %s: %s\n", s.QualifiedName(), firstLine(s.Description))
+		}
+		return b.String(), nil
+	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Trusted = true }))
+}
+
+// find remembers what was found.
+func (r *run) find(found []dragoman.ToolSpec) {
+	r.guarded.mu.Lock()
+	defer r.guarded.mu.Unlock()
+	for i := range found {
+		if k := tool.KeyOf(&found[i]); !slices.Contains(r.newlyFound, k) && !slices.Contains(r.state.Found, k) {
+			r.newlyFound = append(r.newlyFound, k)
+		}
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "…"
+	}
+	return line
+}
+
+// rank orders tools by how well their names and descriptions answer a query: rare
+// words count more, words of the name most. It needs no model, and gives the same
+// order every time.
+func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec {
+	asked := words(query)
+	docs := make([]map[string]float64, len(specs))
+	in := map[string]int{}
+	for i := range specs {
+		docs[i] = weights(&specs[i])
+		for w := range docs[i] {
+			in[w]++
+		}
+	}
+	type hit struct {
+		at    int
+		score float64
+	}
+	var hits []hit
+	for i, doc := range docs {
+		score := 0.0
+		for _, w := range asked {
+			score += doc[w] * math.Log(1+float64(len(specs))/float64(1+in[w]))
+		}
+		if score > 0 {
+			hits = append(hits, hit{i, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		default:
+			return a.at - b.at
+		}
+	})
+	out := make([]dragoman.ToolSpec, 0, most)
+	for _, h := range hits[:min(most, len(hits))] {
+		out = append(out, specs[h.at])
+	}
+	return out
+}
+
+// weights are the words of a tool, those of its name before those of its
+// description.
+func weights(s *dragoman.ToolSpec) map[string]float64 {
+	out := map[string]float64{}
+	for _, w := range words(s.Description + " " + s.NamespaceDescription) {
+		out[w] = max(out[w], 1)
+	}
+	for _, w := range words(s.Name + " " + s.Namespace) {
+		out[w] = 3
+	}
+	return out
+}
+
+// words are the words of a text, in lower case, without the ends that plurals have.
+func words(s string) []string {
+	var out []string
+	var last rune
+	var word []rune
+	flush := func() {
+		if len(word) > 1 {
+			out = append(out, strings.TrimSuffix(strings.ToLower(string(word)), "s"))
+		}
+		word = word[:0]
+	}
+	for _, c := range s {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			flush()
+		case unicode.IsUpper(c) && unicode.IsLower(last):
+			flush()
+			word = append(word, c)
+		default:
+			word = append(word, c)
+		}
+		last = c
+	}
+	flush()
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,140 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func specNames(req *dragoman.Request) string {
+	var out []string
+	for i := range req.Tools {
+		s := &req.Tools[i]
+		n := s.QualifiedName()
+		if s.Deferred {
+			n += "(deferred)"
+		}
+		out = append(out, n)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestL6_DeferredToolsAreHiddenUntilFoundAndStayFound(t *testing.T) {
+	var did counted
+	m := model(
+		calls("a list_invoices"), calls(`b tool_search {"query":"show my invoices"}`), calls("c list_invoices"), calls("d look"),
+	)
+	a := agent.Agent{Model: m, Tools: []tool.Tool{
+		did.tool("look"), did.tool("list_invoices", tool.Deferred()), did.tool("send_mail", tool.Deferred(), tool.NeedsApproval()),
+	}}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if did.String() != "list_invoices: look:" || res.Output != "done" {
+		t.Errorf("ran %q\n%s", did.String(), script(res.Messages))
+	}
+	for i, want := range []string{
+		"look tool_search", "look tool_search", "look tool_search list_invoices", "look tool_search list_invoices", "look tool_search list_invoices",
+	} {
+		if got := specNames(m.asked[i]); got != want {
+			t.Errorf("turn %d has %q, want %q", i+1, got, want)
+		}
+	}
+	if !strings.Contains(script(res.Messages), "result a error") {
+		t.Errorf("a tool was called that nobody had found\n%s", script(res.Messages))
+	}
+}
+
+func TestL6_WhatWasFoundStaysFoundWhenTheRunIsResumed(t *testing.T) {
+	var did counted
+	tools := []tool.Tool{did.tool("pay_bill", tool.Deferred(), tool.NeedsApproval())}
+	a := agent.Agent{Model: model(calls(`b tool_search {"query":"bill"}`), calls("c pay_bill")), Tools: tools}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	m := model(calls(`d pay_bill {"word":"again"}`))
+	res, err = agent.Agent{Model: m, Tools: tools}.Resume(t.Context(), stored(t, res.State), agent.Always(res.Pending[0]))
+	if err != nil || did.String() != "pay_bill: pay_bill:again" || specNames(m.asked[0]) != "tool_search pay_bill" {
+		t.Errorf("%v, ran %q, %q", err, did.String(), specNames(m.asked[0]))
+	}
+	if got := res.Messages[len(res.Messages)-2].Parts[0].(*dragoman.ToolResult); got.Name != "pay_bill" || got.Namespace != "" {
+		t.Errorf("the result is named %q in %q", got.Name, got.Namespace)
+	}
+}
+
+func TestL6_TheBestToolsAreFoundAmongHundreds(t *testing.T) {
+	var did counted
+	var tools []tool.Tool
+	for i := range 300 {
+		tools = append(tools, did.tool(fmt.Sprintf("filler_%d", i), tool.Deferred()))
+	}
+	for _, n := range []string{"createCalendarEvent", "delete_calendar_event", "weather_forecast"} {
+		tools = append(tools, did.tool(n, tool.Deferred()))
+	}
+	for query, want := range map[string]string{
+		"add an event to the calendar":       "createCalendarEvent delete_calendar_event",
+		"what will the weather be":           "weather_forecast",
+		"DELETE calendar events, please":     "delete_calendar_event createCalendarEvent",
+		"something nobody has ever heard of": "",
+	} {
+		m := model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query)))
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: tools, Search: agent.Search{Most: 2}}.Run(t.Context(), "go"))
+		if got := strings.TrimSpace(strings.TrimPrefix(specNames(m.asked[1]), "tool_search")); got != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+}
+
+// Where the API has a search of its own, deferred tools are sent as such, beside
+// it; the encoded request says so.
+func TestL6_TheProvidersSearchIsUsedWhereThereIsOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		codec dialect.Codec
+		ours  bool
+		want  string
+	}{
+		"responses":             {openairesponses.Codec{}, false, "look find(deferred) tool_search"},
+		"anthropic":             {anthropic.Codec{}, false, "look find(deferred) tool_search_tool_bm25"},
+		"gemini has none":       {gemini.Codec{}, false, "look tool_search"},
+		"ours, where we insist": {anthropic.Codec{}, true, "look tool_search"},
+	} {
+		var did counted
+		m := &recording{Client: &provider.Client{Codec: tc.codec, Model: "m"}, answer: calls("a find")}
+		a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("find", tool.Deferred())}, Search: agent.Search{Ours: tc.ours}}
+		res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		if got := specNames(m.asked); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		if native := strings.Contains(tc.want, "deferred"); native != (len(res.Records) == 1 && res.Records[0].OK) {
+			t.Errorf("%s: the call of a deferred tool: %v", name, res.Records)
+		}
+		if _, err := tc.codec.EncodeRequest(m.asked, dialect.EncodeOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// recording is a provider's model that is asked nothing over the network.
+type recording struct {
+	*provider.Client
+	answer *dragoman.Response
+	asked  *dragoman.Request
+}
+
+func (m *recording) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	if m.asked != nil {
+		return says("done"), nil
+	}
+	m.asked = req
+	return m.answer, nil
+}

@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+)
+
+// State is a run that has stopped, as versioned JSON: store it, and give it to
+// [Agent.Resume], in any process that has the same agents and tools. It holds what
+// was said and what humans decided: keep it where the conversation may be kept,
+// and take none from strangers.
+type State struct{ s state }
+
+// stateVersion is that of the JSON. Older ones are read, newer ones refused.
+const stateVersion = 1
+
+// Phase is where a run stands.
+type phase string
+
+const (
+	// asking: the model is to be asked next.
+	asking phase = "asking"
+	// calling: the last answer has calls that are not all answered.
+	calling phase = "calling"
+	// finished: the run is over.
+	finished phase = "finished"
+)
+
+// state is what a run knows, beside its conversation.
+type state struct {
+	V     int    `json:"v"`
+	Run   string `json:"run"`
+	Agent string `json:"agent"`
+	Turn  int    `json:"turn"`
+	Phase phase  `json:"phase"`
+
+	Usage   dragoman.Usage `json:"usage"`
+	Cost    float64        `json:"cost,omitempty"`
+	Calls   int            `json:"calls,omitempty"`
+	Elapsed time.Duration  `json:"elapsed,omitempty"`
+
+	// Found are the deferred tools that a search found.
+	Found []tool.Key `json:"found,omitempty"`
+	// Chosen says that a forced tool choice was obeyed.
+	Chosen bool `json:"chosen,omitempty"`
+	// Corrected counts the corrections of structured output.
+	Corrected int `json:"corrected,omitempty"`
+	// Recent and Failures are what the loop breakers remember.
+	Recent   []string `json:"recent,omitempty"`
+	Failures int      `json:"failures,omitempty"`
+	// Offset is where the part of the conversation begins that this agent sees,
+	// after a handoff that filtered it; Seen is what it sees instead.
+	Seen   []dragoman.Message `json:"seen,omitempty"`
+	Offset int                `json:"offset,omitempty"`
+
+	// Pending are the calls of the turn that wait, Settled the results of the
+	// others.
+	Pending []tool.Pending         `json:"pending,omitempty"`
+	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
+	Ledger  *policy.Ledger         `json:"ledger,omitempty"`
+
+	// Messages are the conversation, where no store keeps it; Begun is how many of
+	// them were there before the run.
+	Messages []dragoman.Message `json:"messages,omitempty"`
+	Begun    int                `json:"begun,omitempty"`
+}
+
+// MarshalJSON writes the state.
+func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.s) }
+
+// UnmarshalJSON reads a state. One of a newer version is refused.
+func (s *State) UnmarshalJSON(b []byte) error {
+	var head struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	switch {
+	case head.V == 0:
+		return fmt.Errorf("%w: it has no version: it is no state of a run", ErrState)
+	case head.V > stateVersion:
+		return fmt.Errorf("%w: it is of version %d, and this program knows %d; update it", ErrState, head.V, stateVersion)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	var in state
+	if err := d.Decode(&in); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	*s = State{in}
+	return nil
+}
+
+// check refuses what cannot be a state.
+func (s *state) check() error {
+	switch {
+	case s.Run == "":
+		return fmt.Errorf("%w: it names no run", ErrState)
+	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0:
+		return fmt.Errorf("%w: it has a negative number", ErrState)
+	}
+	switch s.Phase {
+	case asking, calling, finished:
+		return nil
+	default:
+		return fmt.Errorf("%w: it stands at %.40q, which is no phase", ErrState, s.Phase)
+	}
+}
+
+// Run names the run.
+func (s *State) Run() string { return s.s.Run }
+
+// Done reports whether the run is over: there is nothing to resume.
+func (s *State) Done() bool { return s.s.Phase == finished }
+
+// Pending are the calls that wait for humans.
+func (s *State) Pending() []tool.Pending { return leaves(s.s.Pending) }
+
+// leaves are the calls that humans are asked about: those of agents that run as
+// tools stand for them.
+func leaves(pending []tool.Pending) []tool.Pending {
+	var out []tool.Pending
+	for _, p := range pending {
+		if len(p.Inner) > 0 {
+			out = append(out, leaves(p.Inner)...)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// snapshot is the state of a run now, with its conversation where nobody else
+// keeps it.
+func (r *run) snapshot() *State {
+	s := r.state
+	s.Elapsed = r.elapsed()
+	if r.store == nil {
+		s.Messages = r.messages
+	}
+	return &State{s}
+}

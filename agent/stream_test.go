@@ -1,0 +1,175 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// told is an event in a word.
+func told(ev agent.Event) string {
+	switch ev := ev.(type) {
+	case *agent.ModelEvent:
+		return "model." + string(ev.Event.Type())
+	case *agent.ToolEvent:
+		return strings.TrimPrefix(fmt.Sprintf("%T", ev.Event), "tool.")
+	default:
+		return string(ev.Type())
+	}
+}
+
+func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(calls("a look"), says("ok")), Tools: []tool.Tool{did.tool("look")}}
+	var got []string
+	for ev, err := range a.Stream(t.Context(), "go") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, told(ev))
+		if c, ok := ev.(*agent.Called); ok && c.Call.Arguments != "{}" {
+			t.Errorf("%+v", c.Call)
+		}
+		if end, ok := ev.(*agent.RunEnd); ok && end.Result.Output != "ok" {
+			t.Errorf("%+v", end.Result)
+		}
+	}
+	want := "run_start turn_start model.response_start model.part_start model.part_end model.response_end message_added tool_call " +
+		"CallStarted CallEnded tool_result turn_end " +
+		"turn_start model.response_start model.part_start model.part_delta model.part_end model.response_end message_added turn_end run_end"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("got\n%s\nwant\n%s", s, want)
+	}
+}
+
+func TestL11_AStreamCollectsAndIsUsedOnce(t *testing.T) {
+	s := agent.Agent{Model: model(says("hi"))}.Stream(t.Context(), "go")
+	if res := must[*agent.Result](t)(s.Collect()); res.Output != "hi" {
+		t.Errorf("%+v", res)
+	}
+	if _, err := s.Collect(); err == nil {
+		t.Error("a stream was used twice")
+	}
+	if _, err := (agent.Agent{}).Stream(t.Context(), "go").Collect(); !errors.Is(err, agent.ErrAgent) {
+		t.Error(err)
+	}
+	broken := errors.New("no network")
+	ends := 0
+	for ev, err := range (agent.Agent{Model: model(broken)}).Stream(t.Context(), "go") {
+		if end, ok := ev.(*agent.RunEnd); ok {
+			ends++
+			if !errors.Is(err, broken) || end.Result == nil || end.Result.State == nil {
+				t.Errorf("%v %+v", err, end.Result)
+			}
+		}
+	}
+	if ends != 1 {
+		t.Errorf("%d ends", ends)
+	}
+}
+
+func TestL12_WhoeverLeavesTheLoopCancelsTheRunAndEveryCallHasAResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		waits := tool.New("wait", "Waits.", func(ctx context.Context, _ word) (string, error) {
+			tool.Report(ctx, &dragoman.Text{Text: "waiting"})
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		a := agent.Agent{Model: model(calls("a wait", "b wait {\"word\":\"x\"}"), says("never")), Tools: []tool.Tool{waits}}
+		for ev, err := range a.Stream(t.Context(), "go", agent.In(store)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if te, ok := ev.(*agent.ToolEvent); ok {
+				if _, ok := te.Event.(tool.Progress); ok {
+					break
+				}
+			}
+		}
+		if got := script(store.messages); got != "user: \"go\"\nassistant: call a wait call b wait\ntool: result a error result b error\n" {
+			t.Errorf("kept\n%s", got)
+		}
+		res := must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store)))
+		if res.Output != "never" {
+			t.Errorf("%+v", res)
+		}
+	})
+}
+
+func TestL12_ACancelledRunSettlesItsCallsAndCanBeResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var did counted
+		stops := tool.New("stop", "Stops.", func(ctx context.Context, _ word) (string, error) {
+			cancel()
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		store := &memory{}
+		a := agent.Agent{Model: model(calls("a look", "b stop")), Tools: []tool.Tool{did.tool("look"), stops}}
+		res, err := a.Run(ctx, "go", agent.In(store))
+		if !errors.Is(err, context.Canceled) || !strings.Contains(script(store.messages), "result b error") || res.State.Done() {
+			t.Fatalf("%v\n%s", err, script(store.messages))
+		}
+		res = must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store)))
+		if res.Output != "done" || res.Run == "" {
+			t.Errorf("%+v, ran %q", res, did.String())
+		}
+	})
+}
+
+func TestL12_AStopWaitsForTheTurn(t *testing.T) {
+	stop := make(chan struct{})
+	var did counted
+	last := tool.New("last", "Is the last.", func(context.Context, word) (string, error) {
+		close(stop)
+		return "ok", nil
+	})
+	a := agent.Agent{Model: model(calls("a last", "b look")), Tools: []tool.Tool{did.tool("look"), last}}
+	res, err := a.Run(t.Context(), "go", agent.StopAfterTurn(stop))
+	if !errors.Is(err, agent.ErrStopped) || script(res.Messages) != "user: \"go\"\nassistant: call a last call b look\ntool: result a ok result b ok\n" {
+		t.Fatalf("%v\n%s", err, script(res.Messages))
+	}
+	if res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State))); res.Output != "done" {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestL_ASlowReaderHoldsToolsUpAndNothingPilesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		chatty := tool.New("chat", "Tells much.", func(ctx context.Context, _ word) (string, error) {
+			for range 1000 {
+				tool.Report(ctx, &dragoman.Text{Text: "more"})
+				sent++
+			}
+			return "ok", nil
+		})
+		a := agent.Agent{Model: model(calls("a chat")), Tools: []tool.Tool{chatty}}
+		seen := 0
+		for ev, err := range a.Stream(t.Context(), "go") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if te, ok := ev.(*agent.ToolEvent); ok {
+				if _, ok := te.Event.(tool.Progress); ok {
+					synctest.Wait() // until the tool can do no more
+					if seen++; sent > seen+1 {
+						t.Fatalf("%d sent, %d seen", sent, seen)
+					}
+				}
+			}
+		}
+		if seen != 1000 {
+			t.Errorf("%d of 1000 seen", seen)
+		}
+	})
+}

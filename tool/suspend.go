@@ -1,0 +1,62 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Suspended is the error of a tool whose work waits for humans, such as an agent
+// that runs as a tool and has calls to be approved. The call is pending then, not
+// answered: when its turn is handed in again with the [Pending], the tool is called
+// again and gets State back from [Resumed].
+type Suspended struct {
+	// Inner are the calls that the work waits for.
+	Inner []Pending
+	// State is what the tool needs to go on.
+	State json.RawMessage
+}
+
+func (e *Suspended) Error() string {
+	return fmt.Sprintf("the work waits for approval of %d call(s)", len(e.Inner))
+}
+
+// Resumed returns what the tool left when it was suspended, for the call that a
+// handler runs for; ok is false for one that begins.
+func Resumed(ctx context.Context) (state json.RawMessage, ok bool) {
+	c := callFrom(ctx)
+	if c == nil || c.state == nil {
+		return nil, false
+	}
+	return c.state, true
+}
+
+// suspended finds out whether a call failed because its work waits.
+func suspended(f *failure) *Suspended {
+	var s *Suspended
+	if f == nil || !errors.As(f.err, &s) || len(s.State) == 0 {
+		return nil
+	}
+	return s
+}
+
+// suspend leaves a call pending whose tool waits for humans.
+func (x *execution) suspend(s *Suspended) {
+	b := x.binding()
+	b.Arguments = x.hash
+	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State}
+	x.record = x.newRecord(nil)
+	x.record.Pending, x.record.Executed = true, true
+	x.tell(Asked{CallRef: x.ref(), Pending: *x.pending})
+}
+
+// continued reports whether the call goes on with what its tool left.
+func (x *execution) continued() bool { return x.resume != nil && x.resume.State != nil }
+
+// plainText is what parts say, before they are fenced.
+func plainText(parts []dragoman.Part) string {
+	return (&dragoman.ToolResult{Content: parts}).Text()
+}
