@@ -1,0 +1,2 @@
+// Package session keeps conversations, and what became of their effects.
+package session

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// What this package writes into the bodies of its own kinds is of this version.
+const bodyVersion = 1
+
+// Begin writes that a call is about to run, durably, and returns what is known of
+// it. It writes nothing where the call will not run: where it has its result, was
+// begun with other arguments, or was begun before and may not run again.
+func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
+	key := callKey(in.CallRef)
+	leave, err := s.begins.enter(ctx, key)
+	if err != nil {
+		return tool.Prior{}, err
+	}
+	defer leave()
+	prior, err := s.prior(ctx, key)
+	if err != nil {
+		return tool.Prior{}, about("beginning a call in", s.ID(), err)
+	}
+	if prior.Attempts > 0 && (prior.Arguments != in.Arguments || prior.Result != nil || !in.Idempotent) {
+		return prior, nil
+	}
+	return prior, aboutIf("beginning a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
+}
+
+// End writes what a call came to, durably.
+func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.ToolResult) error {
+	e, err := resultEntry(callKey(in.CallRef), in, result)
+	if err != nil {
+		return about("ending a call in", s.ID(), err)
+	}
+	return aboutIf("ending a call in", s.ID(), s.write(ctx, []Entry{e}))
+}
+
+// callKey is what the entries of a call are found by. The ids of runs and calls
+// may hold anything, so they are hashed, each with its length before it.
+func callKey(c tool.CallRef) string {
+	b := binary.AppendUvarint(make([]byte, 0, 128), uint64(len(c.Run)))
+	b = append(b, c.Run...)
+	b = binary.AppendVarint(b, int64(c.Turn))
+	b = append(b, c.CallID...)
+	h := sha256.Sum256(b)
+	return base64.RawURLEncoding.EncodeToString(h[:])
+}
+
+func intentEntry(key string, in tool.Intent) Entry {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.IntField("v", bodyVersion)
+	writeRef(&w, in.CallRef)
+	w.StringField("arguments", in.Arguments.String())
+	if in.Idempotent {
+		w.BoolField("idempotent", true)
+	}
+	w.EndObject()
+	return Entry{Kind: KindIntent, Key: key, Body: w.Buf}
+}
+
+func writeRef(w *jsonwire.Writer, c tool.CallRef) {
+	w.StringField("run", c.Run)
+	w.IntField("turn", int64(c.Turn))
+	w.StringField("call", c.CallID)
+	w.StringField("tool", c.Key.QualifiedName())
+}
+
+func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry, error) {
+	if result == nil {
+		return Entry{}, invalidf("call %q has no result to end with", in.CallID)
+	}
+	body, err := result.MarshalJSON()
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: the result of call %q: %w", ErrInvalid, in.CallID, err)
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.IntField("v", bodyVersion)
+	writeRef(&w, in.CallRef)
+	w.StringField("arguments", in.Arguments.String())
+	w.Key("result")
+	w.Known(body)
+	w.EndObject()
+	return Entry{Kind: KindResult, Key: key, Body: w.Buf}, nil
+}
+
+// record is what is read of an intent or a result.
+type record struct {
+	V         int             `json:"v"`
+	Arguments tool.Hash       `json:"arguments"`
+	Result    json.RawMessage `json:"result"`
+}
+
+// prior folds the entries of a call. Rewinding does not take any of them away.
+func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err error) {
+	for e, err := range s.Entries(ctx, Query{Key: key, Kinds: []Kind{KindIntent, KindResult}}) {
+		if err != nil {
+			return p, err
+		}
+		var r record
+		if err := unmarshal(&e, &r, &r.V); err != nil {
+			return p, err
+		}
+		if p.Attempts > 0 && r.Arguments != p.Arguments || p.Attempts == 0 && e.Kind == KindResult {
+			return p, fmt.Errorf("%w: entry %d is of a call that was not begun with its arguments", ErrCorrupt, e.Seq)
+		}
+		p.Arguments = r.Arguments
+		if e.Kind == KindIntent {
+			p.Attempts++
+			continue
+		}
+		p.Result = new(dragoman.ToolResult)
+		if err := p.Result.UnmarshalJSON(r.Result); err != nil {
+			return p, unreadable(&e, err)
+		}
+	}
+	return p, nil
+}
+
+// unmarshal reads the body of an entry that this package wrote, and checks the
+// version that it has.
+func unmarshal(e *Entry, body any, version *int) error {
+	err := json.Unmarshal(e.Body, body)
+	switch {
+	case *version > bodyVersion:
+		return &NewerError{What: fmt.Sprintf("entry %d, of kind %s,", e.Seq, e.Kind), Found: *version, Known: bodyVersion}
+	case err != nil:
+		return unreadable(e, err)
+	case *version < 1:
+		return unreadable(e, errors.New("it has no version"))
+	default:
+		return nil
+	}
+}
+
+// unreadable is the error of an entry whose body is not what its kind says.
+func unreadable(e *Entry, err error) error {
+	if errors.Is(err, dragoman.ErrVersion) {
+		return fmt.Errorf("%w: entry %d: %w", ErrNewer, e.Seq, err)
+	}
+	return fmt.Errorf("%w: entry %d, of kind %s: %w", ErrCorrupt, e.Seq, e.Kind, err)
+}
+
+// keyed lets one goroutine at a time pass for each key.
+type keyed struct {
+	mu   sync.Mutex
+	busy map[string]chan struct{} // closed by who leaves
+}
+
+func (k *keyed) enter(ctx context.Context, key string) (leave func(), err error) {
+	for {
+		k.mu.Lock()
+		before := k.busy[key]
+		if before == nil {
+			if k.busy == nil {
+				k.busy = map[string]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			k.busy[key] = mine
+			k.mu.Unlock()
+			return func() {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				delete(k.busy, key)
+				close(mine)
+			}, nil
+		}
+		k.mu.Unlock()
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+)
+
+// Memory keeps sessions as long as the process lives. The zero value is ready. It
+// must not be copied.
+type Memory struct {
+	mu     sync.RWMutex
+	logs   map[string]*memoryLog
+	closed bool
+}
+
+// memoryLog is one session. Its entries are only ever added to.
+type memoryLog struct {
+	info    Info
+	entries []Entry
+	byKey   map[string][]int64 // the places of entries with a key
+}
+
+var _ Store = (*Memory)(nil)
+
+func (l *memoryLog) add(entries []Entry) {
+	for _, e := range entries {
+		l.info.Head++
+		e.Seq = l.info.Head
+		l.info.Updated = e.Time
+		l.entries = append(l.entries, e)
+		if e.Key != "" {
+			if l.byKey == nil {
+				l.byKey = map[string][]int64{}
+			}
+			l.byKey[e.Key] = append(l.byKey[e.Key], e.Seq)
+		}
+	}
+}
+
+// Create makes a session.
+func (m *Memory) Create(ctx context.Context, info Info, entries iter.Seq2[Entry, error]) error {
+	if err := info.Check(); err != nil {
+		return err
+	}
+	info.Created = micro(info.Created)
+	info.Updated, info.Head = info.Created, 0
+	log := &memoryLog{info: info}
+	if entries != nil {
+		for e, err := range entries {
+			if err == nil {
+				err = cmp.Or(ctx.Err(), e.Check())
+			}
+			if err != nil {
+				return err
+			}
+			log.add([]Entry{kept(e)})
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case m.closed:
+		return ErrClosed
+	case m.logs[info.ID] != nil:
+		return ErrExists
+	case m.logs == nil:
+		m.logs = map[string]*memoryLog{}
+	}
+	m.logs[info.ID] = log
+	return nil
+}
+
+// find returns a session's log; the caller holds the lock.
+func (m *Memory) find(ctx context.Context, id string) (*memoryLog, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case m.closed:
+		return nil, ErrClosed
+	case m.logs[id] == nil:
+		return nil, ErrNotFound
+	default:
+		return m.logs[id], nil
+	}
+}
+
+// Info says what is known of a session.
+func (m *Memory) Info(ctx context.Context, id string) (Info, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	log, err := m.find(ctx, id)
+	if err != nil {
+		return Info{}, err
+	}
+	return log.info, nil
+}
+
+// List yields the sessions as they are when it begins.
+func (m *Memory) List(ctx context.Context) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		all, err := m.infos(ctx)
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		for _, info := range all {
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) infos(ctx context.Context) ([]Info, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return nil, ErrClosed
+	}
+	all := make([]Info, 0, len(m.logs))
+	for _, log := range m.logs {
+		all = append(all, log.info)
+	}
+	slices.SortFunc(all, func(a, b Info) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID)) })
+	return all, ctx.Err()
+}
+
+// Append adds entries.
+func (m *Memory) Append(ctx context.Context, id string, head int64, entries []Entry) error {
+	for i := range entries {
+		if err := entries[i].Check(); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	log, err := m.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if log.info.Head != head {
+		return &ConflictError{ID: id, Head: head, Actual: log.info.Head}
+	}
+	for _, e := range entries {
+		log.add([]Entry{kept(e)})
+	}
+	return nil
+}
+
+// Read yields entries.
+func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		m.mu.RLock()
+		log, err := m.find(ctx, id)
+		var entries []Entry
+		var places []int64
+		if err == nil {
+			// What is behind the length of today is not looked at, so that the
+			// log may grow.
+			entries, places = log.entries, log.byKey[q.Key]
+		}
+		m.mu.RUnlock()
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for e := range q.of(entries, places) {
+			if err := ctx.Err(); err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// of yields what the query reads of a log; places are those of its key.
+func (q *Query) of(entries []Entry, places []int64) iter.Seq[Entry] {
+	// n candidates, of which at(i) is one.
+	n, at := len(entries), func(i int) *Entry { return &entries[i] }
+	if q.Key != "" {
+		n, at = len(places), func(i int) *Entry { return &entries[places[i]-1] }
+	}
+	from := sort.Search(n, func(i int) bool { return at(i).Seq > q.After })
+	to := n
+	if q.Until > 0 {
+		to = sort.Search(n, func(i int) bool { return at(i).Seq > q.Until })
+	}
+	if q.Last > 0 {
+		left := q.Last
+		start := to
+		for ; start > from && left > 0; start-- {
+			if q.Has(at(start - 1)) {
+				left--
+			}
+		}
+		from = start
+	}
+	return func(yield func(Entry) bool) {
+		for i := from; i < to; i++ {
+			if e := at(i); q.Has(e) && !yield(*e) {
+				return
+			}
+		}
+	}
+}
+
+// Delete forgets a session.
+func (m *Memory) Delete(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.find(ctx, id); err != nil {
+		return err
+	}
+	delete(m.logs, id)
+	return nil
+}
+
+// Close forgets all sessions.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.logs, m.closed = nil, true
+	return nil
+}
+
+// micro is a time as stores keep it.
+func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// kept is an entry that its maker may go on to change.
+func kept(e Entry) Entry {
+	e.Time, e.Body = micro(e.Time), bytes.Clone(e.Body)
+	return e
+}

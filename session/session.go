@@ -1,0 +1,260 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Session is one session in the hands of one writer. It is safe for concurrent
+// use: what several goroutines write at once is committed together.
+//
+// Only one writer goes on with a session. Once another one was first, every call
+// of this one fails with [ErrConflict] for good, [Session.Begin] too: a process
+// that was thought dead runs no more tools.
+type Session struct {
+	// Now is the clock; nil means time.Now. Set it before the first write.
+	Now func() time.Time
+
+	store   Store
+	created Info // as it was opened, but for Head, which is the writer's
+	writer
+	begins keyed
+}
+
+var _ tool.Journal = (*Session)(nil)
+
+// Create makes a session in a store and opens it.
+func Create(ctx context.Context, store Store, info Info) (*Session, error) {
+	info = begun(info)
+	if err := store.Create(ctx, info, nil); err != nil {
+		return nil, about("creating", info.ID, err)
+	}
+	return Open(ctx, store, info.ID)
+}
+
+// begun fills in what a new session needs.
+func begun(info Info) Info {
+	if info.ID == "" {
+		info.ID = strings.ToLower(rand.Text())
+	}
+	if info.Created.IsZero() {
+		info.Created = time.Now()
+	}
+	return info
+}
+
+// Open opens a session. The error is [ErrNotFound] where there is none.
+func Open(ctx context.Context, store Store, id string) (*Session, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	info, err := store.Info(ctx, id)
+	if err != nil {
+		return nil, about("opening", id, err)
+	}
+	s := &Session{store: store, created: info}
+	s.writer.head = info.Head
+	for e, err := range s.Entries(ctx, Query{Key: rewindKey, Kinds: []Kind{KindRewind}}) {
+		if err != nil {
+			return nil, about("opening", id, err)
+		}
+		r, err := readRewind(&e)
+		if err != nil {
+			return nil, about("opening", id, err)
+		}
+		s.writer.rewinds = append(s.writer.rewinds, r)
+	}
+	return s, nil
+}
+
+// about says what was being done, for errors that do not say it.
+func about(doing, id string, err error) error {
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return err
+	}
+	return fmt.Errorf("%s session %s: %w", doing, id, err)
+}
+
+// ID is the session's.
+func (s *Session) ID() string { return s.created.ID }
+
+// Head is the place of the last entry, as this writer knows it; 0 before the
+// first. It is what [Session.Rewind] and [Branch] take to come back to here.
+func (s *Session) Head() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head
+}
+
+// Load returns the conversation, as the last rewind left it and what came after,
+// and the state that was saved last in it; nil where there is none.
+func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) {
+	v, err := s.view()
+	if err != nil {
+		return nil, nil, err
+	}
+	var messages []dragoman.Message
+	for e, err := range v.read(ctx, KindMessage) {
+		if err != nil {
+			return nil, nil, about("loading", s.ID(), err)
+		}
+		m, err := readMessage(&e)
+		if err != nil {
+			return nil, nil, about("loading", s.ID(), err)
+		}
+		messages = append(messages, m)
+	}
+	last, err := v.last(ctx, Query{Kinds: []Kind{KindState}, Last: 1})
+	if err != nil || len(last) == 0 {
+		return messages, nil, aboutIf("loading", s.ID(), err)
+	}
+	return messages, last[0].Body, nil
+}
+
+// aboutIf is about where there is an error.
+func aboutIf(doing, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return about(doing, id, err)
+}
+
+// Save adds messages to the conversation and sets the state, at once and for
+// good: both are there, durably, when it returns nil, and neither where it
+// returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON;
+// nil leaves the one there is.
+func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
+	entries := make([]Entry, 0, len(messages)+1)
+	for i := range messages {
+		body, err := messages[i].MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("%w: message %d of those to save in session %s: %w", ErrInvalid, i, s.ID(), err)
+		}
+		entries = append(entries, Entry{Kind: KindMessage, Body: body})
+	}
+	if state != nil {
+		entries = append(entries, Entry{Kind: KindState, Body: slices.Clone(state)})
+	}
+	return aboutIf("saving", s.ID(), s.write(ctx, entries))
+}
+
+// Stored is a message with its place in the log.
+type Stored struct {
+	Seq     int64
+	Time    time.Time
+	Message dragoman.Message
+}
+
+// Last returns the last n messages of the conversation, in order; all where n is 0
+// or less. It costs no more than what it returns, and what else was written beside
+// that.
+func (s *Session) Last(ctx context.Context, n int) ([]Stored, error) {
+	v, err := s.view()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := v.last(ctx, Query{Kinds: []Kind{KindMessage}, Last: n})
+	if err != nil {
+		return nil, about("reading", s.ID(), err)
+	}
+	out := make([]Stored, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		m, err := readMessage(e)
+		if err != nil {
+			return nil, about("reading", s.ID(), err)
+		}
+		out[i] = Stored{Seq: e.Seq, Time: e.Time, Message: m}
+	}
+	return out, nil
+}
+
+func readMessage(e *Entry) (m dragoman.Message, err error) {
+	if err := m.UnmarshalJSON(e.Body); err != nil {
+		return m, unreadable(e, err)
+	}
+	return m, nil
+}
+
+// Append adds entries of an application's own kinds, and decisions, all or
+// nothing. Kinds that this package writes by itself are refused.
+func (s *Session) Append(ctx context.Context, entries ...Entry) error {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		switch e := &entries[i]; e.Kind {
+		case KindMessage, KindNative, KindIntent, KindResult, KindState, KindMeta, KindRewind:
+			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
+		}
+	}
+	return aboutIf("appending to", s.ID(), s.write(ctx, entries))
+}
+
+// Entries yields the entries of the log, up to what this writer knows, those that
+// a rewind left behind too.
+func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
+	v, err := s.view()
+	if err != nil {
+		return Fail[Entry](err)
+	}
+	if q.Until <= 0 || q.Until > v.head {
+		q.Until = v.head
+	}
+	if q.Until == 0 { // which would ask for what others wrote meanwhile
+		return func(func(Entry, error) bool) {}
+	}
+	return s.store.Read(ctx, s.ID(), q)
+}
+
+// Metadata is what is kept beside the conversation, by name. Rewinding leaves it
+// as it is.
+func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	for e, err := range s.Entries(ctx, Query{Key: metaKey, Kinds: []Kind{KindMeta}}) {
+		if err != nil {
+			return nil, about("reading", s.ID(), err)
+		}
+		patch := map[string]json.RawMessage{}
+		if err := json.Unmarshal(e.Body, &patch); err != nil {
+			return nil, about("reading", s.ID(), fmt.Errorf("%w: entry %d: %w", ErrCorrupt, e.Seq, err))
+		}
+		for name, value := range patch {
+			if string(value) == "null" {
+				delete(out, name)
+			} else {
+				out[name] = value
+			}
+		}
+	}
+	return out, nil
+}
+
+const metaKey = "meta"
+
+// SetMetadata merges the members of a JSON object into the metadata; a null
+// removes one.
+func (s *Session) SetMetadata(ctx context.Context, patch json.RawMessage) error {
+	e, err := metaEntry(patch)
+	if err != nil {
+		return err
+	}
+	return aboutIf("changing the metadata of", s.ID(), s.write(ctx, []Entry{e}))
+}
+
+func metaEntry(patch json.RawMessage) (Entry, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &members); err != nil || members == nil {
+		return Entry{}, invalidf("metadata is a JSON object, not %.80s", patch)
+	}
+	return Entry{Kind: KindMeta, Key: metaKey, Body: slices.Clone(patch)}, nil
+}

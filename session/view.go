@@ -1,0 +1,136 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// rewind is an entry that takes the conversation back to how it was at another.
+type rewind struct{ at, to int64 }
+
+// Rewinds are few and looked for by a key.
+const rewindKey = "rewind"
+
+func (r rewind) entry() Entry {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.IntField("v", 1)
+	w.IntField("to", r.to)
+	w.EndObject()
+	return Entry{Kind: KindRewind, Key: rewindKey, Body: w.Buf}
+}
+
+func readRewind(e *Entry) (rewind, error) {
+	var body struct {
+		V  int   `json:"v"`
+		To int64 `json:"to"`
+	}
+	if err := unmarshal(e, &body, &body.V); err != nil {
+		return rewind{}, err
+	}
+	if body.To < 0 || body.To >= e.Seq {
+		return rewind{}, fmt.Errorf("%w: entry %d rewinds to %d", ErrCorrupt, e.Seq, body.To)
+	}
+	return rewind{e.Seq, body.To}, nil
+}
+
+// span is a stretch of the log: after < seq <= until.
+type span struct{ after, until int64 }
+
+// spans are the stretches of the log that the conversation is made of when the
+// log ends with head, in order. A rewind is a jump back to an earlier entry, from
+// where on everything is as it was then: rewinds before that entry count, and
+// those behind it do not, so that a rewind can be undone by another.
+func spans(rewinds []rewind, head int64) []span {
+	var out []span
+	for head > 0 {
+		i := sort.Search(len(rewinds), func(i int) bool { return rewinds[i].at > head })
+		if i == 0 {
+			out = append(out, span{0, head})
+			break
+		}
+		r := rewinds[i-1]
+		if r.at < head {
+			out = append(out, span{r.at, head})
+		}
+		head = r.to
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// view is the conversation at one moment.
+type view struct {
+	s     *Session
+	head  int64
+	spans []span
+}
+
+// view returns the conversation as this writer knows it, or why it is none any
+// more.
+func (s *Session) view() (view, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost != nil {
+		return view{}, s.lost
+	}
+	return view{s: s, head: s.head, spans: spans(s.rewinds, s.head)}, nil
+}
+
+// read yields the entries of a kind that are part of the conversation.
+func (v view) read(ctx context.Context, kind Kind) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for _, sp := range v.spans {
+			for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{kind}}) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// last returns the last entries of the conversation that a query reads, in order.
+func (v view) last(ctx context.Context, q Query) ([]Entry, error) {
+	var parts [][]Entry
+	for left := q.Last; len(v.spans) > 0; {
+		sp := v.spans[len(v.spans)-1]
+		v.spans = v.spans[:len(v.spans)-1]
+		q.After, q.Until, q.Last = sp.after, sp.until, left
+		var part []Entry
+		for e, err := range v.s.store.Read(ctx, v.s.ID(), q) {
+			if err != nil {
+				return nil, err
+			}
+			part = append(part, e)
+		}
+		parts = append(parts, part)
+		if left > 0 {
+			if left -= len(part); left == 0 {
+				break
+			}
+		}
+	}
+	slices.Reverse(parts)
+	return slices.Concat(parts...), nil
+}
+
+// Rewind takes the conversation, and its state, back to how they were when entry
+// to was the last one; 0 is the beginning. [Session.Head] and [Stored] tell of
+// entries. Nothing is removed from the log: a later rewind may take back this one.
+//
+// Effects are not undone, and the journal still knows them: a run that goes on
+// from an earlier state takes a new id, or a call of it may be answered by what
+// the same call came to before.
+func (s *Session) Rewind(ctx context.Context, to int64) error {
+	head := s.Head()
+	if to < 0 || to > head {
+		return invalidf("session %s has entries 1 to %d, and no entry %d to rewind to", s.ID(), head, to)
+	}
+	return aboutIf("rewinding", s.ID(), s.write(ctx, []Entry{rewind{to: to}.entry()}))
+}
