@@ -39,13 +39,13 @@ type Guardrails struct {
 // Verdict is what a guardrail says. The zero value lets everything pass.
 type Verdict struct {
 	// Stop ends the run with a [*GuardrailError].
-	Stop bool
+	Stop bool `json:"stop,omitempty"`
 	// Replace puts Text in the place of what was looked at: of a call's input it
 	// refuses the call, with Text for the model.
-	Replace bool
-	Text    string
+	Replace bool   `json:"replace,omitempty"`
+	Text    string `json:"text,omitempty"`
 	// Reason is for the caller and the log; the model does not read it.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 }
 
 // InputGuardrail looks at new messages.

@@ -2,11 +2,13 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
@@ -172,4 +174,34 @@ func TestL_ASlowReaderHoldsToolsUpAndNothingPilesUp(t *testing.T) {
 			t.Errorf("%d of 1000 seen", seen)
 		}
 	})
+}
+
+func TestL11_EventsAreVersionedJSONWithStableNames(t *testing.T) {
+	var did counted
+	a := agent.Agent{
+		Model: model(calls("a look", "b pay")), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+		Runner: &tool.Runner{Random: strings.NewReader(strings.Repeat("r", 1000)), Now: func() time.Time { return time.Unix(0, 0) }},
+	}
+	var got []string
+	for ev, err := range a.Stream(t.Context(), "go", agent.ID("r")) {
+		b, failed := agent.MarshalEvent(ev, err)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		var head struct {
+			V     int
+			Type  string
+			Error string
+			Tool  struct{ Type, Tool string }
+		}
+		if err := json.Unmarshal(b, &head); err != nil || head.V != 1 {
+			t.Fatalf("%v %s", err, b)
+		}
+		got = append(got, strings.TrimSpace(head.Type+" "+head.Tool.Tool+head.Tool.Type+head.Error))
+	}
+	want := "run_start,turn_start,model,model,model,model,model,model,message_added,tool_call,tool_call,tool payasked,tool lookstarted,tool lookended," +
+		"run_end agent: calls wait for approval"
+	if s := strings.Join(got, ","); s != want {
+		t.Errorf("got\n%s\nwant\n%s", s, want)
+	}
 }

@@ -26,9 +26,22 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	sandbox, err := workspace.Main() // first: commands are started by starting this program again
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(126)
+	}
+	os.Exit(command{sandbox}.run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// command is the program without its process.
+type command struct {
+	sandbox *workspace.Sandbox
+}
 
 // The exit codes.
 const (
@@ -38,9 +51,14 @@ const (
 	exitLossy  = 3
 )
 
-// run is main without the process: it returns the exit code.
+// run runs a command line on which commands of models are not confined.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cmd := newRoot()
+	return command{}.run(args, stdin, stdout, stderr)
+}
+
+// run returns the exit code.
+func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newRoot(c.sandbox)
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
@@ -77,7 +95,7 @@ var (
 	quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// packages are the names that errors of the library begin with, each for
 	// itself.
-	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream|policy|tool|workspace): )+`)
+	packages = regexp.MustCompile(`(^|: |\n)(?:(?:dragoman|openaichat|openairesponses|anthropic|gemini|ollama|bedrock|schema|interop|history|sim|sse|eventstream|policy|tool|workspace|agent|session|sqlite|provider): )+`)
 )
 
 // plain is a text of the library without the names of Go packages, which tell
@@ -136,7 +154,7 @@ func misused(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-func newRoot() *cobra.Command {
+func newRoot(sandbox *workspace.Sandbox) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dragoman",
 		Short: "Tools and models, in every wire language",
@@ -154,7 +172,7 @@ that makes no sense, 3 when something was lost that --fail-on forbids.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newConvert(), newLint(), newTools(), newSim())
+	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newRun(sandbox))
 	return root
 }
 

@@ -67,7 +67,7 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 			}
 			sh := exec.Command("sh", "-c", line)
 			sh.Dir = dir
-			sh.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			sh.Env = append(os.Environ(), "DRAGOMAN_MODEL=sim/planner", "DRAGOMAN_SESSIONS="+filepath.Join(dir, "sessions.db"), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			var stderr strings.Builder
 			sh.Stderr = &stderr
 			out, err := sh.Output()
@@ -79,7 +79,7 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 			each(sub)
 		}
 	}
-	each(newRoot())
+	each(newRoot(nil))
 	if n == 0 {
 		t.Error("no command has an example")
 	}

@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"encoding/json"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// eventVersion is that of the JSON of events.
+const eventVersion = 1
+
+// eventJSON is an event as JSON. Members that an event has not are left out.
+type eventJSON struct {
+	V       int               `json:"v"`
+	Type    EventType         `json:"type"`
+	Run     string            `json:"run,omitempty"`
+	Turn    int               `json:"turn,omitempty"`
+	Agent   string            `json:"agent,omitempty"`
+	Resumed bool              `json:"resumed,omitempty"`
+	Event   json.RawMessage   `json:"event,omitempty"`
+	Message *dragoman.Message `json:"message,omitempty"`
+	Call    dragoman.Part     `json:"call,omitempty"`
+	Result  dragoman.Part     `json:"result,omitempty"`
+	Tool    *toolEventJSON    `json:"tool,omitempty"`
+	From    string            `json:"from,omitempty"`
+	To      string            `json:"to,omitempty"`
+	Name    string            `json:"name,omitempty"`
+	Stage   Stage             `json:"stage,omitempty"`
+	Verdict *Verdict          `json:"verdict,omitempty"`
+	Code    string            `json:"code,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	Usage   *dragoman.Usage   `json:"usage,omitempty"`
+	End     *endJSON          `json:"end,omitempty"`
+	Error   string            `json:"error,omitempty"`
+}
+
+// toolEventJSON is what happens to a call.
+type toolEventJSON struct {
+	Type     string            `json:"type"`
+	CallID   string            `json:"call_id"`
+	Tool     string            `json:"tool"`
+	Input    *tool.Input       `json:"input,omitempty"`
+	Parts    []json.RawMessage `json:"parts,omitempty"`
+	Decision *tool.Decision    `json:"decision,omitempty"`
+	Pending  *tool.Pending     `json:"pending,omitempty"`
+	Record   *tool.Record      `json:"record,omitempty"`
+}
+
+// endJSON is what a run came to, without what its events told before.
+type endJSON struct {
+	Run     string         `json:"run"`
+	Agent   string         `json:"agent"`
+	Output  string         `json:"output"`
+	Turns   int            `json:"turns"`
+	Usage   dragoman.Usage `json:"usage"`
+	Stop    dragoman.Stop  `json:"stop"`
+	Pending []tool.Pending `json:"pending,omitempty"`
+	Losses  []string       `json:"losses,omitempty"`
+	Done    bool           `json:"done"`
+}
+
+// MarshalEvent writes a pair of a [Stream] as one JSON object: the version of the
+// format, the type, what the event holds, and the error beside it. Programs in other
+// languages read it; the names do not change.
+func MarshalEvent(ev Event, err error) ([]byte, error) {
+	out := eventJSON{V: eventVersion}
+	if ev != nil {
+		out.Type = ev.Type()
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	switch ev := ev.(type) {
+	case *RunStart:
+		out.Run, out.Agent, out.Resumed = ev.Run, ev.Agent, ev.Resumed
+	case *TurnStart:
+		out.Turn, out.Agent = ev.Turn, ev.Agent
+	case *ModelEvent:
+		b, err := dragoman.MarshalEvent(ev.Event)
+		if err != nil {
+			return nil, err
+		}
+		out.Turn, out.Event = ev.Turn, b
+	case *MessageAdded:
+		out.Turn, out.Message = ev.Turn, &ev.Message
+	case *Called:
+		out.Turn, out.Call = ev.Turn, ev.Call
+	case *ToolEvent:
+		t, err := toolEvent(ev.Event)
+		if err != nil {
+			return nil, err
+		}
+		out.Turn, out.Tool = ev.Turn, t
+	case *Answered:
+		out.Turn, out.Result = ev.Turn, ev.Result
+	case *HandedOff:
+		out.Turn, out.From, out.To = ev.Turn, ev.From, ev.To
+	case *Guarded:
+		out.Turn, out.Name, out.Stage, out.Verdict = ev.Turn, ev.Name, ev.Stage, &ev.Verdict
+	case *Notice:
+		out.Turn, out.Code, out.Text = ev.Turn, ev.Code, ev.Text
+	case *TurnEnd:
+		out.Turn, out.Usage = ev.Turn, &ev.Usage
+	case *RunEnd:
+		out.End = endOf(ev.Result)
+	}
+	return json.Marshal(out)
+}
+
+func endOf(r *Result) *endJSON {
+	if r == nil {
+		return nil
+	}
+	end := &endJSON{
+		Run: r.Run, Agent: r.Agent, Output: r.Output, Turns: r.Turns, Usage: r.Usage, Stop: r.Stop, Pending: r.Pending,
+		Done: r.State != nil && r.State.Done(),
+	}
+	for _, l := range r.Losses.Losses {
+		end.Losses = append(end.Losses, l.String())
+	}
+	return end
+}
+
+// toolEvent is an event of tools as JSON.
+func toolEvent(ev tool.Event) (*toolEventJSON, error) {
+	of := func(typ string, c tool.CallRef) *toolEventJSON {
+		return &toolEventJSON{Type: typ, CallID: c.CallID, Tool: c.Key.QualifiedName()}
+	}
+	var out *toolEventJSON
+	switch ev := ev.(type) {
+	case tool.CallStarted:
+		out = of("started", ev.CallRef)
+		out.Input = &ev.Input
+	case tool.Progress:
+		out = of("progress", ev.CallRef)
+		for _, p := range ev.Parts {
+			b, err := dragoman.MarshalPart(p)
+			if err != nil {
+				return nil, err
+			}
+			out.Parts = append(out.Parts, b)
+		}
+	case tool.Decided:
+		out = of("decided", ev.CallRef)
+		out.Decision = &ev.Decision
+	case tool.Asked:
+		out = of("asked", ev.CallRef)
+		out.Pending = &ev.Pending
+	case tool.CallEnded:
+		out = of("ended", ev.CallRef)
+		out.Record = &ev.Record
+	case tool.Late:
+		out = of("late", ev.CallRef)
+	}
+	return out, nil
+}

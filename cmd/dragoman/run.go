@@ -1,0 +1,464 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/sqlite"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+	"github.com/dragoman-go/dragoman/tool/shell"
+	"github.com/dragoman-go/dragoman/tool/workspace"
+)
+
+// exitInterrupted is that of a program which an interrupt has ended.
+const exitInterrupted = 130
+
+func newRun(sandbox *workspace.Sandbox) *cobra.Command {
+	var o runFlags
+	cmd := &cobra.Command{
+		Use:   "run [PROMPT]",
+		Short: "Ask a model that works with the files of this folder",
+		Long: `Run asks a model, and lets it work in the current folder with the tools that
+"dragoman tools list" shows: it lists, reads and searches files by itself; before
+it writes a file, applies a patch or runs a command, you are asked. Without a
+terminal to ask at, such calls are refused, unless --allow names the tool. A policy
+(--policy) can forbid and ask for more; it approves nothing.
+
+The answer goes to standard output; calls, their results and questions go to
+standard error. With --json every event is a line of JSON on standard output.
+
+The model is --model (such as anthropic/claude-opus-5-5), or DRAGOMAN_MODEL, or the alias "default" of the file that
+DRAGOMAN_CONFIG names, or one of the first provider whose key is in the
+environment. Without any of these it is the embedded simulator, which needs no
+network and no key: it is no real model, and good for trying this out.
+
+Every run is kept in a session, in an SQLite file of your own (--sessions, or
+DRAGOMAN_SESSIONS). --session goes on with one: with a prompt it says more, without
+one it finishes what was interrupted. What ran does not run again.
+
+A prompt of "-" is read from standard input.`,
+		Example: `  dragoman run "Which files are here?"
+  dragoman run --model sim/echo --no-session "Say it again"
+  dragoman run --session trip "Which files are here?"
+  dragoman run --session trip --json "And which of them are large?"`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, strings.Join(args, " "), sandbox)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.model, "model", "", `the model, as "provider/model", an alias, or several with commas between them`)
+	f.StringVar(&o.session, "session", "", "the session to go on with, or to begin under this name")
+	f.StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
+	f.BoolVar(&o.forget, "no-session", false, "keep nothing")
+	f.BoolVar(&o.abandon, "abandon", false, "give up the calls that the session waits for, and go on with the prompt")
+	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (see docs/policy.schema.json)")
+	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval: write_file, apply_patch, shell")
+	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
+	f.StringVar(&o.system, "system", "", "instructions for the model")
+	f.IntVar(&o.turns, "max-turns", 0, "how often the model is asked (default 20)")
+	f.BoolVar(&o.json, "json", false, "write events as lines of JSON")
+	return cmd
+}
+
+type runFlags struct {
+	model, session, sessions, policy, dir, system string
+	allow                                         []string
+	turns                                         int
+	forget, abandon, json                         bool
+}
+
+func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.Sandbox) error {
+	prompt, err := o.prompt(cmd, prompt)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	t := newTeller(cmd, o.json)
+	a, done, err := o.agent(cmd, t, sandbox)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s, closeStore, err := o.open(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	if s != nil && !o.json {
+		defer func() { t.notef("Session %s. Go on with: dragoman run --session %s \"…\"", s.ID(), s.ID()) }()
+	}
+	err = t.follow(o.stream(ctx, a, s, prompt))
+	if err == nil && t.turns == 0 && !o.json {
+		t.notef("There was nothing to finish.")
+	}
+	return o.ended(ctx, err, s)
+}
+
+// prompt is what was asked, from the command line or from standard input.
+func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
+	if prompt == "-" {
+		b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxInput+1))
+		switch {
+		case err != nil:
+			return "", failed("reading the prompt: %w", err)
+		case len(b) > maxInput:
+			return "", failed("the prompt is longer than %d bytes", maxInput)
+		}
+		prompt = strings.TrimSpace(string(b))
+	}
+	switch {
+	case strings.TrimSpace(prompt) == "" && o.session == "":
+		return "", misused(`there is nothing to ask: dragoman run "Which files are here?"`)
+	case o.forget && o.session != "":
+		return "", misused("--no-session and --session cannot both be")
+	case prompt == "" && o.abandon:
+		return "", misused("--abandon goes on with something else: say with what")
+	}
+	return prompt, nil
+}
+
+// maxInput is how many bytes of a prompt are read from standard input.
+const maxInput = 8 << 20
+
+// stream begins the run, or goes on with the one of the session.
+func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Session, prompt string) agent.Stream {
+	var opts []agent.Option
+	if s != nil {
+		opts = append(opts, agent.In(s))
+	}
+	if o.abandon {
+		opts = append(opts, agent.Abandon())
+	}
+	if prompt == "" {
+		return a.ResumeStream(ctx, nil, opts...)
+	}
+	return a.Stream(ctx, prompt, opts...)
+}
+
+// ended says how a run ended, and what can be done about it.
+func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) error {
+	again := ""
+	if s != nil {
+		again = fmt.Sprintf("dragoman run --session %s", s.ID())
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted; what was begun has its result, and the session can go on")}
+	case errors.Is(err, agent.ErrInterrupted) && again != "":
+		return failed("calls wait for your approval; go on with: %s", again)
+	case errors.Is(err, agent.ErrUnfinished) && again != "":
+		return failed("the run before is not finished: finish it with %q, or give it up with --abandon", again)
+	case errors.Is(err, session.ErrConflict):
+		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", s.ID())
+	default:
+		return failed("%w", err)
+	}
+}
+
+// agent is the model with the tools of the folder.
+func (o *runFlags) agent(cmd *cobra.Command, t *teller, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
+	spec, why, err := pickModel(o.model, os.Getenv)
+	if err != nil {
+		return nil, nil, failed("%w", err)
+	}
+	model, err := provider.Open(spec)
+	if err != nil {
+		return nil, nil, failed("%w", err)
+	}
+	if why != "" {
+		t.notef("%s", why)
+	}
+	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true, Sandbox: sandbox}})
+	if err != nil {
+		return nil, nil, failed("%w", err)
+	}
+	runner := &tool.Runner{Spill: &tool.MemorySpill{}, Approver: o.approver(cmd)}
+	if o.policy != "" {
+		p, err := policy.Load(o.policy)
+		if err != nil {
+			return nil, nil, failed("%w", errors.Join(err, ws.Close()))
+		}
+		runner.Policy = p
+	}
+	a := &agent.Agent{
+		Name: "dragoman", Model: model, Instructions: o.system, Runner: runner,
+		Tools:  append(ws.Tools(), tool.ReadOutput(runner.Spill)),
+		Limits: agent.Limits{Turns: o.turns},
+	}
+	return a, func() { _ = ws.Close() }, nil
+}
+
+// known are the providers whose keys are looked for, the first that is there wins,
+// each with a model of it.
+var known = []struct{ variable, model string }{
+	{"ANTHROPIC_API_KEY", "anthropic/claude-opus-5-5"},
+	{"OPENAI_API_KEY", "openai/gpt-5.1"},
+	{"GEMINI_API_KEY", "gemini/gemini-3-pro"},
+	{"GOOGLE_API_KEY", "gemini/gemini-3-pro"},
+}
+
+// pickModel is the model to ask, and why, where nobody said which.
+func pickModel(given string, getenv func(string) string) (spec, why string, err error) {
+	if given != "" {
+		return given, "", nil
+	}
+	if m := getenv("DRAGOMAN_MODEL"); m != "" {
+		return m, "", nil
+	}
+	if file := getenv("DRAGOMAN_CONFIG"); file != "" {
+		c, err := provider.Load(file)
+		if err != nil {
+			return "", "", err
+		}
+		if c.Aliases["default"] != "" {
+			return "default", "", nil
+		}
+	}
+	for _, k := range known {
+		if getenv(k.variable) != "" {
+			return k.model, fmt.Sprintf("Using %s, because %s is set. --model picks another.", k.model, k.variable), nil
+		}
+	}
+	return "sim/planner", "No model is configured: the embedded simulator answers, which is no real model. --model or DRAGOMAN_MODEL picks one.", nil
+}
+
+// approver asks at the terminal. Without one it refuses.
+func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) || o.json {
+		return policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			return tool.Answer{Verdict: tool.Rejected, Message: "it needs approval, and there is nobody to ask"}, nil
+		})
+	}
+	ledger := policy.NewLedger()
+	prompt := policy.NewPrompt(in, cmd.ErrOrStderr())
+	prompt.Ledger = ledger
+	return policy.First(ledger, prompt)
+}
+
+// open opens the session of a run; nil: nothing is kept.
+func (o *runFlags) open(ctx context.Context, prompt string) (*session.Session, func(), error) {
+	if o.forget {
+		return nil, func() {}, nil
+	}
+	path, err := o.file(os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, nil, failed("the sessions in %s cannot be opened: %w; --no-session does without", path, err)
+	}
+	done := func() { _ = store.Close() }
+	s, err := session.Open(ctx, store, o.session)
+	switch {
+	case o.session == "" || errors.Is(err, session.ErrNotFound) && prompt != "":
+		s, err = session.Create(ctx, store, session.Info{ID: o.session, Title: title(prompt)})
+	case errors.Is(err, session.ErrNotFound):
+		err = fmt.Errorf("there is no session %q, and nothing to begin one with: give a prompt", o.session)
+	}
+	if err != nil {
+		done()
+		return nil, nil, failed("%w", err)
+	}
+	return s, done, nil
+}
+
+// title is the first line of a prompt, for lists.
+func title(prompt string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	runes := []rune(strings.ToValidUTF8(line, "�"))
+	if len(runes) > 80 {
+		return string(runes[:79]) + "…"
+	}
+	return string(runes)
+}
+
+// file is where the sessions are.
+func (o *runFlags) file(getenv func(string) string) (string, error) {
+	if o.sessions != "" {
+		return o.sessions, nil
+	}
+	if f := getenv("DRAGOMAN_SESSIONS"); f != "" {
+		return f, nil
+	}
+	dir := getenv("XDG_STATE_HOME")
+	if dir == "" || !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", failed("there is no place for sessions: %w; name a file with --sessions, or use --no-session", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+			if dir, err = os.UserConfigDir(); err != nil {
+				return "", failed("there is no place for sessions: %w; name a file with --sessions, or use --no-session", err)
+			}
+		}
+	}
+	return filepath.Join(dir, "dragoman", "sessions.db"), nil
+}
+
+// teller shows a run to who watches it.
+type teller struct {
+	out, err io.Writer
+	json     bool
+	// bare says that the answer goes to no terminal, and is not touched.
+	bare bool
+	// open says that the last line of the answer has no end yet.
+	open bool
+	// turns counts those that were begun.
+	turns int
+}
+
+func newTeller(cmd *cobra.Command, asJSON bool) *teller {
+	t := &teller{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: asJSON, bare: true}
+	if f, ok := t.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.bare = false
+	}
+	return t
+}
+
+// notef tells something about the run, beside the answer.
+func (t *teller) notef(format string, args ...any) {
+	t.endLine()
+	fmt.Fprintf(t.err, format+"\n", args...)
+}
+
+// endLine ends a line of the answer before something else is told.
+func (t *teller) endLine() {
+	if t.open {
+		fmt.Fprintln(t.out)
+		t.open = false
+	}
+}
+
+// follow shows a run to its end.
+func (t *teller) follow(stream agent.Stream) error {
+	var failure error
+	for ev, err := range stream {
+		if err != nil {
+			failure = err
+		}
+		if _, ok := ev.(*agent.TurnStart); ok {
+			t.turns++
+		}
+		if t.json {
+			b, bad := agent.MarshalEvent(ev, err)
+			if bad == nil {
+				_, bad = t.out.Write(append(b, '\n'))
+			}
+			if bad != nil {
+				return bad
+			}
+			continue
+		}
+		if bad := t.show(ev); bad != nil {
+			return bad
+		}
+	}
+	t.endLine()
+	return failure
+}
+
+// show shows one event in words.
+func (t *teller) show(ev agent.Event) error {
+	switch ev := ev.(type) {
+	case *agent.ModelEvent:
+		d, ok := ev.Event.(*dragoman.PartDelta)
+		if !ok || d.Kind != dragoman.KindText || d.Choice != 0 {
+			return nil
+		}
+		return t.say(d.Text)
+	case *agent.Called:
+		t.notef("→ %s %s", policy.Visible(ev.Call.QualifiedName()), short(ev.Call.Arguments))
+	case *agent.ToolEvent:
+		if end, ok := ev.Event.(tool.CallEnded); ok {
+			t.ended(&end.Record)
+		}
+	case *agent.Notice:
+		t.notef("(%s)", policy.Visible(ev.Text))
+	case *agent.TurnEnd:
+		t.endLine()
+	}
+	return nil
+}
+
+// say writes words of the answer.
+func (t *teller) say(text string) error {
+	if !t.bare {
+		text = shown(text)
+	}
+	if text == "" {
+		return nil
+	}
+	t.open = !strings.HasSuffix(text, "\n")
+	_, err := io.WriteString(t.out, text)
+	return err
+}
+
+// shown is a text as a terminal may have it: lines, and nothing that moves the
+// cursor or changes its colours.
+func shown(text string) string {
+	var b strings.Builder
+	for part := range strings.SplitAfterSeq(text, "\n") {
+		line, end := strings.CutSuffix(part, "\n")
+		for k, cell := range strings.Split(line, "\t") {
+			if k > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(policy.Visible(cell))
+		}
+		if end {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// ended shows what became of a call.
+func (t *teller) ended(r *tool.Record) {
+	if !r.OK {
+		t.notef("← %s failed: %s", policy.Visible(r.Tool), short(r.Error))
+		return
+	}
+	text := strings.TrimRight(r.Plain, "\n")
+	lines := strings.Split(text, "\n")
+	switch {
+	case text == "":
+		t.notef("← %s: done", policy.Visible(r.Tool))
+	case len(lines) == 1:
+		t.notef("← %s: %s", policy.Visible(r.Tool), short(text))
+	default:
+		t.notef("← %s: %s … (%d lines)", policy.Visible(r.Tool), short(lines[0]), len(lines))
+	}
+}
+
+// short is one line of a text, for the terminal.
+func short(s string) string {
+	const most = 200
+	runes := []rune(strings.ToValidUTF8(s, "�"))
+	if len(runes) > most {
+		return policy.Visible(string(runes[:most])) + "…"
+	}
+	return policy.Visible(string(runes))
+}

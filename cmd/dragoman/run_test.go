@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ran is a command line that was run.
+type ran struct {
+	code     int
+	out, err string
+}
+
+// runs runs "dragoman run" in a folder of its own, with sessions of its own and no
+// model configured.
+func runs(t *testing.T) (dir string, f func(stdin io.Reader, args ...string) ran) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, v := range []string{"DRAGOMAN_MODEL", "DRAGOMAN_CONFIG", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("DRAGOMAN_SESSIONS", filepath.Join(t.TempDir(), "deep", "sessions.db"))
+	return dir, func(stdin io.Reader, args ...string) ran {
+		var out, err bytes.Buffer
+		if stdin == nil {
+			stdin = strings.NewReader("")
+		}
+		code := run(append([]string{"run", "--dir", dir}, args...), stdin, &out, &err)
+		return ran{code, out.String(), err.String()}
+	}
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestC1_RunWorksWithNothingConfiguredAndSaysSoOnce(t *testing.T) {
+	dir, do := runs(t)
+	write(t, dir, "letter.txt", "dear all")
+	r := do(nil, `Read the file "letter.txt"`)
+	if r.code != exitOK || !strings.Contains(r.out, "dear all") {
+		t.Fatalf("%+v", r)
+	}
+	if strings.Count(r.err, "simulator") != 1 || !strings.Contains(r.err, `→ read_file {"path":"letter.txt"}`) || !strings.Contains(r.err, "← read_file: ") {
+		t.Errorf("told:\n%s", r.err)
+	}
+	if !strings.HasSuffix(r.out, "\n") || strings.Contains(r.out, "→") {
+		t.Errorf("the answer: %q", r.out)
+	}
+}
+
+func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
+	dir, do := runs(t)
+	write(t, dir, "a.txt", "one")
+	if r := do(nil, "--session", "trip", `Read the file "a.txt"`); r.code != exitOK || !strings.Contains(r.err, "--session trip") {
+		t.Fatalf("%+v", r)
+	}
+	r := do(nil, "--session", "trip", "--model", "sim/echo", "--json", "And then?")
+	if r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	if strings.Contains(r.err, "Session") {
+		t.Errorf("with --json nothing else is told: %s", r.err)
+	}
+	var last struct {
+		Type string
+		End  struct {
+			Output string
+			Done   bool
+		}
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(r.out), "\n") {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+	}
+	if last.Type != "run_end" || !last.End.Done || !strings.Contains(last.End.Output, "And then?") {
+		t.Errorf("%+v", last)
+	}
+	if r := do(nil, "--session", "trip"); r.code != exitOK || !strings.Contains(r.err, "nothing to finish") {
+		t.Errorf("%+v", r)
+	}
+	for _, args := range [][]string{{"--session", "other"}, {"--session", "../x", "hi"}} {
+		if r := do(nil, args...); r.code != exitFailed {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
+func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
+	dir, do := runs(t)
+	r := do(strings.NewReader("y\ny\ny\n"), `Write the file "b.txt" with content "hi"`)
+	if _, err := os.Stat(filepath.Join(dir, "b.txt")); !os.IsNotExist(err) {
+		t.Fatalf("it was written: %v", err)
+	}
+	if r.code != exitOK || !strings.Contains(r.err, "nobody to ask") {
+		t.Errorf("%+v", r)
+	}
+	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - id: writes\n    effect: allow\n    when: {tool: [write_file]}\n")
+	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Write the file "b.txt" with content "hi"`); !strings.Contains(r.err, "nobody to ask") {
+		t.Errorf("a policy that allows is no approval of a tool that needs one: %+v", r)
+	}
+	if r := do(nil, "--allow", "write_file", `Write the file "b.txt" with content "hi"`); r.code != exitOK {
+		t.Errorf("%+v", r)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "b.txt")); err != nil || string(b) != "hi" {
+		t.Errorf("%q %v", b, err)
+	}
+	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - id: reads\n    effect: deny\n    reason: not today\n    when: {tool: [read_file]}\n")
+	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Read the file "policy.yaml"`); !strings.Contains(r.err, "not today") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestC4_RunSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
+	_, do := runs(t)
+	for want, args := range map[string][]string{
+		"nothing to ask": {},
+		"cannot both be": {"--no-session", "--session", "x", "hi"},
+		"say with what":  {"--abandon", "--session", "x"},
+		"unknown flag":   {"--frobnicate", "hi"},
+	} {
+		if r := do(nil, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	for want, args := range map[string][]string{
+		"nosuch":         {"--model", "nosuch/model", "hi"},
+		"no-such-file":   {"--policy", "no-such-file.yaml", "hi"},
+		"no-such-folder": {"--dir", "no-such-folder", "hi"},
+		"--no-session":   {"--sessions", "/dev/null/x.db", "hi"},
+	} {
+		if r := do(nil, args...); r.code != exitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := do(strings.NewReader("Say this\n"), "--no-session", "--model", "sim/echo", "-"); r.code != exitOK || !strings.Contains(r.out, "Say this") || strings.Contains(r.err, "Session") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestC1_TheModelIsTheOneThatIsConfigured(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	write(t, filepath.Dir(file), "config.yaml", "version: 1\naliases: {default: sim/echo}\n")
+	for _, tc := range []struct {
+		given string
+		env   map[string]string
+		want  string
+		told  bool
+	}{
+		{"x/y", map[string]string{"DRAGOMAN_MODEL": "a/b"}, "x/y", false},
+		{"", map[string]string{"DRAGOMAN_MODEL": "a/b", "OPENAI_API_KEY": "k"}, "a/b", false},
+		{"", map[string]string{"DRAGOMAN_CONFIG": file, "OPENAI_API_KEY": "k"}, "default", false},
+		{"", map[string]string{"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, "openai/gpt-5.1", true},
+		{"", nil, "sim/planner", true},
+	} {
+		got, why, err := pickModel(tc.given, func(k string) string { return tc.env[k] })
+		if err != nil || got != tc.want || (why != "") != tc.told {
+			t.Errorf("%v: %s (%s) %v", tc, got, why, err)
+		}
+	}
+	if _, _, err := pickModel("", func(string) string { return file + ".not" }); err != nil {
+		t.Error(err) // DRAGOMAN_MODEL comes first
+	}
+	broken := func(k string) string { return map[string]string{"DRAGOMAN_CONFIG": file + ".not"}[k] }
+	if _, _, err := pickModel("", broken); err == nil {
+		t.Error("a config file that cannot be read was passed over")
+	}
+}
+
+func TestTextOfAModelMovesNoCursor(t *testing.T) {
+	if got := shown("a\tb\n\x1b[2Jc\r\n"); strings.ContainsAny(got, "\x1b\r") || !strings.HasPrefix(got, "a\tb\n") {
+		t.Errorf("%q", got)
+	}
+}
