@@ -64,14 +64,7 @@ func (counting) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Re
 }
 
 func (m counting) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
-	return func(yield func(dragoman.Event, error) bool) {
-		resp, _ := m.Generate(ctx, req)
-		for _, ev := range eventsOf(resp) {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}
+	return streamed(ctx, req, m.Generate)
 }
 
 // effects are tools that leave a line in a file for each time they run.

@@ -50,8 +50,13 @@ func (m *scripted) Generate(ctx context.Context, req *dragoman.Request) (*dragom
 }
 
 func (m *scripted) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return streamed(ctx, req, m.Generate)
+}
+
+// streamed is an answer as a stream.
+func streamed(ctx context.Context, req *dragoman.Request, generate func(context.Context, *dragoman.Request) (*dragoman.Response, error)) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
-		resp, err := m.Generate(ctx, req)
+		resp, err := generate(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return

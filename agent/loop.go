@@ -49,7 +49,7 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.within(); err != nil {
 		return err
 	}
-	delivered, err := r.runner().Deliver(ctx, r.player.box)
+	delivered, err := r.deliver(ctx)
 	if err != nil {
 		return errorf("results of work in the background: %w", err)
 	}
@@ -71,6 +71,34 @@ func (r *run) between(ctx context.Context) error {
 		r.tell(&MessageAdded{r.state.Turn, m})
 	}
 	return nil
+}
+
+// deliver are the outcomes of work in the background that are there by now, of this
+// run and of those before it in the conversation.
+func (r *run) deliver(ctx context.Context) ([]dragoman.Message, error) {
+	p := r.player
+	if p.Runner == nil || p.Runner.Tickets == nil || p.Runner.Tickets.Store == nil {
+		return nil, nil
+	}
+	var out []dragoman.Message
+	var open []string
+	for _, id := range r.state.Waiting {
+		ms, err := p.Runner.Start(id).Deliver(ctx, p.box)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, ms...)
+		left, err := p.Runner.Tickets.Store.List(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		if len(left) > 0 {
+			open = append(open, id)
+		}
+	}
+	r.state.Waiting = open
+	ms, err := r.runner().Deliver(ctx, p.box)
+	return append(out, ms...), err
 }
 
 // take takes an answer: it is stored, and what it asks for comes next.

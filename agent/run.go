@@ -243,7 +243,10 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 	if stored != nil && before.s.Run == r.id {
 		return errorf("%w: the store has a run %q already; resume it, or give the new one its own ID", ErrState, r.id)
 	}
-	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages)}
+	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting}
+	if before.s.Run != "" {
+		r.state.Waiting = append(r.state.Waiting, before.s.Run)
+	}
 	r.ledger = policy.NewLedger()
 	input := slices.Clone(r.options.messages)
 	if r.prompt != "" {

@@ -59,6 +59,10 @@ type state struct {
 	Seen   []dragoman.Message `json:"seen,omitempty"`
 	Offset int                `json:"offset,omitempty"`
 
+	// Waiting are earlier runs of the same conversation whose tools may still work in
+	// the background.
+	Waiting []string `json:"waiting,omitempty"`
+
 	// Pending are the calls of the turn that wait, Settled the results of the
 	// others.
 	Pending []tool.Pending         `json:"pending,omitempty"`

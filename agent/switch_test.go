@@ -69,18 +69,7 @@ func (m wired) exchange(req *dragoman.Request) (*dragoman.Response, error) {
 }
 
 func (m wired) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
-	return func(yield func(dragoman.Event, error) bool) {
-		resp, err := m.Generate(ctx, req)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, ev := range eventsOf(resp) {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}
+	return streamed(ctx, req, m.Generate)
 }
 
 // Decision 20 in the loop: stop at any turn of any run, store the state, load it in

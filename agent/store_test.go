@@ -1,0 +1,179 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestS1_TheAnswerIsStoredBeforeItsCallsRunAndTheirResultsBeforeTheNextTurn(t *testing.T) {
+	store := &memory{}
+	var seen []string
+	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		seen = append(seen, script(store.messages))
+		if len(store.begun) != 1 {
+			t.Errorf("%d intents when the tool runs", len(store.begun))
+		}
+		return "ok", nil
+	})
+	m := model(calls("a look"), func(*dragoman.Request) *dragoman.Response {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		seen = append(seen, script(store.messages))
+		return says("done")
+	})
+	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{look}}.Run(t.Context(), "go", agent.In(store)))
+	const answer = "user: \"go\"\nassistant: call a look\n"
+	if len(seen) != 2 || seen[0] != answer || seen[1] != answer+"tool: result a ok\n" {
+		t.Errorf("%q", seen)
+	}
+}
+
+func TestS1_ARunWhoseStoreFailsStopsBeforeItActs(t *testing.T) {
+	var did counted
+	store := &memory{}
+	full := errors.New("disk full")
+	m := model(func(*dragoman.Request) *dragoman.Response {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		store.fail = full
+		return calls("a look")
+	})
+	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}).Run(t.Context(), "go", agent.In(store)); !errors.Is(err, full) || did.String() != "" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+func TestS4_OfTwoRunsInOneSessionOneWinsAndTheOtherHasATypedError(t *testing.T) {
+	var store session.Memory
+	if _, err := session.Create(t.Context(), &store, session.Info{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	var did counted
+	both := make(chan struct{})
+	var arrived sync.WaitGroup
+	arrived.Add(2)
+	go func() { arrived.Wait(); close(both) }()
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i := range errs {
+		s, err := session.Open(t.Context(), &store, "s") // both see the same session
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			arrived.Done()
+			<-both
+			a := agent.Agent{Model: model(calls(fmt.Sprintf(`x pay {"word":"%d"}`, i))), Tools: []tool.Tool{did.tool("pay")}}
+			_, errs[i] = a.Run(t.Context(), fmt.Sprint(i), agent.In(s))
+		})
+	}
+	wg.Wait()
+	won := 0
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			won++
+			if did.String() != fmt.Sprintf("pay:%d", i) {
+				t.Errorf("ran %q", did.String())
+			}
+		case !errors.Is(err, session.ErrConflict):
+			t.Error(err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d won: %v", won, errs)
+	}
+}
+
+func TestAnAgentRunsConcurrently(t *testing.T) {
+	next := agent.Agent{Name: "next", Model: echo{}}
+	look := tool.New("look", "Looks.", func(_ context.Context, w word) (string, error) { return w.Word, nil })
+	a := agent.Agent{Model: echo{}, Tools: []tool.Tool{look, tool.New("late", "Is deferred.", func(context.Context, word) (string, error) { return "", nil }, tool.Deferred())}, Handoffs: []agent.Handoff{{To: &next}}}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			want := fmt.Sprint("w", i)
+			var store session.Memory
+			s, err := session.Create(t.Context(), &store, session.Info{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res, err := a.Stream(t.Context(), want, agent.In(s)).Collect()
+			if err != nil || res.Output != want || res.Records[0].Plain != want {
+				t.Errorf("%v %+v", err, res)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// echo calls look with what it heard, and then says what came of it.
+type echo struct{}
+
+func (echo) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	last := &req.Messages[len(req.Messages)-1]
+	if last.Role == dragoman.RoleUser {
+		return calls(fmt.Sprintf(`a look {"word":%q}`, last.Text())), nil
+	}
+	return says(req.Messages[0].Text()), nil
+}
+
+func (m echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return streamed(ctx, req, m.Generate)
+}
+
+func TestL_WorkInTheBackgroundIsDeliveredToALaterTurnOrRun(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	var open []string
+	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
+		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err != nil {
+				return tool.Output{}, err
+			}
+			open = append(open, ticket.ID)
+			return tool.Output{Ticket: ticket}, nil
+		})
+	resolve := func(i int) {
+		if err := tickets.Resolve(t.Context(), open[i], tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: fmt.Sprint("built ", i)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := model(calls("a build"), func(*dragoman.Request) *dragoman.Response { resolve(0); return calls("b build") }, says("later"))
+	store := &memory{}
+	a := agent.Agent{Model: m, Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: tickets}}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
+	if n := strings.Count(fmt.Sprint(texts(res.Messages)), "built 0"); n != 1 {
+		t.Errorf("delivered %d times: %q", n, texts(res.Messages))
+	}
+	resolve(1)
+	res = must[*agent.Result](t)(a.Run(t.Context(), "and?", agent.In(store)))
+	if n := strings.Count(fmt.Sprint(texts(store.messages)), "built 1"); n != 1 || res.Output != "done" {
+		t.Errorf("delivered %d times: %q", n, texts(store.messages))
+	}
+	res = must[*agent.Result](t)(a.Run(t.Context(), "and?", agent.In(store)))
+	if n := strings.Count(fmt.Sprint(texts(store.messages)), "built"); n != 2 || res.Output != "done" {
+		t.Errorf("delivered %d times: %q", n, texts(store.messages))
+	}
+}
+
+func texts(ms []dragoman.Message) (out []string) {
+	for i := range ms {
+		out = append(out, ms[i].Text())
+	}
+	return out
+}
