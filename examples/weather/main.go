@@ -1,6 +1,6 @@
-// Weather is a loop around a model that calls tools: the smallest agent. Without
-// an argument it asks the simulator, which needs no network and no key; with one it
-// asks that model, such as anthropic/claude-opus-5-5.
+// Weather is the smallest agent: a model, a tool, a question. Without an argument it
+// asks the simulator, which needs no network and no key; with one it asks that model,
+// such as anthropic/claude-opus-5-5.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"log"
 	"os"
 
-	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -35,34 +35,16 @@ func run(ctx context.Context, out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	box, err := tool.NewBox(tool.New("get_weather", "Current weather in a city.",
-		func(_ context.Context, c City) (string, error) { return "It snows in " + c.Name + ", at -4 °C.", nil }))
+	weather := tool.New("get_weather", "Current weather in a city.",
+		func(_ context.Context, c City) (string, error) { return "It snows in " + c.Name + ", at -4 °C.", nil })
+	a := agent.Agent{Model: model, Tools: []tool.Tool{weather}}
+	res, err := a.Run(ctx, "What is the weather in Oslo? Do I need a coat?")
 	if err != nil {
 		return err
 	}
-	req := &dragoman.Request{
-		Messages: []dragoman.Message{dragoman.UserText("What is the weather in Oslo? Do I need a coat?")},
-		Tools:    box.Specs(),
+	for _, r := range res.Records {
+		fmt.Fprintf(out, "%s %s\n", r.Tool, r.Raw)
 	}
-	calls := (&tool.Runner{}).Start("run-1")
-	for turn := range 5 {
-		resp, err := model.Generate(ctx, req)
-		if err != nil {
-			return err
-		}
-		req.Messages = append(req.Messages, resp.Output...)
-		if len(resp.ToolCalls()) == 0 {
-			_, err := fmt.Fprintln(out, resp.Text())
-			return err
-		}
-		batch, err := calls.Do(ctx, box, tool.Turn{Number: turn, Calls: resp.ToolCalls()})
-		if err != nil {
-			return err
-		}
-		for _, r := range batch.Records {
-			fmt.Fprintf(out, "%s %s\n", r.Tool, r.Raw)
-		}
-		req.Messages = append(req.Messages, dragoman.ToolResults(batch.Results...))
-	}
-	return fmt.Errorf("%s still calls tools after five turns", name)
+	_, err = fmt.Fprintln(out, res.Output)
+	return err
 }

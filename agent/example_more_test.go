@@ -1,0 +1,141 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// refund is a tool that nobody wants to run unseen.
+var refund = tool.New("refund_order", "Refunds an order.", func(_ context.Context, in struct {
+	Order int `json:"order"`
+},
+) (string, error) {
+	return fmt.Sprintf("order %d is refunded", in.Order), nil
+}, tool.NeedsApproval())
+
+// desk is a web service: one request asks, the run stops for a human, its state is
+// stored, and a later request decides. The two may be served by different processes:
+// all that they share is the stored state.
+type desk struct {
+	agent  agent.Agent
+	mu     sync.Mutex
+	states map[string][]byte // a database, in earnest
+}
+
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var res *agent.Result
+	var err error
+	switch r.URL.Path {
+	case "/ask":
+		prompt, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
+		res, err = d.agent.Run(r.Context(), string(prompt))
+	case "/decide":
+		var state agent.State
+		d.mu.Lock()
+		err = json.Unmarshal(d.states[r.FormValue("run")], &state)
+		d.mu.Unlock()
+		if err != nil {
+			http.Error(w, "no such run", http.StatusNotFound)
+			return
+		}
+		var decisions []agent.Option
+		for _, p := range state.Pending() {
+			if r.FormValue("verdict") == "yes" {
+				decisions = append(decisions, agent.Approve(p))
+			} else {
+				decisions = append(decisions, agent.Reject(p, "the desk said no"))
+			}
+		}
+		res, err = d.agent.Resume(r.Context(), &state, decisions...)
+	}
+	switch {
+	case errors.Is(err, agent.ErrInterrupted):
+		state, _ := json.Marshal(res.State)
+		d.mu.Lock()
+		d.states[res.Run] = state
+		d.mu.Unlock()
+		w.WriteHeader(http.StatusAccepted)
+		for _, p := range res.Pending {
+			fmt.Fprintf(w, "%s wants %s %s\n", res.Run, p.Binding.Key.QualifiedName(), p.Input.Arguments)
+		}
+	case err != nil:
+		http.Error(w, "the agent failed", http.StatusBadGateway)
+	default:
+		fmt.Fprintln(w, res.Records[0].Plain)
+	}
+}
+
+// Approval in a web handler: stop, store, resume in a later request.
+func ExampleAgent_Resume_webHandler() {
+	server := httptest.NewServer(&desk{
+		agent: agent.Agent{
+			Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{refund}, NewID: func() string { return "run-7" },
+		},
+		states: map[string][]byte{},
+	})
+	defer server.Close()
+	post := func(path, body string) {
+		resp, err := http.Post(server.URL+path, "application/x-www-form-urlencoded", strings.NewReader(body))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		fmt.Printf("%d %s", resp.StatusCode, text)
+	}
+	post("/ask", "Refund order 4711.")
+	post("/decide", "run=run-7&verdict=yes")
+	// Output:
+	// 202 run-7 wants refund_order {"order":4711}
+	// 200 order 4711 is refunded
+}
+
+// A conversation goes on with another provider: the session has all of it, and each
+// model gets what it may see, in its own language.
+func Example_switchProvider() {
+	ctx := context.Background()
+	s, err := session.Create(ctx, new(session.Memory), session.Info{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	first := agent.Agent{Model: provider.MustOpen("sim/planner")}
+	if _, err := first.Run(ctx, "Good morning.", agent.In(s)); err != nil {
+		log.Fatal(err)
+	}
+	second := agent.Agent{Model: provider.MustOpen("sim/echo")} // another one, in earnest
+	res, err := second.Run(ctx, "Where were we?", agent.In(s))
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, _, err := s.Load(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(messages), "messages;", res.Output)
+	// Output: 4 messages; Where were we?
+}
+
+// An agent that is a tool of another.
+func ExampleAgent_AsTool() {
+	translator := agent.Agent{Name: "translator", Description: "Translates a text into French.", Model: provider.MustOpen("sim/echo")}
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{translator.AsTool()}}
+	res, err := a.Run(context.Background(), `Ask the translator with task "good morning".`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Records[0].Tool, res.Records[0].Plain)
+	// Output: translator good morning
+}
