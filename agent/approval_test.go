@@ -235,3 +235,24 @@ func (f approver) Approve(_ context.Context, req *tool.ApprovalRequest) (tool.An
 }
 
 var _ dragoman.Model = (*scripted)(nil)
+
+func TestAResumedRunThatIsOverSaysWhatItSaid(t *testing.T) {
+	store := &memory{}
+	a := agent.Agent{Model: model(says("hi"))}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
+	for _, state := range []*agent.State{nil, res.State} {
+		again := must[*agent.Result](t)(a.Resume(t.Context(), state, agent.In(store)))
+		if again.Output != "hi" || again.Turns != 1 || len(store.messages) != 2 {
+			t.Errorf("%+v", again)
+		}
+	}
+	if _, err := a.Resume(t.Context(), nil); !errors.Is(err, agent.ErrState) {
+		t.Error(err)
+	}
+	if _, err := a.Resume(t.Context(), nil, agent.In(&memory{})); !errors.Is(err, agent.ErrState) {
+		t.Error(err)
+	}
+	if _, err := a.Run(t.Context(), "go", agent.In(store), agent.ID(res.Run)); !errors.Is(err, agent.ErrState) {
+		t.Errorf("two runs of one name: %v", err)
+	}
+}

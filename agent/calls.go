@@ -104,31 +104,30 @@ func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 	}
 }
 
-// call runs the calls of the turn at hand, and takes their results.
+// call runs the calls of the turn at hand that have no results yet, and takes those
+// that come.
 func (r *run) call(ctx context.Context) error {
-	p := r.player
 	calls := openCalls(r.messages)
 	if len(calls) == 0 {
 		return fmt.Errorf("%w: it stands at calls, and the conversation has none that wait", ErrState)
 	}
 	run, aside := r.divide(calls)
 	pending := r.state.Pending
-	r.state.Pending = nil
-	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Results: r.state.Settled})
+	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending})
 	r.collect()
-	if batch == nil || len(batch.Results) == 0 && len(run) > 0 {
-		r.state.Pending = pending
+	if len(batch.Results) != len(run) { // nothing ran
 		return errorf("%w", err)
 	}
 	r.result.Records = append(r.result.Records, batch.Records...)
-	r.state.Pending, r.state.Settled = batch.Pending, renamed(run, calls, batch.Settled())
+	r.state.Pending = batch.Pending
+	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil) && r.guarded.err() == nil {
 		if saved := r.save(ctx); saved != nil {
 			return saved
 		}
 		return errors.Join(ErrInterrupted, err)
 	}
-	return r.finish(ctx, p, calls, aside, batch, err)
+	return r.finish(ctx, calls, batch, err)
 }
 
 // collect takes what tools of the turn came upon beside their results.
@@ -144,19 +143,11 @@ func (r *run) collect() {
 }
 
 // finish writes the results of a turn, and goes on.
-func (r *run) finish(ctx context.Context, p *player, calls []*dragoman.ToolCall, aside map[string]*dragoman.ToolResult, batch *tool.Batch, failed error) error {
+func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, batch *tool.Batch, failed error) error {
+	p := r.player
 	results := make([]*dragoman.ToolResult, len(calls))
-	byID := map[string]*dragoman.ToolResult{}
-	for _, res := range r.state.Settled {
-		byID[res.CallID] = res
-	}
 	for i, c := range calls {
-		switch {
-		case aside[c.ID] != nil:
-			results[i] = aside[c.ID]
-		case byID[c.ID] != nil:
-			results[i] = byID[c.ID]
-		default: // the run ends, and nobody will answer it any more
+		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends, and nobody will answer it any more
 			results[i] = c.Fail(c.QualifiedName() + " did not run: the run was ended.")
 		}
 	}
@@ -166,12 +157,7 @@ func (r *run) finish(ctx context.Context, p *player, calls []*dragoman.ToolCall,
 	if forced(p.Settings.ToolChoice) {
 		r.state.Chosen = true
 	}
-	over, err := r.after(ctx, p, batch, calls, results, failed)
-	if over {
-		r.state.Phase = finished
-	}
-	from := p.name()
-	to := r.handOver(ctx, p, batch, &err)
+	to, err := r.after(ctx, calls, results, batch, failed)
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
@@ -179,26 +165,46 @@ func (r *run) finish(ctx context.Context, p *player, calls []*dragoman.ToolCall,
 		r.tell(&Answered{r.state.Turn, res})
 	}
 	if to != "" {
-		r.tell(&HandedOff{r.state.Turn, from, to})
+		r.tell(&HandedOff{r.state.Turn, p.name(), to})
 	}
 	r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
 	return err
 }
 
-// after decides how the run goes on when calls were answered.
-func (r *run) after(ctx context.Context, p *player, batch *tool.Batch, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, failed error) (over bool, err error) {
+// settled is the result of a call of the turn at hand; nil: it has none yet.
+func (s *state) settled(call string) *dragoman.ToolResult {
+	for _, res := range s.Settled {
+		if res.CallID == call {
+			return res
+		}
+	}
+	return nil
+}
+
+// after decides how the run goes on when calls were answered: it ends, with an error
+// or without, or another agent takes over, or all stays as it is.
+func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, batch *tool.Batch, failed error) (to string, err error) {
 	switch stopped := r.guarded.err(); {
 	case stopped != nil:
-		return false, stopped
+		return "", stopped
 	case failed != nil:
-		return false, errorf("%w", failed)
+		return "", errorf("%w", failed)
 	case ctx.Err() != nil:
-		return false, ctx.Err()
+		return "", ctx.Err()
 	}
-	if err := r.circles(p, batch); err != nil {
-		return false, err
+	if err := r.circles(r.player, batch); err != nil {
+		return "", err
 	}
-	if p.AfterTools == nil {
+	over, err := r.enough(ctx, calls, results, batch)
+	if over || err != nil {
+		return "", err
+	}
+	return r.handOver(batch)
+}
+
+// enough asks the agent whether the run is over.
+func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, batch *tool.Batch) (over bool, err error) {
+	if r.player.AfterTools == nil {
 		return false, nil
 	}
 	done := make([]Finished, 0, len(batch.Records))
@@ -209,12 +215,13 @@ func (r *run) after(ctx context.Context, p *player, batch *tool.Batch, calls []*
 			}
 		}
 	}
-	output, over, err := p.AfterTools(ctx, done)
-	if err != nil {
+	output, over, err := r.player.AfterTools(ctx, done)
+	switch {
+	case err != nil:
 		return false, errorf("AfterTools: %w", err)
-	}
-	if over {
+	case over:
 		r.result.Output = output
+		r.state.Phase = finished
 	}
 	return over, nil
 }
@@ -230,6 +237,9 @@ func executed(b *tool.Batch) (n int) {
 
 // do runs a turn, and passes on what its tools tell meanwhile.
 func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
+	if len(turn.Calls) == 0 {
+		return &tool.Batch{}, nil
+	}
 	t, box := r.runner(), r.player.box
 	ctx = r.inside(ctx)
 	if r.yield == nil {
@@ -264,42 +274,40 @@ func (r *run) start(f func()) {
 }
 
 // divide tells the calls that run from those that are answered at once: a second
-// handoff, and deferred tools that nobody has found. Calls are named as their tools
-// are looked up.
-func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, aside map[string]*dragoman.ToolResult) {
-	aside = map[string]*dragoman.ToolResult{}
-	first := ""
+// handoff, and deferred tools that nobody has found. Calls that have their results
+// are in neither. What runs is named as its tool is looked up.
+func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, aside []*dragoman.ToolResult) {
+	first := "" // the handoff that wins
 	for _, c := range calls {
-		c = r.player.lookedUp(c)
-		key := tool.KeyOfCall(c)
-		if h := r.player.handoffs[key]; h != nil {
-			if first != "" {
-				aside[c.ID] = c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first))
-				continue
-			}
+		named := r.player.lookedUp(c)
+		key := tool.KeyOfCall(named)
+		handoff := r.player.handoffs[key] != nil
+		switch {
+		case r.state.settled(c.ID) != nil:
+		case handoff && first != "":
+			aside = append(aside, c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first)))
+		case key.Kind == tool.KindDeferred && !r.found(key):
+			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), searchName)))
+		default:
+			run = append(run, named)
+		}
+		if handoff && first == "" {
 			first = c.QualifiedName()
 		}
-		if key.Kind == tool.KindDeferred && !r.found(key) {
-			aside[c.ID] = c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), searchName))
-			continue
-		}
-		run = append(run, c)
 	}
 	return run, aside
 }
 
 // renamed gives results the names that the model's calls have: a deferred tool is
 // looked up by another.
-func renamed(run, calls []*dragoman.ToolCall, results []*dragoman.ToolResult) []*dragoman.ToolResult {
-	asked := make(map[string]*dragoman.ToolCall, len(calls))
-	for _, c := range calls {
-		asked[c.ID] = c
-	}
+func renamed(calls []*dragoman.ToolCall, results []*dragoman.ToolResult) []*dragoman.ToolResult {
 	for i, res := range results {
-		if c := asked[res.CallID]; c != nil && res.Namespace != c.Namespace {
-			out := *res
-			out.Namespace = c.Namespace
-			results[i] = &out
+		for _, c := range calls {
+			if c.ID == res.CallID && res.Namespace != c.Namespace {
+				out := *res
+				out.Namespace = c.Namespace
+				results[i] = &out
+			}
 		}
 	}
 	return results

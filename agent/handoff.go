@@ -54,13 +54,10 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 
 // handOver makes another agent speak, if one was asked for: the first that was, when
 // all other calls of the turn are answered (requirement L5).
-func (r *run) handOver(_ context.Context, p *player, batch *tool.Batch, err *error) (to string) {
-	if *err != nil || r.state.Phase == finished {
-		return ""
-	}
+func (r *run) handOver(batch *tool.Batch) (to string, err error) {
 	for i := range batch.Records {
 		rec := &batch.Records[i]
-		h := p.handoffs[rec.Key]
+		h := r.player.handoffs[rec.Key]
 		if h == nil || !rec.OK {
 			continue
 		}
@@ -68,14 +65,13 @@ func (r *run) handOver(_ context.Context, p *player, batch *tool.Batch, err *err
 		if h.Filter != nil {
 			r.state.Seen = h.Filter(slices.Clone(r.visible()))
 			r.state.Offset = len(r.messages)
-			if len(r.state.Seen) == 0 && len(r.messages) == r.state.Offset {
-				*err = errorf("the handoff to %s leaves nothing of the conversation", next.name())
-				return ""
+			if len(r.state.Seen) == 0 {
+				return "", errorf("the handoff to %s leaves nothing of the conversation", next.name())
 			}
 		}
 		r.player = next
 		r.state.Agent, r.state.Chosen = next.name(), false
-		return next.name()
+		return next.name(), nil
 	}
-	return ""
+	return "", nil
 }

@@ -124,7 +124,8 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response, paused int) (pa
 	}
 	if final {
 		if output, err = r.guardOutput(ctx, output); err != nil {
-			return 0, err
+			r.state.Phase = finished // what it said is in no history
+			return 0, errors.Join(err, r.save(ctx))
 		}
 	}
 	r.messages = append(r.messages, output...)

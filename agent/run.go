@@ -125,7 +125,12 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		defer cancel()
 	}
 	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed})
-	err = r.loop(ctx)
+	if !r.resumed {
+		err = r.hear(ctx)
+	}
+	if err == nil {
+		err = r.loop(ctx)
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrInterrupted) {
 		err = cancelled(ctx, err)
 	}
@@ -158,7 +163,7 @@ func (r *run) load(ctx context.Context) error {
 	if r.resumed {
 		return r.rebind(stored)
 	}
-	return r.open(ctx, stored)
+	return r.open(stored)
 }
 
 // rebind finds the agent and the calls of a run that goes on (requirement L13).
@@ -184,6 +189,9 @@ func (r *run) rebind(stored []byte) error {
 		return fmt.Errorf("%w: it is at the agent %q, which there is not; there are %s", ErrState, r.state.Agent, quoted(r.cast.names()))
 	}
 	r.player = p
+	if r.state.Phase == finished {
+		r.result.Output = lastWords(r.messages)
+	}
 	if r.ledger = r.state.Ledger; r.ledger == nil {
 		r.ledger = policy.NewLedger()
 	}
@@ -193,6 +201,15 @@ func (r *run) rebind(stored []byte) error {
 		}
 	}
 	return r.decide()
+}
+
+// lastWords are what the assistant said last.
+func lastWords(ms []dragoman.Message) string {
+	first := len(ms)
+	for first > 0 && ms[first-1].Role == dragoman.RoleAssistant {
+		first--
+	}
+	return textOf(ms[first:])
 }
 
 // mine reports whether a decision is on a call of this run or of one inside it.
@@ -224,7 +241,7 @@ func (r *run) decide() error {
 }
 
 // open begins a run with new input.
-func (r *run) open(ctx context.Context, stored []byte) error {
+func (r *run) open(stored []byte) error {
 	if len(r.decisions) > 0 && len(r.path) == 0 {
 		return errorf("%w: decisions belong to Resume", ErrState)
 	}
@@ -248,12 +265,18 @@ func (r *run) open(ctx context.Context, stored []byte) error {
 		r.state.Waiting = append(r.state.Waiting, before.s.Run)
 	}
 	r.ledger = policy.NewLedger()
+	return nil
+}
+
+// hear takes the input of a run.
+func (r *run) hear(ctx context.Context) error {
 	input := slices.Clone(r.options.messages)
 	if r.prompt != "" {
 		input = append(input, dragoman.UserText(r.prompt))
 	}
 	input, err := r.guardInput(ctx, input)
 	if err != nil {
+		r.state.Phase = finished
 		return err
 	}
 	r.messages = append(r.messages, input...)
@@ -340,6 +363,9 @@ func (r *run) newID() string {
 	return "run_" + rand.Text()
 }
 
+// saveTimeout is what storing a run may take.
+const saveTimeout = 30 * time.Second
+
 // save stores what was added, with the state as it is now. A run that is cancelled
 // is stored all the same: what it leaves must be whole.
 func (r *run) save(ctx context.Context) error {
@@ -352,7 +378,9 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	if err := r.store.Save(context.WithoutCancel(ctx), r.messages[r.kept:], b); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	if err := r.store.Save(ctx, r.messages[r.kept:], b); err != nil {
 		return errorf("storing the run: %w", err)
 	}
 	r.kept = len(r.messages)

@@ -138,3 +138,14 @@ func (m *recording) Generate(_ context.Context, req *dragoman.Request) (*dragoma
 	m.asked = req
 	return m.answer, nil
 }
+
+// What was refused when its turn began stays refused when the turn is resumed.
+func TestL6_AToolThatWasNotFoundInTimeIsNotRunByResuming(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(calls(`a tool_search {"query":"dive"}`, "b dive", "c pay")), Tools: []tool.Tool{did.tool("dive", tool.Deferred()), did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0])))
+	if did.String() != "pay:" || !strings.Contains(script(res.Messages), "result a ok result b error result c ok") {
+		t.Errorf("ran %q\n%s", did.String(), script(res.Messages))
+	}
+}
