@@ -239,12 +239,15 @@ func (e *entry) validate(in *Input) error {
 // may fail in every way that code can.
 func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, err error) {
 	if b.decodesItself() {
-		bound, err = guard(ctx, &x.lane, x.timeout(), nil, func(context.Context) (any, error) {
+		bound, err = guard(ctx, x.timeout(), nil, func(context.Context) (any, error) {
 			bound, err := b.bind(in.clone())
 			return bound, told(err)
 		})
 	} else {
 		bound, err = contained(func() (any, error) { return b.bind(in) })
+	}
+	if err == nil {
+		return bound, nil
 	}
 	var panicked *panicError
 	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) {

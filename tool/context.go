@@ -24,12 +24,12 @@ type Info struct {
 	Metadata       map[string]string
 }
 
-// running is what a handler's context carries.
+// runningCall is what a handler's context carries.
 type runningCall struct {
-	info    Info // but for its IdempotencyKey
-	run     *Run
-	secrets func(ctx context.Context, name string) (string, error)
-	tickets *Tickets
+	of *execution
+	// agent and metadata are the run's when the call began.
+	agent    []string
+	metadata map[string]string
 	// state is what the tool left when it was suspended.
 	state json.RawMessage
 	// tell passes progress on, until the call has ended.
@@ -48,9 +48,8 @@ func callFrom(ctx context.Context) *runningCall {
 // runs for.
 func InfoFrom(ctx context.Context) (Info, bool) {
 	if c := callFrom(ctx); c != nil {
-		info := c.info
-		info.IdempotencyKey = idempotencyKey(info.CallRef)
-		return info, true
+		of := c.of.ref()
+		return Info{CallRef: of, Agent: c.agent, Attempt: c.of.attempt, IdempotencyKey: idempotencyKey(of), Metadata: c.metadata}, true
 	}
 	return Info{}, false
 }
@@ -86,14 +85,14 @@ var ErrNoSecret = errors.New("tool: there is no such secret")
 // the outcome of background work, belongs into [Redactor.Secrets].
 func Secret(ctx context.Context, name string) (string, error) {
 	c := callFrom(ctx)
-	if c == nil || c.secrets == nil {
+	if c == nil || c.of.runner.Secrets == nil {
 		return "", fmt.Errorf("%w: %q", ErrNoSecret, name)
 	}
-	s, err := c.secrets(ctx, name)
+	s, err := c.of.runner.Secrets(ctx, name)
 	if err != nil {
 		return "", fmt.Errorf("tool: secret %q: %w", name, err)
 	}
-	c.run.learn(s)
+	c.of.run.learn(s)
 	return s, nil
 }
 

@@ -33,12 +33,11 @@ type execution struct {
 	attempt  int
 	started  time.Time
 	begun    bool // the tool was called
-	lane     lane
 
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
 	result  *dragoman.ToolResult
-	record  Record
+	record  *Record // its place among the turn's
 }
 
 func (x *execution) settled() bool { return x.result != nil || x.pending != nil }
@@ -49,7 +48,7 @@ func (x *execution) ref() CallRef {
 
 // replay answers with what the same call came to before.
 func (x *execution) replay(before *seen) {
-	x.result, x.record = before.result, *before.record
+	x.result, *x.record = before.result, *before.record
 	x.record.Replayed, x.record.Executed = true, false
 }
 
@@ -59,7 +58,7 @@ func (x *execution) given(res *dragoman.ToolResult) {
 		x.started = x.runner.now()
 	}
 	x.result = res
-	x.record = x.newRecord(nil)
+	*x.record = x.newRecord(nil)
 	x.record.Replayed, x.record.Executed, x.record.OK = true, false, res.Outcome != dragoman.OutcomeError
 }
 
@@ -185,7 +184,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 		d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf("the policy decided %q, which is no decision", d.Effect)}
 	}
 	x.decision = &d
-	x.tell(Decided{CallRef: x.ref(), Input: q.Input, Decision: d, Failed: err})
+	x.tell(func() Event { return Decided{CallRef: x.ref(), Input: q.Input, Decision: d, Failed: err} })
 	if d.Effect == Deny {
 		return x.denied(d)
 	}
@@ -207,7 +206,7 @@ func (x *execution) judge(ctx context.Context, p Policy, q *Question) (Decision,
 	if immediate(p) {
 		j, err = contained(func() (judged, error) { return ask(ctx) })
 	} else {
-		j, err = guard(ctx, &x.lane, x.runner.policyTimeout(), nil, ask)
+		j, err = guard(ctx, x.runner.policyTimeout(), nil, ask)
 	}
 	x.version = j.version
 	return j.Decision, err
@@ -249,25 +248,32 @@ func (x *execution) edit(ctx context.Context, edits []Edit) *failure {
 
 // preHooks run the toolbox's and then the tool's.
 func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
-	before := x.input
-	for _, set := range [...]Hooks{x.box.config.Hooks, x.entry.settings.Hooks} {
+	var hooks []task[Input]
+	for _, set := range [...]*Hooks{&x.box.config.Hooks, &x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			in, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Input, error) {
-				in, err := hook(ctx, x.input.clone())
-				return in, told(err)
-			})
-			if err != nil {
-				return false, x.hookFailure(ctx, "did not run", err)
-			}
-			x.input = in.clone()
+			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: hook.transform})
 		}
 	}
-	if x.input.same(before) {
-		x.input = before // as it was bound
+	in, _, err := guardAll(x.input, hooks)
+	switch {
+	case err != nil:
+		return false, x.hookFailure(ctx, "did not run", err)
+	case in.same(x.input): // as it was bound
 		return false, nil
 	}
+	x.input = in
 	x.steps = append(x.steps, Step{StepHook, "a hook changed the arguments"})
 	return true, x.check(ctx, &x.input, &x.steps)
+}
+
+// transform is the hook's word on an input, of which it gets a copy, as do we of
+// what it returns.
+func (h PreHook) transform(ctx context.Context, in Input) (Input, error) {
+	out, err := h(ctx, in.clone())
+	if err == nil && out.same(in) {
+		return in, nil
+	}
+	return out.clone(), told(err)
 }
 
 // hookFailure says how a hook failed; told is what it means for the call.
@@ -330,7 +336,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
 	}
-	needed, err := guard(ctx, &x.lane, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
+	needed, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
 		needed, err := x.entry.settings.ApprovalFor(ctx, x.input.clone())
 		return needed, told(err)
 	})
@@ -393,7 +399,7 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	if limit <= 0 {
 		limit = noLimit
 	}
-	return guard(ctx, &x.lane, limit, nil, f)
+	return guard(ctx, limit, nil, f)
 }
 
 // noLimit is longer than anything waits.
@@ -428,9 +434,9 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 func (x *execution) leavePending() {
 	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted}
 	x.pending = &p
-	x.record = x.newRecord(nil)
+	*x.record = x.newRecord(nil)
 	x.record.Pending = true
-	x.tell(Asked{CallRef: x.ref(), Pending: p})
+	x.tell(func() Event { return Asked{CallRef: x.ref(), Pending: p} })
 }
 
 // execute runs the tool and settles the call.
@@ -453,7 +459,7 @@ func (x *execution) execute(ctx context.Context) {
 		return
 	}
 	x.begun = true
-	x.tell(CallStarted{CallRef: x.ref(), Input: x.input.clone()})
+	x.tell(func() Event { return CallStarted{CallRef: x.ref(), Input: x.input.clone()} })
 	out, f := x.runTool(ctx)
 	if s := suspended(f); s != nil {
 		x.entry.breaker.release()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -63,105 +64,200 @@ func told(err error) error {
 // errEnded says that the code ended its goroutine instead of returning.
 var errEnded = errors.New("ended its goroutine instead of returning")
 
-// lane is the goroutine beside a call on which code runs that is not ours:
-// policies, hooks, tools. One serves all steps of a call, one after the other. A
-// step that is abandoned keeps the goroutine, and the next step gets another. The
-// zero value is ready; it serves one goroutine, and whoever has it must end it.
-type lane struct {
-	work chan func()
+// task is a piece of code that is not ours, of a policy, a hook or a tool, which
+// makes a value of the one that the task before it made.
+type task[T any] struct {
+	// ctx is whose end ends it, and whose values it sees: that of the first task, or
+	// one that outlasts it.
+	ctx   context.Context
+	limit time.Duration
+	f     func(ctx context.Context, before T) (T, error)
+	// late is told when it returns after it was abandoned; nil: nobody is.
+	late func()
 }
-
-// do runs f on the lane's goroutine.
-func (l *lane) do(f func()) {
-	if l.work == nil {
-		l.work = make(chan func())
-		go serve(l.work)
-	}
-	l.work <- f
-}
-
-// leave lets go of the goroutine, which ends when its step does.
-func (l *lane) leave() {
-	if l.work != nil {
-		close(l.work)
-		l.work = nil
-	}
-}
-
-// serve runs what it is given. A step that ends its goroutine ends the one it was
-// given, and another goes on.
-func serve(work <-chan func()) {
-	ended := true
-	defer func() {
-		if ended {
-			go serve(work)
-		}
-	}()
-	for f := range work {
-		f()
-	}
-	ended = false
-}
-
-// guarded is what a guarded function came to.
-type guarded[T any] struct {
-	value T
-	err   error
-	// state says who was first: the function or the end of its time.
-	state atomic.Int32
-	done  chan struct{}
-}
-
-const (
-	running = iota
-	finished
-	abandoned
-)
 
 // guard runs f, and returns by itself when the time is over or ctx ends, whatever
 // f does: f is abandoned then, what it still returns is discarded, and late is
 // told when it does return. A panic of f is an error. Nothing runs when ctx has
 // ended already.
-func guard[T any](ctx context.Context, l *lane, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
-	var none T
-	if ctx.Err() != nil {
-		return none, context.Cause(ctx)
+func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
+	value, _, err := guardAll(*new(T), []task[T]{{ctx, limit, func(ctx context.Context, _ T) (T, error) { return f(ctx) }, late}})
+	return value, err
+}
+
+// guardAll runs tasks as guard does, one after the other, each in its own time,
+// until one fails. It returns what the last made, or which one failed. They share a
+// goroutine: to change to another and back takes longer than most hooks do.
+func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
+	if len(tasks) == 0 {
+		return value, 0, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-	defer cancel()
-	g := &guarded[T]{done: make(chan struct{}, 1)}
-	l.do(func() { g.run(ctx, late, f) })
+	ctx := tasks[0].ctx
+	if ctx.Err() != nil {
+		return *new(T), 0, context.Cause(ctx)
+	}
+	s := &series[T]{tasks: tasks, value: value, done: make(chan struct{}, 1)}
+	s.watch(0)
+	defer s.timer.Stop()
+	go s.run()
 	select {
-	case <-g.done:
-		return g.value, g.err
+	case <-s.done:
 	case <-ctx.Done():
-		if g.state.CompareAndSwap(running, abandoned) {
-			l.leave()
-			return none, context.Cause(ctx)
+		if w := s.watched.Load(); w.ctx.Context.Err() != nil && w.settle(abandoned) {
+			return *new(T), w.task, context.Cause(w.ctx.Context)
 		}
-		<-g.done // it finished in the same instant
-		return g.value, g.err
+		<-s.done // its last task ended in the same instant, or outlasts ctx
+	}
+	if w := s.watched.Load(); w.state.Load() == expired {
+		return *new(T), w.task, errTimeout
+	}
+	return s.value, s.at, s.err
+}
+
+// series is tasks that run on a goroutine of their own.
+type series[T any] struct {
+	tasks []task[T]
+	// value and err are what the tasks came to so far, and at is the last of them.
+	// They are the goroutine's until done is told.
+	value T
+	err   error
+	at    int
+	// done is told once, when no more task will run, or when one took too long.
+	done chan struct{}
+	// timer is for the task that is watched.
+	timer   *time.Timer
+	watched atomic.Pointer[watch]
+}
+
+// watch begins the time of a task.
+func (s *series[T]) watch(i int) *watch {
+	t := &s.tasks[i]
+	w := &watch{task: i, ctx: limited{Context: t.ctx, deadline: time.Now().Add(t.limit)}}
+	if s.watched.Store(w); i == 0 {
+		s.timer = time.AfterFunc(t.limit, s.expire)
+	} else {
+		s.timer.Reset(t.limit)
+	}
+	return w
+}
+
+// expire ends the task that is watched, if its time is over: a timer may come late,
+// when the next task has begun.
+func (s *series[T]) expire() {
+	if w := s.watched.Load(); !time.Now().Before(w.ctx.deadline) && w.settle(expired) {
+		s.done <- struct{}{}
 	}
 }
 
-func (g *guarded[T]) run(ctx context.Context, late func(), f func(context.Context) (T, error)) {
+// run runs the tasks. None runs after one that was abandoned.
+func (s *series[T]) run() {
+	w := s.watched.Load()
+	for s.step(w) {
+		w = s.watch(w.task + 1)
+	}
+}
+
+// step runs a task, and reports whether to go on with the next.
+func (s *series[T]) step(w *watch) (next bool) {
+	t := &s.tasks[w.task]
 	value, err := *new(T), errEnded
 	defer func() {
 		if r := recover(); r != nil {
 			err = newPanic(r)
 		}
-		if g.state.CompareAndSwap(running, finished) {
-			g.value, g.err = value, err
-			g.done <- struct{}{}
-		} else if late != nil {
-			late()
+		if !w.settle(finished) {
+			if t.late != nil {
+				t.late()
+			}
+			return
+		}
+		w.ctx.end()
+		s.value, s.err, s.at = value, err, w.task
+		if next = err == nil && w.task+1 < len(s.tasks); !next {
+			s.done <- struct{}{}
 		}
 	}()
-	v, failed := f(ctx)
+	if t.ctx.Err() != nil { // asked when it is watched: whoever waits asks in the other order
+		err = context.Cause(t.ctx)
+		return false
+	}
+	v, failed := t.f(&w.ctx, s.value)
 	if failed != nil {
 		_ = failed.Error() // one that panics when it is asked is caught here
 	}
 	value, err = v, failed
+	return false
+}
+
+// watch says how the time of a task ended.
+type watch struct {
+	task  int
+	ctx   limited
+	state atomic.Int32
+}
+
+const (
+	running = iota
+	finished
+	expired
+	abandoned
+)
+
+// settle ends a task in one way, and reports whether it had not ended in another
+// before.
+func (w *watch) settle(state int32) bool { return w.state.CompareAndSwap(running, state) }
+
+// limited is the context of a watched step. Most steps never ask when they must
+// end, so the context that tells them is made when one does: with its own timer,
+// and what is derived from it, it is one of the standard library's. The step is
+// watched whether it asks or not.
+type limited struct {
+	context.Context // the call's
+	deadline        time.Time
+
+	mu     sync.Mutex
+	made   context.Context
+	cancel context.CancelFunc
+	ended  bool
+}
+
+// ask is the context that ends with the step.
+func (c *limited) ask() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made, c.cancel = context.WithDeadlineCause(c.Context, c.deadline, errTimeout)
+		if c.ended {
+			c.cancel()
+		}
+	}
+	return c.made
+}
+
+// end ends it, because the step returned in time. One that did not needs no end: its
+// deadline has passed, or the call's context has ended.
+func (c *limited) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended = true; c.made != nil {
+		c.cancel()
+	}
+}
+
+func (c *limited) Deadline() (time.Time, bool) { return c.ask().Deadline() }
+func (c *limited) Done() <-chan struct{}       { return c.ask().Done() }
+func (c *limited) Err() error                  { return c.ask().Err() }
+
+// Value is the call's, but for what the standard library keeps there to derive one
+// context from another. That it looks for in a context that it has asked.
+func (c *limited) Value(key any) any {
+	c.mu.Lock()
+	from := c.made
+	c.mu.Unlock()
+	if from == nil {
+		from = c.Context
+	}
+	return from.Value(key)
 }
 
 // contained runs code of the host in place that needs no watch, because it ends by

@@ -18,16 +18,13 @@ var (
 	errOver     = errors.New("the call has ended")
 )
 
-// runTool runs the handler within its middleware, and the post-hooks. With a
-// failure the output tells the model of it.
+// runTool runs the handler within its middleware, and the post-hooks, which see the
+// failure of a handler too. With a failure the output tells the model of it.
 func (x *execution) runTool(ctx context.Context) (Output, *failure) {
-	running := &runningCall{
-		info: Info{CallRef: x.ref(), Agent: x.run.Agent, Attempt: x.attempt, Metadata: x.run.Metadata},
-		run:  x.run, secrets: x.runner.Secrets, tickets: x.runner.Tickets,
-	}
+	running := &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata}
 	if x.runner.Observe != nil {
 		running.tell = func(parts []dragoman.Part) {
-			x.tell(Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)})
+			x.tell(func() Event { return Progress{CallRef: x.ref(), Parts: x.redactor().parts(parts)} })
 		}
 	}
 	if x.continued() {
@@ -35,88 +32,112 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 	}
 	defer running.end()
 	ctx = context.WithValue(ctx, contextKey{}, running)
-	out, f := x.chain(ctx)
-	if f != nil && f.kind == ErrorMismatch || suspended(f) != nil {
-		return Output{}, f
+	lasting := context.WithoutCancel(ctx)
+	run := x.chain(ctx)
+	all := x.postHooks(lasting, run.task)
+	out, at, err := guardAll(Output{}, all)
+	run.over.Store(true)
+	var f *failure
+	if err != nil && at == 0 {
+		if f = run.failure(ctx, err); f.kind == ErrorMismatch || suspended(f) != nil {
+			return Output{}, f
+		}
+		failed := Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
+		out, _, err = guardAll(failed, all[1:])
 	}
-	if f != nil {
-		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
-	}
-	out, hook := x.postHooks(ctx, out)
 	switch {
-	case hook != nil:
-		return Output{}, hook
+	case err != nil:
+		return Output{}, x.hookFailure(lasting, "ran, and its output was not taken", err)
 	case f == nil && out.Failed:
 		f = &failure{kind: ErrorFailed}
 	}
 	return out, f
 }
 
-// chain runs the tool within the toolbox's middleware and its own. The tool has
-// its time, and each middleware may add its own to it.
-func (x *execution) chain(ctx context.Context) (Output, *failure) {
-	limit := x.timeout()
-	use := slices.Concat(x.box.config.Hooks.Use, x.entry.settings.Hooks.Use)
-	if len(use) == 0 {
-		out, err := guard(ctx, &x.lane, limit, x.late(limit), func(ctx context.Context) (Output, error) {
-			out, err := x.entry.tool.Call(ctx, x.input.clone())
-			return out, told(err)
-		})
-		return out, x.toolFailure(ctx, limit, err)
+// chain is the running of the tool within the toolbox's middleware and its own. The
+// tool has its time, and each middleware may add its own to it.
+type chain struct {
+	*execution
+	task task[Output]
+	// tool is how long the tool itself may take.
+	tool time.Duration
+	// over says that the call has its result: whoever comes now is too late.
+	mismatch, ran, over atomic.Bool
+}
+
+func (x *execution) chain(ctx context.Context) *chain {
+	c := &chain{execution: x, tool: x.timeout()}
+	c.task = task[Output]{ctx: ctx, limit: c.tool, f: c.call}
+	if outer, own := x.box.config.Hooks, x.entry.settings.Hooks; len(outer.Use)+len(own.Use) > 0 {
+		whole := c.tool + time.Duration(len(outer.Use))*outer.timeout() + time.Duration(len(own.Use))*own.timeout()
+		c.task.limit = max(whole, c.tool) // the largest of durations means no limit
+		c.task.f = c.within(slices.Concat(outer.Use, own.Use))
 	}
-	whole := limit + time.Duration(len(x.box.config.Hooks.Use))*x.box.config.Hooks.timeout() +
-		time.Duration(len(x.entry.settings.Hooks.Use))*x.entry.settings.Hooks.timeout()
-	if whole < limit { // the largest of durations means no limit
-		whole = limit
-	}
-	in := innermost{execution: x, limit: limit}
-	out, err := guard(ctx, &x.lane, whole, x.late(whole), func(ctx context.Context) (Output, error) {
-		h := Handler(in.call)
+	c.task.late = x.late(c.task.limit)
+	return c
+}
+
+// call runs a tool that has no middleware.
+func (c *chain) call(ctx context.Context, _ Output) (Output, error) {
+	out, err := c.entry.tool.Call(ctx, c.final())
+	return out, told(err)
+}
+
+// within runs the tool within middleware, the first outermost.
+func (c *chain) within(use []Middleware) func(context.Context, Output) (Output, error) {
+	return func(ctx context.Context, _ Output) (Output, error) {
+		h := Handler(c.innermost)
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
-		out, err := h(ctx, x.input.clone())
+		out, err := h(ctx, c.input.clone())
+		if c.over.Store(true); c.mismatch.Load() {
+			return Output{}, errMismatch
+		}
 		return out, told(err)
-	})
-	in.over.Store(true)
-	switch {
-	case !in.mismatch.Load():
-		return out, x.toolFailure(ctx, whole, err)
-	case in.ran.Load():
-		f := failf(ErrorMismatch, "%s ran, and was then called with other arguments, which did not run: %v", x.key.QualifiedName(), errMismatch)
-		f.ran = true
-		return Output{}, f
-	default:
-		return Output{}, failf(ErrorMismatch, "%s did not run: %v", x.key.QualifiedName(), errMismatch)
 	}
+}
+
+// failure says how the run failed.
+func (c *chain) failure(ctx context.Context, err error) *failure {
+	switch {
+	case !c.mismatch.Load():
+		return c.toolFailure(ctx, c.task.limit, err)
+	case c.ran.Load():
+		f := failf(ErrorMismatch, "%s ran, and was then called with other arguments, which did not run: %v", c.key.QualifiedName(), errMismatch)
+		f.ran = true
+		return f
+	default:
+		return failf(ErrorMismatch, "%s did not run: %v", c.key.QualifiedName(), errMismatch)
+	}
+}
+
+// final is the input that the tool runs with, its own copy. A tool that decoded it
+// before needs the decoded alone.
+func (x *execution) final() Input {
+	if _, ok := x.entry.tool.(binder); ok && x.input.bound != nil {
+		return Input{bound: x.input.bound}
+	}
+	return x.input.clone()
 }
 
 // innermost is the handler that middleware wraps: the tool itself. What runs is
 // what was approved, whatever middleware hands on: it is compared immediately
 // before the tool is called, and a mismatch is remembered even if middleware
-// swallows the error.
-type innermost struct {
-	*execution
-	limit time.Duration
-	// over says that the call has its result: whoever comes now is too late.
-	mismatch, ran, over atomic.Bool
-}
-
-func (h *innermost) call(ctx context.Context, in Input) (Output, error) {
+// swallows the error. Middleware may call it from several goroutines.
+func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	switch {
-	case h.over.Load():
+	case c.over.Load():
 		return Output{}, errOver
-	case !in.same(h.input):
-		h.mismatch.Store(true)
+	case !in.same(c.input):
+		c.mismatch.Store(true)
 		return Output{}, errMismatch
 	}
-	final := h.input.clone()
-	if h.ran.Swap(true) {
+	final := c.input.clone()
+	if c.ran.Swap(true) {
 		final.bound = nil // decoded anew: the attempt before may have written into it
 	}
-	var own lane // middleware may call from several goroutines
-	defer own.leave()
-	return guard(ctx, &own, h.limit, h.late(h.limit), func(ctx context.Context) (Output, error) { return h.entry.tool.Call(ctx, final) })
+	return guard(ctx, c.tool, c.late(c.tool), func(ctx context.Context) (Output, error) { return c.entry.tool.Call(ctx, final) })
 }
 
 // timeout is the call's time: what the turn says, else the tool, else the toolbox,
@@ -136,17 +157,18 @@ func (x *execution) late(limit time.Duration) func() {
 	return func() {
 		after := x.runner.now().Sub(began)
 		x.runner.log("a tool returned after it was abandoned; its result is discarded", "tool", x.key.QualifiedName(), "call", x.call.ID, "limit", limit, "after", after)
-		x.tell(Late{CallRef: x.ref(), After: after})
+		x.tell(func() Event { return Late{CallRef: x.ref(), After: after} })
 	}
 }
 
 // toolFailure says how a tool failed, in words for the model.
 func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err error) *failure {
+	if err == nil {
+		return nil
+	}
 	var panicked *panicError
 	name := x.key.QualifiedName()
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &panicked):
 		x.logFailure("a tool panicked", err)
 		return &failure{kind: ErrorPanic, message: name + " failed: an internal error. Its details are in the log.", err: err}
@@ -183,23 +205,20 @@ func (x *execution) cancelled(ctx context.Context) *failure {
 	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}
 }
 
-// postHooks run the tool's and then the toolbox's, also when the run was cancelled
-// meanwhile: the tool has run.
-func (x *execution) postHooks(ctx context.Context, out Output) (Output, *failure) {
-	ctx = context.WithoutCancel(ctx)
-	for _, set := range [...]Hooks{x.entry.settings.Hooks, x.box.config.Hooks} {
+// postHooks puts the tool's and then the toolbox's behind the run. They run also when
+// that was cancelled, so ctx must outlast it: the tool has run.
+func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Output] {
+	sets := [...]*Hooks{&x.entry.settings.Hooks, &x.box.config.Hooks}
+	all := append(make([]task[Output], 0, 1+len(sets[0].Post)+len(sets[1].Post)), run)
+	for _, set := range sets {
 		for _, hook := range set.Post {
-			next, err := guard(ctx, &x.lane, set.timeout(), nil, func(ctx context.Context) (Output, error) {
+			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, out Output) (Output, error) {
 				next, err := hook(ctx, x.input.clone(), out)
 				return next, told(err)
-			})
-			if err != nil {
-				return Output{}, x.hookFailure(ctx, "ran, and its output was not taken", err)
-			}
-			out = next
+			}})
 		}
 	}
-	return out, nil
+	return all
 }
 
 // finish makes the result of a run: redacted, bounded, fenced, in the journal.
@@ -336,7 +355,7 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 		res.Namespace = x.key.CallNamespace()
 	}
 	x.result = res
-	x.record = x.newRecord(f)
+	*x.record = x.newRecord(f)
 	x.ended()
 	if f == nil || !f.kind.executed() {
 		return
@@ -361,9 +380,9 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 // ended records the end of the call.
 func (x *execution) ended() {
 	if x.box != nil {
-		x.box.remember(x.record)
+		x.box.remember(*x.record)
 	}
-	x.tell(CallEnded{CallRef: x.ref(), Record: x.record})
+	x.tell(func() Event { return CallEnded{CallRef: x.ref(), Record: *x.record} })
 }
 
 // newRecord tells what the call came to so far.

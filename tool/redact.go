@@ -160,8 +160,8 @@ func redactShapes(s string) string {
 	var run keyRun
 	done := 0
 	for i := 0; i+1 < len(s); i++ {
-		if !mayBegin(s[i], s[i+1]) {
-			continue
+		if i > 1 && isWordByte(s[i-1]) && s[i-2] != '\\' || !mayBegin(s[i], s[i+1]) {
+			continue // amid a word, as most bytes are, or like no key
 		}
 		k, end := run.keyAt(s, i)
 		if end == 0 {

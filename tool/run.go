@@ -202,6 +202,7 @@ type batch struct {
 	box     *Box
 	turn    Turn
 	calls   []*execution
+	records []Record // of the calls
 	byID    map[string]*execution
 	cancel  context.CancelCauseFunc
 	observe sync.Mutex
@@ -214,7 +215,7 @@ type batch struct {
 // begin takes a turn, if every call of it is what it was when its id was seen
 // before (quirk I5) and none would run a second time.
 func (r *Run) begin(box *Box, turn Turn) (*batch, error) {
-	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), byID: make(map[string]*execution, len(turn.Calls))}
+	b := &batch{run: r, runner: r.runner, box: box, turn: turn, calls: make([]*execution, len(turn.Calls)), records: make([]Record, len(turn.Calls))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.busy[turn.Number] {
@@ -246,11 +247,11 @@ func (r *Run) recognise(b *batch) (wrong []error) {
 			wrong = append(wrong, fmt.Errorf("%w: call %d is nil", ErrConflict, i))
 			continue
 		}
-		x := &execution{batch: b, call: c, key: KeyOfCall(c), seen: &seen{content: contentOf(c)}}
-		if b.byID[c.ID] != nil {
+		x := &execution{batch: b, call: c, key: KeyOfCall(c), seen: &seen{content: contentOf(c)}, record: &b.records[i]}
+		if b.find(c.ID) != nil {
 			wrong = append(wrong, fmt.Errorf("%w: %q is there twice in turn %d", ErrConflict, c.ID, number))
 		}
-		b.calls[i], b.byID[c.ID] = x, x
+		b.add(i, x)
 		old := r.calls[callName{number, c.ID}]
 		switch {
 		case old == nil:
@@ -266,12 +267,40 @@ func (r *Run) recognise(b *batch) (wrong []error) {
 	return wrong
 }
 
+// fewCalls are looked through faster than they are indexed.
+const fewCalls = 8
+
+// add makes x the call of an index.
+func (b *batch) add(i int, x *execution) {
+	if b.calls[i] = x; len(b.calls) <= fewCalls {
+		return
+	}
+	if b.byID == nil {
+		b.byID = make(map[string]*execution, len(b.calls))
+	}
+	b.byID[x.call.ID] = x
+}
+
+// find is the call of an id, the last where there are several; nil means that there
+// is none.
+func (b *batch) find(id string) *execution {
+	if len(b.calls) > fewCalls {
+		return b.byID[id]
+	}
+	for _, x := range slices.Backward(b.calls) {
+		if x != nil && x.call.ID == id {
+			return x
+		}
+	}
+	return nil
+}
+
 // takeResults takes the results that calls have already.
 func (b *batch) takeResults() (wrong []error) {
 	for _, res := range b.turn.Results {
-		if res == nil || b.byID[res.CallID] == nil {
+		if res == nil || b.find(res.CallID) == nil {
 			wrong = append(wrong, fmt.Errorf("%w: a result is given that answers no call of turn %d", ErrConflict, b.turn.Number))
-		} else if x := b.byID[res.CallID]; x.result == nil {
+		} else if x := b.find(res.CallID); x.result == nil {
 			x.given(res)
 		}
 	}
@@ -281,7 +310,7 @@ func (b *batch) takeResults() (wrong []error) {
 // takeResumed takes what an earlier attempt left pending.
 func (b *batch) takeResumed() (wrong []error) {
 	for _, p := range b.turn.Resume {
-		x := b.byID[p.Binding.CallID]
+		x := b.find(p.Binding.CallID)
 		if x == nil || p.Binding.Key != x.key || p.Binding.Turn != b.turn.Number || p.Binding.Run != b.run.ID {
 			wrong = append(wrong, fmt.Errorf("%w: %q is to be resumed, and is no such call of turn %d", ErrConflict, p.Binding.CallID, b.turn.Number))
 			continue
@@ -293,14 +322,13 @@ func (b *batch) takeResumed() (wrong []error) {
 
 // contentOf identifies what a call asks for.
 func contentOf(c *dragoman.ToolCall) Hash {
-	h := sha256.New()
+	var room [512]byte // enough for most calls
+	all := room[:0]
 	for _, s := range [...]string{c.Name, c.Namespace, string(c.Payload), c.Arguments} {
-		h.Write(binary.AppendUvarint(nil, uint64(len(s))))
-		h.Write([]byte(s))
+		all = binary.AppendUvarint(all, uint64(len(s)))
+		all = append(all, s...)
 	}
-	var out Hash
-	h.Sum(out[:0])
-	return out
+	return sha256.Sum256(all)
 }
 
 // execute runs what may run, in the model's order: several at once, and those
@@ -341,9 +369,9 @@ func (b *batch) parallel(calls []*execution, f func(*execution)) {
 
 // collect gathers what the calls came to.
 func (b *batch) collect() (*Batch, error) {
-	out := &Batch{Results: make([]*dragoman.ToolResult, len(b.calls)), Records: make([]Record, len(b.calls))}
+	out := &Batch{Results: make([]*dragoman.ToolResult, len(b.calls)), Records: b.records}
 	for i, x := range b.calls {
-		out.Results[i], out.Records[i] = x.result, x.record
+		out.Results[i] = x.result
 		if x.pending != nil {
 			out.Pending = append(out.Pending, *x.pending)
 		}
@@ -364,9 +392,6 @@ const keptTurns = 8
 // leave ends a turn: it keeps what the calls came to, so that none runs again when
 // it is handed in again. Of older turns it keeps what their calls were.
 func (b *batch) leave() {
-	for _, x := range b.calls {
-		x.lane.leave()
-	}
 	r := b.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -375,7 +400,7 @@ func (b *batch) leave() {
 	for _, x := range b.calls {
 		kept.calls = append(kept.calls, x.seen)
 		if x.result != nil {
-			x.seen.result, x.seen.record, x.seen.settled = x.result, new(x.record), true
+			x.seen.result, x.seen.record, x.seen.settled = x.result, new(*x.record), true
 		}
 	}
 	r.latest = slices.DeleteFunc(r.latest, func(t keptTurn) bool { return t.number == kept.number })
@@ -389,11 +414,12 @@ func (b *batch) leave() {
 }
 
 // tell passes an event to the observer, one at a time. An observer that panics
-// disturbs nobody.
-func (b *batch) tell(ev Event) {
+// disturbs nobody. Where there is none, the event is not even made.
+func (b *batch) tell(event func() Event) {
 	if b.runner.Observe == nil {
 		return
 	}
+	ev := event()
 	b.observe.Lock()
 	defer b.observe.Unlock()
 	defer func() {

@@ -48,9 +48,9 @@ func (x *execution) suspend(s *Suspended) {
 	b := x.binding()
 	b.Arguments = x.hash
 	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State}
-	x.record = x.newRecord(nil)
+	*x.record = x.newRecord(nil)
 	x.record.Pending, x.record.Executed = true, true
-	x.tell(Asked{CallRef: x.ref(), Pending: *x.pending})
+	x.tell(func() Event { return Asked{CallRef: x.ref(), Pending: *x.pending} })
 }
 
 // continued reports whether the call goes on with what its tool left.

@@ -84,15 +84,16 @@ func (t *Tickets) now() time.Time {
 // [Tickets.Resolve] or [Tickets.Fail]. After ttl it expires.
 func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	c := callFrom(ctx)
-	if c == nil || c.tickets == nil || c.tickets.Store == nil {
+	if c == nil || c.of.runner.Tickets == nil || c.of.runner.Tickets.Store == nil {
 		return nil, fmt.Errorf("%w: the run has no store for background work", ErrNoTicket)
 	}
 	if ttl <= 0 {
 		return nil, fmt.Errorf("%w: it needs a time after which it expires", ErrNoTicket)
 	}
-	sum := sha256.Sum256([]byte(idempotencyKey(c.info.CallRef)))
-	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: c.info.CallRef, Expires: c.tickets.now().Add(ttl)}
-	err := c.tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
+	tickets, of := c.of.runner.Tickets, c.of.ref()
+	sum := sha256.Sum256([]byte(idempotencyKey(of)))
+	t := &Ticket{ID: "ticket_" + hex.EncodeToString(sum[:8]), CallRef: of, Expires: tickets.now().Add(ttl)}
+	err := tickets.Store.Update(ctx, t.ID, func(s *StoredTicket) error {
 		if s.State == "" {
 			*s = StoredTicket{Ticket: *t, State: TicketOpen}
 		}

@@ -216,7 +216,8 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 	}
 	var decision tool.Decision
 	var f *facts // made for the first expression
-	for _, r := range p.index.candidates(q) {
+	candidates := p.index.candidates(q)
+	for i, r := range candidates {
 		if !r.dynamic(q) {
 			continue
 		}
@@ -237,6 +238,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 		}
 		if decision.Effect == "" {
 			decision = r.decision()
+			decision.Matches = make([]string, 0, len(candidates)-i)
 		}
 		decision.Matches = append(decision.Matches, r.ID)
 	}
