@@ -24,6 +24,11 @@ import (
 // maxDepth bounds the nesting of a file.
 const maxDepth = 64
 
+// maxNames bounds the members of one mapping of YAML: the parser recurses for each
+// and copies those behind it, so twice as many take four times as long. JSON has no
+// such bound.
+const maxNames = 2000
+
 // Node is a value of a file, with its place.
 type Node struct {
 	Line, Column int
@@ -225,8 +230,8 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if at := tooDeep(tokens); at != nil {
-		return nil, []*Error{y.wrong(at, "nested more than %d deep", maxDepth)}
+	if at, why := tooMuch(tokens); at != nil {
+		return nil, []*Error{y.wrong(at, "%s", why)}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -242,27 +247,64 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	return root, y.errs
 }
 
-// tooDeep returns the token at which a file is nested too deeply: the parser
-// recurses.
-func tooDeep(tokens token.Tokens) *token.Token {
+// tooMuch returns the token at which a file is more than the parser can bear, and
+// why: that recurses, for what is nested and for what is in a row.
+func tooMuch(tokens token.Tokens) (at *token.Token, why string) {
+	var blocks outline
 	brackets, entries, line := 0, 0, 0
 	for _, t := range tokens {
-		if t.Position != nil && t.Position.Line != line {
+		if t.Position == nil {
+			continue
+		}
+		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
 		}
+		names := 0
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
 			brackets++
 		case token.SequenceEndType, token.MappingEndType:
 			brackets--
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType, token.AliasType:
+		case token.SequenceEntryType, token.MappingKeyType:
 			entries++
+			blocks.at(t.Position.Column)
+		case token.AnchorType, token.TagType, token.AliasType:
+			entries++
+		case token.MappingValueType:
+			if name := t.Prev; brackets == 0 && name != nil && name.Position != nil {
+				b := blocks.at(name.Position.Column)
+				b.names++
+				names = b.names
+			}
 		}
-		if brackets > maxDepth || entries > maxDepth || t.Position != nil && t.Position.IndentLevel > maxDepth {
-			return t
+		switch {
+		case brackets > maxDepth || entries > maxDepth || len(blocks) > maxDepth:
+			return t, fmt.Sprintf("nested more than %d deep", maxDepth)
+		case names > maxNames:
+			return t.Prev, fmt.Sprintf("a mapping has more than %d names; a file of so many can be written as JSON", maxNames)
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// outline is the lists and mappings in YAML's own style that a place of a file is
+// in, each within the one before. They are told from each other by their columns,
+// as YAML does.
+type outline []block
+
+type block struct{ column, names int }
+
+// at is the block of an item at a column. Those further to the right are over.
+func (o *outline) at(column int) *block {
+	blocks := *o
+	for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
+		blocks = blocks[:len(blocks)-1]
+	}
+	if len(blocks) == 0 || blocks[len(blocks)-1].column < column {
+		blocks = append(blocks, block{column: column})
+	}
+	*o = blocks
+	return &blocks[len(blocks)-1]
 }
 
 type yamlTree struct {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -124,6 +126,8 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"a number for a name", head + "  - id: a\n    effect: allow\n    edits: {1: x}\n", "f:5:13: a name must be a text"},
 		{"not UTF-8", "version: 1\n# \xff\n", "f:2:3: the text is not UTF-8"},
 		{"much nesting", "version: 1\nrules: " + strings.Repeat("[", 100_000), "nested more than"},
+		{"much nesting of mappings, by lines", staircase("a:", 1000), "nested more than"},
+		{"much nesting of lists, by lines", staircase("-", 1000), "nested more than"},
 		{"much nesting of entries", strings.Repeat("- ", 100_000), "nested more than"},
 		{"JSON that is cut", "{\"version\": 1,\n \"rules\": [", "f:2:12: "},
 		{"JSON with more", "{\"version\": 1}\n {}", "f:2:2: "},
@@ -160,6 +164,58 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 
 // All errors at once, so that a file is mended in one go: what cannot be read, what
 // is no rule, and what is no expression.
+// staircase is n lines, each a step further to the right.
+func staircase(text string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%*s%s\n", i, "", text)
+	}
+	return b.String()
+}
+
+// names is n lines of a mapping, so far to the right.
+func names(n, indent int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%*sk%d: v\n", indent, "", i)
+	}
+	return b.String()
+}
+
+// The parser of YAML takes four times as long for twice as many names in a mapping,
+// and a level of the stack for each.
+func TestP6_AMappingOfTooManyNamesIsRefusedBeforeItIsParsed(t *testing.T) {
+	const most = 2000
+	const rule = "- id: r%d\n  effect: deny\n  when:\n    metadata:\n"
+	file := func(rules, members int) string {
+		var b strings.Builder
+		b.WriteString("version: 1\nrules:\n")
+		for i := range rules {
+			fmt.Fprintf(&b, rule, i)
+			b.WriteString(names(members, 6))
+		}
+		return b.String()
+	}
+	if c, err := Parse("p.yaml", []byte(file(2, most))); err != nil || len(c.Rules[1].When.Metadata) != most {
+		t.Errorf("as many as may be, twice: %v", err)
+	}
+	if c, err := Parse("p.yaml", []byte(file(most+1, 1))); err != nil || len(c.Rules) != most+1 {
+		t.Errorf("many mappings of few names: %v", err)
+	}
+	_, err := Parse("p.yaml", []byte(file(1, most+1)))
+	if err == nil || err.Error() != fmt.Sprintf("p.yaml:%d:7: a mapping has more than 2000 names; a file of so many can be written as JSON", 6+most+1) {
+		t.Errorf("one too many: %v", err)
+	}
+	began := time.Now()
+	if _, err = Parse("p.yaml", []byte("version: 1\n"+names(MaxFile/12, 0))); err == nil || time.Since(began) > 30*time.Second {
+		t.Errorf("as many as a file can hold, after %v: %v", time.Since(began), err)
+	}
+	flow := "version: 1\nrules: [{id: a, effect: deny, when: {metadata: {" + strings.ReplaceAll(names(most+1, 0), "\n", ", ") + "}}}]\n"
+	if c, err := Parse("p.yaml", []byte(flow)); err != nil || len(c.Rules[0].When.Metadata) != most+1 {
+		t.Errorf("in braces, which are read in a row: %v", err)
+	}
+}
+
 func TestP6_AFileSaysEverythingThatIsWrong(t *testing.T) {
 	const text = `version: 3
 default: x
