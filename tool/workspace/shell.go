@@ -106,15 +106,19 @@ type shellInput struct {
 // ErrShellOff says that the workspace's options allow no commands.
 var ErrShellOff = errors.New("workspace: commands are not allowed here")
 
-// Shell is the tool that runs commands. Where the options allow none, it cannot be
-// put into a toolbox.
+// Shell is the tool that runs commands. A command that ran to its end is a result
+// without an error whatever its exit code, which the result tells first: a test that
+// fails, or a search that finds nothing, is an answer to go on with, and no failure
+// for a breaker or a [tool.Failure] to act on. A command that is not allowed, cannot
+// be started or does not end by itself is an error. Where the options allow none, the
+// tool cannot be put into a toolbox.
 func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 	s := w.options.Shell
 	if s == nil {
 		return tool.New[shellInput, tool.Output](ShellName, ErrShellOff.Error(), nil)
 	}
-	description := "Runs a command in the workspace and returns its exit code and what it wrote. " +
-		"It has no input and ends when its time is over, with everything it started. "
+	description := "Runs a command in the workspace and returns its exit code and what it wrote; " +
+		"a code other than 0 is no error of the tool, but the command's word. It has no input and ends when its time is over, with everything it started. "
 	if s.Scripts {
 		description += "Commands of sh are allowed, with pipes, redirections and variables."
 	} else {

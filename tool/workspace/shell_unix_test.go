@@ -63,6 +63,16 @@ func TestT15_WhatIsNotAllowedIsNotRun(t *testing.T) {
 	p.wantFiles(map[string]string{})
 }
 
+// What a command's code means only its reader knows: it is told, and is no failure.
+func TestT15_AnExitCodeIsAResultAndTheModelIsToldSo(t *testing.T) {
+	p := newPlace(t, Options{Shell: &Shell{Allow: func(*shell.Command) error { return nil }, Scripts: true}})
+	p.ok(ShellName, args{"command": "echo so; exit 7"}, "[exit code 7 after ", "so\n")
+	p.fails(ShellName, args{"command": "kill -9 $$"}, "signal")
+	if d := p.Shell().Spec().Description; !strings.Contains(d, "a code other than 0 is no error of the tool") {
+		t.Errorf("%s", d)
+	}
+}
+
 // A list judges a script by every program in it, not as one text.
 func TestT15_AListJudgesEveryProgramOfAScript(t *testing.T) {
 	list, err := shell.Allow("echo ...", "cat *", "tr a b", "exit *", "sort")
