@@ -47,6 +47,9 @@ type failure struct {
 	message string
 	// ran says that the tool was reached, where the kind does not say so.
 	ran bool
+	// tripped says that the tool's breaker is open: it failed so often that this
+	// counts as one more failure for the turn, though it did not run.
+	tripped bool
 	// err is for the log.
 	err error
 }
@@ -100,19 +103,32 @@ func (x *execution) readObject(ctx context.Context, text string, steps []Step) (
 			steps = append(steps, Step{StepUnwrap, "the arguments stood inside of one member"})
 		}
 	}
-	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
-		if omitted := schema.OmitNulls(e.spec.Parameters, args); len(omitted) != len(args) {
-			args = omitted
-			steps = append(steps, Step{StepComplete, "null left out where it stands for nothing"})
-		}
-	}
-	args, told := e.validator.Complete(args, e.settings.Coerce)
+	args, told := e.complete(args)
 	for _, t := range told {
 		steps = append(steps, Step{StepComplete, t})
 	}
 	in := Input{Arguments: args}
 	f := x.check(ctx, &in, &steps)
 	return in, steps, f
+}
+
+// complete leaves out what stands for nothing, fills in defaults, and coerces where
+// the tool allows it. It tells what it did.
+func (e *entry) complete(args json.RawMessage) (completed json.RawMessage, told []string) {
+	if e.spec.Strict == dragoman.StrictOn || e.spec.Strict == dragoman.StrictAuto {
+		if omitted := schema.OmitNulls(e.spec.Parameters, args); len(omitted) != len(args) {
+			args = omitted
+			told = append(told, "null left out where it stands for nothing")
+		}
+	}
+	args, more := e.validator.Complete(args, e.settings.Coerce)
+	return args, append(told, more...)
+}
+
+// fits reports whether arguments are valid once they are completed.
+func (e *entry) fits(args json.RawMessage) bool {
+	completed, _ := e.complete(args)
+	return e.validator.Validate(completed) == nil
 }
 
 // mend makes sound arguments of unsound ones where that cannot change what they
@@ -137,7 +153,7 @@ func mend(text string, p *dragoman.CallProblem) (mended string, step StepName, w
 
 // unwrap returns the arguments that stand inside of a single member, as in
 // {"arguments": {…}}, where the tool has no such argument and does have what is
-// inside.
+// inside, coerced as both may be.
 func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
 	r := jsonwire.NewReader(args)
 	var inner json.RawMessage
@@ -153,7 +169,7 @@ func (e *entry) unwrap(args json.RawMessage) json.RawMessage {
 		}
 		r.Skip()
 	}
-	if r.End() != nil || n != 1 || inner == nil || e.validator.Validate(args) == nil || e.validator.Validate(inner) != nil {
+	if r.End() != nil || n != 1 || inner == nil || e.fits(args) || !e.fits(inner) {
 		return nil
 	}
 	return inner

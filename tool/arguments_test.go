@@ -50,6 +50,10 @@ func TestT4_ArgumentsAreReadAndEveryStepIsOnTheRecord(t *testing.T) {
 		{"text for a number, allowed", `{"n":"1","d":"y"}`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepComplete}},
 		{"wrapped", `{"arguments":{"n":1,"d":"y"}}`, nil, "", []tool.StepName{tool.StepComplete, tool.StepValidate}},
 		{"wrapped, allowed", `{"arguments":{"n":1,"d":"y"}}`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepUnwrap}},
+		{"wrapped, with text for a number", `{"arguments":{"n":"1"}}`, []tool.Option{coerce}, `{"n":1,"d":"x"}`, []tool.StepName{tool.StepUnwrap, tool.StepComplete, tool.StepComplete}},
+		{"wrapped, with what is no number", `{"arguments":{"n":"one"}}`, []tool.Option{coerce}, "", []tool.StepName{tool.StepComplete, tool.StepValidate}},
+		{"encoded twice and wrapped, with text for a number", `"{\"args\":{\"n\":\"1\",\"d\":\"y\"}}"`, []tool.Option{coerce}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepUnwrap, tool.StepUnwrap, tool.StepComplete}},
+		{"wrapped, with text for a number, and null as strict decoding has it", `{"input":{"n":"1","s":null,"d":"y"}}`, []tool.Option{coerce, tool.Strict(dragoman.StrictOn)}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepUnwrap, tool.StepComplete, tool.StepComplete}},
 		{"nothing", "", nil, "", []tool.StepName{tool.StepComplete, tool.StepValidate}},
 		{"null where strict decoding made the model say it", `{"n":1,"s":null,"d":"y"}`, []tool.Option{tool.Strict(dragoman.StrictOn)}, `{"n":1,"d":"y"}`, []tool.StepName{tool.StepComplete}},
 	} {

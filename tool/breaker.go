@@ -7,8 +7,9 @@ import (
 )
 
 // Breaker stops calls of a tool that fails again and again: after Failures within
-// Window it is open, and calls are answered with an error at once; after Pause one
-// call is let through to try. The zero value never opens.
+// Window it is open, and calls are answered with an error at once, which is a failure
+// of the tool as its [Failure] has it; after Pause one call is let through to try.
+// The zero value never opens.
 type Breaker struct {
 	// Failures is how many open it; zero means never.
 	Failures int

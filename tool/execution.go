@@ -58,8 +58,12 @@ func (x *execution) given(res *dragoman.ToolResult) {
 		x.started = x.runner.now()
 	}
 	x.result = res
-	*x.record = x.newRecord(nil)
-	x.record.Replayed, x.record.Executed, x.record.OK = true, false, res.Outcome != dragoman.OutcomeError
+	var f *failure
+	if res.Outcome == dragoman.OutcomeError {
+		f = &failure{kind: cmp.Or(x.seen.kind, ErrorFailed), message: res.Text()}
+	}
+	*x.record = x.newRecord(f)
+	x.record.Replayed, x.record.Executed = true, false
 }
 
 // step takes a step of the call unless it is settled. Code of the host that is not
@@ -276,18 +280,22 @@ func (h PreHook) transform(ctx context.Context, in Input) (Input, error) {
 	return out.clone(), told(err)
 }
 
-// hookFailure says how a hook failed; told is what it means for the call.
+// hookFailure says how a hook failed, or what a pre-hook said when it refused the
+// call; told is what it means for that.
 func (x *execution) hookFailure(ctx context.Context, told string, err error) *failure {
 	if ctx.Err() != nil {
 		return x.cancelled(ctx)
 	}
-	x.logFailure("a hook failed", err)
-	why := plainError(err)
+	kind, why, event := ErrorHook, plainError(err), "a hook failed"
 	var panicked *panicError
-	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) { // not its own words
-		why = "a hook failed: it " + why
+	switch {
+	case errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded): // not its own words
+		why = event + ": it " + why
+	case !x.begun && !errors.Is(err, context.DeadlineExceeded):
+		kind, event = ErrorDenied, "a hook refused the call"
 	}
-	return &failure{kind: ErrorHook, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
+	x.logFailure(event, err)
+	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
 }
 
 // needsApproval finds out whether a human must be asked, and prepares the
@@ -447,7 +455,9 @@ func (x *execution) execute(ctx context.Context) {
 	}
 	x.hash = x.input.Hash()
 	if !x.entry.breaker.admit() {
-		x.fail(ctx, failf(ErrorUnavailable, "%s is not available at the moment: it failed too often. Go on without it, or try again later.", x.key.QualifiedName()))
+		f := failf(ErrorUnavailable, "%s is not available at the moment: it failed too often. Go on without it, or try again later.", x.key.QualifiedName())
+		f.tripped = true
+		x.fail(ctx, f)
 		return
 	}
 	done, f := x.journalBegin(ctx)

@@ -120,7 +120,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 		_, err := guard(context.WithValue(t.Context(), key{}, "value"), time.Second, nil, func(ctx context.Context) (int, error) {
 			var cancel context.CancelFunc
 			derived, cancel = context.WithTimeout(ctx, time.Hour)
-			defer context.AfterFunc(derived, cancel)
+			_ = context.AfterFunc(derived, cancel)
 			deadline, ok := derived.Deadline()
 			if kept = ctx; !ok || time.Until(deadline) != time.Second || ctx.Value(key{}) != "value" || ctx.Err() != nil || derived.Err() != nil {
 				t.Errorf("%v, %v", deadline, ctx)

@@ -260,7 +260,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 		}
 	}
 	res := x.call.Result(parts...)
-	res.Display = x.redactor().Redact(out.Display)
+	res.Display = b.display(x.redactor().Redact(out.Display))
 	if out.Envelope != nil && b.limits.fits(out.Envelope) && jsonwire.Check(out.Envelope.JSON) == nil {
 		e := *out.Envelope
 		e.JSON = x.redactor().json(e.JSON)
@@ -357,7 +357,7 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 	x.result = res
 	*x.record = x.newRecord(f)
 	x.ended()
-	if f == nil || !f.kind.executed() {
+	if f == nil || !f.kind.executed() && !f.tripped {
 		return
 	}
 	policy := x.entry.settings.Failure

@@ -14,8 +14,8 @@ type Handler func(ctx context.Context, in Input) (Output, error)
 type Middleware func(next Handler) Handler
 
 // PreHook transforms a call's input before it runs: once per call, not again on
-// resume. What it returns is validated and judged again. An error refuses the call,
-// before any human is asked, and its text is told to the model.
+// resume. What it returns is validated and judged again. An error refuses the call
+// ([ErrorDenied]), before any human is asked, and its text is told to the model.
 type PreHook func(ctx context.Context, in Input) (Input, error)
 
 // PostHook transforms a call's output, of failed runs too, before it is bounded

@@ -87,18 +87,28 @@ func TestA2_PreHooksDoNotRunAgainOnResume(t *testing.T) {
 func TestT5_AHookRefusesInItsOwnWords(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
+	const refuses = "only on Sundays"
 	for want, hook := range map[string]func() error{
-		"only on Sundays":                 func() error { return errors.New("only on Sundays") },
+		refuses:                           func() error { return errors.New(refuses) },
 		"a hook failed: it panicked":      func() error { panic("secret stuff") },
 		"a hook failed: it took too long": func() error { <-release; return nil },
+		"it: context deadline exceeded":   func() error { return fmt.Errorf("it: %w", context.DeadlineExceeded) },
 	} {
+		limit := time.Minute
+		if strings.Contains(want, "too long") {
+			limit = 10 * time.Millisecond
+		}
+		kind := tool.ErrorHook
+		if want == refuses { // its word, and no failure
+			kind = tool.ErrorDenied
+		}
 		box := mustBox(t,
 			echo("pre", tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, hook() }), tool.NeedsApproval(),
-				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = 10 * time.Millisecond })),
+				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = limit })),
 			echo("post", tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, hook() }),
-				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = 10 * time.Millisecond })))
+				tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = limit })))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "pre", "")) // and nobody is asked
-		if wantKind(t, res, rec, tool.ErrorHook); res.Text() != "pre did not run: "+want || rec.Executed {
+		if wantKind(t, res, rec, kind); res.Text() != "pre did not run: "+want || rec.Executed {
 			t.Errorf("%q, want %q", res.Text(), want)
 		}
 		res, rec = do(t, &tool.Runner{}, box, call("1", "post", ""))

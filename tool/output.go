@@ -188,6 +188,18 @@ func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.P
 	return validText(b.headAndTail(ctx, parts, chars, total))
 }
 
+// display is the text for humans, which has the bounds of one for models, by itself.
+// Nobody pages through it, so what is cut is not kept.
+func (b *bounder) display(text string) string {
+	if text == "" {
+		return ""
+	}
+	t := &dragoman.Text{Text: text}
+	alone := bounder{limits: b.limits, count: b.count}
+	alone.bound(context.Background(), []dragoman.Part{t})
+	return t.Text
+}
+
 // chars is the bound on characters, the one on tokens included.
 func (b *bounder) chars(parts []dragoman.Part) int {
 	chars := b.limits.Chars

@@ -27,6 +27,22 @@ var trusted = tool.Set(func(s *tool.Settings) { s.Trusted = true })
 
 func limits(l tool.Limits) tool.Option { return tool.Set(func(s *tool.Settings) { s.Limits = l }) }
 
+func TestT8_TheTextForHumansIsBoundedToo(t *testing.T) {
+	long := strings.Repeat("a", 600) + "\xff" + strings.Repeat("z", 600)
+	box := mustBox(t, tool.Raw("f", "", nil, func(context.Context, json.RawMessage) (any, error) {
+		return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: long}}, Display: long}, nil
+	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 100 })), tool.Raw("g", "", nil, func(context.Context, json.RawMessage) (any, error) {
+		return tool.Output{Display: long}, nil
+	}))
+	res, _ := do(t, &tool.Runner{}, box, call("1", "f", ""))
+	if d := res.Display; len(d) > 200 || !strings.HasPrefix(d, strings.Repeat("a", 50)+"\n[… 1101 characters cut here") || !strings.HasSuffix(d, strings.Repeat("z", 50)) {
+		t.Errorf("%q", d)
+	}
+	if res, _ = do(t, &tool.Runner{}, box, call("1", "g", "")); res.Display != strings.ToValidUTF8(long, "\uFFFD") {
+		t.Errorf("%q", res.Display)
+	}
+}
+
 func TestT8_LongOutputKeepsHeadAndTailAndSaysWhatWasCutAndWhereItIs(t *testing.T) {
 	long := strings.Repeat("ä", 5_000) + "MIDDLE" + strings.Repeat("ö", 5_000)
 	store := &tool.MemorySpill{}

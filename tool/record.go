@@ -18,13 +18,15 @@ const (
 	// ErrorNotRun is a call that must not run whatever its arguments: cut off,
 	// ambiguous, from a stream that broke.
 	ErrorNotRun ErrorKind = "not_run"
-	// ErrorDenied is a policy's word, ErrorRejected a human's.
+	// ErrorDenied is the word of a policy, or of a pre-hook that refused the call;
+	// ErrorRejected is a human's.
 	ErrorDenied   ErrorKind = "denied"
 	ErrorRejected ErrorKind = "rejected"
 	// ErrorUnavailable is a tool whose breaker is open or that was taken out of
 	// the run.
 	ErrorUnavailable ErrorKind = "unavailable"
-	// ErrorHook is a hook that failed, or a pre-hook that refused the call.
+	// ErrorHook is a hook that failed: one that panicked or took too long, and a
+	// post-hook whose error is its word on the output.
 	ErrorHook ErrorKind = "hook_failed"
 	// ErrorMismatch is middleware that changed what was approved.
 	ErrorMismatch ErrorKind = "approval_mismatch"
@@ -32,8 +34,9 @@ const (
 	// again; ErrorJournal one whose intent could not be written, so it did not.
 	ErrorUncertain ErrorKind = "uncertain"
 	ErrorJournal   ErrorKind = "journal_failed"
-	// ErrorFailed is the tool's own error, ErrorPanic its panic, ErrorTimeout the
-	// end of its time, ErrorOutput an output that cannot be sent.
+	// ErrorFailed is the tool's own error, or that of a result from another process,
+	// where nobody knows its kind any more; ErrorPanic is its panic, ErrorTimeout
+	// the end of its time, ErrorOutput an output that cannot be sent.
 	ErrorFailed    ErrorKind = "failed"
 	ErrorPanic     ErrorKind = "panicked"
 	ErrorTimeout   ErrorKind = "timeout"

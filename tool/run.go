@@ -112,6 +112,8 @@ type seen struct {
 	result  *dragoman.ToolResult
 	record  *Record
 	settled bool
+	// kind is that of its error, which is remembered longer than the record.
+	kind ErrorKind
 }
 
 type keptTurn struct {
@@ -400,7 +402,7 @@ func (b *batch) leave() {
 	for _, x := range b.calls {
 		kept.calls = append(kept.calls, x.seen)
 		if x.result != nil {
-			x.seen.result, x.seen.record, x.seen.settled = x.result, new(*x.record), true
+			x.seen.result, x.seen.record, x.seen.settled, x.seen.kind = x.result, new(*x.record), true, x.record.ErrorKind
 		}
 	}
 	r.latest = slices.DeleteFunc(r.latest, func(t keptTurn) bool { return t.number == kept.number })

@@ -140,9 +140,16 @@ func TestT5_AFailingHookIsATypedErrorResultAndHasATimeout(t *testing.T) {
 			return tool.Input{}, nil
 		}),
 	} {
-		opts := []tool.Option{opt, tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = time.Millisecond })}
+		opts := []tool.Option{opt}
+		if strings.HasPrefix(name, "a hang") {
+			opts = append(opts, tool.Set(func(s *tool.Settings) { s.Hooks.Timeout = time.Millisecond }))
+		}
 		res, rec := do(t, &tool.Runner{}, mustBox(t, echo("a", opts...)), call("1", "a", `{"text":"x"}`))
-		wantKind(t, res, rec, tool.ErrorHook)
+		want := tool.ErrorHook
+		if name == "an error before" { // refuses the call
+			want = tool.ErrorDenied
+		}
+		wantKind(t, res, rec, want)
 		if strings.Contains(res.Text(), "secret value") {
 			t.Errorf("%s: %s", name, res.Text())
 		}
@@ -495,6 +502,90 @@ func TestT16_ABreakerOpensAfterRepeatedFailuresAndTriesAgain(t *testing.T) {
 		try("", 5)
 		try("", 6)
 	})
+}
+
+// An open breaker is an error result under continue, and the failure that the other
+// policies are about under them.
+func TestT16_AnOpenBreakerIsAFailureAsThePolicyHasIt(t *testing.T) {
+	for _, tc := range []struct {
+		policy tool.Failure
+		err    error
+		slow   tool.ErrorKind
+		later  tool.ErrorKind // when the breaker would let a call through
+	}{
+		{tool.FailureContinue, nil, "", ""},
+		{tool.FailureDegrade, nil, "", tool.ErrorUnavailable},
+		{tool.FailureFail, tool.ErrFailed, tool.ErrorCancelled, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			healthy := false
+			box := mustBox(t,
+				tool.New("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+					select {
+					case <-ctx.Done():
+						return "", ctx.Err()
+					case <-time.After(time.Second):
+						return "done", nil
+					}
+				}),
+				tool.New("bad", "", func(context.Context, struct{}) (string, error) {
+					if healthy {
+						return "fine", nil
+					}
+					return "", errors.New("down")
+				}, tool.Set(func(s *tool.Settings) {
+					s.Breaker, s.Failure = tool.Breaker{Failures: 1, Pause: 10 * time.Second}, tc.policy
+				})))
+			// Another run's failure opens it.
+			if b, err := (&tool.Runner{}).Start("r1").Do(t.Context(), box, turn(1, call("1", "bad", ""))); !errors.Is(err, tc.err) || b.Records[0].ErrorKind != tool.ErrorFailed {
+				t.Fatalf("%s: %v, %q", tc.policy, err, b.Records[0].ErrorKind)
+			}
+			run := (&tool.Runner{}).Start("r2")
+			b, err := run.Do(t.Context(), box, turn(1, call("1", "slow", ""), call("2", "bad", "")))
+			if !errors.Is(err, tc.err) || b.Records[0].ErrorKind != tc.slow || b.Records[1].ErrorKind != tool.ErrorUnavailable || b.Records[1].Executed {
+				t.Errorf("%s: %v, %q, %q", tc.policy, err, b.Records[0].ErrorKind, b.Records[1].ErrorKind)
+			}
+			healthy = true
+			time.Sleep(11 * time.Second)
+			if b, err = run.Do(t.Context(), box, turn(2, call("1", "bad", ""))); err != nil || b.Records[0].ErrorKind != tc.later {
+				t.Errorf("%s, later: %v, %q", tc.policy, err, b.Records[0].ErrorKind)
+			}
+		})
+	}
+}
+
+func TestT10_ARepeatedResultKeepsTheKindOfItsError(t *testing.T) {
+	box := mustBox(t, tool.New("hang", "", func(context.Context, struct{}) (string, error) { panic("no") }))
+	run := (&tool.Runner{}).Start("r")
+	first, err := run.Do(t.Context(), box, turn(0, call("1", "hang", ""), call("2", "hang", "[]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const turns = 20 // until the first's records are not kept any more
+	for i := range turns {
+		if _, err := run.Do(t.Context(), box, turn(1+i, call("1", "hang", ""))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := turn(0, call("1", "hang", ""), call("2", "hang", "[]"))
+	again.Results = first.Results
+	for in, of := range map[string]struct {
+		run  *tool.Run
+		want []tool.ErrorKind
+	}{
+		"the same process":                           {run, []tool.ErrorKind{tool.ErrorPanic, tool.ErrorArguments}},
+		"another, which knows only that they failed": {(&tool.Runner{}).Start("r"), []tool.ErrorKind{tool.ErrorFailed, tool.ErrorFailed}},
+	} {
+		b, err := of.run.Do(t.Context(), box, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, rec := range b.Records {
+			if rec.ErrorKind != of.want[i] || rec.OK || rec.Executed || !rec.Replayed || rec.Error != first.Records[i].Error || rec.Error == "" {
+				t.Errorf("%s: %q, want %q: %+v", in, rec.ErrorKind, of.want[i], rec)
+			}
+		}
+	}
 }
 
 func TestQuirkI5_OneCallIDStandsForOneCall(t *testing.T) {

@@ -85,7 +85,8 @@ type Output struct {
 	Content []dragoman.Part
 	// Failed says that Content tells of a failure.
 	Failed bool
-	// Display is for humans and never sent to a model.
+	// Display is for humans and never sent to a model. It has the bounds of a text
+	// that is, by itself.
 	Display string
 	// Envelope is a provider's own form of the result, for targets that know it;
 	// others get Content.
