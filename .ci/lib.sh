@@ -82,3 +82,69 @@ fuzz_all() {
 	export time=$1
 	xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -c 'fuzz "$1" "$2" "$time" </dev/null || exit 255' fuzz <<<"$targets"
 }
+
+# start_postgres starts a database of its own on a loopback port, for as long as the
+# script runs, and sets DRAGOMAN_POSTGRES to its URL; it leaves one that is set
+# already. Where there is no PostgreSQL it installs Debian's, and returns 2 when that
+# cannot be done. The server does not run as root, so that it starts in containers.
+start_postgres() {
+	if [ -n "${DRAGOMAN_POSTGRES:-}" ]; then
+		echo "using the database that DRAGOMAN_POSTGRES names"
+		return 0
+	fi
+	local as=() password port
+	postgres_bin=$(postgres_programs)
+	if [ -z "$postgres_bin" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "installing PostgreSQL"
+		{ timeout 300 apt-get update && DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y --no-install-recommends postgresql; } >/dev/null 2>&1 || true
+		postgres_bin=$(postgres_programs)
+	fi
+	if [ -z "$postgres_bin" ]; then
+		return 2
+	fi
+	if [ "$(id -u)" = 0 ]; then
+		if ! id postgres >/dev/null 2>&1 || ! command -v runuser >/dev/null; then
+			return 2
+		fi
+		as=(runuser -u postgres --)
+	fi
+	postgres_as=("${as[@]}")
+	postgres_dir=$(mktemp -d)
+	trap stop_postgres EXIT
+	password=$(od -An -tx1 -N16 /dev/urandom | tr -d ' \n')
+	printf '%s\n' "$password" >"$postgres_dir/password"
+	if [ "${#as[@]}" -gt 0 ]; then
+		chown -R postgres "$postgres_dir"
+	fi
+	# Tests kill clients, never the server: it need not wait for the disk.
+	for _ in 1 2 3; do # another program may take the port
+		port=$(shuf -i 20000-40000 -n 1)
+		if (cd "$postgres_dir" && { [ -d data ] || "${as[@]}" "$postgres_bin/initdb" -D "$postgres_dir/data" -U dragoman -A scram-sha-256 --pwfile "$postgres_dir/password" -E UTF8 --no-sync; } &&
+			"${as[@]}" "$postgres_bin/pg_ctl" -D "$postgres_dir/data" -w -l "$postgres_dir/log" \
+				-o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='$postgres_dir' -c fsync=off" start) >"$postgres_dir.out" 2>&1; then
+			export DRAGOMAN_POSTGRES="postgres://dragoman:$password@127.0.0.1:$port/postgres?sslmode=disable"
+			return 0
+		fi
+	done
+	cat "$postgres_dir.out"
+	cat "$postgres_dir/log" 2>/dev/null || true
+	return 1
+}
+
+# postgres_programs prints the folder of the newest server there is.
+postgres_programs() {
+	local found
+	found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+	if [ -z "$found" ] && command -v pg_ctl >/dev/null && command -v initdb >/dev/null; then
+		found=$(dirname "$(command -v pg_ctl)")
+	fi
+	printf '%s' "$found"
+}
+
+# stop_postgres ends the database that start_postgres made.
+stop_postgres() {
+	[ -n "${postgres_dir:-}" ] || return 0
+	(cd "$postgres_dir" && "${postgres_as[@]}" "$postgres_bin/pg_ctl" -D "$postgres_dir/data" -m immediate stop) >/dev/null 2>&1 || true
+	rm -rf "$postgres_dir" "$postgres_dir.out"
+	postgres_dir=
+}

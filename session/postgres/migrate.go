@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/jackc/pgx/v5"
+)
+
+// migrations make the tables, each from what the one before left. They are only
+// ever added to; dragoman_schema says how many there were.
+var migrations = []string{
+	`CREATE TABLE dragoman_sessions (
+		no      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+		id      text NOT NULL UNIQUE,
+		title   text NOT NULL,
+		created timestamptz NOT NULL,
+		parent  text NOT NULL,
+		at      bigint NOT NULL,
+		updated timestamptz NOT NULL,
+		head    bigint NOT NULL
+	);
+	CREATE TABLE dragoman_entries (
+		session bigint NOT NULL REFERENCES dragoman_sessions (no) ON DELETE CASCADE,
+		seq     bigint NOT NULL,
+		time    timestamptz NOT NULL,
+		kind    text NOT NULL,
+		key     text NOT NULL,
+		body    text NOT NULL, -- JSON, byte for byte, which the types for it do not keep
+		PRIMARY KEY (session, seq)
+	);
+	CREATE INDEX dragoman_entries_key ON dragoman_entries (session, key, seq) WHERE key <> '';`,
+}
+
+// migrationLock is what processes that open a database at once wait for each other
+// by: "Drgm".
+const migrationLock = 0x4472676d
+
+// migrate brings the tables to the version that this program knows.
+func (s *Store) migrate(ctx context.Context) error {
+	if n, err := version(ctx, s.pool); err != nil || n == len(migrations) {
+		return err // no right to make tables is needed where there are all
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		n, err := version(ctx, tx) // somebody else may have been first
+		if err != nil || n == len(migrations) {
+			return err
+		}
+		for i, m := range migrations[n:] {
+			if _, err := tx.Exec(ctx, m); err != nil {
+				return fmt.Errorf("migration %d: %w", n+i+1, err)
+			}
+		}
+		_, err = tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS dragoman_schema (version integer NOT NULL)`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `DELETE FROM dragoman_schema`)
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, `INSERT INTO dragoman_schema VALUES ($1)`, len(migrations))
+		}
+		return err
+	})
+}
+
+// version says how many migrations a database has had, and refuses one of a newer
+// version of this program.
+func version(ctx context.Context, db queryer) (version int, err error) {
+	var there bool
+	err = db.QueryRow(ctx, `SELECT to_regclass('dragoman_schema') IS NOT NULL`).Scan(&there)
+	if err == nil && there {
+		err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
+	}
+	if err == nil && version > len(migrations) {
+		err = &session.NewerError{What: "the database", Found: version, Known: len(migrations)}
+	}
+	return version, err
+}
+
+// queryer is the database or a transaction.
+type queryer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}

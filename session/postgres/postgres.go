@@ -1,0 +1,213 @@
+// Package postgres keeps sessions in a PostgreSQL database (version 13 or later):
+// the store of programs that run on several machines.
+//
+//	store, err := postgres.Open(ctx, "postgres://me@db.example/app", postgres.Options{})
+//	s, err := session.Create(ctx, store, session.Info{ID: "monday"})
+//
+// What was acknowledged is as durable as the server makes a commit; a server that
+// acknowledges before it has written is asked not to. The tables are
+// dragoman_sessions, dragoman_entries and dragoman_schema, and are made in the first
+// schema of the connection's search_path.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Options say how sessions are kept. The zero value is the safe one.
+type Options struct {
+	// Relaxed leaves it to the server's configuration whether a commit is on disk
+	// when it is acknowledged.
+	Relaxed bool
+	// MaxConns is the greatest number of connections; zero means what the URL says
+	// (pool_max_conns), or else four, or one for each processor.
+	MaxConns int
+}
+
+// Store is a database of sessions. It is safe for concurrent use.
+type Store struct {
+	pool   *pgxpool.Pool
+	closed atomic.Bool
+}
+
+var _ session.Store = (*Store)(nil)
+
+// Open connects to a database, by a URL or a list like "host=… user=…", and makes
+// the tables where they are not there. No error shows the password.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	conf, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err) // which hides the password
+	}
+	if o.MaxConns > 0 {
+		conf.MaxConns = int32(min(o.MaxConns, 1<<20))
+	}
+	if !o.Relaxed {
+		conf.AfterConnect = durable
+	}
+	s := &Store{}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(s.about(err), s.Close())
+	}
+	return s, nil
+}
+
+// durable has a server that acknowledges commits before it has written them write
+// them first.
+func durable(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`)
+	return err
+}
+
+func (s *Store) about(err error) error {
+	var conflict *session.ConflictError
+	switch {
+	case err == nil, errors.As(err, &conflict):
+		return err
+	case s.closed.Load():
+		return session.ErrClosed
+	default:
+		return fmt.Errorf("postgres: %w", err)
+	}
+}
+
+// Close ends the connections.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	s.pool.Close()
+	return nil
+}
+
+// Codes of the server's: a key is there already; a race was lost in a database
+// whose transactions are stricter than they have to be here.
+const (
+	uniqueViolation      = "23505"
+	serializationFailure = "40001"
+)
+
+func failedWith(err error, code string) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == code
+}
+
+// Create makes a session.
+func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2[session.Entry, error]) error {
+	if err := info.Check(); err != nil {
+		return err
+	}
+	var other error // that is not the database's
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var no int64
+		err := tx.QueryRow(ctx, `INSERT INTO dragoman_sessions (id, title, created, parent, at, updated, head) VALUES ($1, $2, $3, $4, $5, $3, 0) RETURNING no`,
+			info.ID, info.Title, info.Created.UTC(), info.Parent, info.At).Scan(&no)
+		if err != nil || entries == nil {
+			return err
+		}
+		rows := &source{no: no}
+		rows.next, rows.stop = iter.Pull2(entries)
+		defer rows.stop()
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"dragoman_entries"}, []string{"session", "seq", "time", "kind", "key", "body"}, rows)
+		if other = rows.err; other != nil || err != nil || rows.entry.Seq == 0 {
+			return errors.Join(other, err)
+		}
+		_, err = tx.Exec(ctx, `UPDATE dragoman_sessions SET head = $2, updated = $3 WHERE no = $1`, no, rows.entry.Seq, rows.entry.Time.UTC())
+		return err
+	})
+	switch {
+	case other != nil:
+		return other
+	case failedWith(err, uniqueViolation):
+		return session.ErrExists
+	default:
+		return s.about(err)
+	}
+}
+
+// source hands entries to a copy.
+type source struct {
+	no    int64
+	next  func() (session.Entry, error, bool)
+	stop  func()
+	entry session.Entry // the last one
+	err   error
+}
+
+func (r *source) Next() bool {
+	e, err, ok := r.next()
+	if !ok {
+		return false
+	}
+	if err == nil {
+		err = e.Check()
+	}
+	if err != nil {
+		r.err = err
+		return false
+	}
+	e.Seq = r.entry.Seq + 1
+	r.entry = e
+	return true
+}
+
+func (r *source) Values() ([]any, error) {
+	e := &r.entry
+	return []any{r.no, e.Seq, e.Time.UTC(), string(e.Kind), e.Key, string(e.Body)}, nil
+}
+
+func (r *source) Err() error { return r.err }
+
+// Append adds entries, by one statement: the row of the session, which every
+// writer changes first, lets only one of them pass.
+func (s *Store) Append(ctx context.Context, id string, head int64, entries []session.Entry) error {
+	n := len(entries)
+	times, kinds, keys, bodies := make([]time.Time, n), make([]string, n), make([]string, n), make([]string, n)
+	for i := range entries {
+		e := &entries[i]
+		if err := e.Check(); err != nil {
+			return err
+		}
+		times[i], kinds[i], keys[i], bodies[i] = e.Time.UTC(), string(e.Kind), e.Key, string(e.Body)
+	}
+	if n > 0 {
+		done, err := s.pool.Exec(ctx, `WITH moved AS (
+				UPDATE dragoman_sessions SET head = head + $3, updated = $4 WHERE id = $1 AND head = $2 RETURNING no
+			)
+			INSERT INTO dragoman_entries (session, seq, time, kind, key, body)
+			SELECT moved.no, $2 + e.ord, e.time, e.kind, e.key, e.body
+			FROM moved, unnest($5::timestamptz[], $6::text[], $7::text[], $8::text[]) WITH ORDINALITY AS e (time, kind, key, body, ord)`,
+			id, head, int64(n), times[n-1], times, kinds, keys, bodies)
+		if lost := failedWith(err, serializationFailure); !lost && (err != nil || done.RowsAffected() > 0) {
+			return s.about(err)
+		}
+	}
+	info, err := s.Info(ctx, id)
+	if err == nil && info.Head != head {
+		err = &session.ConflictError{ID: id, Head: head, Actual: info.Head}
+	}
+	if err == nil && n > 0 { // it was not so a moment ago: deleted, and made again
+		err = session.ErrNotFound
+	}
+	return err
+}
+
+// Delete forgets a session.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	done, err := s.pool.Exec(ctx, `DELETE FROM dragoman_sessions WHERE id = $1`, id)
+	if err == nil && done.RowsAffected() == 0 {
+		return session.ErrNotFound
+	}
+	return s.about(err)
+}
