@@ -104,20 +104,16 @@ func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	var messages []dragoman.Message
-	for e, err := range v.read(ctx, KindMessage) {
-		if err != nil {
-			return nil, nil, about("loading", s.ID(), err)
-		}
-		m, err := readMessage(&e)
-		if err != nil {
-			return nil, nil, about("loading", s.ID(), err)
-		}
-		messages = append(messages, m)
+	messages, err := v.messages(ctx)
+	if err != nil {
+		return nil, nil, about("loading", s.ID(), err)
 	}
 	last, err := v.last(ctx, Query{Kinds: []Kind{KindState}, Last: 1})
-	if err != nil || len(last) == 0 {
-		return messages, nil, aboutIf("loading", s.ID(), err)
+	if err != nil {
+		return nil, nil, about("loading", s.ID(), err)
+	}
+	if len(last) == 0 {
+		return messages, nil, nil
 	}
 	return messages, last[0].Body, nil
 }

@@ -3,10 +3,10 @@ package session
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sort"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
@@ -82,17 +82,21 @@ func (s *Session) view() (view, error) {
 	return view{s: s, head: s.head, spans: spans(s.rewinds, s.head)}, nil
 }
 
-// read yields the entries of a kind that are part of the conversation.
-func (v view) read(ctx context.Context, kind Kind) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for _, sp := range v.spans {
-			for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{kind}}) {
-				if !yield(e, err) || err != nil {
-					return
-				}
+// messages are those of the conversation.
+func (v view) messages(ctx context.Context) (out []dragoman.Message, err error) {
+	for _, sp := range v.spans {
+		for e, err := range v.s.store.Read(ctx, v.s.ID(), Query{After: sp.after, Until: sp.until, Kinds: []Kind{KindMessage}}) {
+			if err != nil {
+				return nil, err
 			}
+			m, err := readMessage(&e)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, m)
 		}
 	}
+	return out, nil
 }
 
 // last returns the last entries of the conversation that a query reads, in order.

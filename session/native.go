@@ -1,0 +1,123 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// Messages carry their own native form and what minted it, so that whoever sends
+// them replays what is still valid and rebuilds the rest. What is kept here beside
+// them is a native history that an action has replaced, for one origin.
+
+// native is the body of an entry of [KindNative].
+type native struct {
+	V int `json:"v"`
+	// Covers is how many messages of the conversation it stands for, and Mirror
+	// what identifies them.
+	Covers int    `json:"covers"`
+	Mirror string `json:"mirror"`
+	// Messages are those that stand in for them, with their native form.
+	Messages []dragoman.Message `json:"messages"`
+}
+
+// For returns the conversation as it goes to a target: where an action has
+// replaced the native history of its origin (see [Session.Act]), what it made of it
+// and what was said since; else the whole conversation, as [Session.Load] does.
+// match says which fields of an origin must agree: that of the codec's limits,
+// dragoman.Limits.Replay.Messages.
+//
+// A rewind to before the replacement gives it up, and so does a conversation that
+// is no longer what was replaced.
+func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+	v, err := s.view()
+	if err != nil {
+		return nil, err
+	}
+	messages, err := v.messages(ctx)
+	if err != nil {
+		return nil, about("loading", s.ID(), err)
+	}
+	out, err := v.replaced(ctx, messages, target, match)
+	return out, aboutIf("loading", s.ID(), err)
+}
+
+// replaced is what stands for the messages of a conversation toward a target.
+func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+	last, err := v.last(ctx, Query{Kinds: []Kind{KindNative}, Key: originKey(target, match), Last: 1})
+	if err != nil || len(last) == 0 {
+		return messages, err
+	}
+	n, err := readNative(&last[0])
+	if err != nil {
+		return nil, err
+	}
+	if n.Covers > len(messages) || mirror(messages[:n.Covers]) != n.Mirror {
+		return messages, nil
+	}
+	return append(n.Messages, messages[n.Covers:]...), nil
+}
+
+// originKey is what the native history of an origin is found by: the fields that
+// must agree.
+func originKey(o dragoman.Origin, match dragoman.Match) string {
+	h := sha256.New()
+	for _, f := range []struct {
+		bit   dragoman.Match
+		value string
+	}{
+		{dragoman.MatchDialect, string(o.Dialect)},
+		{dragoman.MatchProvider, o.Provider},
+		{dragoman.MatchScope, o.Scope},
+		{dragoman.MatchModel, o.Model},
+	} {
+		if match&f.bit == 0 {
+			f.value = ""
+		}
+		h.Write(binary.AppendUvarint(nil, uint64(len(f.value))))
+		h.Write([]byte(f.value))
+	}
+	return "native:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// mirror identifies a conversation.
+func mirror(messages []dragoman.Message) string {
+	h := sha256.New()
+	for i := range messages {
+		f := messages[i].Fingerprint()
+		h.Write(f[:])
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+func readNative(e *Entry) (n native, err error) {
+	if err := unmarshal(e, &n, &n.V); err != nil {
+		return n, err
+	}
+	if n.Covers < 0 {
+		return n, fmt.Errorf("%w: entry %d covers %d messages", ErrCorrupt, e.Seq, n.Covers)
+	}
+	return n, nil
+}
+
+// nativeEntry is the entry by which messages stand for a conversation.
+func nativeEntry(key string, covered, instead []dragoman.Message) (Entry, error) {
+	list, err := json.Marshal(instead)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: the native history: %w", ErrInvalid, err)
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.IntField("v", bodyVersion)
+	w.IntField("covers", int64(len(covered)))
+	w.StringField("mirror", mirror(covered))
+	w.RawField("messages", list)
+	w.EndObject()
+	return Entry{Kind: KindNative, Key: key, Body: w.Buf}, w.Err()
+}

@@ -1,0 +1,315 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// watched is a store whose appends are counted, and held until they may go on.
+type watched struct {
+	Memory
+	commits atomic.Int32
+	gate    chan struct{} // nil holds nothing
+	entered chan struct{} // gets one for each append that is held
+	before  func(ctx context.Context) error
+	after   func() error
+}
+
+func (w *watched) Append(ctx context.Context, id string, head int64, entries []Entry) error {
+	w.commits.Add(1)
+	if w.gate != nil {
+		w.entered <- struct{}{}
+		select {
+		case <-w.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if w.before != nil {
+		if err := w.before(ctx); err != nil {
+			return err
+		}
+	}
+	err := w.Memory.Append(ctx, id, head, entries)
+	if err == nil && w.after != nil {
+		err = w.after()
+	}
+	return err
+}
+
+func watch(t *testing.T, w *watched) *Session {
+	t.Helper()
+	s, err := Create(t.Context(), w, Info{ID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func held() *watched {
+	return &watched{gate: make(chan struct{}), entered: make(chan struct{})}
+}
+
+// queued waits until n callers wait.
+func (s *Session) queued(n int) {
+	for {
+		s.mu.Lock()
+		have := len(s.queue)
+		s.mu.Unlock()
+		if have == n {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func texts(t *testing.T, s *Session) string {
+	t.Helper()
+	messages, _, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range messages {
+		out = append(out, messages[i].Text())
+	}
+	return strings.Join(out, " ")
+}
+
+func save(ctx context.Context, s *Session, text string) error {
+	return s.Save(ctx, []dragoman.Message{dragoman.UserText(text)}, nil)
+}
+
+func TestS1_WhatManyWriteAtOnceIsOneCommit(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	var wg sync.WaitGroup
+	do := func(f func() error) {
+		wg.Go(func() {
+			if err := f(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	do(func() error { return save(t.Context(), s, "first") })
+	<-w.entered
+	const n = 100
+	for i := range n {
+		in := tool.Intent{CallRef: tool.CallRef{Run: "r", Turn: 1, CallID: fmt.Sprint(i)}}
+		do(func() error { _, err := s.Begin(t.Context(), in); return err })
+		do(func() error {
+			other := in
+			other.Turn++
+			return s.End(t.Context(), other, &dragoman.ToolResult{CallID: in.CallID})
+		})
+		do(func() error { return save(t.Context(), s, "more") })
+	}
+	s.queued(3 * n)
+	w.gate <- struct{}{}
+	<-w.entered
+	w.gate <- struct{}{}
+	wg.Wait()
+	if got := w.commits.Load(); got != 2 {
+		t.Errorf("%d commits", got)
+	}
+	if s.Head() != 3*n+1 {
+		t.Errorf("%d entries", s.Head())
+	}
+	if got := texts(t, s); got != "first"+strings.Repeat(" more", n) {
+		t.Error(got)
+	}
+}
+
+func TestWhatWaitsTooLongIsNotWrittenAndSpoilsNothing(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	results := make(chan error, 3)
+	go func() { results <- save(t.Context(), s, "first") }()
+	<-w.entered
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { results <- save(ctx, s, "left") }()
+	s.queued(1)
+	cancel()
+	if err := <-results; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	s.queued(0)
+	// Two are written together; one of them leaves.
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { results <- save(ctx, s, "gone") }()
+	s.queued(1)
+	go func() { results <- save(t.Context(), s, "stays") }()
+	s.queued(2)
+	w.gate <- struct{}{}
+	if err := <-results; err != nil {
+		t.Error(err)
+	}
+	<-w.entered
+	cancel()
+	if err := <-results; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "they may be") {
+		t.Error(err)
+	}
+	w.gate <- struct{}{}
+	if err := <-results; err != nil {
+		t.Error(err)
+	}
+	if got := texts(t, s); got != "first gone stays" {
+		t.Error(got)
+	}
+}
+
+func TestAnAppendThatNobodyWaitsForIsGivenUp(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	results := make(chan error, 3)
+	go func() { results <- save(t.Context(), s, "first") }()
+	<-w.entered
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 2 {
+		go func() { results <- save(ctx, s, "left") }()
+	}
+	s.queued(2)
+	w.gate <- struct{}{}
+	<-results
+	<-w.entered
+	cancel()
+	for range 2 {
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	// The next one finds nobody writing, or waits for who is about to stop.
+	go func() { results <- save(t.Context(), s, "last") }()
+	<-w.entered
+	w.gate <- struct{}{}
+	if err := <-results; err != nil {
+		t.Error(err)
+	}
+	if got := texts(t, s); got != "first last" {
+		t.Error(got)
+	}
+}
+
+func TestS4_AWriterThatLostStaysLostForThoseWhoWaitToo(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	results := make(chan error, 3)
+	go func() { results <- save(t.Context(), s, "late") }()
+	<-w.entered
+	for range 2 {
+		go func() { results <- save(t.Context(), s, "later") }()
+	}
+	s.queued(2)
+	if err := w.Memory.Append(t.Context(), "s", 0, []Entry{{Time: micro(s.created.Created), Kind: "x", Body: []byte(`1`)}}); err != nil {
+		t.Fatal(err)
+	}
+	w.gate <- struct{}{}
+	for range 3 {
+		var conflict *ConflictError
+		if err := <-results; !errors.As(err, &conflict) || conflict.Head != 0 || conflict.Actual != 1 {
+			t.Error(err)
+		}
+	}
+	if got := w.commits.Load(); got != 1 {
+		t.Errorf("%d appends were tried", got)
+	}
+	for name, err := range map[string]error{
+		"save": save(t.Context(), s, "x"), "nothing": s.Save(t.Context(), nil, nil), "metadata": s.SetMetadata(t.Context(), []byte(`{}`)),
+		"append": s.Append(t.Context(), Entry{Kind: "x", Body: []byte(`1`)}),
+		"last":   second(s.Last(t.Context(), 1)), "for": second(s.For(t.Context(), dragoman.Origin{}, 0)),
+		"branch": second(s.Branch(t.Context(), 0, Info{})), "metadata ": second(s.Metadata(t.Context())),
+	} {
+		if !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A write whose outcome is not known is found out about by the next one.
+func TestS4_AWriteThatArrivedUnseenFencesItsOwnWriter(t *testing.T) {
+	broken := errors.New("the connection is gone")
+	w := &watched{after: func() error { return broken }}
+	s := watch(t, w)
+	if err := save(t.Context(), s, "unseen"); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	w.after = nil
+	if err := save(t.Context(), s, "unseen"); !errors.Is(err, ErrConflict) {
+		t.Error(err)
+	}
+	again, err := Open(t.Context(), w, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(t, again); got != "unseen" {
+		t.Error(got)
+	}
+
+	w.before = func(context.Context) error { return broken } // and now it does not arrive
+	if err := save(t.Context(), again, "lost"); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	w.before = nil
+	if err := save(t.Context(), again, "second"); err != nil {
+		t.Error(err)
+	}
+	if got := texts(t, again); got != "unseen second" {
+		t.Error(got)
+	}
+}
+
+func TestAStoreThatPanicsLeavesNobodyWaiting(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	w.before = func(context.Context) error { panic("broken") }
+	results := make(chan error, 3)
+	go func() { results <- save(t.Context(), s, "x") }()
+	<-w.entered
+	go func() { results <- save(t.Context(), s, "y") }()
+	s.queued(1)
+	w.gate <- struct{}{}
+	<-w.entered
+	w.gate <- struct{}{}
+	for range 2 {
+		if err := <-results; err == nil || !strings.Contains(err.Error(), "panicked: broken") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = save(t.Context(), s, "first") })
+	<-w.entered
+	big := strings.Repeat("x", maxGroupBytes/2+1)
+	for range 3 {
+		wg.Go(func() {
+			if err := save(t.Context(), s, big); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s.queued(3)
+	for range 3 {
+		w.gate <- struct{}{}
+		<-w.entered
+	}
+	w.gate <- struct{}{}
+	wg.Wait()
+	if got := w.commits.Load(); got != 4 {
+		t.Errorf("%d commits", got)
+	}
+}
