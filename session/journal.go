@@ -59,7 +59,7 @@ func callKey(c tool.CallRef) string {
 }
 
 func intentEntry(key string, in tool.Intent) Entry {
-	var w jsonwire.Writer
+	w := jsonwire.Writer{Buf: make([]byte, 0, 256)}
 	w.BeginObject()
 	w.IntField("v", bodyVersion)
 	writeRef(&w, in.CallRef)
@@ -86,7 +86,7 @@ func resultEntry(key string, in tool.Intent, result *dragoman.ToolResult) (Entry
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w: the result of call %q: %w", ErrInvalid, in.CallID, err)
 	}
-	var w jsonwire.Writer
+	w := jsonwire.Writer{Buf: make([]byte, 0, 256+len(body))}
 	w.BeginObject()
 	w.IntField("v", bodyVersion)
 	writeRef(&w, in.CallRef)

@@ -199,12 +199,12 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 // Entries yields the entries of the log, up to what this writer knows, those that
 // a rewind left behind too.
 func (s *Session) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
-	v, err := s.view()
+	head, err := s.known()
 	if err != nil {
 		return Fail[Entry](err)
 	}
-	if q.Until <= 0 || q.Until > v.head {
-		q.Until = v.head
+	if q.Until <= 0 || q.Until > head {
+		q.Until = head
 	}
 	if q.Until == 0 { // which would ask for what others wrote meanwhile
 		return func(func(Entry, error) bool) {}

@@ -10,12 +10,12 @@ import (
 // one, with all that came before, its journal too, and opens it. The two go
 // separate ways from there.
 func (s *Session) Branch(ctx context.Context, at int64, to Info) (*Session, error) {
-	v, err := s.view()
+	head, err := s.known()
 	if err != nil {
 		return nil, err
 	}
-	if at < 0 || at > v.head {
-		return nil, invalidf("session %s has entries 1 to %d, and no entry %d to branch at", s.ID(), v.head, at)
+	if at < 0 || at > head {
+		return nil, invalidf("session %s has entries 1 to %d, and no entry %d to branch at", s.ID(), head, at)
 	}
 	to.Parent, to.At = s.ID(), at
 	if to.Title == "" {

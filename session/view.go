@@ -71,6 +71,13 @@ type view struct {
 	spans []span
 }
 
+// known is the last entry that this writer knows of, or why it is none any more.
+func (s *Session) known() (head int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head, s.lost
+}
+
 // view returns the conversation as this writer knows it, or why it is none any
 // more.
 func (s *Session) view() (view, error) {

@@ -82,10 +82,16 @@ func (s *Session) stamp(entries []Entry) error {
 	}
 	at := micro(now())
 	for i := range entries {
-		if e := &entries[i]; e.Time.IsZero() {
+		e := &entries[i]
+		if e.Time.IsZero() {
 			e.Time = at
 		}
-		if err := entries[i].Check(); err != nil {
+		check := e.Check
+		switch e.Kind {
+		case KindMessage, KindNative, KindIntent, KindResult, KindRewind: // which we have just written
+			check = e.checkFrame
+		}
+		if err := check(); err != nil {
 			return err
 		}
 	}

@@ -437,8 +437,13 @@ func invalidIsRefused(t *testing.T, s session.Store) {
 		wantErr(t, fmt.Sprintf("the id %q", id), s.Create(t.Context(), session.Info{ID: id, Created: now}, nil), session.ErrInvalid)
 	}
 	for _, info := range []session.Info{
-		{ID: "x"}, {ID: "x", Created: now, Title: "two\nlines"}, {ID: "x", Created: now, Title: "\xff"}, {ID: "x", Created: now, Title: strings.Repeat("x", 2000)},
-		{ID: "x", Created: now, Parent: "a b"}, {ID: "x", Created: now, At: 3}, {ID: "x", Created: now, Parent: "p", At: -1},
+		{ID: "x"},
+		{ID: "x", Created: now, Title: "two\nlines"},
+		{ID: "x", Created: now, Title: "\xff"},
+		{ID: "x", Created: now, Title: strings.Repeat("x", 2000)},
+		{ID: "x", Created: now, Parent: "a b"},
+		{ID: "x", Created: now, At: 3},
+		{ID: "x", Created: now, Parent: "p", At: -1},
 	} {
 		wantErr(t, fmt.Sprintf("%+v", info), s.Create(t.Context(), info, nil), session.ErrInvalid)
 	}

@@ -76,10 +76,10 @@ func (s *Store) migrate(ctx context.Context, wait time.Duration) error {
 // program, and of a newer version of this one.
 func (s *Store) version(ctx context.Context, db queryer) (version int, err error) {
 	var application, tables int
-	err = errors.Join(
-		db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&application),
-		db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version),
-		db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables))
+	// One statement, so that nobody changes one of the three in between.
+	err = db.QueryRowContext(ctx, `SELECT
+		(SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`).
+		Scan(&application, &version, &tables)
 	switch {
 	case err != nil:
 		return 0, err
