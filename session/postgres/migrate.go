@@ -39,14 +39,26 @@ const migrationLock = 0x4472676d
 
 // migrate brings the tables to the version that this program knows.
 func (s *Store) migrate(ctx context.Context) error {
-	if n, err := version(ctx, s.pool); err != nil || n == len(migrations) {
-		return err // no right to make tables is needed where there are all
+	var there bool
+	err := s.pool.QueryRow(ctx, `SELECT to_regclass('dragoman_schema') IS NOT NULL`).Scan(&there)
+	if err != nil {
+		return err
 	}
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	if there { // no right to make tables is needed where there are all
+		if n, err := version(ctx, s.pool); err != nil || n == len(migrations) {
+			return err
+		}
+	}
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return err
 		}
-		n, err := version(ctx, tx) // somebody else may have been first
+		// Somebody else may have been first, and what was looked up before the lock
+		// may be remembered: making the table looks again.
+		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS dragoman_schema (version integer NOT NULL)`); err != nil {
+			return err
+		}
+		n, err := version(ctx, tx)
 		if err != nil || n == len(migrations) {
 			return err
 		}
@@ -55,13 +67,7 @@ func (s *Store) migrate(ctx context.Context) error {
 				return fmt.Errorf("migration %d: %w", n+i+1, err)
 			}
 		}
-		_, err = tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS dragoman_schema (version integer NOT NULL)`)
-		if err == nil {
-			_, err = tx.Exec(ctx, `DELETE FROM dragoman_schema`)
-		}
-		if err == nil {
-			_, err = tx.Exec(ctx, `INSERT INTO dragoman_schema VALUES ($1)`, len(migrations))
-		}
+		_, err = tx.Exec(ctx, `INSERT INTO dragoman_schema VALUES ($1)`, len(migrations))
 		return err
 	})
 }
@@ -69,11 +75,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // version says how many migrations a database has had, and refuses one of a newer
 // version of this program.
 func version(ctx context.Context, db queryer) (version int, err error) {
-	var there bool
-	err = db.QueryRow(ctx, `SELECT to_regclass('dragoman_schema') IS NOT NULL`).Scan(&there)
-	if err == nil && there {
-		err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
-	}
+	err = db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM dragoman_schema`).Scan(&version)
 	if err == nil && version > len(migrations) {
 		err = &session.NewerError{What: "the database", Found: version, Known: len(migrations)}
 	}
