@@ -102,8 +102,7 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 			}
 			ev.Response.Losses = x.lost(decoder.Report())
 			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
-			a.watch.bound(PhaseIdle, drain)
-			a.watch.rest()
+			a.last = drain
 		}
 		if !unwrap.pass(ev, yield) {
 			return errLeft

@@ -40,6 +40,8 @@ func Retryable(err error) bool {
 		return timeout.Phase != PhaseTotal
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
+	case errors.Is(err, dragoman.ErrTooLarge): // and a stream that was given up for it ended early, too
+		return false
 	case errors.As(err, &api):
 		return api.Retryable()
 	case errors.As(err, &transport):

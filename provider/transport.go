@@ -8,12 +8,19 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// maxErrorBytes bounds the body of an error.
-const maxErrorBytes = 1 << 20
+// maxErrorBytes bounds the body of an error, errorWait how long it may take, and
+// maxErrorText what is told of it.
+const (
+	maxErrorBytes = 1 << 20
+	errorWait     = 10 * time.Second
+	maxErrorText  = 16 << 10
+)
 
 // TransportError says that no answer came: no connection, or one that broke.
 // Asking again may help.
@@ -34,6 +41,9 @@ type answer struct {
 	cancel context.CancelCauseFunc
 	watch  *watch
 	begun  bool
+	// last, where it is set, bounds all that is still read, whatever comes.
+	last   time.Duration
+	bounds bool    // that bound is running
 	seen   *sample // of the body, for the log; nil where nobody wants it
 }
 
@@ -130,6 +140,9 @@ func (c *Client) http() *http.Client {
 
 // Read reads the body. Waiting for it is bounded, in the phase that it is in.
 func (a *answer) Read(p []byte) (int, error) {
+	if a.last > 0 {
+		return a.readLast(p)
+	}
 	a.watch.wait()
 	n, err := a.Body.Read(p)
 	a.watch.rest()
@@ -138,6 +151,21 @@ func (a *answer) Read(p []byte) (int, error) {
 		a.watch.enter(PhaseIdle)
 		a.watch.rest()
 	}
+	return a.saw(p, n, err)
+}
+
+// readLast reads what nobody needs: its bound holds for all of it, so that a
+// server that goes on sending does not hold anybody up.
+func (a *answer) readLast(p []byte) (int, error) {
+	if !a.bounds {
+		a.bounds = true
+		a.watch.bound(PhaseIdle, a.last)
+	}
+	n, err := a.Body.Read(p)
+	return a.saw(p, n, err)
+}
+
+func (a *answer) saw(p []byte, n int, err error) (int, error) {
 	if a.seen != nil {
 		a.seen.add(p[:n])
 	}
@@ -182,13 +210,22 @@ func (a *answer) body(most int) ([]byte, error) {
 	return b, err
 }
 
-// refusal reads an answer that is none.
+// refusal reads an answer that is none. Its status says most of it, so that a
+// body that does not come to its end is not waited for.
 func (a *answer) refusal() error {
+	a.last = errorWait
+	if idle := a.x.client.Timeouts.of(PhaseIdle); idle > 0 {
+		a.last = min(a.last, idle)
+	}
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
-	if err != nil && a.ctx.Err() != nil {
+	var slow *TimeoutError
+	if err != nil && a.ctx.Err() != nil && (!errors.As(err, &slow) || slow.Phase == PhaseTotal) {
 		return err
 	}
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
+	if len(e.Message) > maxErrorText {
+		e.Message = strings.ToValidUTF8(e.Message[:maxErrorText], "") + "…"
+	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
 		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
 		if u, err := url.Parse(to); err == nil && u.Host != "" {

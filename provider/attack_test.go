@@ -1,0 +1,110 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+const farTooMany = 10_000
+
+// drip is a transport whose answers have a body that begins as it should and then
+// goes on in pieces, for each of which a while passes.
+type drip struct {
+	clock  *fakeClock
+	each   time.Duration
+	status int
+	head   []byte
+	piece  []byte
+
+	ctx    context.Context
+	pieces int
+}
+
+func (d *drip) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.ctx = r.Context()
+	return &http.Response{StatusCode: d.status, Header: http.Header{}, Body: io.NopCloser(d), Request: r}, nil
+}
+
+func (d *drip) Read(p []byte) (int, error) {
+	if n := copy(p, d.head); n > 0 {
+		d.head = d.head[n:]
+		return n, nil
+	}
+	d.clock.advance(d.each)
+	if d.pieces++; d.pieces == farTooMany {
+		return 0, io.EOF
+	}
+	return copy(p, d.piece), d.ctx.Err()
+}
+
+func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		if codec.Dialect() == dragoman.Gemini {
+			t.Skip("its streams end with the connection")
+		}
+		d := &drip{clock: newClock(), each: 100 * time.Millisecond, status: http.StatusOK, piece: []byte("\n")}
+		enc := codec.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true})
+		for _, ev := range eventsOf(textAnswer("done")) {
+			before := len(d.head)
+			d.head, _ = enc.Encode(d.head, ev)
+			if codec.Dialect() == dragoman.Bedrock && before == 0 {
+				d.piece = bytes.Clone(d.head)
+			}
+		}
+		d.head, _ = enc.Close(d.head)
+		c := &provider.Client{Codec: codec, Model: "m", BaseURL: "http://x.test", HTTP: &http.Client{Transport: d}, Clock: d.clock, Timeouts: unboundedPhases}
+		resp, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		if err != nil || resp.Text() != "done" {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		if d.pieces == farTooMany {
+			t.Error("the loop went on for as long as the server")
+		}
+	})
+}
+
+func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
+	d := &drip{clock: newClock(), each: time.Second, status: http.StatusPaymentRequired, piece: []byte(" ")}
+	c := &provider.Client{HTTP: &http.Client{Transport: d}, Clock: d.clock, Timeouts: unboundedPhases, Retry: provider.Retry{Max: -1}}
+	_, err := c.Generate(t.Context(), question())
+	var api *dragoman.APIError
+	if !errors.As(err, &api) || api.Status != http.StatusPaymentRequired {
+		t.Errorf("%v, want what the status says", err)
+	}
+	if d.pieces == farTooMany {
+		t.Error("it was waited for as long as the server went on")
+	}
+
+	s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: strings.Repeat("no, ", 100_000)}))
+	if _, err = s.client(&provider.Client{}).Generate(t.Context(), question()); err == nil || len(err.Error()) > 20_000 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
+func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
+			_, _ = io.Copy(w, io.MultiReader(strings.NewReader("data: "), bytes.NewReader(bytes.Repeat([]byte("a"), 1<<20))))
+		})
+		c, _ := hasty(s, steadily)
+		c.MaxResponseBytes = 1 << 16
+		_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+		if codec.Dialect() != dragoman.Bedrock && !errors.Is(err, dragoman.ErrTooLarge) { // whose frames say how long they are
+			t.Errorf("%v", err)
+		}
+		if n := len(s.requests()); n != 1 && codec.Dialect() != dragoman.Bedrock || provider.Retryable(err) && errors.Is(err, dragoman.ErrTooLarge) {
+			t.Errorf("asked %d times: %v", n, err)
+		}
+	})
+}
