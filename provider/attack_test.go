@@ -3,15 +3,20 @@ package provider_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -107,4 +112,84 @@ func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
 			t.Errorf("asked %d times: %v", n, err)
 		}
 	})
+}
+
+func TestX13_ACredentialIsNotToldInWhateverSpellingItIsRepeated(t *testing.T) {
+	const key = `sk-Zm9v+YmFy/"quoted"&more==`
+	const setting = "sk-Zm9v+Ym" // which the key begins with
+	inner, _ := json.Marshal(key)
+	spelt := string(inner[1 : len(inner)-1])
+	for name, repeated := range map[string]string{
+		"as it is":        key,
+		"JSON":            spelt,
+		"PHP's JSON":      strings.ReplaceAll(spelt, "/", `\/`),
+		".NET's JSON":     strings.ReplaceAll(spelt, "+", `\u002B`),
+		"JSON, escaped":   strings.ReplaceAll(strings.ReplaceAll(spelt, "/", `\/`), "+", `\u002b`),
+		"a query":         url.QueryEscape(key),
+		"a path":          url.PathEscape(key),
+		"cut off by us":   strings.Repeat("x", 470) + key + strings.Repeat("x", 100),
+		"in a Location's": "Location",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, codec := range []dialect.Codec{openaichat.Codec{}, bedrock.Codec{}, ollama.Codec{}} {
+				for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
+					log, seen := debugLog()
+					s := serve(t, codec, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
+						if repeated == "Location" {
+							w.Header().Set("Location", "http://[bad?"+key)
+							status = http.StatusFound
+						}
+						w.WriteHeader(status)
+						_, _ = fmt.Fprintf(w, `{"error":{"message":"%s","type":"t"},"other":"%s"}`, repeated, repeated)
+					})
+					c := s.client(&provider.Client{
+						Log: log, Retry: provider.Retry{Max: -1}, Auth: provider.HeaderKey("X-Key", provider.FixedKey(key)),
+						Header: http.Header{"X-Team": {setting}},
+					})
+					resp, err := c.Generate(t.Context(), question())
+					told := fmt.Sprintf("%v %#v %s", err, err, seen)
+					var api *dragoman.APIError
+					if errors.As(err, &api) && api.Native != nil {
+						told += string(api.Native.JSON)
+					}
+					if resp != nil {
+						told += fmt.Sprint(resp.Losses)
+					}
+					for _, secret := range []string{"sk-Zm9v", "YmFy", `quoted\"&more`, "&more=="} {
+						if strings.Contains(told, secret) {
+							t.Errorf("%s %d: %s is told: %.2000s", codec.Dialect(), status, secret, told)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestX13_AKeyInTheUserOfAURLIsNotTold(t *testing.T) {
+	log, seen := debugLog()
+	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, r *http.Request, _ received) {
+		user, _, _ := r.BasicAuth()
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprintf(w, `{"error":{"message":"who is %s? %s"}}`, user, r.Header.Get("Authorization"))
+	})
+	c := s.client(&provider.Client{Log: log})
+	c.BaseURL = strings.Replace(c.BaseURL, "://", "://key-in-the-user@", 1)
+	_, err := c.Generate(t.Context(), question())
+	for _, secret := range []string{"key-in-the-user", "a2V5LWlu"} {
+		if told := fmt.Sprint(err, seen); strings.Contains(told, secret) {
+			t.Errorf("%s is told: %s", secret, told)
+		}
+	}
+}
+
+func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
+	for _, base := range []string{"https://user:hunter2/x@host", "https://user:hun%zzter2@host", "https://user:hunter2 x@host\x7f", "http://user:hunter2@[::1"} {
+		c := &provider.Client{BaseURL: base}
+		_, err := c.Generate(t.Context(), question())
+		var setting *provider.SettingError
+		if !errors.As(err, &setting) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") || strings.Contains(err.Error(), "zz") {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -93,11 +92,8 @@ func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		var bad *url.Error
-		if errors.As(err, &bad) {
-			err = bad.Err
-		}
-		return nil, &SettingError{Setting: "base_url", Reason: err.Error()}
+		// Nor is what the parser says: it takes a part of a password for a port.
+		return nil, &SettingError{Setting: "base_url", Reason: "it is no URL; what a URL cannot hold is written as %XX in it"}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, &SettingError{Setting: "base_url", Reason: "want a URL that begins with https:// or http:// and a host"}
 	case u.Fragment != "":

@@ -159,7 +159,12 @@ func (x *exchange) decoding() dialect.DecodeOptions {
 	}
 }
 
-// lost is what was lost on the way there, and back.
+// lost is what was lost on the way there, and back. What was lost may be told in
+// the server's words, and those are without the secrets, too.
 func (x *exchange) lost(back dragoman.Report) dragoman.Report {
-	return dragoman.Report{Losses: slices.Concat(x.losses.Losses, back.Losses)}
+	all := slices.Concat(x.losses.Losses, back.Losses)
+	for i := range all {
+		all[i].Detail = x.secrets.text(all[i].Detail)
+	}
+	return dragoman.Report{Losses: all}
 }

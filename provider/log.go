@@ -42,15 +42,7 @@ func (x *exchange) debugs(ctx context.Context) bool {
 // logged is a body as the log shows it: without secrets and not too long.
 func (x *exchange) logged(body []byte, total int) slog.Value {
 	// A secret that the bound cuts in two is not found any more.
-	text := x.secrets.text(string(body))
-	for _, secret := range x.secrets.list {
-		for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
-			if strings.HasSuffix(text, secret[:n]) {
-				text = text[:len(text)-n] + redacted
-				break
-			}
-		}
-	}
+	text := x.secrets.cut(x.secrets.text(string(body)))
 	if len(text) > maxLogged {
 		text = text[:maxLogged]
 	}

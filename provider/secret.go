@@ -2,13 +2,18 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/filetree"
 )
 
 // redacted stands where a secret stood.
@@ -30,9 +35,30 @@ type secrets struct{ list []string }
 
 func (s *secrets) add(text string, least int) {
 	text = strings.TrimSpace(text)
-	if len(text) >= least && !slices.Contains(s.list, text) {
-		s.list = append(s.list, text)
+	if len(text) < least {
+		return
 	}
+	for _, spelt := range spellings(text) {
+		if !slices.Contains(s.list, spelt) {
+			s.list = append(s.list, spelt)
+		}
+	}
+	// The longest first: one may begin with another.
+	slices.SortStableFunc(s.list, func(a, b string) int { return len(b) - len(a) })
+}
+
+// spellings are the ways in which servers repeat a text: as it is, in quotes, where
+// some escape more than they must, and as part of a URL.
+func spellings(text string) []string {
+	all := []string{text, url.QueryEscape(text), url.PathEscape(text)}
+	for _, quoted := range []string{strconv.Quote(text), string(filetree.Quote(text))} {
+		inner := quoted[1 : len(quoted)-1]
+		for _, plus := range []string{"+", `\u002b`, `\u002B`} {
+			escaped := strings.ReplaceAll(inner, "+", plus)
+			all = append(all, escaped, strings.ReplaceAll(escaped, "/", `\/`))
+		}
+	}
+	return all
 }
 
 // headers takes the values that are not in before and at least so long.
@@ -50,11 +76,14 @@ func (s *secrets) headers(h, before http.Header, least int) {
 	}
 }
 
-// url takes the password and the values of the query, but for those that the API
+// url takes the password, or the user where there is none, with the header that
+// net/http makes of them, and the values of the query, but for those that the API
 // itself wants.
 func (s *secrets) url(u *url.URL) {
-	if password, ok := u.User.Password(); ok {
-		s.add(password, minSecret)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		s.add(cmp.Or(password, u.User.Username()), minSecret)
+		s.add(base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)), minSecret)
 	}
 	for name, values := range u.Query() {
 		if name == "alt" || name == "api-version" || name == "beta" {
@@ -62,7 +91,6 @@ func (s *secrets) url(u *url.URL) {
 		}
 		for _, v := range values {
 			s.add(v, minSecret)
-			s.add(url.QueryEscape(v), minSecret)
 		}
 	}
 }
@@ -71,6 +99,20 @@ func (s *secrets) url(u *url.URL) {
 func (s *secrets) text(t string) string {
 	for _, secret := range s.list {
 		t = strings.ReplaceAll(t, secret, redacted)
+	}
+	return t
+}
+
+// cut is a text that a bound cut off, without what it ends with of a secret that
+// the bound cut in two.
+func (s *secrets) cut(t string) string {
+	for _, secret := range s.list {
+		for n := min(len(secret)-1, len(t)); n >= minSecret; n-- {
+			if strings.HasSuffix(t, secret[:n]) {
+				t = t[:len(t)-n] + redacted
+				break
+			}
+		}
 	}
 	return t
 }
@@ -92,8 +134,14 @@ func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	for _, f := range []*string{&out.Message, &out.Type, &out.Code, &out.Param, &out.RequestID} {
 		*f = s.text(*f)
 	}
+	if message, ok := strings.CutSuffix(out.Message, "…"); ok {
+		out.Message = s.cut(message) + "…"
+	}
 	if e.Native != nil {
 		out.Native = &dragoman.Native{Format: e.Native.Format, JSON: s.bytes(e.Native.JSON)}
+		if !json.Valid(out.Native.JSON) { // a key like "null" stands everywhere
+			out.Native = nil
+		}
 	}
 	if e.Err != nil {
 		out.Err = s.error(e.Err)
