@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -191,5 +192,128 @@ func TestX13_ABaseURLThatIsWrongIsNotQuoted(t *testing.T) {
 		if !errors.As(err, &setting) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") || strings.Contains(err.Error(), "zz") {
 			t.Errorf("%q: %v", base, err)
 		}
+	}
+}
+
+func TestX15_AliasesThatMultiplyAreFollowedOnce(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("version: 1\naliases:\n")
+	for i := range 60 {
+		fmt.Fprintf(&text, "  a%d: [a%d, a%d, a%d]\n", i, i+1, i+1, i+1)
+	}
+	text.WriteString("  a60: [openai/x, openai/y]\n")
+	c, err := provider.Parse("c.yaml", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Open("a0")
+	if chain, ok := m.(*provider.Chain); err != nil || !ok || len(chain.Links) != 2 {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+func TestX15_AFileOfManyAliasesIsReadInItsTime(t *testing.T) {
+	const n = 20_000
+	for name, line := range map[string]func(i int) string{
+		"a long way":         func(i int) string { return fmt.Sprintf(`"a%d":"a%d"`, i, i+1) },
+		"all to one list":    func(int) string { return "" },
+		"all to nowhere":     func(i int) string { return fmt.Sprintf(`"a%d":"nowhere"`, i) },
+		"all to no provider": func(i int) string { return fmt.Sprintf(`"a%d":"nowhere/x"`, i) },
+	} {
+		lines := make([]string, n)
+		for i := range lines {
+			if lines[i] = line(i); lines[i] == "" {
+				lines[i] = fmt.Sprintf(`"a%d":"list"`, i)
+			}
+		}
+		list := strings.TrimSuffix(strings.Repeat("openai/x,", 1000), ",")
+		_, err := provider.Parse("c.json", []byte(`{"version":1,"aliases":{`+strings.Join(lines, ",")+`,"list":"`+list+`"}}`))
+		if (err == nil) != (name == "all to one list") {
+			t.Errorf("%s: %.200s", name, fmt.Sprint(err))
+		}
+		if text := fmt.Sprint(err); len(text) > 1<<20 {
+			t.Errorf("%s: an error of %d bytes", name, len(text))
+		}
+	}
+}
+
+func TestX15_ListsOfThousandsAreOpened(t *testing.T) {
+	var list []string
+	for i := range 5_000 {
+		list = append(list, fmt.Sprintf("sim/echo?seed=%d", i))
+	}
+	m, err := (&provider.Config{}).Open(strings.Join(list, ","))
+	if chain, ok := m.(*provider.Chain); err != nil || !ok || len(chain.Links) != len(list) {
+		t.Fatal(err)
+	}
+	if resp, err := m.Generate(t.Context(), question()); err != nil || resp.Text() == "" {
+		t.Error(err)
+	}
+}
+
+func TestX15_AFileWithoutEndIsNotReadToIt(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("there is no such file")
+	}
+	_, err := provider.Load("/dev/zero")
+	var bad *provider.FileError
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "longer") {
+		t.Error(err)
+	}
+}
+
+func TestX15_HeadersThatCannotBeSentAreErrorsOfTheFile(t *testing.T) {
+	for _, text := range []string{
+		`{"version":1,"providers":{"openai":{"headers":{"x-team":"a\r\nx-admin: yes"}}}}`,
+		`{"version":1,"providers":{"openai":{"headers":{"x-team: a\r\nx-admin":"yes"}}}}`,
+		`{"version":1,"providers":{"openai":{"headers":{"":"yes"}}}}`,
+		`{"version":1,"providers":{"openai":{"key_header":"x key"}}}`,
+	} {
+		var bad *provider.FileError
+		if _, err := provider.Parse("c.json", []byte(text)); !errors.As(err, &bad) || !strings.Contains(err.Error(), "header") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestX13_HeadersThatCannotBeSentAreNeitherSentNorRetried(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	signed := func(context.Context) (provider.AWSKeys, error) {
+		return provider.AWSKeys{AccessKeyID: "AKIA\r\nX-Admin: yes", SecretAccessKey: "hush"}, nil
+	}
+	for name, c := range map[string]*provider.Client{
+		"a value":     {Header: http.Header{"X-Team": {"a\r\nX-Admin: yes"}}},
+		"a name":      {Header: http.Header{"X-Team: a\r\nX-Admin": {"yes"}}},
+		"a key":       {Auth: provider.Bearer(provider.FixedKey("sk\r\nX-Admin: yes"))},
+		"a signature": {Auth: provider.SigV4{Region: "r", Keys: signed}},
+		"a header":    {Auth: provider.HeaderKey("X Key", provider.FixedKey("sk-hush"))},
+	} {
+		_, err := s.client(c).Generate(t.Context(), question())
+		if err == nil || provider.Retryable(err) || strings.Contains(err.Error(), "sk-hush") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := len(s.requests()); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// adding is a credential that is added to what a header says already.
+type adding struct{}
+
+func (adding) Authorize(_ context.Context, r *http.Request, _ []byte) error {
+	r.Header.Add("X-Beta", "mine")
+	return nil
+}
+
+func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	values := append(make([]string, 0, 8), "one", "two")
+	c := s.client(&provider.Client{Header: http.Header{"X-Beta": values}, Auth: adding{}})
+	if _, err := c.Generate(t.Context(), question()); err != nil {
+		t.Fatal(err)
+	}
+	if spare := values[:3][2]; spare != "" {
+		t.Errorf("%q was written into the settings of the client", spare)
 	}
 }

@@ -172,29 +172,59 @@ func (c *Config) Open(spec string) (dragoman.Model, error) {
 // resolve turns a spec into those of single models: lists are taken apart, and
 // aliases followed. Each model is there once.
 func (c *Config) resolve(spec string) ([]string, error) {
-	var out []string
-	var follow func(s string, path []string) error
-	follow = func(list string, path []string) error {
-		for s := range strings.SplitSeq(list, ",") {
-			s = strings.TrimSpace(s)
-			if s == "" {
-				return &SpecError{Spec: spec, Reason: "a name is missing"}
-			}
-			target, ok := c.Aliases[s]
-			switch {
-			case slices.Contains(path, s):
-				return &SpecError{Spec: spec, Reason: "the alias leads back to itself: " + strings.Join(append(path, s), " → ")}
-			case ok:
-				if err := follow(target, append(path[:len(path):len(path)], s)); err != nil {
-					return err
-				}
-			case !slices.Contains(out, s):
-				out = append(out, s)
-			}
-		}
-		return nil
+	w := aliasWalk{aliases: c.Aliases, seen: map[string]bool{}, done: map[string]error{}}
+	err := w.list(spec, nil)
+	var bad *SpecError
+	if errors.As(err, &bad) {
+		bad.Spec = spec
 	}
-	return out, follow(spec, nil)
+	return w.out, err
+}
+
+// maxAliases is how many aliases may lead to each other.
+const maxAliases = 100
+
+// aliasWalk follows aliases. Each is followed once, however often it is named.
+type aliasWalk struct {
+	aliases map[string]string
+	// out are the names that are no aliases, each once; seen are the same.
+	out  []string
+	seen map[string]bool
+	// done are the aliases that were followed, with what was wrong.
+	done map[string]error
+}
+
+func (w *aliasWalk) list(list string, path []string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		switch _, ok := w.aliases[s]; {
+		case s == "":
+			return &SpecError{Spec: list, Reason: "a name is missing"}
+		case ok:
+			if err := w.alias(s, path); err != nil {
+				return err
+			}
+		case !w.seen[s]:
+			w.seen[s] = true
+			w.out = append(w.out, s)
+		}
+	}
+	return nil
+}
+
+func (w *aliasWalk) alias(name string, path []string) error {
+	if slices.Contains(path, name) {
+		return &SpecError{Spec: name, Reason: "the alias leads back to itself: " + strings.Join(append(path, name), " → ")}
+	}
+	if err, done := w.done[name]; done {
+		return err
+	}
+	if len(path) == maxAliases {
+		return &SpecError{Spec: name, Reason: fmt.Sprintf("more than %d aliases lead to each other", maxAliases)}
+	}
+	err := w.list(w.aliases[name], append(path[:len(path):len(path)], name))
+	w.done[name] = err
+	return err
 }
 
 // open opens one model.
@@ -216,7 +246,7 @@ func (c *Config) open(spec string) (dragoman.Model, error) {
 	case name == simName && !own:
 		return openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, strings.Join(c.providers(), ", "))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, some(c.providers()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is none of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -239,7 +269,16 @@ func (c *Config) known() string {
 	if len(c.Aliases) == 0 {
 		return ""
 	}
-	return " (there are " + strings.Join(slices.Sorted(maps.Keys(c.Aliases)), ", ") + ")"
+	return " (there are " + some(slices.Sorted(maps.Keys(c.Aliases))) + ")"
+}
+
+// some lists names, but for those that are too many to be read.
+func some(names []string) string {
+	const most = 50
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // client makes the client of one model.

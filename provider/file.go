@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -35,7 +36,12 @@ func (e *FileError) Error() string {
 
 // Load reads a config file; see [Parse].
 func Load(name string) (*Config, error) {
-	data, err := os.ReadFile(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("provider: %w", err)
+	}
+	defer func() { _ = f.Close() }()                      // it was read
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // Parse says that it is too long
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
@@ -135,13 +141,37 @@ func (r *configReader) alias(key, value *node) {
 	r.aliases[key.Text] = value
 }
 
-// follow finds aliases that lead nowhere.
+// manyErrors are so many that no more aliases are looked at.
+const manyErrors = 100
+
+// follow finds aliases that lead nowhere. Each is followed once, and each provider
+// opened once, however many lead to it; what is wrong is said of the alias that
+// names it.
 func (r *configReader) follow() {
+	walk := aliasWalk{aliases: r.config.Aliases, seen: map[string]bool{}, done: map[string]error{}}
+	opened := map[string]error{}
+	open := func(spec string) error {
+		provider, model, _ := strings.Cut(spec, "/")
+		if model == "" || provider == simName {
+			_, err := r.config.open(spec)
+			return err
+		}
+		err, known := opened[provider]
+		if !known {
+			_, err = r.config.open(spec)
+			opened[provider] = err
+		}
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.aliases)) {
-		specs, err := r.config.resolve(name)
-		for _, s := range specs {
-			if err == nil {
-				_, err = r.config.open(s)
+		if len(r.Errs) >= manyErrors {
+			return
+		}
+		err := walk.alias(name, nil)
+		for s := range strings.SplitSeq(r.config.Aliases[name], ",") {
+			s = strings.TrimSpace(s)
+			if _, alias := r.config.Aliases[s]; err == nil && !alias {
+				err = open(s)
 			}
 		}
 		var bad *SpecError
@@ -173,8 +203,12 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"api_key": func(n *node) {
 			r.Bad(n, "api_key: a credential does not stand in this file; name the variable that holds it with api_key_env")
 		},
-		"key_header":   set(&s.KeyHeader, "key_header"),
-		"headers":      func(n *node) { s.Headers = r.strings(n, "headers") },
+		"key_header": func(n *node) {
+			if s.KeyHeader = r.String(n, "key_header"); n.Kind == filetree.String && !isToken(s.KeyHeader) {
+				r.Bad(n, "key_header: %.80q is no name of a header", s.KeyHeader)
+			}
+		},
+		"headers":      func(n *node) { s.Headers = r.headers(n) },
 		"region":       set(&s.Region, "region"),
 		"project":      set(&s.Project, "project"),
 		"location":     set(&s.Location, "location"),
@@ -258,9 +292,16 @@ func (r *configReader) url(n *node) string {
 	return s
 }
 
-func (r *configReader) strings(n *node, what string) map[string]string {
+func (r *configReader) headers(n *node) map[string]string {
 	out := map[string]string{}
-	r.Each(n, what, func(key, value *node) { out[key.Text] = r.String(value, what+": "+key.Text) })
+	r.Each(n, "headers", func(key, value *node) {
+		if !isToken(key.Text) {
+			r.Bad(key, "headers: %.80q is no name of a header", key.Text)
+		}
+		if out[key.Text] = r.String(value, "headers: "+key.Text); unprintable(out[key.Text]) {
+			r.Bad(value, "headers: %s: the value has characters that no header can carry", key.Text)
+		}
+	})
 	return out
 }
 

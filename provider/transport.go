@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +102,11 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	} else {
 		req.Header.Set("Accept", "application/json")
 	}
-	for name, values := range x.client.Header {
-		req.Header[http.CanonicalHeaderKey(name)] = values
+	for name, values := range x.client.Header { // each has its own, to which an Auth may add
+		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if name := unsendable(req.Header); name != "" {
+		return nil, badHeader(name)
 	}
 	x.secrets.url(u)
 	x.secrets.headers(x.client.Header, nil, minSetting)
@@ -112,8 +117,39 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 		x.secrets.headers(req.Header, before, minSecret)
 		x.secrets.url(req.URL)
+		if unsendable(req.Header) != "" {
+			return nil, unusable(errBadKey)
+		}
 	}
 	return req, nil
+}
+
+// unsendable is the name of the first header that cannot be sent; empty where
+// there is none. The transport would find it, too, and be taken for broken.
+func unsendable(h http.Header) string {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if !isToken(name) || slices.ContainsFunc(h[name], unprintable) {
+			return name
+		}
+	}
+	return ""
+}
+
+func badHeader(name string) error {
+	return &SettingError{Setting: "headers", Reason: fmt.Sprintf("%.80q is no name of a header, or its value has characters that no header can carry", name)}
+}
+
+// isToken reports whether a text can be the name of a header.
+func isToken(s string) bool {
+	other := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}
+	return s != "" && !strings.ContainsFunc(s, other)
+}
+
+// unprintable reports whether a text has what a header cannot carry.
+func unprintable(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // accepts is the type of a stream.
