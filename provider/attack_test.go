@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,15 @@ import (
 const farTooMany = 10_000
 
 // drip is a transport whose answers have a body that begins as it should and then
-// goes on in pieces, for each of which a while passes.
+// goes on in pieces, for each of which a while passes; without a piece, it stalls.
 type drip struct {
 	clock  *fakeClock
 	each   time.Duration
 	status int
 	head   []byte
 	piece  []byte
+	// meanwhile is called for each; nil is not.
+	meanwhile func()
 
 	ctx    context.Context
 	pieces int
@@ -47,11 +50,16 @@ func (d *drip) Read(p []byte) (int, error) {
 		d.head = d.head[n:]
 		return n, nil
 	}
-	d.clock.advance(d.each)
-	if d.pieces++; d.pieces == farTooMany {
-		return 0, io.EOF
+	for d.pieces++; d.pieces < farTooMany; d.pieces++ {
+		d.clock.advance(d.each)
+		if d.meanwhile != nil {
+			d.meanwhile()
+		}
+		if d.ctx.Err() != nil || d.piece != nil {
+			return copy(p, d.piece), d.ctx.Err()
+		}
 	}
-	return copy(p, d.piece), d.ctx.Err()
+	return 0, io.EOF
 }
 
 func TestX13_AServerThatGoesOnBehindTheEndHoldsNobodyUp(t *testing.T) {
@@ -315,5 +323,46 @@ func TestRequestsAtOnceShareNoHeaders(t *testing.T) {
 	}
 	if spare := values[:3][2]; spare != "" {
 		t.Errorf("%q was written into the settings of the client", spare)
+	}
+}
+
+func TestX15_AFileOfMuchYAMLIsRefusedAndJSONIsRead(t *testing.T) {
+	const n = 50_000
+	var yaml, inner strings.Builder
+	for i := range n {
+		fmt.Fprintf(&yaml, "  a%d: openai/x\n", i)
+		fmt.Fprintf(&inner, `,"a%d":"openai/x"`, i)
+	}
+	_, err := provider.Parse("c.yaml", []byte("version: 1\naliases:\n"+yaml.String()))
+	var bad *provider.FileError
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "JSON") {
+		t.Errorf("%v", err)
+	}
+	if _, err := provider.Parse("c.json", []byte(`{"version":1,"aliases":{`+inner.String()[1:]+`}}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// stepped is a clock that somebody sets while its timers go on.
+type stepped struct {
+	*fakeClock
+	by atomic.Int64
+}
+
+func (c *stepped) Now() time.Time { return c.fakeClock.Now().Add(time.Duration(c.by.Load())) }
+
+func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
+	clock := &stepped{fakeClock: newClock()}
+	d := &drip{clock: clock.fakeClock, each: time.Second, status: http.StatusOK, head: []byte(": hello\n")}
+	d.meanwhile = func() {
+		if d.pieces == 10 {
+			clock.by.Store(-int64(24 * time.Hour))
+		}
+	}
+	c := &provider.Client{HTTP: &http.Client{Transport: d}, Clock: clock, Retry: provider.Retry{Max: -1}, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute}}
+	_, err := dragoman.Collect(c.Stream(t.Context(), question()))
+	var timeout *provider.TimeoutError
+	if !errors.As(err, &timeout) || timeout.Phase != provider.PhaseIdle || d.pieces > 300 {
+		t.Errorf("after %d seconds: %v", d.pieces, err)
 	}
 }

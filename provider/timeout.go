@@ -93,14 +93,19 @@ type watch struct {
 	limit   time.Duration
 	stopped bool
 
-	// since is when the phase began, in nanoseconds; 0 while nobody waits for
-	// the server. It changes with every piece of a stream, and is not locked.
+	// since is when the phase began, in nanoseconds behind born; 0 while nobody
+	// waits for the server. It changes with every piece of a stream, and is not
+	// locked. Counted from born, no clock that is set anew changes it.
 	since atomic.Int64
+	born  time.Time
 }
 
 // newWatch begins with waiting for the first byte.
 func newWatch(clock Clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
-	w := &watch{limits: limits, clock: clock, cancel: cancel, phase: PhaseFirstByte, limit: limits.of(PhaseFirstByte)}
+	w := &watch{
+		limits: limits, clock: clock, cancel: cancel, phase: PhaseFirstByte, limit: limits.of(PhaseFirstByte),
+		born: clock.Now().Add(-1), // so that no phase begins at 0
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wait()
@@ -133,15 +138,19 @@ func (w *watch) bound(p Phase, limit time.Duration) {
 
 // wait says that the server is waited for, in the phase at hand; rest that it
 // is not. The timer is left alone: it looks at since when it fires.
-func (w *watch) wait() { w.since.Store(w.clock.Now().UnixNano()) }
+func (w *watch) wait() { w.since.Store(int64(w.clock.Now().Sub(w.born))) }
 func (w *watch) rest() { w.since.Store(0) }
 
 // fire ends the attempt, or waits for what is left of the phase's time.
 func (w *watch) fire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	since := w.since.Load()
-	switch left := time.Unix(0, since).Add(w.limit).Sub(w.clock.Now()); {
+	since, now := w.since.Load(), int64(w.clock.Now().Sub(w.born))
+	if since > now { // the clock went backwards: the phase begins anew
+		w.since.CompareAndSwap(since, now)
+		since = now
+	}
+	switch left := time.Duration(since-now) + w.limit; {
 	case w.stopped:
 	case w.limit <= 0 || since == 0:
 		w.timer.Reset(w.next())

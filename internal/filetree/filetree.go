@@ -21,8 +21,12 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// maxDepth bounds the nesting of a file.
-const maxDepth = 64
+// maxDepth bounds the nesting of a file, maxTokens the words of one of YAML, whose
+// parser takes time by the square of them.
+const (
+	maxDepth  = 64
+	maxTokens = 50_000
+)
 
 // maxNames bounds the members of one mapping of YAML: the parser recurses for each
 // and copies those behind it, so twice as many take four times as long. JSON has no
@@ -232,6 +236,9 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	tokens := lexer.Tokenize(string(data))
 	if at, why := tooMuch(tokens); at != nil {
 		return nil, []*Error{y.wrong(at, "%s", why)}
+	}
+	if len(tokens) > maxTokens {
+		return nil, []*Error{y.wrong(tokens[maxTokens], "there is too much for YAML; write it as JSON, or shorter")}
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
