@@ -30,12 +30,13 @@ func (f *filler) bind(properties *object, required []string, depth int) map[stri
 			}
 		}
 	}
-	optional := slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return slices.Contains(required, name) })
+	must := setOf(required)
+	optional := slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return must[name] })
 	each(properties.keys, f.named)
 	each(properties.keys, f.worded)
 	each(required, f.shaped)
 	each(optional, f.shaped)
-	each(slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return !slices.Contains(required, name) }),
+	each(slices.DeleteFunc(slices.Clone(properties.keys), func(name string) bool { return !must[name] }),
 		func(name string, s *object) (any, bool) {
 			if typeOf(s) == "object" && !s.has("enum") { // what it takes is not there for those behind it
 				return f.value(properties.get(name), name, depth+1)

@@ -100,8 +100,9 @@ type filler struct {
 	flattener
 	said *values
 	// all fills members that need not be there, too.
-	all   bool
-	nodes int
+	all bool
+	// nodes and bytes are what was made so far.
+	nodes, bytes int
 	// leaves are the validators of strings, which all attempts share.
 	leaves map[string]*schema.Validator
 }
@@ -110,6 +111,7 @@ type filler struct {
 const (
 	maxFillDepth = 100
 	maxFillNodes = 2_000
+	maxFillBytes = 4 << 20
 	// optionalDepth is how deep members are filled that need not be there.
 	optionalDepth = 3
 )
@@ -122,10 +124,10 @@ func (f *filler) value(s any, name string, depth int) (any, bool) {
 	}
 	flat := f.flat(s)
 	if flat.has("const") {
-		return flat.get("const"), true
+		return f.spend(flat.get("const"), true)
 	}
 	if list, ok := flat.get("enum").([]any); ok {
-		return f.oneOf(list, flat)
+		return f.spend(f.oneOf(list, flat))
 	}
 	switch typeOf(flat) {
 	case "object":
@@ -141,8 +143,32 @@ func (f *filler) value(s any, name string, depth int) (any, bool) {
 	case "null":
 		return nil, true
 	default:
-		return f.text(flat, name)
+		return f.spend(f.text(flat, name))
 	}
+}
+
+// spend takes a value that was made, unless it is one too many.
+func (f *filler) spend(v any, ok bool) (any, bool) {
+	f.bytes += weigh(v)
+	return v, ok && f.bytes <= maxFillBytes
+}
+
+// weigh is about how many bytes a value has.
+func weigh(v any) int {
+	n := 8
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case *object:
+		for _, k := range v.keys {
+			n += len(k) + weigh(v.values[k])
+		}
+	case []any:
+		for _, e := range v {
+			n += weigh(e)
+		}
+	}
+	return n
 }
 
 // oneOf picks the value of a list that was said, or the default, or the first.
@@ -187,6 +213,10 @@ func (f *filler) object(s *object, depth int) (any, bool) {
 	out := newObject()
 	properties := objectAt(s, "properties")
 	required := f.requiredOf(s)
+	if len(required) > maxFillNodes { // more than would be made
+		return nil, false
+	}
+	must := setOf(required)
 	bound := f.bind(properties, required, depth)
 	var names []string
 	if properties != nil {
@@ -197,11 +227,11 @@ func (f *filler) object(s *object, depth int) (any, bool) {
 		switch {
 		case said:
 			out.set(name, v)
-		case slices.Contains(required, name) || f.all && depth < optionalDepth:
+		case must[name] || f.all && depth < optionalDepth:
 			made, ok := f.value(properties.get(name), name, depth+1)
 			if ok {
 				out.set(name, made)
-			} else if slices.Contains(required, name) {
+			} else if must[name] {
 				return nil, false
 			}
 		}
@@ -227,12 +257,14 @@ func (f *filler) requiredOf(s *object) []string {
 			out = append(out, name)
 		}
 	}
+	seen := setOf(out)
 	for _, keyword := range []string{"dependentRequired", "dependencies"} {
 		dependent := objectAt(s, keyword)
 		for i := 0; dependent != nil && i < len(out); i++ {
 			more, _ := dependent.get(out[i]).([]any)
 			for _, e := range more {
-				if name, ok := e.(string); ok && !slices.Contains(out, name) {
+				if name, ok := e.(string); ok && !seen[name] {
+					seen[name] = true
 					out = append(out, name)
 				}
 			}

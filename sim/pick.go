@@ -12,29 +12,74 @@ import (
 
 // candidate is a tool that may be called, with the words that speak of it.
 type candidate struct {
-	spec        *dragoman.ToolSpec
-	name        []string // stems
-	description []string
-	parameters  []string
-	kin         []string
+	spec  *dragoman.ToolSpec
+	words []string // of its name, as they are
+	// The others are stems.
+	name, description, parameters, kin wordSet
+	// same says of how many tools each word speaks; all share it.
+	same map[string]int
 }
+
+// wordSet are words, each once.
+type wordSet map[string]bool
+
+func setOf(words []string) wordSet {
+	out := make(wordSet, len(words))
+	for _, w := range words {
+		out[w] = true
+	}
+	return out
+}
+
+// speaksOf reports whether a stem is one of the tool's.
+func (c *candidate) speaksOf(w string) bool {
+	return c.name[w] || c.description[w] || c.parameters[w] || c.kin[w]
+}
+
+// The bounds of what is looked at: how many tools, and how much of what each says
+// of itself.
+const (
+	maxCandidateTools = 4 << 10
+	maxSaidOfTool     = 8 << 10
+)
 
 // candidatesOf are the tools that the request's choice allows.
 func candidatesOf(req *dragoman.Request) []*candidate {
 	var out []*candidate
+	same := map[string]int{}
 	for i := range req.Tools {
 		t := &req.Tools[i]
 		if t.Kind == dragoman.ToolHosted || !allowed(req.ToolChoice, t) {
 			continue
 		}
-		c := &candidate{spec: t, description: stems(t.Description), parameters: parameterStems(t.Parameters)}
-		for _, w := range wordsOf(t.Namespace + " " + t.Name) {
-			c.name = append(c.name, stem(w))
+		if len(out) == maxCandidateTools {
+			break
 		}
-		c.kin = kinOf(append(slices.Clone(c.name), c.description...))
+		c := &candidate{
+			spec: t, words: wordsOf(t.Name), name: wordSet{}, same: same,
+			description: setOf(stems(head(t.Description, maxSaidOfTool))), parameters: setOf(parameterStems(t.Parameters)),
+		}
+		for _, w := range wordsOf(t.Namespace + " " + t.Name) {
+			c.name[stem(w)] = true
+		}
+		c.kin = setOf(kinOf(func(w string) bool { return c.name[w] || c.description[w] }))
+		c.count()
 		out = append(out, c)
 	}
 	return out
+}
+
+// count says of each word of a tool that it speaks of one more.
+func (c *candidate) count() {
+	counted := wordSet{}
+	for _, set := range []wordSet{c.name, c.description, c.parameters, c.kin} {
+		for w := range set {
+			if !counted[w] {
+				counted[w] = true
+				c.same[w]++
+			}
+		}
+	}
 }
 
 // allowed reports whether a choice lets the model call a tool.
@@ -63,15 +108,36 @@ func parameterStems(src json.RawMessage) []string {
 	}
 	var b strings.Builder
 	for _, name := range properties.keys {
+		if b.Len() > maxSaidOfTool {
+			break
+		}
 		b.WriteString(name + " ")
 		list, _ := at(properties.get(name), "enum").([]any)
 		for _, e := range list {
-			if word, ok := e.(string); ok {
+			if word, ok := e.(string); ok && b.Len() <= maxSaidOfTool {
 				b.WriteString(word + " ")
 			}
 		}
 	}
-	return stems(b.String())
+	return stems(head(b.String(), maxSaidOfTool))
+}
+
+// heard is a text, taken apart once for all tools.
+type heard struct {
+	words, stems []string
+	// first is the stem of the first word that says something.
+	first string
+}
+
+func hear(text string) heard {
+	h := heard{words: wordsOf(text), stems: stems(text)}
+	for _, w := range h.words {
+		if !isStopWord(w) {
+			h.first = stem(w)
+			break
+		}
+	}
+	return h
 }
 
 // enoughWords is the score from which on a tool is called.
@@ -79,32 +145,26 @@ const enoughWords = 2
 
 // score says how much a text speaks of a tool. A word that speaks of several of
 // the tools counts less for each.
-func (c *candidate) score(text string, all []*candidate) float64 {
+func (c *candidate) score(h heard) float64 {
 	total := 0.0
-	if mentions(text, c.spec.Name) && (strings.ContainsAny(c.spec.Name, "_-.") || len(wordsOf(c.spec.Name)) > 1) {
+	if inOrder(h.words, c.words) && (strings.ContainsAny(c.spec.Name, "_-.") || len(c.words) > 1) {
 		total += 10
 	}
-	for _, w := range stems(text) {
+	for _, w := range h.stems {
 		weight := 0.0
 		switch {
-		case slices.Contains(c.name, w) && isCommonVerb(w) && !begins(text, w):
+		case c.name[w] && isCommonVerb(w) && h.first != w:
 			weight = 1
-		case slices.Contains(c.name, w):
+		case c.name[w]:
 			weight = 3
-		case slices.Contains(c.kin, w):
+		case c.kin[w]:
 			weight = 2
-		case slices.Contains(c.parameters, w), slices.Contains(c.description, w):
+		case c.speaksOf(w):
 			weight = 1
 		default:
 			continue
 		}
-		same := 0
-		for _, o := range all {
-			if slices.Contains(o.name, w) || slices.Contains(o.description, w) || slices.Contains(o.parameters, w) || slices.Contains(o.kin, w) {
-				same++
-			}
-		}
-		total += weight / float64(max(1, min(same, 3)))
+		total += weight / float64(max(1, min(c.same[w], 3)))
 	}
 	return total
 }
@@ -114,12 +174,13 @@ func (c *candidate) score(text string, all []*candidate) float64 {
 func best(text string, all []*candidate) *candidate {
 	var found *candidate
 	most := 0.0
+	h := hear(text)
 	for _, c := range all {
-		if s := c.score(text, all); s > most && s*3 >= enoughWords {
+		if s := c.score(h); s > most && s*3 >= enoughWords {
 			found, most = c, s
 		}
 	}
-	if found == nil || most < enoughWords && !sure(text, found) {
+	if found == nil || most < enoughWords && !sure(h, found) {
 		return nil
 	}
 	return found
@@ -127,21 +188,10 @@ func best(text string, all []*candidate) *candidate {
 
 // sure reports whether a text has a word of a tool's name that is no common one,
 // or is what the text tells to do.
-func sure(text string, c *candidate) bool {
-	return slices.ContainsFunc(stems(text), func(w string) bool {
-		return slices.Contains(c.name, w) && (!isCommonVerb(w) || begins(text, w))
+func sure(h heard, c *candidate) bool {
+	return slices.ContainsFunc(h.stems, func(w string) bool {
+		return c.name[w] && (!isCommonVerb(w) || h.first == w)
 	})
-}
-
-// begins reports whether a text begins with a word, but for those that say
-// nothing.
-func begins(text, stemmed string) bool {
-	for _, w := range wordsOf(text) {
-		if !isStopWord(w) {
-			return stem(w) == stemmed
-		}
-	}
-	return false
 }
 
 // saysNothingNew reports whether a piece that speaks of a tool with arguments names
@@ -269,7 +319,7 @@ func fallback(all []*candidate) *candidate {
 func (s segment) calls(all []*candidate) (calls []*dragoman.ToolCall, ok bool) {
 	known := func(word string) bool {
 		return slices.ContainsFunc(all, func(c *candidate) bool {
-			return slices.Contains(c.name, stem(word)) || slices.Contains(c.kin, stem(word))
+			return c.name[stem(word)] || c.kin[stem(word)]
 		})
 	}
 	said := valuesIn(s.text, known)

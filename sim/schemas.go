@@ -134,12 +134,15 @@ func mergeProperties(out *object, v any) {
 func mergeRequired(out *object, v any) {
 	have, _ := out.get("required").([]any)
 	more, _ := v.([]any)
-	for _, name := range more {
-		if !slices.Contains(have, name) {
-			have = append(have[:len(have):len(have)], name)
+	both := make([]any, 0, len(have)+len(more))
+	seen := wordSet{}
+	for _, e := range slices.Concat(have, more) {
+		if name, ok := e.(string); ok && !seen[name] {
+			seen[name] = true
+			both = append(both, e)
 		}
 	}
-	out.set("required", have)
+	out.set("required", both)
 }
 
 // mergeKeyword adds a keyword; of two bounds the narrower holds, of two lists what

@@ -196,8 +196,10 @@ func sameStem(words []string, w string) bool {
 }
 
 // mentions reports whether a text has a word, or several that stand together.
-func mentions(text, phrase string) bool {
-	have, want := wordsOf(text), wordsOf(phrase)
+func mentions(text, phrase string) bool { return inOrder(wordsOf(text), wordsOf(phrase)) }
+
+// inOrder reports whether some words stand together, and in their order.
+func inOrder(have, want []string) bool {
 	if len(want) == 0 {
 		return false
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -48,8 +47,10 @@ func stem(word string) string {
 // stems are the words of a text that say something, each once, without endings.
 func stems(text string) []string {
 	var out []string
+	seen := wordSet{}
 	for _, w := range wordsOf(text) {
-		if s := stem(w); !isStopWord(w) && !slices.Contains(out, s) {
+		if s := stem(w); !isStopWord(w) && !seen[s] {
+			seen[s] = true
 			out = append(out, s)
 		}
 	}
@@ -100,11 +101,12 @@ var kin = []struct{ tool, said string }{
 	{"patch", "edit change fix"},
 }
 
-// kinOf are the stems of what people say for the words of a tool.
-func kinOf(toolStems []string) []string {
+// kinOf are the stems of what people say for the words of a tool, which has some
+// stems.
+func kinOf(has func(stem string) bool) []string {
 	var out []string
 	for _, k := range kin {
-		if slices.Contains(toolStems, stem(k.tool)) {
+		if has(stem(k.tool)) {
 			out = append(out, stems(k.said)...)
 		}
 	}
