@@ -9,11 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/secret"
 )
 
 // redacted stands where a secret stood.
@@ -38,27 +37,13 @@ func (s *secrets) add(text string, least int) {
 	if len(text) < least {
 		return
 	}
-	for _, spelt := range spellings(text) {
+	for _, spelt := range secret.Spellings(text) {
 		if !slices.Contains(s.list, spelt) {
 			s.list = append(s.list, spelt)
 		}
 	}
 	// The longest first: one may begin with another.
 	slices.SortStableFunc(s.list, func(a, b string) int { return len(b) - len(a) })
-}
-
-// spellings are the ways in which servers repeat a text: as it is, in quotes, where
-// some escape more than they must, and as part of a URL.
-func spellings(text string) []string {
-	all := []string{text, url.QueryEscape(text), url.PathEscape(text)}
-	for _, quoted := range []string{strconv.Quote(text), string(filetree.Quote(text))} {
-		inner := quoted[1 : len(quoted)-1]
-		for _, plus := range []string{"+", `\u002b`, `\u002B`} {
-			escaped := strings.ReplaceAll(inner, "+", plus)
-			all = append(all, escaped, strings.ReplaceAll(escaped, "/", `\/`))
-		}
-	}
-	return all
 }
 
 // headers takes the values that are not in before and at least so long.
@@ -97,8 +82,8 @@ func (s *secrets) url(u *url.URL) {
 
 // text is a text without the secrets.
 func (s *secrets) text(t string) string {
-	for _, secret := range s.list {
-		t = strings.ReplaceAll(t, secret, redacted)
+	for _, hidden := range s.list {
+		t = strings.ReplaceAll(t, hidden, redacted)
 	}
 	return t
 }
@@ -106,9 +91,9 @@ func (s *secrets) text(t string) string {
 // cut is a text that a bound cut off, without what it ends with of a secret that
 // the bound cut in two.
 func (s *secrets) cut(t string) string {
-	for _, secret := range s.list {
-		for n := min(len(secret)-1, len(t)); n >= minSecret; n-- {
-			if strings.HasSuffix(t, secret[:n]) {
+	for _, hidden := range s.list {
+		for n := min(len(hidden)-1, len(t)); n >= minSecret; n-- {
+			if strings.HasSuffix(t, hidden[:n]) {
 				t = t[:len(t)-n] + redacted
 				break
 			}
@@ -119,9 +104,9 @@ func (s *secrets) cut(t string) string {
 
 // bytes is text for bytes, which are returned themselves where they hold none.
 func (s *secrets) bytes(b []byte) []byte {
-	for _, secret := range s.list {
-		if bytes.Contains(b, []byte(secret)) {
-			b = bytes.ReplaceAll(b, []byte(secret), []byte(redacted))
+	for _, hidden := range s.list {
+		if bytes.Contains(b, []byte(hidden)) {
+			b = bytes.ReplaceAll(b, []byte(hidden), []byte(redacted))
 		}
 	}
 	return b

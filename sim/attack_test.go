@@ -1,7 +1,14 @@
 package sim_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -50,5 +57,131 @@ func TestZ1_HostileRequestsCostThePlannerLittle(t *testing.T) {
 				t.Errorf("it took %d MB", took)
 			}
 		})
+	}
+}
+
+// answering is a transport that answers by itself.
+type answering func(r *http.Request) (status int, header http.Header, body io.Reader)
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, header, body := f(r)
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body), Request: r}, nil
+}
+
+// taped sends a request through a recorder and returns what stands in its file.
+func taped(t *testing.T, next http.RoundTripper, r *http.Request) string {
+	t.Helper()
+	rec, path := record(t, next)
+	resp, err := rec.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestZ3_NoCredentialIsOnATapeWhateverCarriesIt(t *testing.T) {
+	const key = `Zm9v+YmFy/"quoted"&0123456789==`
+	request := func(change func(r *http.Request)) *http.Request {
+		r, err := http.NewRequest(http.MethodPost, "http://llm.test/v1/chat", strings.NewReader(`{"model":"m"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(r)
+		return r
+	}
+	header := func(name string) *http.Request {
+		return request(func(r *http.Request) { r.Header.Set(name, key) })
+	}
+	quoted, _ := json.Marshal(key)
+	inner := string(quoted[1 : len(quoted)-1])
+	echo := answering(func(*http.Request) (int, http.Header, io.Reader) {
+		return http.StatusUnauthorized, http.Header{"X-Seen": {key}, "X-Session-Token": {"minted-by-the-server"}}, strings.NewReader(strings.Join([]string{
+			key, inner, strings.ReplaceAll(inner, "/", `\/`), strings.ReplaceAll(inner, "+", `\u002B`), url.QueryEscape(key),
+		}, "\n"))
+	})
+	for name, r := range map[string]*http.Request{
+		"a header of their own": header("Ocp-Apim-Subscription-Key"),
+		"an unknown header":     header("X-Company-Pass"),
+		"a token":               header("X-Auth-Token"),
+		"basic":                 request(func(r *http.Request) { r.SetBasicAuth("me", key) }),
+		"the user of the URL":   request(func(r *http.Request) { r.URL.User = url.User(key) }),
+		"a parameter":           request(func(r *http.Request) { r.URL.RawQuery = "subscription-key=" + url.QueryEscape(key) }),
+		"a secret parameter":    request(func(r *http.Request) { r.URL.RawQuery = "client_secret=" + url.QueryEscape(key) }),
+	} {
+		tape := taped(t, echo, r)
+		for _, secret := range []string{"Zm9v", "YmFy", "quoted", "0123456789", "minted-by-the-server"} {
+			if strings.Contains(tape, secret) {
+				t.Errorf("%s: %s is on the tape:\n%s", name, secret, tape)
+			}
+		}
+	}
+}
+
+func TestZ3_SignedURLsAreOnNoTape(t *testing.T) {
+	const body = `{"url":"https://b.s3.test/cat.png?X-Amz-Credential=AKIA0123456789&X-Amz-Signature=0123abcd0123abcd","b":"https://x.test/a?sv=1\u0026sig=0123abcd0123abcd"}`
+	r, _ := http.NewRequest(http.MethodPost, "http://llm.test/v1/chat", strings.NewReader(body))
+	tape := taped(t, answering(func(*http.Request) (int, http.Header, io.Reader) {
+		return http.StatusOK, http.Header{"Location": {"https://x.test/?X-Goog-Signature=0123abcd0123abcd"}}, strings.NewReader(body)
+	}), r)
+	if strings.Contains(tape, "0123abcd") || strings.Contains(tape, "AKIA") || !strings.Contains(tape, "cat.png") {
+		t.Error(tape)
+	}
+}
+
+func TestZ3_ATapeThatWasOpenToOthersIsNotAnyMore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.traffic")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := sim.Record(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// endless is a body that goes on for so many bytes.
+type endless struct{ left int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	e.left -= n
+	return n, nil
+}
+
+func TestZ3_AnAnswerThatIsTooLargeForATapeIsNotKept(t *testing.T) {
+	rec, _ := record(t, answering(func(*http.Request) (int, http.Header, io.Reader) {
+		return http.StatusOK, http.Header{}, &endless{left: 1 << 30}
+	}))
+	r, _ := http.NewRequest(http.MethodGet, "http://llm.test/", nil)
+	resp, err := rec.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(resp.Body, 128<<20), make([]byte, 1<<20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _ = io.CopyBuffer(io.Discard, resp.Body, make([]byte, 1<<20))
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 64 {
+		t.Errorf("%d MB were kept of what was too large already", took)
+	}
+	if err := rec.Close(); !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Errorf("%v", err)
 	}
 }

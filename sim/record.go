@@ -37,6 +37,11 @@ func Record(path string, next http.RoundTripper) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // one that was there may be open to others
+		if err := f.Chmod(0o600); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
 	if next == nil {
 		next = http.DefaultTransport
 	}
@@ -68,7 +73,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err // there is nothing to play again
 	}
 	x := exchangeRecord{V: trafficVersion, Request: hidden.request(req, body)}
-	x.Response = responseRecord{Status: resp.StatusCode, Header: hidden.header(resp.Header)}
+	x.Response = responseRecord{Status: resp.StatusCode, Header: hidden.header(resp.Header, isSecret)}
 	resp.Body = &recordedBody{ReadCloser: resp.Body, whole: func(b []byte, cut bool) {
 		x.Response.bodyRecord, x.Response.Cut = recordBody(hidden.bytes(b)), cut
 		r.write(x)
@@ -100,9 +105,11 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// recordedBody passes a body on and keeps it. whole is called once.
+// recordedBody passes a body on and keeps it. whole is called once. It may be closed
+// while it is read.
 type recordedBody struct {
 	io.ReadCloser
+	mu       sync.Mutex
 	kept     []byte
 	done     bool
 	whole    func(b []byte, cut bool)
@@ -111,14 +118,24 @@ type recordedBody struct {
 
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.kept = append(b.kept, p[:n]...); len(b.kept) > dialect.DefaultMaxBytes && !b.done {
-		b.done, b.kept = true, nil
-		b.tooLarge()
-	}
+	b.keep(p[:n])
 	if err != nil {
 		b.finish(!errors.Is(err, io.EOF))
 	}
 	return n, err
+}
+
+// keep adds to what is kept, which is nothing any more once it was too much.
+func (b *recordedBody) keep(p []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	if b.kept = append(b.kept, p...); len(b.kept) > dialect.DefaultMaxBytes {
+		b.done, b.kept = true, nil
+		b.tooLarge()
+	}
 }
 
 func (b *recordedBody) Close() error {
@@ -127,6 +144,8 @@ func (b *recordedBody) Close() error {
 }
 
 func (b *recordedBody) finish(cut bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if !b.done {
 		b.done = true
 		b.whole(b.kept, cut)

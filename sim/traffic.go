@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-go/dragoman/internal/secret"
 )
 
 // exchangeRecord is one request and its answer in a file of traffic: a JSON
@@ -68,83 +72,108 @@ func (r bodyRecord) bytes() ([]byte, error) {
 // redacted stands for what nobody may read.
 const redacted = "REDACTED"
 
-// secretHeaders hold credentials, of requests and of answers.
-var secretHeaders = []string{
-	"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token",
-	"Cookie", "Set-Cookie", "X-Auth-Token", "Openai-Organization", "Openai-Project",
+// publicHeaders of a request may be read by anybody. Any other may hold a
+// credential: which one does is up to the server.
+var publicHeaders = []string{
+	"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Connection", "Content-Length", "Content-Type",
+	"Openai-Beta", "User-Agent", FaultHeader,
 }
 
-func isSecretHeader(name string) bool {
-	return slices.Contains(secretHeaders, http.CanonicalHeaderKey(name))
+// secretWords stand in the names of headers and parameters that hold credentials,
+// those of answers too.
+var secretWords = []string{
+	"apikey", "auth", "authorization", "cookie", "credential", "key", "organization", "password", "project", "secret", "sig",
+	"signature", "token",
 }
 
-// secretParameters are those of a URL that hold credentials, in small letters.
-var secretParameters = []string{
-	"key", "api_key", "apikey", "api-key", "access_token", "token", "sig", "signature",
-	"x-amz-signature", "x-amz-credential", "x-amz-security-token",
+// isSecret reports whether the value of a header or parameter is a credential by
+// its name.
+func isSecret(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) })
 }
+
+// signed finds the parameters that let anybody use a URL who has it.
+var signed = regexp.MustCompile(`(?i)((?:[?&]|\\u0026|&amp;)(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|awsaccesskeyid|googleaccessid)=)[^&"'\s\\<>]{8,}`)
 
 // secrets are the credentials of a request, wherever else they stand.
 type secrets []string
 
 // leastSecret is how long a credential is at least; a shorter one would be found in
-// words that mean something else.
-const leastSecret = 8
+// words that mean something else. What is one by its length alone is longer.
+const (
+	leastSecret   = 8
+	leastByItself = 16
+)
 
 func secretsOf(r *http.Request) secrets {
 	var out secrets
 	add := func(s string) {
 		for _, word := range append(strings.Fields(s), s) { // the scheme before it is none
-			if len(word) >= leastSecret && !slices.Contains(out, word) {
-				out = append(out, word)
+			if len(word) < leastSecret {
+				continue
+			}
+			for _, spelt := range secret.Spellings(word) {
+				if !slices.Contains(out, spelt) {
+					out = append(out, spelt)
+				}
 			}
 		}
 	}
 	for name, values := range r.Header {
-		if isSecretHeader(name) {
-			for _, v := range values {
+		for _, v := range values {
+			switch {
+			case isSecret(name):
+				add(v)
+			case private(name) && len(v) >= leastByItself && !strings.Contains(v, " "):
 				add(v)
 			}
 		}
 	}
 	for name, values := range r.URL.Query() {
-		if slices.Contains(secretParameters, strings.ToLower(name)) {
+		if isSecret(name) {
 			for _, v := range values {
 				add(v)
 			}
 		}
 	}
 	if r.URL.User != nil {
-		if password, ok := r.URL.User.Password(); ok {
-			add(password)
+		password, _ := r.URL.User.Password()
+		add(password)
+		if password == "" {
+			add(r.URL.User.Username())
 		}
 	}
+	if user, password, ok := r.BasicAuth(); ok {
+		add(cmp.Or(password, user))
+	}
 	// The longest first: one may hold another.
-	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return out
 }
 
 func (s secrets) text(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, redacted)
+	for _, hidden := range s {
+		text = strings.ReplaceAll(text, hidden, redacted)
 	}
-	return text
+	return signed.ReplaceAllString(text, "${1}"+redacted)
 }
 
 func (s secrets) bytes(b []byte) []byte {
-	for _, secret := range s {
-		b = bytes.ReplaceAll(b, []byte(secret), []byte(redacted))
+	for _, hidden := range s {
+		b = bytes.ReplaceAll(b, []byte(hidden), []byte(redacted))
 	}
-	return b
+	return signed.ReplaceAll(b, []byte("${1}"+redacted))
 }
 
-// header is a header without credentials, names in their usual spelling.
-func (s secrets) header(h http.Header) map[string][]string {
+// header is a header without credentials, names in their usual spelling. hides says
+// which are not to be told at all.
+func (s secrets) header(h http.Header, hides func(name string) bool) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
 		clean := make([]string, len(values))
 		for i, v := range values {
-			if clean[i] = s.text(v); isSecretHeader(name) {
+			if clean[i] = s.text(v); hides(name) {
 				clean[i] = redacted
 			}
 		}
@@ -153,13 +182,18 @@ func (s secrets) header(h http.Header) map[string][]string {
 	return out
 }
 
+// private reports whether a header of a request is not known to be public.
+func private(name string) bool {
+	return !slices.Contains(publicHeaders, http.CanonicalHeaderKey(name))
+}
+
 // url is a URL without credentials.
 func (s secrets) url(u *url.URL) string {
 	clean := *u
 	clean.User = nil
 	query := clean.Query()
 	for name := range query {
-		if slices.Contains(secretParameters, strings.ToLower(name)) {
+		if isSecret(name) {
 			query[name] = []string{redacted}
 		}
 	}
@@ -169,7 +203,7 @@ func (s secrets) url(u *url.URL) string {
 
 // request is a request as it is written down.
 func (s secrets) request(r *http.Request, body []byte) requestRecord {
-	return requestRecord{Method: r.Method, URL: s.url(r.URL), Header: s.header(r.Header), bodyRecord: recordBody(s.bytes(body))}
+	return requestRecord{Method: r.Method, URL: s.url(r.URL), Header: s.header(r.Header, private), bodyRecord: recordBody(s.bytes(body))}
 }
 
 // takeBody reads the body of a request and puts it back.

@@ -67,6 +67,7 @@ var rooms = []room{
 	{path: "internal/filetree", only: []string{"internal/jsonwire"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
+	{path: "internal/secret", only: []string{}, pure: true},
 	{path: "sim", files: true},
 	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim"}},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
