@@ -1,11 +1,13 @@
 package sim_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -183,5 +185,54 @@ func TestZ3_AnAnswerThatIsTooLargeForATapeIsNotKept(t *testing.T) {
 	}
 	if err := rec.Close(); !errors.Is(err, dragoman.ErrTooLarge) {
 		t.Errorf("%v", err)
+	}
+}
+
+// timed is an answer whose connection takes deadlines.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (w *timed) SetReadDeadline(at time.Time) error {
+	w.deadlines = append(w.deadlines, at)
+	return nil
+}
+
+func TestZ2_TheBodyOfARequestHasItsTime(t *testing.T) {
+	w := &timed{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(`{"model":"sim/echo","messages":[{"role":"user","content":"hello"}]}`))
+	sim.Handler(sim.Config{}).ServeHTTP(w, r)
+	if w.Code != http.StatusOK || len(w.deadlines) != 2 || w.deadlines[0].IsZero() || !w.deadlines[1].IsZero() {
+		t.Errorf("%d: want a deadline for the body, and none behind it: %v", w.Code, w.deadlines)
+	}
+}
+
+func TestZ2_APaceThatIsNoNumberIsRefusedAndNoneWaitsForEver(t *testing.T) {
+	for _, rate := range []string{"NaN", "Inf", "-Inf", "-1"} {
+		if _, err := sim.Open("sim/echo?rate=" + rate); err == nil {
+			t.Errorf("rate=%s is taken", rate)
+		}
+		if _, err := sim.ParseScenario("s", "turn\npace rate="+rate+"\nsay hello\n"); err == nil {
+			t.Errorf("pace rate=%s is taken", rate)
+		}
+	}
+	var longest time.Duration
+	pace := sim.Pace{TokensPerSecond: 1e-300, Wait: func(_ context.Context, d time.Duration) error {
+		longest = max(longest, d)
+		return nil
+	}}
+	generate(t, sim.Echo{Settings: sim.Settings{Pace: pace}}, ask("hello"))
+	if longest <= 0 || longest > time.Hour {
+		t.Errorf("waits %v for a token", longest)
+	}
+}
+
+func TestZ1_TheSameNameIsRefusedInTheSameWords(t *testing.T) {
+	_, first := sim.Open("sim/echo?z=1&a=1&m=1&b=1&y=1&rate=x&first=y")
+	for range 50 {
+		if _, err := sim.Open("sim/echo?z=1&a=1&m=1&b=1&y=1&rate=x&first=y"); err == nil || err.Error() != first.Error() {
+			t.Fatalf("%v, and once %v", err, first)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -89,7 +90,8 @@ func parseName(name string) (modelSpec, error) {
 	if err != nil {
 		return spec, badName(name, err.Error())
 	}
-	for key, values := range settings {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		values := settings[key]
 		if err := spec.set(key, values[len(values)-1]); err != nil {
 			return spec, badName(name, err.Error())
 		}
@@ -115,7 +117,7 @@ func (s *modelSpec) set(key, value string) error {
 	default:
 		return fmt.Errorf("%.40q is no setting; there are fault, first, rate, seed", key)
 	}
-	if err != nil || s.pace.First < 0 || s.pace.TokensPerSecond < 0 {
+	if err != nil || !s.pace.sensible() {
 		return fmt.Errorf("%s=%.40s makes no sense", key, value)
 	}
 	return nil

@@ -277,7 +277,7 @@ func (p *scriptParser) pace(t *turn, rest string) {
 		default:
 			p.wrong("pace %s is none of first, rate", pair[0])
 		}
-		if err != nil || t.pace.First < 0 || t.pace.TokensPerSecond < 0 {
+		if err != nil || !t.pace.sensible() {
 			p.wrong("pace %s=%s makes no sense", pair[0], pair[1])
 		}
 	}

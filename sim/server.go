@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -194,7 +195,18 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, codec dialect.Code
 	return req, nil
 }
 
+// bodyTime is how long the body of a request may take: a client that sends a byte
+// now and then does not hold a connection for ever.
+const bodyTime = time.Minute
+
 func (s *server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	conn := http.NewResponseController(w)
+	if server != nil && server.ReadTimeout > 0 {
+		// It has a bound of its own.
+	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
+		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.maxBytes())))
 	var large *http.MaxBytesError
 	switch {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"io"
+	"math"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -47,10 +48,15 @@ func (p Pace) begin(ctx context.Context) error { return p.wait(ctx, p.First) }
 
 // next waits for one more fragment.
 func (p Pace) next(ctx context.Context) error {
-	if p.TokensPerSecond <= 0 {
+	if !(p.TokensPerSecond > 0) { // nor where it is no number
 		return ctx.Err()
 	}
-	return p.wait(ctx, time.Duration(float64(time.Second)/p.TokensPerSecond))
+	return p.wait(ctx, time.Duration(min(float64(time.Second)/p.TokensPerSecond, float64(stallTime))))
+}
+
+// sensible reports whether a pace can be kept.
+func (p Pace) sensible() bool {
+	return p.First >= 0 && p.TokensPerSecond >= 0 && !math.IsInf(p.TokensPerSecond, 0)
 }
 
 func (p Pace) wait(ctx context.Context, d time.Duration) error {

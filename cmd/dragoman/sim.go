@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -84,7 +85,7 @@ type simFlags struct {
 
 func (o simFlags) config() (sim.Config, error) {
 	c := sim.Config{Fault: strings.ToLower(o.fault), Settings: sim.Settings{Seed: o.seed, Pace: sim.Pace{First: o.first, TokensPerSecond: o.rate}}}
-	if o.rate < 0 || o.first < 0 {
+	if o.rate < 0 || math.IsNaN(o.rate) || math.IsInf(o.rate, 0) || o.first < 0 {
 		return c, misused("--rate and --first cannot be less than 0")
 	}
 	if c.Fault != "" && !slices.ContainsFunc(sim.Faults(), func(f sim.Fault) bool { return f.ID == c.Fault }) {
@@ -126,7 +127,7 @@ func serveSim(ctx context.Context, stop func(), address string, handler http.Han
 	if err != nil {
 		return failed("%w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	fmt.Fprintf(said, "dragoman: the simulator listens on http://%s\n", listener.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
