@@ -236,3 +236,25 @@ func TestZ1_TheSameNameIsRefusedInTheSameWords(t *testing.T) {
 		}
 	}
 }
+
+func TestZ2_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
+	const lines = 300_000
+	start := time.Now()
+	s, err := sim.ParseScenario("s", "turn\n"+strings.Repeat("say hello\n", lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := generate(t, s, ask("x")).Text(); strings.Count(text, "hello") != lines || strings.Count(text, "\n") != lines-1 {
+		t.Errorf("%d bytes", len(text))
+	}
+	s, err = sim.ParseScenario("s", strings.Repeat("turn another\nmatch user nobody says this\nsay hello\n", lines/3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Generate(t.Context(), ask("x")); !errors.Is(err, sim.ErrNoTurn) || len(err.Error()) > 4_000 {
+		t.Errorf("%d bytes: %.200v", len(err.Error()), err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}

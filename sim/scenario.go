@@ -89,9 +89,13 @@ func (s *Scenario) play(req *dragoman.Request, m mint) (answer, error) {
 }
 
 func (s *Scenario) titles() string {
+	const most = 20
 	var out []string
-	for i, t := range s.turns {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("turn %d %s", i+1, t.title)))
+	for i, t := range s.turns[:min(len(s.turns), most)] {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("turn %d %.80s", i+1, t.title)))
+	}
+	if more := len(s.turns) - most; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(out, ", ")
 }

@@ -35,6 +35,7 @@ func ParseScenario(name, script string) (*Scenario, error) {
 		p.at++
 		p.line(strings.TrimSpace(p.lines[p.at-1]))
 	}
+	p.settle()
 	if len(p.turns) == 0 && len(p.errs) == 0 {
 		p.at = 1
 		p.wrong("there is no turn in it")
@@ -57,6 +58,9 @@ type scriptParser struct {
 	begun []int // the line on which each turn begins
 	last  string
 	errs  []error
+	// grown are the lines of the text that is being read, which into will be.
+	grown []string
+	into  *string
 }
 
 func (p *scriptParser) wrong(format string, args ...any) {
@@ -167,24 +171,30 @@ func (p *scriptParser) match(t *turn, rest string) {
 // speak adds a text; lines that follow each other are lines of one.
 func (p *scriptParser) speak(t *turn, verb, text string, goesOn bool) {
 	if goesOn {
-		switch last := t.parts[len(t.parts)-1].(type) {
-		case *dragoman.Text:
-			last.Text += "\n" + text
-		case *dragoman.Reasoning:
-			last.Text += "\n" + text
-		case *dragoman.Refusal:
-			last.Text += "\n" + text
-		}
+		p.grown = append(p.grown, text)
 		return
 	}
+	p.settle()
+	p.grown = append(p.grown, text)
 	switch verb {
 	case "say":
-		t.parts = append(t.parts, &dragoman.Text{Text: text})
+		part := &dragoman.Text{}
+		t.parts, p.into = append(t.parts, part), &part.Text
 	case "think":
-		t.parts = append(t.parts, &dragoman.Reasoning{Text: text})
+		part := &dragoman.Reasoning{}
+		t.parts, p.into = append(t.parts, part), &part.Text
 	default:
-		t.parts = append(t.parts, &dragoman.Refusal{Text: text})
+		part := &dragoman.Refusal{}
+		t.parts, p.into = append(t.parts, part), &part.Text
 	}
+}
+
+// settle writes the text that was read into its part.
+func (p *scriptParser) settle() {
+	if p.into != nil {
+		*p.into = strings.Join(p.grown, "\n")
+	}
+	p.grown, p.into = nil, nil
 }
 
 func (p *scriptParser) call(t *turn, rest string) {

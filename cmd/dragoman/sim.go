@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -94,7 +95,7 @@ func (o simFlags) config() (sim.Config, error) {
 	if o.scenario == "" {
 		return c, nil
 	}
-	script, err := os.ReadFile(o.scenario)
+	script, err := readScript(o.scenario)
 	if err != nil {
 		return c, failed("%w", err)
 	}
@@ -102,6 +103,20 @@ func (o simFlags) config() (sim.Config, error) {
 		return c, failed("%w", err)
 	}
 	return c, nil
+}
+
+// readScript reads a file that is no longer than a script can be.
+func readScript(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was read
+	script, err := io.ReadAll(io.LimitReader(f, dialect.DefaultMaxBytes+1))
+	if err == nil && len(script) > dialect.DefaultMaxBytes {
+		err = fmt.Errorf("%s: %w: more than %d bytes", name, dragoman.ErrTooLarge, dialect.DefaultMaxBytes)
+	}
+	return script, err
 }
 
 // reachable refuses an address that other machines reach, unless they may.

@@ -81,6 +81,8 @@ func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--listen", "8080"}, exitUsage, "like 127.0.0.1:8080"},
 		{[]string{"--fault", "c99"}, exitUsage, "--faults lists"},
 		{[]string{"--rate", "-1"}, exitUsage, "less than 0"},
+		{[]string{"--rate", "NaN"}, exitUsage, "less than 0"},
+		{[]string{"--scenario", os.DevNull}, exitFailed, "no turn"},
 		{[]string{"--report", "xml"}, exitUsage, "neither text nor json"},
 		{[]string{"--scenario", wrong}, exitFailed, "wrong.scenario:2: "},
 		{[]string{"--scenario", filepath.Join(dir, "none")}, exitFailed, "none"},
