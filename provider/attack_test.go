@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 const farTooMany = 10_000
@@ -364,5 +365,88 @@ func TestX13_AClockThatIsSetBackDoesNotStopTimeouts(t *testing.T) {
 	var timeout *provider.TimeoutError
 	if !errors.As(err, &timeout) || timeout.Phase != provider.PhaseIdle || d.pieces > 300 {
 		t.Errorf("after %d seconds: %v", d.pieces, err)
+	}
+}
+
+func TestModelsOfAnyNameStayInTheirPlaceOfAURL(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		for _, model := range []string{
+			"../../admin", "..%2f..", "a?b=c", "a#b", "a%00b", "a\x00b\r\nX-Admin: yes", "//evil.test/x", "http://evil.test/", "a b", "ä/ö:ü",
+			"arn:aws:bedrock:us-east-1:1:inference-profile/us.x-v1:0", "tunedModels/..", "models/models/x", "{model}", strings.Repeat("x", 2000),
+		} {
+			s := serve(t, codec, say(textAnswer("hi")))
+			c := s.client(&provider.Client{Model: model, Retry: provider.Retry{Max: -1}})
+			if _, err := c.Generate(t.Context(), question()); err != nil {
+				t.Errorf("%.80q: %v", model, err)
+				continue
+			}
+			got := s.requests()[0]
+			depth := strings.Count(endpointPath(codec.Dialect()), "/")
+			if strings.Count(got.path, "/") != depth || got.query != "" || got.header.Get("X-Admin") != "" {
+				t.Errorf("%.80q is sent to %s?%s", model, got.path, got.query)
+			}
+		}
+	})
+}
+
+func endpointPath(d dragoman.Dialect) string {
+	return map[dragoman.Dialect]string{
+		dragoman.OpenAIChat: "/chat/completions", dragoman.OpenAIResponses: "/responses", dragoman.Anthropic: "/v1/messages",
+		dragoman.Gemini: "/v1beta/models/x", dragoman.Ollama: "/api/chat", dragoman.Bedrock: "/model/x/converse",
+	}[d]
+}
+
+func TestABaseURLWithTwoSlashesKeepsItsPath(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, say(textAnswer("hi")))
+	c := s.client(&provider.Client{})
+	c.BaseURL += "//proxy/v1/"
+	if _, err := c.Generate(t.Context(), question()); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.requests()[0].path; at != "//proxy/v1/chat/completions" {
+		t.Errorf("sent to %s", at)
+	}
+}
+
+func TestX14_AClockThatIsSetBackBenchesNobodyForLong(t *testing.T) {
+	clock := newClock()
+	h := &provider.Health{Clock: clock, After: 1}
+	h.Failed("a", overloaded)
+	if _, benched := h.Benched("a"); !benched {
+		t.Fatal("it is not benched")
+	}
+	clock.advance(-24 * time.Hour)
+	if until, benched := h.Benched("a"); benched {
+		t.Errorf("it is benched until %v, for a day", until)
+	}
+}
+
+// forgetful is an extension that takes away what says that it is on.
+type forgetful struct{}
+
+func (forgetful) Info() extension.Info { return extension.Info{Name: "forgetful"} }
+
+func (forgetful) Prepare(_ context.Context, x *extension.Exchange) error {
+	x.Resolution = nil
+	return nil
+}
+
+func (forgetful) ReadChunk(_ context.Context, x *extension.Exchange, _ json.RawMessage) error {
+	x.Resolution = nil
+	return nil
+}
+
+func TestX3_AnExtensionThatForgetsTheOthersBreaksNothing(t *testing.T) {
+	set, err := extension.NewSet(forgetful{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
+	if _, err := c.Generate(t.Context(), question()); err != nil {
+		t.Error(err)
+	}
+	if resp, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil || resp.Text() != "hello" {
+		t.Error(err)
 	}
 }

@@ -72,7 +72,7 @@ func (c *Client) url(model string, stream bool) (*url.URL, error) {
 		}
 	}
 	path, query, _ := strings.Cut(path, "?")
-	u, err := url.Parse(join(base.EscapedPath(), path))
+	u, err := url.Parse("http://host" + join(base.EscapedPath(), path)) // two slashes would begin a host
 	if err != nil {
 		return nil, &SettingError{Setting: "path", Reason: "it cannot be part of a URL"}
 	}

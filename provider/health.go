@@ -36,7 +36,9 @@ func (h *Health) Benched(name string) (until time.Time, benched bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	until = h.models[name].until
-	return until, until.After(h.now())
+	// A time that is further off than any was made by a clock that was set back.
+	left := until.Sub(h.now())
+	return until, left > 0 && left <= h.cap()
 }
 
 // Succeeded says that a model answered, which makes up for everything.

@@ -18,7 +18,8 @@ type Exchange struct {
 	// Target is what the request is encoded for. A [Preparer] may change its
 	// capabilities.
 	Target dragoman.Target
-	// Resolution says which extensions are on, and by which tags.
+	// Resolution says which extensions are on, and by which tags. Changing it
+	// changes nothing.
 	Resolution *Resolution
 	// Registry is the request's own; nil before it is composed. It must not be
 	// kept.
@@ -32,6 +33,8 @@ type Exchange struct {
 	// gathered are the keys of accumulators that have a sum.
 	gathered []any
 
+	// resolution is what is gone by.
+	resolution *Resolution
 	// config are the settings of extensions by their names.
 	config map[string]json.RawMessage
 	// active is whose hook is running.
@@ -59,7 +62,7 @@ func NewExchange(o Options) *Exchange {
 		o.Resolution = &Resolution{}
 	}
 	return &Exchange{
-		Request: o.Request, Stream: o.Stream, Target: o.Target, Resolution: o.Resolution,
+		Request: o.Request, Stream: o.Stream, Target: o.Target, Resolution: o.Resolution, resolution: o.Resolution,
 		config: o.Config, patches: o.Patches, values: map[any]any{},
 	}
 }
@@ -84,7 +87,7 @@ func (x *Exchange) Partial() *Object {
 }
 
 // Has reports whether a tag is there.
-func (x *Exchange) Has(t Tag) bool { return x.Resolution.Has(t) }
+func (x *Exchange) Has(t Tag) bool { return x.resolution.Has(t) }
 
 // Key names a value of an exchange. Two keys are never the same, whatever their
 // names: what an extension keeps nobody else can overwrite, unless it is given the
@@ -166,7 +169,7 @@ func (x *Exchange) Finish(ctx context.Context, resp *dragoman.Response) error {
 
 // anyHas reports whether an extension that is on has a hook.
 func anyHas[H any](x *Exchange) bool {
-	for _, e := range x.Resolution.On {
+	for _, e := range x.resolution.On {
 		if _, ok := e.(H); ok {
 			return true
 		}
@@ -177,7 +180,7 @@ func anyHas[H any](x *Exchange) bool {
 // each calls one hook of all extensions that are on and have it, in order, until
 // one fails. A panic is a failure.
 func each[H any](x *Exchange, hook string, call func(H) error) error {
-	for _, e := range x.Resolution.On {
+	for _, e := range x.resolution.On {
 		h, ok := e.(H)
 		if !ok {
 			continue
