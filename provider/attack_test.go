@@ -450,3 +450,27 @@ func TestX3_AnExtensionThatForgetsTheOthersBreaksNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestX14_AWaitThatOutlastsTheCallersTimeIsNotBegun(t *testing.T) {
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50"))
+		clock := newClock() // which nobody moves
+		timeouts := unboundedPhases
+		timeouts.Total = 50 * time.Second
+		_, err := ask(s.client(&provider.Client{Clock: clock, Timeouts: timeouts}), question())
+		var api *dragoman.APIError
+		if !errors.As(err, &api) || api.Class != dragoman.ErrorRateLimit || len(s.requests()) != 1 {
+			t.Errorf("%v", err)
+		}
+	})
+	busy, idle := serve(t, openaichat.Codec{}, refuse(rateLimited, "Retry-After", "50")), serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+	chain := &provider.Chain{Links: []provider.Link{
+		{Name: "busy", Model: busy.client(&provider.Client{})}, {Name: "idle", Model: idle.client(&provider.Client{})},
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	resp, err := chain.Generate(ctx, question())
+	if err != nil || resp.Text() != "hello" {
+		t.Errorf("%v, %v", resp, err)
+	}
+}

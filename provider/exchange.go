@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -43,6 +44,8 @@ type exchange struct {
 	// another one.
 	tries int
 	asked asked
+	// ends is when the time for the whole is over; zero where it has no bound.
+	ends time.Time
 	// secrets are what must not be told to anybody.
 	secrets secrets
 }
@@ -62,6 +65,7 @@ func (x *exchange) begin(ctx context.Context) (bounded context.Context, done fun
 	if limit <= 0 {
 		return ctx, func() {}
 	}
+	x.ends = x.clock.Now().Add(limit)
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := x.clock.AfterFunc(limit, func() { cancel(&TimeoutError{Phase: PhaseTotal, After: limit}) })
 	return ctx, func() {

@@ -96,8 +96,21 @@ func (x *exchange) again(ctx context.Context, err error) bool {
 	case wait == 0:
 		wait = retry.backoff(x.tries - x.cures())
 	}
+	if x.endsWithin(ctx, wait) { // the time is better spent on another model
+		return false
+	}
 	x.logRetry(ctx, err, wait)
 	return sleep(ctx, x.clock, wait) == nil
+}
+
+// endsWithin reports whether the caller's time is over before a wait is.
+func (x *exchange) endsWithin(ctx context.Context, wait time.Duration) bool {
+	if !x.ends.IsZero() && x.ends.Sub(x.clock.Now()) <= wait {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	// A deadline is told by the system's clock.
+	return ok && x.client.Clock == nil && time.Until(deadline) <= wait
 }
 
 // cures is how many attempts were no retries.
