@@ -258,3 +258,16 @@ func TestZ2_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+func TestZ4_AFaultInAnAnswerWithoutMeasureIsRefused(t *testing.T) {
+	model, err := sim.Open("sim/echo?fault=c2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.Generate(t.Context(), ask(strings.Repeat("long ", 100_000))); !errors.Is(err, dragoman.ErrTooLarge) {
+		t.Error(err)
+	}
+	if _, err := model.Generate(t.Context(), ask(strings.Repeat("long ", 10_000))); err != nil {
+		t.Error(err)
+	}
+}

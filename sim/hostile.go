@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -17,14 +18,24 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
+// maxHostileEvents bounds the answers that faults are put into: they are held whole,
+// and taken apart.
+const maxHostileEvents = 1 << 15
+
 // hostileScript is the answer of a model, encoded, with a fault in it. The error
-// is the model's own.
+// is the model's own, or says that the answer is too long for a fault.
 func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOptions, model dragoman.Model, req *dragoman.Request, f *Fault) (script, error) {
 	var events []dragoman.Event
 	var c dragoman.Collector
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return script{}, err
+		}
+		if len(events) == maxHostileEvents {
+			return script{}, &dragoman.APIError{
+				Class: dragoman.ErrorTooLarge, Err: dragoman.ErrTooLarge,
+				Message: fmt.Sprintf("the answer is too long for a fault: it has more than %d events", maxHostileEvents),
+			}
 		}
 		events = append(events, ev)
 		c.Add(ev)
