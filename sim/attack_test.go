@@ -199,7 +199,7 @@ func (w *timed) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-func TestZ2_TheBodyOfARequestHasItsTime(t *testing.T) {
+func TestZ1_TheBodyOfARequestHasItsTime(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(`{"model":"sim/echo","messages":[{"role":"user","content":"hello"}]}`))
 	sim.Handler(sim.Config{}).ServeHTTP(w, r)
@@ -208,7 +208,7 @@ func TestZ2_TheBodyOfARequestHasItsTime(t *testing.T) {
 	}
 }
 
-func TestZ2_APaceThatIsNoNumberIsRefusedAndNoneWaitsForEver(t *testing.T) {
+func TestZ1_APaceThatIsNoNumberIsRefusedAndNoneWaitsForEver(t *testing.T) {
 	for _, rate := range []string{"NaN", "Inf", "-Inf", "-1"} {
 		if _, err := sim.Open("sim/echo?rate=" + rate); err == nil {
 			t.Errorf("rate=%s is taken", rate)
@@ -237,7 +237,7 @@ func TestZ1_TheSameNameIsRefusedInTheSameWords(t *testing.T) {
 	}
 }
 
-func TestZ2_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
+func TestZ1_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
 	const lines = 300_000
 	start := time.Now()
 	s, err := sim.ParseScenario("s", "turn\n"+strings.Repeat("say hello\n", lines))
@@ -259,7 +259,7 @@ func TestZ2_LongScriptsAreReadInTheirTimeAndToldBriefly(t *testing.T) {
 	}
 }
 
-func TestZ4_AFaultInAnAnswerWithoutMeasureIsRefused(t *testing.T) {
+func TestZ2_AFaultInAnAnswerWithoutMeasureIsRefused(t *testing.T) {
 	model, err := sim.Open("sim/echo?fault=c2")
 	if err != nil {
 		t.Fatal(err)
