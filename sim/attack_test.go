@@ -175,6 +175,7 @@ func TestZ3_AnAnswerThatIsTooLargeForATapeIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(resp.Body, 128<<20), make([]byte, 1<<20))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
