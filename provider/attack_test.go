@@ -101,10 +101,25 @@ func TestX13_TheBodyOfAnErrorIsNeitherWaitedForNorToldForLong(t *testing.T) {
 		t.Error("it was waited for as long as the server went on")
 	}
 
-	s := serve(t, openaichat.Codec{}, refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: strings.Repeat("no, ", 100_000)}))
-	if _, err = s.client(&provider.Client{}).Generate(t.Context(), question()); err == nil || len(err.Error()) > 20_000 {
-		t.Errorf("an error of %d bytes", len(err.Error()))
-	}
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		long := strings.Repeat("no, ", 50_000)
+		e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: long, Type: long, Code: long, Param: long}
+		inStream := func(s *server, w http.ResponseWriter, _ *http.Request, got received) {
+			s.stream(w, []dragoman.Event{&dragoman.StreamError{Err: e}})
+		}
+		for name, step := range map[string]step{"a status": refuse(e, "X-Request-Id", long, "Request-Id", long, "X-Amzn-Requestid", long), "a stream": inStream} {
+			log, seen := debugLog()
+			s := serve(t, codec, step)
+			_, err := dragoman.Collect(s.client(&provider.Client{Log: log}).Stream(t.Context(), question()))
+			var api *dragoman.APIError
+			if !errors.As(err, &api) || len(err.Error()) > 25_000 || len(api.Message)+len(api.Type)+len(api.Code)+len(api.Param)+len(api.RequestID) > 25_000 {
+				t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+			}
+			if seen.Len() > 80_000 {
+				t.Errorf("%s: %d bytes are logged", name, seen.Len())
+			}
+		}
+	})
 }
 
 func TestX14_AnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {

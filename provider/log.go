@@ -102,13 +102,12 @@ func (x *exchange) logAnswer(a *answer, stop dragoman.Stop, usage dragoman.Usage
 	log.LogAttrs(a.ctx, level, "model answer", attrs...)
 }
 
-// logRefusal shows the error of a server.
+// logRefusal shows the error of a server, which is without secrets.
 func (x *exchange) logRefusal(a *answer, e *dragoman.APIError) {
 	log := x.client.Log
 	if log == nil {
 		return
 	}
-	e = x.secrets.apiError(e)
 	attrs := []slog.Attr{
 		slog.String("model", x.secrets.text(x.client.label(x.model))),
 		slog.Int("attempt", x.tries),

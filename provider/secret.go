@@ -112,8 +112,8 @@ func (s *secrets) bytes(b []byte) []byte {
 	return b
 }
 
-// apiError is an error of a server without the secrets: some servers repeat the
-// key that they refuse.
+// apiError is an error of a server without the secrets, as some servers repeat the
+// key that they refuse, and no longer than anybody reads.
 func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	out := *e
 	for _, f := range []*string{&out.Message, &out.Type, &out.Code, &out.Param, &out.RequestID} {
@@ -131,7 +131,19 @@ func (s *secrets) apiError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Err != nil {
 		out.Err = s.error(e.Err)
 	}
+	out.Message = clip(out.Message, maxErrorText)
+	for _, f := range []*string{&out.Type, &out.Code, &out.Param, &out.RequestID} {
+		*f = clip(*f, maxErrorWord)
+	}
 	return &out
+}
+
+// clip is a text of at most so many bytes, and a sign that there was more.
+func clip(t string, most int) string {
+	if len(t) <= most {
+		return t
+	}
+	return strings.ToValidUTF8(t[:most], "") + "…"
 }
 
 // error is any error without the secrets.

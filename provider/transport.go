@@ -16,12 +16,13 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// maxErrorBytes bounds the body of an error, errorWait how long it may take, and
-// maxErrorText what is told of it.
+// maxErrorBytes bounds the body of an error, errorWait how long it may take.
+// maxErrorText bounds what is told of it, maxErrorWord each of its words.
 const (
 	maxErrorBytes = 1 << 20
 	errorWait     = 10 * time.Second
 	maxErrorText  = 16 << 10
+	maxErrorWord  = 1 << 10
 )
 
 // TransportError says that no answer came: no connection, or one that broke.
@@ -259,9 +260,6 @@ func (a *answer) refusal() error {
 		return err
 	}
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
-	if len(e.Message) > maxErrorText {
-		e.Message = strings.ToValidUTF8(e.Message[:maxErrorText], "") + "…"
-	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
 		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
 		if u, err := url.Parse(to); err == nil && u.Host != "" {
@@ -269,6 +267,7 @@ func (a *answer) refusal() error {
 		}
 	}
 	a.x.asked = a.x.readAsked(a.Header, e)
+	e = a.x.secrets.apiError(e)
 	a.x.logRefusal(a, e)
 	return e
 }
