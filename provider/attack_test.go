@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -487,5 +488,72 @@ func TestX14_AWaitThatOutlastsTheCallersTimeIsNotBegun(t *testing.T) {
 	resp, err := chain.Generate(ctx, question())
 	if err != nil || resp.Text() != "hello" {
 		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+// fragile is an extension whose format and adapter panic when they are used.
+type fragile struct{ broken any }
+
+func (fragile) Info() extension.Info { return extension.Info{Name: "fragile"} }
+
+func (f fragile) Contribute(*extension.Exchange) []dragoman.Contribution {
+	if f.broken == nil {
+		return []dragoman.Contribution{{Adapters: []dragoman.Adapter{nil}}}
+	}
+	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{f}, Adapters: []dragoman.Adapter{f}}}
+}
+
+func (fragile) Format() dragoman.Format   { return "fragile" }
+func (fragile) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
+func (fragile) From() dragoman.Format     { return "fragile" }
+func (fragile) To() dragoman.Format       { return dragoman.FormatChatFunction }
+
+func (f fragile) InspectSchema(json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	panic(f.broken)
+}
+
+func (f fragile) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+	panic(f.broken)
+}
+
+func TestX3_WhatAnExtensionContributesMayPanic(t *testing.T) {
+	for _, broken := range []any{"it broke", nil} {
+		set, err := extension.NewSet(fragile{broken})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, openaichat.Codec{}, say(textAnswer("hello")))
+		c := s.client(&provider.Client{Extensions: provider.Extensions{Set: set}})
+		req := question()
+		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "fragile", JSON: json.RawMessage(`{}`)}}}
+		resp, err := c.Generate(t.Context(), req)
+		told := fmt.Sprint(err)
+		if resp != nil {
+			told += fmt.Sprint(resp.Losses)
+		}
+		if !strings.Contains(told, "fragile") || !strings.Contains(told, "panicked") {
+			t.Errorf("%v: %s", broken, told)
+		}
+	}
+}
+
+func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
+	h := &provider.Health{Clock: newClock()}
+	for range 3 {
+		h.Failed("benched", overloaded)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 300_000 {
+		h.Failed(fmt.Sprintf("openai/%d", i), overloaded)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; kept > 8 {
+		t.Errorf("%d MB are kept", kept)
+	}
+	if _, benched := h.Benched("benched"); !benched {
+		t.Error("it forgets who is benched")
 	}
 }

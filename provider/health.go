@@ -63,10 +63,27 @@ func (h *Health) Failed(name string, err error) {
 	if wait > 0 {
 		c.until = h.now().Add(wait)
 	}
-	if h.models == nil {
-		h.models = map[string]condition{}
+	if h.models == nil || len(h.models) >= maxModels {
+		h.forget()
 	}
 	h.models[name] = c
+}
+
+// maxModels is how many models are remembered: names may come from anybody.
+const maxModels = 10_000
+
+// forget leaves those that are benched, or nobody where those are too many.
+func (h *Health) forget() {
+	now, benched := h.now(), map[string]condition{}
+	for name, c := range h.models {
+		if c.until.After(now) {
+			benched[name] = c
+		}
+	}
+	if len(benched) >= maxModels {
+		clear(benched)
+	}
+	h.models = benched
 }
 
 // bench is how long so many failures are worth.

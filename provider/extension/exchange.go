@@ -121,7 +121,7 @@ func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
 			if more.Source == "" {
 				more.Source = x.active
 			}
-			out = append(out, more)
+			out = append(out, guarded(more))
 		}
 		return nil
 	})
