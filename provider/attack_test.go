@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"runtime"
@@ -556,4 +557,30 @@ func TestX14_TheHealthOfModelsThatAnybodyNamesIsForgotten(t *testing.T) {
 	if _, benched := h.Benched("benched"); !benched {
 		t.Error("it forgets who is benched")
 	}
+}
+
+func TestX13_TheCredentialOfAProxyIsNotTold(t *testing.T) {
+	t.Run("one that is no URL", func(t *testing.T) {
+		log, seen := debugLog()
+		proxy := func(*http.Request) (*url.URL, error) {
+			return nil, fmt.Errorf("invalid proxy address %q", "http://user:hunter2/x@proxy.test:%zz")
+		}
+		c := &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: proxy}}, Log: log, Clock: eager{newClock()}, Timeouts: unboundedPhases}
+		_, err := c.Generate(t.Context(), question())
+		if told := fmt.Sprint(err, seen); err == nil || strings.Contains(told, "hunter2") || !strings.Contains(told, "proxy.test") {
+			t.Error(told)
+		}
+	})
+	t.Run("one that refuses", func(t *testing.T) {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no: "+r.Header.Get("Proxy-Authorization"), http.StatusProxyAuthRequired)
+		}))
+		defer proxy.Close()
+		at, _ := url.Parse(strings.Replace(proxy.URL, "://", "://user:hunter2@", 1))
+		c := &provider.Client{HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}, Retry: provider.Retry{Max: -1}}
+		_, err := c.Generate(t.Context(), question())
+		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "dXNlcjpodW50ZXIy") {
+			t.Error(err)
+		}
+	})
 }

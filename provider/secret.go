@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -146,16 +147,20 @@ func clip(t string, most int) string {
 	return strings.ToValidUTF8(t[:most], "") + "…"
 }
 
+// users are those of URLs, which a transport quotes that cannot use its proxy.
+var users = regexp.MustCompile(`://[^\s"'<>]*@`)
+
 // error is any error without the secrets.
 func (s *secrets) error(err error) error {
-	if err == nil || len(s.list) == 0 {
-		return err
+	if err == nil {
+		return nil
 	}
 	if api, ok := err.(*dragoman.APIError); ok && api != nil { //nolint:errorlint // this one itself, not its cause
 		return s.apiError(api)
 	}
-	if text := err.Error(); s.text(text) != text {
-		return &redactedError{text: s.text(text), err: err}
+	text := err.Error()
+	if clean := users.ReplaceAllString(s.text(text), "://"+redacted+"@"); clean != text {
+		return &redactedError{text: clean, err: err}
 	}
 	return err
 }
