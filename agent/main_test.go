@@ -2,15 +2,15 @@ package agent_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/steady"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/postgres"
 )
 
 func main(m *testing.M) { steady.Main(m) }
 
-func openPostgres(context.Context, string) (session.Store, error) {
-	return nil, errors.New("not built yet")
+func openPostgres(ctx context.Context, url string) (session.Store, error) {
+	return postgres.Open(ctx, url, postgres.Options{})
 }
