@@ -107,7 +107,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 		req.ToolChoice = nil // a model that must call never answers (requirement L4)
 	}
 	if r.output != nil {
-		r.output.shape(&req)
+		r.output.shape(ctx, p.Model, &req)
 	}
 	return &req, nil
 }

@@ -112,8 +112,23 @@ func typeName(t reflect.Type) string {
 	return name
 }
 
-// shape asks for the output in a request.
-func (s *structured) shape(req *dragoman.Request) { req.Output = &s.format }
+// shape asks for the output in a request: in the API's own way, or in words where
+// the model is known to have none.
+func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.Request) {
+	if t, ok := m.(targeter); ok {
+		if target, _, err := t.Target(ctx, req.Model); err == nil && target.Caps.NoStructuredOutput {
+			req.Output = nil
+			req.Instructions = append(req.Instructions, &dragoman.Text{Text: s.words()})
+			return
+		}
+	}
+	req.Output = &s.format
+}
+
+// words ask for the output.
+func (s *structured) words() string {
+	return "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:\n" + string(s.format.Schema)
+}
 
 // read reads an answer into a value; problem says what is wrong with it, in words
 // for the model.
@@ -121,18 +136,18 @@ func (s *structured) read(answer string, into any) (problem string) {
 	text := unfenced(answer)
 	raw := json.RawMessage(text)
 	if !json.Valid(raw) {
-		return "Your answer is no JSON. Answer again, with nothing but the JSON object that was asked for."
+		return s.again("is no JSON")
 	}
 	raw = schema.OmitNulls(s.source, raw) // what the strict form made the model write
 	if err := s.validator.Validate(raw); err != nil {
-		return fmt.Sprintf("Your answer does not fit the schema: %v\nAnswer again, with nothing but the corrected JSON.", err)
+		return s.again(fmt.Sprintf("does not fit the schema: %v", err))
 	}
 	if s.wrapped {
 		var w struct {
 			Value json.RawMessage `json:"value"`
 		}
 		if err := json.Unmarshal(raw, &w); err != nil {
-			return fmt.Sprintf("Your answer cannot be read: %v\nAnswer again, with nothing but the corrected JSON.", err)
+			return s.again(fmt.Sprintf("cannot be read: %v", err))
 		}
 		raw = w.Value
 	}
@@ -140,9 +155,15 @@ func (s *structured) read(answer string, into any) (problem string) {
 	v := reflect.ValueOf(into).Elem()
 	v.SetZero()
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Sprintf("Your answer cannot be read: %v\nAnswer again, with nothing but the corrected JSON.", err)
+		return s.again(fmt.Sprintf("cannot be read: %v", err))
 	}
 	return ""
+}
+
+// again says what is wrong with an answer, and what was asked for: a model that has no
+// way of its own for that may never have read it.
+func (s *structured) again(problem string) string {
+	return "Your answer " + problem + ".\n" + s.words()
 }
 
 // unfenced is the JSON of an answer: without a code fence around it, and without

@@ -9,6 +9,8 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -79,5 +81,20 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	a.Settings.Output = &dragoman.OutputFormat{Name: "number"}
 	if _, _, err := agent.Generate[int](t.Context(), a, "x"); err != nil || a.Model.(*scripted).asked[0].Output.Name != "number" {
 		t.Errorf("%v %+v", err, a.Model.(*scripted).asked[0].Output)
+	}
+}
+
+// A model that has no way of its own is asked in words.
+func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
+	m := &recording{
+		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) dragoman.Capabilities { return dragoman.Capabilities{NoStructuredOutput: true} }},
+		answer: says(`{"city":"Oslo","high":4}`),
+	}
+	f, _, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: m, Instructions: "be kind"}, "x")
+	if err != nil || f.City != "Oslo" || m.asked.Output != nil || len(m.asked.Instructions) != 2 {
+		t.Fatalf("%v %+v %+v", err, f, m.asked)
+	}
+	if words := m.asked.Instructions[1].(*dragoman.Text).Text; !strings.Contains(words, `"city"`) || !strings.Contains(words, "JSON") {
+		t.Error(words)
 	}
 }
