@@ -12,7 +12,6 @@ import (
 
 // loop asks and answers until the run is over.
 func (r *run) loop(ctx context.Context) error {
-	pauses := 0
 	for r.state.Phase != finished {
 		if r.state.Phase == calling {
 			if err := r.call(ctx); err != nil {
@@ -27,8 +26,7 @@ func (r *run) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		pauses, err = r.take(ctx, resp, pauses)
-		if err != nil {
+		if err := r.take(ctx, resp); err != nil {
 			return err
 		}
 	}
@@ -101,43 +99,59 @@ func (r *run) deliver(ctx context.Context) ([]dragoman.Message, error) {
 	return append(out, ms...), err
 }
 
-// take takes an answer: it is stored, and what it asks for comes next.
-func (r *run) take(ctx context.Context, resp *dragoman.Response, paused int) (pauses int, err error) {
-	r.result.Stop = resp.Stop
-	calls := clientCalls(resp)
-	output := resp.Output
-	final, refused := false, false
+// answerKind is what an answer asks for.
+type answerKind int
+
+const (
+	// final: the run is over.
+	final answerKind = iota
+	// callsTools: its calls are to be run.
+	callsTools
+	// cutOff: it has calls that must not run; the model reads why, and may try again
+	// (quirk I4).
+	cutOff
+	// pause: the provider wants to be asked again, with all as it is.
+	pause
+	// hostedWork: the provider's own tools ran, and nothing was said: it goes on.
+	hostedWork
+)
+
+// kindOf is what an answer asks for.
+func kindOf(resp *dragoman.Response) answerKind {
+	calls := len(clientCalls(resp)) > 0
 	switch reason := resp.Stop.Reason; {
-	case len(calls) > 0 && reason.Runs():
-		r.state.Phase = calling
-	case len(calls) > 0 && (reason == dragoman.StopLength || reason == dragoman.StopMalformedCall):
-		refused = true // the model reads why, and may try again (quirk I4)
+	case calls && reason.Runs():
+		return callsTools
+	case calls && (reason == dragoman.StopLength || reason == dragoman.StopMalformedCall):
+		return cutOff
 	case reason == dragoman.StopPause:
-		if paused++; paused > orDefault(r.cast.first.Limits.Pauses, defaultPauses) {
-			err = &LimitError{"turns", fmt.Sprintf("the model paused %d times in a row", paused)}
-		}
-		pauses = paused
-	case len(calls) == 0 && hostedOnly(resp):
-		// The provider's own tools ran, and nothing was said: it goes on.
+		return pause
+	case !calls && hostedOnly(resp):
+		return hostedWork
 	default:
-		final = true
+		return final
 	}
-	if final {
+}
+
+// take takes an answer: it is stored, and what it asks for comes next.
+func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
+	r.result.Stop = resp.Stop
+	kind := kindOf(resp)
+	if kind != pause {
+		r.pauses = 0
+	}
+	output := resp.Output
+	if kind == final {
+		var err error
 		if output, err = r.guardOutput(ctx, output); err != nil {
 			r.state.Phase = finished // what it said is in no history
-			return 0, errors.Join(err, r.save(ctx))
+			return errors.Join(err, r.save(ctx))
 		}
 	}
 	r.messages = append(r.messages, output...)
-	var correction string
-	switch {
-	case final:
-		err = r.conclude(resp, output, &correction)
-	case refused:
-		r.answerOpen(resp)
-	}
+	correction, err := r.react(kind, resp, output)
 	if saved := r.save(ctx); saved != nil {
-		return 0, errors.Join(saved, err)
+		return errors.Join(saved, err)
 	}
 	for i := range output {
 		r.tell(&MessageAdded{r.state.Turn, output[i]})
@@ -145,40 +159,58 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response, paused int) (pa
 	if correction != "" {
 		r.tell(&Notice{r.state.Turn, "correction", correction})
 	}
-	for _, c := range calls {
-		if r.state.Phase == calling {
-			r.tell(&Called{r.state.Turn, c})
-		}
-	}
-	if r.state.Phase != calling {
+	if kind != callsTools {
 		r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
+		return err
 	}
-	return pauses, err
+	for _, c := range clientCalls(resp) {
+		r.tell(&Called{r.state.Turn, c})
+	}
+	return err
+}
+
+// react decides what comes after an answer; correction is what the model is told to
+// mend, where it is to answer again.
+func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
+	switch kind {
+	case callsTools:
+		r.state.Phase = calling
+	case cutOff:
+		r.answerOpen(resp)
+	case pause:
+		r.pauses++
+		if most := orDefault(r.cast.first.Limits.Pauses, defaultPauses); r.pauses > most {
+			return "", &LimitError{"turns", fmt.Sprintf("the model paused more than %d times in a row", most)}
+		}
+	case final:
+		return r.conclude(resp, output)
+	}
+	return "", nil
 }
 
 // conclude ends the run with an answer, or has it corrected.
-func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message, correction *string) error {
+func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (correction string, err error) {
 	text := textOf(output)
 	r.result.Output = text
-	if err := unusable(resp); err != nil {
-		r.state.Phase = finished
-		r.answerOpen(resp)
-		return err
-	}
-	if r.check != nil {
-		if wrong := r.check(text); wrong != "" {
-			if r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections) {
-				r.state.Phase = finished
-				return &OutputError{Answer: text, Problem: wrong}
-			}
-			r.state.Corrected++
-			*correction = wrong
-			r.messages = append(r.messages, dragoman.UserText(wrong))
-			return nil
-		}
-	}
 	r.state.Phase = finished
-	return nil
+	if err := unusable(resp); err != nil {
+		r.answerOpen(resp)
+		return "", err
+	}
+	if r.check == nil {
+		return "", nil
+	}
+	wrong := r.check(text)
+	switch {
+	case wrong == "":
+		return "", nil
+	case r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections):
+		return "", &OutputError{Answer: text, Problem: wrong}
+	}
+	r.state.Phase = asking
+	r.state.Corrected++
+	r.messages = append(r.messages, dragoman.UserText(wrong))
+	return wrong, nil
 }
 
 // answerOpen answers calls that came with an answer that must not be acted upon, so

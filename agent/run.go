@@ -34,6 +34,7 @@ type run struct {
 	result   Result
 	ledger   *policy.Ledger
 	runners  map[string]*tool.Run
+	pauses   int // in a row
 
 	// yield tells whoever watches; left says that nobody does any more. events
 	// come from the goroutines of tools.
