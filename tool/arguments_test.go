@@ -88,6 +88,22 @@ func TestT4_AllErrorsAreToldAtOnceWithTheirPlacesAndInAFewLines(t *testing.T) {
 	}
 }
 
+func TestT4_WhatDoesNotFitTheToolsOwnTypesIsToldWithItsPlace(t *testing.T) {
+	f := tool.New("f", "", func(context.Context, struct {
+		N struct {
+			Small uint8 `json:"small"`
+		} `json:"n"`
+	},
+	) (string, error) {
+		return "", nil
+	})
+	f.Spec().Parameters = json.RawMessage(`{"type":"object"}`)
+	res, rec := do(t, &tool.Runner{}, mustBox(t, f), call("1", "f", `{"n":{"small":300}}`))
+	if wantKind(t, res, rec, tool.ErrorArguments); !strings.Contains(res.Text(), `300 into Go uint8 within "/n/small"`) {
+		t.Error(res.Text())
+	}
+}
+
 func TestCallsThatMustNotRunDoNotWhateverTheirArgumentsSay(t *testing.T) {
 	box := mustBox(t, given(`{"type":"object"}`), tool.Freeform("free", "", nil, func(context.Context, string) (any, error) { return "ran", nil }))
 	for _, code := range []dragoman.ProblemCode{

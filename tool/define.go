@@ -176,8 +176,9 @@ type typed[In, Out any] struct {
 }
 
 // strictNames decodes as encoding/json does, but a member must have the name's
-// own letters: what a policy read as another argument must not become this one.
-var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
+// own letters: what a policy read as another argument must not become this one; and
+// the first thing that does not fit is told with its place, as a model can use it.
+var strictNames = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
 
 func (t *typed[In, Out]) bind(in Input) (any, error) {
 	value := new(In)

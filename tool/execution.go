@@ -69,7 +69,7 @@ func (x *execution) given(res *dragoman.ToolResult) {
 // step takes a step of the call unless it is settled. Code of the host that is not
 // watched, such as a store, may panic, or end its goroutine: the call is answered all
 // the same, and no later step takes it for one that came through this one.
-func (x *execution) step(ctx context.Context, step func(context.Context)) {
+func (x *execution) step(ctx context.Context, step func(*execution, context.Context)) {
 	if x.settled() {
 		return
 	}
@@ -79,7 +79,7 @@ func (x *execution) step(ctx context.Context, step func(context.Context)) {
 			x.cutShort(errEnded)
 		}
 	}()
-	_, err := contained(func() (struct{}, error) { step(ctx); return struct{}{}, nil })
+	_, err := contained(func() (struct{}, error) { step(x, ctx); return struct{}{}, nil })
 	returned = true
 	if err != nil {
 		x.cutShort(err)

@@ -127,12 +127,16 @@ type series[T any] struct {
 	// timer is for the task that is watched.
 	timer   *time.Timer
 	watched atomic.Pointer[watch]
+	first   watch
 }
 
 // watch begins the time of a task.
 func (s *series[T]) watch(i int) *watch {
-	t := &s.tasks[i]
-	w := &watch{task: i, ctx: limited{Context: t.ctx, deadline: time.Now().Add(t.limit)}}
+	t, w := &s.tasks[i], &s.first
+	if i > 0 {
+		w = &watch{task: i}
+	}
+	w.ctx.Context, w.ctx.deadline = t.ctx, time.Now().Add(t.limit)
 	if s.watched.Store(w); i == 0 {
 		s.timer = time.AfterFunc(t.limit, s.expire)
 	} else {

@@ -260,9 +260,16 @@ func escaped(s string) bool {
 	return len(s) >= 2 && s[len(s)-2] == '\\' && strings.IndexByte("bfnrt", s[len(s)-1]) >= 0
 }
 
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
-}
+func isWordByte(c byte) bool { return wordBytes[c] }
+
+// wordBytes are letters, digits and the underscore: every byte of every text is
+// looked up.
+var wordBytes = func() (is [256]bool) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") {
+		is[c] = true
+	}
+	return is
+}()
 
 func isKeyByte(c byte) bool { return isWordByte(c) || c == '-' || c == '.' }
 

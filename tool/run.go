@@ -185,16 +185,24 @@ func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	if err != nil {
 		return &Batch{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := b.cancellable(ctx)
 	defer cancel(nil)
-	b.cancel = cancel
 	defer b.leave()
-	b.parallel(b.calls, func(x *execution) { x.step(ctx, x.prepare) })
+	b.parallel(b.calls, func(x *execution) { x.step(ctx, (*execution).prepare) })
 	for _, x := range b.calls {
-		x.step(ctx, x.approve)
+		x.step(ctx, (*execution).approve)
 	}
 	b.execute(ctx)
 	return b.collect()
+}
+
+// cancellable is a context with which one call can end the others. A call alone has
+// no others.
+func (b *batch) cancellable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if b.cancel = func(error) {}; len(b.calls) > 1 {
+		ctx, b.cancel = context.WithCancelCause(ctx)
+	}
+	return ctx, b.cancel
 }
 
 // batch is a turn that is being run.
@@ -341,11 +349,11 @@ func (b *batch) execute(ctx context.Context) {
 		if x.entry == nil || !x.entry.settings.Exclusive {
 			continue
 		}
-		b.parallel(b.calls[from:i], func(x *execution) { x.step(ctx, x.execute) })
-		x.step(ctx, x.execute)
+		b.parallel(b.calls[from:i], func(x *execution) { x.step(ctx, (*execution).execute) })
+		x.step(ctx, (*execution).execute)
 		from = i + 1
 	}
-	b.parallel(b.calls[from:], func(x *execution) { x.step(ctx, x.execute) })
+	b.parallel(b.calls[from:], func(x *execution) { x.step(ctx, (*execution).execute) })
 }
 
 func (b *batch) parallel(calls []*execution, f func(*execution)) {
