@@ -255,7 +255,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	var hooks []task[Input]
 	for _, set := range [...]*Hooks{&x.box.config.Hooks, &x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: hook.transform})
+			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, in *Input) error { return hook.transform(ctx, in) }})
 		}
 	}
 	in, _, err := guardAll(x.input, hooks)
@@ -270,14 +270,13 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	return true, x.check(ctx, &x.input, &x.steps)
 }
 
-// transform is the hook's word on an input, of which it gets a copy, as do we of
-// what it returns.
-func (h PreHook) transform(ctx context.Context, in Input) (Input, error) {
+// transform puts the hook's word in the place of an input. Each has its own copy.
+func (h PreHook) transform(ctx context.Context, in *Input) error {
 	out, err := h(ctx, in.clone())
-	if err == nil && out.same(in) {
-		return in, nil
+	if err == nil && !out.same(*in) {
+		*in = out.clone()
 	}
-	return out.clone(), told(err)
+	return told(err)
 }
 
 // hookFailure says how a hook failed, or what a pre-hook said when it refused the

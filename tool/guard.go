@@ -65,13 +65,13 @@ func told(err error) error {
 var errEnded = errors.New("ended its goroutine instead of returning")
 
 // task is a piece of code that is not ours, of a policy, a hook or a tool, which
-// makes a value of the one that the task before it made.
+// makes a value of the one that the task before it made, in its place.
 type task[T any] struct {
 	// ctx is whose end ends it, and whose values it sees: that of the first task, or
 	// one that outlasts it.
 	ctx   context.Context
 	limit time.Duration
-	f     func(ctx context.Context, before T) (T, error)
+	f     func(ctx context.Context, value *T) error
 	// late is told when it returns after it was abandoned; nil: nobody is.
 	late func()
 }
@@ -81,7 +81,10 @@ type task[T any] struct {
 // told when it does return. A panic of f is an error. Nothing runs when ctx has
 // ended already.
 func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
-	value, _, err := guardAll(*new(T), []task[T]{{ctx, limit, func(ctx context.Context, _ T) (T, error) { return f(ctx) }, late}})
+	value, _, err := guardAll(*new(T), []task[T]{{ctx: ctx, limit: limit, late: late, f: func(ctx context.Context, value *T) (err error) {
+		*value, err = f(ctx)
+		return err
+	}}})
 	return value, err
 }
 
@@ -111,14 +114,18 @@ func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
 	if w := s.watched.Load(); w.state.Load() == expired {
 		return *new(T), w.task, errTimeout
 	}
-	return s.value, s.at, s.err
+	if s.err != nil {
+		return *new(T), s.at, s.err
+	}
+	return s.value, s.at, nil
 }
 
 // series is tasks that run on a goroutine of their own.
 type series[T any] struct {
 	tasks []task[T]
 	// value and err are what the tasks came to so far, and at is the last of them.
-	// They are the goroutine's until done is told.
+	// They are the goroutine's until done is told, and for ever where a task is
+	// abandoned.
 	value T
 	err   error
 	at    int
@@ -164,7 +171,7 @@ func (s *series[T]) run() {
 // step runs a task, and reports whether to go on with the next.
 func (s *series[T]) step(w *watch) (next bool) {
 	t := &s.tasks[w.task]
-	value, err := *new(T), errEnded
+	err := errEnded
 	defer func() {
 		if r := recover(); r != nil {
 			err = newPanic(r)
@@ -176,7 +183,7 @@ func (s *series[T]) step(w *watch) (next bool) {
 			return
 		}
 		w.ctx.end()
-		s.value, s.err, s.at = value, err, w.task
+		s.err, s.at = err, w.task
 		if next = err == nil && w.task+1 < len(s.tasks); !next {
 			s.done <- struct{}{}
 		}
@@ -185,11 +192,11 @@ func (s *series[T]) step(w *watch) (next bool) {
 		err = context.Cause(t.ctx)
 		return false
 	}
-	v, failed := t.f(&w.ctx, s.value)
+	failed := t.f(&w.ctx, &s.value)
 	if failed != nil {
 		_ = failed.Error() // one that panics when it is asked is caught here
 	}
-	value, err = v, failed
+	err = failed
 	return false
 }
 

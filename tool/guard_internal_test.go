@@ -13,11 +13,12 @@ import (
 
 // adding is a task that adds its name to those before.
 func adding(ctx context.Context, name string, limit time.Duration, does func(context.Context)) task[[]string] {
-	return task[[]string]{ctx: ctx, limit: limit, f: func(ctx context.Context, before []string) ([]string, error) {
+	return task[[]string]{ctx: ctx, limit: limit, f: func(ctx context.Context, names *[]string) error {
 		if does != nil {
 			does(ctx)
 		}
-		return append(slices.Clip(before), name), nil
+		*names = append(slices.Clip(*names), name)
+		return nil
 	}}
 }
 

@@ -78,23 +78,23 @@ func (x *execution) chain(ctx context.Context) *chain {
 }
 
 // call runs a tool that has no middleware.
-func (c *chain) call(ctx context.Context, _ Output) (Output, error) {
-	out, err := c.entry.tool.Call(ctx, c.final())
-	return out, told(err)
+func (c *chain) call(ctx context.Context, out *Output) (err error) {
+	*out, err = c.entry.tool.Call(ctx, c.final())
+	return told(err)
 }
 
 // within runs the tool within middleware, the first outermost.
-func (c *chain) within(use []Middleware) func(context.Context, Output) (Output, error) {
-	return func(ctx context.Context, _ Output) (Output, error) {
+func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
+	return func(ctx context.Context, out *Output) (err error) {
 		h := Handler(c.innermost)
 		for _, m := range slices.Backward(use) {
 			h = m(h)
 		}
-		out, err := h(ctx, c.input.clone())
+		*out, err = h(ctx, c.input.clone())
 		if c.over.Store(true); c.mismatch.Load() {
-			return Output{}, errMismatch
+			return errMismatch
 		}
-		return out, told(err)
+		return told(err)
 	}
 }
 
@@ -212,9 +212,9 @@ func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Outp
 	all := append(make([]task[Output], 0, 1+len(sets[0].Post)+len(sets[1].Post)), run)
 	for _, set := range sets {
 		for _, hook := range set.Post {
-			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, out Output) (Output, error) {
-				next, err := hook(ctx, x.input.clone(), out)
-				return next, told(err)
+			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, out *Output) (err error) {
+				*out, err = hook(ctx, x.input.clone(), *out)
+				return told(err)
 			}})
 		}
 	}
