@@ -6,16 +6,16 @@ import (
 )
 
 // Linear checks that work takes time in proportion to n. Quadratic work takes
-// sixteen times as long for four times as much; the best of several runs is
-// compared, because other work on the machine only adds.
+// sixteen times as long for four times as much. Counted is the time of processors,
+// and the best of several runs, because other work on the machine only adds.
 func Linear(t testing.TB, name string, n int, work func(n int) error) {
 	t.Helper()
 	took := func(n int) time.Duration {
-		start := time.Now()
+		start := spent()
 		if err := work(n); err != nil {
 			t.Fatalf("%s: %.300v", name, err)
 		}
-		return time.Since(start)
+		return spent() - start
 	}
 	quarter, whole := took(n/4), took(n)
 	for range 4 {
