@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -21,6 +22,11 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return x.understand(ctx, a, body)
+}
+
+// understand reads a whole answer. One that failed is returned with its error.
+func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
 	x.extended.Restart()
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
 	if err != nil {
@@ -59,13 +65,21 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 		return err
 	}
 	defer a.Close()
+	if a.unstreamed() {
+		return x.tell(ctx, a, yield)
+	}
+	return x.decode(ctx, a, a, yield)
+}
+
+// decode hands out the events of a stream that is read from r.
+func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield func(dragoman.Event) bool) error {
 	decoder := x.codec.NewStreamDecoder(x.decoding())
 	var failed error // what the stream says of itself
 	ended := false
 	unwrap := newUnwrapper(x.registry)
 	x.extended.Restart()
 	finish := x.newFinisher()
-	for ev, err := range dialect.Events(decoder, a) {
+	for ev, err := range dialect.Events(decoder, r) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
 			if err != nil {

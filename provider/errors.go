@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 var (
@@ -17,6 +18,12 @@ var (
 func isAPIError(err error) bool {
 	var api *dragoman.APIError
 	return errors.As(err, &api)
+}
+
+// isExtensionError reports whether an extension failed, and not the server.
+func isExtensionError(err error) bool {
+	var e *extension.Error
+	return errors.As(err, &e)
 }
 
 // Retryable reports whether asking the same again may succeed: after an error of

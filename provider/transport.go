@@ -48,6 +48,10 @@ type answer struct {
 	last   time.Duration
 	bounds bool    // that bound is running
 	seen   *sample // of the body, for the log; nil where nobody wants it
+	// head is what was read to see what the body is, and has yet to be read again;
+	// after is the error that came behind it.
+	head  []byte
+	after error
 }
 
 // send makes one attempt: it sends the payload and returns the answer where it
@@ -177,6 +181,19 @@ func (c *Client) http() *http.Client {
 
 // Read reads the body. Waiting for it is bounded, in the phase that it is in.
 func (a *answer) Read(p []byte) (int, error) {
+	if len(a.head) > 0 {
+		n := copy(p, a.head)
+		a.head = a.head[n:]
+		return n, nil
+	}
+	if a.after != nil {
+		return 0, a.after
+	}
+	return a.read(p)
+}
+
+// read reads what has not been read yet.
+func (a *answer) read(p []byte) (int, error) {
 	if a.last > 0 {
 		return a.readLast(p)
 	}
