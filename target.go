@@ -49,6 +49,9 @@ type Capabilities struct {
 	NoParallelFlag bool
 	// NoStructuredOutput: no output schema is sent.
 	NoStructuredOutput bool
+	// NoOutputSchema: the server takes JSON as an output format, but no schema of
+	// it; that is asked for in the instructions instead.
+	NoOutputSchema bool
 	// NoOutputWithTools: the model refuses an output format beside tools, or
 	// breaks one after tool turns; it is asked for in the instructions instead
 	// (quirks F1, F8, F9).

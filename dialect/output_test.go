@@ -129,6 +129,57 @@ func TestQuirkF9_WhoHonoursOnlyOneOfToolsAndSchemaIsAskedInWords(t *testing.T) {
 	}
 }
 
+// JSON without a schema is less than was asked for and more than nothing: DeepSeek
+// takes no more (requirement X7).
+func TestX7_AServerThatTakesJSONAndNoSchemaIsAskedForTheSchemaInWords(t *testing.T) {
+	for _, c := range codecs {
+		ask := func(schema string) *dragoman.Request {
+			return &dragoman.Request{
+				Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")},
+				Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Schema: []byte(schema)},
+			}
+		}
+		bare := ask("{}")
+		bare.Output = &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
+		target := dragoman.Target{Caps: dragoman.Capabilities{NoOutputSchema: true}}
+		for _, tc := range []struct {
+			schema string
+			mode   bool // JSON is asked for as a format, too
+		}{
+			{`{"type":"object","properties":{"zz":{"type":"string"}},"required":["zz"]}`, true},
+			{`{"type":"array","items":{"enum":["zz"]}}`, false},
+		} {
+			enc, err := c.EncodeRequest(ask(tc.schema), dialect.EncodeOptions{Target: target})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := *bare
+			want.Instructions = []dragoman.Part{&dragoman.Text{Text: "words"}}
+			if !tc.mode {
+				want.Output = nil
+			}
+			plain, err := c.EncodeRequest(&want, dialect.EncodeOptions{Target: target})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, expected map[string]json.RawMessage
+			if json.Unmarshal(enc.Body, &got) != nil || json.Unmarshal(plain.Body, &expected) != nil {
+				t.Fatalf("%s", enc.Body)
+			}
+			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(expected))) || !bytes.Contains(enc.Body, []byte(`\"zz\"`)) || bytes.Contains(enc.Body, []byte(`"zz"`)) {
+				t.Errorf("%s: %s", c.Dialect(), enc.Body)
+			}
+			if !told(enc.Report, dragoman.Lowered, "/output/schema") {
+				t.Errorf("%s: %s", c.Dialect(), enc.Report)
+			}
+		}
+		// Without a schema nothing is missing.
+		if enc, err := c.EncodeRequest(bare, dialect.EncodeOptions{Target: target}); err != nil || told(enc.Report, dragoman.Lowered, "/output/schema") {
+			t.Errorf("%s: %v %s", c.Dialect(), err, enc.Report)
+		}
+	}
+}
+
 // An answer is checked against what its author wrote: the wire got less.
 func TestQuirkF4_AnAnswerIsCheckedAgainstTheAuthorsSchema(t *testing.T) {
 	const src = `{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"],"additionalProperties":false}`

@@ -1,7 +1,9 @@
 package provider_test
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -40,6 +42,85 @@ func TestZ4_EveryProviderConforms(t *testing.T) {
 				return &provider.Client{Name: "sim", Codec: tc.codec, BaseURL: url + tc.base, Retry: provider.Retry{Max: -1}}
 			},
 		}.Run)
+	}
+}
+
+// builtinNames are the providers that are known by name, as the error of a wrong
+// name lists them.
+func builtinNames(t *testing.T) []string {
+	t.Helper()
+	_, err := (&provider.Config{}).Open("nobody/x")
+	var spec *provider.SpecError
+	if !errors.As(err, &spec) {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(spec.Reason, "there are ")
+	return strings.Split(list, ", ")
+}
+
+// tellsReasoning is the member in which a server of OpenAI's dialect tells it.
+func tellsReasoning(name string) string {
+	switch name {
+	case "groq", "openrouter", "vllm", "cerebras":
+		return "reasoning"
+	default:
+		return "reasoning_content"
+	}
+}
+
+// TestX12_EveryBuiltInProviderConforms runs the same suite on every provider that is
+// known by name, opened as a program opens it: with its credential, its paths and
+// what the extensions know of its server.
+func TestX12_EveryBuiltInProviderConforms(t *testing.T) {
+	own := map[string]dialect.Codec{
+		"openai": openairesponses.Codec{}, "openai-chat": openaichat.Codec{}, "anthropic": anthropic.Codec{}, "gemini": gemini.Codec{},
+		"vertex": gemini.Codec{}, "ollama": ollama.Codec{}, "bedrock": bedrock.Codec{},
+	}
+	names := builtinNames(t)
+	if len(names) < 20 {
+		t.Fatalf("there are only %q", names)
+	}
+	for _, name := range append(names, "compatible", "bedrock, signed", "anthropic, compatible") {
+		typ, variant, _ := strings.Cut(name, ", ")
+		codec := cmp.Or(own[typ], dialect.Codec(openaichat.Codec{}))
+		suite := conformance.Model{Codec: codec}
+		base := ""
+		switch {
+		case typ == "openai-chat":
+			base, suite.Without = "/v1", map[string]string{"reasoning": "OpenAI's own API tells none", "reasoning replay": "OpenAI's own API tells none"}
+		case typ == "vertex":
+			base = "/v1/projects/p/locations/global/publishers/google"
+		case codec.Dialect() == dragoman.OpenAIChat:
+			base, suite.ReasoningField = "/v1", tellsReasoning(typ)
+		case typ == "openai":
+			base = "/v1"
+		}
+		suite.Open = func(t *testing.T, url string) dragoman.Model {
+			settings := provider.Settings{Type: typ, BaseURL: url + base, Retry: provider.Retry{Max: -1}}
+			env := map[string]string{"AWS_REGION": "eu-north-1"}
+			switch variant {
+			case "signed":
+				env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = "AKIDEXAMPLE", "a-secret-key"
+			case "compatible":
+				settings.APIKeyEnv = []string{"MY_KEY"}
+			default:
+				env["AWS_BEARER_TOKEN_BEDROCK"] = "a-bearer-key"
+			}
+			c := &provider.Config{Providers: map[string]provider.Settings{"mine": settings}, Getenv: func(name string) string {
+				if v, ok := env[name]; ok || strings.HasPrefix(name, "AWS_") || strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_HOST") {
+					return v
+				}
+				return "any-credential"
+			}}
+			m, err := c.Open("mine/any")
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := m.(*provider.Client)
+			client.Model = "" // the one that each request names
+			return client
+		}
+		t.Run(name, suite.Run)
 	}
 }
 

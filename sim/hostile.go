@@ -97,6 +97,7 @@ func codecOf(d dragoman.Dialect) dialect.Codec {
 type hostile struct {
 	Config
 	dragoman.Model
+	spec  modelSpec
 	fault *Fault
 	codec dialect.Codec
 }
@@ -150,7 +151,7 @@ func (h hostile) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 
 // exchange is what a client gets: a body to read, or the error that it decodes.
 func (h hostile) exchange(ctx context.Context, req *dragoman.Request) (io.Reader, error) {
-	s, err := hostileScript(ctx, h.codec, h.options(req), h.Model, req, h.fault)
+	s, err := hostileScript(ctx, h.codec, h.options(req, h.spec), h.Model, req, h.fault)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,12 @@ type Config struct {
 	// Fault is the id of the [Fault] that every answer has, unless a request asks
 	// for another; empty means none.
 	Fault string
+	// ReasoningField makes the server of OpenAI Chat one of those that are only
+	// compatible: it is the member in which answers tell reasoning,
+	// "reasoning_content" or "reasoning". Such a server is asked to think in all the
+	// ways that compatible ones are, and counts the tokens of a stream unasked. Empty
+	// means one like OpenAI's own.
+	ReasoningField string
 }
 
 func (c Config) maxBytes() int { return dialect.DecodeOptions{MaxBytes: c.MaxBytes}.Limit() }
@@ -42,7 +48,8 @@ func Open(name string) (dragoman.Model, error) { return Config{}.Open(name) }
 
 // Open returns a model by its name, with or without the prefix "sim/". Settings
 // may follow, as in a URL: "sim/planner?rate=50&first=200ms&seed=a" has a pace and
-// a seed of its own, and "sim/planner?fault=c2" a [Fault]: such a model encodes its
+// a seed of its own, "sim/planner?reasoning_field=reasoning_content" tells its
+// reasoning in OpenAI Chat, and "sim/planner?fault=c2" has a [Fault]: such a model encodes its
 // answers in the first dialect that has the fault and decodes them again, as a
 // client would. The error is a [*dragoman.APIError] of the class
 // [dragoman.ErrorNotFound] where there is no such model, and of
@@ -65,7 +72,7 @@ func (c Config) Open(name string) (dragoman.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hostile{Config: c, Model: model, fault: f, codec: codecOf(f.Dialects[0])}, nil
+	return hostile{Config: c, Model: model, spec: spec, fault: f, codec: codecOf(f.Dialects[0])}, nil
 }
 
 // modelSpec is a model's name, taken apart.
@@ -75,6 +82,8 @@ type modelSpec struct {
 	seed string
 	// fault is the id of one; empty for none.
 	fault string
+	// reasoning is the member of Chat that tells it; empty for the server's.
+	reasoning string
 }
 
 func parseName(name string) (modelSpec, error) {
@@ -114,13 +123,23 @@ func (s *modelSpec) set(key, value string) error {
 		s.seed = value
 	case "fault":
 		s.fault = value
+	case "reasoning_field":
+		s.reasoning = value
+		if !isName(value) {
+			return fmt.Errorf("%s=%.40q can be no member", key, value)
+		}
 	default:
-		return fmt.Errorf("%.40q is no setting; there are fault, first, rate, seed", key)
+		return fmt.Errorf("%.40q is no setting; there are fault, first, rate, reasoning_field, seed", key)
 	}
 	if err != nil || !s.pace.sensible() {
 		return fmt.Errorf("%s=%.40s makes no sense", key, value)
 	}
 	return nil
+}
+
+// isName reports whether a text is a word that can name a member.
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
 }
 
 // model makes a model that was named.

@@ -21,17 +21,52 @@ func reply(req *dragoman.Request, ex exchange, unfilled []string) (string, error
 	default:
 		text = "You said: " + ex.prompt
 	}
-	if req.Output == nil {
-		return text, nil
+	var f dragoman.OutputFormat
+	if req.Output != nil {
+		f = *req.Output
 	}
-	switch req.Output.Kind {
-	case dragoman.OutputSchema:
-		return structured(req.Output.Schema, ex, text)
-	case dragoman.OutputJSON:
+	inWords := schemaInWords(req)
+	switch {
+	case f.Kind == dragoman.OutputSchema:
+		return structured(f.Schema, ex, text)
+	case f.Kind != dragoman.OutputText && inWords != nil:
+		return structured(inWords, ex, text)
+	case f.Kind == dragoman.OutputJSON:
 		return string(appendTree(nil, newObject("answer", text))), nil
 	default:
 		return text, nil
 	}
+}
+
+// schemaInWords is the schema that the instructions ask the answer to be of, as
+// they do for servers that cannot be told it otherwise; nil where they ask for none.
+func schemaInWords(req *dragoman.Request) json.RawMessage {
+	told := texts(req.Instructions)
+	for i := range req.Messages {
+		if r := req.Messages[i].Role; r == dragoman.RoleSystem || r == dragoman.RoleDeveloper {
+			told += "\n" + req.Messages[i].Text()
+		}
+	}
+	_, behind, asked := strings.Cut(told, "JSON Schema:\n")
+	if !asked {
+		return nil
+	}
+	var src json.RawMessage
+	if json.NewDecoder(strings.NewReader(behind)).Decode(&src) != nil || len(src) == 0 || src[0] != '{' {
+		return nil
+	}
+	return src
+}
+
+// texts joins the texts of parts.
+func texts(parts []dragoman.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if t, ok := p.(*dragoman.Text); ok {
+			b.WriteString(t.Text + "\n")
+		}
+	}
+	return b.String()
 }
 
 // structured is an answer that a schema takes, with what was said in the prompt

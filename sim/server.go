@@ -136,6 +136,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		writeError(w, codec, err)
 		return
 	}
+	if codec.Dialect() == dragoman.OpenAIChat && s.reasoningField(spec) != "" {
+		asCompatible(req)
+	}
 	own := s.Config
 	own.Settings = own.on(codec.Dialect(), req.Model)
 	model, err := own.model(spec)
@@ -143,7 +146,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 		writeError(w, codec, err)
 		return
 	}
-	x := exchangeHTTP{w: w, codec: codec, opts: s.options(req)}
+	x := exchangeHTTP{w: w, codec: codec, opts: s.options(req, spec)}
 	fault, err := s.fault(r, spec, codec.Dialect(), req.Stream)
 	switch {
 	case err != nil:
@@ -158,8 +161,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 }
 
 // options are those of the answer to a request.
-func (c Config) options(req *dragoman.Request) dialect.EncodeOptions {
-	return dialect.EncodeOptions{Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage}
+func (c Config) options(req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
+	return dialect.EncodeOptions{
+		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage,
+		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: c.reasoningField(spec)}},
+	}
 }
 
 // FaultHeader is the header in which a client can ask a [Handler] for a fault.

@@ -11,23 +11,41 @@ import (
 )
 
 // OutputInWords returns the request to write where the target takes no output
-// format beside tools, nor in a conversation that used some: the format is asked
-// for in the instructions, and nothing holds the answer to it (quirks F1, F8,
-// F9). Any other request is returned as it is.
+// format beside tools, nor in a conversation that used some (quirks F1, F8, F9), or
+// takes JSON and no schema of it: what it does not take is asked for in the
+// instructions, and nothing holds the answer to it. Any other request is returned
+// as it is.
 func OutputInWords(req *dragoman.Request, caps dragoman.Capabilities, rep *dragoman.Report) *dragoman.Request {
 	f := req.Output
-	if !caps.NoOutputWithTools || caps.NoStructuredOutput || f == nil || f.Kind == dragoman.OutputText || len(req.Tools) == 0 && !usesTools(req) {
+	if f == nil || f.Kind == dragoman.OutputText || caps.NoStructuredOutput {
+		return req
+	}
+	told := *req
+	switch {
+	case caps.NoOutputWithTools && (len(req.Tools) > 0 || usesTools(req)):
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
+		told.Output = nil
+	case caps.NoOutputSchema && len(f.Schema) > 0:
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", "the server takes JSON, but no schema of it; that is asked for in the instructions, which nothing enforces")
+		told.Output = bareJSON(f)
+	default:
 		return req
 	}
 	words := "The final answer must be JSON and nothing else, with no text and no code fence around it."
 	if len(f.Schema) > 0 {
 		words += " It must be valid against this JSON Schema:\n" + string(f.Schema)
 	}
-	rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
-	told := *req
-	told.Output = nil
 	told.Instructions = append(slices.Clone(req.Instructions), &dragoman.Text{Text: words})
 	return &told
+}
+
+// bareJSON is an output format without its schema; nil where the root of that is
+// no object, which is all that servers mean by JSON.
+func bareJSON(f *dragoman.OutputFormat) *dragoman.OutputFormat {
+	if _, wrapped, err := schema.Wrap(f.Schema); err != nil || wrapped {
+		return nil
+	}
+	return &dragoman.OutputFormat{Kind: dragoman.OutputJSON}
 }
 
 // usesTools reports whether calls or results stand in the conversation.

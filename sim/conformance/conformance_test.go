@@ -30,11 +30,12 @@ func TestZ4_EveryDialectConforms(t *testing.T) {
 		"chat": {Codec: openaichat.Codec{}, Path: at("/v1/chat/completions"), Without: map[string]string{
 			"reasoning": "OpenAI's own API tells none", "reasoning replay": "OpenAI's own API tells none",
 		}},
-		"responses": {Codec: openairesponses.Codec{}, Path: at("/v1/responses")},
-		"anthropic": {Codec: anthropic.Codec{}, Path: at("/v1/messages")},
-		"gemini":    {Codec: gemini.Codec{}, Path: inURL("/v1beta/models/", ":generateContent", ":streamGenerateContent?alt=sse")},
-		"ollama":    {Codec: ollama.Codec{}, Path: at("/api/chat")},
-		"bedrock":   {Codec: bedrock.Codec{}, Path: inURL("/model/", "/converse", "/converse-stream")},
+		"chat of a compatible server": {Codec: openaichat.Codec{}, Path: at("/v1/chat/completions"), ReasoningField: "reasoning_content"},
+		"responses":                   {Codec: openairesponses.Codec{}, Path: at("/v1/responses")},
+		"anthropic":                   {Codec: anthropic.Codec{}, Path: at("/v1/messages")},
+		"gemini":                      {Codec: gemini.Codec{}, Path: inURL("/v1beta/models/", ":generateContent", ":streamGenerateContent?alt=sse")},
+		"ollama":                      {Codec: ollama.Codec{}, Path: at("/api/chat")},
+		"bedrock":                     {Codec: bedrock.Codec{}, Path: inURL("/model/", "/converse", "/converse-stream")},
 	} {
 		t.Run(name, d.Run)
 	}

@@ -20,6 +20,8 @@ type Dialect struct {
 	Codec dialect.Codec
 	// Path is where requests go, beginning with a slash.
 	Path func(model string, stream bool) string
+	// ReasoningField is that of the server; see [Model].
+	ReasoningField string
 	// Without leaves tests out; see [Model].
 	Without map[string]string
 }
@@ -27,7 +29,7 @@ type Dialect struct {
 // Run runs the suite of a model with a plain client of the codec.
 func (d Dialect) Run(t *testing.T) {
 	Model{
-		Codec: d.Codec, Without: d.Without,
+		Codec: d.Codec, ReasoningField: d.ReasoningField, Without: d.Without,
 		Open: func(_ *testing.T, url string) dragoman.Model { return Plain{Codec: d.Codec, URL: url, Path: d.Path} },
 	}.Run(t)
 }

@@ -27,6 +27,9 @@ type Model struct {
 	// the name that a request gives it, asks for no credential, and does not try
 	// again what failed.
 	Open func(t *testing.T, url string) dragoman.Model
+	// ReasoningField is the member in which the server tells reasoning, for a model
+	// that speaks OpenAI Chat to a compatible server; empty means none.
+	ReasoningField string
 	// Without leaves tests out, by name, for a reason that is printed. Nil leaves
 	// out none.
 	Without map[string]string
@@ -115,7 +118,7 @@ func (m Model) begin(t *testing.T) *session {
 		}
 		return s.wait(ctx)
 	}}
-	handler := sim.Handler(sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}})
+	handler := sim.Handler(sim.Config{Scenario: played, Settings: sim.Settings{Pace: pace}, ReasoningField: m.ReasoningField})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

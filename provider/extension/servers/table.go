@@ -42,7 +42,7 @@ func All() []extension.Extension {
 			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
 			Requires: served("deepseek"),
 			Capabilities: func(c *dragoman.Capabilities, model string) {
-				c.ReasoningField, c.ReasoningFieldAlways, c.NoStructuredOutput = "reasoning_content", true, true
+				c.ReasoningField, c.ReasoningFieldAlways, c.NoOutputSchema = "reasoning_content", true, true
 				c.ForcedChoice = dragoman.ForcedWithoutThinking
 				if strings.Contains(model, "r1") {
 					c.ReasoningFieldAlways, c.NoReasoning = false, true
