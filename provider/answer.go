@@ -36,7 +36,7 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	if err := x.extended.ReadChunk(ctx, body); err != nil {
 		return nil, err
 	}
-	if err := x.extended.Finish(ctx, resp); err != nil {
+	if err := x.finish(ctx, resp, x.nativeOf(body)); err != nil {
 		return nil, err
 	}
 	resp.Losses = x.lost(back)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -74,6 +75,10 @@ type Client struct {
 	Log *slog.Logger
 
 	schemas interop.SchemaCache
+
+	// initialized are the extensions that have been.
+	begun       sync.Mutex
+	initialized map[string]bool
 }
 
 var _ dragoman.Model = (*Client)(nil)

@@ -15,29 +15,22 @@ import (
 
 // acme is an extension for a server that speaks OpenAI Chat, takes a switch of its
 // own, streams its mood beside the text, and has a form of its own for tools.
-type acme struct {
-	mood *extension.Accumulator[extension.Text]
-}
+type acme struct{ mood *extension.Accumulator[extension.Text] }
 
 func newAcme() acme {
 	return acme{&extension.Accumulator[extension.Text]{
 		Place: "/message/mood", Fold: extension.Append, Fragments: true,
-		Extract: func(chunk json.RawMessage) (extension.Text, bool, error) {
-			var c struct {
-				Choices []struct{ Delta struct{ Mood string } }
+		Extract: func(chunk json.RawMessage) (piece extension.Text, found bool, err error) {
+			var o extension.Object
+			if err = json.Unmarshal(chunk, &o); err == nil {
+				found, err = o.Read("/choices/0/delta/mood", &piece)
 			}
-			err := json.Unmarshal(chunk, &c)
-			if err != nil || len(c.Choices) == 0 || c.Choices[0].Delta.Mood == "" {
-				return nil, false, err
-			}
-			return extension.Text(c.Choices[0].Delta.Mood), true, nil
+			return piece, found, err
 		},
 	}}
 }
 
-func (acme) Info() extension.Info {
-	return extension.Info{Name: "acme", Requires: []extension.Tag{"server:acme"}}
-}
+func (acme) Info() extension.Info { return extension.Info{Name: "acme", Requires: []extension.Tag{"server:acme"}} }
 
 func (acme) Decorate(_ context.Context, x *extension.Exchange) error {
 	var settings struct{ Moody bool }
@@ -47,9 +40,7 @@ func (acme) Decorate(_ context.Context, x *extension.Exchange) error {
 	return x.Payload.Set("moody", settings.Moody)
 }
 
-func (a acme) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error {
-	return a.mood.Read(x, chunk)
-}
+func (a acme) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error { return a.mood.Read(x, chunk) }
 
 func (a acme) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
 	last := &resp.Output[len(resp.Output)-1]
@@ -62,21 +53,19 @@ func (acme) Contribute(*extension.Exchange) []dragoman.Contribution {
 }
 
 // acmeTool is {"does": name}: it says what such a tool means, and writes it for Chat.
-type acmeTool struct{}
+type acmeTool struct{ Does string }
 
 func (acmeTool) Format() dragoman.Format   { return "acme.tool" }
 func (acmeTool) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
 func (acmeTool) From() dragoman.Format     { return "acme.tool" }
 func (acmeTool) To() dragoman.Format       { return dragoman.FormatChatFunction }
 
-func (acmeTool) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
-	var t struct{ Does string }
+func (t acmeTool) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
 	err := json.Unmarshal(obj, &t)
 	return []dragoman.ToolSpec{{Name: t.Does}}, dragoman.Report{}, err
 }
 
-func (acmeTool) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
-	var t struct{ Does string }
+func (t acmeTool) Adapt(in dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
 	err := json.Unmarshal(in.Native, &t)
 	return json.RawMessage(fmt.Sprintf(`{"type":"function","function":{"name":%q,"acme":true}}`, t.Does)), dragoman.Report{}, err
 }

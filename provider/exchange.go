@@ -103,7 +103,11 @@ func (x *exchange) prepare(ctx context.Context) error {
 	}
 	x.registry = enc.Registry
 	x.extended.Registry = enc.Registry
-	payload, err := x.extended.Decorate(ctx, enc.Body)
+	body, err := x.toNative(req.Messages, enc.Body)
+	if err != nil {
+		return err
+	}
+	payload, err := x.extended.Decorate(ctx, body)
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,34 @@ func (x *exchange) extend(ctx context.Context) error {
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config, Patches: e.Patches,
 	})
+	if err := x.client.initialize(ctx, x.extended); err != nil {
+		return err
+	}
 	err = x.extended.Prepare(ctx)
 	x.target = x.extended.Target
 	return err
+}
+
+// initialize calls what is called once for a client.
+func (c *Client) initialize(ctx context.Context, x *extension.Exchange) error {
+	if !x.Initializes() {
+		return nil
+	}
+	c.begun.Lock()
+	defer c.begun.Unlock()
+	if c.initialized == nil {
+		c.initialized = map[string]bool{}
+	}
+	return x.Initialize(ctx, c.initialized)
+}
+
+// finish lets extensions map what a complete answer says in its native form, and
+// what they gathered, into it.
+func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native []json.RawMessage) error {
+	if err := x.fromNative(resp, native); err != nil {
+		return err
+	}
+	return x.extended.Finish(ctx, resp)
 }
 
 // readChunk shows the native bytes of some events to the extensions, as JSON,
@@ -107,7 +132,7 @@ type finisher struct {
 }
 
 func (x *exchange) newFinisher() *finisher {
-	return &finisher{x: x, on: x.extended.Finishes()}
+	return &finisher{x: x, on: x.extended.Finishes() || x.extended.Maps()}
 }
 
 // see takes an event of the first choice.
@@ -139,7 +164,7 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	}
 	last := len(resp.Output) - 1
 	before := len(resp.Output[last].Parts)
-	if err := f.x.extended.Finish(ctx, resp); err != nil {
+	if err := f.x.finish(ctx, resp, f.x.gathered()); err != nil {
 		return nil, err
 	}
 	var added []dragoman.Event

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,5 +148,20 @@ func TestX7_AClientWithTheServersOfThisModuleSpeaksWithTheirAccent(t *testing.T)
 	model.Extensions.Switches.On = []string{"no such extension"}
 	if _, err := model.Generate(t.Context(), req); !errors.Is(err, extension.ErrExtensions) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What an extension of somebody else's takes to write is a promise: the one of the
+// example has a switch, a new field of the stream, a mapping into the message, and a
+// new format of tools with its adapter.
+func TestX3_AThirdPartysExtensionIsWrittenInFewerThanSixtyLines(t *testing.T) {
+	src, err := os.ReadFile("example_extension_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, from, begins := strings.Cut(string(src), "// acme is an extension")
+	code, _, ends := strings.Cut(from, "// An extension adapts a server without")
+	if lines := strings.Count(code, "\n"); !begins || !ends || lines >= 60 || !strings.Contains(code, "Adapt(") || !strings.Contains(code, "Decorate(") {
+		t.Errorf("it has %d lines", lines)
 	}
 }

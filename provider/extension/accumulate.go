@@ -71,20 +71,20 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 		return err
 	}
 	_, again := x.values[a]
-	sum := a.Fold(a.Sum(x), piece)
-	x.values[a] = sum
+	total := a.Fold(a.Sum(x), piece)
+	x.values[a] = total
 	if !again {
 		write := func() error { return x.partial.Set(a.Place, a.Sum(x)) }
 		if err := write(); err != nil {
 			return err
 		}
-		x.sums = append(x.sums, write) // from now on when somebody looks
+		x.sums = append(x.sums, sum{x.active, write}) // from now on when somebody looks
 		x.gathered = append(x.gathered, a)
 	}
 	if x.patches == nil {
 		return nil
 	}
-	told := sum
+	told := total
 	if a.Fragments {
 		told = piece
 	}

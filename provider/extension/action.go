@@ -49,8 +49,18 @@ type ActionInput struct {
 	Native []json.RawMessage
 	Origin dragoman.Origin
 	Params json.RawMessage
-	// Context says where the action was called from.
+	// Context says where the action was called from. What the caller gives here is
+	// added to the layers of the library, which are always there: see [Layers].
 	Context Layers
+
+	// Settings are those of extensions by their names: the action of each sees its
+	// own.
+	Settings map[string]json.RawMessage
+	// App and Base are what an application tells of itself and of the
+	// configuration that it began with; nil adds no layer.
+	App, Base json.RawMessage
+	// Log is told what was wrong with the caller's context; nil tells nobody.
+	Log *slog.Logger
 }
 
 // ActionResult is what an action did.
@@ -77,17 +87,29 @@ var ErrNoAction = errors.New("extension: there is no such action")
 type Layers map[string]json.RawMessage
 
 // The names of the layers that belong to the library and to the application. What a
-// caller supplies under them is not taken.
+// caller supplies under them is not taken. The first seven are there for every
+// action; those of the application where it has something to say.
 const (
-	LayerCore      = "core"
-	LayerConfig    = "config"
-	LayerTrigger   = "trigger"
-	LayerSession   = "session"
+	// LayerCore is {"extension", "version", "action"}.
+	LayerCore = "core"
+	// LayerConfig is the settings of the extension, {} where it has none.
+	LayerConfig = "config"
+	// LayerTrigger is {"source"}: "call" for who asked for the action, "lifecycle"
+	// for one that runs by itself.
+	LayerTrigger = "trigger"
+	// LayerSession is {"id", "messages", "native", "dialect", "provider", "model"}: how
+	// many messages there are, and whose the native history is.
+	LayerSession = "session"
+	// LayerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action
+	// that was asked for.
 	LayerLifecycle = "lifecycle"
-	LayerRequest   = "request"
-	LayerRuntime   = "runtime"
-	LayerApp       = "app"
-	LayerBase      = "base_config"
+	// LayerRequest is {"tags"}: those of the request, or of the configuration, that
+	// the extensions were found for.
+	LayerRequest = "request"
+	// LayerRuntime is {"extensions"}: those that are on.
+	LayerRuntime = "runtime"
+	LayerApp     = "app"
+	LayerBase    = "base_config"
 )
 
 func reserved(name string) bool {
@@ -138,8 +160,62 @@ type NamedAction struct {
 	Action
 }
 
+// layers are those of the library and of the application, for one action.
+func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layers {
+	var names []string
+	version := ""
+	for _, e := range r.On {
+		info := e.Info()
+		names = append(names, info.Name)
+		if info.Name == a.Extension {
+			version = info.Version
+		}
+	}
+	session := map[string]any{
+		"native": len(in.Native), "dialect": in.Origin.Dialect, "provider": in.Origin.Provider, "model": in.Origin.Model,
+	}
+	if in.Session != nil {
+		session["id"], session["messages"] = in.Session.ID(), len(in.Session.Messages())
+	}
+	out := Layers{
+		LayerCore:      layer(map[string]any{"extension": a.Extension, "version": version, "action": a.ID}),
+		LayerConfig:    layer(nil),
+		LayerTrigger:   layer(map[string]any{"source": "call"}),
+		LayerSession:   layer(session),
+		LayerLifecycle: layer(nil),
+		LayerRequest:   layer(map[string]any{"tags": r.Tags}),
+		LayerRuntime:   layer(map[string]any{"extensions": names}),
+	}
+	if set := in.Settings[a.Extension]; len(set) > 0 {
+		out[LayerConfig] = set
+	}
+	if moment != "" {
+		out[LayerTrigger], out[LayerLifecycle] = layer(map[string]any{"source": "lifecycle"}), layer(map[string]any{"moment": moment})
+	}
+	if in.App != nil {
+		out[LayerApp] = in.App
+	}
+	if in.Base != nil {
+		out[LayerBase] = in.Base
+	}
+	return out
+}
+
+// layer writes texts, numbers and lists of texts, which always can be.
+func layer(members map[string]any) json.RawMessage {
+	raw, err := encode(members)
+	if err != nil || members == nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
 // Run does one action of an extension that is on. A panic of it is an error.
-func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInput) (res ActionResult, err error) {
+func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInput) (ActionResult, error) {
+	return r.run(ctx, extension, id, "", in)
+}
+
+func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigger, in ActionInput) (res ActionResult, err error) {
 	for _, a := range r.Actions() {
 		if a.Extension != extension || a.ID != id || a.Action.Run == nil {
 			continue
@@ -149,6 +225,7 @@ func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInp
 				res, err = ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: fmt.Errorf("panicked: %v", v)}
 			}
 		}()
+		in.Context = r.layers(a, moment, in).With(in.Context, in.Log)
 		res, err := a.Action.Run(ctx, in)
 		if err != nil {
 			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
@@ -167,7 +244,7 @@ func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (
 		if !slices.Contains(a.Triggers, t) {
 			continue
 		}
-		res, err := r.Run(ctx, a.Extension, a.ID, in)
+		res, err := r.run(ctx, a.Extension, a.ID, t, in)
 		if err != nil {
 			return out, err
 		}

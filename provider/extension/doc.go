@@ -27,12 +27,17 @@
 // For each request there is one [Exchange], which all its extensions share. They
 // are called in the order of their registration, in each of these steps:
 //
+//   - [Initializer], once, before the first of them;
 //   - [Preparer], before the conversation is encoded;
 //   - [Contributor], when the request's registry of formats is composed;
+//   - [Mapper], when the conversation has its native form, and again when the
+//     answer is complete;
 //   - [Decorator], when the native payload is there and is not yet sent;
 //   - [ChunkReader], for every native chunk of the answer, before its events are
 //     handed out; a whole answer is one chunk;
 //   - [Finisher], when the answer is complete.
 //
-// An extension that is off runs none of them.
+// Beside that way, an extension may say what settings it takes ([Configurable]),
+// and offer actions on sessions ([Actor]). An extension that is off runs none of its
+// hooks.
 package extension

@@ -29,7 +29,9 @@ type Exchange struct {
 	// partial is what was gathered; sums are what accumulators have not written
 	// into it yet, in order.
 	partial Object
-	sums    []func() error
+	sums    []sum
+	// failed is the first sum that could not be written.
+	failed error
 	// gathered are the keys of accumulators that have a sum.
 	gathered []any
 
@@ -77,11 +79,21 @@ func (x *Exchange) Config(v any) (found bool, err error) {
 	return true, json.Unmarshal(raw, v)
 }
 
+// sum is what an accumulator gathers, and whose it is.
+type sum struct {
+	owner string
+	write func() error
+}
+
 // Partial is what was gathered of the answer so far. Everybody merges into it, and
-// what others have written stays.
+// what others have written stays. A sum that cannot be written, because it has no
+// JSON or something that is no object stands before its place, fails the hook that
+// looked, as an [Error] of the extension that gathers it.
 func (x *Exchange) Partial() *Object {
-	for _, write := range x.sums {
-		_ = write() // a sum was encoded before, when its first piece came
+	for _, s := range x.sums {
+		if err := s.write(); err != nil && x.failed == nil {
+			x.failed = &Error{Extension: s.owner, Hook: "accumulate", Err: err}
+		}
 	}
 	return &x.partial
 }
@@ -108,6 +120,22 @@ func (k *Key[T]) Get(x *Exchange) T {
 	value, _ := x.values[k].(T)
 	return value
 }
+
+// Initialize calls every [Initializer] for which done is false yet, and then sets
+// it. Who shares done among exchanges holds a lock.
+func (x *Exchange) Initialize(ctx context.Context, done map[string]bool) error {
+	return each(x, "initialize", func(i Initializer) error {
+		if done[x.active] {
+			return nil
+		}
+		err := i.Initialize(ctx, x.config[x.active])
+		done[x.active] = err == nil
+		return err
+	})
+}
+
+// Initializes reports whether anybody has a hand in the beginning.
+func (x *Exchange) Initializes() bool { return anyHas[Initializer](x) }
 
 // Prepare calls every [Preparer].
 func (x *Exchange) Prepare(ctx context.Context) error {
@@ -142,9 +170,36 @@ func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.
 	return x.Payload.JSON(), err
 }
 
+// Maps reports whether anybody maps between messages and their native form.
+func (x *Exchange) Maps() bool { return anyHas[Mapper](x) }
+
+// ToNative lets every [Mapper] add to the native form of messages, in order. A
+// mapper that returns another number of them is not heard.
+func (x *Exchange) ToNative(messages []dragoman.Message, native []json.RawMessage) ([]json.RawMessage, error) {
+	err := each(x, "to native", func(m Mapper) error {
+		if out := m.ToNative(messages, native); len(out) == len(native) {
+			native = out
+		}
+		return nil
+	})
+	return native, err
+}
+
+// FromNative lets every [Mapper] add to messages what their native form says, in
+// order. A mapper that returns another number of them is not heard.
+func (x *Exchange) FromNative(native []json.RawMessage, messages []dragoman.Message) ([]dragoman.Message, error) {
+	err := each(x, "from native", func(m Mapper) error {
+		if out := m.FromNative(native, messages); len(out) == len(messages) {
+			messages = out
+		}
+		return nil
+	})
+	return messages, err
+}
+
 // Restart forgets what was gathered of an answer: another attempt is made to get it.
 func (x *Exchange) Restart() {
-	x.partial, x.sums = Object{}, nil
+	x.partial, x.sums, x.failed = Object{}, nil, nil
 	for _, a := range x.gathered {
 		delete(x.values, a)
 	}
@@ -188,6 +243,9 @@ func each[H any](x *Exchange, hook string, call func(H) error) error {
 		name := e.Info().Name
 		if err := x.run(name, func() error { return call(h) }); err != nil {
 			return &Error{Extension: name, Hook: hook, Err: err}
+		}
+		if x.failed != nil {
+			return x.failed
 		}
 	}
 	return nil

@@ -293,3 +293,96 @@ func TestX10_WhatACallerSuppliesIsAddedAndReservedNamesKeepTheirOwn(t *testing.T
 		t.Errorf("%s %s", log.String(), core)
 	}
 }
+
+// talk is a session.
+type talk struct{}
+
+func (talk) ID() string { return "s1" }
+func (talk) Messages() []dragoman.Message {
+	return []dragoman.Message{dragoman.UserText("a"), dragoman.AssistantText("b")}
+}
+func (talk) Metadata() map[string]json.RawMessage { return nil }
+
+func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhereItHasSome(t *testing.T) {
+	var seen extension.Layers
+	look := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
+		seen = in.Context
+		return extension.ActionResult{}, nil
+	}
+	mine := actor{plain{Name: "mine", Version: "2"}, []extension.Action{{ID: "look", Triggers: []extension.Trigger{extension.BeforeSave}, Run: look}}}
+	r, err := set(t, mine, plain{Name: "other"}).Resolve([]extension.Tag{"server:acme"}, extension.Switches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, layers map[string]string) {
+		t.Helper()
+		for name, value := range layers {
+			if string(seen[name]) != value {
+				t.Errorf("%s: %s is %s, want %s", when, name, seen[name], value)
+			}
+		}
+		if len(seen) != len(layers) {
+			t.Errorf("%s: the layers are %s", when, seen)
+		}
+	}
+	// Core: always, whatever the caller gives.
+	if _, err := r.Run(t.Context(), "mine", "look", extension.ActionInput{}); err != nil {
+		t.Fatal(err)
+	}
+	core := map[string]string{
+		"core": `{"action":"look","extension":"mine","version":"2"}`, "config": `{}`, "trigger": `{"source":"call"}`, "lifecycle": `{}`,
+		"session": `{"dialect":"","model":"","native":0,"provider":""}`,
+		"request": `{"tags":["server:acme"]}`, "runtime": `{"extensions":["mine","other"]}`,
+	}
+	want("asked for", core)
+
+	// The application adds its own; a caller adds, and replaces nothing.
+	var log bytes.Buffer
+	in := extension.ActionInput{
+		Session: talk{}, Native: []json.RawMessage{json.RawMessage(`{}`)}, Origin: dragoman.Origin{Dialect: dragoman.Ollama, Provider: "ollama", Model: "m"},
+		Settings: map[string]json.RawMessage{"mine": json.RawMessage(`{"keep":3}`), "other": json.RawMessage(`{"secret":1}`)},
+		App:      json.RawMessage(`{"name":"desk"}`), Base: json.RawMessage(`{"theme":"dark"}`),
+		Context: extension.Layers{"page": json.RawMessage(`2`), "session": json.RawMessage(`"forged"`), "app": json.RawMessage(`"forged"`)},
+		Log:     slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	if _, err := r.Triggered(t.Context(), extension.BeforeSave, in); err != nil {
+		t.Fatal(err)
+	}
+	core["config"], core["trigger"], core["lifecycle"] = `{"keep":3}`, `{"source":"lifecycle"}`, `{"moment":"session_save_prepare"}`
+	core["session"] = `{"dialect":"ollama.chat","id":"s1","messages":2,"model":"m","native":1,"provider":"ollama"}`
+	core["app"], core["base_config"], core["page"] = `{"name":"desk"}`, `{"theme":"dark"}`, `2`
+	want("by itself", core)
+	if strings.Count(log.String(), "reserved") != 2 {
+		t.Errorf("the log says %s", log.String())
+	}
+}
+
+// Nobody is given a partial answer that lacks what was gathered, in silence.
+func TestX4_ASumThatCannotBeWrittenFailsWhoeverLooks(t *testing.T) {
+	x := extension.NewExchange(extension.Options{Resolution: resolve(t, set(t, newGatherer(), trampler{}), extension.Switches{})})
+	if err := x.ReadChunk(t.Context(), json.RawMessage(`{"t":"a"}`)); err != nil {
+		t.Fatal(err)
+	}
+	err := x.Finish(t.Context(), &dragoman.Response{})
+	var whose *extension.Error
+	if !errors.As(err, &whose) || whose.Extension != newGatherer().Info().Name || whose.Hook != "accumulate" || !errors.Is(err, extension.ErrPlace) {
+		t.Errorf("%v", err)
+	}
+	x.Restart()
+	if err := x.Finish(t.Context(), &dragoman.Response{}); err != nil {
+		t.Errorf("another attempt: %v", err)
+	}
+}
+
+// trampler puts something else where the gatherer's sum belongs.
+type trampler struct{}
+
+func (trampler) Info() extension.Info { return extension.Info{Name: "trampler"} }
+
+func (trampler) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Response) error {
+	if err := x.Partial().Set("message", "mine"); err != nil {
+		return err
+	}
+	_ = x.Partial()
+	return nil
+}

@@ -36,6 +36,13 @@ type Info struct {
 	OptIn bool
 }
 
+// Initializer is called once, before the first request of a client for which the
+// extension is on, with its settings; nil where there are none. One that fails is
+// called again for the next.
+type Initializer interface {
+	Initialize(ctx context.Context, settings json.RawMessage) error
+}
+
 // Preparer is called before the request is encoded. It may change the target's
 // capabilities and what it finds in the exchange; the request itself is not its
 // to change.
@@ -72,7 +79,14 @@ type Finisher interface {
 // Mapper maps between messages and the native form of a server that says more
 // than its dialect knows. It keeps no state. Both methods get a whole history, or
 // a single message, beside its native form; where the two do not line up they
-// return what they were given.
+// return what they were given. [ToNative] and [FromNative] see to that.
+//
+// ToNative gets the conversation of a request when it is encoded, with each tool
+// result of a wire that has a message for each in one of its own; it is not called
+// where the wire has other messages than the conversation. FromNative gets an
+// answer before [Finisher] does. Of a stream, its native form is what was gathered
+// below "/message" of the exchange's Partial, and it is told what a Finisher may
+// tell.
 type Mapper interface {
 	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
