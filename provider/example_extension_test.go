@@ -15,7 +15,9 @@ import (
 
 // acme is an extension for a server that speaks OpenAI Chat, takes a switch of its
 // own, streams its mood beside the text, and has a form of its own for tools.
-type acme struct{ mood *extension.Accumulator[extension.Text] }
+type acme struct {
+	*extension.Accumulator[extension.Text]
+}
 
 func newAcme() acme {
 	return acme{&extension.Accumulator[extension.Text]{
@@ -30,7 +32,9 @@ func newAcme() acme {
 	}}
 }
 
-func (acme) Info() extension.Info { return extension.Info{Name: "acme", Requires: []extension.Tag{"server:acme"}} }
+func (acme) Info() extension.Info {
+	return extension.Info{Name: "acme", Requires: []extension.Tag{"server:acme"}}
+}
 
 func (acme) Decorate(_ context.Context, x *extension.Exchange) error {
 	var settings struct{ Moody bool }
@@ -40,11 +44,9 @@ func (acme) Decorate(_ context.Context, x *extension.Exchange) error {
 	return x.Payload.Set("moody", settings.Moody)
 }
 
-func (a acme) ReadChunk(_ context.Context, x *extension.Exchange, chunk json.RawMessage) error { return a.mood.Read(x, chunk) }
-
 func (a acme) Finish(_ context.Context, x *extension.Exchange, resp *dragoman.Response) error {
 	last := &resp.Output[len(resp.Output)-1]
-	last.Parts = append(last.Parts, &dragoman.Text{Text: " (" + string(a.mood.Sum(x)) + ")"})
+	last.Parts = append(last.Parts, &dragoman.Text{Text: " (" + string(a.Sum(x)) + ")"})
 	return nil
 }
 

@@ -154,7 +154,8 @@ func (c *streamed) closeText() {
 
 // text takes a text or a thought. It goes on with the one before it, unless
 // either is signed: a signature belongs to the very part it came with (quirks
-// B16, C30).
+// B16, C30). That of a thought ends the thought that it came behind, as it does
+// elsewhere (quirk C22).
 func (c *streamed) text(p *rawPart, pos int) error {
 	said, err := c.d.said(p)
 	if err != nil {
@@ -170,6 +171,14 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	if c.open != nil && pos == 0 && p.signature == "" && c.open.Value.Kind() == kind {
 		c.open.Append(said)
 		c.note(p)
+		return nil
+	}
+	if c.signs(p, pos) {
+		c.open.Append(said)
+		c.note(p)
+		c.d.pass(len(p.signature))
+		c.open.Value.(*dragoman.Reasoning).Signature = p.signature
+		c.closeText()
 		return nil
 	}
 	if err := c.d.room(); err != nil {
@@ -192,6 +201,11 @@ func (c *streamed) text(p *rawPart, pos int) error {
 	}
 	c.open = part
 	return nil
+}
+
+// signs reports whether a part is the signed end of the thought that is open.
+func (c *streamed) signs(p *rawPart, pos int) bool {
+	return c.open != nil && pos == 0 && p.thought && p.signature != "" && c.open.Value.Kind() == dragoman.KindReasoning
 }
 
 // note keeps what stands beside a text that goes on. Where it is not what stood

@@ -226,6 +226,36 @@ func TestQuirkC28_ManyPiecesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
+func TestQuirkC22_TheSignedEndOfAThoughtIsPartOfIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		chunks []string
+		want   []string // text and signature of each thought
+	}{
+		"nothing but the signature": {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
+		"with the last words":       {[]string{`{"text":"Let me","thought":true}`, `{"text":" look.","thought":true,"thoughtSignature":"s"}`}, []string{"Let me look.", "s"}},
+		"another thought follows":   {[]string{`{"text":"a","thought":true}`, `{"text":"","thought":true,"thoughtSignature":"s"}`, `{"text":"b","thought":true}`}, []string{"a", "s", "b", ""}},
+		"in one chunk":              {[]string{`{"text":"a","thought":true},{"text":"b","thought":true,"thoughtSignature":"s"}`}, []string{"a", "", "b", "s"}},
+		"of a text":                 {[]string{`{"text":"a","thought":true}`, `{"text":"","thoughtSignature":"s"}`}, []string{"a", ""}},
+	} {
+		var chunks []string
+		for _, parts := range tc.chunks {
+			chunks = append(chunks, chunk("", parts))
+		}
+		evs, _ := drain(dialect.DecodeOptions{NoNative: true}, []byte(sseStream(append(chunks, chunk("STOP", `{"text":"Hello"}`))...)))
+		var got []string
+		for _, ev := range evs {
+			if end, ok := ev.(*dragoman.PartEnd); ok {
+				if r, ok := end.Part.(*dragoman.Reasoning); ok {
+					got = append(got, r.Text, r.Signature)
+				}
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestQuirkC30_ASignatureStaysOnThePartItCameWith(t *testing.T) {
 	resp := collect(t, string(richStream))
 	var got []string

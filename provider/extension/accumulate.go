@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 )
@@ -62,6 +63,12 @@ func (t Text) MarshalText() ([]byte, error) { return t, nil }
 func (t *Text) UnmarshalText(b []byte) error {
 	*t = append(Text(nil), b...)
 	return nil
+}
+
+// ReadChunk is Read, so that an extension which embeds an accumulator is a
+// [ChunkReader].
+func (a *Accumulator[T]) ReadChunk(_ context.Context, x *Exchange, chunk json.RawMessage) error {
+	return a.Read(x, chunk)
 }
 
 // Read takes a chunk. It is what a [ChunkReader] calls.

@@ -287,12 +287,13 @@ func reasonings(resp *dragoman.Response) []*dragoman.Reasoning {
 func reasoning(t *testing.T, s *session) {
 	req := request("Hello")
 	thinking(req)
+	thoughts := reasonings(s.ask(t, req))
 	told := ""
-	for _, r := range reasonings(s.ask(t, req)) {
+	for _, r := range thoughts {
 		told += r.Text + strings.Join(r.Summary, "")
 	}
-	if told != "No tool is needed for this." {
-		t.Errorf("%q", told)
+	if told != "No tool is needed for this." || len(thoughts) != 1 {
+		t.Errorf("%q, in %d parts", told, len(thoughts))
 	}
 }
 
