@@ -40,9 +40,10 @@ import (
 // with its status and behind it in the stream. Each event is flushed by itself,
 // and a client that goes away ends its answer. A fault that drops the connection
 // does so by panicking with [http.ErrAbortHandler], which servers of net/http
-// expect.
+// expect. The last responses of /v1/responses are kept in memory, unless "store" is
+// false, so that "previous_response_id" goes on with one.
 func Handler(c Config) http.Handler {
-	s := &server{c}
+	s := &server{Config: c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat(openaichat.Codec{}))
 	mux.HandleFunc("POST /v1/responses", s.chat(openairesponses.Codec{}))
@@ -63,7 +64,11 @@ func Handler(c Config) http.Handler {
 }
 
 // server answers over HTTP.
-type server struct{ Config }
+type server struct {
+	Config
+	// memory has the responses that clients of Responses can go on with.
+	memory memory
+}
 
 // chat serves a dialect whose requests say all in their bodies.
 func (s *server) chat(codec dialect.Codec) http.HandlerFunc {
@@ -124,11 +129,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	if url.known {
 		req.Model, req.Stream = url.model, url.stream
 	}
-	if req.PreviousResponseID != "" {
-		writeError(w, codec, &dragoman.APIError{
-			Class: dragoman.ErrorBadRequest, Param: "previous_response_id",
-			Message: "the simulator keeps no responses: send the whole conversation",
-		})
+	if err := s.memory.recall(req); err != nil {
+		writeError(w, codec, err)
 		return
 	}
 	spec, err := parseName(req.Model)
@@ -145,6 +147,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	if err != nil {
 		writeError(w, codec, err)
 		return
+	}
+	if codec.Dialect() == dragoman.OpenAIResponses && (req.Store == nil || *req.Store) {
+		model = remembered{model, &s.memory}
 	}
 	x := exchangeHTTP{w: w, codec: codec, opts: s.options(req, spec)}
 	fault, err := s.fault(r, spec, codec.Dialect(), req.Stream)

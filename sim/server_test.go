@@ -402,7 +402,7 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 		{"no method", call("POST", "/v1beta/models/echo:embedContent", "{}"), `404 {"error"`},
 		{"no method at all", call("POST", "/v1beta/models/echo", "{}"), `404 {"error"`},
 		{"no operation", call("POST", "/model/echo/invoke", "{}"), `404 {"__type"`},
-		{"no state", call("POST", "/v1/responses", `{"model":"echo","input":"hi","previous_response_id":"resp_1"}`), `400 {"error"`},
+		{"no such response", call("POST", "/v1/responses", `{"model":"echo","input":"hi","previous_response_id":"resp_1"}`), `400 {"error"`},
 	} {
 		if !strings.HasPrefix(tc.got, tc.want) {
 			t.Errorf("%s\n got %s\nwant %s", tc.about, tc.got, tc.want)

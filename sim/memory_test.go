@@ -1,0 +1,83 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// A response of the server is gone on with by its id, whole or streamed.
+func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
+	url := serve(t, sim.Config{}).URL + "/v1/responses"
+	post := func(body string) (int, string) {
+		t.Helper()
+		resp, err := http.Post(url, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		said, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(said)
+	}
+	const tools = `,"tools":[{"type":"function","name":"get_weather","description":"Weather in a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
+	type answer struct {
+		ID     string
+		Output []struct {
+			Type   string
+			CallID string `json:"call_id"`
+		}
+	}
+	read := func(text string) (a answer) {
+		t.Helper()
+		if _, tail, streamed := strings.Cut(text, "event: response.completed\ndata: "); streamed {
+			var ev struct{ Response answer }
+			if err := json.Unmarshal([]byte(strings.Split(tail, "\n")[0]), &ev); err != nil {
+				t.Fatal(err)
+			}
+			return ev.Response
+		}
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, stream := range []string{"false", "true"} {
+		_, said := post(`{"model":"planner","input":"What's the weather in Oslo?","stream":` + stream + tools + `}`)
+		first := read(said)
+		if first.ID == "" || len(first.Output) != 1 || first.Output[0].Type != "function_call" {
+			t.Fatalf("%s", said)
+		}
+		result := fmt.Sprintf(`[{"type":"function_call_output","call_id":%q,"output":"4 °C"}]`, first.Output[0].CallID)
+		code, said := post(fmt.Sprintf(`{"model":"planner","previous_response_id":%q,"input":%s,"stream":%s%s}`, first.ID, result, stream, tools))
+		if code != 200 || !strings.Contains(said, "get_weather says: 4 °C") {
+			t.Errorf("stream %s: %d %s", stream, code, said)
+		}
+		// And on with that one.
+		code, said = post(fmt.Sprintf(`{"model":"echo","previous_response_id":%q,"input":"Thanks"}`, read(said).ID))
+		if code != 200 || !strings.Contains(said, `"text":"Thanks"`) {
+			t.Errorf("stream %s: %d %s", stream, code, said)
+		}
+	}
+	_, said := post(`{"model":"echo","input":"a secret","store":false}`)
+	code, said := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, read(said).ID))
+	if code != 400 || !strings.Contains(said, `"param":"previous_response_id"`) {
+		t.Errorf("what is not to be kept is kept: %d %s", code, said)
+	}
+	// The memory is bounded.
+	_, said = post(`{"model":"echo","input":"the first"}`)
+	oldest := read(said).ID
+	for i := range 256 {
+		post(fmt.Sprintf(`{"model":"echo","input":"number %d"}`, i))
+	}
+	if code, said = post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, oldest)); code != 400 {
+		t.Errorf("the oldest is not forgotten: %d %s", code, said)
+	}
+}
