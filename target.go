@@ -120,6 +120,16 @@ type Capabilities struct {
 	// ThinkingBudgets: the model takes a thinking budget and no effort, where
 	// newer models of its dialect take an effort.
 	ThinkingBudgets bool
+	// NoThinkingBudgets: the model takes no thinking budget; an effort is sent
+	// instead.
+	NoThinkingBudgets bool
+	// NoReasoningWithTools: the model calls no tools while it reasons; where there
+	// are tools, reasoning is switched off (quirk E12).
+	NoReasoningWithTools bool
+	// Efforts are the efforts that the model takes, with spaces between them:
+	// "none" is that reasoning can be switched off. Another is sent as the nearest of
+	// them (quirk G10). Empty means all that the dialect has.
+	Efforts string
 	// ID overrides the dialect's rule for call ids; nil keeps it.
 	ID *IDRule
 	// Name overrides the dialect's rule for tool names; nil keeps it.

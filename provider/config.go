@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
@@ -34,6 +35,9 @@ type Config struct {
 	// this module has for servers (see package servers).
 	Extensions []extension.Extension
 
+	// Failover says how chains go on; zero values are those of [Chain] and [Health].
+	Failover Failover
+
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
 	// Token gives access tokens of Google Cloud, for Vertex; nil means the
@@ -48,6 +52,15 @@ type Config struct {
 
 	once   sync.Once
 	health Health
+}
+
+// Failover is how the chains of a [Config] go on.
+type Failover struct {
+	// Anyway moves on after the request's own errors as well; see [Chain].
+	Anyway bool
+	// After, Bench and Cap are those of [Health].
+	After      int
+	Bench, Cap time.Duration
 }
 
 // Settings are those of one provider. Zero values are those of its type.
@@ -81,6 +94,8 @@ type Settings struct {
 	// Timeouts and Retry are those of [Client].
 	Timeouts Timeouts
 	Retry    Retry
+	// MaxRequestBytes and MaxResponseBytes are those of [Client].
+	MaxRequestBytes, MaxResponseBytes int
 }
 
 // ModelSettings are those of one model of a provider.
@@ -165,8 +180,10 @@ func (c *Config) Open(spec string) (dragoman.Model, error) {
 	if len(links) == 1 {
 		return links[0].Model, nil
 	}
-	c.once.Do(func() { c.health.Clock = c.Clock })
-	return &Chain{Links: links, Health: &c.health, Log: c.Log}, nil
+	c.once.Do(func() {
+		c.health.Clock, c.health.After, c.health.Bench, c.health.Cap = c.Clock, c.Failover.After, c.Failover.Bench, c.Failover.Cap
+	})
+	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
 }
 
 // resolve turns a spec into those of single models: lists are taken apart, and
@@ -293,7 +310,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	}
 	client := &Client{
 		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
-		Timeouts: s.Timeouts, Retry: s.Retry, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
+		Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{servers.ServerTag(b.accent())},
 		},

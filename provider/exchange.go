@@ -115,7 +115,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(payload), most, dragoman.ErrTooLarge)
 	}
 	x.payload, x.prepared = payload, true
-	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses)}
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
 	return nil
 }
 

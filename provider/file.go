@@ -65,11 +65,18 @@ func Load(name string) (*Config, error) {
 //	      small: {name: llama-9b-instruct, capabilities: {no_images: true}}
 //	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
 //	    retries: 4
+//	    max_request_bytes: 8000000
+//	    max_response_bytes: 8000000
 //	  frankfurt: {type: bedrock, region: eu-central-1}
 //	  cloud: {type: vertex, project: my-project, location: europe-west4}
 //	aliases:
 //	  fast: work/small
 //	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
+//	failover:                      # of lists
+//	  anyway: true                 # even where the request is refused
+//	  after: 3                     # failures in a row, and a model is left alone
+//	  bench: 30s                   # for so long, and twice as long each time
+//	  cap: 10m                     # at most
 //
 // Credentials do not stand in the file. What a capability says is in
 // [dragoman.Capabilities].
@@ -125,6 +132,7 @@ func (r *configReader) read(root *node) {
 			r.config.Aliases, r.aliases = map[string]string{}, map[string]*node{}
 			r.Each(n, "aliases", r.alias)
 		},
+		"failover": r.failover,
 	})
 	if root.Kind == filetree.Map && !version {
 		r.Bad(root, "config: the field version is missing; write version: 1")
@@ -220,6 +228,9 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		},
 		"timeouts": func(n *node) { s.Timeouts = r.timeouts(n) },
 		"retries":  func(n *node) { s.Retry.Max = r.retries(n) },
+
+		"max_request_bytes":  func(n *node) { s.MaxRequestBytes = r.count(n, "max_request_bytes") },
+		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.count(n, "max_response_bytes") },
 	})
 	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
 		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
@@ -328,6 +339,39 @@ func (r *configReader) model(n *node) (m ModelSettings) {
 	return m
 }
 
+// failover reads how chains go on.
+func (r *configReader) failover(n *node) {
+	f := &r.config.Failover
+	r.Fields(n, "failover", map[string]func(*node){
+		"anyway": func(n *node) { f.Anyway = r.Want(n, filetree.Bool, "anyway") && n.Text == "true" },
+		"after":  func(n *node) { f.After = r.count(n, "after") },
+		"bench":  func(n *node) { f.Bench = r.duration(n, "bench", "") },
+		"cap":    func(n *node) { f.Cap = r.duration(n, "cap", "") },
+	})
+}
+
+// count reads a whole number from 1 on.
+func (r *configReader) count(n *node, name string) int {
+	if !r.Want(n, filetree.Number, name) {
+		return 0
+	}
+	v, err := strconv.Atoi(n.Text)
+	if err != nil || v < 1 {
+		r.Bad(n, "%s: want a whole number from 1 on, have %s", name, n.Text)
+		return 0
+	}
+	return v
+}
+
+// duration reads a time; or is what else may stand there, for the message.
+func (r *configReader) duration(n *node, name, or string) time.Duration {
+	d, err := time.ParseDuration(r.String(n, name))
+	if n.Kind == filetree.String && (err != nil || d <= 0) {
+		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", name, or, n.Text)
+	}
+	return d
+}
+
 func (r *configReader) timeouts(n *node) (t Timeouts) {
 	set := func(to *time.Duration, name string) func(*node) {
 		return func(n *node) {
@@ -335,11 +379,7 @@ func (r *configReader) timeouts(n *node) (t Timeouts) {
 				*to = -1
 				return
 			}
-			d, err := time.ParseDuration(r.String(n, name))
-			if n.Kind == filetree.String && (err != nil || d <= 0) {
-				r.Bad(n, "%s: want a time such as 30s or 2m, or none, have %q", name, n.Text)
-			}
-			*to = d
+			*to = r.duration(n, name, ", or none")
 		}
 	}
 	r.Fields(n, "timeouts", map[string]func(*node){

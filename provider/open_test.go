@@ -291,6 +291,33 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 	}
 }
 
+func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
+	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {anyway: true, after: 2, bench: 7s, cap: 9s}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := newClock()
+	c.Getenv, c.Clock = env(), clock
+	m, err := c.Open("openai/a")
+	if client, ok := m.(*provider.Client); err != nil || !ok || client.MaxRequestBytes != 100 || client.MaxResponseBytes != 200 {
+		t.Errorf("%v %+v", err, m)
+	}
+	m, err = c.Open("openai/a,openai/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := m.(*provider.Chain)
+	if !chain.Anyway || chain.Health == nil {
+		t.Errorf("%+v", chain)
+	}
+	for i, want := range []time.Duration{0, 7 * time.Second, 9 * time.Second, 9 * time.Second} { // after two, twice as long, at most
+		chain.Health.Failed("openai/a", errors.New("no"))
+		if until, benched := chain.Health.Benched("openai/a"); benched != (want > 0) || benched && until.Sub(clock.Now()) != want {
+			t.Errorf("failure %d: %v until %v", i+1, benched, until)
+		}
+	}
+}
+
 func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 	for text, want := range map[string][]string{
 		"providers: {}":            {"1:1", "version"},
@@ -305,6 +332,11 @@ func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 		"version: 1\nproviders:\n  openai:\n    capabilities: {no_tools: 3}":   {"4:", "true, false"},
 		"version: 1\nproviders:\n  openai:\n    timeouts: {idle: soon}":        {"4:", "30s"},
 		"version: 1\nproviders:\n  openai:\n    retries: -1":                   {"4:14", "whole number"},
+		"version: 1\nproviders:\n  openai:\n    max_request_bytes: 0":          {"4:24", "whole number"},
+		"version: 1\nproviders:\n  openai:\n    max_response_bytes: much":      {"4:25", "max_response_bytes"},
+		"version: 1\nfailover: {after: -1}":                                    {"2:", "after"},
+		"version: 1\nfailover: {bench: soon}":                                  {"2:", "30s"},
+		"version: 1\nfailover: {anyway: 1}":                                    {"2:", "anyway"},
 		"version: 1\nproviders:\n  a/b: {type: openai}":                        {"3:3", "no name"},
 		"version: 1\naliases: {a: b, b: a}":                                    {"2:", "a → b → a"},
 		"version: 1\naliases: {a: nowhere/x}":                                  {"2:14", "nowhere"},
@@ -419,8 +451,8 @@ func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 	}{
 		"deepseek/deepseek-chat": {"openai.compatible deepseek settings", "reasoning_content"},
 		"kimi/kimi-k2":           {"openai.compatible kimi kimi.ids settings", "reasoning_content"},
-		"openai-chat/gpt-5.5":    {"settings", ""},
-		"openai/gpt-5.5":         {"settings", ""},
+		"openai-chat/gpt-5.5":    {"openai.models settings", ""},
+		"openai/gpt-5.5":         {"openai.models settings", ""},
 		"own/Qwen3":              {"openai.compatible vllm settings", "reasoning_content"}, // the settings have the last word
 		"bare/m":                 {"settings", ""},
 		"ollama/qwen3":           {"ollama settings", ""},

@@ -25,7 +25,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
-			req:          wirekit.OutputInWords(req, o.Target.Caps, rep),
+			req:          wirekit.Fit(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))

@@ -20,7 +20,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
-			req:            wirekit.OutputInWords(req, o.Target.Caps, rep),
+			req:            wirekit.Fit(req, o.Target.Caps, rep),
 		}
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))

@@ -20,6 +20,10 @@ const (
 	File Style = "_"
 )
 
+// forcedAlways is the word for a choice that may always be forced, which is what a
+// capability says by saying nothing.
+const forcedAlways = "always"
+
 // Set sets a capability. A value that is not valued is one that was not given:
 // true for what is true or false.
 func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool) error {
@@ -35,8 +39,11 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 			return nil
 		case f.Kind() == reflect.Bool:
 			return fmt.Errorf("%s is true or false, not %q", name, value)
+		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value == forcedAlways:
+			f.SetString(string(dragoman.ForcedAlways))
+			return nil
 		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value != string(dragoman.ForcedWithoutThinking) && value != string(dragoman.ForcedNever):
-			return fmt.Errorf("%s is %s or %s", name, dragoman.ForcedWithoutThinking, dragoman.ForcedNever)
+			return fmt.Errorf("%s is %s, %s or %s", name, forcedAlways, dragoman.ForcedWithoutThinking, dragoman.ForcedNever)
 		case f.Kind() == reflect.String && valued:
 			f.SetString(value)
 			return nil

@@ -26,6 +26,9 @@ type Exchange struct {
 	Registry *interop.Registry
 	// Payload is the native body; empty before the request is encoded.
 	Payload Object
+	// Report takes what an extension's change of the request loses: it is told with
+	// all other losses.
+	Report dragoman.Report
 	// partial is what was gathered; sums are what accumulators have not written
 	// into it yet, in order.
 	partial Object

@@ -146,7 +146,13 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 		server, model string
 		want          string
 	}{
-		{dragoman.OpenAIChat, "openai", "gpt-5.5", ""},
+		{dragoman.OpenAIChat, "openai", "gpt-5.5", "openai.models"},
+		{dragoman.OpenAIResponses, "openai", "o4-mini", "openai.models"},
+		{dragoman.OpenAIChat, "openrouter", "openai/gpt-5.5", "openai.compatible openrouter"},
+		{dragoman.Anthropic, "anthropic", "claude-opus-5-5", "claude.models"},
+		{dragoman.Bedrock, "bedrock", "eu.anthropic.claude-opus-5-5-v1:0", "claude.models"},
+		{dragoman.OpenAIChat, "openrouter", "anthropic/claude-opus-5-5", "openai.compatible openrouter"},
+		{dragoman.Bedrock, "bedrock", "amazon.nova-pro-v1:0", ""},
 		{dragoman.OpenAIChat, "azure", "gpt-5.5", ""},
 		{dragoman.OpenAIChat, "", "", "openai.compatible"},
 		{dragoman.OpenAIChat, "deepseek", "deepseek-chat", "openai.compatible deepseek"},
@@ -154,7 +160,7 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 		{dragoman.OpenAIResponses, "xai", "grok-5", ""},
 		{dragoman.Ollama, "ollama", "qwen3", "ollama"},
 		{dragoman.Anthropic, "deepseek", "deepseek-chat", ""},
-		{dragoman.Gemini, "gemini", "gemini-3", ""},
+		{dragoman.Gemini, "gemini", "gemini-3", "gemini.models"},
 	} {
 		r, err := set.Resolve(servers.Tags(tc.d, tc.server, tc.model), extension.Switches{})
 		if err != nil {
@@ -206,7 +212,10 @@ func TestX8_ASwitchIsInThePayloadWhereTheConfigurationHasIt(t *testing.T) {
 
 func TestX11_SettingsAreDescribedAndCheckedAsDescribed(t *testing.T) {
 	for _, e := range servers.All() {
-		s := e.(servers.Server)
+		s, ok := e.(servers.Server)
+		if !ok {
+			continue // models have no settings
+		}
 		v, err := schema.Compile(s.ConfigSchema())
 		if err != nil {
 			t.Fatal(s.Name, err)

@@ -3,6 +3,7 @@ package servers
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -26,9 +27,12 @@ var templated = Knob{
 	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean",
 }
 
-// All are the servers that this package knows. The order matters where several are
-// on: later ones have the last word.
-func All() []extension.Extension {
+// All are the families of models and the servers that this package knows. The order
+// matters where several are on: later ones have the last word, servers over models.
+func All() []extension.Extension { return slices.Concat(modelTable(), table()) }
+
+// table are the servers.
+func table() []extension.Extension {
 	return []extension.Extension{
 		Server{
 			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
@@ -211,6 +215,9 @@ func demand(x *extension.Exchange, word string) error {
 	}
 	if len(one) == 0 {
 		return nil
+	}
+	if len(one) < len(tools) {
+		x.Report.Addf(dragoman.Lowered, dragoman.Warn, "/tool_choice", "the server cannot be told which tool to call; %s is the only one that it gets", wanted)
 	}
 	return errors.Join(x.Payload.Set("tools", one), x.Payload.Set("tool_choice", word))
 }

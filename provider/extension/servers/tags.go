@@ -31,7 +31,8 @@ func ServerTag(name string) extension.Tag { return extension.Tag("server:" + nam
 func FamilyTag(name string) extension.Tag { return extension.Tag("family:" + name) }
 
 // families are those that models are known by, with the beginnings of the names of
-// their models behind any path, as in "moonshotai/Kimi-K2".
+// their models behind any path, as in "moonshotai/Kimi-K2", and who makes them, as in
+// "us.anthropic.claude-opus-5-5-v1:0".
 var families = []struct {
 	name   string
 	begins []string
@@ -52,6 +53,9 @@ var families = []struct {
 // Family is the family of a model by its name; empty means that it is unknown.
 func Family(model string) string {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	if _, own, onBedrock := strings.Cut(name, "anthropic."); onBedrock {
+		name = own
+	}
 	for _, f := range families {
 		if slices.ContainsFunc(f.begins, func(b string) bool { return strings.HasPrefix(name, b) }) {
 			return f.name

@@ -1,0 +1,164 @@
+package provider
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
+)
+
+var updateDocs = flag.Bool("update-docs", false, "write the tables of ../docs/providers.md")
+
+// TestTheDocumentListsWhatTheProgramKnows holds the tables of the document against
+// the data.
+func TestTheDocumentListsWhatTheProgramKnows(t *testing.T) {
+	const path = "../docs/providers.md"
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(doc)
+	for name, table := range map[string]string{"providers": providerTable(), "servers": serverTable(t), "models": modelTable()} {
+		begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
+		before, rest, found := strings.Cut(text, begin)
+		old, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatalf("the marks of %s are missing", name)
+		}
+		if old != table && !*updateDocs {
+			t.Errorf("the table of %s is not what the program knows: run with -update-docs\n%s\nwant\n%s", name, old, table)
+		}
+		text = before + begin + table + end + after
+	}
+	if *updateDocs {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func code(words ...string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(words, "`, `") + "`"
+}
+
+func providerTable() string {
+	var b strings.Builder
+	b.WriteString("| name | speaks | where | its place otherwise | credential |\n|---|---|---|---|---|\n")
+	for _, p := range builtins() {
+		where := cmp.Or(p.base, endpointOf(p.codec.Dialect()).base)
+		switch {
+		case where == nowhere:
+			where = ""
+		case p.names[0] == "vertex":
+			where = "the location's"
+		case where == "":
+			where = "the region's"
+		}
+		if strings.HasPrefix(where, "http") {
+			where = code(where)
+		}
+		keys := code(p.keyEnv...)
+		switch {
+		case p.names[0] == "bedrock":
+			keys = code(envAWSBearer) + ", or " + code(envAWSID, envAWSSecret)
+		case p.names[0] == "anthropic":
+			keys += ", or " + code(envAnthropicToken)
+		case p.keyless && keys != "":
+			keys += ", or none"
+		case p.keyless:
+			keys = "none, or `api_key_env`"
+		}
+		elsewhere := code(p.baseVariables()...)
+		if p.base == nowhere {
+			elsewhere = "`base_url`"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", code(p.names...), p.codec.Dialect(), where, elsewhere, keys)
+	}
+	return b.String()
+}
+
+func tags(info extension.Info) string {
+	var words []string
+	for _, t := range info.Requires {
+		words = append(words, code(string(t)))
+	}
+	for _, t := range info.Forbids {
+		words = append(words, "not "+code(string(t)))
+	}
+	return strings.Join(words, ", ")
+}
+
+func serverTable(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| extension | on where | is | knobs |\n|---|---|---|---|\n")
+	for _, e := range servers.All() {
+		s, ok := e.(servers.Server)
+		if !ok {
+			continue
+		}
+		var knobs []string
+		for _, k := range s.Knobs {
+			values := k.Type
+			if len(k.Choices) > 0 {
+				values = strings.Join(k.Choices, ", ")
+			}
+			knobs = append(knobs, fmt.Sprintf("`%s` (%s): %s", k.Setting, values, k.Label))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, tags(s.Info()), s.Description, strings.Join(knobs, "<br>"))
+	}
+	return b.String()
+}
+
+func modelTable() string {
+	var b strings.Builder
+	b.WriteString("| extension | on where | models | in | capabilities |\n|---|---|---|---|---|\n")
+	for _, e := range servers.All() {
+		m, ok := e.(servers.Models)
+		if !ok {
+			continue
+		}
+		for _, r := range m.Rows {
+			in := ""
+			if r.Dialect != "" {
+				in = code(string(r.Dialect))
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, tags(m.Info()), code(r.Names...), in, code(named(r.Caps)...))
+		}
+	}
+	return b.String()
+}
+
+// named are the capabilities that are not zero, as a file says them.
+func named(caps dragoman.Capabilities) []string {
+	var out []string
+	names := capname.File.Names()
+	v := reflect.ValueOf(caps)
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() != reflect.Bool && f.Kind() != reflect.String {
+			continue
+		}
+		name := names[0]
+		names = names[1:]
+		switch {
+		case f.IsZero():
+		case f.Kind() == reflect.Bool:
+			out = append(out, name)
+		default:
+			out = append(out, name+": "+f.String())
+		}
+	}
+	return out
+}
