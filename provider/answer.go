@@ -32,6 +32,7 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	if err != nil {
 		return nil, err
 	}
+	x.client.ThinkTags.splitResponse(resp)
 	unwrapResponse(x.registry, resp)
 	if err := x.extended.ReadChunk(ctx, body); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 	unwrap := newUnwrapper(x.registry)
 	x.extended.Restart()
 	finish := x.newFinisher()
-	for ev, err := range dialect.Events(decoder, r) {
+	for ev, err := range x.client.ThinkTags.split(dialect.Events(decoder, r)) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
 			if err != nil {
@@ -97,6 +98,9 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			}
 			if !x.client.Chunks {
 				continue
+			}
+			if x.client.ThinkTags != ThinkTagsOff { // its bytes may say something else than its events
+				ev.Raw = nil
 			}
 		case *dragoman.StreamError:
 			if ev.Err != nil {

@@ -53,6 +53,9 @@ type Client struct {
 	// ReasoningAsText sends the visible thinking of other models as text; zero
 	// leaves it out.
 	ReasoningAsText bool
+	// ThinkTags makes parts of their own of thinking that the server marks within
+	// its text; zero leaves the text as it is.
+	ThinkTags ThinkTags
 	// Chunks passes on the native bytes of a stream before the events they mean,
 	// as a gateway needs them; zero leaves them out.
 	Chunks bool

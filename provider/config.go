@@ -89,6 +89,8 @@ type Settings struct {
 	// whatever the tags are.
 	Extensions map[string]json.RawMessage
 	Switches   extension.Switches
+	// ThinkTags is that of [Client].
+	ThinkTags ThinkTags
 	// Models are names for models of this provider.
 	Models map[string]ModelSettings
 	// Timeouts and Retry are those of [Client].
@@ -310,7 +312,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	}
 	client := &Client{
 		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
-		Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
+		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{servers.ServerTag(b.accent())},
 		},

@@ -64,6 +64,7 @@ func Load(name string) (*Config, error) {
 //	    models:
 //	      small: {name: llama-9b-instruct, capabilities: {no_images: true}}
 //	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
+//	    think_tags: marked         # <think> in the text becomes reasoning; open: without its beginning
 //	    retries: 4
 //	    max_request_bytes: 8000000
 //	    max_response_bytes: 8000000
@@ -220,6 +221,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"region":       set(&s.Region, "region"),
 		"project":      set(&s.Project, "project"),
 		"location":     set(&s.Location, "location"),
+		"think_tags":   func(n *node) { s.ThinkTags = r.thinkTags(n) },
 		"capabilities": func(n *node) { s.Capabilities = r.capabilities(n) },
 		"extensions":   func(n *node) { r.extensions(n, &s) },
 		"models": func(n *node) {
@@ -337,6 +339,17 @@ func (r *configReader) model(n *node) (m ModelSettings) {
 		"capabilities": func(n *node) { m.Capabilities = r.capabilities(n) },
 	})
 	return m
+}
+
+// thinkTags reads how thinking is marked.
+func (r *configReader) thinkTags(n *node) ThinkTags {
+	switch t := ThinkTags(r.String(n, "think_tags")); {
+	case t == ThinkTagsMarked || t == ThinkTagsOpen:
+		return t
+	case n.Kind == filetree.String:
+		r.Bad(n, "think_tags: want %s or %s, have %q", ThinkTagsMarked, ThinkTagsOpen, n.Text)
+	}
+	return ThinkTagsOff
 }
 
 // failover reads how chains go on.

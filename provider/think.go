@@ -1,0 +1,342 @@
+package provider
+
+import (
+	"iter"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// ThinkTags says how a server marks thinking within its text (quirk G7).
+type ThinkTags string
+
+// The ways. The zero value leaves texts as they are.
+const (
+	ThinkTagsOff ThinkTags = ""
+	// ThinkTagsMarked: thinking begins with <think> at the beginning of the answer.
+	ThinkTagsMarked ThinkTags = "marked"
+	// ThinkTagsOpen: the answer begins within thinking, because the model's template
+	// has opened it.
+	ThinkTagsOpen ThinkTags = "open"
+)
+
+// What thinking begins and ends with. A call ends it, too, and stays in the text.
+var (
+	thinkBegins = []string{"<think>", "<thinking>"}
+	thinkEnds   = []string{"</think>", "</thinking>"}
+	thinkCall   = "<tool_call>"
+)
+
+// maxLead bounds the white space before thinking: behind more of it none begins.
+const maxLead = 64
+
+// begins takes the mark off a text that is thinking. sure is false where more of the
+// text may change the answer.
+func (t ThinkTags) begins(text string) (rest string, thinks, sure bool) {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	lead := len(text) - len(trimmed)
+	for _, tag := range thinkBegins {
+		if rest, ok := strings.CutPrefix(trimmed, tag); ok && lead <= maxLead {
+			return rest, true, true
+		}
+	}
+	sure = lead > maxLead || !isPrefixOf(trimmed, thinkBegins)
+	if t == ThinkTagsOpen { // where some write the mark all the same
+		return trimmed, true, sure
+	}
+	return text, false, sure
+}
+
+// isPrefixOf reports whether a text is how one of some begins, or nothing.
+func isPrefixOf(text string, of []string) bool {
+	for _, s := range of {
+		if strings.HasPrefix(s, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// endOfThinking finds where thinking ends: what is before is thinking, what is behind
+// is text. Where it does not end, held is how much of the end may be half a mark.
+func endOfThinking(text string) (before, behind string, found bool, held int) {
+	at, next := len(text), len(text)
+	for _, tag := range thinkEnds {
+		if i := strings.Index(text, tag); i >= 0 && i < at {
+			at, next = i, i+len(tag)
+		}
+	}
+	if i := strings.Index(text, thinkCall); i >= 0 && i < at {
+		at, next = i, i
+	}
+	if at < len(text) {
+		return text[:at], text[next:], true, 0
+	}
+	for _, tag := range append([]string{thinkCall}, thinkEnds...) {
+		for n := min(len(tag)-1, len(text)); n > held; n-- {
+			if strings.HasSuffix(text, tag[:n]) {
+				held = n
+				break
+			}
+		}
+	}
+	return text, "", false, held
+}
+
+// cut parts the thinking of a whole text from the rest of it.
+func (t ThinkTags) cut(text string) (thought, rest string, thinks bool) {
+	inner, thinks, _ := t.begins(text)
+	if !thinks {
+		return "", text, false
+	}
+	thought, rest, _, _ = endOfThinking(inner)
+	return thought, strings.TrimLeft(rest, "\r\n"), true
+}
+
+// splitResponse makes parts of their own of the thinking in a whole answer.
+func (t ThinkTags) splitResponse(resp *dragoman.Response) {
+	if t == ThinkTagsOff {
+		return
+	}
+	t.splitMessages(resp.Output)
+	for i := range resp.Alternatives {
+		t.splitMessages(resp.Alternatives[i].Output)
+	}
+}
+
+// splitMessages splits the first text of an answer.
+func (t ThinkTags) splitMessages(output []dragoman.Message) {
+	for i := range output {
+		for j, p := range output[i].Parts {
+			text, ok := p.(*dragoman.Text)
+			if !ok {
+				continue
+			}
+			thought, rest, thinks := t.cut(text.Text)
+			if !thinks {
+				return
+			}
+			parts := append([]dragoman.Part(nil), output[i].Parts[:j]...)
+			parts = append(parts, &dragoman.Reasoning{Text: thought})
+			if rest != "" {
+				own := *text
+				own.Text = rest
+				parts = append(parts, &own)
+			}
+			output[i].Parts = append(parts, output[i].Parts[j+1:]...)
+			output[i].Native = nil // it says something else
+			return
+		}
+	}
+}
+
+// split does the same for the events of a stream.
+func (t ThinkTags) split(events iter.Seq2[dragoman.Event, error]) iter.Seq2[dragoman.Event, error] {
+	if t == ThinkTagsOff {
+		return events
+	}
+	return func(yield func(dragoman.Event, error) bool) {
+		choices := map[int]*splitChoice{}
+		emit := func(ev dragoman.Event) bool { return yield(ev, nil) }
+		for ev, err := range events {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			of := choiceOf(ev)
+			if of < 0 {
+				if !yield(ev, nil) {
+					return
+				}
+				continue
+			}
+			c := choices[of]
+			if c == nil {
+				c = &splitChoice{tags: t, places: map[int]int{}, text: -1}
+				choices[of] = c
+			}
+			if !c.pass(ev, emit) {
+				return
+			}
+		}
+	}
+}
+
+// choiceOf is the choice of an event of a part; -1 for others.
+func choiceOf(ev dragoman.Event) int {
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		return ev.Choice
+	case *dragoman.PartDelta:
+		return ev.Choice
+	case *dragoman.PartEnd:
+		return ev.Choice
+	default:
+		return -1
+	}
+}
+
+// splitChoice is one choice of a stream whose first text may begin with thinking.
+type splitChoice struct {
+	tags ThinkTags
+	// places are the new indexes of parts by their old ones; next is the next one.
+	places map[int]int
+	next   int
+	// text is the old index of the first text; -1 before it came.
+	text  int
+	start *dragoman.PartStart
+	phase splitPhase
+	// held is what nobody knows yet what it is, thinking the new index of it.
+	held     string
+	thinking int
+}
+
+type splitPhase int
+
+const (
+	undecided splitPhase = iota
+	inThinking
+	behindThinking // its text has not begun
+	inText
+)
+
+// place gives a part its new index.
+func (c *splitChoice) place(old int) int {
+	c.places[old] = c.next
+	c.next++
+	return c.places[old]
+}
+
+func (c *splitChoice) pass(ev dragoman.Event, emit func(dragoman.Event) bool) bool {
+	switch ev := ev.(type) {
+	case *dragoman.PartStart:
+		if _, isText := ev.Part.(*dragoman.Text); isText && c.text < 0 {
+			c.text, c.start = ev.Index, ev
+			return true // until it is known what it is
+		}
+		own := *ev
+		own.Index = c.place(ev.Index)
+		return emit(&own)
+	case *dragoman.PartDelta:
+		if ev.Index == c.text {
+			return c.feed(ev.Text, ev.Choice, emit)
+		}
+		own := *ev
+		own.Index = c.places[ev.Index]
+		return emit(&own)
+	case *dragoman.PartEnd:
+		if ev.Index == c.text {
+			return c.end(ev, emit)
+		}
+		own := *ev
+		own.Index = c.places[ev.Index]
+		return emit(&own)
+	}
+	return true
+}
+
+// feed takes a fragment of the text.
+func (c *splitChoice) feed(text string, choice int, emit func(dragoman.Event) bool) bool {
+	if c.phase == undecided {
+		c.held += text
+		rest, thinks, sure := c.tags.begins(c.held)
+		if !sure {
+			return true
+		}
+		c.held, text = "", rest
+		if !thinks {
+			return c.begin(emit) && c.say(choice, text, emit)
+		}
+		if !c.think(choice, emit) {
+			return false
+		}
+	}
+	if c.phase == inThinking {
+		before, behind, found, held := endOfThinking(c.held + text)
+		c.held = before[len(before)-held:]
+		if !c.delta(choice, c.thinking, dragoman.KindReasoning, before[:len(before)-held], emit) {
+			return false
+		}
+		if !found {
+			return true
+		}
+		c.phase, text = behindThinking, behind
+	}
+	return c.say(choice, text, emit)
+}
+
+// say tells text, which begins behind the line breaks after thinking.
+func (c *splitChoice) say(choice int, text string, emit func(dragoman.Event) bool) bool {
+	if c.phase == behindThinking {
+		if text = strings.TrimLeft(text, "\r\n"); text == "" {
+			return true
+		}
+		if !c.begin(emit) {
+			return false
+		}
+	}
+	return c.delta(choice, c.places[c.text], dragoman.KindText, text, emit)
+}
+
+func (c *splitChoice) delta(choice, index int, kind dragoman.PartKind, text string, emit func(dragoman.Event) bool) bool {
+	return text == "" || emit(&dragoman.PartDelta{Choice: choice, Index: index, Kind: kind, Text: text})
+}
+
+// think begins the part of the thinking, where the text was to be.
+func (c *splitChoice) think(choice int, emit func(dragoman.Event) bool) bool {
+	c.phase, c.thinking = inThinking, c.next
+	c.next++
+	start := &dragoman.PartStart{Choice: choice, Index: c.thinking, Message: c.start.Message, Part: &dragoman.Reasoning{}, Header: c.start.Header}
+	c.start.Header = nil
+	return emit(start)
+}
+
+// begin begins the text.
+func (c *splitChoice) begin(emit func(dragoman.Event) bool) bool {
+	c.phase = inText
+	own := *c.start
+	own.Index = c.place(c.text)
+	return emit(&own)
+}
+
+// end ends the text, and the thinking before it.
+func (c *splitChoice) end(ev *dragoman.PartEnd, emit func(dragoman.Event) bool) bool {
+	own := *ev
+	text, ok := ev.Part.(*dragoman.Text)
+	if !ok { // no text after all
+		text = &dragoman.Text{}
+	}
+	thought, rest, thinks := c.tags.cut(text.Text)
+	if c.phase == undecided { // all of it was held
+		if thinks && !c.think(ev.Choice, emit) {
+			return false
+		}
+		if !thinks && (!c.begin(emit) || !c.say(ev.Choice, text.Text, emit)) {
+			return false
+		}
+		if thinks && !c.delta(ev.Choice, c.thinking, dragoman.KindReasoning, thought, emit) {
+			return false
+		}
+		c.held = ""
+	}
+	if c.phase == inThinking && !c.delta(ev.Choice, c.thinking, dragoman.KindReasoning, c.held, emit) {
+		return false
+	}
+	if thinks {
+		end := &dragoman.PartEnd{Choice: ev.Choice, Index: c.thinking, Part: &dragoman.Reasoning{Text: thought}}
+		if c.phase != inText {
+			end.Header = ev.Header
+		}
+		if !emit(end) {
+			return false
+		}
+		if c.phase != inText {
+			return true
+		}
+		said := *text
+		said.Text = rest
+		own.Part = &said
+	}
+	own.Index = c.places[c.text]
+	return emit(&own)
+}
