@@ -201,11 +201,27 @@ func (t *teller) tell(a *answer, head dragoman.Response, n int) {
 		t.fail(a.broken)
 		return
 	}
-	end := &dragoman.ResponseEnd{Stop: a.stop, Usage: usage}
+	stop := t.worded(a.stop)
+	end := &dragoman.ResponseEnd{Stop: stop, Usage: usage}
 	for range n - 1 {
-		end.Stops = append(end.Stops, a.stop)
+		end.Stops = append(end.Stops, stop)
 	}
 	t.emit(end)
+}
+
+// worded is a stop in the word of a server of Ollama's, which may give none, and
+// does: ours is one that gives it.
+func (t *teller) worded(stop dragoman.Stop) dragoman.Stop {
+	if t.origin == nil || t.origin.Dialect != dragoman.Ollama || stop.Native != "" {
+		return stop
+	}
+	switch stop.Reason {
+	case dragoman.StopEnd, dragoman.StopToolCalls:
+		stop.Native = "stop"
+	case dragoman.StopLength:
+		stop.Native = "length"
+	}
+	return stop
 }
 
 // counted is the usage of what was written.

@@ -392,6 +392,7 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 		{"OpenAI does not know", call("GET", "/v1/models/x", ""), `404 {"error"`},
 		{"Gemini lists", call("GET", "/v1beta/models", ""), `200 {"models":[{"name":"models/sim/planner"`},
 		{"Gemini tells", call("GET", "/v1beta/models/sim/echo", ""), `200 {"name":"models/sim/echo"`},
+		{"Ollama says why it ends", call("POST", "/api/chat", `{"model":"echo","stream":false,"messages":[{"role":"user","content":"hi"}]}`), `200 {"model":"echo","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop"`},
 		{"Ollama lists", call("GET", "/api/tags", ""), `200 {"models":[{"name":"sim/planner"`},
 		{"Ollama tells", call("POST", "/api/show", `{"model":"planner"}`), `200 {"modified_at"`},
 		{"Ollama tells older clients", call("POST", "/api/show", `{"name":"planner"}`), `200 {"modified_at"`},

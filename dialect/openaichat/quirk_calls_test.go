@@ -208,3 +208,26 @@ func TestQuirkC2_ANumberInPlaceOfAnIDTellsCallsApart(t *testing.T) {
 		})
 	}
 }
+
+// vLLM and others finish a call that was forced with "stop", beside a content of
+// nothing.
+func TestQuirkE10_AForcedCallThatFinishesWithStopIsACall(t *testing.T) {
+	const call = `"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`
+	for _, content := range []string{`null`, `""`} {
+		whole, _, err := codec.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":`+content+`,`+call+`},"finish_reason":"stop"}]}`), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streamed, err := dragoman.Collect(dialect.Events(codec.NewStreamDecoder(dialect.DecodeOptions{}), strings.NewReader(
+			`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":`+content+`,`+call+`}}]}`+"\n\n"+
+				`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resp := range []*dragoman.Response{whole, streamed} {
+			if c := resp.ToolCalls(); resp.Stop.Reason != dragoman.StopToolCalls || len(c) != 1 || c[0].Problem != nil || resp.Text() != "" {
+				t.Errorf("%+v", resp)
+			}
+		}
+	}
+}
