@@ -255,6 +255,15 @@ func TestX14_AServerThatAsksForAWaitGetsIt(t *testing.T) {
 	}
 }
 
+func TestX14_AWaitThatAServerAsksForIsCapped(t *testing.T) {
+	clock := newClock()
+	h := &provider.Health{Clock: clock, Cap: time.Minute}
+	h.Failed("a", &dragoman.APIError{Class: dragoman.ErrorRateLimit, RetryAfter: 24 * time.Hour})
+	if until, benched := h.Benched("a"); !benched || until.Sub(clock.Now()) != time.Minute {
+		t.Errorf("%v until %v", benched, until)
+	}
+}
+
 func TestX14_WhereAllAreBenchedTheFirstToComeBackIsAsked(t *testing.T) {
 	clock := newClock()
 	a, b := answers(apiErr(dragoman.ErrorServer)), answers(apiErr(dragoman.ErrorServer))

@@ -117,6 +117,29 @@ func chatNameAgain(s *wireStream) {
 			of.set("name", names[c.index])
 		}
 	}
+	s.chatHalfName()
+}
+
+// chatHalfName tells the name of the last call in two fragments.
+func (s *wireStream) chatHalfName() {
+	calls := s.chatCalls()
+	for _, c := range slices.Backward(calls) {
+		of, member := c.payload()
+		name, _ := of.get("name").(string)
+		if !c.opens() || len(name) < 2 {
+			continue
+		}
+		more := frame{data: clone(s.frames[c.frame].data)}
+		for _, other := range (&wireStream{frames: []frame{more}}).chatCalls() {
+			rest, _ := other.payload()
+			other.call.remove("id")
+			rest.set("name", name[len(name)/2:])
+			rest.set(member, "")
+		}
+		of.set("name", name[:len(name)/2])
+		s.insert(c.frame+1, more)
+		return
+	}
 }
 
 // chatBundled moves arguments into the chunk that names the call: all of them, as
@@ -166,7 +189,16 @@ func chatNullish(s *wireStream) {
 	}
 }
 
+// chatUsageEverywhere tells zeros with every chunk, and the counts within the choice
+// that ends, as Moonshot does.
 func chatUsageEverywhere(s *wireStream) {
+	for i := range s.frames {
+		o, ok := s.frames[i].data.(*object)
+		if last := s.lastChunk(); ok && o.get("usage") != nil && last < len(s.frames) {
+			objectAt(s.frames[last].data, "choices", 0).set("usage", clone(o.get("usage")))
+			o.remove("usage")
+		}
+	}
 	for i := range s.frames {
 		if o, ok := s.frames[i].data.(*object); ok && (!o.has("usage") || o.get("usage") == nil) {
 			o.set("usage", newObject("prompt_tokens", integer(0), "completion_tokens", integer(0), "total_tokens", integer(0)))

@@ -12,7 +12,8 @@ func geminiParts(f *frame) []any {
 	return parts
 }
 
-// callsApart puts each call into a chunk of its own, without its id.
+// callsApart puts each call into a chunk of its own, without its id, and sends the
+// first of them again.
 func callsApart(s *wireStream) {
 	var out []frame
 	for i := range s.frames {
@@ -35,6 +36,12 @@ func callsApart(s *wireStream) {
 		out = append(out, f)
 	}
 	s.frames = out
+	for i := range s.frames {
+		if parts := geminiParts(&s.frames[i]); len(parts) == 1 && objectAt(parts[0], "functionCall") != nil && at(s.frames[i].data, "candidates", 0, "finishReason") == nil {
+			s.insert(i, frame{data: clone(s.frames[i].data)})
+			return
+		}
+	}
 }
 
 // partialArgs tells the arguments of each call in pieces, as Vertex does: the call
