@@ -193,6 +193,7 @@ func thoughtful(codec dialect.Codec) *dragoman.Request {
 	req.Messages = append(req.Messages,
 		dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Parts: []dragoman.Part{
 			&dragoman.Reasoning{Text: "Hm.", Signature: "c2ln", Encrypted: "ZW5j", Origin: origin},
+			&dragoman.Text{Text: "Let me look.", Signature: "c2ln"},
 			&dragoman.ToolCall{ID: "call_a", Name: "get_weather", Payload: dragoman.PayloadObject, Arguments: `{"city":"Oslo"}`, Signature: "c2ln"},
 		}},
 		dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{
@@ -238,7 +239,7 @@ func TestX14_ReasoningThatAServerDoesNotKnowIsLeftOutOnce(t *testing.T) {
 				if !told {
 					t.Errorf("losses %v", resp.Losses.Losses)
 				}
-				if len(req.Messages[1].Parts) != 2 {
+				if len(req.Messages[1].Parts) != 3 {
 					t.Error("the caller's request was changed")
 				}
 			})

@@ -70,7 +70,7 @@ var rooms = []room{
 	{path: "internal/secret", only: []string{}, pure: true},
 	{path: "sim", files: true},
 	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim"}},
-	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history"}},
+	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history", "schema"}},
 	{path: "provider/extension/servers", only: []string{"", "provider/extension"}},
 	{path: "internal/awssign", only: []string{}, third: []string{"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4"}},
 	{path: "provider", files: true},

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
 )
 
 // Action is something an extension can do to a session when it is asked to, or by
@@ -19,7 +20,8 @@ type Action struct {
 	ID          string `json:"id"`
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
-	// Inputs is a JSON Schema of the parameters; nil takes none.
+	// Inputs is a JSON Schema of the parameters, which are held against it before
+	// Run; nil takes none.
 	Inputs json.RawMessage `json:"inputs,omitempty"`
 	// Triggers are the moments at which it runs by itself.
 	Triggers []Trigger `json:"triggers,omitempty"`
@@ -79,6 +81,9 @@ type ActionError struct {
 }
 
 func (e *ActionError) Error() string { return "extension: " + e.Message + " (" + e.Code + ")" }
+
+// CodeParams is the code of parameters that an action does not take.
+const CodeParams = "invalid_params"
 
 // ErrNoAction says that no extension that is on has an action.
 var ErrNoAction = errors.New("extension: there is no such action")
@@ -160,6 +165,25 @@ type NamedAction struct {
 	Action
 }
 
+// check holds parameters against what the action takes. Of an action that takes
+// none, nobody reads them.
+func (a Action) check(params json.RawMessage) error {
+	if a.Inputs == nil {
+		return nil
+	}
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	v, err := schema.Compile(a.Inputs)
+	if err != nil {
+		return fmt.Errorf("the schema of its inputs: %w", err)
+	}
+	if err := v.Validate(params); err != nil {
+		return &ActionError{CodeParams, "the parameters are not what the action takes: " + err.Error()}
+	}
+	return nil
+}
+
 // layers are those of the library and of the application, for one action.
 func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layers {
 	var names []string
@@ -225,6 +249,9 @@ func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigg
 				res, err = ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: fmt.Errorf("panicked: %v", v)}
 			}
 		}()
+		if err := a.check(in.Params); err != nil {
+			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
+		}
 		in.Context = r.layers(a, moment, in).With(in.Context, in.Log)
 		res, err := a.Action.Run(ctx, in)
 		if err != nil {

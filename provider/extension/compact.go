@@ -44,12 +44,11 @@ func (c Compact) Actions() []Action {
 	return []Action{a}
 }
 
-// The codes of what [CompactID] cannot do.
-const (
-	CodeParams  = "invalid_params"
-	CodeUneven  = "not_aligned"
-	metadataKey = "dragoman.compact"
-)
+// CodeUneven is the code of what [CompactID] cannot do: the native history does not
+// line up with the session's.
+const CodeUneven = "not_aligned"
+
+const metadataKey = "dragoman.compact"
 
 func (c Compact) run(_ context.Context, in ActionInput) (ActionResult, error) {
 	keep := c.Keep

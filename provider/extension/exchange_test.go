@@ -386,3 +386,27 @@ func (trampler) Finish(_ context.Context, x *extension.Exchange, _ *dragoman.Res
 	_ = x.Partial()
 	return nil
 }
+
+func TestX9_TheParametersOfAnActionAreHeldAgainstItsInputs(t *testing.T) {
+	ran := 0
+	run := func(context.Context, extension.ActionInput) (extension.ActionResult, error) {
+		ran++
+		return extension.ActionResult{}, nil
+	}
+	mine := actor{plain{Name: "mine"}, []extension.Action{
+		{ID: "strict", Inputs: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`), Run: run},
+		{ID: "none", Run: run},
+	}}
+	r := resolve(t, set(t, mine), extension.Switches{})
+	for params, ok := range map[string]bool{`{"n":1}`: true, ``: false, `{"n":"1"}`: false, `{"n":1,"m":2}`: false, `{`: false} {
+		before := ran
+		_, err := r.Run(t.Context(), "mine", "strict", extension.ActionInput{Params: json.RawMessage(params)})
+		var coded *extension.ActionError
+		if ok != (err == nil) || ok != (ran > before) || err != nil && (!errors.As(err, &coded) || coded.Code != extension.CodeParams) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
+	if _, err := r.Run(t.Context(), "mine", "none", extension.ActionInput{Params: json.RawMessage(`{"n":1}`)}); err != nil {
+		t.Error(err)
+	}
+}
