@@ -291,6 +291,21 @@ func TestX15_AConfigFileSaysWhatTheEnvironmentDoesNot(t *testing.T) {
 	}
 }
 
+func TestX12_AKeyThatTheSettingsNameBeatsTheOneOfItsType(t *testing.T) {
+	c := &provider.Config{
+		Getenv:    env("MY_KEY", "mine", "AWS_BEARER_TOKEN_BEDROCK", "not-mine", "GOOGLE_OAUTH_ACCESS_TOKEN", "not-mine", "ANTHROPIC_API_KEY", "not-mine"),
+		Providers: map[string]provider.Settings{},
+	}
+	for _, typ := range []string{"bedrock", "vertex", "anthropic", "gemini", "openai", "ollama"} {
+		c.Providers[typ] = provider.Settings{Region: "eu-north-1", Project: "p", APIKeyEnv: []string{"MY_KEY"}}
+		w := sent(t, c, typ+"/m")
+		key := w.header.Get("Authorization") + w.header.Get("X-Api-Key") + w.header.Get("X-Goog-Api-Key")
+		if strings.TrimPrefix(key, "Bearer ") != "mine" {
+			t.Errorf("%s: the key is %q", typ, key)
+		}
+	}
+}
+
 func TestX14_AFileSaysHowChainsGoOnAndHowLargeBodiesMayBe(t *testing.T) {
 	c, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  openai: {max_request_bytes: 100, max_response_bytes: 200}\nfailover: {anyway: true, after: 2, bench: 7s, cap: 9s}\n"))
 	if err != nil {

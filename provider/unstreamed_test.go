@@ -118,6 +118,17 @@ func TestAWholeBodyThatIsNoAnswerIsAnErrorOfTheStream(t *testing.T) {
 	})
 }
 
+// What was lost on the way is told at the end, as of any stream.
+func TestTheLossesOfAWholeAnswerAreToldWithItsEnd(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))
+	req := question()
+	req.Sampling.TopK = new(int64(7))
+	resp, err := dragoman.Collect(s.client(&provider.Client{}).Stream(t.Context(), req))
+	if err != nil || !slices.ContainsFunc(resp.Losses.Losses, func(l dragoman.Loss) bool { return l.Path == "/sampling/top_k" }) {
+		t.Errorf("%v %v", err, resp.Losses)
+	}
+}
+
 // Extensions see the answer as one chunk, and what they add is told.
 func TestX3_ExtensionsFinishAWholeAnswerWhereAStreamWasAskedFor(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, sayWhole(textAnswer("Yes."), "application/json"))

@@ -1,0 +1,219 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// What is packed comes in larger pieces than events, so streams are asked for bare.
+func TestX13_StreamsAreNotPacked(t *testing.T) {
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		s := serve(t, codec, say(textAnswer("Yes.")))
+		c := s.client(&provider.Client{})
+		if _, err := dragoman.Collect(c.Stream(t.Context(), question())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Generate(t.Context(), question()); err != nil {
+			t.Fatal(err)
+		}
+		got := s.requests()
+		if h := got[0].header.Get("Accept-Encoding"); h != "identity" {
+			t.Errorf("a stream accepts %q", h)
+		}
+		if h := got[1].header.Get("Accept-Encoding"); h != "gzip" {
+			t.Errorf("a whole answer accepts %q", h)
+		}
+	})
+}
+
+// lingering is a body whose end never comes.
+type lingering struct {
+	io.Reader
+	ctx     context.Context
+	waiting chan struct{}
+}
+
+func (l *lingering) Read(p []byte) (int, error) {
+	if n, _ := l.Reader.Read(p); n > 0 {
+		return n, nil
+	}
+	l.waiting <- struct{}{}
+	<-l.ctx.Done()
+	return 0, l.ctx.Err()
+}
+
+func (*lingering) Close() error { return nil }
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// A server that has said all and does not hang up is waited for, but not for long.
+func TestX13_TheEndOfAStreamIsNotWaitedForLong(t *testing.T) {
+	const all = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	waiting := make(chan struct{}, 1)
+	clock := newClock()
+	c := &provider.Client{Model: "m", Clock: clock, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &lingering{strings.NewReader(all), r.Context(), waiting}, Request: r}, nil
+	})}}
+	done := make(chan error, 1)
+	go func() {
+		resp, err := dragoman.Collect(c.Stream(context.Background(), question()))
+		if err == nil && resp.Text() != "Yes." {
+			t.Errorf("%q", resp.Text())
+		}
+		done <- err
+	}()
+	<-waiting
+	clock.advance(time.Second)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits on")
+	}
+}
+
+// writes is a contribution that writes tools in a form of its own.
+type writes string
+
+func (writes) Kind() dragoman.ObjectKind { return dragoman.SchemaObject }
+func (writes) From() dragoman.Format     { return "acme.tool" }
+func (writes) To() dragoman.Format       { return dragoman.FormatChatFunction }
+func (w writes) Adapt(dragoman.AdapterInput) (json.RawMessage, dragoman.Report, error) {
+	return json.RawMessage(`{"type":"function","function":{"name":"look","by":"` + string(w) + `"}}`), dragoman.Report{}, nil
+}
+
+func contributes(who string) []dragoman.Contribution {
+	return []dragoman.Contribution{{Schemas: []dragoman.SchemaAccessor{acmeTool{}}, Adapters: []dragoman.Adapter{writes(who)}}}
+}
+
+type contributor struct{}
+
+func (contributor) Info() extension.Info { return extension.Info{Name: "contributor"} }
+
+func (contributor) Contribute(*extension.Exchange) []dragoman.Contribution {
+	return contributes("extension")
+}
+
+// The configuration comes before extensions, and they before tools.
+func TestR3_TheEarlierContributionWins(t *testing.T) {
+	for _, tc := range []struct {
+		config, extension, tool bool
+		want                    string
+	}{
+		{true, true, true, "config"}, {false, true, true, "extension"}, {false, false, true, "tool"}, {true, false, true, "config"},
+	} {
+		s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+		c := s.client(&provider.Client{})
+		req := question()
+		req.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: json.RawMessage(`{"does":"look"}`)}}}
+		if tc.config {
+			c.Contributions = contributes("config")
+		}
+		if tc.extension {
+			c.Extensions = extensions(t, contributor{})
+		}
+		if tc.tool {
+			req.Contributions = contributes("tool")
+		}
+		if _, err := c.Generate(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if body := string(s.requests()[0].body); !strings.Contains(body, `"by":"`+tc.want+`"`) {
+			t.Errorf("%+v: %s", tc, body)
+		}
+	}
+}
+
+// marker is on by its tags, and says so.
+type marker struct {
+	name string
+	tags []extension.Tag
+}
+
+func (m marker) Info() extension.Info { return extension.Info{Name: m.name, Requires: m.tags} }
+
+func (m marker) Decorate(_ context.Context, x *extension.Exchange) error {
+	return x.Payload.Set(m.name, true)
+}
+
+// Tools bring tags: that there are some, and the formats they were written in.
+func TestX1_ToolsBringTags(t *testing.T) {
+	mark := func(name string, tags ...extension.Tag) marker {
+		return marker{name, tags}
+	}
+	e := extensions(t, mark("any", "tools"), mark("acme", "format:acme.tool"), mark("mine", "mine"))
+	e.Tags = []extension.Tag{"mine"}
+	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	none, some, acmes := question(), question(), question()
+	none.Tools = nil
+	acmes.Tools = []dragoman.ToolSpec{{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: json.RawMessage(`{"does":"look"}`)}}}
+	acmes.Contributions = contributes("tool")
+	for i, tc := range []struct {
+		req  *dragoman.Request
+		want string
+	}{{none, "mine"}, {some, "any mine"}, {acmes, "any acme mine"}} {
+		if _, err := s.client(&provider.Client{Extensions: e}).Generate(t.Context(), tc.req); err != nil {
+			t.Fatal(err)
+		}
+		sent, err := extension.NewObject(s.requests()[i].body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var on []string
+		for _, name := range []string{"any", "acme", "mine"} {
+			if sent.Get(name) != nil {
+				on = append(on, name)
+			}
+		}
+		if got := strings.Join(on, " "); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+// adder adds a part to whatever came.
+type adder struct{}
+
+func (adder) Info() extension.Info { return extension.Info{Name: "adder"} }
+
+func (adder) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+	resp.Output[0].Parts = append(resp.Output[0].Parts, &dragoman.Text{Text: "Added."})
+	return nil
+}
+
+// What is added to an answer without any part is a message like others.
+func TestX3_APartThatIsAddedToNothingHasItsMessage(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	})
+	var start *dragoman.PartStart
+	var whole dragoman.Collector
+	for ev, err := range s.client(&provider.Client{Extensions: extensions(t, adder{})}).Stream(t.Context(), question()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole.Add(ev)
+		if p, ok := ev.(*dragoman.PartStart); ok {
+			start = p
+		}
+	}
+	resp, err := whole.Response()
+	if err != nil || resp.Text() != "Added." || start == nil || start.Header == nil || resp.Output[0].Role != dragoman.RoleAssistant {
+		t.Errorf("%v %+v, %+v", err, resp, start)
+	}
+}
