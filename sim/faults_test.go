@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -304,6 +305,56 @@ func TestEveryFaultChangesWhatIsOnTheWire(t *testing.T) {
 			if got := read(c, "sim/scenario?fault="+f.ID); got == plain {
 				t.Errorf("%s of %s is what comes without it", f.ID, c.Dialect())
 			}
+		}
+	}
+}
+
+// pieces is a connection that takes note of how long each piece is.
+type pieces struct {
+	*httptest.ResponseRecorder
+	sizes []int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.sizes = append(p.sizes, len(b))
+	return p.ResponseRecorder.Write(b)
+}
+
+// Z2: c16 is about how bytes come, so that is what is looked at.
+func TestQuirkC16_EachByteIsSentByItself(t *testing.T) {
+	for model, single := range map[string]bool{"sim/echo?fault=c16": true, "sim/echo": false} {
+		w := &pieces{ResponseRecorder: httptest.NewRecorder()}
+		body := `{"model":"` + model + `","stream":true,"messages":[{"role":"user","content":"Grüße 🙂"}]}`
+		sim.Handler(sim.Config{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		if len(w.sizes) == 0 || (slices.Max(w.sizes) == 1) != single {
+			t.Errorf("%s: pieces of %v", model, w.sizes)
+		}
+	}
+}
+
+// An error in a stream is told once; Responses tells it in an event and in the
+// response that failed.
+func TestAnErrorInAStreamIsToldOnce(t *testing.T) {
+	played, err := sim.ParseScenario("breaks", "turn\n  match any\n  say The beginning.\n  error overloaded Enough of it.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serve(t, sim.Config{Scenario: played}).URL
+	for _, c := range clients() {
+		req := ask("hi")
+		req.Model, req.Stream = "sim/scenario", true
+		resp, _, err := c.post(context.Background(), server, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		want := 1
+		if c.Dialect() == dragoman.OpenAIResponses {
+			want = 2
+		}
+		if n := strings.Count(string(raw), "Enough of it."); err != nil || n != want {
+			t.Errorf("%s: %d times in %s (%v)", c.Dialect(), n, raw, err)
 		}
 	}
 }

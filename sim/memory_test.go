@@ -80,4 +80,17 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 	if code, said = post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, oldest)); code != 400 {
 		t.Errorf("the oldest is not forgotten: %d %s", code, said)
 	}
+	// In bytes, too: each of these is kept with what it says, which is the same.
+	large := func(c string) string {
+		t.Helper()
+		_, said := post(`{"model":"echo","input":"` + strings.Repeat(c, 9<<20) + `"}`)
+		return read(said).ID
+	}
+	first, second := large("a"), large("b")
+	second = large("b") // which is the same one
+	for id, want := range map[string]int{first: 400, second: 200} {
+		if code, _ := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, id)); code != want {
+			t.Errorf("%s: %d, want %d", id, code, want)
+		}
+	}
 }

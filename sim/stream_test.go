@@ -158,7 +158,7 @@ func TestAnAnswerIsCutAtItsLimitAndItsStopSequence(t *testing.T) {
 	req.MaxOutputTokens = &five
 	resp = generate(t, sim.Planner{}, req)
 	calls := resp.ToolCalls()
-	if len(calls) != 1 || calls[0].Arguments != `{"city":"` || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemTruncated || resp.Stop.Reason != dragoman.StopLength {
+	if len(calls) != 1 || calls[0].Arguments != `{"city":"` || calls[0].Problem == nil || calls[0].Problem.Code != dragoman.ProblemTruncated || calls[0].Status != dragoman.StatusIncomplete || resp.Stop.Reason != dragoman.StopLength {
 		t.Errorf("%+v", resp)
 	}
 

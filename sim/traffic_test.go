@@ -151,6 +151,29 @@ func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
 }
 
 // What a codec makes of traffic that is played is what it made of the traffic.
+func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	rec, path := record(t, nil)
+	for p, body := range map[string]string{"/a": `{"a":1,"b":2,"c":3}`, "/b": `{"x":1}`} {
+		if _, _, err := exchange(t, rec, server.URL+p, body, "key-0123456789"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	play, err := sim.Replay(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = exchange(t, play, server.URL+"/b", `{"a":1,"b":2,"c":3}`, "key-0123456789")
+	var e *sim.MismatchError
+	if !errors.As(err, &e) || !strings.HasSuffix(e.Nearest, "/b") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestZ3_StreamsOfEveryDialectArePlayedByteForByte(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {

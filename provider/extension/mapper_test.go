@@ -29,6 +29,14 @@ func TestX6_AMappingThatDoesNotLineUpReturnsWhatItWasGiven(t *testing.T) {
 	if back[1].Text() != "bgood" || len(messages[1].Parts) != 1 {
 		t.Errorf("%q, and what was given is %q", back[1].Text(), messages[1].Text())
 	}
+	// A part that is replaced is replaced in what is returned alone.
+	back = extension.FromNative(native, messages, func(_ *extension.Object, m *dragoman.Message) error {
+		m.Parts[0] = &dragoman.Text{Text: "other"}
+		return nil
+	})
+	if back[0].Text() != "other" || messages[0].Text() != "a" {
+		t.Errorf("%q, and what was given is %q", back[0].Text(), messages[0].Text())
+	}
 	// A single message is a list of one.
 	if one := extension.ToNative(messages[:1], native[:1], add); string(one[0]) != `{"role":"user","says":"a"}` {
 		t.Errorf("%s", one)
