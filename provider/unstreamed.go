@@ -34,7 +34,7 @@ func (a *answer) peek() byte {
 		n, err := a.read(head[len(head):cap(head)])
 		head, a.after = head[:len(head)+n], err
 		a.head = head
-		if text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"); len(text) > 0 {
+		if text := bytes.TrimLeft(head, " \t\r\n"); len(text) > 0 {
 			return text[0]
 		}
 	}

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
 )
 
 // What is packed comes in larger pieces than events, so streams are asked for bare.
@@ -215,5 +218,79 @@ func TestX3_APartThatIsAddedToNothingHasItsMessage(t *testing.T) {
 	resp, err := whole.Response()
 	if err != nil || resp.Text() != "Added." || start == nil || start.Header == nil || resp.Output[0].Role != dragoman.RoleAssistant {
 		t.Errorf("%v %+v, %+v", err, resp, start)
+	}
+}
+
+// A wire without ids gets ids that no other turn of the conversation has.
+func TestCallsWithoutIDsOfTwoTurnsHaveOtherIDs(t *testing.T) {
+	const call = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop"}` + "\n"
+	s := serve(t, ollama.Codec{}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) { _, _ = io.WriteString(w, call) })
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		c := s.client(&provider.Client{})
+		req := question()
+		seen := map[string]bool{}
+		for range 3 {
+			resp, err := ask(c, req)
+			if err != nil || len(resp.ToolCalls()) != 1 {
+				t.Fatal(resp, err)
+			}
+			made := resp.ToolCalls()[0]
+			if made.ID == "" || seen[made.ID] {
+				t.Errorf("the id %q again", made.ID)
+			}
+			seen[made.ID] = true
+			req.Messages = append(append(req.Messages, resp.Output...), dragoman.ToolResults(made.ResultText("4 °C")))
+		}
+	})
+}
+
+// What an extension loses is told with all other losses.
+func TestR11_WhatAnExtensionLosesIsReported(t *testing.T) {
+	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
+	c := s.client(&provider.Client{Name: "lmstudio", Extensions: extensions(t, servers.All()...)})
+	req := question()
+	req.Tools = append(req.Tools, dragoman.ToolSpec{Name: "other"})
+	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "other"}}}
+	resp, err := c.Generate(t.Context(), req)
+	if err != nil || !slices.ContainsFunc(resp.Losses.Losses, func(l dragoman.Loss) bool { return l.Path == "/tool_choice" && l.Kind == dragoman.Lowered }) {
+		t.Errorf("%v %v", err, resp.Losses)
+	}
+}
+
+// oneByOne reads a piece at a time.
+type oneByOne struct{ pieces []string }
+
+func (o *oneByOne) Read(p []byte) (int, error) {
+	if len(o.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, o.pieces[0])
+	o.pieces = o.pieces[1:]
+	return n, nil
+}
+
+func (*oneByOne) Close() error { return nil }
+
+// The bytes of what is held back are those that came, though the memory that they
+// came in is used again.
+func TestX14_ChunksThatAreHeldBackKeepTheirBytes(t *testing.T) {
+	pieces := []string{
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n", "data: {\"choices\":[]}\n\n",
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\n", "data: [DONE]\n\n",
+	}
+	c := &provider.Client{Model: "m", Chunks: true, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &oneByOne{slices.Clone(pieces)}, Request: r}, nil
+	})}}
+	var got strings.Builder
+	for ev, err := range c.Stream(t.Context(), question()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := ev.(*dragoman.Chunk); ok {
+			got.Write(c.Raw)
+		}
+	}
+	if want := strings.Join(pieces[:3], ""); !strings.HasPrefix(got.String(), want) {
+		t.Errorf("%q\nwant\n%q", got.String(), want)
 	}
 }

@@ -86,8 +86,11 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 		_, said := post(`{"model":"echo","input":"` + strings.Repeat(c, 9<<20) + `"}`)
 		return read(said).ID
 	}
-	first, second := large("a"), large("b")
-	second = large("b") // which is the same one
+	first, again := large("a"), large("b")
+	second := large("b")
+	if again != second {
+		t.Errorf("%s and %s are of the same conversation", again, second)
+	}
 	for id, want := range map[string]int{first: 400, second: 200} {
 		if code, _ := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, id)); code != want {
 			t.Errorf("%s: %d, want %d", id, code, want)

@@ -50,6 +50,9 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-7", func(r *dragoman.Request) {
 			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget}
 		}, []string{`"adaptive"`, `"effort":"high"`}, []string{"budget_tokens"}},
+		{anthropic.Codec{}, "anthropic", "claude-opus-4-7", func(r *dragoman.Request) {
+			r.Reasoning = &dragoman.ReasoningSettings{Effort: "low", BudgetTokens: &budget}
+		}, []string{`"effort":"low"`}, []string{"budget_tokens"}},
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-6", func(r *dragoman.Request) {
 			r.MaxOutputTokens = new(int64(30000))
 			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &budget}
