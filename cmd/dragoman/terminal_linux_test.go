@@ -60,7 +60,7 @@ func TestC1_AtATerminalTheHumanIsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = program.Close()
-		seen := talk(t, keys, "Why you are asked", answer+"\n")
+		seen := talk(t, keys, "\n> ", answer+"\n") // what is typed before that is dropped
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%q: %v\n%s", answer, err, seen)
 		}
