@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,9 +23,10 @@ type Wire struct {
 	Codec      dialect.Codec
 	Target     dragoman.Target
 	Extensions *extension.Resolution
-	// Layers are what the host tells actions of itself: the core, the
-	// configuration, the application. Those of the session are added.
-	Layers extension.Layers
+	// Settings are those of extensions by their names; App and Base are what the
+	// application tells actions of itself: see [extension.ActionInput].
+	Settings  map[string]json.RawMessage
+	App, Base json.RawMessage
 	// Log is told when a caller's context has a reserved name; nil: nobody is.
 	Log *slog.Logger
 }
@@ -36,7 +36,7 @@ type Action struct {
 	Extension, ID string
 	// Params are as the action's inputs say; nil gives none.
 	Params json.RawMessage
-	// Context is the caller's own. It does not replace what the host says.
+	// Context is the caller's own, added to the layers of the library.
 	Context extension.Layers
 }
 
@@ -52,7 +52,7 @@ var ErrNoNative = errors.New("session: the conversation has no native history th
 // each element of the native history, without the instructions that it begins with,
 // which stay. Calls that wait for their results make it a *history.UnsettledError.
 func (s *Session) Act(ctx context.Context, on Wire, a Action) error {
-	in, c, err := s.actionInput(ctx, on, "", a.Context)
+	in, c, err := s.actionInput(ctx, on, a.Context)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Session) BeforeSave(ctx context.Context, on Wire, caller extension.Laye
 	}) {
 		return nil
 	}
-	in, c, err := s.actionInput(ctx, on, extension.BeforeSave, caller)
+	in, c, err := s.actionInput(ctx, on, caller)
 	var unsettled *history.UnsettledError
 	if errors.As(err, &unsettled) {
 		return nil
@@ -113,7 +113,7 @@ func (v actionView) ID() string                           { return v.id }
 func (v actionView) Messages() []dragoman.Message         { return v.messages }
 func (v actionView) Metadata() map[string]json.RawMessage { return v.metadata }
 
-func (s *Session) actionInput(ctx context.Context, on Wire, trigger extension.Trigger, caller extension.Layers) (in extension.ActionInput, c converted, err error) {
+func (s *Session) actionInput(ctx context.Context, on Wire, caller extension.Layers) (in extension.ActionInput, c converted, err error) {
 	if on.Codec == nil || on.Extensions == nil {
 		return in, c, invalidf("an action needs a wire with a codec and extensions")
 	}
@@ -129,10 +129,11 @@ func (s *Session) actionInput(ctx context.Context, on Wire, trigger extension.Tr
 		return in, c, err
 	}
 	return extension.ActionInput{
-		Session: actionView{s.ID(), slices.Clone(c.rest), metadata},
-		Native:  c.native(),
-		Origin:  on.origin(),
-		Context: on.layers(s, v.head, trigger).With(caller, on.Log),
+		Session:  actionView{s.ID(), slices.Clone(c.rest), metadata},
+		Native:   c.native(),
+		Origin:   on.origin(),
+		Context:  caller,
+		Settings: on.Settings, App: on.App, Base: on.Base, Log: on.Log,
 	}, c, nil
 }
 
@@ -143,33 +144,6 @@ func (on Wire) origin() dragoman.Origin {
 }
 
 func (on Wire) match() dragoman.Match { return on.Codec.Limits().Replay.Messages }
-
-// layers are what the host and the session say.
-func (on Wire) layers(s *Session, head int64, trigger extension.Trigger) extension.Layers {
-	out := maps.Clone(on.Layers)
-	if out == nil {
-		out = extension.Layers{}
-	}
-	object := func(write func(w *jsonwire.Writer)) json.RawMessage {
-		var w jsonwire.Writer
-		w.BeginObject()
-		write(&w)
-		w.EndObject()
-		return w.Buf
-	}
-	out[extension.LayerSession] = object(func(w *jsonwire.Writer) {
-		w.StringField("id", s.ID())
-		w.IntField("head", head)
-	})
-	out[extension.LayerTrigger] = object(func(w *jsonwire.Writer) {
-		source := "caller"
-		if trigger != "" {
-			source = string(trigger)
-		}
-		w.StringField("source", source)
-	})
-	return out
-}
 
 // convert reads the conversation and writes it in the wire's dialect, as it would
 // be sent.

@@ -272,14 +272,15 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	a := acting{when: []extension.Trigger{extension.BeforeSave}, run: func(in extension.ActionInput) (extension.ActionResult, error) {
 		ran++
 		c := in.Context
-		if string(c[extension.LayerTrigger]) != `{"source":"session_save_prepare"}` || !strings.Contains(string(c[extension.LayerSession]), s.ID()) ||
-			string(c[extension.LayerConfig]) != `1` || string(c["mine"]) != `2` || string(in.Session.Metadata()["title"]) != `"T"` {
+		if !strings.Contains(string(c[extension.LayerLifecycle]), "session_save_prepare") || !strings.Contains(string(c[extension.LayerSession]), s.ID()) ||
+			string(c[extension.LayerConfig]) != `{"a":1}` || string(c[extension.LayerApp]) != `"app"` || string(c[extension.LayerBase]) != `"base"` || string(c["mine"]) != `2` || string(in.Session.Metadata()["title"]) != `"T"` {
 			t.Errorf("%s %s", c, in.Session.Metadata())
 		}
 		return extension.ActionResult{Metadata: json.RawMessage(`{"seen":true,"gone":null}`)}, nil
 	}}
 	w := on(t, openaichat.Codec{}, a)
-	w.Layers = extension.Layers{extension.LayerConfig: json.RawMessage(`1`)}
+	w.Settings = map[string]json.RawMessage{"acting": json.RawMessage(`{"a":1}`)}
+	w.App, w.Base = json.RawMessage(`"app"`), json.RawMessage(`"base"`)
 	var log strings.Builder
 	w.Log = slog.New(slog.NewTextHandler(&log, nil))
 	mine := extension.Layers{"mine": json.RawMessage(`2`), extension.LayerSession: json.RawMessage(`"forged"`)}
