@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 )
@@ -63,7 +65,7 @@ func (c *wireChecker) frame(f eventstream.Frame) error {
 	var v struct {
 		Role              string
 		ContentBlockIndex *int
-		Start             map[string]map[string]any
+		Start             map[string]any
 		Delta             map[string]any
 		StopReason        string
 		Usage             map[string]any
@@ -118,23 +120,19 @@ func (c *wireChecker) begin(index int, kind string) error {
 	return nil
 }
 
-func (c *wireChecker) start(index int, start map[string]map[string]any) error {
-	if len(start) != 1 {
-		return fmt.Errorf("a start of %d things", len(start))
+// start checks what a block starts as: one of the things that it can be. Members that
+// nobody knows may stand beside it.
+func (c *wireChecker) start(index int, start map[string]any) error {
+	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(start)), func(k string) bool {
+		return k != "toolUse" && k != "toolResult" && k != "image"
+	})
+	if len(kinds) != 1 {
+		return fmt.Errorf("a start of %q", kinds)
 	}
-	for kind, inner := range start {
-		switch kind {
-		case "toolUse":
-			if inner["toolUseId"] == nil || inner["name"] == nil || inner["input"] != nil {
-				return fmt.Errorf("a call that starts with %v", inner)
-			}
-		case "toolResult", "image":
-		default:
-			return fmt.Errorf("a start of %s", kind)
-		}
-		return c.begin(index, kind)
+	if inner, ok := start["toolUse"].(map[string]any); kinds[0] == "toolUse" && (!ok || inner["toolUseId"] == nil || inner["name"] == nil || inner["input"] != nil) {
+		return fmt.Errorf("a call that starts with %v", inner)
 	}
-	return nil
+	return c.begin(index, kinds[0])
 }
 
 func (c *wireChecker) delta(index int, delta map[string]any) error {
