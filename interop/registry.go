@@ -49,8 +49,11 @@ type Registry struct {
 	calls    map[dragoman.Format]dragoman.CallAccessor
 	results  map[dragoman.Format]dragoman.ResultAccessor
 	adapters map[adapterKey]dragoman.Adapter
-	listing  []Entry
-	lowered  *SchemaCache
+	// listing are the contributions, and owners who serves what; the built-in
+	// formats come last and serve what is left.
+	listing []Entry
+	owners  map[Entry]string
+	lowered *SchemaCache
 
 	// lowering is that of the tool at hand, forms those of all that were
 	// written.
@@ -89,6 +92,9 @@ func (e Entry) String() string {
 	return s
 }
 
+// key is what only one entry serves.
+func (e Entry) key() Entry { return Entry{What: e.What, From: e.From, To: e.To} }
+
 // BuiltIn is the source name of the built-in formats in a listing.
 const BuiltIn = "built-in"
 
@@ -110,17 +116,14 @@ func New(o Options) *Registry {
 		accepts: slices.Clone(o.Limits.SchemaFormats),
 		lowered: o.Schemas,
 	}
-	owner := map[Entry]string{}
 	claim := func(e Entry) bool {
-		key := Entry{What: e.What, From: e.From, To: e.To}
-		if first, taken := owner[key]; taken {
-			e.Shadowed = first
-			r.listing = append(r.listing, e)
-			return false
-		}
-		owner[key] = e.Source
+		first, taken := r.owners[e.key()]
+		e.Shadowed = first
 		r.listing = append(r.listing, e)
-		return true
+		if !taken {
+			put(&r.owners, e.key(), e.Source)
+		}
+		return !taken
 	}
 	for _, c := range o.Contributions {
 		r.accepts = append(r.accepts, c.Accepts...)
@@ -144,10 +147,6 @@ func New(o Options) *Registry {
 				put(&r.adapters, adapterKey{a.Kind(), a.From(), a.To()}, a)
 			}
 		}
-	}
-	for _, b := range builtIns() {
-		b.Source = BuiltIn
-		claim(b)
 	}
 	// Writing the tools reports what is wrong with them.
 	r.names = newNames(rule, flatten, r.expand(o.Tools, new(dragoman.Report)))
@@ -173,7 +172,14 @@ func (r *Registry) Accepts() []dragoman.Format { return slices.Clone(r.accepts) 
 
 // Listing shows every accessor and adapter in order of precedence, those that
 // an earlier one shadows included.
-func (r *Registry) Listing() []Entry { return slices.Clone(r.listing) }
+func (r *Registry) Listing() []Entry {
+	out := slices.Clone(r.listing)
+	for _, b := range builtIns() {
+		b.Source, b.Shadowed = BuiltIn, r.owners[b.key()]
+		out = append(out, b)
+	}
+	return out
+}
 
 // WireName returns the name to write for a tool.
 func (r *Registry) WireName(namespace, name string) string {
