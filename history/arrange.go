@@ -13,7 +13,7 @@ const emptyUser = "(no text)"
 // arrange writes the conversation anew: turns, then their results, then what
 // else was said before the next turn.
 func (n *normaliser) arrange() {
-	out := make([]draft, 0, len(n.ms))
+	out := slices.Grow(n.lists.arranged, len(n.ms))
 	put := func(d draft) { out = append(out, d) }
 	for k := 0; k < len(n.turns); k++ {
 		t := n.turns[k]
@@ -30,7 +30,7 @@ func (n *normaliser) arrange() {
 	for i := range out {
 		n.moved = n.moved || out[i].from != i
 	}
-	n.ms = out
+	n.ms, n.lists.arranged = out, out
 }
 
 // says writes the assistant's messages of a turn.

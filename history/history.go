@@ -2,7 +2,9 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -94,6 +96,7 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 		return nil, dragoman.Report{}, err
 	}
 	n := newNormaliser(req, o)
+	defer n.done()
 	n.roles()
 	n.prune()
 	n.unmix()
@@ -130,10 +133,13 @@ type normaliser struct {
 	// moved says that ms is no longer the list of the request, message by
 	// message.
 	moved bool
+	lists *lists
 }
 
 func newNormaliser(req *dragoman.Request, o Options) *normaliser {
-	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, thinking: req.Reasoning, ms: make([]draft, len(req.Messages))}
+	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, thinking: req.Reasoning, lists: listPool.Get().(*lists)}
+	n.ms = slices.Grow(n.lists.came, len(req.Messages))[:len(req.Messages)]
+	n.lists.came = n.ms
 	n.target.Dialect = o.Limits.Dialect
 	if n.target.Model == "" {
 		n.target.Model = req.Model
@@ -146,6 +152,31 @@ func newNormaliser(req *dragoman.Request, o Options) *normaliser {
 	}
 	n.stored = n.keptByServer()
 	return n
+}
+
+// lists are the drafts of a conversation: as it came, and arranged. Every turn of
+// an agent writes all of them again, so that the memory is used again.
+type lists struct{ came, arranged []draft }
+
+var listPool = sync.Pool{New: func() any { return new(lists) }}
+
+// mostKept is how many drafts are kept for the next conversation.
+const mostKept = 1024
+
+// done gives the lists back. Nothing of a result points into them.
+func (n *normaliser) done() {
+	l := n.lists
+	if len(l.arranged) > 0 && cap(n.ms) == cap(l.arranged) { // it may have grown in its place
+		l.arranged = n.ms
+	}
+	n.ms, n.lists = nil, nil
+	if cap(l.came) > mostKept || cap(l.arranged) > mostKept {
+		return
+	}
+	clear(l.came)
+	clear(l.arranged)
+	l.came, l.arranged = l.came[:0], l.arranged[:0]
+	listPool.Put(l)
 }
 
 // keptByServer reports whether a part of the conversation is not in the

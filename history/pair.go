@@ -10,9 +10,11 @@ import (
 type turn struct {
 	first, last, end int
 	slots            []*slot
-	// byName lists the calls of each tool, for results without an id; unnamed
-	// those that have no id themselves.
+	// byName lists the calls of each tool, for results without an id: the first
+	// listed of slots, because few conversations have such results. unnamed are
+	// the calls that have no id themselves.
 	byName  map[toolName]*queue
+	listed  int
 	unnamed queue
 	// silent says that the whole run is left out.
 	silent bool
@@ -149,14 +151,6 @@ func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
 	}
 	p.used[c.ID]++
 	p.add(d, s, c.ID)
-	name := toolName{c.Namespace, c.Name}
-	if p.turn.byName == nil {
-		p.turn.byName = map[toolName]*queue{}
-	}
-	if p.turn.byName[name] == nil {
-		p.turn.byName[name] = &queue{}
-	}
-	p.turn.byName[name].slots = append(p.turn.byName[name].slots, s)
 	if c.ID == "" {
 		p.turn.unnamed.slots = append(p.turn.unnamed.slots, s)
 	}
@@ -233,7 +227,7 @@ func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 		if p.limits.LooseResults && p.own(d) {
 			return nil // this wire knows results of no call
 		}
-		return p.turn.byName[toolName{res.Namespace, res.Name}].pop()
+		return p.turn.named(res).pop()
 	}
 	q := p.open[res.CallID]
 	if q == nil {
@@ -245,13 +239,32 @@ func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 	return q.slots[len(q.slots)-1]
 }
 
+// named are the calls of the tool that a result names; nil: there is none.
+func (t *turn) named(res *dragoman.ToolResult) *queue {
+	if t.byName == nil {
+		t.byName = map[toolName]*queue{}
+	}
+	for ; t.listed < len(t.slots); t.listed++ {
+		s := t.slots[t.listed]
+		if s.call == nil {
+			continue
+		}
+		name := toolName{s.call.Namespace, s.call.Name}
+		if t.byName[name] == nil {
+			t.byName[name] = &queue{}
+		}
+		t.byName[name].slots = append(t.byName[name].slots, s)
+	}
+	return t.byName[toolName{res.Namespace, res.Name}]
+}
+
 // unnamedOf finds the call for a result among those without an id.
 func (t *turn) unnamedOf(res *dragoman.ToolResult) *slot {
 	if len(t.unnamed.slots) == 0 {
 		return nil
 	}
 	if res.Name != "" {
-		return t.byName[toolName{res.Namespace, res.Name}].pop()
+		return t.named(res).pop()
 	}
 	return t.unnamed.pop()
 }

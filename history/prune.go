@@ -115,18 +115,20 @@ func (n *normaliser) call(d *draft, j int, c *dragoman.ToolCall) dragoman.Part {
 		n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "call of %.80q was run by its provider", c.Name)
 		return nil
 	}
-	out := *c
-	if n.foreign(d, c.Signature) {
+	signature, name := c.Signature, c.Name
+	if n.foreign(d, signature) {
 		n.rep.Add(dragoman.Dropped, dragoman.Warn, d.part(j)+"/signature", "state of another provider's reasoning")
-		out.Signature = ""
+		signature = ""
 	}
-	if c.Name == "" && !c.Hosted { // quirk D15: definition, call and result have one name
+	if name == "" && !c.Hosted { // quirk D15: definition, call and result have one name
 		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(j)+"/name", "a call without a name; %q written", unknownTool)
-		out.Name = unknownTool
+		name = unknownTool
 	}
-	if out.Signature == c.Signature && out.Name == c.Name {
+	if signature == c.Signature && name == c.Name {
 		return c
 	}
+	out := *c
+	out.Signature, out.Name = signature, name
 	return &out
 }
 
