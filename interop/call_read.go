@@ -46,7 +46,8 @@ var errNothing = errors.New("the accessor found nothing")
 // readCall reads a call of a built-in format as it stands on the wire.
 func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, error) {
 	c := &dragoman.ToolCall{}
-	rd := jsonwire.NewReader(obj)
+	rd := jsonwire.Borrow(obj)
+	defer rd.Return()
 	switch format {
 	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
 		readChatCall(rd, c)

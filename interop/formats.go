@@ -73,7 +73,8 @@ func builtIns() []Entry {
 
 // typeOf reads the "type" member of an object; empty where there is none.
 func typeOf(obj []byte) string {
-	r := jsonwire.NewReader(obj)
+	r := jsonwire.Borrow(obj)
+	defer r.Return()
 	typ := ""
 	if r.Kind() != '{' {
 		return ""

@@ -129,7 +129,8 @@ func noRole(raw []byte) error {
 }
 
 func roleOf(raw []byte) string {
-	r := jsonwire.NewReader(raw)
+	r := jsonwire.Borrow(raw)
+	defer r.Return()
 	role := ""
 	for key := range r.Object() {
 		if string(key) == "role" && r.Kind() == '"' {
@@ -224,7 +225,8 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 	)
 	assistant := m.Role == dragoman.RoleAssistant
 	var seen, again uint // which of the telling members, and which of them twice
-	r := jsonwire.NewReader(raw)
+	r := jsonwire.Borrow(raw)
+	defer r.Return()
 	for key := range r.Object() {
 		if d.twin(telling, key, at.String()) {
 			r.Skip()
@@ -347,8 +349,7 @@ func readContent(r *jsonwire.Reader) []dragoman.Part {
 // call reads one tool call. One that cannot be read at all is kept as opaque:
 // a strange call must not cost the message.
 func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dragoman.Part {
-	r := jsonwire.NewReader(obj)
-	if r.Kind() == 'n' {
+	if len(obj) > 0 && obj[0] == 'n' {
 		return nil
 	}
 	c, err := d.reg.ReadCall(obj, at, d.rep)

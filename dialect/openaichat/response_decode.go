@@ -164,7 +164,8 @@ func failChoice(c *dragoman.Candidate) {
 // choice reads one candidate and puts it with the alternatives.
 func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, start int64) error {
 	place := "/choices/" + strconv.Itoa(i)
-	r := jsonwire.NewReader(raw)
+	r := jsonwire.Borrow(raw)
+	defer r.Return()
 	var (
 		m              dragoman.Message
 		index          = int64(i)

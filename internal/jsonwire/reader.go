@@ -31,6 +31,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -72,6 +73,24 @@ func NewReader(data []byte) *Reader {
 	r := new(Reader)
 	r.Reset(data)
 	return r
+}
+
+// readers are those that were returned.
+var readers = sync.Pool{New: func() any { return new(Reader) }}
+
+// Borrow is [NewReader], with a reader that goes back with [Reader.Return]: most
+// are done with before the function is that made them, and a message takes several.
+func Borrow(data []byte) *Reader {
+	r := readers.Get().(*Reader)
+	r.Reset(data)
+	return r
+}
+
+// Return gives a borrowed reader back, which must not be used any more. What it
+// read stays as it is; keys do not.
+func (r *Reader) Return() {
+	r.Reset(nil)
+	readers.Put(r)
 }
 
 // Reset makes the reader start over with data.

@@ -317,9 +317,9 @@ func SyntheticID(prefix, seed string, place ...int) string {
 // RequestSize is about how many bytes a request takes on a wire, so that a
 // long one is written without growing its buffer.
 func RequestSize(req *dragoman.Request) int {
-	n := 1024 + partsSize(req.Instructions)
+	n := 512 + partsSize(req.Instructions)
 	for i := range req.Messages {
-		n += 64 + partsSize(req.Messages[i].Parts)
+		n += 48 + partsSize(req.Messages[i].Parts)
 	}
 	for i := range req.Tools {
 		t := &req.Tools[i]
@@ -335,7 +335,7 @@ func RequestSize(req *dragoman.Request) int {
 func partsSize(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {
-		n += 64
+		n += 32
 		switch p := p.(type) {
 		case *dragoman.Text:
 			n += len(p.Text)
@@ -346,7 +346,7 @@ func partsSize(parts []dragoman.Part) int {
 		case *dragoman.ToolCall:
 			n += 64 + len(p.Arguments)
 		case *dragoman.ToolResult:
-			n += 64 + partsSize(p.Content)
+			n += 32 + partsSize(p.Content)
 		case *dragoman.Data:
 			n += len(p.JSON)
 		case *dragoman.Opaque:
