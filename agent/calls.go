@@ -161,6 +161,9 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, batch *too
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
+	if r.unwatched() {
+		return err
+	}
 	for _, res := range results {
 		r.tell(&Answered{r.state.Turn, res})
 	}

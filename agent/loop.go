@@ -153,6 +153,9 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
+	if r.unwatched() {
+		return err
+	}
 	for i := range output {
 		r.tell(&MessageAdded{r.state.Turn, output[i]})
 	}

@@ -101,9 +101,12 @@ func (r *run) watched(yield func(Event, error) bool, cancel context.CancelCauseF
 // errLeft is why a run is cancelled that nobody watches any more.
 var errLeft = errorf("nobody listens any more")
 
+// unwatched says that nobody is told what happens: then no events need be made.
+func (r *run) unwatched() bool { return r.yield == nil || r.left }
+
 // tell passes an event on.
 func (r *run) tell(ev Event) {
-	if r.yield == nil || r.left {
+	if r.unwatched() {
 		return
 	}
 	if !r.yield(ev, nil) {
