@@ -133,25 +133,31 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 	texts, _ := textParts(res)
 	reportFlag(res, at, rep)
 	parts := make([]dragoman.Part, 0, len(res.Content)+1)
-	places := make([]extra.Path, 0, len(res.Content)+1) // of parts
+	from := make([]int, 0, len(res.Content)+1) // what parts were made of; -1: of the result
+	place := func(i int) extra.Path {
+		if i < 0 {
+			return at
+		}
+		return at.Elem("content", i)
+	}
 	last := (*dragoman.Text)(nil)
-	add := func(t dragoman.Text, place extra.Path) {
+	add := func(t dragoman.Text, i int) {
 		t.Text, texts = texts[0], texts[1:]
 		last = &t
-		parts, places = append(parts, last), append(places, place)
+		parts, from = append(parts, last), append(from, i)
 	}
 	for i, p := range res.Content {
-		at := at.Elem("content", i)
+		at := place(i)
 		switch p := p.(type) {
 		case *dragoman.Text:
-			add(*p, at)
+			add(*p, i)
 		case *dragoman.Data:
-			add(dragoman.Text{}, at)
+			add(dragoman.Text{}, i)
 		case *dragoman.Media:
 			spill = append(spill, p)
 		case *dragoman.Opaque:
 			if p.Dialect == dragoman.OpenAIChat {
-				parts, places = append(parts, p), append(places, at)
+				parts, from = append(parts, p), append(from, i)
 				continue
 			}
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s has no place in a tool message", extra.AType(p.Type, "block"), p.Dialect)
@@ -160,11 +166,11 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 		}
 	}
 	if len(texts) > 0 { // an error with nothing to say still says that it is one
-		add(dragoman.Text{}, at)
+		add(dragoman.Text{}, -1)
 	}
 	if len(spill) > 0 {
 		last = &dragoman.Text{Text: "(see the attached " + mediaWord(spill) + " below)"}
-		parts, places = append(parts, last), append(places, at)
+		parts, from = append(parts, last), append(from, -1)
 	}
 	if res.Cache != nil {
 		if last != nil && last.Cache == nil && r.target.Caps.CacheBreakpoints {
@@ -177,13 +183,13 @@ func (r *Registry) writeChatContent(w *jsonwire.Writer, res *dragoman.ToolResult
 		w.String("") // the member is required (quirk D11)
 		return spill
 	}
-	if text, ok := r.ChatString(parts, places[0], rep); ok {
+	if text, ok := r.ChatString(parts, place(from[0]), rep); ok {
 		w.String(text)
 		return spill
 	}
 	w.BeginArray()
 	for i, p := range parts {
-		r.WriteChatPart(w, p, places[i], rep)
+		r.WriteChatPart(w, p, place(from[i]), rep)
 	}
 	w.EndArray()
 	return spill
