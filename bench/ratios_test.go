@@ -94,10 +94,26 @@ func TestRatios(t *testing.T) {
 		failSpeedup, failEncode, failTime)
 	t.Log("\n" + doc.String())
 	if *update {
+		doc.WriteString(agents(t))
 		if err := os.WriteFile(docPath, []byte(doc.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// agents is the section that module bench/agents writes, the document's last.
+func agents(t *testing.T) string {
+	t.Helper()
+	was, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const title = "\n## Agents\n"
+	_, section, found := strings.Cut(string(was), title)
+	if !found {
+		return ""
+	}
+	return title + section
 }
 
 // verdict says whether a promise is kept, in the table's words.

@@ -23,6 +23,8 @@ const (
 	rounds  = 15 // of each side in turn; the best one counts
 	runs    = 12 // of the task in a round
 	docPath = "../../docs/benchmarks.md"
+	target  = 1.0 / 3 // of the best of the others
+	failCPU = 2.0     // times another's, where we are not known to be behind
 	title   = "## Agents"
 	command = "cd bench/agents && go test . -run TestAgents -update"
 )
@@ -123,6 +125,12 @@ func once(tb testing.TB, task func(context.Context) error) cost {
 	return cost{float64(took) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs, float64(after.Mallocs-before.Mallocs) / runs}
 }
 
+// result is what a turn of a contender costs beyond the raw exchange.
+type result struct {
+	contender
+	cost
+}
+
 // TestAgents measures what a turn with a call costs beyond the raw exchange, and
 // prints the table.
 func TestAgents(t *testing.T) {
@@ -130,30 +138,138 @@ func TestAgents(t *testing.T) {
 		t.Skip("it measures")
 	}
 	url := startModel(t)
-	var doc strings.Builder
+	var costs, verdicts strings.Builder
 	for _, w := range wires {
-		table(t, &doc, w, url)
+		base, results := contest(t, w, url)
+		rows(&costs, w, base, results)
+		judge(t, &verdicts, w, results)
 	}
-	t.Log("\n" + doc.String())
-	_ = os.Stdout
+	doc := fmt.Sprintf(text, title, command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), turns, rounds, runs, costs.String(), verdicts.String())
+	t.Log("\n" + doc)
+	if *update {
+		write(t, doc)
+	}
 }
 
-func table(t *testing.T, doc *strings.Builder, w *wire, url string) {
+// contest measures everybody on a wire, in turn.
+func contest(t *testing.T, w *wire, url string) (base cost, results []result) {
 	t.Helper()
 	exchange := raw(t, w, url)
 	tasks := []func(context.Context) error{func(context.Context) error { _, err := exchange(); return err }}
-	var who []contender
 	for _, k := range contenders {
 		if k.wire == w {
-			who = append(who, k)
+			results = append(results, result{contender: k})
 			tasks = append(tasks, k.task(t, url))
 		}
 	}
 	costs := measure(t, tasks)
-	base := costs[0]
-	fmt.Fprintf(doc, "%s raw: %.1f us %.1f kB %.0f allocs per exchange\n", w.name, base.cpu/(turns+1)/1e3, base.bytes/(turns+1)/1e3, base.allocs/(turns+1))
-	for i, k := range who {
-		c := costs[i+1].beyond(base)
-		fmt.Fprintf(doc, "| %s | %s | %.1f us | %.1f kB | %.0f |\n", k.name, k.validates, c.cpu/1e3, c.bytes/1e3, c.allocs)
+	for i := range results {
+		results[i].cost = costs[i+1].beyond(costs[0])
+	}
+	return cost{costs[0].cpu / (turns + 1), costs[0].bytes / (turns + 1), costs[0].allocs / (turns + 1)}, results
+}
+
+// rows writes what everybody costs. CPU time is told in raw exchanges: absolute
+// times would say more about the machine.
+func rows(doc *strings.Builder, w *wire, base cost, results []result) {
+	own := results[0]
+	fmt.Fprintf(doc, "| %s | the raw exchange itself | | 1 | %.1f | %.0f | | |\n", w.name, base.bytes/1000, base.allocs)
+	for _, r := range results {
+		fmt.Fprintf(doc, "| %s | %s | %s | %.1f | %.1f | %.0f | %.1f : 1 | %.1f : 1 |\n", w.name, r.name, r.validates,
+			r.cpu/base.cpu, r.bytes/1000, r.allocs, r.cpu/own.cpu, r.bytes/own.bytes)
 	}
 }
+
+// judge compares us with the best of the others, and fails where we fall behind
+// one that we were ahead of.
+func judge(t *testing.T, doc *strings.Builder, w *wire, results []result) {
+	t.Helper()
+	var least, lightest *result
+	for i := range results {
+		r := &results[i]
+		if r.ours {
+			continue
+		}
+		if least == nil || r.cpu < least.cpu {
+			least = r
+		}
+		if lightest == nil || r.bytes < lightest.bytes {
+			lightest = r
+		}
+	}
+	for _, own := range results {
+		if !own.ours {
+			continue
+		}
+		cpu, bytes := own.cpu/least.cpu, own.bytes/lightest.bytes
+		fmt.Fprintf(doc, "| %s | %s | %.2f of %s | %s | %.2f of %s | %s |\n", w.name, own.name, cpu, least.name, verdict(cpu), bytes, lightest.name, verdict(bytes))
+	}
+	for _, r := range results[1:] {
+		if r.ours || r.leads {
+			continue
+		}
+		if own := results[0]; own.bytes > r.bytes {
+			t.Errorf("%s: a turn of ours allocates %.0f bytes, one of %s %.0f", w.name, own.bytes, r.name, r.bytes)
+		} else if own.cpu > failCPU*r.cpu {
+			t.Errorf("%s: a turn of ours takes %.2f times the CPU of one of %s", w.name, own.cpu/r.cpu, r.name)
+		}
+	}
+}
+
+// verdict tells whether a promise is kept, in the table's words.
+func verdict(ratio float64) string {
+	switch {
+	case ratio <= target:
+		return "kept, with the target"
+	case ratio <= 1:
+		return "kept; target missed"
+	default:
+		return "**missed**"
+	}
+}
+
+// write puts the section in its place: it is the document's last.
+func write(t *testing.T, section string) {
+	t.Helper()
+	doc, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(doc), "\n"+title+"\n")
+	if err := os.WriteFile(docPath, []byte(before+"\n"+section), 0o644); err != nil { //nolint:gosec // a document
+		t.Fatal(err)
+	}
+}
+
+// text is the section, around its numbers.
+const text = `%s
+
+Written by ` + "`%s`" + ` on %s. Machine class: %d cores, %s/%s, %s.
+
+One task: a model asks for the weather of %d places, one call in each turn, and then answers. The model is a server on the loopback interface, in a process of its own, with the same prerecorded bytes for everybody; answers are whole, not streamed. Every agent has one typed tool, no policy, and the conversation in memory. What a turn costs is the cost of a run less that of the raw exchange, divided by the turns with a call: what is done once per run is in it. The raw exchange is net/http with the requests as our agent sends them, the answer read whole and decoded once into the smallest struct that has the call. CPU is the user and system time of the client's process on all threads, garbage collection included, in raw exchanges of the same wire. All sides ran in turn, in one process; the best of %d rounds of %d runs counts. Every run is checked: the tool was called in each turn with the right arguments, and the answer came out.
+
+Wires: eino (with the OpenAI component of eino-ext v0.1.7), genkit (with its plugin for servers like OpenAI's) and langchaingo speak OpenAI Chat. adk v2.2.0 speaks OpenAI Responses and Gemini, and no Chat: it stands on those. fantasy speaks Chat and Responses. No adapter of ours is in between. Eino has two agents, that of its package adk and the older graph of flow/agent/react; both are here. Arguments are checked as each framework does by itself: eino and langchaingo have nothing to turn on. "In a session" keeps our run in a session.Memory, with the journal of effects and the state after every step, as adk's session service keeps its events; the others keep the messages of the run and nothing more.
+
+| wire | agent | arguments checked | CPU per turn | kB per turn | allocations per turn | their CPU : ours | their bytes : ours |
+|---|---|---|---|---|---|---|---|
+%s
+Promise: CPU and bytes at most those of the best of them. Target: a third.
+
+| wire | ours | CPU, of the best | promise | bytes, of the best | promise |
+|---|---|---|---|---|---|
+%s
+` + why
+
+// why says where a promise or the target is missed, and what it is.
+const why = `Missed on OpenAI Chat: both agents of eino take less CPU, and its graph allocates less; fantasy takes between four fifths of our CPU and as much. A turn of eino's decodes the answer and the arguments, calls the function where it stands, and encodes the list of messages; the arguments are not checked, and the result goes back as it is. Ours does more with every turn, and it is that which costs. Of all that our process does on this wire, the raw exchange included, by a profile (CPU / bytes allocated):
+
+- the scheduler 17 %% of the CPU, garbage collection 11 %%, net/http 20 %% / 10 %%: the raw exchange has its share of these. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases: waking threads (runtime.wakep) is 6 %% of our CPU, and 4 %% of the two thirds that eino's graph takes.
+- dialect, reading the answer, 12 %% / 8 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint.
+- dialect with interop, writing the request, 10 %% / 19 %%: nearly half of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request). With it the registry of names and formats, made anew for each request, 1 %% / 5 %%.
+- tool, 14 %% / 17 %%: the arguments are validated by their schema (4 %% of the CPU), the output is redacted, bounded and fenced, and the call is recorded.
+- provider, 8 %% / 16 %%: URL, headers and deadlines of each request, and a hash of it for ids that a server leaves out.
+- history, 3 %% / 10 %%: calls and results are paired and arranged anew for the target in each turn.
+- agent, the loop itself, 2 %% / 7 %%; the toolbox, whose schemas are compiled at the beginning of each run, 2 %% / 8 %%.
+
+The target of a third is missed for the same reasons wherever the verdict says so. What a session costs is that messages and state are encoded and copied twice in each turn, and the journal is told before and after the call. ` + "`go test .` in `bench/agents/`" + ` fails when a turn of ours, without a session, allocates more than one of a framework that is not eino, or takes twice its CPU.
+`
