@@ -16,17 +16,17 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the section into ../../docs/benchmarks.md")
+	rounds = flag.Int("rounds", 15, "of each side in turn; the best one counts")
 	date   = flag.String("date", time.Now().UTC().Format(time.DateOnly), "the date to write into it")
 )
 
 const (
-	rounds  = 15 // of each side in turn; the best one counts
 	runs    = 12 // of the task in a round
 	docPath = "../../docs/benchmarks.md"
 	target  = 1.0 / 3 // of the best of the others
 	failCPU = 2.0     // times another's, where we are not known to be behind
 	title   = "## Agents"
-	command = "cd bench/agents && go test . -run TestAgents -update"
+	command = "cd bench/agents && go test . -run TestAgents -rounds 80 -update"
 )
 
 // TestSameTask: what is compared must be the same work with the same result.
@@ -92,7 +92,7 @@ func (c cost) beyond(raw cost) cost {
 func measure(tb testing.TB, tasks []func(context.Context) error) []cost {
 	tb.Helper()
 	best := make([]cost, len(tasks))
-	for round := range rounds {
+	for round := range *rounds {
 		for i, task := range tasks {
 			c := once(tb, task)
 			if round == 0 {
@@ -144,7 +144,7 @@ func TestAgents(t *testing.T) {
 		rows(&costs, w, base, results)
 		judge(t, &verdicts, w, results)
 	}
-	doc := fmt.Sprintf(text, title, command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), turns, rounds, runs, costs.String(), verdicts.String())
+	doc := fmt.Sprintf(text, title, command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), turns, *rounds, runs, costs.String(), verdicts.String())
 	t.Log("\n" + doc)
 	if *update {
 		write(t, doc)
@@ -261,15 +261,15 @@ Promise: CPU and bytes at most those of the best of them. Target: a third.
 ` + why
 
 // why says where a promise or the target is missed, and what it is.
-const why = `Missed on OpenAI Chat: both agents of eino take less CPU, and its graph allocates less; fantasy takes between four fifths of our CPU and as much. A turn of eino's decodes the answer and the arguments, calls the function where it stands, and encodes the list of messages; the arguments are not checked, and the result goes back as it is. Ours does more with every turn, and it is that which costs. Of all that our process does on this wire, the raw exchange included, by a profile (CPU / bytes allocated):
+const why = `Missed on OpenAI Chat, and by the CPU of a run in a session on OpenAI Responses. Both agents of eino take less CPU than ours, and its graph allocates less; fantasy takes about as much CPU as we do, on either wire of OpenAI's: which of us takes less changes from run to run. A turn of eino's decodes the answer and the arguments, calls the function where it stands, and encodes the list of messages; the arguments are not checked, and the result goes back as it is. Ours does more with every turn, and it is that which costs. Of all that our process does on this wire, the raw exchange included, by a profile (CPU / bytes allocated):
 
-- the scheduler 17 %% of the CPU, garbage collection 11 %%, net/http 20 %% / 10 %%: the raw exchange has its share of these. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases: waking threads (runtime.wakep) is 6 %% of our CPU, and 4 %% of the two thirds that eino's graph takes.
-- dialect, reading the answer, 12 %% / 8 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint.
-- dialect with interop, writing the request, 10 %% / 19 %%: nearly half of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request). With it the registry of names and formats, made anew for each request, 1 %% / 5 %%.
-- tool, 14 %% / 17 %%: the arguments are validated by their schema (4 %% of the CPU), the output is redacted, bounded and fenced, and the call is recorded.
-- provider, 8 %% / 16 %%: URL, headers and deadlines of each request, and a hash of it for ids that a server leaves out.
-- history, 3 %% / 10 %%: calls and results are paired and arranged anew for the target in each turn.
-- agent, the loop itself, 2 %% / 7 %%; the toolbox, whose schemas are compiled at the beginning of each run, 2 %% / 8 %%.
+- the scheduler 15 %% of the CPU, garbage collection 10 %%, net/http 21 %% / 11 %%: the raw exchange has its share of these. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases: waking threads (runtime.wakep) is 5 %% of our CPU, and 4 %% of the two thirds that eino's graph takes.
+- dialect, reading the answer, 13 %% / 8 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint.
+- dialect with interop, writing the request, 9 %% / 20 %%: nearly half of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request). With it the registry of names and formats, made anew for each request, 1 %% / 5 %%.
+- tool, 12 %% / 14 %%: the arguments are validated by their schema (4 %% of the CPU), the output is redacted, bounded and fenced, and the call is recorded.
+- provider, 9 %% / 17 %%: URL, headers and deadlines of each request, and a hash of it for ids that a server leaves out.
+- history, 4 %% / 10 %%: calls and results are paired and arranged anew for the target in each turn.
+- agent, the loop itself, 3 %% / 7 %%; the toolbox, whose schemas are compiled at the beginning of each run, 3 %% / 8 %%.
 
 The target of a third is missed for the same reasons wherever the verdict says so. What a session costs is that messages and state are encoded and copied twice in each turn, and the journal is told before and after the call. ` + "`go test .` in `bench/agents/`" + ` fails when a turn of ours, without a session, allocates more than one of a framework that is not eino, or takes twice its CPU.
 `
