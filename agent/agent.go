@@ -96,12 +96,12 @@ func (a *Agent) name() string {
 	return a.Name
 }
 
-// Run asks and waits for the answer. The result is there also beside an error:
-// as far as the run got.
+// Run asks and waits for the answer. The result is there also beside an error, as
+// far as the run got: it is never nil, and names no run where none began.
 func (a Agent) Run(ctx context.Context, prompt string, opts ...Option) (*Result, error) {
 	r, err := a.begin(prompt, opts)
 	if err != nil {
-		return nil, err
+		return &Result{Agent: a.name()}, err
 	}
 	return r.run(ctx)
 }
@@ -113,11 +113,20 @@ func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream
 
 // Resume goes on with a run that was interrupted, cancelled or ended by a limit.
 // Decisions on its pending calls are options: [Approve], [Reject], [Edit],
-// [Always], [Never]. A nil state is that of the store given by [In].
+// [Always], [Never]. A nil state is that of the store given by [In]; which of its
+// calls wait is told by the state that the store loads:
+//
+//	_, stored, err := s.Load(ctx)
+//	var state agent.State
+//	err = json.Unmarshal(stored, &state)
+//	res, err := a.Resume(ctx, nil, agent.In(s), agent.Approve(state.Pending()[0]))
+//
+// A decision on a call that does not wait, such as one that came twice, is
+// [ErrState]. Like that of [Agent.Run], the result is never nil.
 func (a Agent) Resume(ctx context.Context, state *State, opts ...Option) (*Result, error) {
 	r, err := a.resume(state, opts)
 	if err != nil {
-		return nil, err
+		return &Result{Agent: a.name()}, err
 	}
 	return r.run(ctx)
 }

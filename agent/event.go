@@ -81,7 +81,8 @@ type ToolEvent struct {
 	Event tool.Event
 }
 
-// Answered is the result of a call.
+// Answered is the result of a call as the model reads it, with a fence around what
+// the tool said. People want Record.Plain, of the [tool.CallEnded] in a [ToolEvent].
 type Answered struct {
 	Turn   int
 	Result *dragoman.ToolResult
@@ -116,7 +117,8 @@ type TurnEnd struct {
 }
 
 // RunEnd closes the run, also one that failed: the pair of the sequence that
-// holds it has the error beside it.
+// holds it has the error beside it. Result is never nil; it names no run where none
+// began.
 type RunEnd struct {
 	Result *Result
 }
@@ -187,7 +189,7 @@ func streamOf(ctx context.Context, begin func() (*run, error)) Stream {
 		used = true
 		r, err := begin()
 		if err != nil {
-			yield(&RunEnd{}, err)
+			yield(&RunEnd{Result: &Result{}}, err)
 			return
 		}
 		ctx, cancel := context.WithCancelCause(ctx)

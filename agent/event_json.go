@@ -109,7 +109,7 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 }
 
 func endOf(r *Result) *endJSON {
-	if r == nil {
+	if r == nil || r.Run == "" { // none began
 		return nil
 	}
 	end := &endJSON{

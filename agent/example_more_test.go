@@ -9,12 +9,16 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -103,6 +107,63 @@ func ExampleAgent_Resume_webHandler() {
 	// 200 order 4711 is refunded
 }
 
+// Approval across two processes: a session in a file has the run, and what waits.
+func ExampleAgent_Resume_session() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "desk")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: []tool.Tool{refund}}
+	open := func() *sqlite.Store {
+		store, err := sqlite.Open(ctx, filepath.Join(dir, "sessions.db"), sqlite.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return store
+	}
+
+	// The first process asks.
+	store := open()
+	s, err := session.Create(ctx, store, session.Info{ID: "order-4711"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = a.Run(ctx, "Refund order 4711.", agent.In(s))
+	fmt.Println(err)
+	store.Close()
+
+	// The second one shows what waits, and goes on with the decision.
+	store = open()
+	defer store.Close()
+	if s, err = session.Open(ctx, store, "order-4711"); err != nil {
+		log.Fatal(err)
+	}
+	_, stored, err := s.Load(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var state agent.State
+	if err := json.Unmarshal(stored, &state); err != nil {
+		log.Fatal(err)
+	}
+	decisions := []agent.Option{agent.In(s)}
+	for _, p := range state.Pending() {
+		fmt.Println("may it?", p.Binding.Key.QualifiedName(), string(p.Input.Arguments))
+		decisions = append(decisions, agent.Approve(p))
+	}
+	res, err := a.Resume(ctx, nil, decisions...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Records[0].Plain)
+	// Output:
+	// agent: calls wait for approval
+	// may it? refund_order {"order":4711}
+	// order 4711 is refunded
+}
+
 // A conversation goes on with another provider: the session has all of it, and each
 // model gets what it may see, in its own language.
 func Example_switchProvider() {
@@ -138,4 +199,59 @@ func ExampleAgent_AsTool() {
 	}
 	fmt.Println(res.Records[0].Tool, res.Records[0].Plain)
 	// Output: translator good morning
+}
+
+// Tools that the model looks for. A real one does so by itself; the simulator's
+// planner has to be told.
+func ExampleSearch() {
+	var tools []tool.Tool
+	for _, verb := range []string{"create", "update", "archive"} {
+		for _, thing := range []string{"invoice", "customer", "printer"} {
+			tools = append(tools, tool.New(verb+"_"+thing, verb+" a "+thing+".", func(_ context.Context, in struct {
+				Name string `json:"name"`
+			},
+			) (string, error) {
+				return fmt.Sprintf("%s %s: done", verb, in.Name), nil
+			}, tool.Deferred()))
+		}
+	}
+	a := agent.Agent{Model: provider.MustOpen("sim/planner"), Tools: tools}
+	res, err := a.Run(context.Background(), `Use tool_search with query "archive printer", then archive the printer "Bob".`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range res.Records {
+		fmt.Println(r.Tool, r.Raw)
+	}
+	// Output:
+	// tool_search {"query":"archive printer"}
+	// archive_printer {"name":"Bob"}
+}
+
+// An agent that takes over, and a guardrail that looks at what is asked.
+func ExampleHandoff() {
+	ctx := context.Background()
+	model := provider.MustOpen("sim/planner")
+	billing := agent.Agent{Name: "billing", Description: "Knows about invoices.", Model: model}
+	front := agent.Agent{
+		Name: "front", Model: model, Handoffs: []agent.Handoff{{To: &billing}},
+		Guardrails: agent.Guardrails{Input: []agent.InputGuardrail{{
+			Name: "no cards",
+			Check: func(_ context.Context, messages []dragoman.Message) (agent.Verdict, error) {
+				for _, m := range messages {
+					if strings.Contains(m.Text(), "card number") {
+						return agent.Verdict{Stop: true, Reason: "cards are not for models"}, nil
+					}
+				}
+				return agent.Verdict{}, nil
+			},
+		}}},
+	}
+	res, err := front.Run(ctx, "Transfer me to billing.")
+	fmt.Println(res.Agent, err)
+	_, err = front.Run(ctx, "My card number is 4711.")
+	fmt.Println(errors.Is(err, agent.ErrGuardrail), err)
+	// Output:
+	// billing <nil>
+	// true agent: stopped by a guardrail: no cards, at input: cards are not for models
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool"
@@ -53,14 +54,24 @@ func ExampleAgent_Stream() {
 			return
 		}
 		switch ev := ev.(type) {
+		case *agent.ModelEvent: // thinking and arguments come in pieces too: their Kind is another
+			if d, ok := ev.Event.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText {
+				fmt.Print(d.Text)
+			}
 		case *agent.Called:
 			fmt.Println("calls", ev.Call.Name, ev.Call.Arguments)
+		case *agent.ToolEvent:
+			if end, ok := ev.Event.(tool.CallEnded); ok {
+				fmt.Println("got", end.Record.Plain)
+			}
 		case *agent.RunEnd:
-			fmt.Println("turns:", ev.Result.Turns)
+			fmt.Println("\nturns:", ev.Result.Turns)
 		}
 	}
 	// Output:
 	// calls get_weather {"name":"Oslo"}
+	// got {"sky":"snow in Oslo","celsius":-4}
+	// get_weather says: {"sky":"snow in Oslo","celsius":-4}
 	// turns: 2
 }
 

@@ -13,17 +13,20 @@ import (
 
 // OutputError says that a model's structured output stayed invalid.
 type OutputError struct {
-	// Answer is what the model said last, Problem what is wrong with it.
+	// Answer is what the model said last, Problem what is wrong with it, as the
+	// model was told: its first line says what, and the rest what was asked for.
 	Answer  string
 	Problem string
 }
 
 func (e *OutputError) Error() string {
-	return "agent: the model's structured output stayed invalid: " + e.Problem
+	problem, _, _ := strings.Cut(e.Problem, "\n"+askedInWords)
+	return "agent: the model's structured output stayed invalid: " + problem
 }
 
-// Generate runs the agent for an answer of type T: a struct, a map, a slice, a
-// scalar. It is asked for in the API's own way where there is one, and in words
+// Generate runs the agent for an answer of type T: a struct, a slice, a scalar. A
+// map with keys of the model's choice is refused, in T or within it, because strict
+// APIs take none: use a slice of structs, each with its key. It is asked for in the API's own way where there is one, and in words
 // elsewhere; code fences around it are taken off; it is validated, and goes back
 // to the model, with what is wrong, as often as Limits.Corrections says. The
 // result of the run is there also beside an error.
@@ -35,11 +38,15 @@ func Generate[T any](ctx context.Context, a Agent, prompt string, opts ...Option
 	var out T
 	s, err := structuredOf(reflect.TypeFor[T](), a.Settings.Output)
 	if err != nil {
-		return out, nil, err
+		return out, &Result{Agent: a.name()}, err
 	}
 	check := func(answer string) string { return s.read(answer, &out) }
 	res, err := a.Run(ctx, prompt, append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check }))...)
-	return out, res, err
+	if err != nil {
+		var none T // an answer that was refused is not half there
+		return none, res, err
+	}
+	return out, res, nil
 }
 
 // structured is an output that is asked for.
@@ -75,7 +82,7 @@ func structuredOf(t reflect.Type, given *dragoman.OutputFormat) (*structured, er
 	strict := s.source
 	for _, p := range strictSubsets() {
 		if strict, _, err = schema.Lower(strict, p); err != nil {
-			return nil, wrong(err)
+			return nil, wrong(fmt.Errorf("%w; an output has no form but the strict one: use structs and slices", err))
 		}
 	}
 	if given != nil {
@@ -127,8 +134,11 @@ func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.
 
 // words ask for the output.
 func (s *structured) words() string {
-	return "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:\n" + string(s.format.Schema)
+	return askedInWords + "\n" + string(s.format.Schema)
 }
+
+// askedInWords is what stands before the schema.
+const askedInWords = "Answer with nothing but one JSON object, without a code fence, that fits this JSON Schema:"
 
 // read reads an answer into a value; problem says what is wrong with it, in words
 // for the model.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
@@ -51,6 +52,9 @@ func TestL10_InvalidAnswersGoBackABoundedNumberOfTimes(t *testing.T) {
 	m = model(says("a"), says("b"), says("c"), says(`{"city":"Oslo","high":4}`))
 	f, res, err = agent.Generate[Forecast](t.Context(), agent.Agent{Model: m}, "forecast")
 	var invalid *agent.OutputError
+	if err != nil && strings.Contains(err.Error(), "Answer with") {
+		t.Errorf("the caller is told what the model was asked for: %v", err)
+	}
 	if !errors.As(err, &invalid) || invalid.Answer != "c" || len(m.asked) != 3 || res.Turns != 3 || !reflect.DeepEqual(f, Forecast{}) {
 		t.Errorf("%v %+v %+v", err, res, f)
 	}
@@ -73,6 +77,16 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	p, _, err := agent.Generate[*Forecast](t.Context(), agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}, "x")
 	if err != nil || p.City != "Oslo" || did.String() != "look:" || m.asked[1].Output.Name != "Forecast" {
 		t.Errorf("%v %v", p, err)
+	}
+	if _, _, err := agent.Generate[map[string]int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil || !strings.Contains(err.Error(), "use structs and slices") {
+		t.Errorf("a map: %v", err)
+	}
+	late, _, err := agent.Generate[struct {
+		City string    `json:"city"`
+		At   time.Time `json:"at"`
+	}](t.Context(), agent.Agent{Model: model(says(`{"city":"Oslo","at":"noon"}`)), Limits: agent.Limits{Corrections: -1}}, "x")
+	if err == nil || late.City != "" {
+		t.Errorf("half of an answer is there: %+v, %v", late, err)
 	}
 	if _, _, err := agent.Generate[chan int](t.Context(), agent.Agent{Model: model()}, "x"); err == nil {
 		t.Error("a channel was generated")

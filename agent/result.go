@@ -31,7 +31,7 @@ type Result struct {
 	// Partial is an answer that broke off; nil: none did. It is in no history.
 	Partial *dragoman.Response
 	// State is what [Agent.Resume] needs to go on. A run that is over has it too:
-	// there is nothing to resume then.
+	// there is nothing to resume then. Nil: no run began.
 	State *State
 }
 

@@ -121,7 +121,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	r.began = r.now()
 	err := r.load(ctx)
 	if err != nil {
-		return nil, err
+		return &Result{Agent: r.player.name()}, err
 	}
 	if most := r.cast.first.Limits.Time; most > 0 {
 		var cancel context.CancelFunc

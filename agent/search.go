@@ -17,6 +17,10 @@ import (
 // Search says how deferred tools are found: tools with [tool.Deferred] are not
 // told to the model until it has looked for them, so that hundreds of them cost
 // nothing. What was found stays found for the run.
+//
+// Our search is a tool with the name "tool_search" and the argument "query", which
+// holds words of names and descriptions. The simulator's planner searches only where
+// the prompt speaks of it: see the example.
 type Search struct {
 	// Ours uses our search also where the model has one; zero uses the provider's
 	// there.

@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -203,5 +204,32 @@ func TestL11_EventsAreVersionedJSONWithStableNames(t *testing.T) {
 		"run_end agent: calls wait for approval"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("got\n%s\nwant\n%s", s, want)
+	}
+}
+
+func TestThereIsAResultBesideEveryError(t *testing.T) {
+	s, err := session.Create(t.Context(), new(session.Memory), session.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := agent.Agent{Name: "a", Model: model()}
+	runs := map[string]func() (*agent.Result, error){
+		"no model":      func() (*agent.Result, error) { return agent.Agent{}.Run(t.Context(), "x") },
+		"no prompt":     func() (*agent.Result, error) { return a.Run(t.Context(), "") },
+		"no state":      func() (*agent.Result, error) { return a.Resume(t.Context(), nil) },
+		"no stored run": func() (*agent.Result, error) { return a.Resume(t.Context(), nil, agent.In(s)) },
+		"streamed":      func() (*agent.Result, error) { return a.Stream(t.Context(), "").Collect() },
+		"of a type": func() (*agent.Result, error) {
+			_, res, err := agent.Generate[chan int](t.Context(), a, "x")
+			return res, err
+		},
+	}
+	for name, run := range runs {
+		if res, err := run(); err == nil || res == nil || res.Run != "" || res.State != nil {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	if b, err := agent.MarshalEvent(&agent.RunEnd{Result: &agent.Result{}}, agent.ErrState); err != nil || strings.Contains(string(b), `"end"`) {
+		t.Errorf("a run that never began ends with %s, %v", b, err)
 	}
 }
