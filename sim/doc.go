@@ -35,7 +35,15 @@
 // # Real traffic
 //
 // A [Recorder] writes down what a client and a real server said to each other,
-// without credentials; a [Replayer] plays it again, and refuses what is not in it.
+// without credentials; a [Replayer] plays it again, and refuses what is not in it. It
+// is the transport of a client:
+//
+//	model := &provider.Client{…, HTTP: &http.Client{Transport: replayer}}
+//
+// What a program sends must be the same each time. The results of an agent's tools
+// have a fence of random bytes around them: give its runner a fixed Random,
+// &tool.Runner{Random: zeros{}}, where zeros.Read fills its buffer with zeros, to
+// record as well as to replay. The URL counts too, with its port.
 // The package conformance, below this one, tests models and dialects of your own.
 //
 // # Scenarios
@@ -45,6 +53,7 @@
 // blank ones and those that begin with # mean nothing.
 //
 //	turn the user asks
+//	  match turn 1
 //	  match user coat
 //	  think The weather decides that.
 //	  say Let me look.
@@ -55,7 +64,9 @@
 //	  say Take a coat.
 //	  usage input=120 output=8
 //
-// When. The first turn answers all of whose match lines hold:
+// When. The first turn answers all of whose match lines hold. What the user said
+// last still holds when results have come: without "match turn 1", or the turn of the
+// results before it, the turn above would call its tool for ever.
 //
 //	match user TEXT      the user's last words hold the text, in letters of any case
 //	match system TEXT    the instructions do

@@ -67,12 +67,21 @@ func faultNamed(id string) (*Fault, error) {
 	}
 }
 
+// listed are words with commas between them.
+func listed[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
 // fits says why a fault cannot be had; nil where it can.
 func (f *Fault) fits(d dragoman.Dialect, stream bool) error {
 	why := ""
 	switch {
 	case !slices.Contains(f.Dialects, d):
-		why = fmt.Sprintf("there is no such thing in %s, but in %q", d, f.Dialects)
+		why = fmt.Sprintf("there is no such thing in %s, but in %s", d, listed(f.Dialects))
 	case f.StreamOnly && !stream:
 		why = "it is one of streams, and the answer is none"
 	default:

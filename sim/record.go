@@ -30,7 +30,8 @@ type Recorder struct {
 	err  error
 }
 
-// Record makes a recorder that writes a new file, which only its owner can read.
+// Record makes a recorder that writes a file, which only its owner can read. One that
+// is there is overwritten.
 // Requests go on to next; nil means [http.DefaultTransport].
 func Record(path string, next http.RoundTripper) (*Recorder, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -139,6 +139,9 @@ func (r *Replayer) find(asked requestRecord) (*exchangeRecord, error) {
 		if elsewhere {
 			distance += 1 << 20 // another body is nearer than another place
 		}
+		if r.played[i] && len(differ) > 0 {
+			distance += 1 << 10 // and what comes next than what is over
+		}
 		if miss.Nearest == "" || distance < nearest {
 			nearest = distance
 			miss.Nearest, miss.Number, miss.Differences = x.Request.Method+" "+x.Request.URL, i+1, differ

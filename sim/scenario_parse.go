@@ -227,7 +227,7 @@ func (p *scriptParser) stop(t *turn, rest string) {
 	}
 	t.stop = dragoman.StopReason(rest)
 	if !slices.Contains(known, t.stop) {
-		p.wrong("stop %q is none of %q", rest, known)
+		p.wrong("stop %q is none of %s", rest, listed(known))
 	}
 }
 
@@ -303,7 +303,7 @@ var errorClasses = []dragoman.ErrorClass{
 func (p *scriptParser) failure(t *turn, rest string) {
 	class, rest, _ := strings.Cut(rest, " ")
 	if !slices.Contains(errorClasses, dragoman.ErrorClass(class)) {
-		p.wrong("error %q is none of %q", class, errorClasses)
+		p.wrong("error %q is none of %s", class, listed(errorClasses))
 	}
 	pairs, message := settings(strings.TrimSpace(rest))
 	t.err = &dragoman.APIError{Class: dragoman.ErrorClass(class), Message: p.text(message)}

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -152,14 +153,14 @@ func TestAScriptThatIsWrongIsAnErrorWithItsLine(t *testing.T) {
 		"turn\ncall f {\"a\":}":             "test.scenario:2: the arguments are not valid JSON",
 		"turn\ncall f <<END\n{\"a\":}\nEND": "test.scenario:2: the arguments are not valid JSON",
 		"turn\ncall f {\"a\":1,\"a\":2}":    "test.scenario:2: the arguments repeat",
-		"turn\nsay a\nstop soon":            `test.scenario:3: stop "soon" is none of`,
+		"turn\nsay a\nstop soon":            `test.scenario:3: stop "soon" is none of stop, tool_calls, `,
 		"turn\nsay a\nusage input=many":     "test.scenario:3: usage input wants a number",
 		"turn\nsay a\nusage money=1":        "test.scenario:3: usage money is none of",
 		"turn\nsay a\nusage":                "test.scenario:3: usage wants counts",
 		"turn\nsay a\npace slow":            "test.scenario:3: pace wants",
 		"turn\nsay a\npace rate=fast":       "test.scenario:3: pace rate=fast makes no sense",
 		"turn\nsay a\npace last=1s":         "test.scenario:3: pace last is none of",
-		"turn\nerror bad luck":              `test.scenario:2: error "bad" is none of`,
+		"turn\nerror bad luck":              `test.scenario:2: error "bad" is none of bad_request, `,
 		"turn\nerror server status=200 x":   "test.scenario:2: status 200 is none of an error",
 		"turn\nerror server when=1 x":       "test.scenario:2: error when= is none of",
 		"turn\nerror server retry=later x":  "test.scenario:2: retry=later makes no sense",
@@ -188,4 +189,27 @@ func FuzzParseScenario(f *testing.F) {
 		s.Pace.Wait = func(context.Context, time.Duration) error { return nil }
 		_, _ = s.Generate(context.Background(), ask("x", toolbox()...))
 	})
+}
+
+// The script of the package comment is what people begin with.
+func TestTheScriptOfThePackageCommentPlaysToItsEnd(t *testing.T) {
+	source, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(source), "mean nothing.\n//\n")
+	script, _, found := strings.Cut(script, "\n//\n// When.")
+	s, err := sim.ParseScenario("doc.go", strings.ReplaceAll(strings.ReplaceAll(script, "//\t", ""), "//\n", "\n"))
+	if err != nil || !found {
+		t.Fatalf("%v\n%s", err, script)
+	}
+	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("Do I need a coat?")}}
+	first, err := s.Generate(t.Context(), req)
+	if err != nil || len(first.ToolCalls()) != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	req.Messages = append(req.Messages, first.Output[0], dragoman.ToolResults(first.ToolCalls()[0].ResultText("-4 °C")))
+	if last, err := s.Generate(t.Context(), req); err != nil || last.Text() != "Take a coat." {
+		t.Errorf("%+v, %v", last, err)
+	}
 }

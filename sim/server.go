@@ -57,10 +57,20 @@ func Handler(c Config) http.Handler {
 	s.listings(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, openaichat.Codec{}, &dragoman.APIError{
-			Class: dragoman.ErrorNotFound, Message: "nothing is served at " + r.Method + " " + r.URL.Path,
+			Class: dragoman.ErrorNotFound, Message: "nothing is served at " + r.Method + " " + r.URL.Path + missing(r.URL.Path),
 		})
 	})
 	return mux
+}
+
+// missing is a hint for who left the version out of a base URL.
+func missing(path string) string {
+	switch path {
+	case "/chat/completions", "/responses", "/models":
+		return "; the base URL of OpenAI's languages ends in /v1"
+	default:
+		return ""
+	}
 }
 
 // server answers over HTTP.

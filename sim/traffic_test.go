@@ -150,6 +150,34 @@ func TestZ3_WhatIsNotRecordedIsAnErrorThatShowsTheNearest(t *testing.T) {
 	}
 }
 
+// The second turn of a conversation holds the first, which was played: what it has to
+// be compared with is the second.
+func TestZ3_WhatWasNotPlayedYetIsNearer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	rec, path := record(t, nil)
+	for _, body := range []string{`{"messages":[1]}`, `{"messages":[1,"a fence",3]}`} {
+		if _, _, err := exchange(t, rec, server.URL, body, "key-0123456789"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	play, err := sim.Replay(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := exchange(t, play, server.URL, `{"messages":[1]}`, "key-0123456789"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = exchange(t, play, server.URL, `{"messages":[1,"another",3]}`, "key-0123456789")
+	var e *sim.MismatchError
+	if !errors.As(err, &e) || e.Number != 2 || e.Played || !strings.Contains(e.Error(), `recorded "a fence", sent "another"`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // What a codec makes of traffic that is played is what it made of the traffic.
 func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
