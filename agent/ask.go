@@ -30,15 +30,23 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 		case err != nil:
 			r.result.Partial = resp
 			r.state.Turn-- // nothing was answered: the turn is asked again when the run is resumed
-			return nil, errorf("%s: turn %d: %w", r.player.name(), r.state.Turn+1, err)
+			return nil, r.failed(err)
 		case resp.Error != nil:
 			r.result.Partial = resp
 			r.state.Turn--
-			return nil, errorf("%s: turn %d: %w", r.player.name(), r.state.Turn+1, resp.Error)
+			return nil, r.failed(resp.Error)
 		default:
 			return resp, nil
 		}
 	}
+}
+
+// failed says in which turn a model failed, and of which agent, where that has a name.
+func (r *run) failed(err error) error {
+	if r.player.Name == "" {
+		return errorf("turn %d: %w", r.state.Turn+1, err)
+	}
+	return errorf("%s: turn %d: %w", r.player.Name, r.state.Turn+1, err)
 }
 
 // account adds what an answer cost.
