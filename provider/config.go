@@ -21,7 +21,8 @@ import (
 )
 
 // Config is what models are opened from. The zero value knows the built-in
-// providers, and takes their settings from the environment. It is safe for
+// providers, and takes their settings from the environment, but for
+// DRAGOMAN_CONFIG: [Load] reads that file. It is safe for
 // concurrent use; its fields must not be changed, nor the Config copied, once it
 // is in use.
 type Config struct {
@@ -45,7 +46,8 @@ type Config struct {
 	Token Key
 	// AWSKeys gives credentials of AWS, for Bedrock; nil means the environment.
 	AWSKeys SigV4
-	// HTTP, Clock and Log are those of every [Client] that is opened.
+	// HTTP, Clock and Log are those of every [Client] that is opened. Log shows the
+	// wire at debug level, see [Client].
 	HTTP  *http.Client
 	Clock Clock
 	Log   *slog.Logger
@@ -85,8 +87,9 @@ type Settings struct {
 	// config file ("no_strict"), with "true", "false" or a word.
 	Capabilities map[string]string
 	// Extensions are the settings of extensions by their names, such as
-	// {"deepseek": {"thinking": "disabled"}}; Switches say which are on or off
-	// whatever the tags are.
+	// {"deepseek": {"thinking": "disabled"}}, also of those in Config.Extensions,
+	// which a config file cannot name; Switches say which are on or off whatever the
+	// tags are.
 	Extensions map[string]json.RawMessage
 	Switches   extension.Switches
 	// ThinkTags is that of [Client].
@@ -132,10 +135,11 @@ func (e *SpecError) Unwrap() error { return ErrSpec }
 //
 //	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_ORG_ID, OPENAI_PROJECT_ID
 //	ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL
-//	GEMINI_API_KEY or GOOGLE_API_KEY, GEMINI_BASE_URL
+//	GEMINI_API_KEY or GOOGLE_API_KEY, GEMINI_BASE_URL or GOOGLE_GEMINI_BASE_URL
 //	GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GOOGLE_OAUTH_ACCESS_TOKEN
 //	OLLAMA_HOST, OLLAMA_API_KEY
 //	AWS_REGION, AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+//	BEDROCK_BASE_URL or AWS_ENDPOINT_URL_BEDROCK_RUNTIME
 //
 // The other built-in providers have a variable NAME_API_KEY and NAME_BASE_URL
 // each: deepseek, mistral, groq, openrouter, xai, moonshot (or kimi), qwen
@@ -143,6 +147,15 @@ func (e *SpecError) Unwrap() error { return ErrSpec }
 // and lmstudio.
 //
 // "openai" is the Responses API, "openai-chat" the older one.
+//
+// A base URL is what the vendor's own client takes: with /v1 for OpenAI and all that
+// are compatible (http://127.0.0.1:8080/v1), without for Anthropic, Gemini, Ollama
+// and Bedrock. The built-in providers refuse to send without their
+// credential, also to a server of your own that wants none: "compatible", vllm,
+// llamacpp, lmstudio and ollama do not.
+//
+// Open has no options: to log, to send by another transport or to add extensions,
+// use [Config.Open].
 func Open(spec string) (dragoman.Model, error) {
 	c := &Config{}
 	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
@@ -265,7 +278,7 @@ func (c *Config) open(spec string) (dragoman.Model, error) {
 	case name == simName && !own:
 		return openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, some(c.providers()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, some(c.openable()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is none of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -279,6 +292,15 @@ func (c *Config) providers() []string {
 		if b.base != nowhere && !slices.Contains(names, b.names[0]) {
 			names = append(names, b.names[0])
 		}
+	}
+	return names
+}
+
+// openable are the names that a spec may begin with.
+func (c *Config) openable() []string {
+	names := c.providers()
+	if !slices.Contains(names, simName) {
+		names = append(names, simName)
 	}
 	return names
 }

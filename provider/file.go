@@ -249,7 +249,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 	r.Each(n, "extensions", func(key, value *node) {
 		switch {
 		case !slices.Contains(known, key.Text):
-			r.Bad(key, "extensions: %q is none of %s", key.Text, strings.Join(known, ", "))
+			r.Bad(key, "extensions: %q is none of %s; those of a program's own get their settings in Go, by Settings.Extensions", key.Text, strings.Join(known, ", "))
 		case value.Kind == filetree.Bool && value.Text == "true":
 			s.Switches.On = append(s.Switches.On, key.Text)
 		case value.Kind == filetree.Bool:

@@ -194,6 +194,7 @@ func TestX15_SpecsThatLeadNowhereSayWhy(t *testing.T) {
 		"openai/":        "behind the slash",
 		"gpt-5":          "no alias",
 		"acme/x":         `no provider "acme"`,
+		"simm/planner":   "lmstudio, sim",
 		"a":              "a → b → c → a",
 		"self":           "self → self",
 		"lost":           `no provider "nowhere"`,
@@ -508,7 +509,7 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for text, want := range map[string]string{
-		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": `"nobody"`, "{deepseek: 7}": "want settings",
+		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": "by Settings.Extensions", "{deepseek: 7}": "want settings",
 	} {
 		_, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions: "+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), "c.yaml:4:") || !strings.Contains(err.Error(), want) {

@@ -8,7 +8,7 @@
 //	type Thinker struct{}
 //
 //	func (Thinker) Info() extension.Info {
-//		return extension.Info{Name: "acme.think", Requires: []extension.Tag{"acme"}}
+//		return extension.Info{Name: "acme.think", Requires: []extension.Tag{"server:acme"}}
 //	}
 //
 //	func (Thinker) Decorate(_ context.Context, x *extension.Exchange) error {
@@ -18,9 +18,29 @@
 // # When an extension is on
 //
 // Tags are words such as "dialect:openai.chat_completions", "server:vllm" or
-// "model:qwen". They come with each request: from the provider, from tools, and
-// from the extensions that are on. An extension is on where all the tags that it
-// requires are there and none that it forbids. [Resolve] finds out which are.
+// "family:qwen". They come with each request: from the provider, from tools, and
+// from the extensions that are on. A provider has the tag "server:" with its own
+// name, and with that of its type: one that a config calls work, of type vllm, has
+// "server:work" and "server:vllm". An extension is on where all the tags that it
+// requires are there and none that it forbids. [Set.Resolve] finds out which are;
+// one that is off says nothing, whatever settings it has.
+//
+// # Using one
+//
+// Extensions are given to a config, or to a single client by Client.Extensions:
+//
+//	config := &provider.Config{
+//		Extensions: []extension.Extension{Thinker{}},
+//		Providers: map[string]provider.Settings{"acme": {
+//			Type: "compatible", BaseURL: "http://127.0.0.1:8080/v1",
+//			Extensions: map[string]json.RawMessage{"acme.think": json.RawMessage(`{"deep": true}`)},
+//		}},
+//	}
+//	model, err := config.Open("acme/large")
+//
+// A hook reads its settings with [Exchange.Config]. A server that only has knobs of
+// its own needs no code: servers.Server is an extension made of data. The example of
+// package provider does all that an extension can.
 //
 // # The way of a request
 //
