@@ -9,7 +9,12 @@ import (
 
 // Store keeps sessions: [Memory], or one of the packages session/sqlite and
 // session/postgres. Package session/sessiontest holds others against what is
-// promised here. A store is safe for concurrent use, and heeds every context.
+// promised here. A store is safe for concurrent use, and heeds every context, also
+// between two entries of a loop.
+//
+// It refuses what [Info.Check] and [Entry.Check] refuse, before it writes anything;
+// sets Entry.Seq, Info.Head and Info.Updated; keeps a copy of every body; and holds no
+// lock while the loop over what Read or List yields has its turn.
 //
 // A log only grows. What a method acknowledged, by returning nil, is not lost
 // however the process ends, nor the machine, except where a store says otherwise.
@@ -31,7 +36,8 @@ type Store interface {
 	Append(ctx context.Context, id string, head int64, entries []Entry) error
 	// Read yields entries in order, and costs no more than what it yields and, by
 	// kind, what it passes over. The log may grow meanwhile, by the loop itself
-	// too: what is added is not read. An error ends the loop.
+	// too: what is added is not read. An error ends the loop. [Query.Has] says which
+	// entries are meant, but for Query.Last.
 	Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, error]
 	// Delete forgets a session.
 	Delete(ctx context.Context, id string) error

@@ -155,7 +155,7 @@ func entriesComeBack(t *testing.T, s session.Store) {
 	appendTo(t, s, info.ID, 5, session.Entry{Time: now, Kind: "state", Body: body})
 	copy(body, `"your"`)
 	if got := all(t, s.Read(t.Context(), info.ID, session.Query{Last: 1})); string(got[0].Body) != `"mine"` {
-		t.Errorf("%s", got[0].Body)
+		t.Errorf("a body became %s when the caller used its bytes again: keep a copy", got[0].Body)
 	}
 }
 
