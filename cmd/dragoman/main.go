@@ -163,8 +163,9 @@ languages of OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama
 and Bedrock, and says what a conversion could not keep.
 
 Exit codes: 0 when all went well, 1 when the input could not be read or
-converted (a stream that broke is written up to there), 2 for a command line
-that makes no sense, 3 when something was lost that --fail-on forbids.`,
+converted (a stream that broke is written up to there) or a run has no answer, 2
+for a command line that makes no sense, 3 when something was lost that --fail-on
+forbids, 130 when a run was interrupted.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -43,14 +44,17 @@ terminal to ask at, such calls are refused, unless --allow names the tool. A pol
 The answer goes to standard output; calls, their results and questions go to
 standard error. With --json every event is a line of JSON on standard output.
 
-The model is --model (such as anthropic/claude-opus-5-5), or DRAGOMAN_MODEL, or the alias "default" of the file that
-DRAGOMAN_CONFIG names, or one of the first provider whose key is in the
-environment. Without any of these it is the embedded simulator, which needs no
-network and no key: it is no real model, and good for trying this out.
+The model is --model (such as anthropic/claude-opus-5-5), or DRAGOMAN_MODEL, or the
+alias "default" of the file that DRAGOMAN_CONFIG names, or one of the first of
+Anthropic, OpenAI and Google whose key is in the environment. Without any of these
+it is the embedded simulator, which needs no network and no key: it is no real
+model, and good for trying this out.
 
-Every run is kept in a session, in an SQLite file of your own (--sessions, or
-DRAGOMAN_SESSIONS). --session goes on with one: with a prompt it says more, without
-one it finishes what was interrupted. What ran does not run again.
+Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSIONS,
+or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
+macOS and Windows that of configuration). --session goes on with one: with a prompt
+it says more, without one it finishes what was interrupted. What ran does not run
+again. A script that wants to go on gives its session a name: --json tells none.
 
 A prompt of "-" is read from standard input.`,
 		Example: `  dragoman run "Which files are here?"
@@ -68,7 +72,7 @@ A prompt of "-" is read from standard input.`,
 	f.StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
 	f.BoolVar(&o.forget, "no-session", false, "keep nothing")
 	f.BoolVar(&o.abandon, "abandon", false, "give up the calls that the session waits for, and go on with the prompt")
-	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (see docs/policy.schema.json)")
+	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (\"dragoman tools why --help\" shows one)")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval: write_file, apply_patch, shell")
 	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
@@ -131,8 +135,20 @@ func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
 		return "", misused("--no-session and --session cannot both be")
 	case prompt == "" && o.abandon:
 		return "", misused("--abandon goes on with something else: say with what")
+	case o.turns < 0:
+		return "", misused("--max-turns %d: a model is asked at least once", o.turns)
+	}
+	for _, name := range o.allow {
+		if !slices.Contains(workspaceTools, name) {
+			return "", misused("--allow %q is none of %s", name, strings.Join(workspaceTools, ", "))
+		}
 	}
 	return prompt, nil
+}
+
+// workspaceTools are those that --allow may name.
+var workspaceTools = []string{
+	workspace.ListName, workspace.ReadName, workspace.SearchName, workspace.WriteName, workspace.PatchName, workspace.ShellName,
 }
 
 // maxInput is how many bytes of a prompt are read from standard input.
@@ -155,6 +171,7 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 
 // ended says how a run ended, and what can be done about it.
 func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) error {
+	var limit *agent.LimitError
 	again := ""
 	if s != nil {
 		again = fmt.Sprintf("dragoman run --session %s", s.ID())
@@ -168,6 +185,8 @@ func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) err
 		return failed("calls wait for your approval; go on with: %s", again)
 	case errors.Is(err, agent.ErrUnfinished) && again != "":
 		return failed("the run before is not finished: finish it with %q, or give it up with --abandon", again)
+	case errors.As(err, &limit) && again != "":
+		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, again)
 	case errors.Is(err, session.ErrConflict):
 		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", s.ID())
 	default:

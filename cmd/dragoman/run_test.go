@@ -181,3 +181,24 @@ func TestTextOfAModelMovesNoCursor(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
+	dir, do := runs(t)
+	write(t, dir, "letter.txt", "dear all")
+	for _, tc := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, `--allow "wrte_file" is none of list_files, `, []string{"--allow", "wrte_file", "hi"}},
+		{exitUsage, "--max-turns -3: ", []string{"--max-turns", "-3", "hi"}},
+		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
+	} {
+		if r := do(nil, tc.args...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
+			t.Errorf("%q: %+v, want %q", tc.args, r, tc.want)
+		}
+	}
+	if r := do(nil, "--session", "short", "--max-turns", "5"); r.code != exitOK || !strings.Contains(r.out, "dear all") {
+		t.Errorf("it did not go on: %+v", r)
+	}
+}

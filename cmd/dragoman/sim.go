@@ -30,7 +30,14 @@ func newSim() *cobra.Command {
 		Short: "Serve a model that needs no network, in every wire language",
 		Long: `Sim serves the simulator over HTTP until it is interrupted: models that always
 answer the same, at the paths that the vendors have, with any credential. Point
-the base URL of a client at it.
+the base URL of a client at it. For "dragoman run" and provider.Open, with --model:
+
+  openai/sim/planner      OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=any
+  anthropic/sim/planner   ANTHROPIC_BASE_URL=http://127.0.0.1:8080 ANTHROPIC_API_KEY=any
+  gemini/sim/planner      GEMINI_BASE_URL=http://127.0.0.1:8080 GEMINI_API_KEY=any
+  ollama/sim/planner      OLLAMA_HOST=127.0.0.1:8080
+
+The models are
 
   sim/planner    calls the tools that the prompt speaks of, and tells their results
   sim/echo       says what it heard

@@ -165,7 +165,19 @@ one. Arguments are a JSON object, or for a tool that takes text that text; they 
 checked against the tool's schema first, as they would be before the call runs.
 
 Without --policy it is the command line's own: what may destroy something is asked
-about.`,
+about. A policy file is like
+
+  version: 1
+  default: allow
+  rules:
+    - id: no-force-push
+      effect: deny                     # or allow, ask, input
+      reason: Do not rewrite history.
+      when:
+        tool: shell                    # a name, a glob, or a list of them
+        expression: args.command.contains("--force")
+
+The documentation of the package tool/policy has all of it.`,
 		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
   dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
   dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop`,
