@@ -113,8 +113,9 @@ func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream
 
 // Resume goes on with a run that was interrupted, cancelled or ended by a limit.
 // Decisions on its pending calls are options: [Approve], [Reject], [Edit],
-// [Always], [Never]. A nil state is that of the store given by [In]; which of its
-// calls wait is told by the state that the store loads:
+// [Always], [Never]. A nil state is that of the store given by [In]; another must be
+// of the same moment, and is refused with [ErrState] once the run went on from there.
+// Which calls wait is told by the state that the store loads:
 //
 //	_, stored, err := s.Load(ctx)
 //	var state agent.State
@@ -122,7 +123,7 @@ func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream
 //	res, err := a.Resume(ctx, nil, agent.In(s), agent.Approve(state.Pending()[0]))
 //
 // A decision on a call that does not wait, such as one that came twice, is
-// [ErrState]. Like that of [Agent.Run], the result is never nil.
+// [ErrState] too. Like that of [Agent.Run], the result is never nil.
 func (a Agent) Resume(ctx context.Context, state *State, opts ...Option) (*Result, error) {
 	r, err := a.resume(state, opts)
 	if err != nil {

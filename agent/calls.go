@@ -112,6 +112,8 @@ func (r *run) call(ctx context.Context) error {
 		return fmt.Errorf("%w: it stands at calls, and the conversation has none that wait", ErrState)
 	}
 	run, aside := r.divide(calls)
+	run, over := r.affordable(run)
+	aside = append(aside, over...)
 	pending := r.state.Pending
 	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending})
 	r.collect()
@@ -119,6 +121,8 @@ func (r *run) call(ctx context.Context) error {
 		return errorf("%w", err)
 	}
 	r.result.Records = append(r.result.Records, batch.Records...)
+	r.state.Calls += executed(batch)
+	r.remember(batch)
 	r.state.Pending = batch.Pending
 	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil) && r.guarded.err() == nil {
@@ -127,7 +131,51 @@ func (r *run) call(ctx context.Context) error {
 		}
 		return errors.Join(ErrInterrupted, err)
 	}
-	return r.finish(ctx, calls, batch, err)
+	return r.finish(ctx, calls, err)
+}
+
+// remember keeps what calls of the turn came to until all of them have: what follows
+// from them is decided then, perhaps in another process.
+func (r *run) remember(batch *tool.Batch) {
+	for i := range batch.Records {
+		if rec := batch.Records[i]; !rec.Pending {
+			r.state.Done = append(r.state.Done, doneCall{rec, rec.Plain})
+		}
+	}
+}
+
+// records are those of the turn, in the order of its calls.
+func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
+	out := make([]tool.Record, 0, len(s.Done))
+	for _, c := range calls {
+		for i := range s.Done {
+			if rec := s.Done[i].Record; rec.CallID == c.ID {
+				rec.Plain = s.Done[i].Plain
+				out = append(out, rec)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// affordable are the calls that the limit leaves room for, in their order; what is
+// over is answered so. Calls that wait keep their place.
+func (r *run) affordable(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, over []*dragoman.ToolResult) {
+	most := r.cast.first.Limits.ToolCalls
+	if most <= 0 {
+		return calls, nil
+	}
+	waits := func(p tool.Pending) bool { return p.Binding.CallID == calls[0].ID }
+	for ; len(calls) > 0; calls = calls[1:] {
+		c := calls[0]
+		if len(run) < most-r.state.Calls || slices.ContainsFunc(r.state.Pending, waits) {
+			run = append(run, c)
+			continue
+		}
+		over = append(over, c.Fail(c.QualifiedName()+" did not run: no more calls are allowed."))
+	}
+	return run, over
 }
 
 // collect takes what tools of the turn came upon beside their results.
@@ -143,8 +191,9 @@ func (r *run) collect() {
 }
 
 // finish writes the results of a turn, and goes on.
-func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, batch *tool.Batch, failed error) error {
+func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, failed error) error {
 	p := r.player
+	records := r.state.records(calls)
 	results := make([]*dragoman.ToolResult, len(calls))
 	for i, c := range calls {
 		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends, and nobody will answer it any more
@@ -152,12 +201,11 @@ func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, batch *too
 		}
 	}
 	r.messages = append(r.messages, dragoman.ToolResults(results...))
-	r.state.Calls += executed(batch)
-	r.state.Pending, r.state.Settled, r.state.Phase = nil, nil, asking
+	r.state.Pending, r.state.Settled, r.state.Done, r.state.Phase = nil, nil, nil, asking
 	if forced(p.Settings.ToolChoice) {
 		r.state.Chosen = true
 	}
-	to, err := r.after(ctx, calls, results, batch, failed)
+	to, err := r.after(ctx, calls, results, records, failed)
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
@@ -186,7 +234,7 @@ func (s *state) settled(call string) *dragoman.ToolResult {
 
 // after decides how the run goes on when calls were answered: it ends, with an error
 // or without, or another agent takes over, or all stays as it is.
-func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, batch *tool.Batch, failed error) (to string, err error) {
+func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record, failed error) (to string, err error) {
 	switch stopped := r.guarded.err(); {
 	case stopped != nil:
 		return "", stopped
@@ -195,23 +243,23 @@ func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	}
-	if err := r.circles(r.player, batch); err != nil {
+	if err := r.circles(r.player, records, len(calls)); err != nil {
 		return "", err
 	}
-	over, err := r.enough(ctx, calls, results, batch)
+	over, err := r.enough(ctx, calls, results, records)
 	if over || err != nil {
 		return "", err
 	}
-	return r.handOver(batch)
+	return r.handOver(records)
 }
 
 // enough asks the agent whether the run is over.
-func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, batch *tool.Batch) (over bool, err error) {
+func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record) (over bool, err error) {
 	if r.player.AfterTools == nil {
 		return false, nil
 	}
-	done := make([]Finished, 0, len(batch.Records))
-	for _, rec := range batch.Records {
+	done := make([]Finished, 0, len(records))
+	for _, rec := range records {
 		for i, c := range calls {
 			if c.ID == rec.CallID {
 				done = append(done, Finished{c, results[i], rec})
@@ -219,19 +267,37 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 		}
 	}
 	output, over, err := r.player.AfterTools(ctx, done)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, errorf("AfterTools: %w", err)
-	case over:
-		r.result.Output = output
-		r.state.Phase = finished
 	}
-	return over, nil
+	if !over {
+		return false, nil
+	}
+	r.state.Phase = finished
+	return true, r.outcome(ctx, output)
+}
+
+// outcome makes a text that is no model's the answer of the run: it is guarded, and
+// held to what was asked for, as any other; nobody is there to correct it.
+func (r *run) outcome(ctx context.Context, output string) error {
+	said, err := r.guardOutput(ctx, []dragoman.Message{dragoman.AssistantText(output)})
+	if err != nil {
+		return err
+	}
+	r.state.Output = textOf(said)
+	r.result.Output = r.state.Output
+	if r.check == nil {
+		return nil
+	}
+	if wrong := r.check(r.state.Output); wrong != "" {
+		return &OutputError{Answer: r.state.Output, Problem: wrong}
+	}
+	return nil
 }
 
 func executed(b *tool.Batch) (n int) {
 	for i := range b.Records {
-		if b.Records[i].Executed {
+		if b.Records[i].Executed && !b.Records[i].Pending { // one that waits is still at it
 			n++
 		}
 	}

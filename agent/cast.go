@@ -62,6 +62,21 @@ func newCast(a *Agent) (*cast, error) {
 	return c, nil
 }
 
+// background reports whether tools of the agent may work in the background.
+func (p *player) background() bool {
+	return p.Runner != nil && p.Runner.Tickets != nil && p.Runner.Tickets.Store != nil
+}
+
+// background reports whether tools of any agent may.
+func (c *cast) background() bool {
+	for _, p := range c.players {
+		if p.background() {
+			return true
+		}
+	}
+	return false
+}
+
 // prepare makes the toolbox of an agent.
 func (p *player) prepare() error {
 	var errs []error

@@ -54,9 +54,9 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 
 // handOver makes another agent speak, if one was asked for: the first that was, when
 // all other calls of the turn are answered (requirement L5).
-func (r *run) handOver(batch *tool.Batch) (to string, err error) {
-	for i := range batch.Records {
-		rec := &batch.Records[i]
+func (r *run) handOver(records []tool.Record) (to string, err error) {
+	for i := range records {
+		rec := &records[i]
 		h := r.player.handoffs[rec.Key]
 		if h == nil || !rec.OK {
 			continue

@@ -16,7 +16,8 @@ type Limits struct {
 	// Turns is how often models are asked; zero means 20. Retries and resumption
 	// do not count.
 	Turns int
-	// ToolCalls is how many calls run; zero means no limit.
+	// ToolCalls is how many calls run; zero means no limit. Those of a turn that are
+	// over it are answered so.
 	ToolCalls int
 	// Time is how long the run may take, its interruptions apart; zero means no
 	// limit.
@@ -106,12 +107,13 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 }
 
 // circles looks for calls that come to the same again and again, and for turns in
-// which nothing works (quirk I1). A result that changes is progress.
-func (r *run) circles(p *player, batch *tool.Batch) error {
+// which nothing works (quirk I1). A result that changes is progress. Calls without a
+// record were refused before they came to a tool.
+func (r *run) circles(p *player, records []tool.Record, calls int) error {
 	l, s := &r.cast.first.Limits, &r.state
-	failed := len(batch.Records) > 0
-	for i := range batch.Records {
-		rec := &batch.Records[i]
+	failed := calls > 0
+	for i := range records {
+		rec := &records[i]
 		failed = failed && !rec.OK
 		if most := orDefault(l.Repeats, defaultRepeats); most > 0 && !polls(p.box, rec.Key) {
 			if times := s.repeated(digest(rec), max(orDefault(l.Window, defaultWindow), most+1)); times > most {

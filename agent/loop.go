@@ -17,6 +17,7 @@ func (r *run) loop(ctx context.Context) error {
 			if err := r.call(ctx); err != nil {
 				return err
 			}
+			r.moved = true
 			continue
 		}
 		if err := r.between(ctx); err != nil {
@@ -29,6 +30,7 @@ func (r *run) loop(ctx context.Context) error {
 		if err := r.take(ctx, resp); err != nil {
 			return err
 		}
+		r.moved = true
 	}
 	return nil
 }
@@ -36,10 +38,12 @@ func (r *run) loop(ctx context.Context) error {
 // between is what happens before a model is asked: somebody may want the run to
 // stop, or say something, and work in the background may be done.
 func (r *run) between(ctx context.Context) error {
-	select {
-	case <-r.stop:
-		return ErrStopped
-	default:
+	if r.moved {
+		select {
+		case <-r.stop:
+			return ErrStopped
+		default:
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -47,25 +51,31 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.within(); err != nil {
 		return err
 	}
+	// What was delivered does not come again: it is kept before anything else fails.
 	delivered, err := r.deliver(ctx)
-	if err != nil {
+	if err := errors.Join(err, r.join(ctx, delivered)); err != nil {
 		return errorf("results of work in the background: %w", err)
 	}
-	if r.player.Steer != nil {
-		said, err := r.player.Steer(ctx, r.turn())
-		if err != nil {
-			return errorf("Steer: %w", err)
-		}
-		delivered = append(delivered, said...)
-	}
-	if len(delivered) == 0 {
+	if r.player.Steer == nil {
 		return nil
 	}
-	r.messages = append(r.messages, delivered...)
+	said, err := r.player.Steer(ctx, r.turn())
+	if err != nil {
+		return errorf("Steer: %w", err)
+	}
+	return r.join(ctx, said)
+}
+
+// join adds messages to the conversation.
+func (r *run) join(ctx context.Context, added []dragoman.Message) error {
+	if len(added) == 0 {
+		return nil
+	}
+	r.messages = append(r.messages, added...)
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	for _, m := range delivered {
+	for _, m := range added {
 		r.tell(&MessageAdded{r.state.Turn, m})
 	}
 	return nil
@@ -75,7 +85,7 @@ func (r *run) between(ctx context.Context) error {
 // run and of those before it in the conversation.
 func (r *run) deliver(ctx context.Context) ([]dragoman.Message, error) {
 	p := r.player
-	if p.Runner == nil || p.Runner.Tickets == nil || p.Runner.Tickets.Store == nil {
+	if !p.background() {
 		return nil, nil
 	}
 	var out []dragoman.Message
@@ -179,7 +189,7 @@ func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.
 	case callsTools:
 		r.state.Phase = calling
 	case cutOff:
-		r.answerOpen(resp)
+		r.answerOpen(resp, output)
 	case pause:
 		r.pauses++
 		if most := orDefault(r.cast.first.Limits.Pauses, defaultPauses); r.pauses > most {
@@ -196,8 +206,8 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	text := textOf(output)
 	r.result.Output = text
 	r.state.Phase = finished
+	r.answerOpen(resp, output)
 	if err := unusable(resp); err != nil {
-		r.answerOpen(resp)
 		return "", err
 	}
 	if r.check == nil {
@@ -217,10 +227,10 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 }
 
 // answerOpen answers calls that came with an answer that must not be acted upon, so
-// that the conversation can go on.
-func (r *run) answerOpen(resp *dragoman.Response) {
+// that the conversation can go on; output is what is kept of it.
+func (r *run) answerOpen(resp *dragoman.Response, output []dragoman.Message) {
 	var results []*dragoman.ToolResult
-	for _, c := range clientCalls(resp) {
+	for _, c := range openCalls(output) {
 		results = append(results, c.Fail(fmt.Sprintf("%s did not run: the answer ended with %q.", c.QualifiedName(), resp.Stop.Reason)))
 	}
 	if results != nil {

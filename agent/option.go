@@ -54,6 +54,13 @@ type Store interface {
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 
+// Holder is a [Store] that several goroutines may have in their hands at once. Hold
+// takes it for one run, until leave is called; the error says that another run has
+// it.
+type Holder interface {
+	Hold() (leave func(), err error)
+}
+
 // In keeps the run in a store, and begins with the conversation that is there.
 func In(s Store) Option { return optionFunc(func(o *options) { o.store = s }) }
 
@@ -79,7 +86,8 @@ func Abandon() Option { return optionFunc(func(o *options) { o.abandon = true })
 
 // StopAfterTurn ends the run when the channel is closed, as soon as the turn at
 // hand is over: what was begun is finished, the state can be resumed, and the
-// error is [ErrStopped]. Cancelling the context does not wait.
+// error is [ErrStopped]. A channel that is closed already makes a run of one turn, or
+// of what was left of one. Cancelling the context does not wait.
 func StopAfterTurn(done <-chan struct{}) Option {
 	return optionFunc(func(o *options) { o.stop = done })
 }

@@ -54,7 +54,7 @@ var (
 	// ErrGuardrail is wrapped by every [*GuardrailError].
 	ErrGuardrail = errors.New("agent: stopped by a guardrail")
 	// ErrState says that a stored run does not fit the agent that is to go on with
-	// it. Nothing ran.
+	// it, or that it is not where the store is. Nothing ran.
 	ErrState = errors.New("agent: the stored run cannot be resumed")
 	// ErrAnswer says that a model's last word cannot be used: it was cut off or
 	// withheld. Result.Stop says why.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,6 +36,8 @@ type run struct {
 	ledger   *policy.Ledger
 	runners  map[string]*tool.Run
 	pauses   int // in a row
+	// moved says that a turn, or what was left of one, is over.
+	moved bool
 
 	// yield tells whoever watches; left says that nobody does any more. events
 	// come from the goroutines of tools.
@@ -119,9 +122,13 @@ func (r *run) tell(ev Event) {
 func (r *run) run(ctx context.Context) (*Result, error) {
 	defer close(r.over)
 	r.began = r.now()
-	err := r.load(ctx)
+	leave, err := r.hold()
 	if err != nil {
 		return &Result{Agent: r.player.name()}, err
+	}
+	defer leave()
+	if err := r.load(ctx); err != nil {
+		return nil, err
 	}
 	if most := r.cast.first.Limits.Time; most > 0 {
 		var cancel context.CancelFunc
@@ -143,6 +150,19 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	r.result.Pending = leaves(r.state.Pending)
 	r.result.State = r.snapshot()
 	return &r.result, err
+}
+
+// hold keeps other runs of this process away from the store, where it can: they
+// would write with one hand, and none would lose.
+func (r *run) hold() (leave func(), err error) {
+	h, ok := r.store.(Holder)
+	if !ok {
+		return func() {}, nil
+	}
+	if leave, err = h.Hold(); err != nil {
+		return nil, errorf("beginning the run: %w", err)
+	}
+	return leave, nil
 }
 
 // cancelled says why a context ended, with the error that came of it.
@@ -172,29 +192,19 @@ func (r *run) load(ctx context.Context) error {
 
 // rebind finds the agent and the calls of a run that goes on (requirement L13).
 func (r *run) rebind(stored []byte) error {
-	if r.state.Run == "" {
-		if stored == nil {
-			return fmt.Errorf("%w: the store has no run", ErrState)
-		}
-		var s State
-		if err := json.Unmarshal(stored, &s); err != nil {
-			return err
-		}
-		r.state = s.s
-	} else if err := r.state.check(); err != nil {
+	if err := r.recall(stored); err != nil {
 		return err
-	}
-	if r.store == nil {
-		r.messages = slices.Clone(r.state.Messages)
-		r.kept = len(r.messages)
 	}
 	p := r.cast.players[r.state.Agent]
 	if p == nil {
 		return fmt.Errorf("%w: it is at the agent %q, which there is not; there are %s", ErrState, r.state.Agent, quoted(r.cast.names()))
 	}
 	r.player = p
+	r.state.Background = r.state.Background || r.cast.background()
 	if r.state.Phase == finished {
-		r.result.Output = lastWords(r.messages)
+		if r.result.Output = r.state.Output; r.result.Output == "" {
+			r.result.Output = lastWords(r.messages)
+		}
 	}
 	if r.ledger = r.state.Ledger; r.ledger == nil {
 		r.ledger = policy.NewLedger()
@@ -205,6 +215,48 @@ func (r *run) rebind(stored []byte) error {
 		}
 	}
 	return r.decide()
+}
+
+// recall finds the state to go on with, and its conversation. Where there is a store,
+// that knows: a state that it has gone past names a turn whose effects are in the
+// journal, and the calls that wait by now are those of another.
+func (r *run) recall(stored []byte) error {
+	given := r.state.Run != ""
+	if given {
+		if err := r.state.check(); err != nil {
+			return err
+		}
+	}
+	if r.store == nil {
+		r.messages = slices.Clone(r.state.Messages)
+		r.kept = len(r.messages)
+		return nil
+	}
+	if stored == nil {
+		return fmt.Errorf("%w: the store has no run", ErrState)
+	}
+	var s State
+	if err := json.Unmarshal(stored, &s); err != nil {
+		return err
+	}
+	switch {
+	case !given:
+		r.state = s.s
+	case !r.state.where(&s.s):
+		return fmt.Errorf("%w: the store is at turn %d of the run %.80q, and the state at turn %d of %.80q: the run went on, or is another; give no state to go on from where it is",
+			ErrState, s.s.Turn, s.s.Run, r.state.Turn, r.state.Run)
+	}
+	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
+		return fmt.Errorf("%w: the conversation has calls that wait, and the state is one from before them", ErrState)
+	}
+	return nil
+}
+
+// where reports whether two states are of the same moment of a run.
+func (s *state) where(t *state) bool {
+	sameCall := func(a, b tool.Pending) bool { return a.Binding == b.Binding && bytes.Equal(a.State, b.State) }
+	return s.Run == t.Run && s.Turn == t.Turn && s.Phase == t.Phase && s.Agent == t.Agent &&
+		len(s.Settled) == len(t.Settled) && slices.EqualFunc(s.Pending, t.Pending, sameCall)
 }
 
 // lastWords are what the assistant said last.
@@ -261,11 +313,14 @@ func (r *run) open(stored []byte) error {
 	if r.id == "" {
 		r.id = r.newID()
 	}
+	if r.id == "" {
+		return errorf("%w: NewID gives a run no name", ErrAgent)
+	}
 	if stored != nil && before.s.Run == r.id {
 		return errorf("%w: the store has a run %q already; resume it, or give the new one its own ID", ErrState, r.id)
 	}
-	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting}
-	if before.s.Run != "" {
+	r.state = state{V: stateVersion, Run: r.id, Agent: r.player.name(), Phase: asking, Begun: len(r.messages), Waiting: before.s.Waiting, Background: r.cast.background()}
+	if before.s.Run != "" && before.s.Background {
 		r.state.Waiting = append(r.state.Waiting, before.s.Run)
 	}
 	r.ledger = policy.NewLedger()

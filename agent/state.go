@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -60,19 +61,30 @@ type state struct {
 	Offset int                `json:"offset,omitempty"`
 
 	// Waiting are earlier runs of the same conversation whose tools may still work in
-	// the background.
-	Waiting []string `json:"waiting,omitempty"`
+	// the background; Background says that those of this one may.
+	Waiting    []string `json:"waiting,omitempty"`
+	Background bool     `json:"background,omitempty"`
+	// Output is the answer of a run that no model gave it.
+	Output string `json:"output,omitempty"`
 
 	// Pending are the calls of the turn that wait, Settled the results of the
 	// others.
 	Pending []tool.Pending         `json:"pending,omitempty"`
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
-	Ledger  *policy.Ledger         `json:"ledger,omitempty"`
+	// Done are the records of those that have run, with what they said unfenced.
+	Done   []doneCall     `json:"done,omitempty"`
+	Ledger *policy.Ledger `json:"ledger,omitempty"`
 
 	// Messages are the conversation, where no store keeps it; Begun is how many of
 	// them were there before the run.
 	Messages []dragoman.Message `json:"messages,omitempty"`
 	Begun    int                `json:"begun,omitempty"`
+}
+
+// doneCall is the record of a call of a turn that is not over.
+type doneCall struct {
+	Record tool.Record `json:"record"`
+	Plain  string      `json:"plain,omitempty"`
 }
 
 // MarshalJSON writes the state.
@@ -111,6 +123,8 @@ func (s *state) check() error {
 		return fmt.Errorf("%w: it names no run", ErrState)
 	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0:
 		return fmt.Errorf("%w: it has a negative number", ErrState)
+	case slices.Contains(s.Settled, nil):
+		return fmt.Errorf("%w: it has a result that is none", ErrState)
 	}
 	switch s.Phase {
 	case asking, calling, finished:

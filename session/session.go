@@ -9,6 +9,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -29,6 +31,7 @@ type Session struct {
 	created Info // as it was opened, but for Head, which is the writer's
 	writer
 	begins keyed
+	held   atomic.Bool
 }
 
 var _ tool.Journal = (*Session)(nil)
@@ -84,6 +87,16 @@ func about(doing, id string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s session %s: %w", doing, id, err)
+}
+
+// Hold takes the session for one run, until leave is called. The error, for which
+// [ErrConflict] stands, says that another run of this process has it: both would be
+// the one writer, and neither would lose.
+func (s *Session) Hold() (leave func(), err error) {
+	if !s.held.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("%w: another run works with session %s", ErrConflict, s.ID())
+	}
+	return sync.OnceFunc(func() { s.held.Store(false) }), nil
 }
 
 // ID is the session's.

@@ -1,0 +1,385 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// opened is a new session, as a second process sees it too.
+func opened(t *testing.T, store session.Store, id string) *session.Session {
+	t.Helper()
+	s, err := session.Open(t.Context(), store, id)
+	if errors.Is(err, session.ErrNotFound) {
+		s, err = session.Create(t.Context(), store, session.Info{ID: id})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A state that somebody kept is older than the store's once the run went on: its
+// turn is not the one whose calls wait there.
+func TestL14_AStateThatTheStoreHasGonePastIsRefused(t *testing.T) {
+	var mem session.Memory
+	var did counted
+	stop := make(chan struct{})
+	close(stop)
+	tools := []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}
+	a := agent.Agent{Model: model(calls("a look")), Tools: tools}
+	first, err := a.Run(t.Context(), "go", agent.In(opened(t, &mem, "s")), agent.StopAfterTurn(stop))
+	if !errors.Is(err, agent.ErrStopped) {
+		t.Fatal(err)
+	}
+	atStart := stored(t, first.State)
+	a.Model = model(calls(`b pay {"word":"x"}`))
+	second, err := a.Resume(t.Context(), atStart, agent.In(opened(t, &mem, "s")))
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	atPay := stored(t, second.State)
+	// The same id again, for another payment that nobody has approved.
+	a.Model = model(calls(`b pay {"word":"y"}`))
+	third, err := a.Resume(t.Context(), atPay, agent.In(opened(t, &mem, "s")), agent.Approve(second.Pending[0]))
+	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look: pay:x" {
+		t.Fatalf("%v, ran %q", err, did.String())
+	}
+	before := opened(t, &mem, "s").Head()
+	for name, stale := range map[string]*agent.State{"asking": atStart, "calling": atPay} {
+		m := model(says("repeated"))
+		a.Model = m
+		opts := []agent.Option{agent.In(opened(t, &mem, "s"))}
+		if name == "calling" {
+			opts = append(opts, agent.Approve(second.Pending[0]))
+		}
+		if res, err := a.Resume(t.Context(), stale, opts...); !errors.Is(err, agent.ErrState) || len(m.asked) != 0 {
+			t.Errorf("%s: %v, asked %d times, %+v", name, err, len(m.asked), res)
+		}
+	}
+	if head := opened(t, &mem, "s").Head(); head != before || did.String() != "look: pay:x" {
+		t.Errorf("%d entries after %d, ran %q", head, before, did.String())
+	}
+	a.Model = model()
+	must[*agent.Result](t)(a.Resume(t.Context(), stored(t, third.State), agent.In(opened(t, &mem, "s")), agent.Approve(third.Pending[0])))
+	if did.String() != "look: pay:x pay:y" {
+		t.Errorf("ran %q", did.String())
+	}
+}
+
+func TestL14_AStateOfAnotherSessionOrOfAnAbandonedRunIsRefused(t *testing.T) {
+	var mem session.Memory
+	var did counted
+	tools := []tool.Tool{did.tool("pay", tool.NeedsApproval())}
+	run := func(id, prompt string, opts ...agent.Option) *agent.Result {
+		a := agent.Agent{Model: model(calls(fmt.Sprintf(`b pay {"word":%q}`, prompt))), Tools: tools}
+		res, err := a.Run(t.Context(), prompt, append(opts, agent.In(opened(t, &mem, id)))...)
+		if !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatal(err)
+		}
+		return res
+	}
+	old := run("one", "x")
+	run("one", "y", agent.Abandon())
+	other := run("two", "z")
+	a := agent.Agent{Model: model(), Tools: tools}
+	for _, res := range []*agent.Result{old, other} {
+		if _, err := a.Resume(t.Context(), stored(t, res.State), agent.In(opened(t, &mem, "one")), agent.Approve(res.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
+			t.Errorf("%v, ran %q", err, did.String())
+		}
+	}
+	opened(t, &mem, "empty")
+	if _, err := a.Resume(t.Context(), stored(t, other.State), agent.In(opened(t, &mem, "empty")), agent.Approve(other.Pending[0])); !errors.Is(err, agent.ErrState) || did.String() != "" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+// A rewind may end between an answer and the state that was stored with it.
+func TestS3_AConversationWhoseCallsTheStateDoesNotKnowIsNotResumed(t *testing.T) {
+	var mem session.Memory
+	var did counted
+	s := opened(t, &mem, "s")
+	a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look")}}
+	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(s)))
+	all := must[[]session.Stored](t)(s.Last(t.Context(), 0))
+	if err := s.Rewind(t.Context(), all[1].Seq); err != nil { // behind the answer with the call
+		t.Fatal(err)
+	}
+	m := model()
+	a.Model = m
+	if _, err := a.Resume(t.Context(), nil, agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrState) || len(m.asked) != 0 {
+		t.Errorf("%v, asked %d times", err, len(m.asked))
+	}
+	if res, err := a.Run(t.Context(), "again", agent.In(opened(t, &mem, "s")), agent.Abandon()); err != nil || res.Output != "done" {
+		t.Errorf("%v %+v", err, res)
+	}
+}
+
+// One session in the hands of two goroutines has no head to lose a race for.
+func TestS4_TwoRunsWithOneOpenSessionAreNotRunAtOnce(t *testing.T) {
+	var mem session.Memory
+	s := opened(t, &mem, "s")
+	var did counted
+	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go", agent.In(s))
+	yes := agent.Approve(res.Pending[0])
+	inner := 0
+	a.Model = model(func(*dragoman.Request) *dragoman.Response { // while the first asks, the second comes
+		inner++
+		b := agent.Agent{Model: model(calls(`c pay {"word":"z"}`)), Tools: []tool.Tool{did.tool("pay")}}
+		if _, err := b.Resume(t.Context(), nil, agent.In(s)); !errors.Is(err, session.ErrConflict) {
+			t.Errorf("the second: %v", err)
+		}
+		if _, err := b.Run(t.Context(), "me too", agent.In(s)); !errors.Is(err, session.ErrConflict) {
+			t.Errorf("a third: %v", err)
+		}
+		return says("done")
+	})
+	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s), yes))
+	if did.String() != "pay:x" || inner != 1 {
+		t.Errorf("ran %q", did.String())
+	}
+	a.Model = model()
+	if _, err := a.Run(t.Context(), "next", agent.In(s)); err != nil {
+		t.Errorf("one after the other: %v", err)
+	}
+}
+
+// What ran before a turn was interrupted is part of the turn when it ends.
+func TestL5_AHandoffBesideACallThatWaitsIsNotLost(t *testing.T) {
+	var did counted
+	next := agent.Agent{Name: "next", Model: model(says("I am next"))}
+	a := agent.Agent{
+		Model: model(calls("h transfer_to_next", `b pay {"word":"x"}`), says("I am still here")),
+		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}, Handoffs: []agent.Handoff{{To: &next, Name: "transfer_to_next"}},
+	}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	res = must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0])))
+	if res.Agent != "next" || res.Output != "I am next" {
+		t.Errorf("%+v", res)
+	}
+}
+
+func TestL4_AfterToolsSeesAllCallsOfATurnThatWasInterrupted(t *testing.T) {
+	var did counted
+	var seen []string
+	a := agent.Agent{
+		Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+		AfterTools: func(_ context.Context, calls []agent.Finished) (string, bool, error) {
+			for _, c := range calls {
+				seen = append(seen, fmt.Sprint(c.Call.Name, c.Record.OK, c.Output()))
+			}
+			return "", false, nil
+		},
+	}
+	res, _ := a.Run(t.Context(), "go")
+	must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0])))
+	if got := strings.Join(seen, " "); got != "looktruelook did  paytruepay did x" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestL2_CallsThatRanBeforeAnInterruptionCountForTheLimitAndNoneRunsPastIt(t *testing.T) {
+	var did counted
+	a := agent.Agent{
+		Model:  model(calls("a look", "b look", `c pay {"word":"x"}`), calls("d look")),
+		Tools:  []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+		Limits: agent.Limits{ToolCalls: 3},
+	}
+	res, _ := a.Run(t.Context(), "go")
+	res, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
+	var limit *agent.LimitError
+	if !errors.As(err, &limit) || limit.Limit != "tool_calls" || did.String() != "look: look: pay:x" {
+		t.Errorf("%v, ran %q: %+v", err, did.String(), res)
+	}
+
+	did = counted{}
+	a.Model = model(calls(`a look {"word":"1"}`, `b look {"word":"2"}`, `c look {"word":"3"}`, `d look {"word":"4"}`, `e look {"word":"5"}`))
+	a.Runner = &tool.Runner{Parallel: 1}
+	res, err = a.Run(t.Context(), "go")
+	if !errors.As(err, &limit) || did.String() != "look:1 look:2 look:3" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	if got := script(res.Messages); !strings.HasSuffix(got, "tool: result a ok result b ok result c ok result d error result e error\n") {
+		t.Error(got)
+	}
+}
+
+func TestL10_AnAnswerOfAfterToolsIsGuardedAndHeldToTheSchema(t *testing.T) {
+	var did counted
+	guarded := agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "secret", Check: func(_ context.Context, answer string) (agent.Verdict, error) {
+		switch {
+		case strings.Contains(answer, "stop"):
+			return agent.Verdict{Stop: true, Reason: "no"}, nil
+		case strings.Contains(answer, "look did"):
+			return agent.Verdict{Replace: true, Text: "withheld"}, nil
+		}
+		return agent.Verdict{}, nil
+	}}}}
+	for arg, want := range map[string]string{"x": "withheld", "stop": ""} {
+		a := agent.Agent{Model: model(calls(fmt.Sprintf(`a look {"word":%q}`, arg))), Tools: []tool.Tool{did.tool("look")}, AfterTools: agent.StopOnFirstTool, Guardrails: guarded}
+		res, err := a.Run(t.Context(), "go")
+		if res.Output != want || errors.Is(err, agent.ErrGuardrail) != (want == "") {
+			t.Errorf("%s: %q %v", arg, res.Output, err)
+		}
+	}
+	a := agent.Agent{Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look")}, AfterTools: agent.StopOnFirstTool}
+	out, _, err := agent.Generate[word](t.Context(), a, "go")
+	var bad *agent.OutputError
+	if !errors.As(err, &bad) {
+		t.Errorf("%+v %v", out, err)
+	}
+	a.Model = model(calls("a look"))
+	a.AfterTools = func(context.Context, []agent.Finished) (string, bool, error) { return `{"word":"w"}`, true, nil }
+	if out, _, err := agent.Generate[word](t.Context(), a, "go"); err != nil || out.Word != "w" {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
+func TestAResumedRunThatAfterToolsEndedSaysWhatItSaid(t *testing.T) {
+	var did counted
+	store := &memory{}
+	a := agent.Agent{Model: model(calls(`a look {"word":"x"}`)), Tools: []tool.Tool{did.tool("look")}, AfterTools: agent.StopOnFirstTool}
+	must[*agent.Result](t)(a.Run(t.Context(), "go", agent.In(store)))
+	if res := must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store))); res.Output != "look did x" {
+		t.Errorf("%+v", res)
+	}
+}
+
+// An outcome is handed out once: what fails behind it must not lose it.
+func TestL_AnOutcomeOfWorkInTheBackgroundOutlivesAFailureOfSteer(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
+		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
+			ticket, err := tool.Background(ctx, 1<<40)
+			if err == nil {
+				err = tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}})
+			}
+			return tool.Output{Ticket: ticket}, err
+		})
+	store := &memory{}
+	broken := errors.New("broken")
+	a := agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: tickets}}
+	a.Steer = func(_ context.Context, turn agent.Turn) ([]dragoman.Message, error) {
+		if turn.Number > 0 {
+			return nil, broken
+		}
+		return nil, nil
+	}
+	if _, err := a.Run(t.Context(), "go", agent.In(store)); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	a.Steer = nil
+	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store)))
+	if n := strings.Count(fmt.Sprint(texts(store.messages)), "is resolved"); n != 1 {
+		t.Errorf("delivered %d times: %q", n, texts(store.messages))
+	}
+}
+
+func TestTheStateOfALongSessionDoesNotGrowWithItsRuns(t *testing.T) {
+	store := &memory{}
+	size := 0
+	for i := range 20 {
+		must[*agent.Result](t)(agent.Agent{Model: model()}.Run(t.Context(), "go", agent.In(store), agent.ID(fmt.Sprintf("run%02d", i))))
+		if i == 2 {
+			size = len(store.state)
+		}
+	}
+	if len(store.state) > size+20 {
+		t.Errorf("%d bytes after 3 runs, %d after 20:\n%s", size, len(store.state), store.state)
+	}
+}
+
+func TestAStateWithHolesPanicsNothing(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(), Tools: []tool.Tool{did.tool("look")}}
+	for _, text := range []string{
+		`{"v":1,"run":"r","agent":"agent","turn":1,"phase":"calling","usage":{},"settled":[null],"messages":[{"v":1,"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"look","arguments":"{}"}]}]}`,
+		`{"v":1,"run":"r","agent":"agent","turn":9223372036854775807,"phase":"asking","usage":{},"calls":9223372036854775807}`,
+	} {
+		var s agent.State
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			continue
+		}
+		if _, err := a.Resume(t.Context(), &s); err != nil {
+			t.Log(err)
+		}
+	}
+}
+
+func TestARunHasAName(t *testing.T) {
+	a := agent.Agent{Model: model(), NewID: func() string { return "" }}
+	if _, err := a.Run(t.Context(), "go", agent.In(&memory{})); !errors.Is(err, agent.ErrAgent) {
+		t.Error(err)
+	}
+}
+
+// A refusal may come with calls: they are answered, or no run could follow.
+func TestI4_CallsOfARefusalAreAnsweredSoThatTheConversationGoesOn(t *testing.T) {
+	var did counted
+	store := &memory{}
+	refusal := calls("a look")
+	refusal.Stop.Reason = dragoman.StopRefusal
+	a := agent.Agent{Model: model(refusal), Tools: []tool.Tool{did.tool("look")}}
+	if _, err := a.Run(t.Context(), "go", agent.In(store)); err != nil || did.String() != "" {
+		t.Fatalf("%v, ran %q", err, did.String())
+	}
+	if res, err := a.Run(t.Context(), "and now?", agent.In(store)); err != nil || res.Output != "done" {
+		t.Errorf("%v\n%s", err, script(store.messages))
+	}
+}
+
+func TestI1_CallsOfToolsThatNobodyFoundEndARunToo(t *testing.T) {
+	var did counted
+	var script []any
+	for range 30 {
+		script = append(script, calls("a late"))
+	}
+	a := agent.Agent{Model: model(script...), Tools: []tool.Tool{did.tool("late", tool.Deferred())}}
+	if res, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrLoop) {
+		t.Errorf("%v after %d turns", err, res.Turns)
+	}
+}
+
+// As a durable engine drives it (decision 60).
+func TestL_ARunIsDrivenTurnByTurnWithAChannelThatIsClosed(t *testing.T) {
+	var did counted
+	stop := make(chan struct{})
+	close(stop)
+	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{did.tool("look")}}
+	res, err := a.Run(t.Context(), "go", agent.StopAfterTurn(stop))
+	steps := 1
+	for ; errors.Is(err, agent.ErrStopped) && steps < 10; steps++ {
+		if res.Turns != steps {
+			t.Fatalf("%d turns after %d steps", res.Turns, steps)
+		}
+		res, err = a.Resume(t.Context(), stored(t, res.State), agent.StopAfterTurn(stop))
+	}
+	if err != nil || steps != 3 || did.String() != "look: look:" || res.Output != "done" {
+		t.Errorf("%v after %d steps, ran %q", err, steps, did.String())
+	}
+}
+
+// An agent that waits inside of a call has taken its place under the limit.
+func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
+	var did counted
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}, Limits: agent.Limits{ToolCalls: 1}}
+	res, _ := a.Run(t.Context(), "go")
+	a.Limits.Turns = 5
+	res, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
+	if !errors.Is(err, agent.ErrLimit) || did.String() != "pay:in" || !strings.HasSuffix(script(res.Messages), "result p ok\n") {
+		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
+	}
+}
