@@ -383,3 +383,95 @@ func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
 		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
 	}
 }
+
+// The process that goes on with an agent that waited is killed behind an effect of
+// it: the next one would ask its model anew, which may call under another id.
+func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldState(t *testing.T) {
+	var mem session.Memory
+	var did counted
+	killed, dead := make(chan struct{}), make(chan struct{})
+	charge := did.tool("charge")
+	dying := tool.New("charge", "Does charge.", func(_ context.Context, w word) (string, error) {
+		did.mu.Lock()
+		did.runs = append(did.runs, "charge:"+w.Word)
+		did.mu.Unlock()
+		close(killed)
+		<-dead
+		return "", nil
+	})
+	outer := func(name string, charge tool.Tool) agent.Agent {
+		inner := agent.Agent{
+			Name: "clerk", Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), charge},
+			Model: model(calls(fmt.Sprintf(`%s charge {"word":%q}`, name, name)), says("paid")),
+		}
+		return agent.Agent{Model: model(), Tools: []tool.Tool{inner.AsTool()}}
+	}
+	first := outer("x", charge)
+	first.Model = model(calls(`p clerk {"task":"t"}`))
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), charge}}
+	first.Tools = []tool.Tool{inner.AsTool()}
+	res, err := first.Run(t.Context(), "go", agent.In(opened(t, &mem, "s")))
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	// Undecided, it waits again, as often as one likes.
+	if res, err = outer("none", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	yes := agent.Approve(res.Pending[0])
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = outer("k1", dying).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")), yes)
+	}()
+	<-killed
+	res, err = outer("k2", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")), yes)
+	if err != nil || did.String() != "pay:in charge:k1" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	if got := fmt.Sprint(res.Records[0].ErrorKind, res.Output); got != "uncertaindone" {
+		t.Error(got)
+	}
+	close(dead)
+	<-over
+}
+
+func TestA3_AStickyDecisionLastsOverSeveralResumptionsWithoutAStore(t *testing.T) {
+	var did counted
+	a := agent.Agent{
+		Model: model(calls(`a pay {"word":"x"}`), calls("b ask"), calls(`c pay {"word":"y"}`)),
+		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), did.tool("ask", tool.NeedsApproval())},
+	}
+	res, _ := a.Run(t.Context(), "go")
+	res, _ = a.Resume(t.Context(), stored(t, res.State), agent.Always(res.Pending[0]))
+	if len(res.Pending) != 1 {
+		t.Fatalf("%+v", res)
+	}
+	if _, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0])); err != nil || did.String() != "pay:x ask: pay:y" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+// A state is what it was, whatever became of runs that went on from it.
+func TestA_ResumingLeavesTheStateAsItWas(t *testing.T) {
+	var did counted
+	a := agent.Agent{Model: model(calls("l look", `b pay {"word":"x"}`, `c pay {"word":"y"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}
+	res, _ := a.Run(t.Context(), "go")
+	// Through JSON, so that its ledger is not nil.
+	res, _ = a.Resume(t.Context(), stored(t, res.State))
+	state, before := res.State, marshal(t, res.State)
+	other := res.Pending[0]
+	other.Binding.CallID = "z"
+	if _, err := a.Resume(t.Context(), state, agent.Approve(res.Pending[0]), agent.Approve(other)); !errors.Is(err, agent.ErrState) {
+		t.Fatal(err)
+	}
+	if _, err := a.Resume(t.Context(), state); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
+		t.Errorf("a decision that was refused counts: %v, ran %q", err, did.String())
+	}
+	if _, err := a.Resume(t.Context(), state, agent.Approve(res.Pending[0])); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look: pay:x" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	if after := marshal(t, state); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}

@@ -79,7 +79,11 @@ func inner(ctx context.Context) []Option {
 	}
 	opts := []Option{ID(info.IdempotencyKey), Metadata(info.Metadata), optionFunc(func(o *options) { o.path = info.Agent })}
 	if r := runFrom(ctx); r != nil {
-		opts = append(opts, optionFunc(func(o *options) { o.journal = r.effects() }))
+		journal := r.effects()
+		if outer := r.player.Runner; outer != nil && outer.Journal != nil {
+			journal = outer.Journal
+		}
+		opts = append(opts, optionFunc(func(o *options) { o.journal = journal }))
 		for _, d := range r.decisions {
 			opts = append(opts, d)
 		}

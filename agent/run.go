@@ -77,8 +77,11 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 		return nil, errorf("%w: a run is resumed without new input", ErrUnfinished)
 	}
 	r.resumed = true
-	if s != nil {
-		r.state = s.s
+	if s == nil {
+		return r, nil
+	}
+	if r.state, err = s.s.own(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -432,7 +435,6 @@ func (r *run) save(ctx context.Context) error {
 		r.kept = len(r.messages)
 		return nil
 	}
-	r.state.Ledger = r.ledger
 	b, err := r.snapshot().MarshalJSON()
 	if err != nil {
 		return errorf("storing the run: %w", err)

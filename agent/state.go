@@ -134,6 +134,25 @@ func (s *state) check() error {
 	}
 }
 
+// own is the state for a run that goes on from it: what that adds, and what humans
+// decide there, is not in this one.
+func (s state) own() (state, error) {
+	s.Settled, s.Done = slices.Clip(s.Settled), slices.Clip(s.Done)
+	s.Found, s.Recent, s.Waiting = slices.Clip(s.Found), slices.Clip(s.Recent), slices.Clip(s.Waiting)
+	if s.Ledger == nil {
+		return s, nil
+	}
+	b, err := s.Ledger.MarshalJSON()
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	s.Ledger = policy.NewLedger()
+	if err := s.Ledger.UnmarshalJSON(b); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return s, nil
+}
+
 // Run names the run.
 func (s *State) Run() string { return s.s.Run }
 
@@ -161,7 +180,7 @@ func leaves(pending []tool.Pending) []tool.Pending {
 // keeps it.
 func (r *run) snapshot() *State {
 	s := r.state
-	s.Elapsed = r.elapsed()
+	s.Elapsed, s.Ledger = r.elapsed(), r.ledger
 	if r.store == nil {
 		s.Messages = r.messages
 	}

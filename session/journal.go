@@ -32,7 +32,7 @@ func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error)
 	if err != nil {
 		return tool.Prior{}, about("beginning a call in", s.ID(), err)
 	}
-	if prior.Attempts > 0 && (prior.Arguments != in.Arguments || prior.Result != nil || !in.Idempotent) {
+	if prior.Attempts > 0 && (prior.Arguments != in.Arguments || prior.Result != nil || !in.Idempotent && prior.Attempts > in.Continues) {
 		return prior, nil
 	}
 	return prior, aboutIf("beginning a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))

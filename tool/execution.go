@@ -507,7 +507,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 		x.record.Attempt = prior.Attempts
 		x.ended()
 		return true, nil
-	case !intent.Idempotent && !x.continued():
+	case !intent.Idempotent && prior.Attempts > intent.Continues:
 		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
 	default:
 		x.attempt = prior.Attempts + 1
@@ -517,8 +517,12 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 
 func (x *execution) intent() Intent {
 	a := x.entry.spec.Annotations
+	continues := 0
+	if x.continued() {
+		continues = max(1, x.resume.Attempt)
+	}
 	return Intent{
-		CallRef: x.ref(), Arguments: x.hash,
+		CallRef: x.ref(), Arguments: x.hash, Continues: continues,
 		Idempotent: a.Idempotent != nil && *a.Idempotent || a.ReadOnly != nil && *a.ReadOnly,
 	}
 }

@@ -196,4 +196,6 @@ type Pending struct {
 	// to go on: see [Suspended]. Nil: the call has not begun.
 	Inner []Pending       `json:"inner,omitempty"`
 	State json.RawMessage `json:"state,omitempty"`
+	// Attempt is the one that left State.
+	Attempt int `json:"attempt,omitempty"`
 }

@@ -15,6 +15,9 @@ type Intent struct {
 	// Idempotent says that the tool may run again where it is unknown whether it
 	// did.
 	Idempotent bool
+	// Continues is the attempt that this one goes on from, as it was suspended; zero:
+	// none. Where the journal knows of one behind it, nobody knows how far that came.
+	Continues int
 }
 
 // Prior is what a journal knows of a call before it runs.

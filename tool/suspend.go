@@ -47,7 +47,7 @@ func suspended(f *failure) *Suspended {
 func (x *execution) suspend(s *Suspended) {
 	b := x.binding()
 	b.Arguments = x.hash
-	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State}
+	x.pending = &Pending{Binding: b, Input: x.input, Reason: s.Error(), Inner: s.Inner, State: s.State, Attempt: x.attempt}
 	*x.record = x.newRecord(nil)
 	x.record.Pending, x.record.Executed = true, true
 	x.tell(func() Event { return Asked{CallRef: x.ref(), Pending: *x.pending} })
