@@ -78,7 +78,7 @@ func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 			Error string `json:"error"`
 		}{message(coded.err)})
 	default:
-		fmt.Fprintf(stderr, "dragoman: %s\n", message(coded.err))
+		fmt.Fprintf(stderr, "dragoman: %s\n", shown(message(coded.err))) // servers and models have their words in it
 		if coded.code == exitUsage {
 			fmt.Fprintln(stderr, `Try "dragoman --help" or "dragoman COMMAND --help".`)
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -95,6 +96,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program, whatever it waits for
 	t := newTeller(cmd, o.json)
 	a, done, err := o.agent(cmd, t, sandbox)
 	if err != nil {
@@ -128,8 +130,11 @@ func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
 		}
 		prompt = strings.TrimSpace(string(b))
 	}
+	if strings.TrimSpace(prompt) == "" {
+		prompt = ""
+	}
 	switch {
-	case strings.TrimSpace(prompt) == "" && o.session == "":
+	case prompt == "" && o.session == "":
 		return "", misused(`there is nothing to ask: dragoman run "Which files are here?"`)
 	case o.forget && o.session != "":
 		return "", misused("--no-session and --session cannot both be")
@@ -179,7 +184,9 @@ func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) err
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+	case errors.Is(err, agent.ErrInterrupted) && ctx.Err() != nil && again != "":
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; calls wait for your approval; go on with: %s", again)}
+	case (errors.Is(err, context.Canceled) || errors.Is(err, agent.ErrInterrupted)) && ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted; what was begun has its result, and the session can go on")}
 	case errors.Is(err, agent.ErrInterrupted) && again != "":
 		return failed("calls wait for your approval; go on with: %s", again)
@@ -261,10 +268,11 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	return "sim/planner", "No model is configured: the embedded simulator answers, which is no real model. --model or DRAGOMAN_MODEL picks one.", nil
 }
 
-// approver asks at the terminal. Without one it refuses.
+// approver asks at the terminal. Without one it refuses, and so it does where nobody
+// would see the question, but could be talked into an answer by the model.
 func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
 	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) || o.json {
+	if !ok || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) || o.json {
 		return policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 			return tool.Answer{Verdict: tool.Rejected, Message: "it needs approval, and there is nobody to ask"}, nil
 		})
@@ -273,6 +281,12 @@ func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
 	prompt := policy.NewPrompt(in, cmd.ErrOrStderr())
 	prompt.Ledger = ledger
 	return policy.First(ledger, prompt)
+}
+
+// isTerminal reports whether somebody sits at a file.
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // open opens the session of a run; nil: nothing is kept.
@@ -303,10 +317,17 @@ func (o *runFlags) open(ctx context.Context, prompt string) (*session.Session, f
 	return s, done, nil
 }
 
-// title is the first line of a prompt, for lists.
+// title is the first line of a prompt, for lists: what is no character there is a
+// blank.
 func title(prompt string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	runes := []rune(strings.ToValidUTF8(line, "�"))
+	printed := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(line, "�"))
+	runes := []rune(strings.TrimSpace(printed))
 	if len(runes) > 80 {
 		return string(runes[:79]) + "…"
 	}
@@ -351,9 +372,7 @@ type teller struct {
 
 func newTeller(cmd *cobra.Command, asJSON bool) *teller {
 	t := &teller{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: asJSON, bare: true}
-	if f, ok := t.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		t.bare = false
-	}
+	t.bare = !isTerminal(t.out)
 	return t
 }
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// at starts the program at a terminal, as its own.
+func at(t *testing.T, program *os.File, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), self(t), append([]string{"run", "--model", "sim/planner"}, args...)...)
+	cmd.Env = append(os.Environ(), "DRAGOMAN_SESSIONS="+filepath.Join(t.TempDir(), "s.db"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return cmd
+}
+
+func TestC4_AnInterruptAtTheQuestionRunsNothingAndIsSaidByTheExitCode(t *testing.T) {
+	keys, program := terminal(t)
+	dir := t.TempDir()
+	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close()
+	seen := talk(t, keys, "\n> ", "\x03")
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(seen, "go on with: dragoman run --session") {
+		t.Errorf("exit code %d\n%s", code, seen)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil {
+		t.Error("it was written")
+	}
+}
+
+// Where the question goes elsewhere than to who types, nobody is asked: what the
+// model says on the screen must not get the answer.
+func TestC1_AQuestionThatNobodySeesIsNotAsked(t *testing.T) {
+	keys, program := terminal(t)
+	dir := t.TempDir()
+	cmd := at(t, program, "--dir", dir, `Write the file "b.txt" with content "hi"`)
+	var told bytes.Buffer
+	cmd.Stderr = &told
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close()
+	if _, err := keys.WriteString("y\n"); err != nil {
+		t.Fatal(err)
+	}
+	seen := talk(t, keys, "", "")
+	_ = cmd.Wait()
+	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil || !strings.Contains(told.String(), "nobody to ask") {
+		t.Errorf("%v\n%s\n%s", err, seen, told.String())
+	}
+}
+
+// What does not heed the first interrupt is ended by the second.
+func TestC4_ASecondInterruptEndsTheProgram(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self(t), "run", "--no-session", "hi")
+	cmd.Env = append(os.Environ(), "DRAGOMAN_CONFIG="+fifo, "DRAGOMAN_MODEL=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when the program reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	done := make(chan struct{})
+	go func() { defer close(done); _ = cmd.Wait() }()
+	for { // the second counts once the first was heard
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-done:
+			if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
+				t.Errorf("%v", cmd.ProcessState)
+			}
+			return
+		case <-t.Context().Done():
+			t.Fatal("it still waits")
+		default:
+		}
+	}
+}
