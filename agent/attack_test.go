@@ -475,3 +475,95 @@ func TestA_ResumingLeavesTheStateAsItWas(t *testing.T) {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
 }
+
+// Whoever ranges, and every callback, may panic: what is stored stays whole, nothing
+// goes on behind it, and the same session is there for the next run.
+func TestL_APanicOfTheCallerLeavesARunThatGoesOn(t *testing.T) {
+	for at := range 200 {
+		var mem session.Memory
+		var did counted
+		s := opened(t, &mem, "s")
+		a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`), says("done")), Tools: []tool.Tool{did.tool("look"), did.tool("pay")}}
+		n, over := 0, false
+		func() {
+			defer func() { _ = recover() }()
+			for range a.Stream(t.Context(), "go", agent.In(s)) {
+				if n++; n > at {
+					panic("here")
+				}
+			}
+			over = true
+		}()
+		if err := afterwards(t, a, &mem); err != nil || strings.Count(did.String(), "pay:x") > 1 {
+			t.Errorf("event %d: %v, ran %q", at, err, did.String())
+		}
+		if over {
+			return
+		}
+	}
+	t.Error("there is no end")
+}
+
+// afterwards goes on with what a panic left, and holds the conversation to have every
+// call answered once.
+func afterwards(t *testing.T, a agent.Agent, mem session.Store) error {
+	t.Helper()
+	s := opened(t, mem, "s")
+	_, state, err := s.Load(t.Context())
+	if err != nil || state == nil {
+		return err
+	}
+	a.Model = model()
+	for {
+		_, err = a.Resume(t.Context(), nil, agent.In(s))
+		if !errors.Is(err, session.ErrConflict) { // a tool that was still at it has written
+			break
+		}
+		s = opened(t, mem, "s")
+	}
+	ms, _, loaded := opened(t, mem, "s").Load(t.Context())
+	if loaded != nil {
+		return loaded
+	}
+	open := map[string]int{}
+	for i := range ms {
+		for _, p := range ms[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.ToolCall:
+				open[p.ID]++
+			case *dragoman.ToolResult:
+				open[p.CallID]--
+			}
+		}
+	}
+	for id, n := range open {
+		if n != 0 {
+			return fmt.Errorf("%s: %d\n%s", id, n, script(ms))
+		}
+	}
+	return err
+}
+
+// A guardrail that is about one tool knows it by the call, also before humans are
+// asked.
+func TestL8_AGuardrailOfToolsKnowsTheCallBeforeAHumanIsAsked(t *testing.T) {
+	var did counted
+	var told []agent.Guarded
+	a := agent.Agent{
+		Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
+		Guardrails: agent.Guardrails{ToolInput: []agent.ToolGuardrail{{Name: "pay", Check: func(_ context.Context, call tool.Info, _ tool.Input) (agent.Verdict, error) {
+			return agent.Verdict{Replace: call.Key.Name == "pay" && call.CallID == "b", Text: "no payments"}, nil
+		}}}},
+	}
+	for ev, err := range a.Stream(t.Context(), "go") {
+		if err != nil {
+			t.Error(err)
+		}
+		if g, ok := ev.(*agent.Guarded); ok {
+			told = append(told, *g)
+		}
+	}
+	if len(told) != 1 || told[0].Turn != 1 {
+		t.Errorf("%+v", told)
+	}
+}

@@ -212,7 +212,7 @@ func (g *Guardrails) checkInput(ctx context.Context, in tool.Input) error {
 			continue
 		}
 		if r != nil {
-			r.guarded.add(Guarded{r.state.Turn, rail.Name, StageToolInput, v}, stop)
+			r.guarded.add(Guarded{info.Turn, rail.Name, StageToolInput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {
@@ -233,7 +233,7 @@ func (g *Guardrails) checkOutput(ctx context.Context, _ tool.Input, out tool.Out
 			continue
 		}
 		if r != nil {
-			r.guarded.add(Guarded{r.state.Turn, rail.Name, StageToolOutput, v}, stop)
+			r.guarded.add(Guarded{info.Turn, rail.Name, StageToolOutput, v}, stop)
 		}
 		text := v.Text
 		if text == "" {

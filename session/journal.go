@@ -20,7 +20,8 @@ const bodyVersion = 1
 
 // Begin writes that a call is about to run, durably, and returns what is known of
 // it. It writes nothing where the call will not run: where it has its result, was
-// begun with other arguments, or was begun before and may not run again.
+// begun with other arguments, or was begun before, behind the attempt that it goes on
+// from, and may not run again.
 func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
 	key := callKey(in.CallRef)
 	leave, err := s.begins.enter(ctx, key)

@@ -49,7 +49,7 @@ func callFrom(ctx context.Context) *runningCall {
 func InfoFrom(ctx context.Context) (Info, bool) {
 	if c := callFrom(ctx); c != nil {
 		of := c.of.ref()
-		return Info{CallRef: of, Agent: c.agent, Attempt: c.of.attempt, IdempotencyKey: idempotencyKey(of), Metadata: c.metadata}, true
+		return Info{CallRef: of, Agent: c.agent, Attempt: max(1, c.of.attempt), IdempotencyKey: idempotencyKey(of), Metadata: c.metadata}, true
 	}
 	return Info{}, false
 }

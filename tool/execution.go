@@ -258,6 +258,12 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, in *Input) error { return hook.transform(ctx, in) }})
 		}
 	}
+	if len(hooks) > 0 { // which are about this call, not about one around it
+		ctx := context.WithValue(ctx, contextKey{}, &runningCall{of: x, agent: x.run.Agent, metadata: x.run.Metadata})
+		for i := range hooks {
+			hooks[i].ctx = ctx
+		}
+	}
 	in, _, err := guardAll(x.input, hooks)
 	switch {
 	case err != nil:

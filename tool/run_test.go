@@ -697,3 +697,33 @@ func TestA4_ARetryRunsWhatWasApprovedToo(t *testing.T) {
 		t.Errorf("%q ran", got)
 	}
 }
+
+func TestHooksKnowTheCallThatTheyAreAbout(t *testing.T) {
+	var seen []string
+	see := func(ctx context.Context, where string) {
+		info, ok := tool.InfoFrom(ctx)
+		seen = append(seen, fmt.Sprint(where, ok, info.Key.Name, info.CallID, info.Run, info.Turn, info.Attempt))
+	}
+	inner := tool.New("inner", "Is called by another.", func(context.Context, struct{}) (string, error) { return "", nil })
+	box, err := tool.Config{Hooks: tool.Hooks{
+		Pre:  []tool.PreHook{func(ctx context.Context, in tool.Input) (tool.Input, error) { see(ctx, "pre"); return in, nil }},
+		Post: []tool.PostHook{func(ctx context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { see(ctx, "post"); return out, nil }},
+	}}.Box(inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := tool.New("outer", "Calls another.", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := (&tool.Runner{}).Start("in").Do(ctx, box, tool.Turn{Number: 2, Calls: []*dragoman.ToolCall{{ID: "i", Name: "inner", Arguments: "{}"}}})
+		return "", err
+	})
+	outer, err := tool.NewBox(around)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&tool.Runner{}).Start("out").Do(t.Context(), outer, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "o", Name: "outer", Arguments: "{}"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[pretrueinneriin2 1 posttrueinneriin2 1]"; fmt.Sprint(seen) != want {
+		t.Errorf("%v", seen)
+	}
+}
