@@ -410,12 +410,12 @@ func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldSta
 	first.Model = model(calls(`p clerk {"task":"t"}`))
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval()), charge}}
 	first.Tools = []tool.Tool{inner.AsTool()}
-	res, err := first.Run(t.Context(), "go", agent.In(opened(t, &mem, "s")))
-	if !errors.Is(err, agent.ErrInterrupted) {
+	if _, err := first.Run(t.Context(), "go", agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
 	// Undecided, it waits again, as often as one likes.
-	if res, err = outer("none", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s"))); !errors.Is(err, agent.ErrInterrupted) {
+	res, err := outer("none", charge).Resume(t.Context(), nil, agent.In(opened(t, &mem, "s")))
+	if !errors.Is(err, agent.ErrInterrupted) {
 		t.Fatal(err)
 	}
 	yes := agent.Approve(res.Pending[0])

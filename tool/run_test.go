@@ -706,8 +706,11 @@ func TestHooksKnowTheCallThatTheyAreAbout(t *testing.T) {
 	}
 	inner := tool.New("inner", "Is called by another.", func(context.Context, struct{}) (string, error) { return "", nil })
 	box, err := tool.Config{Hooks: tool.Hooks{
-		Pre:  []tool.PreHook{func(ctx context.Context, in tool.Input) (tool.Input, error) { see(ctx, "pre"); return in, nil }},
-		Post: []tool.PostHook{func(ctx context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { see(ctx, "post"); return out, nil }},
+		Pre: []tool.PreHook{func(ctx context.Context, in tool.Input) (tool.Input, error) { see(ctx, "pre"); return in, nil }},
+		Post: []tool.PostHook{func(ctx context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			see(ctx, "post")
+			return out, nil
+		}},
 	}}.Box(inner)
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ type Options struct {
 	// when it is acknowledged.
 	Relaxed bool
 	// MaxConns is the greatest number of connections; zero means what the URL says
-	// (pool_max_conns), or else four, or one for each processor.
+	// (pool_max_conns), or else four, or one for each processor. There are always two:
+	// a branch is read with one while it is written with another.
 	MaxConns int
 }
 
@@ -38,6 +39,10 @@ type Options struct {
 type Store struct {
 	pool   *pgxpool.Pool
 	closed atomic.Bool
+	// copies has a place for each session that is made of entries at a time: they may
+	// be read from this database while their connection waits for them, and one is
+	// left for that.
+	copies chan struct{}
 }
 
 var _ session.Store = (*Store)(nil)
@@ -55,7 +60,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if !o.Relaxed {
 		conf.AfterConnect = durable
 	}
-	s := &Store{}
+	conf.MaxConns = max(2, conf.MaxConns)
+	s := &Store{copies: make(chan struct{}, conf.MaxConns-1)}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
@@ -107,6 +113,14 @@ func failedWith(err error, code string) bool {
 func (s *Store) Create(ctx context.Context, info session.Info, entries iter.Seq2[session.Entry, error]) error {
 	if err := info.Check(); err != nil {
 		return err
+	}
+	if entries != nil {
+		select {
+		case s.copies <- struct{}{}:
+			defer func() { <-s.copies }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	var other error // that is not the database's
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {

@@ -160,3 +160,28 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 		}
 	}
 }
+
+// A branch reads with one connection while it writes with another.
+func TestS3_BranchesDoNotWaitForEachOthersConnections(t *testing.T) {
+	for _, conns := range []int{1, 2, 4} {
+		s := open(t, schema(t), postgres.Options{MaxConns: conns})
+		one, err := session.Create(t.Context(), s, session.Info{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Append(t.Context(), session.Entry{Kind: "x", Body: []byte(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 12 {
+			wg.Go(func() {
+				if _, err := one.Branch(ctx, 1, session.Info{}); err != nil {
+					t.Errorf("%d connections: %v", conns, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
