@@ -567,3 +567,64 @@ func TestL8_AGuardrailOfToolsKnowsTheCallBeforeAHumanIsAsked(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 }
+
+// A killed process, or a store that fails, between the outcome and its message.
+func TestL14_AnOutcomeOfWorkInTheBackgroundIsToldOnceWhereverTheProcessEnds(t *testing.T) {
+	tickets := &tool.Tickets{Store: &tool.MemoryTickets{}}
+	build := tool.Remote(dragoman.ToolSpec{Name: "build", Description: "Builds.", Parameters: []byte(`{"type":"object"}`)},
+		func(ctx context.Context, _ tool.Input) (tool.Output, error) {
+			ticket, err := tool.Background(ctx, 1<<40)
+			if err == nil {
+				err = tickets.Resolve(ctx, ticket.ID, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "built"}}})
+			}
+			return tool.Output{Ticket: ticket}, err
+		})
+	full := errors.New("disk full")
+	store := &memory{}
+	unmarked := &forgetful{TicketStore: tickets.Store}
+	a := agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}, Runner: &tool.Runner{Tickets: &tool.Tickets{Store: unmarked}}}
+	saves := 0
+	failing := &failingSaves{memory: store, before: func() error {
+		if saves++; saves == 4 { // that of the outcome
+			return full
+		}
+		return nil
+	}}
+	if _, err := a.Run(t.Context(), "go", agent.In(failing)); !errors.Is(err, full) {
+		t.Fatal(err)
+	}
+	unmarked.fail = full // stored, and not marked
+	if _, err := a.Resume(t.Context(), nil, agent.In(store)); !errors.Is(err, full) {
+		t.Fatal(err)
+	}
+	unmarked.fail = nil
+	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store)))
+	if n := strings.Count(fmt.Sprint(texts(store.messages)), "is resolved"); n != 1 {
+		t.Errorf("delivered %d times: %q", n, texts(store.messages))
+	}
+}
+
+type failingSaves struct {
+	*memory
+	before func() error
+}
+
+func (s *failingSaves) Save(ctx context.Context, ms []dragoman.Message, state []byte) error {
+	if err := s.before(); err != nil {
+		return err
+	}
+	return s.memory.Save(ctx, ms, state)
+}
+
+// forgetful is a store of tickets whose updates fail.
+type forgetful struct {
+	tool.TicketStore
+	fail error
+}
+
+func (f *forgetful) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	return f.TicketStore.Update(ctx, id, change)
+}

@@ -51,9 +51,7 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.within(); err != nil {
 		return err
 	}
-	// What was delivered does not come again: it is kept before anything else fails.
-	delivered, err := r.deliver(ctx)
-	if err := errors.Join(err, r.join(ctx, delivered)); err != nil {
+	if err := r.deliver(ctx); err != nil {
 		return errorf("results of work in the background: %w", err)
 	}
 	if r.player.Steer == nil {
@@ -81,32 +79,66 @@ func (r *run) join(ctx context.Context, added []dragoman.Message) error {
 	return nil
 }
 
-// deliver are the outcomes of work in the background that are there by now, of this
-// run and of those before it in the conversation.
-func (r *run) deliver(ctx context.Context) ([]dragoman.Message, error) {
+// deliver tells the outcomes of work in the background that are there by now, of this
+// run and of those before it in the conversation. They count as told once they are
+// stored: a process that is killed in between leaves them to the next.
+func (r *run) deliver(ctx context.Context) error {
 	p := r.player
 	if !p.background() {
-		return nil, nil
+		return nil
 	}
 	var out []dragoman.Message
+	var taken []func(context.Context) error
 	var open []string
 	for _, id := range r.state.Waiting {
-		ms, err := p.Runner.Start(id).Deliver(ctx, p.box)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, ms...)
 		left, err := p.Runner.Tickets.Store.List(ctx, id)
 		if err != nil {
-			return out, err
+			return err
 		}
-		if len(left) > 0 {
-			open = append(open, id)
+		if len(left) == 0 {
+			continue
 		}
+		open = append(open, id)
+		ms, done, err := p.Runner.Start(id).Outcomes(ctx, p.box)
+		if err != nil {
+			return err
+		}
+		out, taken = append(out, ms...), append(taken, done)
 	}
 	r.state.Waiting = open
-	ms, err := r.runner().Deliver(ctx, p.box)
-	return append(out, ms...), err
+	ms, done, err := r.runner().Outcomes(ctx, p.box)
+	if err != nil {
+		return err
+	}
+	out = slices.DeleteFunc(append(out, ms...), r.heard)
+	if err := r.join(ctx, out); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	for _, done := range append(taken, done) {
+		if err := done(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heard reports whether the conversation has an outcome already: it was stored, and
+// not marked as told. Its first words name it.
+func (r *run) heard(m dragoman.Message) bool {
+	first := func(m *dragoman.Message) string {
+		if len(m.Parts) == 0 || m.Role != dragoman.RoleUser {
+			return ""
+		}
+		t, _ := m.Parts[0].(*dragoman.Text)
+		if t == nil {
+			return ""
+		}
+		return t.Text
+	}
+	words := first(&m)
+	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return first(&m) == words })
 }
 
 // answerKind is what an answer asks for.

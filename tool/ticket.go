@@ -240,6 +240,49 @@ func (r *Run) Deliver(ctx context.Context, box *Box) ([]dragoman.Message, error)
 	return out, err
 }
 
+// Outcomes is [Run.Deliver] for who keeps what is told: the outcomes count as
+// delivered when taken is called, and come again where that never happens.
+func (r *Run) Outcomes(ctx context.Context, box *Box) (ms []dragoman.Message, taken func(ctx context.Context) error, err error) {
+	t := r.runner.Tickets
+	var ids []string
+	taken = func(ctx context.Context) error { return t.deliver(ctx, ids) }
+	if t == nil || t.Store == nil {
+		return nil, taken, nil
+	}
+	open, err := t.Store.List(ctx, r.ID)
+	if err != nil {
+		return nil, taken, err
+	}
+	for _, s := range open {
+		if s.State == TicketOpen {
+			if !t.now().After(s.Ticket.Expires) {
+				continue
+			}
+			s.State = TicketExpired
+		}
+		ids = append(ids, s.Ticket.ID)
+		ms = append(ms, r.delivery(ctx, box, s))
+	}
+	return ms, taken, nil
+}
+
+// deliver marks tickets as delivered.
+func (t *Tickets) deliver(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		err := t.Store.Update(ctx, id, func(s *StoredTicket) error {
+			if s.State == TicketOpen {
+				s.State = TicketExpired
+			}
+			s.Delivered = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // delivery is the message that tells of a ticket's outcome.
 func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.Message {
 	name := s.Ticket.Key.QualifiedName()
