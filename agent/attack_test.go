@@ -628,3 +628,36 @@ func (f *forgetful) Update(ctx context.Context, id string, change func(*tool.Sto
 	}
 	return f.TicketStore.Update(ctx, id, change)
 }
+
+// The process that saw an answer fail may be killed before it tells anybody.
+func TestL14_ARunThatFailedAtItsEndIsNoSuccessToWhoResumesIt(t *testing.T) {
+	cut := says("half of")
+	cut.Stop.Reason = dragoman.StopLength
+	stop := agent.Guardrails{Output: []agent.OutputGuardrail{{Name: "g", Check: func(context.Context, string) (agent.Verdict, error) {
+		return agent.Verdict{Stop: true, Reason: "no"}, nil
+	}}}}
+	for name, tc := range map[string]struct {
+		a    agent.Agent
+		want error
+	}{
+		"cut off": {agent.Agent{Model: model(cut)}, agent.ErrAnswer},
+		"guarded": {agent.Agent{Model: model(says("secret")), Guardrails: stop}, agent.ErrGuardrail},
+	} {
+		store := &memory{}
+		for range 2 {
+			if _, err := tc.a.Run(t.Context(), "go", agent.In(store), agent.ID("r")); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			m := model()
+			tc.a.Model = m
+			res, err := tc.a.Resume(t.Context(), nil, agent.In(store))
+			if !errors.Is(err, tc.want) || res == nil || !res.State.Done() || len(m.asked) != 0 {
+				t.Errorf("%s: %v %+v", name, err, res)
+			}
+		}
+		tc.a.Guardrails = agent.Guardrails{}
+		if res, err := tc.a.Run(t.Context(), "next", agent.In(store)); err != nil || res.Output != "done" {
+			t.Errorf("%s: the next run: %v", name, err)
+		}
+	}
+}

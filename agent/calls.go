@@ -282,7 +282,7 @@ func (r *run) enough(ctx context.Context, calls []*dragoman.ToolCall, results []
 func (r *run) outcome(ctx context.Context, output string) error {
 	said, err := r.guardOutput(ctx, []dragoman.Message{dragoman.AssistantText(output)})
 	if err != nil {
-		return err
+		return r.fail(err)
 	}
 	r.state.Output = textOf(said)
 	r.result.Output = r.state.Output
@@ -290,7 +290,7 @@ func (r *run) outcome(ctx context.Context, output string) error {
 		return nil
 	}
 	if wrong := r.check(r.state.Output); wrong != "" {
-		return &OutputError{Answer: r.state.Output, Problem: wrong}
+		return r.fail(&OutputError{Answer: r.state.Output, Problem: wrong})
 	}
 	return nil
 }

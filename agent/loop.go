@@ -12,6 +12,9 @@ import (
 
 // loop asks and answers until the run is over.
 func (r *run) loop(ctx context.Context) error {
+	if err := r.state.failure(); err != nil { // it is over, and was no success
+		return err
+	}
 	for r.state.Phase != finished {
 		if r.state.Phase == calling {
 			if err := r.call(ctx); err != nil {
@@ -186,7 +189,7 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 	if kind == final {
 		var err error
 		if output, err = r.guardOutput(ctx, output); err != nil {
-			r.state.Phase = finished // what it said is in no history
+			err = r.fail(err) // what it said is in no history
 			return errors.Join(err, r.save(ctx))
 		}
 	}
@@ -240,7 +243,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	r.state.Phase = finished
 	r.answerOpen(resp, output)
 	if err := unusable(resp); err != nil {
-		return "", err
+		return "", r.fail(err)
 	}
 	if r.check == nil {
 		return "", nil
@@ -250,7 +253,7 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	case wrong == "":
 		return "", nil
 	case r.state.Corrected >= orDefault(r.cast.first.Limits.Corrections, defaultCorrections):
-		return "", &OutputError{Answer: text, Problem: wrong}
+		return "", r.fail(&OutputError{Answer: text, Problem: wrong})
 	}
 	r.state.Phase = asking
 	r.state.Corrected++

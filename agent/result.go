@@ -57,7 +57,8 @@ var (
 	// it, or that it is not where the store is. Nothing ran.
 	ErrState = errors.New("agent: the stored run cannot be resumed")
 	// ErrAnswer says that a model's last word cannot be used: it was cut off or
-	// withheld. Result.Stop says why.
+	// withheld. Result.Stop says why. A run that ended so says it again to who
+	// resumes it.
 	ErrAnswer = errors.New("agent: the model gave no usable answer")
 )
 

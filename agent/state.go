@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,6 +67,8 @@ type state struct {
 	Background bool     `json:"background,omitempty"`
 	// Output is the answer of a run that no model gave it.
 	Output string `json:"output,omitempty"`
+	// Failed is why a run that is over has no answer that counts.
+	Failed *failedRun `json:"failed,omitempty"`
 
 	// Pending are the calls of the turn that wait, Settled the results of the
 	// others.
@@ -79,6 +82,31 @@ type state struct {
 	// them were there before the run.
 	Messages []dragoman.Message `json:"messages,omitempty"`
 	Begun    int                `json:"begun,omitempty"`
+}
+
+// failedRun is the error that a run ended with, as it is stored.
+type failedRun struct {
+	Guardrail bool   `json:"guardrail,omitempty"`
+	Text      string `json:"text"`
+}
+
+// fail ends the run with an error, for those too who look at it later.
+func (r *run) fail(err error) error {
+	r.state.Phase = finished
+	r.state.Failed = &failedRun{Guardrail: errors.Is(err, ErrGuardrail), Text: err.Error()}
+	return err
+}
+
+// failure is the error of a run that is over.
+func (s *state) failure() error {
+	switch {
+	case s.Phase != finished || s.Failed == nil:
+		return nil
+	case s.Failed.Guardrail:
+		return fmt.Errorf("%w, when it ran: %s", ErrGuardrail, s.Failed.Text)
+	default:
+		return fmt.Errorf("%w, when it ran: %s", ErrAnswer, s.Failed.Text)
+	}
 }
 
 // doneCall is the record of a call of a turn that is not over.
