@@ -131,7 +131,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	}
 	defer leave()
 	if err := r.load(ctx); err != nil {
-		return nil, err
+		return &Result{Agent: r.player.name()}, err
 	}
 	if most := r.cast.first.Limits.Time; most > 0 {
 		var cancel context.CancelFunc
