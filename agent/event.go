@@ -61,6 +61,15 @@ type ModelEvent struct {
 	Event dragoman.Event
 }
 
+// Text is what the step adds to the words of the answer; empty where it is about
+// something else, such as the arguments of a call.
+func (e *ModelEvent) Text() string {
+	if d, ok := e.Event.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText && d.Choice == 0 {
+		return d.Text
+	}
+	return ""
+}
+
 // MessageAdded is a message that joined the conversation, of the model or of
 // whoever steers the run. It is stored by now.
 type MessageAdded struct {

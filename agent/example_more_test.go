@@ -73,7 +73,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.mu.Unlock()
 		w.WriteHeader(http.StatusAccepted)
 		for _, p := range res.Pending {
-			fmt.Fprintf(w, "%s wants %s %s\n", res.Run, p.Binding.Key.QualifiedName(), p.Input.Arguments)
+			fmt.Fprintf(w, "%s wants %s %s\n", res.Run, p.Tool(), p.Input.Arguments)
 		}
 	case err != nil:
 		http.Error(w, "the agent failed", http.StatusBadGateway)
@@ -150,7 +150,7 @@ func ExampleAgent_Resume_session() {
 	}
 	decisions := []agent.Option{agent.In(s)}
 	for _, p := range state.Pending() {
-		fmt.Println("may it?", p.Binding.Key.QualifiedName(), string(p.Input.Arguments))
+		fmt.Println("may it?", p.Tool(), string(p.Input.Arguments))
 		decisions = append(decisions, agent.Approve(p))
 	}
 	res, err := a.Resume(ctx, nil, decisions...)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/tool"
@@ -54,10 +53,8 @@ func ExampleAgent_Stream() {
 			return
 		}
 		switch ev := ev.(type) {
-		case *agent.ModelEvent: // thinking and arguments come in pieces too: their Kind is another
-			if d, ok := ev.Event.(*dragoman.PartDelta); ok && d.Kind == dragoman.KindText {
-				fmt.Print(d.Text)
-			}
+		case *agent.ModelEvent: // thinking and arguments come in pieces too: those have no Text
+			fmt.Print(ev.Text())
 		case *agent.Called:
 			fmt.Println("calls", ev.Call.Name, ev.Call.Arguments)
 		case *agent.ToolEvent:
@@ -89,7 +86,7 @@ func ExampleAgent_Resume() {
 	res, err := a.Run(ctx, `Delete the file "old.txt".`)
 	for errors.Is(err, agent.ErrInterrupted) {
 		for _, p := range res.Pending {
-			fmt.Println("may it?", p.Binding.Key.QualifiedName(), string(p.Input.Arguments))
+			fmt.Println("may it?", p.Tool(), string(p.Input.Arguments))
 		}
 		// res.State is JSON: another process can go on with it.
 		res, err = a.Resume(ctx, res.State, agent.Approve(res.Pending[0]))

@@ -214,7 +214,7 @@ func (r *run) rebind(stored []byte) error {
 	}
 	for _, pend := range r.state.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
-			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Binding.Key.QualifiedName(), p.name())
+			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
 		}
 	}
 	return r.decide()

@@ -157,14 +157,21 @@ func (e *SpecError) Unwrap() error { return ErrSpec }
 // Open has no options: to log, to send by another transport or to add extensions,
 // use [Config.Open].
 func Open(spec string) (dragoman.Model, error) {
-	c := &Config{}
-	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
-		var err error
-		if c, err = Load(file); err != nil {
-			return nil, err
-		}
+	c, err := Default()
+	if err != nil {
+		return nil, err
 	}
 	return c.Open(spec)
+}
+
+// Default is what [Open] opens models from: the file that the variable
+// DRAGOMAN_CONFIG names, or an empty Config where it names none. Who wants a log, a
+// client or extensions of its own sets them before models are opened from it.
+func Default(own ...extension.Extension) (*Config, error) {
+	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
+		return Load(file, own...)
+	}
+	return &Config{Extensions: own}, nil
 }
 
 // MustOpen is Open for programs whose models are known when they are written. It

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 var (
@@ -52,7 +53,7 @@ func Retryable(err error) bool {
 	case errors.As(err, &api):
 		return api.Retryable()
 	case errors.As(err, &transport):
-		return !errors.As(err, &untrusted)
+		return !errors.As(err, &untrusted) && !errors.Is(err, sim.ErrNotRecorded) // asking again records nothing
 	default:
 		return errors.Is(err, dragoman.ErrIncompleteStream)
 	}

@@ -35,7 +35,7 @@ func (e *FileError) Error() string {
 }
 
 // Load reads a config file; see [Parse].
-func Load(name string) (*Config, error) {
+func Load(name string, own ...extension.Extension) (*Config, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
@@ -45,7 +45,7 @@ func Load(name string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
-	return Parse(name, data)
+	return Parse(name, data, own...)
 }
 
 // Parse reads a config file of YAML or JSON. The name is for messages. The error
@@ -80,8 +80,9 @@ func Load(name string) (*Config, error) {
 //	  cap: 10m                     # at most
 //
 // Credentials do not stand in the file. What a capability says is in
-// [dragoman.Capabilities].
-func Parse(name string, data []byte) (*Config, error) {
+// [dragoman.Capabilities]. Extensions of the program's own are given beside it:
+// they become Config.Extensions, and the file may speak of them.
+func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	fail := func(errs ...*filetree.Error) error {
 		slices.SortStableFunc(errs, func(a, b *filetree.Error) int { return a.Line - b.Line })
 		all := make([]error, len(errs))
@@ -97,7 +98,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	if root == nil {
 		return nil, fail(errs...)
 	}
-	r := configReader{config: &Config{}}
+	r := configReader{config: &Config{Extensions: own}}
 	r.Errs = errs
 	r.read(root)
 	if len(r.Errs) > 0 {
@@ -245,11 +246,11 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 
 // extensions reads what is said of extensions: settings, true or false.
 func (r *configReader) extensions(n *node, s *Settings) {
-	known := extensionNames()
+	known := r.extensionNames()
 	r.Each(n, "extensions", func(key, value *node) {
 		switch {
 		case !slices.Contains(known, key.Text):
-			r.Bad(key, "extensions: %q is none of %s; those of a program's own get their settings in Go, by Settings.Extensions", key.Text, strings.Join(known, ", "))
+			r.Bad(key, "extensions: %q is none of %s; those of a program's own are given to Load or Parse beside the file", key.Text, strings.Join(known, ", "))
 		case value.Kind == filetree.Bool && value.Text == "true":
 			s.Switches.On = append(s.Switches.On, key.Text)
 		case value.Kind == filetree.Bool:
@@ -268,7 +269,7 @@ func (r *configReader) extensions(n *node, s *Settings) {
 
 // settings holds those of an extension against its schema.
 func (r *configReader) settings(key, value *node, settings json.RawMessage) {
-	for _, e := range servers.All() {
+	for _, e := range r.known() {
 		c, ok := e.(extension.Configurable)
 		if e.Info().Name != key.Text || !ok {
 			continue
@@ -283,9 +284,14 @@ func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 	}
 }
 
-// extensionNames are those of the extensions that a file may speak of.
-func extensionNames() (names []string) {
-	for _, e := range servers.All() {
+// known are the extensions that a file may speak of.
+func (r *configReader) known() []extension.Extension {
+	return slices.Concat(servers.All(), r.config.Extensions)
+}
+
+// extensionNames are their names.
+func (r *configReader) extensionNames() (names []string) {
+	for _, e := range r.known() {
 		names = append(names, e.Info().Name)
 	}
 	return names

@@ -17,6 +17,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 // env is an environment.
@@ -411,6 +413,39 @@ func TestMustOpenPanicsWithTheError(t *testing.T) {
 	provider.MustOpen("nowhere/x")
 }
 
+func TestX15_AFileMaySpeakOfExtensionsOfTheProgramsOwn(t *testing.T) {
+	const text = "version: 1\nproviders:\n  acme:\n    type: compatible\n    base_url: http://127.0.0.1:1/v1\n    extensions: {acme.knob: {level: %s}}\n"
+	own := servers.Server{
+		Name: "acme.knob", Description: "A knob.", Requires: []extension.Tag{"server:acme"},
+		Knobs: []servers.Knob{{Setting: "level", Place: "/level", Label: "how much", Type: "integer"}},
+	}
+	c, err := provider.Parse("f.yaml", fmt.Appendf(nil, text, "3"), own)
+	if err != nil || len(c.Extensions) != 1 {
+		t.Fatalf("%v %+v", err, c)
+	}
+	if _, err := c.Open("acme/m"); err != nil {
+		t.Error(err)
+	}
+	if _, err := provider.Parse("f.yaml", fmt.Appendf(nil, text, "much"), own); err == nil || !strings.Contains(err.Error(), "f.yaml:6") {
+		t.Errorf("settings that do not fit: %v", err)
+	}
+	if _, err := provider.Parse("f.yaml", fmt.Appendf(nil, text, "3")); err == nil || !strings.Contains(err.Error(), "Load or Parse") {
+		t.Errorf("an extension that nobody gave: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, text, "3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DRAGOMAN_CONFIG", file)
+	if c, err := provider.Default(own); err != nil || c.Providers["acme"].BaseURL == "" {
+		t.Errorf("%v %+v", err, c)
+	}
+	t.Setenv("DRAGOMAN_CONFIG", "")
+	if c, err := provider.Default(own); err != nil || len(c.Extensions) != 1 || c.Providers != nil {
+		t.Errorf("%v %+v", err, c)
+	}
+}
+
 func TestX12_CompatibleServersAreReachedByConfig(t *testing.T) {
 	each(t, func(t *testing.T, codec dialect.Codec) {
 		s := serve(t, codec, say(textAnswer("hi")))
@@ -515,5 +550,14 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "c.yaml:4:") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+func TestZ3_WhatIsNotRecordedIsNotAskedForAgain(t *testing.T) {
+	if provider.Retryable(&provider.TransportError{Err: &sim.MismatchError{}}) {
+		t.Error("asking again records nothing")
+	}
+	if !provider.Retryable(&provider.TransportError{Err: io.ErrUnexpectedEOF}) {
+		t.Error("a broken connection is worth another try")
 	}
 }

@@ -199,3 +199,6 @@ type Pending struct {
 	// Attempt is the one that left State.
 	Attempt int `json:"attempt,omitempty"`
 }
+
+// Tool is the qualified name of the tool.
+func (p Pending) Tool() string { return p.Binding.Key.QualifiedName() }

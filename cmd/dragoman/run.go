@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
@@ -87,6 +86,8 @@ type runFlags struct {
 	allow                                         []string
 	turns                                         int
 	forget, abandon, json                         bool
+	// refused says that calls were refused, because nobody could be asked.
+	refused bool
 }
 
 func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.Sandbox) error {
@@ -112,6 +113,9 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 		defer func() { t.notef("Session %s. Go on with: dragoman run --session %s \"…\"", s.ID(), s.ID()) }()
 	}
 	err = t.follow(o.stream(ctx, a, s, prompt))
+	if o.refused && !o.json {
+		t.notef("Calls were refused, because there is nobody to ask. --allow NAME lets a tool run without approval.")
+	}
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}
@@ -274,6 +278,7 @@ func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) || o.json {
 		return policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			o.refused = true
 			return tool.Answer{Verdict: tool.Rejected, Message: "it needs approval, and there is nobody to ask"}, nil
 		})
 	}
@@ -422,11 +427,7 @@ func (t *teller) follow(stream agent.Stream) error {
 func (t *teller) show(ev agent.Event) error {
 	switch ev := ev.(type) {
 	case *agent.ModelEvent:
-		d, ok := ev.Event.(*dragoman.PartDelta)
-		if !ok || d.Kind != dragoman.KindText || d.Choice != 0 {
-			return nil
-		}
-		return t.say(d.Text)
+		return t.say(ev.Text())
 	case *agent.Called:
 		t.notef("→ %s %s", policy.Visible(ev.Call.QualifiedName()), short(ev.Call.Arguments))
 	case *agent.ToolEvent:

@@ -101,7 +101,7 @@ func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); !os.IsNotExist(err) {
 		t.Fatalf("it was written: %v", err)
 	}
-	if r.code != exitOK || !strings.Contains(r.err, "nobody to ask") {
+	if r.code != exitOK || !strings.Contains(r.err, "nobody to ask") || !strings.Contains(r.err, "--allow") {
 		t.Errorf("%+v", r)
 	}
 	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - id: writes\n    effect: allow\n    when: {tool: [write_file]}\n")
