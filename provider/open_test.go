@@ -544,7 +544,7 @@ func TestX11_ExtensionsAreSetInTheFile(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for text, want := range map[string]string{
-		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": "by Settings.Extensions", "{deepseek: 7}": "want settings",
+		"{deepseek: {thinking: maybe}}": "thinking", "{deepseek: {other: 1}}": "other", "{nobody: {}}": "beside the file", "{deepseek: 7}": "want settings",
 	} {
 		_, err := provider.Parse("c.yaml", []byte("version: 1\nproviders:\n  deepseek:\n    extensions: "+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), "c.yaml:4:") || !strings.Contains(err.Error(), want) {
