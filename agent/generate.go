@@ -143,8 +143,7 @@ const askedInWords = "Answer with nothing but one JSON object, without a code fe
 // read reads an answer into a value; problem says what is wrong with it, in words
 // for the model.
 func (s *structured) read(answer string, into any) (problem string) {
-	text := unfenced(answer)
-	raw := json.RawMessage(text)
+	raw := jsonOf(answer)
 	if !json.Valid(raw) {
 		return s.again("is no JSON")
 	}
@@ -176,20 +175,44 @@ func (s *structured) again(problem string) string {
 	return "Your answer " + problem + ".\n" + s.words()
 }
 
-// unfenced is the JSON of an answer: without a code fence around it, and without
-// words before and behind one.
-func unfenced(s string) string {
-	s = strings.TrimSpace(s)
-	open := strings.Index(s, "```")
-	if open < 0 || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
-		return s
+// jsonOf is the JSON of an answer: all of it, or the first whole value in it, behind
+// which and around which a model may have put words and code fences (quirk F7).
+func jsonOf(answer string) json.RawMessage {
+	answer = strings.TrimSpace(answer)
+	if json.Valid([]byte(answer)) {
+		return json.RawMessage(answer)
 	}
-	rest := s[open+3:]
-	if line, body, ok := strings.Cut(rest, "\n"); ok && !strings.ContainsAny(line, "{[\"") {
-		rest = body
+	for at := 0; at < len(answer); at++ {
+		open := strings.IndexAny(answer[at:], "{[")
+		if open < 0 {
+			break
+		}
+		at += open
+		var value json.RawMessage
+		if json.NewDecoder(strings.NewReader(answer[at:])).Decode(&value) == nil {
+			return value
+		}
+		if at > maxPrelude {
+			break
+		}
 	}
-	if end := strings.LastIndex(rest, "```"); end >= 0 {
-		rest = rest[:end]
+	return json.RawMessage(answer)
+}
+
+// maxPrelude is how far into an answer the JSON is looked for: each bracket before
+// it costs a try.
+const maxPrelude = 4 << 10
+
+// thoughtsOf is what an answer that says nothing else has thought: some servers put
+// the JSON there (quirk F7).
+func thoughtsOf(ms []dragoman.Message) string {
+	var b strings.Builder
+	for i := range ms {
+		for _, p := range ms[i].Parts {
+			if r, ok := p.(*dragoman.Reasoning); ok {
+				b.WriteString(r.Text)
+			}
+		}
 	}
-	return strings.TrimSpace(rest)
+	return b.String()
 }

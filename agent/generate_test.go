@@ -112,3 +112,22 @@ func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
 		t.Error(words)
 	}
 }
+
+func TestQuirkF7_JSONIsFoundInFencesBesideWordsAndInThoughts(t *testing.T) {
+	const good = `{"city":"Oslo","high":4}`
+	thought := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
+		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Reasoning{Text: good}},
+	}}}
+	for name, answer := range map[string]*dragoman.Response{
+		"alone":             says(good),
+		"in a fence":        says("```json\n" + good + "\n```"),
+		"beside words":      says("I think {so} [yes]: " + good + " as you {asked"),
+		"said twice":        says(good + "\n" + `{"city":"Rome","high":30}`),
+		"in thoughts alone": thought,
+	} {
+		f, res, err := agent.Generate[Forecast](t.Context(), agent.Agent{Model: model(answer)}, "x")
+		if err != nil || f.City != "Oslo" || res.Turns != 1 {
+			t.Errorf("%s: %+v %v", name, f, err)
+		}
+	}
+}

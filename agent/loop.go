@@ -248,6 +248,9 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	if r.check == nil {
 		return "", nil
 	}
+	if strings.TrimSpace(text) == "" {
+		text = thoughtsOf(output)
+	}
 	wrong := r.check(text)
 	switch {
 	case wrong == "":
