@@ -127,6 +127,11 @@ func newEntry(t Tool) (e *entry, err error) {
 			e, err = nil, fmt.Errorf("%w: it panics: %v", ErrDefinition, v)
 		}
 	}()
+	if m, ok := t.(interface {
+		prepared(prepare func() (*entry, error)) (*entry, error)
+	}); ok {
+		return m.prepared(func() (*entry, error) { return prepareEntry(t) })
+	}
 	return prepareEntry(t)
 }
 

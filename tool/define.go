@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -158,6 +159,18 @@ func (d *definition) apply(opts []Option) error {
 type made struct {
 	spec     dragoman.ToolSpec
 	settings Settings
+
+	// ready is what a toolbox needs of the tool, made once.
+	once  sync.Once
+	ready *entry
+	err   error
+}
+
+// prepared is what a toolbox needs of the tool: schemas are compiled once, however
+// many toolboxes the tool is in, and its breaker is the same in all of them.
+func (m *made) prepared(prepare func() (*entry, error)) (*entry, error) {
+	m.once.Do(func() { m.ready, m.err = prepare() })
+	return m.ready, m.err
 }
 
 // Spec is what models are told.
