@@ -115,11 +115,9 @@ func (a Agent) Stream(ctx context.Context, prompt string, opts ...Option) Stream
 // Decisions on its pending calls are options: [Approve], [Reject], [Edit],
 // [Always], [Never]. A nil state is that of the store given by [In]; another must be
 // of the same moment, and is refused with [ErrState] once the run went on from there.
-// Which calls wait is told by the state that the store loads:
+// Which calls wait is told by the state that the store has:
 //
-//	_, stored, err := s.Load(ctx)
-//	var state agent.State
-//	err = json.Unmarshal(stored, &state)
+//	state, err := agent.Stored(ctx, s)
 //	res, err := a.Resume(ctx, nil, agent.In(s), agent.Approve(state.Pending()[0]))
 //
 // A decision on a call that does not wait, such as one that came twice, is

@@ -256,3 +256,21 @@ func TestAResumedRunThatIsOverSaysWhatItSaid(t *testing.T) {
 		t.Errorf("two runs of one name: %v", err)
 	}
 }
+
+func TestAStoreTellsWhichCallsWait(t *testing.T) {
+	var did counted
+	store := &memory{}
+	if s, err := agent.Stored(t.Context(), store); err != nil || s != nil {
+		t.Errorf("nothing was stored: %+v %v", s, err)
+	}
+	a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	_, _ = a.Run(t.Context(), "go", agent.In(store))
+	s := must[*agent.State](t)(agent.Stored(t.Context(), store))
+	if len(s.Pending()) != 1 || s.Pending()[0].Tool() != "pay" || s.Done() {
+		t.Fatalf("%+v", s)
+	}
+	must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(store), agent.Approve(s.Pending()[0])))
+	if s = must[*agent.State](t)(agent.Stored(t.Context(), store)); !s.Done() || did.String() != "pay:x" {
+		t.Errorf("%+v, ran %q", s, did.String())
+	}
+}

@@ -140,12 +140,8 @@ func ExampleAgent_Resume_session() {
 	if s, err = session.Open(ctx, store, "order-4711"); err != nil {
 		log.Fatal(err)
 	}
-	_, stored, err := s.Load(ctx)
+	state, err := agent.Stored(ctx, s)
 	if err != nil {
-		log.Fatal(err)
-	}
-	var state agent.State
-	if err := json.Unmarshal(stored, &state); err != nil {
 		log.Fatal(err)
 	}
 	decisions := []agent.Option{agent.In(s)}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,6 +180,20 @@ func (s state) own() (state, error) {
 		return s, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return s, nil
+}
+
+// Stored is the state that a store has of its last run; nil: it has none. Its pending
+// calls are what [Agent.Resume] waits for decisions on.
+func Stored(ctx context.Context, s Store) (*State, error) {
+	_, stored, err := s.Load(ctx)
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	var state State
+	if err := json.Unmarshal(stored, &state); err != nil {
+		return nil, err
+	}
+	return &state, nil
 }
 
 // Run names the run.
