@@ -237,7 +237,7 @@ func (s *state) settled(call string) *dragoman.ToolResult {
 func (r *run) after(ctx context.Context, calls []*dragoman.ToolCall, results []*dragoman.ToolResult, records []tool.Record, failed error) (to string, err error) {
 	switch stopped := r.guarded.err(); {
 	case stopped != nil:
-		return "", stopped
+		return "", r.fail(stopped) // who resumes it must not get past the guardrail
 	case failed != nil:
 		return "", errorf("%w", failed)
 	case ctx.Err() != nil:

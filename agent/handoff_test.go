@@ -115,6 +115,9 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 		case tc.stage == agent.StageInput && len(m.asked) > 0:
 			t.Errorf("%s: the model was asked", name)
 		}
+		if again, err := (agent.Agent{Model: m, Guardrails: tc.rails}).Resume(t.Context(), stored(t, res.State)); errors.Is(err, agent.ErrGuardrail) != (tc.stage != "") || again.Output != tc.want {
+			t.Errorf("%s: resumed: %v %+v", name, err, again)
+		}
 	}
 }
 
@@ -161,5 +164,10 @@ func TestL7_AGuardrailOfAToolMayStopTheRun(t *testing.T) {
 	var stop *agent.GuardrailError
 	if !errors.As(err, &stop) || stop.Reason != "no money" || did.String() != "look:" || !strings.Contains(script(res.Messages), "result a ok result b error") {
 		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
+	}
+	m := model()
+	a.Model = m
+	if _, err := a.Resume(t.Context(), stored(t, res.State)); !errors.Is(err, agent.ErrGuardrail) || len(m.asked) != 0 {
+		t.Errorf("resuming gets past the guardrail: %v, the model was asked %d times", err, len(m.asked))
 	}
 }

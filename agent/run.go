@@ -338,8 +338,7 @@ func (r *run) hear(ctx context.Context) error {
 	}
 	input, err := r.guardInput(ctx, input)
 	if err != nil {
-		r.state.Phase = finished
-		return err
+		return r.fail(err)
 	}
 	r.messages = append(r.messages, input...)
 	return r.save(ctx)
