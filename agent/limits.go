@@ -3,7 +3,9 @@ package agent
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -109,14 +111,14 @@ func addUsage(u, v dragoman.Usage) dragoman.Usage {
 // circles looks for calls that come to the same again and again, and for turns in
 // which nothing works (quirk I1). A result that changes is progress. Calls without a
 // record were refused before they came to a tool.
-func (r *run) circles(p *player, records []tool.Record, calls int) error {
+func (r *run) circles(p *player, records []tool.Record, results []*dragoman.ToolResult) error {
 	l, s := &r.cast.first.Limits, &r.state
-	failed := calls > 0
+	failed := len(results) > 0
 	for i := range records {
 		rec := &records[i]
 		failed = failed && !rec.OK
 		if most := orDefault(l.Repeats, defaultRepeats); most > 0 && !polls(p.box, rec.Key) {
-			if times := s.repeated(digest(rec), max(orDefault(l.Window, defaultWindow), most+1)); times > most {
+			if times := s.repeated(digest(rec, results), max(orDefault(l.Window, defaultWindow), most+1)); times > most {
 				return &LoopError{Tool: rec.Tool, Times: times}
 			}
 		}
@@ -155,11 +157,40 @@ func polls(box *tool.Box, k tool.Key) bool {
 	return ok && s.Settings().Polling
 }
 
-// digest identifies a call with what it came to.
-func digest(rec *tool.Record) string {
+// digest identifies a call with what it came to: its words, and what else it
+// returned, such as a picture of the screen.
+func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
 	h := sha256.New()
-	for _, s := range [...]string{rec.Key.String(), rec.Raw, string(rec.ErrorKind), rec.Plain} {
+	for _, s := range [...]string{rec.Key.String(), sameArguments(rec.Raw), string(rec.ErrorKind), rec.Plain} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
+	for _, res := range results {
+		if res.CallID != rec.CallID {
+			continue
+		}
+		for _, p := range res.Content {
+			if _, text := p.(*dragoman.Text); text {
+				continue // it is in Plain, without a fence that may differ
+			}
+			b, err := json.Marshal(p)
+			fmt.Fprintf(h, "%d:%s%v", len(b), b, err)
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// sameArguments is one text for all that mean the same: blanks and the order of
+// members make no other call. What is no JSON is as it is.
+func sameArguments(raw string) string {
+	d := json.NewDecoder(strings.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil || d.More() {
+		return raw
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return string(b)
 }

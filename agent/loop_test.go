@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -205,6 +206,47 @@ func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case tc.times > 0 && (!errors.As(err, &loop) || !errors.Is(err, agent.ErrLoop) || loop.Times != tc.times || loop.Tool != tc.call || res.Turns != tc.times):
 			t.Errorf("%s: %v %+v", name, err, res)
+		}
+	}
+}
+
+func TestQuirkI1_ArgumentsThatMeanTheSameAreTheSameCall(t *testing.T) {
+	type pair struct {
+		A, B int
+	}
+	same := tool.New("same", "Stays.", func(context.Context, pair) (string, error) { return "as ever", nil })
+	m := model()
+	for i := range 12 {
+		args := `{"A":1,"B":2}`
+		if i%2 == 1 {
+			args = `{ "B": 2, "A": 1 }`
+		}
+		m.script = append(m.script, calls("x same "+args))
+	}
+	var loop *agent.LoopError
+	if res, err := (agent.Agent{Model: m, Tools: []tool.Tool{same}}).Run(t.Context(), "go"); !errors.As(err, &loop) || loop.Times != 6 || res.Turns != 6 {
+		t.Errorf("%v %+v", err, res)
+	}
+}
+
+func TestL9_APictureThatChangesIsNoLoop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		step  byte
+		loops bool
+	}{"another each time": {1, false}, "always the same": {0, true}} {
+		shown := byte(1)
+		screen := tool.New("screen", "Shows the screen.", func(context.Context, word) (tool.Output, error) {
+			shown += tc.step
+			picture := &dragoman.Media{Media: dragoman.MediaImage, MIME: "image/png", Base64: base64.StdEncoding.EncodeToString([]byte{shown})}
+			return tool.Output{Content: []dragoman.Part{picture}}, nil
+		})
+		m := model()
+		for range 12 {
+			m.script = append(m.script, calls("x screen"))
+		}
+		_, err := agent.Agent{Model: m, Tools: []tool.Tool{screen}}.Run(t.Context(), "go")
+		if errors.Is(err, agent.ErrLoop) != tc.loops || !tc.loops && err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
