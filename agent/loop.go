@@ -171,7 +171,7 @@ func kindOf(resp *dragoman.Response) answerKind {
 		return cutOff
 	case reason == dragoman.StopPause:
 		return pause
-	case !calls && hostedOnly(resp):
+	case !calls && reason != dragoman.StopRefusal && unusable(resp) == nil && hostedOnly(resp):
 		return hostedWork
 	default:
 		return final
@@ -315,7 +315,7 @@ func hostedOnly(resp *dragoman.Response) bool {
 			}
 		}
 	}
-	return hosted && resp.Stop.Reason != dragoman.StopRefusal
+	return hosted
 }
 
 // blank reports whether an answer says nothing at all (quirk I14).

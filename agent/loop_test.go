@@ -116,6 +116,18 @@ func TestL2_ATurnOfTheProvidersOwnToolsGoesOn(t *testing.T) {
 	}
 }
 
+func TestL2_ATurnOfTheProvidersOwnToolsThatWasWithheldOrCutOffEndsTheRun(t *testing.T) {
+	for _, reason := range []dragoman.StopReason{dragoman.StopContentFilter, dragoman.StopLength, dragoman.StopError, dragoman.StopUnknown, dragoman.StopRefusal} {
+		m := model(&dragoman.Response{Stop: dragoman.Stop{Reason: reason}, Output: []dragoman.Message{{
+			Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "s", Name: "web_search", Hosted: true}},
+		}}})
+		_, err := agent.Agent{Model: m}.Run(t.Context(), "go")
+		if len(m.asked) != 1 || reason != dragoman.StopRefusal && !errors.Is(err, agent.ErrAnswer) {
+			t.Errorf("%s: asked %d times: %v", reason, len(m.asked), err)
+		}
+	}
+}
+
 func TestL3_ToolsMayEndTheRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after agent.AfterTools
