@@ -112,7 +112,7 @@ type Guarded struct {
 }
 
 // Notice tells of something that is no error: an empty answer that is asked for
-// again, a tool choice that is reset, a correction of structured output.
+// again ("blank"), an answer that does not fit what was asked for ("correction").
 type Notice struct {
 	Turn int
 	// Code is a stable word, Text a line for humans.
