@@ -34,16 +34,34 @@ func (e *OutputError) Error() string {
 // The schema is that of T, as every API takes it: all properties are required, and
 // what is optional in T may be null. Its name is Settings.Output.Name, or the
 // name of T, or "response".
+//
+// A run that was interrupted goes on with [ResumeGenerate].
 func Generate[T any](ctx context.Context, a Agent, prompt string, opts ...Option) (T, *Result, error) {
-	var out T
+	return generate[T](a, opts, func(opts []Option) (*Result, error) { return a.Run(ctx, prompt, opts...) })
+}
+
+// ResumeGenerate is [Agent.Resume] for a run that [Generate] began: what T is, is not
+// in the state. A run that is over is read again.
+func ResumeGenerate[T any](ctx context.Context, a Agent, state *State, opts ...Option) (T, *Result, error) {
+	return generate[T](a, opts, func(opts []Option) (*Result, error) { return a.Resume(ctx, state, opts...) })
+}
+
+// generate has a run answer with a T.
+func generate[T any](a Agent, opts []Option, run func([]Option) (*Result, error)) (T, *Result, error) {
+	var out, none T
 	s, err := structuredOf(reflect.TypeFor[T](), a.Settings.Output)
 	if err != nil {
-		return out, &Result{Agent: a.name()}, err
+		return none, &Result{Agent: a.name()}, err
 	}
-	check := func(answer string) string { return s.read(answer, &out) }
-	res, err := a.Run(ctx, prompt, append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check }))...)
-	if err != nil {
-		var none T // an answer that was refused is not half there
+	checked := false
+	check := func(answer string) string { checked = true; return s.read(answer, &out) }
+	res, err := run(append(opts[:len(opts):len(opts)], optionFunc(func(o *options) { o.output, o.check = s, check })))
+	if err == nil && !checked { // it was over before
+		if wrong := check(res.Output); wrong != "" {
+			err = &OutputError{Answer: res.Output, Problem: wrong}
+		}
+	}
+	if err != nil { // an answer that was refused is not half there
 		return none, res, err
 	}
 	return out, res, nil

@@ -99,6 +99,31 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 }
 
 // A model that has no way of its own is asked in words.
+func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
+	var did counted
+	a := agent.Agent{
+		Model: model(calls(`a pay {"word":"x"}`), says("all paid"), says(`{"word":"paid"}`)),
+		Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())},
+	}
+	_, res, err := agent.Generate[word](t.Context(), a, "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	out, res, err := agent.ResumeGenerate[word](t.Context(), a, stored(t, res.State), agent.Approve(res.Pending[0]))
+	if err != nil || out.Word != "paid" || did.String() != "pay:x" || a.Model.(*scripted).asked[1].Output == nil {
+		t.Errorf("%+v %v, ran %q", out, err, did.String())
+	}
+	m := model()
+	a.Model = m
+	if out, _, err = agent.ResumeGenerate[word](t.Context(), a, stored(t, res.State)); err != nil || out.Word != "paid" || len(m.asked) != 0 {
+		t.Errorf("a run that is over: %+v %v", out, err)
+	}
+	var bad *agent.OutputError
+	if n, _, err := agent.ResumeGenerate[int](t.Context(), a, stored(t, res.State)); !errors.As(err, &bad) || n != 0 {
+		t.Errorf("another type: %v %v", n, err)
+	}
+}
+
 func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
 	m := &recording{
 		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) dragoman.Capabilities { return dragoman.Capabilities{NoStructuredOutput: true} }},
