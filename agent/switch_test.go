@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -88,15 +89,12 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 				Limits: agent.Limits{Turns: turn + rapid.IntRange(1, 3).Draw(t, "turns of this process"), Repeats: -1, ErrorTurns: -1},
 			}
 		}
-		store := agent.Store(nil)
-		if rapid.Bool().Draw(t, "in a store") {
-			store = &memory{}
-		}
+		open := drawStore(t)
 		opts := func() []agent.Option {
-			if store == nil {
-				return nil
+			if store := open(); store != nil {
+				return []agent.Option{agent.In(store)}
 			}
-			return []agent.Option{agent.In(store)}
+			return nil
 		}
 		res, err := play().Run(context.Background(), "go", opts()...)
 		for lives := 0; err != nil; lives++ {
@@ -126,7 +124,7 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			if failed := state.UnmarshalJSON(b); failed != nil {
 				t.Fatal(failed)
 			}
-			if store != nil {
+			if open() != nil {
 				state = nil // the store has it
 			}
 			res, err = play().Resume(context.Background(), state, o...)
@@ -135,6 +133,29 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			t.Fatalf("%+v %v", res, bad)
 		}
 	})
+}
+
+// drawStore is where a run is kept, as each process opens it: nowhere, in a store, or
+// in a session, which comes back from its entries.
+func drawStore(t *rapid.T) (open func() agent.Store) {
+	switch rapid.IntRange(0, 2).Draw(t, "kept in") {
+	case 0:
+		return func() agent.Store { return nil }
+	case 1:
+		store := &memory{}
+		return func() agent.Store { return store }
+	}
+	var store session.Memory
+	if _, err := session.Create(context.Background(), &store, session.Info{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	return func() agent.Store {
+		s, err := session.Open(context.Background(), &store, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 }
 
 // drawAnswer is an answer of a model: some calls, words and thoughts, and after
