@@ -191,6 +191,47 @@ func TestA6_ApprovalsOfANestedRunSurfaceOnTheOuterOneAndResumeOnce(t *testing.T)
 	}
 }
 
+func TestA6_CallsOfBothRunsWaitTogetherAndEachIsDecidedOnItsOwn(t *testing.T) {
+	var did counted
+	pay := did.tool("pay", tool.NeedsApproval())
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`i pay {"word":"in1"}`, `j pay {"word":"in2"}`), says("paid")), Tools: []tool.Tool{pay}}
+	outer := agent.Agent{Model: model(calls(`o pay {"word":"out"}`, `p clerk {"task":"t"}`)), Tools: []tool.Tool{pay, inner.AsTool()}}
+	res, _ := outer.Run(t.Context(), "go")
+	if len(res.Pending) != 3 {
+		t.Fatalf("%d wait", len(res.Pending))
+	}
+	edited := agent.Edit(res.Pending[1], tool.Input{Arguments: json.RawMessage(`{"word":"less"}`)})
+	res, err := outer.Resume(t.Context(), stored(t, res.State), edited)
+	if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 2 || did.String() != "pay:less" {
+		t.Fatalf("%v, %d wait, ran %q", err, len(res.Pending), did.String())
+	}
+	res, err = outer.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]), agent.Reject(res.Pending[1], "enough"))
+	if err != nil || did.String() != "pay:less pay:out" || res.Output != "done" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+	if said := inner.Model.(*scripted).asked[1].Messages; !strings.Contains(said[2].Parts[1].(*dragoman.ToolResult).Text(), "enough") {
+		t.Errorf("the inner model does not read why:\n%s", script(said))
+	}
+}
+
+func TestA6_EffectsOfANestedRunAreInTheJournalOfTheOuterOne(t *testing.T) {
+	var did counted
+	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay"), says("paid")), Tools: []tool.Tool{did.tool("pay")}}
+	for name, own := range map[string]bool{"its store": false, "its runner's": true} {
+		store, journal := &memory{}, &memory{}
+		inner.Model = model(calls("i pay"), says("paid"))
+		outer := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}}
+		want := store
+		if own {
+			outer.Runner, want = &tool.Runner{Journal: journal}, journal
+		}
+		must[*agent.Result](t)(outer.Run(t.Context(), "go", agent.In(store)))
+		if len(want.begun) != 2 || len(store.begun)+len(journal.begun) != 2 {
+			t.Errorf("%s: %v %v", name, store.begun, journal.begun)
+		}
+	}
+}
+
 func TestA6_ANestedRunInheritsNoStickyDecision(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}

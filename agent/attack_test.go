@@ -384,6 +384,17 @@ func TestL2_ACallThatWaitsKeepsItsPlaceUnderTheLimit(t *testing.T) {
 	}
 }
 
+func TestL2_ACallThatWaitsCountsOnceForTheLimit(t *testing.T) {
+	var did counted
+	inner := agent.Agent{Name: "clerk", Model: model(calls(`j pay {"word":"in"}`), says("paid")), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+	a := agent.Agent{Model: model(calls(`p clerk {"task":"t"}`), calls("q look")), Tools: []tool.Tool{inner.AsTool(), did.tool("look")}, Limits: agent.Limits{ToolCalls: 2}}
+	res, _ := a.Run(t.Context(), "go")
+	_, err := a.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
+	if !errors.Is(err, agent.ErrLimit) || did.String() != "pay:in look:" {
+		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
 // The process that goes on with an agent that waited is killed behind an effect of
 // it: the next one would ask its model anew, which may call under another id.
 func TestA6_AnAgentThatWasKilledWhileItWentOnIsUncertainAndNotBegunFromItsOldState(t *testing.T) {

@@ -70,6 +70,22 @@ func TestL5_AHandoffMayFilterWhatIsSeenAndNothingThatIsKept(t *testing.T) {
 	}
 }
 
+func TestL5_AFilterSeesWhatTheAgentSawThatHandsOver(t *testing.T) {
+	var shown string
+	third := agent.Agent{Name: "third", Model: model()}
+	second := agent.Agent{Name: "second", Model: model(calls("b to_third")), Handoffs: []agent.Handoff{{To: &third, Name: "to_third", Filter: func(ms []dragoman.Message) []dragoman.Message {
+		shown = script(ms)
+		return ms
+	}}}}
+	first := agent.Agent{Name: "first", Model: model(calls("a to_second")), Handoffs: []agent.Handoff{{To: &second, Name: "to_second", Filter: func([]dragoman.Message) []dragoman.Message {
+		return []dragoman.Message{dragoman.UserText("in short")}
+	}}}}
+	must[*agent.Result](t)(first.Run(t.Context(), "secret"))
+	if shown != "user: \"in short\"\nassistant: call b to_third\ntool: result b ok\n" {
+		t.Errorf("the second filter sees\n%s", shown)
+	}
+}
+
 func TestL5_AHandoffIsGatedLikeATool(t *testing.T) {
 	next := agent.Agent{Name: "next", Model: model()}
 	first := agent.Agent{Model: model(calls("a transfer_to_next")), Handoffs: []agent.Handoff{{To: &next, NeedsApproval: true}}}

@@ -200,7 +200,10 @@ func (m *memory) Load(context.Context) ([]dragoman.Message, []byte, error) {
 	return append([]dragoman.Message(nil), m.messages...), m.state, nil
 }
 
-func (m *memory) Save(_ context.Context, ms []dragoman.Message, state []byte) error {
+func (m *memory) Save(ctx context.Context, ms []dragoman.Message, state []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {

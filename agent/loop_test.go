@@ -69,11 +69,12 @@ func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits agent.Limits
 		limit  string
+		turns  int
 	}{
-		"calls":  {agent.Limits{ToolCalls: 2}, "tool_calls"},
-		"tokens": {agent.Limits{Tokens: 30}, "tokens"},
-		"cost":   {agent.Limits{Cost: 2.5}, "cost"},
-		"time":   {agent.Limits{Time: time.Hour}, "time"},
+		"calls":  {agent.Limits{ToolCalls: 2}, "tool_calls", 2},
+		"tokens": {agent.Limits{Tokens: 30}, "tokens", 2},
+		"cost":   {agent.Limits{Cost: 2.5}, "cost", 2},
+		"time":   {agent.Limits{Time: time.Hour}, "time", 0},
 	} {
 		m := model(calls("a look"), calls("b look {\"word\":\"x\"}"), calls("c look {\"word\":\"y\"}"), calls("d look {\"word\":\"z\"}"))
 		a := agent.Agent{
@@ -81,9 +82,9 @@ func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
 			Price: func(dragoman.Usage) float64 { return 1.5 },
 			Now:   func() time.Time { now = now.Add(10 * time.Minute); return now },
 		}
-		_, err := a.Run(t.Context(), "go")
+		res, err := a.Run(t.Context(), "go")
 		var limit *agent.LimitError
-		if !errors.As(err, &limit) || limit.Limit != tc.limit || len(m.script) == 0 {
+		if !errors.As(err, &limit) || limit.Limit != tc.limit || len(m.script) == 0 || tc.turns > 0 && res.Turns != tc.turns {
 			t.Errorf("%s: %v, %d answers left", name, err, len(m.script))
 		}
 	}
@@ -167,6 +168,68 @@ func TestL4_AForcedChoiceIsResetAfterItWasObeyed(t *testing.T) {
 	}
 }
 
+func TestL4_AForcedChoiceOfAnAgentThatTookOverIsItsOwn(t *testing.T) {
+	must := func(m dragoman.Model, tools ...tool.Tool) agent.Agent {
+		return agent.Agent{Model: m, Tools: tools, Settings: dragoman.Request{ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}}}
+	}
+	var did counted
+	next := model(calls("b look"))
+	second := must(next, did.tool("look"))
+	second.Name = "second"
+	first := must(model(calls("a transfer_to_second")))
+	first.Handoffs = []agent.Handoff{{To: &second, Name: "transfer_to_second"}}
+	if _, err := first.Run(t.Context(), "go"); err != nil || len(next.asked) != 2 || next.asked[0].ToolChoice == nil || next.asked[1].ToolChoice != nil {
+		t.Errorf("%v %+v", err, next.asked)
+	}
+}
+
+func TestL2_PausesAreCountedInARow(t *testing.T) {
+	var did counted
+	m := model()
+	for range 3 {
+		for range 10 {
+			paused := says("working")
+			paused.Stop.Reason = dragoman.StopPause
+			m.script = append(m.script, paused)
+		}
+		m.script = append(m.script, calls("a look"))
+	}
+	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}, Limits: agent.Limits{Turns: 100}}).Run(t.Context(), "go"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestL1_AnAnswerThatFailedIsNoTurn(t *testing.T) {
+	broken := says("hal")
+	broken.Error = &dragoman.APIError{Message: "overloaded"}
+	a := agent.Agent{Model: model(broken)}
+	res, err := a.Run(t.Context(), "go")
+	if err == nil || res.Turns != 0 || res.Partial != broken {
+		t.Fatalf("%v %+v", err, res)
+	}
+	if res, err = a.Resume(t.Context(), stored(t, res.State)); err != nil || res.Turns != 1 || res.Output != "done" {
+		t.Errorf("%v %+v", err, res)
+	}
+}
+
+func TestL_ResumingDoesNotGiveARunItsTimeAnew(t *testing.T) {
+	now := time.Unix(1, 0)
+	var left time.Duration
+	a := agent.Agent{
+		Model: model(errors.New("down")), Limits: agent.Limits{Time: time.Hour}, Now: func() time.Time { return now },
+		Steer: func(ctx context.Context, _ agent.Turn) ([]dragoman.Message, error) {
+			now = now.Add(50 * time.Minute)
+			end, _ := ctx.Deadline()
+			left = time.Until(end)
+			return nil, nil
+		},
+	}
+	res, _ := a.Run(t.Context(), "go")
+	if _, err := a.Resume(t.Context(), stored(t, res.State)); err != nil || left > 10*time.Minute {
+		t.Errorf("%v left: %v", left, err)
+	}
+}
+
 func TestL8_MessagesAreInjectedBetweenTurnsAndCompactionChangesOnlyWhatIsSent(t *testing.T) {
 	var did counted
 	m := model(calls("a look"))
@@ -205,6 +268,7 @@ func TestL9_AChangingResultIsNoLoopAndTheSameOneIs(t *testing.T) {
 		"a tool that is polled":    {"poll", agent.Limits{}, 0},
 		"the same again and again": {"same", agent.Limits{}, 6},
 		"a lower limit":            {"same", agent.Limits{Repeats: 2}, 3},
+		"a limit over the window":  {"same", agent.Limits{Repeats: 11}, 12},
 		"no limit":                 {"same", agent.Limits{Repeats: -1}, 0},
 	} {
 		m := model()
@@ -299,6 +363,11 @@ func TestQuirkI4_NothingRunsAfterAnAnswerThatWasCutOffOrWithheld(t *testing.T) {
 }
 
 func TestQuirkI14_AnEmptyAnswerIsAskedForAgainWithinBounds(t *testing.T) {
+	malformed := says("")
+	malformed.Stop.Reason = dragoman.StopMalformedCall
+	if res, err := (agent.Agent{Model: model(malformed, says("hi"))}).Run(t.Context(), "go"); err != nil || res.Output != "hi" {
+		t.Errorf("a call that the server could not read: %v %+v", err, res)
+	}
 	m := model(says(" "), provider.ErrEmpty, says("hi"))
 	res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), "go"))
 	if res.Output != "hi" || res.Turns != 1 || len(res.Messages) != 2 {
