@@ -139,8 +139,11 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		defer cancel()
 	}
 	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed})
-	if !r.resumed {
+	switch {
+	case !r.resumed:
 		err = r.hear(ctx)
+	case len(r.decisions) > 0: // what humans said is kept before it is acted upon (requirement S1)
+		err = r.save(ctx)
 	}
 	if err == nil {
 		err = r.loop(ctx)
@@ -248,6 +251,8 @@ func (r *run) recall(stored []byte) error {
 	case !r.state.where(&s.s):
 		return fmt.Errorf("%w: the store is at turn %d of the run %.80q, and the state at turn %d of %.80q: the run went on, or is another; give no state to go on from where it is",
 			ErrState, s.s.Turn, s.s.Run, r.state.Turn, r.state.Run)
+	default:
+		r.state.Ledger = s.s.Ledger // a process may have ended behind a decision
 	}
 	if r.state.Phase == asking && len(openCalls(r.messages)) > 0 {
 		return fmt.Errorf("%w: the conversation has calls that wait, and the state is one from before them", ErrState)

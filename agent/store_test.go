@@ -56,6 +56,35 @@ func TestS1_ARunWhoseStoreFailsStopsBeforeItActs(t *testing.T) {
 	}
 }
 
+// A process that was told of a decision, acted upon it and was killed before it could
+// say so leaves the decision behind: humans are not asked about what happened.
+func TestS1_ADecisionIsStoredBeforeItIsActedUpon(t *testing.T) {
+	for name, given := range map[string]bool{"from the store": false, "from the old state": true} {
+		store := &memory{}
+		ran := 0
+		a := agent.Agent{Model: model(calls("a pay")), Tools: []tool.Tool{tool.New("pay", "Pays.", func(context.Context, word) (string, error) {
+			ran++
+			store.mu.Lock()
+			defer store.mu.Unlock()
+			store.fail = errors.New("killed")
+			return "paid", nil
+		}, tool.NeedsApproval())}}
+		res, _ := a.Run(t.Context(), "go", agent.In(store))
+		state := stored(t, res.State)
+		if _, err := a.Resume(t.Context(), nil, agent.In(store), agent.Approve(res.Pending[0])); !errors.Is(err, store.fail) {
+			t.Fatal(err)
+		}
+		store.fail = nil
+		if !given {
+			state = nil
+		}
+		res, err := a.Resume(t.Context(), state, agent.In(store))
+		if err != nil || ran != 1 || res.Output != "done" || !res.Records[0].Replayed || !res.Records[0].OK {
+			t.Errorf("%s: %v, ran %d times: %+v", name, err, ran, res)
+		}
+	}
+}
+
 func TestS4_OfTwoRunsInOneSessionOneWinsAndTheOtherHasATypedError(t *testing.T) {
 	var store session.Memory
 	if _, err := session.Create(t.Context(), &store, session.Info{ID: "s"}); err != nil {
