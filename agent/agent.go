@@ -58,7 +58,8 @@ type Agent struct {
 	// before the model is asked again. Nil says nothing.
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns what is sent for a conversation, such as one that begins with
-	// a summary. What is kept stays as it was. Nil sends all of it.
+	// a summary, or the native history that a session has for the model's origin
+	// (Session.For). What is kept stays as it was. Nil sends all of it.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
 	// Limits end runs that do not; the zero value has the defaults.

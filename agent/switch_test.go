@@ -2,9 +2,11 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -20,6 +22,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -182,4 +185,35 @@ func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 		m.Parts = append(m.Parts, &dragoman.ToolCall{ID: fmt.Sprintf("call_%d_%d", turn, i), Name: name, Arguments: args})
 	}
 	return resp
+}
+
+// A native history that an action has replaced reaches the loop through Compact: it
+// serves its origin, and who switches sees the whole conversation.
+func TestS5_ANativeHistoryOfASessionIsSentByTheLoopToItsOriginAlone(t *testing.T) {
+	ctx := t.Context()
+	s := must[*session.Session](t)(session.Create(ctx, &session.Memory{}, session.Info{}))
+	at := func(c dialect.Codec) session.Wire {
+		set := must[*extension.Set](t)(extension.NewSet(extension.Compact{}))
+		on := must[*extension.Resolution](t)(set.Resolve(nil, extension.Switches{}))
+		return session.Wire{Codec: c, Target: dragoman.Target{Dialect: c.Dialect(), Provider: "p", Model: "m"}, Extensions: on}
+	}
+	ask := func(w session.Wire, prompt string) string {
+		m := model(says("answer to " + prompt))
+		must[*agent.Result](t)(agent.Agent{Model: m, Compact: func(ctx context.Context, _ []dragoman.Message) ([]dragoman.Message, error) {
+			return s.For(ctx, w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+		}}.Run(ctx, prompt, agent.In(s)))
+		return script(m.asked[0].Messages)
+	}
+	one, other := at(anthropic.Codec{}), at(openairesponses.Codec{})
+	ask(one, "q1")
+	ask(one, "q2")
+	if err := s.Act(ctx, one, session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(other, "q3"); !strings.Contains(got, "q1") || !strings.Contains(got, `user: "q3"`) {
+		t.Errorf("another origin sees\n%s", got)
+	}
+	if got := ask(one, "q4"); strings.Contains(got, "q1") || !strings.Contains(got, "answer to q3") || !strings.Contains(got, `user: "q4"`) {
+		t.Errorf("back at the first, it sees\n%s", got)
+	}
 }
