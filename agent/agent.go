@@ -69,8 +69,10 @@ type Agent struct {
 
 	// Log gets what callers and models must not see; nil logs nothing.
 	Log *slog.Logger
-	// Now is the clock; NewID makes the ids of runs; Go starts the goroutines of a
-	// run, with a function that returns when it is done. Nil means the system's.
+	// Now is the clock; NewID makes the ids of runs; Go starts the goroutine beside
+	// which a run that is watched runs its calls, with a function that returns when
+	// they are done. Those of single tools are the Runner's own. Nil means the
+	// system's.
 	Now   func() time.Time
 	NewID func() string
 	Go    func(task func())

@@ -141,7 +141,7 @@ func marshal(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestDecision18_NewInputWaitsForPendingCallsUnlessTheyAreAbandoned(t *testing.T) {
+func TestDecision18_QuirkI18_NewInputWaitsForPendingCallsUnlessTheyAreAbandoned(t *testing.T) {
 	var did counted
 	store := &memory{}
 	a := agent.Agent{Model: model(calls("a look", `b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())}}

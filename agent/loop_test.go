@@ -34,7 +34,7 @@ func TestL2_CallsAreRunAndTheModelIsAskedAgainUntilItAnswers(t *testing.T) {
 	}
 }
 
-func TestL1_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T) {
+func TestL1_QuirkI2_TurnsAreLimitedAndWhatWasDoneComesWithTheError(t *testing.T) {
 	var did counted
 	forever := func(req *dragoman.Request) *dragoman.Response {
 		return calls("x look {\"word\":\"" + strings.Repeat("a", len(req.Messages)) + "\"}")
@@ -90,7 +90,7 @@ func TestL_LimitsOfCallsTokensCostAndTimeEndARun(t *testing.T) {
 	}
 }
 
-func TestL2_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
+func TestL2_QuirkI15_APauseIsAskedAgainWithItsContentUnchanged(t *testing.T) {
 	paused := says("working")
 	paused.Stop.Reason = dragoman.StopPause
 	m := model(paused, says("ready"))

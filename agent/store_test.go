@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-func TestS1_TheAnswerIsStoredBeforeItsCallsRunAndTheirResultsBeforeTheNextTurn(t *testing.T) {
+func TestS1_QuirkI3_TheAnswerIsStoredBeforeItsCallsRunAndTheirResultsBeforeTheNextTurn(t *testing.T) {
 	store := &memory{}
 	var seen []string
 	look := tool.New("look", "Looks.", func(context.Context, word) (string, error) {

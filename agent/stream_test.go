@@ -52,6 +52,15 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 	}
 }
 
+func TestTheGoroutinesOfAStreamAreStartedByWhoWantsTo(t *testing.T) {
+	var did counted
+	started := 0
+	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{did.tool("look")}, Go: func(task func()) { started++; go task() }}
+	if _, err := a.Stream(t.Context(), "go").Collect(); err != nil || started != 2 {
+		t.Errorf("%d started: %v", started, err)
+	}
+}
+
 func TestL11_AStreamCollectsAndIsUsedOnce(t *testing.T) {
 	s := agent.Agent{Model: model(says("hi"))}.Stream(t.Context(), "go")
 	if res := must[*agent.Result](t)(s.Collect()); res.Output != "hi" {
