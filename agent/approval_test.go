@@ -214,6 +214,20 @@ func TestA6_CallsOfBothRunsWaitTogetherAndEachIsDecidedOnItsOwn(t *testing.T) {
 	}
 }
 
+func TestA6_AToolOfANestedRunKnowsTheAgentsAroundIt(t *testing.T) {
+	who := ""
+	pay := tool.New("pay", "Pays.", func(ctx context.Context, _ word) (string, error) {
+		info, _ := tool.InfoFrom(ctx)
+		who = strings.Join(info.Agent, "/")
+		return "", nil
+	})
+	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay")), Tools: []tool.Tool{pay}}
+	must[*agent.Result](t)(agent.Agent{Name: "boss", Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{inner.AsTool()}}.Run(t.Context(), "go"))
+	if who != "boss/clerk" {
+		t.Error(who)
+	}
+}
+
 func TestA6_EffectsOfANestedRunAreInTheJournalOfTheOuterOne(t *testing.T) {
 	var did counted
 	inner := agent.Agent{Name: "clerk", Model: model(calls("i pay"), says("paid")), Tools: []tool.Tool{did.tool("pay")}}

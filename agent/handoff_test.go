@@ -137,6 +137,17 @@ func TestL7_GuardrailsLetPassReplaceOrStop(t *testing.T) {
 	}
 }
 
+func TestL7_AGuardrailMayReplaceTheInput(t *testing.T) {
+	m := model()
+	rail := agent.InputGuardrail{Name: "g", Check: func(context.Context, []dragoman.Message) (agent.Verdict, error) {
+		return agent.Verdict{Replace: true, Text: "harmless"}, nil
+	}}
+	res := must[*agent.Result](t)(agent.Agent{Model: m, Guardrails: agent.Guardrails{Input: []agent.InputGuardrail{rail}}}.Run(t.Context(), "secret"))
+	if script(m.asked[0].Messages) != "user: \"harmless\"\n" || strings.Contains(script(res.Messages), "secret") {
+		t.Errorf("asked\n%skept\n%s", script(m.asked[0].Messages), script(res.Messages))
+	}
+}
+
 func TestL7_GuardrailsOfToolsRunBeforeTheHumanAndAgainBeforeTheTool(t *testing.T) {
 	var did counted
 	var seen []string

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -182,15 +185,17 @@ func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
 // sameArguments is one text for all that mean the same: blanks and the order of
 // members make no other call. What is no JSON is as it is.
 func sameArguments(raw string) string {
-	d := json.NewDecoder(strings.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || d.More() {
+	var members map[string]json.RawMessage
+	if !strings.ContainsAny(raw, ", \t\r\n") || json.Unmarshal([]byte(raw), &members) != nil {
 		return raw
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return raw
+	out := append(make([]byte, 0, len(raw)+8), '{')
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(strconv.AppendQuote(out, name), ':')
+		out = append(out, sameArguments(string(members[name]))...)
 	}
-	return string(b)
+	return string(append(out, '}'))
 }

@@ -293,11 +293,8 @@ func TestQuirkI1_ArgumentsThatMeanTheSameAreTheSameCall(t *testing.T) {
 	same := tool.New("same", "Stays.", func(context.Context, pair) (string, error) { return "as ever", nil })
 	m := model()
 	for i := range 12 {
-		args := `{"A":1,"B":2}`
-		if i%2 == 1 {
-			args = `{ "B": 2, "A": 1 }`
-		}
-		m.script = append(m.script, calls("x same "+args))
+		args := [...]string{`{"A":1,"B":2}`, `{ "B": 2, "A": 1 }`, `{"B":2,"A":1}`}
+		m.script = append(m.script, calls("x same "+args[i%3]))
 	}
 	var loop *agent.LoopError
 	if res, err := (agent.Agent{Model: m, Tools: []tool.Tool{same}}).Run(t.Context(), "go"); !errors.As(err, &loop) || loop.Times != 6 || res.Turns != 6 {

@@ -54,6 +54,16 @@ func TestL6_DeferredToolsAreHiddenUntilFoundAndStayFound(t *testing.T) {
 	}
 }
 
+func TestL6_WhatWasFoundTwiceIsThereOnce(t *testing.T) {
+	var did counted
+	search := `tool_search {"query":"deep dive"}`
+	m := model(calls("a "+search, "b "+search), calls("c "+search))
+	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("deep_dive", tool.Deferred())}}.Run(t.Context(), "go"))
+	if got := specNames(m.asked[2]); strings.Count(got, "deep_dive") != 1 {
+		t.Error(got)
+	}
+}
+
 func TestL6_WhatWasFoundStaysFoundWhenTheRunIsResumed(t *testing.T) {
 	var did counted
 	tools := []tool.Tool{did.tool("pay_bill", tool.Deferred(), tool.NeedsApproval())}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,36 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 		"turn_start model.response_start model.part_start model.part_delta model.part_end model.response_end message_added turn_end run_end"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("got\n%s\nwant\n%s", s, want)
+	}
+}
+
+// chunky is a model whose stream has its native bytes.
+type chunky struct{ *scripted }
+
+func (m chunky) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		for ev, err := range m.scripted.Stream(ctx, req) {
+			if !yield(&dragoman.Chunk{Raw: []byte("data: {}")}, nil) || !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestL11_RawChunksAreToldToWhoAsksForThem(t *testing.T) {
+	for asked, opts := range map[bool][]agent.Option{true: {agent.Chunks()}, false: nil} {
+		told := 0
+		for ev, err := range (agent.Agent{Model: chunky{model(says("hi"))}}).Stream(t.Context(), "go", opts...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev, ok := ev.(*agent.ModelEvent); ok && ev.Event.Type() == (&dragoman.Chunk{}).Type() {
+				told++
+			}
+		}
+		if (told > 0) != asked {
+			t.Errorf("asked %t: %d told", asked, told)
+		}
 	}
 }
 
