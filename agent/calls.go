@@ -115,7 +115,8 @@ func (r *run) call(ctx context.Context) error {
 	run, over := r.affordable(run)
 	aside = append(aside, over...)
 	pending := r.state.Pending
-	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending})
+	batch, err := r.do(ctx, tool.Turn{Number: r.state.Turn, Calls: run, Resume: pending, Again: r.again})
+	r.again = false
 	r.collect()
 	if len(batch.Results) != len(run) { // nothing ran
 		return errorf("%w", err)

@@ -36,6 +36,8 @@ type run struct {
 	ledger   *policy.Ledger
 	runners  map[string]*tool.Run
 	pauses   int // in a row
+	// again says that the calls at hand may have been begun by a process that died.
+	again bool
 	// moved says that a turn, or what was left of one, is over.
 	moved bool
 
@@ -206,6 +208,7 @@ func (r *run) rebind(stored []byte) error {
 		return fmt.Errorf("%w: it is at the agent %q, which there is not; there are %s", ErrState, r.state.Agent, quoted(r.cast.names()))
 	}
 	r.player = p
+	r.again = r.state.Phase == calling
 	r.state.Background = r.state.Background || r.cast.background()
 	if r.state.Phase == finished {
 		if r.result.Output = r.state.Output; r.result.Output == "" {

@@ -206,3 +206,49 @@ func texts(ms []dragoman.Message) (out []string) {
 	}
 	return out
 }
+
+// A process approved a call, ran it, and died before it could store the result. Who
+// resumes the run and decides otherwise must not be told that nothing happened.
+func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ended  bool
+		decide func(tool.Pending) []agent.Option
+		want   string
+		kind   tool.ErrorKind
+	}{
+		"rejected, its result known":  {true, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "paid", ""},
+		"rejected, its fate unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "not known whether", tool.ErrorUncertain},
+		"undecided, its result known": {true, func(tool.Pending) []agent.Option { return nil }, "paid", ""},
+		"undecided, its fate unknown": {false, func(tool.Pending) []agent.Option { return nil }, "not known whether", tool.ErrorUncertain},
+	} {
+		var store session.Memory
+		s, err := session.Create(t.Context(), &store, session.Info{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var did counted
+		a := agent.Agent{Model: model(calls(`b pay {"word":"x"}`)), Tools: []tool.Tool{did.tool("pay", tool.NeedsApproval())}}
+		res, err := a.Run(t.Context(), "go", agent.In(s))
+		if !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatal(err)
+		}
+		p := res.Pending[0]
+		intent := tool.Intent{CallRef: tool.CallRef{Run: p.Binding.Run, Turn: p.Binding.Turn, CallID: p.Binding.CallID, Key: p.Binding.Key}, Arguments: p.Binding.Arguments}
+		if _, err := s.Begin(t.Context(), intent); err != nil {
+			t.Fatal(err)
+		}
+		if tc.ended {
+			if err := s.End(t.Context(), intent, (&dragoman.ToolCall{ID: "b", Name: "pay"}).ResultText("paid")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err = a.Resume(t.Context(), nil, append(tc.decide(p), agent.In(s))...)
+		if err != nil || did.String() != "" || len(res.Records) != 1 || res.Records[0].ErrorKind != tc.kind {
+			t.Errorf("%s: %v, ran %q, %+v", name, err, did.String(), res.Records)
+		}
+		got := res.Messages[2].Parts[0].(*dragoman.ToolResult)
+		if !strings.Contains(got.Text(), tc.want) {
+			t.Errorf("%s: the model reads %q", name, got.Text())
+		}
+	}
+}

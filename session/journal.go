@@ -39,6 +39,12 @@ func (s *Session) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error)
 	return prior, aboutIf("beginning a call in", s.ID(), s.write(ctx, []Entry{intentEntry(key, in)}))
 }
 
+// Recall tells what is known of a call, and writes nothing.
+func (s *Session) Recall(ctx context.Context, call tool.CallRef) (tool.Prior, error) {
+	prior, err := s.prior(ctx, callKey(call))
+	return prior, aboutIf("looking for a call in", s.ID(), err)
+}
+
 // End writes what a call came to, durably.
 func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.ToolResult) error {
 	e, err := resultEntry(callKey(in.CallRef), in, result)

@@ -33,6 +33,8 @@ type execution struct {
 	attempt  int
 	started  time.Time
 	begun    bool // the tool was called
+	// journalled says that the journal was asked about the call.
+	journalled bool
 
 	pending *Pending
 	plain   string // the text of the output, as it was before it was fenced
@@ -395,7 +397,9 @@ func (x *execution) approve(ctx context.Context) {
 		x.fail(ctx, &failure{kind: ErrorRejected, message: msg})
 	default:
 		x.verdict = Undecided
-		x.leavePending()
+		if !x.recalled(ctx) { // nobody is asked about what has happened
+			x.leavePending()
+		}
 	}
 }
 
@@ -493,6 +497,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	if j == nil {
 		return false, nil
 	}
+	x.journalled = true
 	intent := x.intent()
 	prior, err := contained(func() (Prior, error) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)

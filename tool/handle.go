@@ -343,7 +343,10 @@ func (r *Runner) limits(box *Box, e *entry) Limits {
 }
 
 // fail settles a call that did not come to run, or whose run was broken off.
-func (x *execution) fail(_ context.Context, f *failure) {
+func (x *execution) fail(ctx context.Context, f *failure) {
+	if x.recalled(ctx) {
+		return
+	}
 	f.message = shortened(x.redactor().Redact(f.message))
 	x.settle(x.call.Fail(f.message), f)
 }

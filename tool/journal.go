@@ -43,3 +43,40 @@ type Journal interface {
 	// End writes what the call came to.
 	End(ctx context.Context, in Intent, result *dragoman.ToolResult) error
 }
+
+// Recaller is what a [Journal] may also be: it tells what it knows of a call without
+// beginning it. It is asked in turns that were handed in before ([Turn.Again]) about
+// calls that are not to run: one that a human rejects now may have run in a process
+// that died before it could say so.
+type Recaller interface {
+	Recall(ctx context.Context, call CallRef) (Prior, error)
+}
+
+// recalled answers a call that is not to run with what the journal knows of it. It
+// reports whether the call was begun before.
+func (x *execution) recalled(ctx context.Context) bool {
+	j, ok := x.runner.Journal.(Recaller)
+	if !ok || !x.turn.Again || x.begun || x.journalled || x.continued() {
+		return false
+	}
+	prior, err := contained(func() (Prior, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
+		return j.Recall(ctx, x.ref())
+	})
+	x.journalled = true
+	switch {
+	case err != nil:
+		x.logFailure("the journal failed", err)
+		x.fail(ctx, failf(ErrorUncertain, "%s was not run now. It is not known whether it ran before: what was recorded could not be read.", x.key.QualifiedName()))
+	case prior.Attempts == 0:
+		return false
+	case prior.Result != nil:
+		x.given(prior.Result)
+		x.record.Attempt = prior.Attempts
+		x.ended()
+	default:
+		x.fail(ctx, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName()))
+	}
+	return true
+}

@@ -142,6 +142,9 @@ type Turn struct {
 	// process give them here, or keep a [Journal], which also knows of calls whose
 	// results were lost.
 	Results []*dragoman.ToolResult
+	// Again says that the turn may have been handed in before, by a process that
+	// died: see [Recaller].
+	Again bool
 	// Timeout bounds each call, before what the tool, the toolbox and the runner
 	// say; zero means as they say.
 	Timeout time.Duration
