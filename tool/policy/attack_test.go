@@ -296,7 +296,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 	}
 	for _, n := range []int{1, 15, 16, 17, 200_000} {
 		q := &tool.Question{Subject: tool.SubjectToolCall, Key: tool.Bare("x"), Input: tool.Input{Arguments: []byte(members(n) + `"last":1}`)}}
-		within(t, 10*time.Second, func() {
+		within(t, time.Minute, func() {
 			if d, err := p.Decide(t.Context(), q); err != nil || d.Rule != "last" {
 				t.Errorf("%d arguments: %v, %v", n, d, err)
 			}
@@ -311,7 +311,7 @@ func TestAttack_ArgumentsOfManyNames(t *testing.T) {
 func TestAttack_PolicyFileOfManyMistakes(t *testing.T) {
 	rules := strings.Repeat(`{"effect":"alow"},`, 50_000)
 	file := members(100_000) + `"version":1,"rules":[` + rules + `{}]}`
-	within(t, 20*time.Second, func() {
+	within(t, 2*time.Minute, func() {
 		if _, err := Parse("policy.json", []byte(file)); !errors.Is(err, ErrRule) {
 			t.Errorf("%.200v", err)
 		}
