@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 )
@@ -156,7 +156,7 @@ func firstLine(s string) string {
 // words count more, words of the name most. It needs no model, and gives the same
 // order every time.
 func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec {
-	asked := words(query)
+	asked := wordsOf(query)
 	docs := make([]map[string]float64, len(specs))
 	in := map[string]int{}
 	for i := range specs {
@@ -200,39 +200,23 @@ func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec
 // description.
 func weights(s *dragoman.ToolSpec) map[string]float64 {
 	out := map[string]float64{}
-	for _, w := range words(s.Description + " " + s.NamespaceDescription) {
+	for _, w := range wordsOf(s.Description + " " + s.NamespaceDescription) {
 		out[w] = max(out[w], 1)
 	}
-	for _, w := range words(s.Name + " " + s.Namespace) {
+	for _, w := range wordsOf(s.Name + " " + s.Namespace) {
 		out[w] = 3
 	}
 	return out
 }
 
-// words are the words of a text, in lower case, without the ends that plurals have.
-func words(s string) []string {
+// wordsOf are the words of a text, each once, without the ends that plurals have.
+func wordsOf(s string) []string {
 	var out []string
-	var last rune
-	var word []rune
-	flush := func() {
-		if len(word) > 1 {
-			out = append(out, strings.TrimSuffix(strings.ToLower(string(word)), "s"))
+	for _, w := range words.Split(s) {
+		if len(w) > 1 {
+			out = append(out, strings.TrimSuffix(w, "s"))
 		}
-		word = word[:0]
 	}
-	for _, c := range s {
-		switch {
-		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
-			flush()
-		case unicode.IsUpper(c) && unicode.IsLower(last):
-			flush()
-			word = append(word, c)
-		default:
-			word = append(word, c)
-		}
-		last = c
-	}
-	flush()
 	slices.Sort(out)
 	return slices.Compact(out)
 }

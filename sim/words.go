@@ -2,36 +2,12 @@ package sim
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
-// wordsOf splits text, and names in any of the usual spellings, into words in
-// small letters: "get_weather", "getWeather" and "get weather" are the same two.
-func wordsOf(text string) []string {
-	var words []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			words = append(words, strings.ToLower(string(word)))
-			word = word[:0]
-		}
-	}
-	var last rune
-	for _, r := range text {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush()
-		case unicode.IsUpper(r) && unicode.IsLower(last):
-			flush()
-			word = append(word, r)
-		default:
-			word = append(word, r)
-		}
-		last = r
-	}
-	flush()
-	return words
-}
+// wordsOf are the words of a text or name, in small letters.
+func wordsOf(text string) []string { return words.Split(text) }
 
 // stem takes the endings of English off a word, roughly: words are compared, not
 // shown.

@@ -38,6 +38,7 @@ var rooms = []room{
 	{path: "internal/ndjson", only: []string{}, pure: true},
 	{path: "internal/eventstream", only: []string{}, pure: true},
 	{path: "internal/glob", only: []string{}, pure: true},
+	{path: "internal/words", only: []string{}, pure: true},
 
 	// The canonical model.
 	{path: "", only: []string{"internal/jsonwire"}, third: []string{jsontext}, pure: true},
