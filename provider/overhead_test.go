@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -61,34 +61,6 @@ func serveStream() {
 		}
 	}))
 	fmt.Fprintln(os.Stderr, err)
-}
-
-// startStreamServer runs the server in a process of its own.
-func startStreamServer(tb testing.TB) (url string) {
-	tb.Helper()
-	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
-	cmd.Env = append(os.Environ(), streamServer+"=1")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return "http://" + strings.TrimSpace(addr)
 }
 
 // cpu is the time that this process has computed, on all threads.
@@ -184,7 +156,7 @@ func rivals(tb testing.TB, url string) map[string]func() {
 // overhead is the client's CPU time of each way, the best of some rounds in turn.
 func overhead(tb testing.TB, rounds, exchanges int) map[string]time.Duration {
 	tb.Helper()
-	ways := rivals(tb, startStreamServer(tb))
+	ways := rivals(tb, codectest.Child(tb, streamServer))
 	best := map[string]time.Duration{}
 	for range rounds {
 		for name, exchange := range ways {

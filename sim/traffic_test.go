@@ -178,7 +178,6 @@ func TestZ3_WhatWasNotPlayedYetIsNearer(t *testing.T) {
 	}
 }
 
-// What a codec makes of traffic that is played is what it made of the traffic.
 func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -202,6 +201,7 @@ func TestZ3_AnotherBodyIsNearerThanAnotherPlace(t *testing.T) {
 	}
 }
 
+// What a codec makes of traffic that is played is what it made of the traffic.
 func TestZ3_StreamsOfEveryDialectArePlayedByteForByte(t *testing.T) {
 	server := serve(t, sim.Config{})
 	inModes(t, func(t *testing.T, c client, stream bool) {

@@ -3,18 +3,14 @@
 package agents
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -202,34 +198,6 @@ func serve() {
 		_, _ = w.Write(known[turn])
 	}))
 	fmt.Fprintln(os.Stderr, err)
-}
-
-// startModel runs the model in a process of its own.
-func startModel(tb testing.TB) (url string) {
-	tb.Helper()
-	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
-	cmd.Env = append(os.Environ(), modelServer+"=1")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return "http://" + strings.TrimSpace(addr)
 }
 
 // raw is what everybody has to pay: the requests as our agent sends them, answers

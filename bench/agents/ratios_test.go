@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 var (
@@ -31,7 +33,7 @@ const (
 
 // TestSameTask: what is compared must be the same work with the same result.
 func TestSameTask(t *testing.T) {
-	url := startModel(t)
+	url := codectest.Child(t, modelServer)
 	for _, k := range contenders {
 		t.Run(k.wire.name+"/"+k.name, func(t *testing.T) {
 			task := k.task(t, url)
@@ -52,7 +54,7 @@ func TestSameTask(t *testing.T) {
 
 // BenchmarkTask is a whole run of each: ten turns with a call, and the answer.
 func BenchmarkTask(b *testing.B) {
-	url := startModel(b)
+	url := codectest.Child(b, modelServer)
 	for _, k := range contenders {
 		b.Run(k.wire.name+"/"+k.name, func(b *testing.B) {
 			task := k.task(b, url)
@@ -137,7 +139,7 @@ func TestAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	url := startModel(t)
+	url := codectest.Child(t, modelServer)
 	var costs, verdicts strings.Builder
 	for _, w := range wires {
 		base, results := contest(t, w, url)

@@ -1,0 +1,41 @@
+package codectest
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Child starts this test binary once more, with an environment variable that makes
+// it a server, and returns the URL of the address that it prints first. What it
+// computes is then not counted with what the test does. It ends with the test, when
+// its standard input does.
+func Child(tb testing.TB, variable string) (url string) {
+	tb.Helper()
+	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
+	cmd.Env = append(os.Environ(), variable+"=1")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(addr)
+}
