@@ -22,7 +22,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/benchdata"
-	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/child"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -156,7 +156,7 @@ func rivals(tb testing.TB, url string) map[string]func() {
 // overhead is the client's CPU time of each way, the best of some rounds in turn.
 func overhead(tb testing.TB, rounds, exchanges int) map[string]time.Duration {
 	tb.Helper()
-	ways := rivals(tb, codectest.Child(tb, streamServer))
+	ways := rivals(tb, child.Server(tb, streamServer))
 	best := map[string]time.Duration{}
 	for range rounds {
 		for name, exchange := range ways {

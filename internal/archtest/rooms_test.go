@@ -91,6 +91,7 @@ var rooms = []room{
 	{path: "internal/repotree", only: []string{}, files: true},
 	{path: "internal/recordings", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/steady", only: []string{}, files: true, program: true},
+	{path: "internal/child", only: []string{}, files: true, program: true},
 	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{path: "internal/codectest", only: []string{"", "dialect", "internal/gen", "internal/jsonwire"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
 	{path: "internal/rulecheck", only: []string{""}},

@@ -1,4 +1,5 @@
-package codectest
+// Package child starts servers for tests in a process of their own.
+package child
 
 import (
 	"bufio"
@@ -9,11 +10,11 @@ import (
 	"testing"
 )
 
-// Child starts this test binary once more, with an environment variable that makes
+// Server starts this test binary once more, with an environment variable that makes
 // it a server, and returns the URL of the address that it prints first. What it
 // computes is then not counted with what the test does. It ends with the test, when
 // its standard input does.
-func Child(tb testing.TB, variable string) (url string) {
+func Server(tb testing.TB, variable string) (url string) {
 	tb.Helper()
 	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
 	cmd.Env = append(os.Environ(), variable+"=1")
