@@ -351,6 +351,13 @@ func Tagged(tags ...string) Option {
 // Timeout bounds a call of the tool.
 func Timeout(d time.Duration) Option { return func(def *definition) { def.settings.Timeout = d } }
 
+// Immediately says that the tool returns by itself and at once, whatever it is given:
+// it waits for nothing and has little to compute, as one that looks into memory. It
+// runs in place then, where others are watched from another goroutine and abandoned
+// when their time is over, which costs more than such a tool does. That takes that the
+// hooks after it, and middleware, are immediate too: see [Hooks].
+func Immediately() Option { return func(d *definition) { d.settings.Immediate = true } }
+
 // NeedsApproval makes every call of the tool wait for a human, whatever a policy
 // allows.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }

@@ -257,7 +257,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 	var hooks []task[Input]
 	for _, set := range [...]*Hooks{&x.box.config.Hooks, &x.entry.settings.Hooks} {
 		for _, hook := range set.Pre {
-			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, in *Input) error { return hook.transform(ctx, in) }})
+			hooks = append(hooks, task[Input]{ctx: ctx, limit: set.timeout(), f: hook.transform, immediate: set.Immediate})
 		}
 	}
 	if len(hooks) > 0 { // which are about this call, not about one around it

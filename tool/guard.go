@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +75,8 @@ type task[T any] struct {
 	f     func(ctx context.Context, value *T) error
 	// late is told when it returns after it was abandoned; nil: nobody is.
 	late func()
+	// immediate says that it returns by itself and at once: it needs no watch.
+	immediate bool
 }
 
 // guard runs f, and returns by itself when the time is over or ctx ends, whatever
@@ -90,7 +93,8 @@ func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(
 
 // guardAll runs tasks as guard does, one after the other, each in its own time,
 // until one fails. It returns what the last made, or which one failed. They share a
-// goroutine: to change to another and back takes longer than most hooks do.
+// goroutine: to change to another and back takes longer than most hooks do. Where all
+// of them are immediate, they need none.
 func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
 	if len(tasks) == 0 {
 		return value, 0, nil
@@ -98,6 +102,9 @@ func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
 	ctx := tasks[0].ctx
 	if ctx.Err() != nil {
 		return *new(T), 0, context.Cause(ctx)
+	}
+	if !slices.ContainsFunc(tasks, func(t task[T]) bool { return !t.immediate }) {
+		return inPlace(value, tasks)
 	}
 	s := &series[T]{tasks: tasks, value: value, done: make(chan struct{}, 1)}
 	s.watch(0)
@@ -118,6 +125,27 @@ func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
 		return *new(T), s.at, s.err
 	}
 	return s.value, s.at, nil
+}
+
+// inPlace runs immediate tasks where it is called.
+func inPlace[T any](value T, tasks []task[T]) (T, int, error) {
+	at := 0
+	_, err := contained(func() (none struct{}, err error) {
+		for ; at < len(tasks); at++ {
+			t := &tasks[at]
+			if t.ctx.Err() != nil {
+				return none, context.Cause(t.ctx)
+			}
+			if err := t.f(t.ctx, &value); err != nil {
+				return none, err
+			}
+		}
+		return none, nil
+	})
+	if err != nil {
+		return *new(T), at, err
+	}
+	return value, at - 1, nil
 }
 
 // series is tasks that run on a goroutine of their own.

@@ -67,11 +67,12 @@ type chain struct {
 
 func (x *execution) chain(ctx context.Context) *chain {
 	c := &chain{execution: x, tool: x.timeout()}
-	c.task = task[Output]{ctx: ctx, limit: c.tool, f: c.call}
+	c.task = task[Output]{ctx: ctx, limit: c.tool, f: c.call, immediate: x.entry.settings.Immediate}
 	if outer, own := x.box.config.Hooks, x.entry.settings.Hooks; len(outer.Use)+len(own.Use) > 0 {
 		whole := c.tool + time.Duration(len(outer.Use))*outer.timeout() + time.Duration(len(own.Use))*own.timeout()
 		c.task.limit = max(whole, c.tool) // the largest of durations means no limit
 		c.task.f = c.within(slices.Concat(outer.Use, own.Use))
+		c.task.immediate = c.task.immediate && (outer.Immediate || len(outer.Use) == 0) && (own.Immediate || len(own.Use) == 0)
 	}
 	c.task.late = x.late(c.task.limit)
 	return c
@@ -137,7 +138,11 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	if c.ran.Swap(true) {
 		final.bound = nil // decoded anew: the attempt before may have written into it
 	}
-	return guard(ctx, c.tool, c.late(c.tool), func(ctx context.Context) (Output, error) { return c.entry.tool.Call(ctx, final) })
+	run := func(ctx context.Context) (Output, error) { return c.entry.tool.Call(ctx, final) }
+	if c.entry.settings.Immediate {
+		return run(ctx)
+	}
+	return guard(ctx, c.tool, c.late(c.tool), run)
 }
 
 // timeout is the call's time: what the turn says, else the tool, else the toolbox,
@@ -212,7 +217,7 @@ func (x *execution) postHooks(ctx context.Context, run task[Output]) []task[Outp
 	all := append(make([]task[Output], 0, 1+len(sets[0].Post)+len(sets[1].Post)), run)
 	for _, set := range sets {
 		for _, hook := range set.Post {
-			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), f: func(ctx context.Context, out *Output) (err error) {
+			all = append(all, task[Output]{ctx: ctx, limit: set.timeout(), immediate: set.Immediate, f: func(ctx context.Context, out *Output) (err error) {
 				*out, err = hook(ctx, x.input.clone(), *out)
 				return told(err)
 			}})

@@ -32,6 +32,10 @@ type Hooks struct {
 	// Timeout bounds each hook, and what each middleware may add to the tool's
 	// own time; zero means 10 s.
 	Timeout time.Duration
+	// Immediate says that the hooks, and what the middleware adds, return by
+	// themselves and at once, whatever they are given: they wait for nothing and
+	// have little to compute. Then they need not be watched: see [Immediately].
+	Immediate bool
 }
 
 const defaultHookTimeout = 10 * time.Second

@@ -118,6 +118,8 @@ type Settings struct {
 	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
 	// Where it fails, panics or takes too long, approval is needed.
 	ApprovalFor func(ctx context.Context, in Input) (bool, error)
+	// Immediate tools return by themselves and at once: see [Immediately].
+	Immediate bool
 	// Exclusive tools run alone: not beside any other call.
 	Exclusive bool
 	// Coerce takes numbers, booleans and null that a model wrote as text, and

@@ -3,6 +3,8 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -33,8 +35,8 @@ const turnsOfRun = 100
 
 // pipeline is a call through everything (validation, 50 rules of which 45 select and
 // do not match, two hooks, record, fence), and the compiled validation of the same
-// arguments alone.
-func pipeline(tb testing.TB) (whole, alone func()) {
+// arguments alone. Tool and hooks say that they are immediate, or are watched.
+func pipeline(tb testing.TB, immediate bool) (whole, alone func()) {
 	tb.Helper()
 	params, err := schema.For[ticket]()
 	if err != nil {
@@ -51,7 +53,10 @@ func pipeline(tb testing.TB) (whole, alone func()) {
 	box, err := tool.Config{Hooks: tool.Hooks{
 		Pre:  []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) { return in, nil }},
 		Post: []tool.PostHook{func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, nil }},
-	}}.Box(tool.New("create_issue", "Creates an issue.", func(context.Context, ticket) (string, error) { return "created", nil }))
+
+		Immediate: immediate,
+	}}.Box(tool.New("create_issue", "Creates an issue.", func(context.Context, ticket) (string, error) { return "created", nil },
+		tool.Set(func(s *tool.Settings) { s.Immediate = immediate })))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -76,23 +81,32 @@ func pipeline(tb testing.TB) (whole, alone func()) {
 	return whole, alone
 }
 
-// BenchmarkPipeline compares the two of pipeline, in turn, by medians.
+// BenchmarkPipeline compares the two of pipeline, in turn, by medians: on one core,
+// where a change of goroutines costs little, and on two, where each wakes the idle one.
 func BenchmarkPipeline(b *testing.B) {
-	everything, validation := pipeline(b)
-	bare, whole := &bench{run: validation}, &bench{run: everything}
-	const runs = 100
-	inTurn(b, runs, bare, whole)
-	b.ReportMetric(bare.median(runs), "ns/validation")
-	b.ReportMetric(whole.median(runs), "ns/call")
-	b.ReportMetric(whole.median(runs)/bare.median(runs), "x-time")
-	b.ReportMetric(testing.AllocsPerRun(200, everything)/testing.AllocsPerRun(200, validation), "x-allocs")
+	for _, how := range []string{"immediate", "watched"} {
+		for _, cores := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/cores-%d", how, cores), func(b *testing.B) {
+				before := runtime.GOMAXPROCS(cores)
+				b.Cleanup(func() { runtime.GOMAXPROCS(before) })
+				everything, validation := pipeline(b, how == "immediate")
+				bare, whole := &bench{run: validation}, &bench{run: everything}
+				const runs = 100
+				inTurn(b, runs, bare, whole)
+				b.ReportMetric(bare.median(runs), "ns/validation")
+				b.ReportMetric(whole.median(runs), "ns/call")
+				b.ReportMetric(whole.median(runs)/bare.median(runs), "x-time")
+				b.ReportMetric(testing.AllocsPerRun(200, everything)/testing.AllocsPerRun(200, validation), "x-allocs")
+			})
+		}
+	}
 }
 
 // The time is the benchmark's to tell, on a machine that does nothing else. Much of it
 // is that of allocations, which are the same on every machine.
 func TestTheWholeWayOfACallAllocatesLittleMoreThanItsValidation(t *testing.T) {
 	const most = 1.8 // of the 2.5 that it may cost; half of a further validation is noticed
-	whole, alone := pipeline(t)
+	whole, alone := pipeline(t, false)
 	if times := testing.AllocsPerRun(200, whole) / testing.AllocsPerRun(200, alone); times > most {
 		t.Errorf("%.2f times as many allocations, want at most %.2f", times, most)
 	}

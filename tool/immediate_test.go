@@ -1,0 +1,143 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// inPlace reports whether it runs on the goroutine of the test.
+func inPlace() bool { return strings.Contains(string(debug.Stack()), "testing.tRunner(") }
+
+// places is a tool with hooks and middleware that notes which of them run in place.
+type places struct {
+	noted []string
+	// hooks and tool say which of them are immediate.
+	hooks, tool bool
+}
+
+func (p *places) note(name string) {
+	if inPlace() {
+		p.noted = append(p.noted, name)
+	}
+}
+
+func (p *places) box(t *testing.T) *tool.Box {
+	t.Helper()
+	box, err := tool.Config{Hooks: tool.Hooks{
+		Immediate: p.hooks,
+		Pre:       []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) { p.note("pre"); return in, nil }},
+		Use: []tool.Middleware{func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) { p.note("use"); return next(ctx, in) }
+		}},
+		Post: []tool.PostHook{func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+			p.note("post")
+			return out, nil
+		}},
+	}}.Box(tool.New("a", "", func(context.Context, struct{}) (string, error) { p.note("tool"); return "done", nil },
+		tool.Set(func(s *tool.Settings) { s.Immediate = p.tool })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
+func TestT6_WhatIsImmediateRunsInPlaceIfAllThatItRunsWithIsToo(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		p    places
+		want string
+	}{
+		{"nothing is", places{}, ""},
+		{"hooks alone", places{hooks: true}, "pre"},
+		{"the tool alone", places{tool: true}, ""},
+		{"everything", places{hooks: true, tool: true}, "pre use tool post"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res, rec := do(t, &tool.Runner{}, tc.p.box(t), call("1", "a", `{}`))
+			wantKind(t, res, rec, "")
+			if got := strings.Join(tc.p.noted, " "); got != tc.want {
+				t.Errorf("in place: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestT6_AnImmediateToolHasAnOptionOfItsOwn(t *testing.T) {
+	placed := false
+	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { placed = inPlace(); return "", nil }, tool.Immediately()))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
+	if wantKind(t, res, rec, ""); !placed {
+		t.Error("it ran on another goroutine")
+	}
+}
+
+func TestT6_AHookThatIsNotImmediateIsStillGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box, err := tool.Config{Hooks: tool.Hooks{Immediate: true, Pre: []tool.PreHook{
+			func(_ context.Context, in tool.Input) (tool.Input, error) { return in, nil },
+		}}}.Box(echo("a", tool.Immediately(), tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) {
+			return in, hangFor(time.Minute)
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
+		if wantKind(t, res, rec, tool.ErrorHook); time.Since(begun) != 10*time.Second {
+			t.Errorf("given up after %s", time.Since(begun))
+		}
+		time.Sleep(time.Hour) // of the bubble's clock, until the hook has returned
+	})
+}
+
+func hangFor(d time.Duration) error { time.Sleep(d); return nil }
+
+func TestT6_WhatIsImmediateFailsAsWhatIsWatchedDoes(t *testing.T) {
+	immediate := tool.Set(func(s *tool.Settings) { s.Immediate, s.Hooks.Immediate = true, true })
+	out := tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "x"}}}
+	for name, tc := range map[string]struct {
+		opt  tool.Option
+		want tool.ErrorKind
+	}{
+		"a refusal before": {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { return tool.Input{}, errors.New("no") }), tool.ErrorDenied},
+		"a panic before":   {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("secret value") }), tool.ErrorHook},
+		"invalid arguments from a hook": {tool.Pre(func(context.Context, tool.Input) (tool.Input, error) {
+			return tool.Input{Arguments: []byte(`{"text":7}`)}, nil
+		}), tool.ErrorArguments},
+		"a panic around": {tool.Use(func(tool.Handler) tool.Handler {
+			return func(context.Context, tool.Input) (tool.Output, error) { panic("secret value") }
+		}), tool.ErrorPanic},
+		"other arguments around": {tool.Use(func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				_, _ = next(ctx, tool.Input{Arguments: []byte(`{"text":"other"}`)})
+				return out, nil
+			}
+		}), tool.ErrorMismatch},
+		"a panic after": {tool.Post(func(context.Context, tool.Input, tool.Output) (tool.Output, error) { panic("secret value") }), tool.ErrorHook},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, rec := do(t, &tool.Runner{}, mustBox(t, echo("a", immediate, tc.opt)), call("1", "a", `{"text":"x"}`))
+			wantKind(t, res, rec, tc.want)
+			if strings.Contains(res.Text(), "secret value") {
+				t.Error(res.Text())
+			}
+		})
+	}
+	t.Run("a panic of the tool, which post-hooks see", func(t *testing.T) {
+		seen := false
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { panic("secret value") }, immediate,
+			tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { seen = out.Failed; return out, nil })))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
+		if wantKind(t, res, rec, tool.ErrorPanic); !seen {
+			t.Error("the post-hook did not see the failure")
+		}
+	})
+}
