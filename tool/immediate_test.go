@@ -134,7 +134,10 @@ func TestT6_WhatIsImmediateFailsAsWhatIsWatchedDoes(t *testing.T) {
 	t.Run("a panic of the tool, which post-hooks see", func(t *testing.T) {
 		seen := false
 		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { panic("secret value") }, immediate,
-			tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { seen = out.Failed; return out, nil })))
+			tool.Post(func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+				seen = out.Failed
+				return out, nil
+			})))
 		res, rec := do(t, &tool.Runner{}, box, call("1", "a", `{}`))
 		if wantKind(t, res, rec, tool.ErrorPanic); !seen {
 			t.Error("the post-hook did not see the failure")
