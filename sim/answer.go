@@ -3,13 +3,13 @@ package sim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // answer is what a model of this package says, before it is cut into events.
@@ -41,7 +41,7 @@ func (a actor) generate(ctx context.Context, req *dragoman.Request) (*dragoman.R
 func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		if err := req.Validate(); err != nil {
-			yield(nil, refuse(err))
+			yield(nil, serving.Refuse(err))
 			return
 		}
 		m := a.settings.mint(req)
@@ -62,11 +62,6 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 // created is when all answers were made, as far as they say: the first second of
 // 2026. Another time each time would make other bytes.
 const created = 1_767_225_600
-
-// refuse is the error of a request that cannot be answered.
-func refuse(err error) error {
-	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
-}
 
 // maxCandidates bounds the answers that one request can ask for.
 const maxCandidates = 8
@@ -301,13 +296,4 @@ func fragments(text string) iter.Seq[string] {
 			text = text[n:]
 		}
 	}
-}
-
-// asAPIError is an error in the words of a server.
-func asAPIError(err error) *dragoman.APIError {
-	var e *dragoman.APIError
-	if errors.As(err, &e) {
-		return e
-	}
-	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
 }

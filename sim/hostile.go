@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // maxHostileEvents bounds the answers that faults are put into: they are held whole,
@@ -46,11 +47,11 @@ func hostileScript(ctx context.Context, codec dialect.Codec, o dialect.EncodeOpt
 	}
 	s := script{status: http.StatusOK, header: http.Header{}}
 	if req.Stream {
-		setHeader(s.header, codec.Dialect(), streamType(codec), resp.ID)
+		serving.SetHeader(s.header, codec.Dialect(), serving.StreamType(codec), requestID(resp.ID))
 		s.chunks, err = hostileChunks(codec, o, events, f)
 	} else {
 		var enc dialect.Encoded
-		setHeader(s.header, codec.Dialect(), "application/json", resp.ID)
+		serving.SetHeader(s.header, codec.Dialect(), "application/json", requestID(resp.ID))
 		enc, err = codec.EncodeResponse(resp, o)
 		s.chunks = [][]byte{enc.Body}
 	}
@@ -131,7 +132,7 @@ func (h hostile) Generate(ctx context.Context, req *dragoman.Request) (*dragoman
 func (h hostile) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
 	return func(yield func(dragoman.Event, error) bool) {
 		if err := req.Validate(); err != nil {
-			yield(nil, refuse(err))
+			yield(nil, serving.Refuse(err))
 			return
 		}
 		streamed := *req

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // script is an answer over HTTP as it will be played, hostile or not.
@@ -35,20 +35,10 @@ const stallTime = time.Hour
 
 // errorScript is an answer with an error.
 func errorScript(codec dialect.Codec, e *dragoman.APIError) script {
-	status, body, _ := codec.EncodeError(e)
-	s := script{status: status, header: http.Header{}, chunks: [][]byte{body}}
-	s.header.Set("content-type", "application/json")
-	if e.RetryAfter > 0 {
-		s.header.Set("retry-after", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
-	}
-	if codec.Dialect() == dragoman.Bedrock {
-		s.header.Set("x-amzn-errortype", codec.DecodeError(status, nil, body).Type)
-	}
-	id := e.RequestID
-	if id == "" {
-		id = "req_error"
-	}
-	s.header.Set(requestIDs(codec.Dialect()), id)
+	s := script{header: http.Header{}}
+	var body []byte
+	s.status, body = serving.Error(s.header, codec, e)
+	s.chunks = [][]byte{body}
 	return s
 }
 

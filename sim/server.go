@@ -3,21 +3,12 @@ package sim
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // Handler serves the models in every dialect, at the paths that the vendors have:
@@ -45,32 +36,19 @@ import (
 func Handler(c Config) http.Handler {
 	s := &server{Config: c}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.chat(openaichat.Codec{}))
-	mux.HandleFunc("POST /v1/responses", s.chat(openairesponses.Codec{}))
-	mux.HandleFunc("POST /v1/messages", s.chat(anthropic.Codec{}))
-	mux.HandleFunc("POST /v1/messages/count_tokens", s.countMessages)
-	mux.HandleFunc("POST /api/chat", s.chat(ollama.Codec{}))
-	mux.HandleFunc("POST /model/{rest...}", s.bedrock)
-	for _, root := range []string{"/v1beta/models/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
-		mux.HandleFunc("POST "+root+"{rest...}", s.gemini)
-	}
-	s.listings(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, openaichat.Codec{}, &dragoman.APIError{
-			Class: dragoman.ErrorNotFound, Message: "nothing is served at " + r.Method + " " + r.URL.Path + missing(r.URL.Path),
-		})
+	serving.Handle(mux, s.serve)
+	serving.HandleBedrock(mux, s.serve)
+	serving.Models{
+		Version: "0.0.0-sim", MaxBytes: s.maxBytes(),
+		List: func(*http.Request) ([]serving.Model, error) { return modelList(), nil },
+		Find: func(_ *http.Request, name string) (serving.Model, error) { return find(name) },
+	}.Handle(mux)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("content-type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("The simulator is running.\n"))
 	})
+	mux.HandleFunc("/", serving.NotFound)
 	return mux
-}
-
-// missing is a hint for who left the version out of a base URL.
-func missing(path string) string {
-	switch path {
-	case "/chat/completions", "/responses", "/models":
-		return "; the base URL of OpenAI's languages ends in /v1"
-	default:
-		return ""
-	}
 }
 
 // server answers over HTTP.
@@ -80,72 +58,47 @@ type server struct {
 	memory memory
 }
 
-// chat serves a dialect whose requests say all in their bodies.
-func (s *server) chat(codec dialect.Codec) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, codec, urlSays{}) }
-}
-
-// urlSays is what a URL says of a request that its body does not.
-type urlSays struct {
-	model string
-	known bool
-	// stream says whether the answer is streamed.
-	stream bool
-}
-
-// gemini serves /…/models/{model}:{method}.
-func (s *server) gemini(w http.ResponseWriter, r *http.Request) {
-	rest := r.PathValue("rest")
-	if i := strings.LastIndex(rest, "/models/"); i >= 0 && strings.Contains(r.URL.Path, "/projects/") {
-		rest = rest[i+len("/models/"):]
-	}
-	i := strings.LastIndexByte(rest, ':')
-	model, method := rest[:max(0, i)], rest[i+1:]
-	codec := gemini.Codec{Array: r.URL.Query().Get("alt") != "sse"}
+// serve reads a request, has a model answer it, and writes what it says.
+func (s *server) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
+	req, err := s.read(w, r, call)
 	switch {
-	case i < 0:
-	case method == "generateContent":
-		s.answer(w, r, codec, urlSays{model: model, known: true})
-		return
-	case method == "streamGenerateContent":
-		s.answer(w, r, codec, urlSays{model: model, known: true, stream: true})
-		return
-	case method == "countTokens":
-		s.countContents(w, r, model)
-		return
-	}
-	writeError(w, gemini.Codec{}, &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "there is no method at " + r.URL.Path})
-}
-
-// bedrock serves /model/{model}/converse and …/converse-stream.
-func (s *server) bedrock(w http.ResponseWriter, r *http.Request) {
-	rest := r.PathValue("rest")
-	if model, ok := strings.CutSuffix(rest, "/converse"); ok {
-		s.answer(w, r, bedrock.Codec{}, urlSays{model: model, known: true})
-	} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {
-		s.answer(w, r, bedrock.Codec{}, urlSays{model: model, known: true, stream: true})
-	} else {
-		writeError(w, bedrock.Codec{}, &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "there is no operation at " + r.URL.Path})
+	case err != nil:
+		serving.WriteError(w, call.Codec, err)
+	case call.Count:
+		s.count(w, call.Codec, req)
+	default:
+		s.answer(w, r, call.Codec, req)
 	}
 }
 
-// answer reads a request, has a model answer it, and writes what it says.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Codec, url urlSays) {
-	req, err := s.read(w, r, codec)
+// count tells how many tokens a request has (quirk J5).
+func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman.Request) {
+	if _, err := parseName(req.Model); err != nil {
+		serving.WriteError(w, codec, err)
+		return
+	}
+	serving.WriteCount(w, codec.Dialect(), CountTokens(req))
+}
+
+// read decodes the body of a request, within the bound.
+func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call) (*dragoman.Request, error) {
+	body, err := serving.Body(w, r, s.maxBytes())
 	if err != nil {
-		writeError(w, codec, err)
-		return
+		return nil, err
 	}
-	if url.known {
-		req.Model, req.Stream = url.model, url.stream
-	}
+	req, _, err := call.Decode(body, dialect.DecodeOptions{MaxBytes: s.maxBytes()})
+	return req, err
+}
+
+// answer has a model answer a request.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Codec, req *dragoman.Request) {
 	if err := s.memory.recall(req); err != nil {
-		writeError(w, codec, err)
+		serving.WriteError(w, codec, err)
 		return
 	}
 	spec, err := parseName(req.Model)
 	if err != nil {
-		writeError(w, codec, err)
+		serving.WriteError(w, codec, err)
 		return
 	}
 	if codec.Dialect() == dragoman.OpenAIChat && s.reasoningField(spec) != "" {
@@ -155,7 +108,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	own.Settings = own.on(codec.Dialect(), req.Model)
 	model, err := own.model(spec)
 	if err != nil {
-		writeError(w, codec, err)
+		serving.WriteError(w, codec, err)
 		return
 	}
 	if codec.Dialect() == dragoman.OpenAIResponses && (req.Store == nil || *req.Store) {
@@ -165,7 +118,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 	fault, err := s.fault(r, spec, codec.Dialect(), req.Stream)
 	switch {
 	case err != nil:
-		writeError(w, codec, err)
+		serving.WriteError(w, codec, err)
 	case fault != nil:
 		x.hostile(r.Context(), model, req, fault, s.Pace)
 	case req.Stream:
@@ -198,45 +151,6 @@ func (s *server) fault(r *http.Request, spec modelSpec, d dragoman.Dialect, stre
 		err = f.fits(d, stream)
 	}
 	return f, err
-}
-
-// read decodes the body of a request, within the bound.
-func (s *server) read(w http.ResponseWriter, r *http.Request, codec dialect.Codec) (*dragoman.Request, error) {
-	body, err := s.body(w, r)
-	if err != nil {
-		return nil, err
-	}
-	req, _, err := codec.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: s.maxBytes()})
-	switch {
-	case errors.Is(err, dragoman.ErrTooLarge):
-		return nil, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}
-	case err != nil:
-		return nil, refuse(err)
-	}
-	return req, nil
-}
-
-// bodyTime is how long the body of a request may take: a client that sends a byte
-// now and then does not hold a connection for ever.
-const bodyTime = time.Minute
-
-func (s *server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
-	conn := http.NewResponseController(w)
-	if server != nil && server.ReadTimeout > 0 {
-		// It has a bound of its own.
-	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
-		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.maxBytes())))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: "the body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes", Err: err}
-	case err != nil:
-		return nil, refuse(err)
-	}
-	return body, nil
 }
 
 // exchangeHTTP is the answer to one request.
@@ -295,11 +209,11 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 		case err != nil && failed:
 			continue // the event before it said so
 		case err != nil:
-			ev = &dragoman.StreamError{Err: asAPIError(err)}
+			ev = &dragoman.StreamError{Err: serving.AsAPIError(err)}
 		}
 		if start, ok := ev.(*dragoman.ResponseStart); ok {
 			begun = true
-			x.begin(streamType(x.codec), start.Response.ID)
+			x.begin(serving.StreamType(x.codec), start.Response.ID)
 		}
 		_, broke := ev.(*dragoman.StreamError)
 		failed = failed || broke
@@ -312,56 +226,19 @@ func (x *exchangeHTTP) stream(ctx context.Context, model dragoman.Model, req *dr
 	}
 }
 
-// streamType is the content type of a dialect's streams.
-func streamType(codec dialect.Codec) string {
-	switch codec.Dialect() {
-	case dragoman.Ollama:
-		return "application/x-ndjson"
-	case dragoman.Bedrock:
-		return "application/vnd.amazon.eventstream"
-	case dragoman.Gemini:
-		if g, ok := codec.(gemini.Codec); ok && g.Array {
-			return "application/json"
-		}
-	}
-	return "text/event-stream"
-}
-
-// requestIDs are the headers in which the vendors name a request.
-func requestIDs(d dragoman.Dialect) string {
-	switch d {
-	case dragoman.Anthropic:
-		return "request-id"
-	case dragoman.Bedrock:
-		return "x-amzn-requestid"
-	default:
-		return "x-request-id"
-	}
-}
-
 // begin writes the status and the headers.
 func (x *exchangeHTTP) begin(contentType, id string) {
-	setHeader(x.w.Header(), x.codec.Dialect(), contentType, id)
+	serving.SetHeader(x.w.Header(), x.codec.Dialect(), contentType, requestID(id))
 	x.w.WriteHeader(http.StatusOK)
 }
 
-func setHeader(h http.Header, d dragoman.Dialect, contentType, id string) {
-	h.Set("content-type", contentType)
-	h.Set("cache-control", "no-cache")
-	h.Set("x-accel-buffering", "no") // quirk J2
-	h.Set(requestIDs(d), strings.Replace(id, "sim_", "req_", 1))
-}
+// requestID is the id of the request that led to a response.
+func requestID(response string) string { return strings.Replace(response, "sim_", "req_", 1) }
 
 // fail tells an error that came before the first byte. Who has gone away is told
 // nothing.
 func (x *exchangeHTTP) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		writeError(x.w, x.codec, err)
+		serving.WriteError(x.w, x.codec, err)
 	}
-}
-
-// writeError answers with an error as the dialect tells it.
-func writeError(w http.ResponseWriter, codec dialect.Codec, err error) {
-	s := errorScript(codec, asAPIError(err))
-	s.play(context.Background(), w, Pace{})
 }

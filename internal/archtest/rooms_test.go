@@ -69,6 +69,7 @@ var rooms = []room{
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "internal/secret", only: []string{}, pure: true},
+	{path: "internal/serving"},
 	{path: "sim", files: true},
 	{path: "sim/conformance", only: []string{"", "dialect", "history", "sim"}},
 	{path: "provider/extension", only: []string{"", "internal/jsonwire", "interop", "history", "schema"}},

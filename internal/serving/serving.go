@@ -1,0 +1,272 @@
+// Package serving is what every server of the wire languages shares: at which paths
+// the vendors have them, how a body is read, and how an answer, an error or a list of
+// models is told.
+package serving
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+// Call is what a client asks for, as far as its URL says it.
+type Call struct {
+	Codec dialect.Codec
+	// InURL says that Model and Stream are what the URL says; else the body does.
+	InURL  bool
+	Model  string
+	Stream bool
+	// Count asks how many tokens a request has, and for no answer.
+	Count bool
+}
+
+// Handler answers a call.
+type Handler func(http.ResponseWriter, *http.Request, Call)
+
+// Handle serves the calls of every dialect at the paths that its vendor has:
+//
+//	POST /v1/chat/completions                            OpenAI Chat Completions
+//	POST /v1/responses                                   OpenAI Responses
+//	POST /v1/messages                                    Anthropic
+//	POST /v1/messages/count_tokens
+//	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
+//	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
+//	POST /v1beta/models/{model}:countTokens
+//	POST /api/chat                                       Ollama
+func Handle(mux *http.ServeMux, h Handler) {
+	for path, codec := range map[string]dialect.Codec{
+		"/v1/chat/completions": openaichat.Codec{}, "/v1/responses": openairesponses.Codec{}, "/v1/messages": anthropic.Codec{}, "/api/chat": ollama.Codec{},
+	} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
+	}
+	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: anthropic.Codec{}, Count: true}) })
+	for _, root := range []string{"/v1beta/models/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
+		mux.HandleFunc("POST "+root+"{rest...}", h.gemini)
+	}
+}
+
+// HandleBedrock serves Bedrock's calls:
+//
+//	POST /model/{model}/converse
+//	POST /model/{model}/converse-stream
+func HandleBedrock(mux *http.ServeMux, h Handler) {
+	mux.HandleFunc("POST /model/{rest...}", func(w http.ResponseWriter, r *http.Request) {
+		rest := r.PathValue("rest")
+		if model, ok := strings.CutSuffix(rest, "/converse"); ok {
+			h(w, r, Call{Codec: bedrock.Codec{}, InURL: true, Model: model})
+		} else if model, ok := strings.CutSuffix(rest, "/converse-stream"); ok {
+			h(w, r, Call{Codec: bedrock.Codec{}, InURL: true, Model: model, Stream: true})
+		} else {
+			WriteError(w, bedrock.Codec{}, notFound("there is no operation at "+r.URL.Path))
+		}
+	})
+}
+
+// gemini serves /…/models/{model}:{method}.
+func (h Handler) gemini(w http.ResponseWriter, r *http.Request) {
+	rest := r.PathValue("rest")
+	if i := strings.LastIndex(rest, "/models/"); i >= 0 && strings.Contains(r.URL.Path, "/projects/") {
+		rest = rest[i+len("/models/"):]
+	}
+	i := strings.LastIndexByte(rest, ':')
+	c := Call{Codec: gemini.Codec{Array: r.URL.Query().Get("alt") != "sse"}, InURL: true, Model: rest[:max(0, i)]}
+	switch method := rest[i+1:]; {
+	case i < 0:
+	case method == "generateContent":
+		h(w, r, c)
+		return
+	case method == "streamGenerateContent":
+		c.Stream = true
+		h(w, r, c)
+		return
+	case method == "countTokens":
+		c.Count = true
+		h(w, r, c)
+		return
+	}
+	WriteError(w, gemini.Codec{}, notFound("there is no method at "+r.URL.Path))
+}
+
+// NotFound answers what nobody serves.
+func NotFound(w http.ResponseWriter, r *http.Request) {
+	hint := ""
+	switch r.URL.Path {
+	case "/chat/completions", "/responses", "/models":
+		hint = "; the base URL of OpenAI's languages ends in /v1"
+	}
+	WriteError(w, codecOf(r), notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint))
+}
+
+func notFound(message string) *dragoman.APIError {
+	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: message}
+}
+
+// codecOf is the dialect of a client at a path that several vendors have, or none.
+func codecOf(r *http.Request) dialect.Codec {
+	switch {
+	case isAnthropic(r):
+		return anthropic.Codec{}
+	case strings.HasPrefix(r.URL.Path, "/v1beta"):
+		return gemini.Codec{}
+	case strings.HasPrefix(r.URL.Path, "/api/"):
+		return ollama.Codec{}
+	default:
+		return openaichat.Codec{}
+	}
+}
+
+// isAnthropic reports whether a client of a path that two vendors have speaks
+// Anthropic's dialect: its clients always name the version.
+func isAnthropic(r *http.Request) bool { return r.Header.Get("anthropic-version") != "" }
+
+// bodyTime is how long the body of a request may take: a client that sends a byte
+// now and then does not hold a connection for ever.
+const bodyTime = time.Minute
+
+// Body reads the body of a request, of at most so many bytes.
+func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	conn := http.NewResponseController(w)
+	if server != nil && server.ReadTimeout > 0 {
+		// It has a bound of its own.
+	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
+		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	}
+	body, err := readAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength, most)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: "the body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes", Err: err}
+	case err != nil:
+		return nil, Refuse(err)
+	}
+	return body, nil
+}
+
+// readAll is io.ReadAll for who says beforehand how much there is. What is only said
+// takes no memory beyond a bound.
+func readAll(r io.Reader, said int64, most int) ([]byte, error) {
+	const trust = 1 << 20
+	if said <= 0 || said > int64(most) {
+		return io.ReadAll(r)
+	}
+	body := make([]byte, 0, min(said, trust)+1)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return body, err
+		case len(body) == cap(body):
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}
+
+// Refuse is an error as one of the request's own.
+func Refuse(err error) *dragoman.APIError {
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
+}
+
+// Decode reads the request of a call. What the URL says stands in it.
+func (c Call) Decode(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	if c.Count && c.Codec.Dialect() == dragoman.Gemini {
+		body = innerRequest(body)
+	}
+	req, rep, err := c.Codec.DecodeRequest(body, o)
+	switch {
+	case errors.Is(err, dragoman.ErrTooLarge):
+		return nil, rep, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}
+	case err != nil:
+		return nil, rep, Refuse(err)
+	}
+	if c.InURL {
+		req.Model, req.Stream = c.Model, c.Stream
+	}
+	return req, rep, nil
+}
+
+// StreamType is the content type of a dialect's streams.
+func StreamType(codec dialect.Codec) string {
+	switch codec.Dialect() {
+	case dragoman.Ollama:
+		return "application/x-ndjson"
+	case dragoman.Bedrock:
+		return "application/vnd.amazon.eventstream"
+	case dragoman.Gemini:
+		if g, ok := codec.(gemini.Codec); ok && g.Array {
+			return "application/json"
+		}
+	}
+	return "text/event-stream"
+}
+
+// RequestIDHeader is the header in which a vendor names a request.
+func RequestIDHeader(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.Anthropic:
+		return "Request-Id"
+	case dragoman.Bedrock:
+		return "X-Amzn-Requestid"
+	default:
+		return "X-Request-Id"
+	}
+}
+
+// SetHeader sets the headers of an answer. No proxy on the way gathers a stream
+// (quirk J2).
+func SetHeader(h http.Header, d dragoman.Dialect, contentType, id string) {
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	h.Set(RequestIDHeader(d), id)
+}
+
+// AsAPIError is an error as an API tells it.
+func AsAPIError(err error) *dragoman.APIError {
+	var e *dragoman.APIError
+	if errors.As(err, &e) {
+		return e
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorServer, Message: err.Error(), Err: err}
+}
+
+// Error is an error as a dialect's servers answer with it: the status and the body,
+// and the headers, which are added to h.
+func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int, body []byte) {
+	status, body, _ = codec.EncodeError(e)
+	h.Set("Content-Type", "application/json")
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
+	}
+	if codec.Dialect() == dragoman.Bedrock {
+		h.Set("X-Amzn-Errortype", codec.DecodeError(status, nil, body).Type)
+	}
+	if name := RequestIDHeader(codec.Dialect()); e.RequestID != "" {
+		h.Set(name, e.RequestID)
+	} else if h.Get(name) == "" {
+		h.Set(name, "req_error")
+	}
+	return status, body
+}
+
+// WriteError answers with an error as the dialect tells it.
+func WriteError(w http.ResponseWriter, codec dialect.Codec, err error) {
+	status, body := Error(w.Header(), codec, AsAPIError(err))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // who has gone away is told nothing
+}
