@@ -32,7 +32,8 @@ const (
 )
 
 // ResponseStart opens a stream with what is known of the response so far:
-// id, model, time, first usage. Response.Output is empty.
+// id, model, time, first usage, and of a [Model] what encoding the request lost.
+// Response.Output is empty.
 type ResponseStart struct {
 	Response Response
 }

@@ -28,8 +28,8 @@ type Response struct {
 	Extra  *Extra
 
 	// Losses tells what encoding the request and decoding this answer could not
-	// keep. A [Model] fills it in, of a stream in its ResponseEnd. Never stored,
-	// never sent.
+	// keep. A [Model] fills it in, of a stream in its ResponseEnd; those of the
+	// request are in its ResponseStart, too. Never stored, never sent.
 	Losses Report
 }
 

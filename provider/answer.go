@@ -102,6 +102,8 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			if x.client.ThinkTags != ThinkTagsOff { // its bytes may say something else than its events
 				ev.Raw = nil
 			}
+		case *dragoman.ResponseStart: // who serves tells of them before the first byte
+			ev.Response.Losses = x.lost(dragoman.Report{})
 		case *dragoman.StreamError:
 			if ev.Err != nil {
 				ev.Err = x.secrets.apiError(ev.Err)

@@ -95,23 +95,52 @@ func (e *ChainError) Unwrap() []error {
 // reason for that.
 var ErrEmpty = errors.New("provider: the model answered nothing")
 
-// Generate implements [dragoman.Model].
-func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+// ErrBegun is wrapped by the error of an attempt of [Chain.Walk] of which the caller
+// has seen a part already, so that no other model may go on.
+var ErrBegun = errors.New("provider: the answer has begun")
+
+// Walk asks the links in their order, by an attempt of the caller's own, until one
+// returns no error. Which are passed over, what an error means, what is remembered
+// and logged is as for Generate and Stream.
+//
+// An error that wraps [ErrBegun] ends the walk and is returned alone; what else it
+// wraps is held against the link as ever. ErrBegun itself says that the caller wants
+// no more, which is nobody's failure. Any other error is the one of the only link
+// that there was, or a [*ChainError].
+func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
 	p := c.begin()
 	for link := range p.links {
-		resp, err := link.Model.Generate(ctx, req)
+		err := try(ctx, link)
+		switch {
+		case err == nil:
+			p.answered(link)
+			return nil
+		case err == ErrBegun: //nolint:errorlint // itself, and not what wraps it
+			return err
+		}
+		next := p.failed(ctx, link, err)
+		switch {
+		case errors.Is(err, ErrBegun):
+			return err
+		case !next:
+			return p.err()
+		}
+	}
+	return p.err()
+}
+
+// Generate implements [dragoman.Model]. Where no model answered, the response is
+// that of the last, if it gave one with its error.
+func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	var resp *dragoman.Response
+	err := c.Walk(ctx, func(ctx context.Context, link Link) (err error) {
+		resp, err = link.Model.Generate(ctx, req)
 		if err == nil && isEmpty(resp) {
 			err = ErrEmpty
 		}
-		if err == nil {
-			p.answered(link)
-			return resp, nil
-		}
-		if !p.failed(ctx, link, err) {
-			return resp, p.err()
-		}
-	}
-	return nil, p.err()
+		return err
+	})
+	return resp, err
 }
 
 // Stream implements [dragoman.Model].
@@ -123,33 +152,34 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 			return
 		}
 		used = true
-		p := c.begin()
-		for link := range p.links {
-			h := holder{yield: yield}
+		var h holder
+		err := c.Walk(ctx, func(ctx context.Context, link Link) error {
+			h = holder{yield: yield}
 			err := h.drink(link.Model.Stream(ctx, req))
 			switch {
 			case h.left:
-				return
-			case err == nil:
-				p.answered(link)
-				h.release()
-				return
+				return ErrBegun
+			case err != nil && h.open: // of this link alone: the caller has seen its words
+				return begun{err}
+			default:
+				return err
 			}
-			more := p.failed(ctx, link, err)
-			if h.open {
-				yield(nil, err) // of this link alone: the caller has seen its words
-				return
-			}
-			if !more && !h.release() {
-				return
-			}
-			if !more {
-				break
-			}
+		})
+		if more := h.release(); !more || err == nil {
+			return
 		}
-		yield(nil, p.err())
+		var own begun
+		if errors.As(err, &own) {
+			err = own.error
+		}
+		yield(nil, err)
 	}
 }
+
+// begun is an error behind a part of an answer, in its own words.
+type begun struct{ error }
+
+func (b begun) Unwrap() []error { return []error{ErrBegun, b.error} }
 
 // drink takes the events of a stream to its end, or until nobody wants more. A
 // stream that says nothing is an error.
@@ -257,7 +287,7 @@ func (p *pass) failed(ctx context.Context, link Link, err error) bool {
 	if v == failure {
 		p.health.Failed(link.Name, err)
 	}
-	next := v != final || p.chain.Anyway
+	next := (v != final || p.chain.Anyway) && !errors.Is(err, ErrBegun)
 	if p.chain.Log != nil {
 		p.chain.Log.LogAttrs(ctx, slog.LevelWarn, "model failed", slog.String("model", link.Name), slog.String("error", err.Error()), slog.Bool("next", next))
 	}

@@ -151,6 +151,9 @@ func (c *Client) GoString() string { return c.String() }
 // LogValue is String: the fields may hold secrets.
 func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
+// Dialect is the wire language that the client speaks. [Client.Target] tells more.
+func (c *Client) Dialect() dragoman.Dialect { return c.codec().Dialect() }
+
 // label names a model for people.
 func (c *Client) label(model string) string {
 	name := c.Name

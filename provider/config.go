@@ -46,6 +46,9 @@ type Config struct {
 	Token Key
 	// AWSKeys gives credentials of AWS, for Bedrock; nil means the environment.
 	AWSKeys SigV4
+	// Client, where it is set, may change every [Client] that is opened before anybody
+	// has it, those that are links of a [Chain] as well.
+	Client func(*Client)
 	// HTTP, Clock and Log are those of every [Client] that is opened. Log shows the
 	// wire at debug level, see [Client].
 	HTTP  *http.Client
@@ -184,8 +187,10 @@ func MustOpen(spec string) dragoman.Model {
 	return m
 }
 
-// Open opens a model; see the function of the same name. Chains that are opened
-// from one Config share their health.
+// Open opens a model; see the function of the same name. It is a [*Client], a
+// [*Chain] where the spec leads to several, or for "sim/…" a model of package sim,
+// which has no wire; so are the links of a chain, but that none is a chain. Each is
+// a new one. Chains that are opened from one Config share their health.
 func (c *Config) Open(spec string) (dragoman.Model, error) {
 	specs, err := c.resolve(spec)
 	if err != nil {
@@ -352,6 +357,9 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	if err := c.place(client, s, b); err != nil {
 		return nil, err
 	}
+	if c.Client != nil {
+		c.Client(client)
+	}
 	return client, nil
 }
 
@@ -398,6 +406,11 @@ func (overrides) Info() extension.Info { return extension.Info{Name: "settings"}
 // Prepare sets what was set.
 func (o overrides) Prepare(_ context.Context, x *extension.Exchange) error {
 	return o.apply(&x.Target.Caps)
+}
+
+// Idle reports whether nothing was set.
+func (o overrides) Idle(json.RawMessage) bool {
+	return !slices.ContainsFunc(o.sets, func(s map[string]string) bool { return len(s) > 0 })
 }
 
 func (o overrides) apply(caps *dragoman.Capabilities) error {

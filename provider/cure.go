@@ -44,7 +44,7 @@ func (c *cure) helps(d dragoman.Dialect, e *dragoman.APIError) bool {
 // reports whether there is something to send again.
 func (x *exchange) cure(err error) bool {
 	var e *dragoman.APIError
-	if x.cured || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 {
+	if x.cured || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 {
 		return false
 	}
 	if !slices.ContainsFunc(cures[:], func(c cure) bool { return c.helps(x.limits.Dialect, e) }) {

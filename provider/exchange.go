@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -22,9 +23,11 @@ type exchange struct {
 	codec  dialect.Codec
 	limits dragoman.Limits
 	clock  Clock
-	// req is the request as it was given, which is never changed; stream says
-	// that it is asked for as a stream.
+	// req is the request as it was given, which is never changed; nil where native
+	// bytes are passed on, with the headers of who sent them. stream says that the
+	// answer is asked for as a stream.
 	req    *dragoman.Request
+	passed http.Header
 	stream bool
 	model  string
 
@@ -111,11 +114,19 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := x.load(payload); err != nil {
+		return err
+	}
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
+	return nil
+}
+
+// load takes the bytes that are sent.
+func (x *exchange) load(payload []byte) error {
 	if most := x.client.maxRequest(); len(payload) > most {
 		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(payload), most, dragoman.ErrTooLarge)
 	}
 	x.payload, x.prepared = payload, true
-	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
 	return nil
 }
 

@@ -30,15 +30,25 @@ type Extensions struct {
 	Patches func(extension.Patch)
 }
 
+// toolsTag is there where a request has tools; formatTag is what the tags of their
+// formats begin with.
+const (
+	toolsTag  extension.Tag = "tools"
+	formatTag string        = "format:"
+)
+
 // tags are those of a request.
 func (x *exchange) tags() []extension.Tag {
 	tags := append(servers.Tags(x.limits.Dialect, x.client.Name, x.model), x.client.Extensions.Tags...)
+	if x.req == nil {
+		return tags
+	}
 	if len(x.req.Tools) > 0 {
-		tags = append(tags, "tools")
+		tags = append(tags, toolsTag)
 	}
 	for i := range x.req.Tools {
 		if src := x.req.Tools[i].Source; src != nil {
-			if tag := extension.Tag("format:" + string(src.Format)); !slices.Contains(tags, tag) {
+			if tag := extension.Tag(formatTag + string(src.Format)); !slices.Contains(tags, tag) {
 				tags = append(tags, tag)
 			}
 		}

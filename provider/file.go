@@ -78,6 +78,7 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 //	  after: 3                     # failures in a row, and a model is left alone
 //	  bench: 30s                   # for so long, and twice as long each time
 //	  cap: 10m                     # at most
+//	gateway: {…}                   # passed over: package gateway reads it
 //
 // Credentials do not stand in the file. What a capability says is in
 // [dragoman.Capabilities]. Extensions of the program's own are given beside it:
@@ -135,6 +136,7 @@ func (r *configReader) read(root *node) {
 			r.Each(n, "aliases", r.alias)
 		},
 		"failover": r.failover,
+		"gateway":  func(*node) {}, // for who serves: package gateway reads it
 	})
 	if root.Kind == filetree.Map && !version {
 		r.Bad(root, "config: the field version is missing; write version: 1")

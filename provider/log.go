@@ -58,20 +58,43 @@ func (x *exchange) logRequest(ctx context.Context, req *http.Request) {
 	if !x.debugs(ctx) {
 		return
 	}
-	canonical, err := json.Marshal(x.req)
-	if err != nil {
-		canonical = []byte(err.Error())
-	}
-	x.client.Log.LogAttrs(ctx, slog.LevelDebug, "model request",
+	attrs := []slog.Attr{
 		slog.String("model", x.secrets.text(x.client.label(x.model))),
 		slog.Int("attempt", x.tries),
 		slog.String("url", x.secrets.text(shownURL(req))),
 		slog.Any("headers", shownHeaders(req.Header)),
-		slog.Attr{Key: "before", Value: x.logged(canonical[:min(len(canonical), maxLogged)], len(canonical))},
+	}
+	if x.req != nil { // what is passed on has nothing before it
+		canonical, err := json.Marshal(x.req)
+		if err != nil {
+			canonical = []byte(err.Error())
+		}
+		attrs = append(attrs, slog.Attr{Key: "before", Value: x.logged(canonical[:min(len(canonical), maxLogged)], len(canonical))})
+	}
+	x.client.Log.LogAttrs(ctx, slog.LevelDebug, "model request", append(attrs,
 		slog.Attr{Key: "after", Value: x.logged(x.payload[:min(len(x.payload), maxLogged)], len(x.payload))},
 		slog.Int("bytes", len(x.payload)),
 		slog.Any("losses", x.shownLosses(x.losses)),
-	)
+	)...)
+}
+
+// logPassed tells of an answer that was passed on, once nobody reads it any more.
+func (x *exchange) logPassed(a *answer) {
+	log := x.client.Log
+	if log == nil {
+		return
+	}
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("model", x.secrets.text(x.client.label(x.model))),
+		slog.Int("attempt", x.tries),
+		slog.Int("status", a.StatusCode),
+	}
+	if a.seen != nil {
+		level = slog.LevelDebug
+		attrs = append(attrs, slog.Attr{Key: "body", Value: x.logged(a.seen.head, a.seen.total)}, slog.Int("bytes", a.seen.total))
+	}
+	log.LogAttrs(a.ctx, level, "model answer passed on", attrs...)
 }
 
 // logAnswer shows an answer and what reading it lost.

@@ -81,6 +81,11 @@ func (s *secrets) url(u *url.URL) {
 	}
 }
 
+// in reports whether a text has a secret in it.
+func (s *secrets) in(t string) bool {
+	return slices.ContainsFunc(s.list, func(hidden string) bool { return strings.Contains(t, hidden) })
+}
+
 // text is a text without the secrets.
 func (s *secrets) text(t string) string {
 	for _, hidden := range s.list {

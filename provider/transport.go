@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,18 @@ func (x *exchange) send(ctx context.Context) (*answer, error) {
 	if err := x.prepare(ctx); err != nil {
 		return nil, err
 	}
+	a, err := x.attempt(ctx)
+	if err != nil || a.good() {
+		return a, err
+	}
+	defer a.Close()
+	_, err = a.refusal()
+	return nil, err
+}
+
+// attempt sends the payload and returns the answer, whatever its status is. It
+// must be closed.
+func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	x.tries++
 	x.asked = asked{}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -77,13 +90,42 @@ func (x *exchange) send(ctx context.Context) (*answer, error) {
 		a.Close()
 		return nil, err
 	}
+	a.unpack()
 	a.sample()
-	if a.StatusCode < 200 || a.StatusCode > 299 {
-		defer a.Close()
-		return nil, a.refusal()
-	}
 	return a, nil
 }
+
+// good reports whether the answer is one, and not a refusal.
+func (a *answer) good() bool { return a.StatusCode >= 200 && a.StatusCode <= 299 }
+
+// unpack reads through the gzip of a server that was not asked for it, as it was
+// not where a stream is wanted (quirk J16). What it asked for itself net/http has
+// unpacked already.
+func (a *answer) unpack() {
+	if strings.EqualFold(strings.TrimSpace(a.Header.Get("Content-Encoding")), "gzip") {
+		a.Header.Del("Content-Encoding")
+		a.Body = &gunzip{packed: a.Body}
+	}
+}
+
+// gunzip unpacks a body. It waits for nothing before it is read.
+type gunzip struct {
+	packed io.ReadCloser
+	r      *gzip.Reader
+}
+
+func (g *gunzip) Read(p []byte) (int, error) {
+	if g.r == nil {
+		r, err := gzip.NewReader(g.packed)
+		if err != nil {
+			return 0, err
+		}
+		g.r = r
+	}
+	return g.r.Read(p)
+}
+
+func (g *gunzip) Close() error { return g.packed.Close() }
 
 // request is the payload with its address, headers and credential.
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
@@ -97,9 +139,6 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "dragoman")
-	if x.limits.Dialect == dragoman.Anthropic {
-		req.Header.Set("Anthropic-Version", "2023-06-01")
-	}
 	if x.stream {
 		req.Header.Set("Accept", accepts(x.limits.Dialect))
 		// What is packed comes in larger pieces.
@@ -109,6 +148,10 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	for name, values := range x.client.Header { // each has its own, to which an Auth may add
 		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	x.forward(req.Header)
+	if _, set := req.Header[anthropicVersion]; !set && x.limits.Dialect == dragoman.Anthropic {
+		req.Header.Set(anthropicVersion, "2023-06-01")
 	}
 	if name := unsendable(req.Header); name != "" {
 		return nil, badHeader(name)
@@ -264,9 +307,10 @@ func (a *answer) body(most int) ([]byte, error) {
 	return b, err
 }
 
-// refusal reads an answer that is none. Its status says most of it, so that a
-// body that does not come to its end is not waited for.
-func (a *answer) refusal() error {
+// refusal reads an answer that is none: its body, which is nil where it did not come
+// whole, and what it means, or why that cannot be told. Its status says most of it,
+// so that a body that does not come to its end is not waited for.
+func (a *answer) refusal() ([]byte, error) {
 	a.last = errorWait
 	if idle := a.x.client.Timeouts.of(PhaseIdle); idle > 0 {
 		a.last = min(a.last, idle)
@@ -274,7 +318,7 @@ func (a *answer) refusal() error {
 	body, err := io.ReadAll(io.LimitReader(a, maxErrorBytes))
 	var slow *TimeoutError
 	if err != nil && a.ctx.Err() != nil && (!errors.As(err, &slow) || slow.Phase == PhaseTotal) {
-		return err
+		return nil, err
 	}
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
@@ -286,5 +330,8 @@ func (a *answer) refusal() error {
 	a.x.asked = a.x.readAsked(a.Header, e)
 	e = a.x.secrets.apiError(e)
 	a.x.logRefusal(a, e)
-	return e
+	if err != nil || len(body) == maxErrorBytes {
+		body = nil
+	}
+	return body, e
 }

@@ -55,7 +55,7 @@ func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Even
 	case resp == nil:
 		return err
 	}
-	for ev := range told(resp) {
+	for ev := range told(resp, x.lost(dragoman.Report{})) {
 		if !yield(ev) {
 			return errLeft
 		}
@@ -67,13 +67,13 @@ func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Even
 }
 
 // told are the events of a stream that tells a response, up to its error where it
-// has one.
-func told(resp *dragoman.Response) iter.Seq[dragoman.Event] {
+// has one. What was lost on the way there is known at its beginning.
+func told(resp *dragoman.Response, there dragoman.Report) iter.Seq[dragoman.Event] {
 	return func(yield func(dragoman.Event) bool) {
 		head := *resp
 		head.Output, head.Alternatives, head.Losses = nil, nil, dragoman.Report{}
 		begun := head
-		begun.Usage, begun.Error = dragoman.Usage{}, nil
+		begun.Usage, begun.Error, begun.Losses = dragoman.Usage{}, nil, there
 		if !yield(&dragoman.ResponseStart{Response: begun}) || !tellChoice(0, resp.Output, yield) {
 			return
 		}

@@ -92,6 +92,14 @@ type Mapper interface {
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
 }
 
+// Idler says that with its settings, which are nil where there are none, it changes
+// nothing of a request that the model's own API takes, nor of its answer. Where all
+// extensions are idle, such a request can be passed on as it is. One that does not
+// say it, and has a hook, is not idle.
+type Idler interface {
+	Idle(settings json.RawMessage) bool
+}
+
 // Configurable says what settings an extension takes, as a JSON Schema of one
 // object, and how to show them.
 type Configurable interface {

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ func (m Models) Prepare(_ context.Context, x *extension.Exchange) error {
 	}
 	return nil
 }
+
+// Idle is true: what is known of models says what their own APIs refuse.
+func (Models) Idle(json.RawMessage) bool { return true }
 
 // names reports whether a row speaks of a model.
 func (r *Row) names(model string) bool {

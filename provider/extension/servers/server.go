@@ -109,6 +109,11 @@ func (k Knob) check(value json.RawMessage) error {
 	return nil
 }
 
+// Idle reports whether there is nothing but settings that nobody set.
+func (s Server) Idle(settings json.RawMessage) bool {
+	return s.Capabilities == nil && s.Fix == nil && len(settings) == 0
+}
+
 // ConfigSchema is the JSON Schema of the settings.
 func (s Server) ConfigSchema() json.RawMessage {
 	var o extension.Object

@@ -1,0 +1,157 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Passage is a request that is in the client's dialect already.
+type Passage struct {
+	// Model is the one that is asked, where the client has none of its own: some
+	// dialects name it in the URL. The Body is left to name the right one.
+	Model string
+	// Body is sent as it is. It must not be changed before that of the answer is
+	// closed.
+	Body []byte
+	// Stream says that the Body asks for a stream.
+	Stream bool
+	// Header is that of who asks, with names as net/http writes them. Of it is sent
+	// what means something to the dialect and is no credential; what the client sets
+	// itself stays, and betas of both are sent (quirk J16).
+	Header http.Header
+}
+
+// Passed is the answer to a [Passage].
+type Passed struct {
+	Status int
+	// Header is what of the server's is of use to who asked: of what type the body
+	// is, limits, waits and ids. How the body came is not, as it is unpacked.
+	Header http.Header
+	// Body must be read by one goroutine and closed by the same; to interrupt it,
+	// cancel the context. A pause that is too long, and a connection that breaks,
+	// are errors of its Read as they are of Stream.
+	//
+	// A good answer comes through as the server sends it. Another one is there as a
+	// whole, with [redacted] where the server repeats a credential; one that is too
+	// long or did not come whole is told anew in the dialect's words.
+	Body io.ReadCloser
+	// Err is what an answer means whose Status is not 2xx; nil for one that is.
+	Err *dragoman.APIError
+}
+
+// Pass sends a request that is in the client's dialect as it is, and gives the
+// answer as it comes: nothing is repaired, adapted or checked on either way, and
+// extensions have no part in it (see [Client.Transparent]). Address, credential,
+// headers, timeouts, log and the bound of the request are those of Generate and
+// Stream, and so is asking again, until the first byte of a good answer is there.
+//
+// A server that refuses has answered: its words are in the [Passed], with its Err.
+// An error says that there is no answer to pass on. A redirect is one: it is meant
+// for us.
+func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
+	x := newExchange(c, nil, p.Stream)
+	if x.model == "" {
+		x.model = p.Model
+	}
+	x.passed = p.Header
+	if err := x.load(p.Body); err != nil {
+		return nil, err
+	}
+	ctx, done := x.begin(ctx)
+	for {
+		passed, err := x.pass(ctx, done)
+		if err == nil {
+			return passed, nil
+		}
+		if !x.again(ctx, err) {
+			done()
+			if passed != nil {
+				return passed, nil
+			}
+			return nil, x.told(err)
+		}
+	}
+}
+
+// pass makes one attempt. An answer that is a refusal is returned with its error.
+func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
+	a, err := x.attempt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !a.good() {
+		defer a.Close()
+		return a.refused()
+	}
+	if a.first(); a.after != nil && !errors.Is(a.after, io.EOF) && len(a.head) == 0 {
+		defer a.Close()
+		return nil, a.after
+	}
+	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}}, nil
+}
+
+// firstBytes is how many bytes are looked for at once when an answer begins.
+const firstBytes = 4 << 10
+
+// first waits for the first bytes of the body, which are read again: a connection
+// that breaks before them can be made anew.
+func (a *answer) first() {
+	b := make([]byte, firstBytes)
+	for len(a.head) == 0 && a.after == nil {
+		n, err := a.read(b)
+		a.head, a.after = b[:n], err
+	}
+}
+
+// refused is an answer whose status is not a good one.
+func (a *answer) refused() (*Passed, error) {
+	x := a.x
+	body, err := a.refusal()
+	var e *dragoman.APIError
+	if !errors.As(err, &e) || a.StatusCode < 400 {
+		return nil, err
+	}
+	p := &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Err: e}
+	clean := x.secrets.bytes(body)
+	whole := body != nil && a.Header.Get("Content-Encoding") == ""
+	if !whole || json.Valid(body) && !json.Valid(clean) { // a key like "null" stands everywhere
+		_, clean, _ = x.codec.EncodeError(e)
+		p.Header.Set("Content-Type", "application/json")
+		p.Header.Del("Content-Encoding")
+	}
+	p.Body = io.NopCloser(bytes.NewReader(clean))
+	return p, e
+}
+
+// passedBody is a good answer while it is passed on.
+type passedBody struct {
+	a    *answer
+	done func()
+}
+
+// Read implements io.Reader.
+func (b *passedBody) Read(p []byte) (int, error) {
+	n, err := b.a.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.a.x.told(broken(err, nil))
+	}
+	return n, err
+}
+
+// Close ends the exchange. A server that is still sending is cut off.
+func (b *passedBody) Close() error {
+	if b.done == nil {
+		return nil
+	}
+	b.a.x.logPassed(b.a)
+	b.a.Close()
+	b.done()
+	b.done = nil
+	return nil
+}

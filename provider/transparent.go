@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// Transparent reports whether a request that is in the client's dialect, and that
+// the model's own API takes, may as well be sent by [Client.Pass]: no extension that
+// is on, or that a tool would switch on, changes requests or answers, and the client
+// has no contributions, capabilities or tags of thinking of its own. What is known of
+// models by their names does not count: it says what their APIs refuse. An empty model
+// means the client's.
+func (c *Client) Transparent(_ context.Context, model string) bool {
+	if c.ThinkTags != ThinkTagsOff || len(c.Contributions) > 0 {
+		return false
+	}
+	if c.Model != "" {
+		model = c.Model
+	}
+	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), knownCapabilities(c.Dialect(), model)) {
+		return false
+	}
+	x := newExchange(c, nil, false)
+	x.model = model
+	base := x.tags()
+	for _, more := range [][]extension.Tag{nil, {toolsTag}, append(c.Extensions.formatTags(), toolsTag)} {
+		r, err := c.Extensions.Set.Resolve(slices.Concat(base, more), c.Extensions.Switches)
+		if err != nil || slices.ContainsFunc(r.On, c.Extensions.changes) {
+			return false
+		}
+	}
+	return true
+}
+
+// formatTags are the tags of formats that extensions ask for.
+func (e *Extensions) formatTags() []extension.Tag {
+	var out []extension.Tag
+	for _, ext := range e.Set.All() {
+		info := ext.Info()
+		for _, t := range slices.Concat(info.Requires, info.Forbids) {
+			if strings.HasPrefix(string(t), formatTag) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// changes reports whether an extension has a hand in requests or answers.
+func (e *Extensions) changes(ext extension.Extension) bool {
+	if i, ok := ext.(extension.Idler); ok && i.Idle(e.Config[ext.Info().Name]) {
+		return false
+	}
+	switch ext.(type) {
+	case extension.Preparer, extension.Contributor, extension.Decorator, extension.ChunkReader, extension.Finisher, extension.Mapper:
+		return true
+	default:
+		return false
+	}
+}
