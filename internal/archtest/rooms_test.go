@@ -82,6 +82,7 @@ var rooms = []room{
 	{path: "session/sessiontest", only: []string{"", "session", "tool"}},
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
 	{path: "agent"},
+	{path: "gateway/access", only: []string{"", "internal/glob"}, third: []string{"golang.org/x/time/rate"}},
 	{path: "gateway", files: true},
 	{path: "console"},
 	{path: "internal/sniff", only: []string{"", "internal/jsonwire"}, pure: true},

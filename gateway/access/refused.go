@@ -1,0 +1,89 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Reason is why a request was refused: one of the constants from [NoKey] to
+// [BudgetSpent].
+type Reason string
+
+// The reasons.
+const (
+	// NoKey: none was presented.
+	NoKey Reason = "no_key"
+	// UnknownKey: the one that was presented is none of ours.
+	UnknownKey Reason = "unknown_key"
+	// ModelNotAllowed: the key may not ask for this model.
+	ModelNotAllowed Reason = "model_not_allowed"
+	// TooManyRequests: of this minute.
+	TooManyRequests Reason = "too_many_requests"
+	// TooManyTokens: of this minute.
+	TooManyTokens Reason = "too_many_tokens"
+	// TooManyAtOnce: as many requests as may be are under way.
+	TooManyAtOnce Reason = "too_many_at_once"
+	// BudgetSpent: of this period.
+	BudgetSpent Reason = "budget_spent"
+)
+
+// RefusedError says why a request was not admitted. It never holds what was
+// presented.
+type RefusedError struct {
+	Reason Reason
+	// Key is the name of the key; empty where none was found.
+	Key string
+	// Model is what was asked for, Allowed what may be, where that is the reason.
+	Model   string
+	Allowed []string
+	// Limit is the bound that was reached, where that is the reason.
+	Limit int64
+	// Per is the period of a budget that is spent.
+	Per Period
+	// RetryAfter is how long to wait until one more request can be admitted; for a
+	// budget, until the next one begins. Zero where waiting does not help.
+	RetryAfter time.Duration
+}
+
+func (e *RefusedError) Error() string { return "access: " + e.message() }
+
+// message is for who sent the request.
+func (e *RefusedError) message() string {
+	switch e.Reason {
+	case NoKey:
+		return "a key of this gateway is missing; send it as Authorization: Bearer …, or as x-api-key, x-goog-api-key, api-key or ?key=…, as your client does with its provider's"
+	case UnknownKey:
+		return "the key is none of this gateway's"
+	case ModelNotAllowed:
+		return fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
+	case TooManyRequests:
+		return fmt.Sprintf("the key %s has sent its %d requests per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
+	case TooManyTokens:
+		return fmt.Sprintf("the key %s has used its %d tokens per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
+	case TooManyAtOnce:
+		return fmt.Sprintf("the key %s has %d requests under way, and may have no more; wait for one to end", e.Key, e.Limit)
+	default:
+		return fmt.Sprintf("the key %s has used its budget of %d tokens per %s; the next begins in %v", e.Key, e.Limit, e.Per, e.RetryAfter)
+	}
+}
+
+// API is the error for the client. A budget that is spent is [dragoman.ErrorQuota],
+// not a rate limit: dialects have words for it that clients do not try again on for
+// hours ("insufficient_quota", "billing_error").
+func (e *RefusedError) API() *dragoman.APIError {
+	out := &dragoman.APIError{Message: e.message(), RetryAfter: e.RetryAfter, Err: e}
+	switch e.Reason {
+	case NoKey, UnknownKey:
+		out.Class, out.Status = dragoman.ErrorAuth, http.StatusUnauthorized
+	case ModelNotAllowed:
+		out.Class, out.Status, out.Param = dragoman.ErrorPermission, http.StatusForbidden, "model"
+	case BudgetSpent:
+		out.Class, out.Status = dragoman.ErrorQuota, http.StatusTooManyRequests
+	default:
+		out.Class, out.Status = dragoman.ErrorRateLimit, http.StatusTooManyRequests
+	}
+	return out
+}
