@@ -136,7 +136,7 @@ func (r *configReader) read(root *node) {
 			r.Each(n, "aliases", r.alias)
 		},
 		"failover": r.failover,
-		"gateway":  func(*node) {}, // for who serves: package gateway reads it
+		"gateway":  func(*node) {}, // package gateway reads it
 	})
 	if root.Kind == filetree.Map && !version {
 		r.Bad(root, "config: the field version is missing; write version: 1")
@@ -234,8 +234,8 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"timeouts": func(n *node) { s.Timeouts = r.timeouts(n) },
 		"retries":  func(n *node) { s.Retry.Max = r.retries(n) },
 
-		"max_request_bytes":  func(n *node) { s.MaxRequestBytes = r.count(n, "max_request_bytes") },
-		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.count(n, "max_response_bytes") },
+		"max_request_bytes":  func(n *node) { s.MaxRequestBytes = r.Count(n, "max_request_bytes", 1) },
+		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.Count(n, "max_response_bytes", 1) },
 	})
 	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
 		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
@@ -364,33 +364,11 @@ func (r *configReader) thinkTags(n *node) ThinkTags {
 func (r *configReader) failover(n *node) {
 	f := &r.config.Failover
 	r.Fields(n, "failover", map[string]func(*node){
-		"anyway": func(n *node) { f.Anyway = r.Want(n, filetree.Bool, "anyway") && n.Text == "true" },
-		"after":  func(n *node) { f.After = r.count(n, "after") },
-		"bench":  func(n *node) { f.Bench = r.duration(n, "bench", "") },
-		"cap":    func(n *node) { f.Cap = r.duration(n, "cap", "") },
+		"anyway": func(n *node) { f.Anyway = r.Bool(n, "anyway") },
+		"after":  func(n *node) { f.After = r.Count(n, "after", 1) },
+		"bench":  func(n *node) { f.Bench = r.Duration(n, "bench", "") },
+		"cap":    func(n *node) { f.Cap = r.Duration(n, "cap", "") },
 	})
-}
-
-// count reads a whole number from 1 on.
-func (r *configReader) count(n *node, name string) int {
-	if !r.Want(n, filetree.Number, name) {
-		return 0
-	}
-	v, err := strconv.Atoi(n.Text)
-	if err != nil || v < 1 {
-		r.Bad(n, "%s: want a whole number from 1 on, have %s", name, n.Text)
-		return 0
-	}
-	return v
-}
-
-// duration reads a time; or is what else may stand there, for the message.
-func (r *configReader) duration(n *node, name, or string) time.Duration {
-	d, err := time.ParseDuration(r.String(n, name))
-	if n.Kind == filetree.String && (err != nil || d <= 0) {
-		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", name, or, n.Text)
-	}
-	return d
 }
 
 func (r *configReader) timeouts(n *node) (t Timeouts) {
@@ -400,7 +378,7 @@ func (r *configReader) timeouts(n *node) (t Timeouts) {
 				*to = -1
 				return
 			}
-			*to = r.duration(n, name, ", or none")
+			*to = r.Duration(n, name, ", or none")
 		}
 	}
 	r.Fields(n, "timeouts", map[string]func(*node){

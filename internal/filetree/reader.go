@@ -3,7 +3,9 @@ package filetree
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Reader turns a tree into settings, and collects everything that is wrong.
@@ -39,7 +41,11 @@ func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node)) {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		r.Bad(key, "%s: unknown field %q; there are %s", what, key.Text, strings.Join(known, ", "))
+		there := "there are "
+		if near := nearest(key.Text, known); near != "" {
+			there = "did you mean " + near + "? There are "
+		}
+		r.Bad(key, "%s: unknown field %q; %s%s", what, key.Text, there, strings.Join(known, ", "))
 	})
 }
 
@@ -80,4 +86,68 @@ func (r *Reader) Strings(n *Node, what string) []string {
 		out = append(out, r.String(item, what))
 	}
 	return out
+}
+
+// Bool is true or false.
+func (r *Reader) Bool(n *Node, what string) bool {
+	return r.Want(n, Bool, what) && n.Text == "true"
+}
+
+// Count is a whole number from least on.
+func (r *Reader) Count(n *Node, what string, least int) int {
+	if !r.Want(n, Number, what) {
+		return 0
+	}
+	v, err := strconv.Atoi(n.Text)
+	if err != nil || v < least {
+		r.Bad(n, "%s: want a whole number from %d on, have %s", what, least, n.Text)
+		return 0
+	}
+	return v
+}
+
+// Duration is a time above zero; or is what else may stand there, for the message.
+func (r *Reader) Duration(n *Node, what, or string) time.Duration {
+	d, err := time.ParseDuration(r.String(n, what))
+	if n.Kind == String && (err != nil || d <= 0) {
+		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", what, or, n.Text)
+	}
+	return d
+}
+
+// nearest is the name that was probably meant: one that becomes another by a letter
+// or two.
+func nearest(name string, known []string) string {
+	best, least := "", min(2, len(name)/2)+1
+	for _, k := range known {
+		if d := distance(name, k, least); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be changed, added or taken away to make b of a,
+// or a number from least on where it is no less than that.
+func distance(a, b string, least int) int {
+	if len(a)-len(b) >= least || len(b)-len(a) >= least {
+		return least
+	}
+	row := make([]int, len(b)+1) // of the table for all beginnings of both
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
