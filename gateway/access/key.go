@@ -66,9 +66,15 @@ func (p Period) end(now time.Time) time.Time {
 // HashOf is the hash of a secret, for [Key].
 func HashOf(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
+// maxModel is how long a name may be that a pattern is tried on.
+const maxModel = 1024
+
 // Allows reports whether the key may ask for a model.
 func (k *Key) Allows(model string) bool {
-	return len(k.Models) == 0 || slices.ContainsFunc(k.Models, func(pattern string) bool { return glob.MatchStars(pattern, model) })
+	if len(k.Models) == 0 {
+		return true
+	}
+	return len(model) <= maxModel && slices.ContainsFunc(k.Models, func(pattern string) bool { return glob.MatchStars(pattern, model) })
 }
 
 // KeyError says what is wrong with a [Key].

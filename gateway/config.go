@@ -1,0 +1,347 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// What zero values of a [Config] mean.
+const (
+	DefaultListen      = "127.0.0.1:8088"
+	DefaultHeartbeat   = 15 * time.Second
+	DefaultStateTTL    = 24 * time.Hour
+	DefaultStateBytes  = 64_000_000
+	DefaultBodyBytes   = 32 << 20
+	DefaultHeaderBytes = 64 << 10
+)
+
+// Config says what a gateway serves, to whom and how. [Parse] reads one from a file.
+// It must not be changed once it is in use.
+type Config struct {
+	// Listen is the address, host:port; empty means [DefaultListen].
+	Listen string
+	// Keys are who may use it; none means everybody, which [Config.Check] allows on
+	// loopback only.
+	Keys []access.Key
+	// Routes say which model stands behind a name that clients ask for.
+	Routes []Route
+	// State is where it is kept what clients forget.
+	State State
+	// Heartbeat is how long a stream may be silent before the client is told that it
+	// lives; zero means [DefaultHeartbeat], below zero never.
+	Heartbeat time.Duration
+	// Limits bound what clients send.
+	Limits Limits
+	// Models is what models are opened from; nil means the built-in providers, with
+	// settings from the environment.
+	Models *provider.Config
+}
+
+// State is where a gateway keeps what clients forget: in memory, unless a database
+// is named. At most one may be.
+type State struct {
+	// SQLite is a file.
+	SQLite string
+	// PostgresEnv is the variable of the environment that holds a PostgreSQL
+	// connection string, which may have a password in it.
+	PostgresEnv string
+	// TTL is how long it is kept; zero means [DefaultStateTTL].
+	TTL time.Duration
+	// MaxBytes is how much is kept; zero means [DefaultStateBytes].
+	MaxBytes int64
+}
+
+// Limits bound what clients send, and how much is under way.
+type Limits struct {
+	// BodyBytes is how long a request may be; zero means [DefaultBodyBytes].
+	BodyBytes int
+	// HeaderBytes is how long its headers may be; zero means [DefaultHeaderBytes].
+	HeaderBytes int
+	// Streams is how many answers may be under way at once; zero means any number.
+	Streams int
+}
+
+// Route leads from the names that clients ask for to a model.
+type Route struct {
+	// Pattern is a name, or several: * stands for any text, slashes too.
+	Pattern string
+	// To is a spec as [provider.Config.Open] takes it: a model, an alias, or several
+	// with commas between them, which stand in for each other.
+	To string
+	// Repair says when conversations are made valid before they are sent.
+	Repair Repair
+	// LiftErrors takes "ERROR: " at the start of a tool's result for its error flag,
+	// for clients whose dialect has none.
+	LiftErrors bool
+	// Unfinished says what becomes of a stream without an end.
+	Unfinished Unfinished
+	// NoRecall keeps no reasoning for clients that drop it.
+	NoRecall bool
+	// Set overrides what clients ask for.
+	Set Overrides
+}
+
+// Repair says when a conversation is made valid for its target: [RepairAuto] or
+// [RepairAlways].
+type Repair string
+
+const (
+	// RepairAuto leaves what goes to its own dialect with nothing to change as it
+	// came.
+	RepairAuto Repair = ""
+	// RepairAlways mends everything.
+	RepairAlways Repair = "always"
+)
+
+// Unfinished says what a client is told where a stream of the upstream stops without
+// its end (quirks C13, J11): [UnfinishedError] or [UnfinishedEnd].
+type Unfinished string
+
+const (
+	// UnfinishedError tells it as the error it is.
+	UnfinishedError Unfinished = ""
+	// UnfinishedEnd writes an end, for upstreams that never do.
+	UnfinishedEnd Unfinished = "end"
+)
+
+// Overrides are what a route sets whatever clients ask for. Zero values leave it to
+// them.
+type Overrides struct {
+	Temperature, TopP, FrequencyPenalty, PresencePenalty *dragoman.Number
+	TopK, Seed, MaxTokens                                *int64
+	// Effort, Verbosity and ServiceTier are as in a [dragoman.Request].
+	Effort, Verbosity, ServiceTier string
+	ParallelToolCalls              *bool
+}
+
+// IsZero reports whether nothing is overridden.
+func (o Overrides) IsZero() bool { return o == Overrides{} }
+
+// Apply sets what is overridden. Nothing that the request points to is changed.
+func (o Overrides) Apply(r *dragoman.Request) {
+	set(&r.Sampling.Temperature, o.Temperature)
+	set(&r.Sampling.TopP, o.TopP)
+	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
+	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
+	set(&r.Sampling.TopK, o.TopK)
+	set(&r.Sampling.Seed, o.Seed)
+	set(&r.MaxOutputTokens, o.MaxTokens)
+	set(&r.ParallelToolCalls, o.ParallelToolCalls)
+	if o.Verbosity != "" {
+		r.Verbosity = o.Verbosity
+	}
+	if o.ServiceTier != "" {
+		r.ServiceTier = o.ServiceTier
+	}
+	if o.Effort != "" {
+		reasoning := dragoman.ReasoningSettings{}
+		if r.Reasoning != nil {
+			reasoning = *r.Reasoning
+		}
+		// A budget of the client's, or that it wants none, would say otherwise.
+		reasoning.Mode, reasoning.BudgetTokens, reasoning.Effort = dragoman.ReasoningDefault, nil, o.Effort
+		r.Reasoning = &reasoning
+	}
+}
+
+// set sets what is given, to a value of its own.
+func set[T any](to **T, given *T) {
+	if given != nil {
+		v := *given
+		*to = &v
+	}
+}
+
+// ConfigError says what of a [Config] cannot be used.
+type ConfigError struct {
+	Setting string
+	Reason  string
+}
+
+func (e *ConfigError) Error() string { return "gateway: " + e.Setting + ": " + e.Reason }
+
+// OpenRelayError says that a gateway would let everybody who can reach it use its
+// models (requirement G3).
+type OpenRelayError struct{ Listen string }
+
+func (e *OpenRelayError) Error() string {
+	_, port, _ := net.SplitHostPort(e.Listen)
+	return fmt.Sprintf("gateway: %s can be reached from other machines, and there are no keys; "+
+		"give each client one under gateway.keys of the config file, or listen on 127.0.0.1:%s", e.Listen, port)
+}
+
+// Address is where to listen.
+func (c *Config) Address() string {
+	if c.Listen == "" {
+		return DefaultListen
+	}
+	return c.Listen
+}
+
+// Check says what of a config cannot be used, files aside: an address that is none, a
+// route or a key that is wrong, two places for the state, or, an [*OpenRelayError], an
+// address beyond loopback without any keys. Loopback is localhost and the loopback
+// addresses as they are written; other names are not looked up.
+func (c *Config) Check() error {
+	if reason := badAddress(c.Address()); reason != "" {
+		return &ConfigError{Setting: "listen", Reason: reason}
+	}
+	if _, err := access.New(c.Keys, access.Options{}); err != nil {
+		return err
+	}
+	if _, err := NewRoutes(c.Routes); err != nil {
+		return err
+	}
+	if c.State.SQLite != "" && c.State.PostgresEnv != "" {
+		return &ConfigError{Setting: "state", Reason: "it is either in SQLite or in PostgreSQL"}
+	}
+	if len(c.Keys) == 0 && !loopback(c.Address()) {
+		return &OpenRelayError{Listen: c.Address()}
+	}
+	return nil
+}
+
+// loopback reports whether nobody but this machine can reach an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// badAddress says why nobody can listen on an address, or nothing.
+func badAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Sprintf("want host:port such as %s, have %.80q", DefaultListen, address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 || strconv.Itoa(n) != port {
+		return fmt.Sprintf("want a port from 0 to 65535, have %.80q", port)
+	}
+	if strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`/\@?#"`, c) }) {
+		return fmt.Sprintf("%.80q is no name of a host", host)
+	}
+	return ""
+}
+
+// maxModel is how long a name of a model may be that a pattern is tried on.
+const maxModel = 1024
+
+// Routes finds the route of a model. It is safe for concurrent use.
+type Routes struct {
+	exact map[string]Route
+	// patterns are in the order in which they are tried.
+	patterns []Route
+}
+
+// RouteError says what is wrong with a [Route].
+type RouteError struct {
+	Pattern string
+	Reason  string
+}
+
+func (e *RouteError) Error() string { return fmt.Sprintf("gateway: route %q: %s", e.Pattern, e.Reason) }
+
+// NewRoutes makes Routes of a list, whose order means nothing. The error is a
+// [*RouteError].
+func NewRoutes(list []Route) (*Routes, error) {
+	r := &Routes{exact: map[string]Route{}}
+	seen := map[string]string{}
+	for _, route := range list {
+		reason := badPattern(route.Pattern)
+		same := plain(route.Pattern)
+		other, twice := seen[same]
+		switch {
+		case reason != "":
+		case twice:
+			reason = fmt.Sprintf("it says the same as %q", other)
+		case strings.TrimSpace(route.To) == "":
+			reason = "it leads nowhere"
+		}
+		if reason != "" {
+			return nil, &RouteError{Pattern: route.Pattern, Reason: reason}
+		}
+		seen[same] = route.Pattern
+		if strings.Contains(same, "*") {
+			r.patterns = append(r.patterns, route)
+		} else {
+			r.exact[same] = route
+		}
+	}
+	slices.SortFunc(r.patterns, func(a, b Route) int {
+		return cmp.Or(literal(b.Pattern)-literal(a.Pattern), strings.Compare(a.Pattern, b.Pattern))
+	})
+	return r, nil
+}
+
+// Find is the most particular route of a model: one of exactly its name, else that of
+// the pattern with the most text beside its stars, else the first of these in the
+// order of the alphabet.
+func (r *Routes) Find(model string) (Route, bool) {
+	if route, ok := r.exact[model]; ok {
+		return route, true
+	}
+	if len(model) > maxModel {
+		return Route{}, false
+	}
+	for i := range r.patterns {
+		if glob.MatchStars(r.patterns[i].Pattern, model) {
+			return r.patterns[i], true
+		}
+	}
+	return Route{}, false
+}
+
+// Names are the names that are exact, sorted: what can be listed.
+func (r *Routes) Names() []string {
+	names := make([]string, 0, len(r.exact))
+	for name := range r.exact {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// literal is how much text a pattern has beside its stars.
+func literal(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
+
+// plain is a pattern with stars in a row as one, which mean the same.
+func plain(pattern string) string {
+	for strings.Contains(pattern, "**") {
+		pattern = strings.ReplaceAll(pattern, "**", "*")
+	}
+	return pattern
+}
+
+// badPattern says what is wrong with a pattern for names of models, or nothing.
+func badPattern(pattern string) string {
+	switch {
+	case pattern == "":
+		return "it is empty; write * for every model"
+	case strings.TrimSpace(pattern) != pattern:
+		return "it has spaces around it"
+	case len(pattern) > maxModel:
+		return fmt.Sprintf("it is longer than %d bytes", maxModel)
+	case strings.ContainsFunc(pattern, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return "it has characters that no name of a model has"
+	default:
+		return ""
+	}
+}

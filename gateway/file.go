@@ -1,0 +1,508 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+)
+
+// Load reads a config file; see [Parse].
+func Load(name string, own ...extension.Extension) (*Config, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, own...)
+}
+
+// readFile reads a file, up to what is too long to be parsed.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was read
+	data, err := io.ReadAll(io.LimitReader(f, provider.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	return data, nil
+}
+
+// Parse reads a config file of YAML or JSON: the models as [provider.Parse] does, and
+// the section of the gateway. The name is for messages, own are extensions of the
+// program's own. The error says everything that is wrong, each a [*provider.FileError],
+// in the order of the file.
+//
+//	version: 1
+//	providers: {…}                        # these three as provider.Parse has them
+//	aliases: {…}
+//	failover: {…}
+//	gateway:
+//	  listen: 127.0.0.1:8088
+//	  keys:
+//	    team-search:
+//	      key_env: TEAM_SEARCH_KEY        # a variable that holds the key, or
+//	      key_sha256: 9f86d0…             # its SHA-256 in hex; the key itself never stands here
+//	      models: [fast, "openai/*"]      # names that may be asked for; none: all
+//	      requests_per_minute: 60
+//	      tokens_per_minute: 200000
+//	      parallel: 20
+//	      budget: {tokens: 5000000, per: day}   # or hour, or month, in UTC
+//	  routes:                             # by the name that is asked for; * is any text
+//	    claude-*: {to: "anthropic/claude-opus-5-5, best"}
+//	    gpt-4o:
+//	      to: fast
+//	      repair: always                  # or auto
+//	      lift_errors: true
+//	      unfinished: end                 # or error
+//	      recall: false
+//	      set: {temperature: 0.2, max_tokens: 4096}
+//	  state: {store: memory, ttl: 24h, max_bytes: 64000000}   # or sqlite: FILE, or postgres_env: VARIABLE
+//	  heartbeat: 15s                      # or none
+//	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0}
+//
+// What is read can be opened: every route leads to a model, and the variables of keys
+// are set. [Config.Check] says whether it may be served.
+func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
+	models, err := provider.Parse(name, data, own...)
+	wrong := fileErrors(err)
+	if err != nil && len(wrong) == 0 || len(data) > provider.MaxFile {
+		return nil, err
+	}
+	root, _ := filetree.Read(data) // what is wrong there was said already
+	if root == nil {
+		return nil, err
+	}
+	r := reader{config: &Config{Models: models}}
+	r.read(root)
+	for _, e := range r.Errs {
+		wrong = append(wrong, &provider.FileError{File: name, Line: e.Line, Column: e.Column, Reason: e.Reason})
+	}
+	if len(wrong) > 0 {
+		return nil, joined(wrong)
+	}
+	return r.config, nil
+}
+
+// fileErrors are those that [provider.Parse] joined.
+func fileErrors(err error) (out []*provider.FileError) {
+	var list interface{ Unwrap() []error }
+	if !errors.As(err, &list) {
+		return nil
+	}
+	for _, one := range list.Unwrap() {
+		var bad *provider.FileError
+		if errors.As(one, &bad) {
+			out = append(out, bad)
+		}
+	}
+	return out
+}
+
+// joined are errors in the order of the file.
+func joined(wrong []*provider.FileError) error {
+	slices.SortStableFunc(wrong, func(a, b *provider.FileError) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
+	all := make([]error, len(wrong))
+	for i, e := range wrong {
+		all[i] = e
+	}
+	return errors.Join(all...)
+}
+
+type node = filetree.Node
+
+// reader turns the section of a file into a config, and collects what is wrong.
+type reader struct {
+	filetree.Reader
+	config *Config
+}
+
+func (r *reader) read(root *node) {
+	if root.Kind != filetree.Map {
+		return // provider.Parse said so
+	}
+	for i, key := range root.Keys {
+		if key.Text == "gateway" {
+			r.gateway(root.Items[i])
+			return // a second one was refused as well
+		}
+	}
+}
+
+func (r *reader) gateway(n *node) {
+	c := r.config
+	r.Fields(n, "gateway", map[string]func(*node){
+		"listen":    func(n *node) { c.Listen = r.listen(n) },
+		"keys":      r.keys,
+		"routes":    r.routes,
+		"state":     func(n *node) { c.State = r.state(n) },
+		"heartbeat": func(n *node) { c.Heartbeat = r.heartbeat(n) },
+		"limits":    func(n *node) { c.Limits = r.limits(n) },
+	})
+}
+
+func (r *reader) listen(n *node) string {
+	address := r.String(n, "listen")
+	if n.Kind != filetree.String {
+		return ""
+	}
+	if reason := badAddress(address); reason != "" {
+		r.Bad(n, "listen: %s", reason)
+	}
+	return address
+}
+
+func (r *reader) heartbeat(n *node) time.Duration {
+	if n.Kind == filetree.String && n.Text == "none" {
+		return -1
+	}
+	return r.Duration(n, "heartbeat", ", or none")
+}
+
+func (r *reader) limits(n *node) (l Limits) {
+	r.Fields(n, "limits", map[string]func(*node){
+		"body_bytes":   func(n *node) { l.BodyBytes = r.Count(n, "body_bytes", 1) },
+		"header_bytes": func(n *node) { l.HeaderBytes = r.Count(n, "header_bytes", 1) },
+		"streams":      func(n *node) { l.Streams = r.Count(n, "streams", 0) },
+	})
+	return l
+}
+
+func (r *reader) state(n *node) (s State) {
+	places := 0
+	place := func(read func(*node)) func(*node) {
+		return func(n *node) {
+			if places++; places > 1 {
+				r.Bad(n, "state: it is kept in one place: store: memory, sqlite or postgres_env")
+			}
+			read(n)
+		}
+	}
+	r.Fields(n, "state", map[string]func(*node){
+		"store": place(func(n *node) {
+			if word := r.String(n, "store"); n.Kind == filetree.String && word != "memory" {
+				r.Bad(n, "store: want memory, have %.80q; a database is named with sqlite: FILE or postgres_env: VARIABLE", word)
+			}
+		}),
+		"sqlite": place(func(n *node) {
+			if s.SQLite = r.String(n, "sqlite"); n.Kind == filetree.String && s.SQLite == "" {
+				r.Bad(n, "sqlite: the name of the file is missing")
+			}
+		}),
+		"postgres_env": place(func(n *node) { s.PostgresEnv, _ = r.variable(n, "postgres_env") }),
+		"postgres": func(n *node) {
+			r.Bad(n, "postgres: a connection string does not stand in this file; name the variable that holds it with postgres_env")
+		},
+		"ttl":       func(n *node) { s.TTL = r.Duration(n, "ttl", "") },
+		"max_bytes": func(n *node) { s.MaxBytes = int64(r.Count(n, "max_bytes", 1)) },
+	})
+	return s
+}
+
+// variableName is what can be told in a message: who wrote a secret instead of the
+// name of a variable must not find it in a log.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// variable reads the name of a variable that must be set, and its value.
+func (r *reader) variable(n *node, what string) (name, value string) {
+	name = r.String(n, what)
+	if n.Kind != filetree.String {
+		return "", ""
+	}
+	if !variableName.MatchString(name) {
+		r.Bad(n, "%s: want the name of a variable, of letters, digits and _", what)
+		return "", ""
+	}
+	if value = strings.TrimSpace(os.Getenv(name)); value == "" {
+		r.Bad(n, "%s: the variable %s is not set", what, name)
+	}
+	return name, value
+}
+
+func (r *reader) keys(n *node) {
+	if n.Kind == filetree.Map && len(n.Keys) == 0 {
+		r.Bad(n, "keys: there is none, so that everybody would be let in; write one, or leave keys out to serve this machine only")
+	}
+	owners := map[[32]byte]string{}
+	r.Each(n, "keys", func(key, value *node) {
+		k := r.key(key, value)
+		if owner, twice := owners[k.Hash]; twice {
+			r.Bad(key, "keys: %s has the same key as %s", key.Text, owner)
+		}
+		if k.Hash != [32]byte{} {
+			owners[k.Hash] = key.Text
+		}
+		r.config.Keys = append(r.config.Keys, k)
+	})
+}
+
+// keyName is what a key may be called: it stands in logs and metrics.
+var keyName = regexp.MustCompile(`^[\p{L}\p{N}_.@:/+-]{1,100}$`)
+
+func (r *reader) key(key, value *node) access.Key {
+	k := access.Key{Name: key.Text}
+	if !keyName.MatchString(key.Text) {
+		r.Bad(key, "keys: %.80q can be no name of a key; want letters, digits and _ . @ : / + -", key.Text)
+	}
+	what, secrets := "key "+key.Text, 0
+	r.Fields(value, what, map[string]func(*node){
+		"key_env":    func(n *node) { secrets++; k.Hash = r.keyEnv(n) },
+		"key_sha256": func(n *node) { secrets++; k.Hash = r.keyHash(n) },
+		"key": func(n *node) {
+			secrets++
+			r.Bad(n, "key: a key does not stand in this file; name the variable that holds it with key_env, or give its SHA-256 with key_sha256")
+		},
+		"models":              func(n *node) { k.Models = r.models(n) },
+		"requests_per_minute": func(n *node) { k.RequestsPerMinute = r.Count(n, "requests_per_minute", 1) },
+		"tokens_per_minute":   func(n *node) { k.TokensPerMinute = r.Count(n, "tokens_per_minute", 1) },
+		"parallel":            func(n *node) { k.Parallel = r.Count(n, "parallel", 1) },
+		"budget":              func(n *node) { k.Budget = r.budget(n) },
+	})
+	switch {
+	case value.Kind != filetree.Map:
+	case secrets == 0:
+		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
+	case secrets > 1:
+		r.Bad(key, "%s: want one of key_env and key_sha256", what)
+	}
+	return k
+}
+
+// minKey is how long a key must be: a shorter one can be guessed.
+const minKey = 16
+
+func (r *reader) keyEnv(n *node) (hash [32]byte) {
+	name, value := r.variable(n, "key_env")
+	switch {
+	case value == "":
+		return hash
+	case len(value) < minKey:
+		r.Bad(n, "key_env: the key in %s is shorter than %d characters, and could be guessed; openssl rand -hex 24 makes one", name, minKey)
+	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }):
+		r.Bad(n, "key_env: the key in %s has characters that no header can carry", name)
+	}
+	return access.HashOf(value)
+}
+
+// keyHash reads a hash. What else stands there is not repeated: it may be the key.
+func (r *reader) keyHash(n *node) (hash [32]byte) {
+	text := r.String(n, "key_sha256")
+	if n.Kind != filetree.String {
+		return hash
+	}
+	b, err := hex.DecodeString(text)
+	switch {
+	case err != nil || len(b) != len(hash):
+		r.Bad(n, "key_sha256: want the 64 hexadecimal digits that printf %%s \"$KEY\" | sha256sum prints")
+		return hash
+	case [32]byte(b) == access.HashOf(""):
+		r.Bad(n, "key_sha256: this is the hash of an empty text")
+	case [32]byte(b) == hash:
+		r.Bad(n, "key_sha256: this is the hash of nothing")
+	}
+	return [32]byte(b)
+}
+
+// models reads the names that a key may ask for.
+func (r *reader) models(n *node) []string {
+	at := n.Items
+	switch {
+	case n.Kind == filetree.String:
+		at = []*node{n}
+	case n.Kind == filetree.List && len(at) == 0:
+		r.Bad(n, "models: there is none; leave it out to allow all")
+	}
+	for _, item := range at {
+		if reason := badPattern(item.Text); item.Kind == filetree.String && reason != "" {
+			r.Bad(item, "models: %.80q: %s", item.Text, reason)
+		}
+	}
+	return r.Strings(n, "models")
+}
+
+func (r *reader) budget(n *node) (b access.Budget) {
+	r.Fields(n, "budget", map[string]func(*node){
+		"tokens": func(n *node) { b.Tokens = int64(r.Count(n, "tokens", 1)) },
+		"per": func(n *node) {
+			b.Per = access.Period(r.String(n, "per"))
+			if n.Kind == filetree.String && !slices.Contains(access.Periods(), b.Per) {
+				r.Bad(n, "per: want hour, day or month, have %.80q", b.Per)
+			}
+		},
+	})
+	if n.Kind == filetree.Map {
+		for _, name := range []string{"tokens", "per"} {
+			if !slices.ContainsFunc(n.Keys, func(k *node) bool { return k.Text == name }) {
+				r.Bad(n, "budget: the field %s is missing", name)
+			}
+		}
+	}
+	return b
+}
+
+func (r *reader) routes(n *node) {
+	check := r.opener()
+	seen := map[string]string{}
+	r.Each(n, "routes", func(key, value *node) {
+		route, to := r.route(key, value)
+		reason := badPattern(key.Text)
+		if other, twice := seen[plain(key.Text)]; reason == "" && twice {
+			reason = fmt.Sprintf("it says the same as %q", other)
+		}
+		if reason != "" {
+			r.Bad(key, "routes: %.80q: %s", key.Text, reason)
+		}
+		seen[plain(key.Text)] = key.Text
+		if to != nil {
+			check(to, route.To)
+		}
+		r.config.Routes = append(r.config.Routes, route)
+	})
+}
+
+// manyErrors are so many that no more routes are tried.
+const manyErrors = 100
+
+// opener makes what refuses a spec that does not open. It does so with a copy of the
+// models, so that what will be used is untouched; where these could not be read, that
+// was said, and nothing is tried.
+func (r *reader) opener() func(at *node, spec string) {
+	models := r.config.Models
+	if models == nil {
+		return func(*node, string) {}
+	}
+	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover}
+	tried := map[string]error{}
+	return func(at *node, spec string) {
+		if len(r.Errs) >= manyErrors {
+			return
+		}
+		err, known := tried[spec]
+		if !known {
+			_, err = probe.Open(spec)
+			tried[spec] = err
+		}
+		var bad *provider.SpecError
+		switch {
+		case errors.As(err, &bad):
+			r.Bad(at, "to: %s", bad.Reason)
+		case err != nil:
+			r.Bad(at, "to: %v", err)
+		}
+	}
+}
+
+// route reads a route, and where it leads to; nil where that is missing or wrong.
+func (r *reader) route(key, value *node) (route Route, to *node) {
+	route.Pattern = key.Text
+	missing := value.Kind == filetree.Map
+	r.Fields(value, "route "+key.Text, map[string]func(*node){
+		"to": func(n *node) {
+			missing = false
+			before := len(r.Errs)
+			if route.To = strings.Join(r.Strings(n, "to"), ", "); len(r.Errs) == before && n.Kind != filetree.Wrong {
+				to = n
+			}
+		},
+		"repair":      func(n *node) { route.Repair = Repair(r.word(n, "repair", "auto", "always")) },
+		"lift_errors": func(n *node) { route.LiftErrors = r.Bool(n, "lift_errors") },
+		"unfinished":  func(n *node) { route.Unfinished = Unfinished(r.word(n, "unfinished", "error", "end")) },
+		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
+		"set":         func(n *node) { route.Set = r.overrides(n) },
+	})
+	if missing {
+		r.Bad(key, "route %s: the field to is missing", key.Text)
+	}
+	return route, to
+}
+
+// word reads one of several words, of which the first is what is meant where none is
+// written: the zero value.
+func (r *reader) word(n *node, what string, words ...string) string {
+	word := r.String(n, what)
+	if reason, ok := oneOf(word, words); !ok && n.Kind == filetree.String {
+		r.Bad(n, "%s: %s", what, reason)
+	}
+	if word == words[0] {
+		return ""
+	}
+	return word
+}
+
+func (r *reader) overrides(n *node) (o Overrides) {
+	number := func(to **dragoman.Number, what string, low, high float64) func(*node) {
+		return func(n *node) { *to = r.number(n, what, low, high) }
+	}
+	count := func(to **int64, what string, least int) func(*node) {
+		return func(n *node) {
+			v := int64(r.Count(n, what, least))
+			*to = &v
+		}
+	}
+	text := func(to *string, what string, words ...string) func(*node) {
+		return func(n *node) {
+			*to = r.String(n, what)
+			if reason, ok := oneOf(*to, words); !ok && len(words) > 0 && n.Kind == filetree.String {
+				r.Bad(n, "%s: %s", what, reason)
+			}
+		}
+	}
+	r.Fields(n, "set", map[string]func(*node){
+		"temperature":       number(&o.Temperature, "temperature", 0, 2),
+		"top_p":             number(&o.TopP, "top_p", 0, 1),
+		"frequency_penalty": number(&o.FrequencyPenalty, "frequency_penalty", -2, 2),
+		"presence_penalty":  number(&o.PresencePenalty, "presence_penalty", -2, 2),
+		"top_k":             count(&o.TopK, "top_k", 1),
+		"seed":              count(&o.Seed, "seed", 0),
+		"max_tokens":        count(&o.MaxTokens, "max_tokens", 1),
+		"effort":            text(&o.Effort, "effort", efforts()...),
+		"verbosity":         text(&o.Verbosity, "verbosity", "low", "medium", "high"),
+		"service_tier":      text(&o.ServiceTier, "service_tier"),
+		"parallel_tool_calls": func(n *node) {
+			v := r.Bool(n, "parallel_tool_calls")
+			o.ParallelToolCalls = &v
+		},
+	})
+	return o
+}
+
+// number reads a number within bounds, in its own spelling.
+func (r *reader) number(n *node, what string, low, high float64) *dragoman.Number {
+	if !r.Want(n, filetree.Number, what) {
+		return nil
+	}
+	v, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || v < low || v > high {
+		r.Bad(n, "%s: want a number from %g to %g, have %.40s", what, low, high, n.Text)
+		return nil
+	}
+	out := dragoman.Number(n.Text)
+	return &out
+}
+
+// efforts are those of [dragoman.ReasoningSettings].
+func efforts() []string {
+	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+}
+
+// oneOf reports whether a word is one of several, for a message in which it is not.
+func oneOf(word string, words []string) (reason string, ok bool) {
+	return fmt.Sprintf("want %s, have %.80q", strings.Join(words, ", "), word), slices.Contains(words, word)
+}
