@@ -77,7 +77,8 @@ func (s *server) count(w http.ResponseWriter, codec dialect.Codec, req *dragoman
 		serving.WriteError(w, codec, err)
 		return
 	}
-	serving.WriteCount(w, codec.Dialect(), CountTokens(req))
+	w.Header().Set("content-type", "application/json")
+	_, _ = w.Write(serving.CountBody(codec.Dialect(), CountTokens(req)))
 }
 
 // read decodes the body of a request, within the bound.

@@ -3,6 +3,7 @@ package serving
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -270,15 +271,11 @@ func innerRequest(body []byte) []byte {
 	return body
 }
 
-// WriteCount answers how many tokens a request has (quirk J5).
-func WriteCount(w http.ResponseWriter, d dragoman.Dialect, n int64) {
+// CountBody tells how many tokens a request has (quirk J5).
+func CountBody(d dragoman.Dialect, n int64) []byte {
+	name := "input_tokens"
 	if d == dragoman.Gemini {
-		WriteJSON(w, struct {
-			Total int64 `json:"totalTokens"`
-		}{n})
-		return
+		name = "totalTokens"
 	}
-	WriteJSON(w, struct {
-		Input int64 `json:"input_tokens"`
-	}{n})
+	return fmt.Appendf(nil, "{%q:%d}", name, n)
 }

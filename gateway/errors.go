@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// apiError is an error as a client is told of it: in its class, and without what is
+// nobody's business but ours (quirk J3).
+func apiError(err error) *dragoman.APIError {
+	var api *dragoman.APIError
+	var chain *provider.ChainError
+	var timeout *provider.TimeoutError
+	var transport *provider.TransportError
+	var setting *provider.SettingError
+	var missing *provider.MissingKeyError
+	switch {
+	case errors.As(err, &missing), errors.As(err, &setting):
+		// It is the gateway that lacks it, not the client.
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
+	case errors.As(err, &chain):
+		return chainError(chain, err)
+	case errors.As(err, &api):
+		return upstreamError(api)
+	case errors.As(err, &timeout):
+		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + string(timeout.Phase), Err: err}
+	case errors.As(err, &transport), errors.Is(err, dragoman.ErrIncompleteStream):
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
+	case errors.Is(err, provider.ErrEmpty):
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
+	case errors.Is(err, provider.ErrSpec):
+		return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: err.Error(), Err: err}
+	case errors.Is(err, dragoman.ErrTooLarge):
+		return &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}
+	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.Is(err, dragoman.ErrUnsupported):
+		return serving.Refuse(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long", Err: err}
+	default:
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the gateway failed; its log says why", Err: err}
+	}
+}
+
+// chainError is that of a list of models of which none answered: the last word of
+// those that were asked.
+func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
+	for i := len(chain.Attempts) - 1; i >= 0; i-- {
+		if chain.Attempts[i].Err != nil {
+			e := *apiError(chain.Attempts[i].Err)
+			e.Err = err
+			return &e
+		}
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
+}
+
+// upstreamError is what a model's server said. That it does not know our credential is
+// no fault of the client's, who would otherwise look for it in its own.
+func upstreamError(e *dragoman.APIError) *dragoman.APIError {
+	if e.Class == dragoman.ErrorAuth || e.Class == dragoman.ErrorPermission {
+		if e.Status == 0 && e.Native == nil { // our own word
+			return e
+		}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
+	}
+	return e
+}

@@ -1,0 +1,258 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// exchange is one request of a client and the answer to it. It belongs to one
+// goroutine, but for its sink.
+type exchange struct {
+	*Gateway
+	setup *setup
+	w     http.ResponseWriter
+	r     *http.Request
+	call  serving.Call
+	codec dialect.Codec
+	id    string
+	body  []byte
+	asked asked
+	route *route
+	lease *access.Lease
+	up    *upstream
+	out   *sink
+	entry entry
+
+	// req is the request as it was read, where it had to be, and lost what that and
+	// all that follows could not keep.
+	req *dragoman.Request
+}
+
+// asked is what a request says of itself that the gateway must know before it looks
+// closer.
+type asked struct {
+	model    string
+	stream   bool
+	previous string // the response that it goes on with
+}
+
+// peek reads what must be known, and passes over the rest.
+func peek(call serving.Call, body []byte) (asked, error) {
+	a := asked{model: call.Model, stream: call.Stream}
+	if call.InURL {
+		return a, nil
+	}
+	a.stream = call.Codec.Dialect() == dragoman.Ollama // which streams unless it is told not to
+	r := jsonwire.NewReader(body)
+	if r.Kind() != '{' {
+		return a, serving.Refuse(errors.New("the body is no JSON object"))
+	}
+	for key := range r.Object() {
+		switch {
+		case string(key) == "model" && r.Kind() == '"':
+			a.model = r.String()
+		case string(key) == "stream" && (r.Kind() == 't' || r.Kind() == 'f'):
+			a.stream = r.Bool()
+		case string(key) == "previous_response_id" && r.Kind() == '"':
+			a.previous = r.String()
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.End(); err != nil {
+		return a, serving.Refuse(fmt.Errorf("the body is no JSON: %w", err))
+	}
+	if a.model == "" {
+		return a, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: "the field model is missing"}
+	}
+	return a, nil
+}
+
+// serve answers a call.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
+	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newID(), out: newSink(w)}
+	x.entry = entry{begun: time.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
+	g.metrics.begin()
+	defer x.end()
+	w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	if err := x.answer(r.Context()); err != nil {
+		x.fail(r.Context(), err)
+	}
+}
+
+// end settles the accounts of an exchange, also of one whose client has gone.
+func (x *exchange) end() {
+	x.out.end()
+	if x.lease != nil {
+		x.lease.Spend(x.entry.usage)
+		x.lease.Release()
+	}
+	x.entry.took, x.entry.bytes = time.Since(x.entry.begun), x.out.bytes
+	if !x.out.at.IsZero() {
+		x.entry.first = x.out.at.Sub(x.entry.begun)
+	}
+	if x.r.Context().Err() != nil {
+		x.entry.left = true
+	}
+	x.metrics.end(&x.entry)
+	x.entry.log(x.r.Context(), x.opts.Log)
+}
+
+// answer finds out who asks for what, and has it answered.
+func (x *exchange) answer(ctx context.Context) (err error) {
+	x.entry.key = "?"
+	presented := access.FromRequest(x.r)
+	key, err := x.keys.Identify(presented)
+	if err != nil { // before anything of the body is read
+		return refusal(err)
+	}
+	x.entry.key = key.Name
+	if x.body, err = serving.Body(x.w, x.r, x.setup.maxBody); err != nil {
+		return err
+	}
+	if x.asked, err = peek(x.call, x.body); err != nil {
+		return err
+	}
+	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
+	if x.route, err = x.setup.find(x.asked.model); err != nil {
+		return err
+	}
+	x.entry.route = x.route.Pattern
+	if x.call.Count {
+		return x.count(&key)
+	}
+	if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
+		return refusal(err)
+	}
+	if x.asked.stream {
+		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.streamHeader)
+	}
+	return x.route.chain.Walk(ctx, x.try)
+}
+
+// try has one model of the route answer.
+func (x *exchange) try(ctx context.Context, link provider.Link) error {
+	x.entry.upstream = link.Name
+	up := x.route.upstreams[link.Name]
+	if x.transparent(ctx, up) {
+		return x.pass(ctx, up)
+	}
+	return x.translate(ctx, up)
+}
+
+// refusal is why a key is not admitted, as a client is told of it.
+func refusal(err error) error {
+	var refused *access.RefusedError
+	if errors.As(err, &refused) {
+		return refused.API()
+	}
+	return err
+}
+
+// decode reads the request, once.
+func (x *exchange) decode(ctx context.Context) error {
+	if x.req != nil {
+		return nil
+	}
+	req, rep, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody, LiftErrors: x.route.LiftErrors})
+	if err != nil {
+		return err
+	}
+	x.entry.losses = rep.Losses
+	x.route.Set.Apply(req)
+	if err := x.recallConversation(ctx, req); err != nil {
+		return err
+	}
+	if !x.route.NoRecall {
+		rep, err := x.recall.Restore(ctx, x.scope(), req)
+		if err != nil {
+			x.warn(ctx, "what was kept of reasoning could not be read", err)
+		}
+		x.entry.losses = append(x.entry.losses, rep.Losses...)
+	}
+	x.req = req
+	return nil
+}
+
+func (x *exchange) scope() recall.Scope { return recall.Scope{Key: x.entry.key, Route: x.route.Pattern} }
+
+// count tells how many tokens a request has (quirk J5). It is an estimate, unless
+// the model's server is asked.
+func (x *exchange) count(key *access.Key) error {
+	if !key.Allows(x.asked.model) {
+		return notAllowed(key, x.asked.model)
+	}
+	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
+	if err != nil {
+		return err
+	}
+	x.out.begin(http.StatusOK, func(h http.Header) { h.Set("Content-Type", "application/json") })
+	x.entry.status = http.StatusOK
+	return x.out.write(serving.CountBody(x.codec.Dialect(), sim.CountTokens(req)))
+}
+
+// fail tells what went wrong: before the first byte as an answer with a status, behind
+// it within the answer.
+func (x *exchange) fail(ctx context.Context, err error) {
+	x.entry.err = err
+	if ctx.Err() != nil && x.r.Context().Err() != nil {
+		return // nobody is there to be told
+	}
+	e := apiError(err)
+	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
+		x.warn(ctx, "a request failed", err)
+	}
+	if x.out.hasBegun() {
+		if x.asked.stream && !x.entry.told {
+			x.entry.told = true
+			x.breakOff(e)
+		}
+		return
+	}
+	var own *passedError
+	if errors.As(err, &own) && own.dialect == x.codec.Dialect() {
+		own.write(x)
+		return
+	}
+	status, body := serving.Error(x.w.Header(), x.codec, withoutID(e))
+	x.w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	x.entry.status = status
+	x.out.begin(status, func(h http.Header) { x.lossHeader(h) })
+	_ = x.out.write(body) // who has gone away is told nothing
+}
+
+// withoutID is an error that names no request: the client knows the gateway's.
+func withoutID(e *dragoman.APIError) *dragoman.APIError {
+	c := *e
+	c.RequestID = ""
+	return &c
+}
+
+// breakOff ends a stream with an error event of its dialect (quirk J3).
+func (x *exchange) breakOff(e *dragoman.APIError) {
+	enc := x.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: x.id, Model: x.asked.model})
+	b, err := enc.Encode(nil, &dragoman.StreamError{Err: e})
+	if err == nil {
+		b, _ = enc.Close(b)
+	}
+	_ = x.out.send(b) // who has gone away is told nothing
+}
+
+// warn logs what a client is not told.
+func (x *exchange) warn(ctx context.Context, what string, err error) {
+	if x.opts.Log != nil {
+		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", err.Error())
+	}
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/serving"
+)
+
+// Options are what a [Gateway] is given beside its [Config].
+type Options struct {
+	// Log gets a line for every request, and what clients are not told; nil logs
+	// nothing.
+	Log *slog.Logger
+	// Random is where ids come from; nil means the system's source.
+	Random io.Reader
+	// Now is the clock of limits and expiry; nil means the system's.
+	Now func() time.Time
+	// Version is told to clients that ask for it.
+	Version string
+}
+
+// Gateway serves every dialect over any model. It is safe for concurrent use.
+type Gateway struct {
+	opts    Options
+	mux     *http.ServeMux
+	current atomic.Pointer[setup]
+	keys    *access.Keys
+	recall  *recall.Recall
+	metrics metrics
+	// draining says that no more requests are taken.
+	draining atomic.Bool
+}
+
+var _ http.Handler = (*Gateway)(nil)
+
+// New makes a gateway.
+func New(c *Config, o Options) (*Gateway, error) {
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if c == nil {
+		c = &Config{}
+	}
+	g := &Gateway{opts: o}
+	keys, err := access.New(c.Keys, access.Options{Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	g.keys = keys
+	g.recall = &recall.Recall{}
+	s, err := newSetup(c)
+	if err != nil {
+		return nil, err
+	}
+	g.current.Store(s)
+	g.mux = g.routes()
+	return g, nil
+}
+
+// Reload puts another config in the place of the one that is used. Requests that are
+// being answered go on as they began. An error leaves everything as it is. What was
+// listened on and where is remembered stay: they take another start.
+func (g *Gateway) Reload(c *Config) error {
+	s, err := newSetup(c)
+	if err != nil {
+		return err
+	}
+	if err := g.keys.Replace(c.Keys); err != nil {
+		return err
+	}
+	g.current.Store(s)
+	return nil
+}
+
+func (g *Gateway) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	serving.Handle(mux, g.serve)
+	serving.Models{Version: g.opts.Version, List: g.list, Find: g.findModel}.Handle(mux)
+	mux.HandleFunc("GET /v1/responses/{id}", g.retrieve)
+	mux.HandleFunc("DELETE /v1/responses/{id}", g.forget)
+	mux.HandleFunc("GET /healthz", g.health)
+	mux.HandleFunc("GET /metrics", g.showMetrics)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code asks so
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "Dragoman is running.\n")
+	})
+	mux.HandleFunc("/", serving.NotFound)
+	return mux
+}
+
+// ServeHTTP implements [http.Handler].
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if v := recover(); v != nil {
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(v)
+			}
+			if g.opts.Log != nil {
+				g.opts.Log.ErrorContext(r.Context(), "a request panicked", "path", r.URL.Path, "panic", v)
+			}
+			panic(http.ErrAbortHandler) // the connection ends: nobody takes the answer for whole
+		}
+	}()
+	g.mux.ServeHTTP(w, r)
+}
+
+// newID names a request.
+func (g *Gateway) newID() string {
+	var b [16]byte
+	_, _ = io.ReadFull(g.opts.Random, b[:]) // the system's never fails
+	return "req_" + hex.EncodeToString(b[:])
+}

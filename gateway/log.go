@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// entry is what is remembered of an exchange, for the log and the metrics. Nothing in
+// it was said by a client or a model, but for names.
+type entry struct {
+	id, path        string
+	dialect         dragoman.Dialect
+	key, model      string
+	route, upstream string
+	stream          bool
+	// transparent says that the answer was passed on byte for byte.
+	transparent bool
+	begun       time.Time
+	first, took time.Duration
+	status      int
+	bytes       int64
+	usage       dragoman.Usage
+	losses      []dragoman.Loss
+	err         error
+	// told says that the client was told of the error within a stream, left that it
+	// has gone.
+	told, left bool
+}
+
+// maxLogged bounds the texts of others in the log.
+const maxLogged = 200
+
+func bounded(s string) string {
+	if len(s) > maxLogged {
+		return s[:maxLogged] + "…"
+	}
+	return s
+}
+
+// log writes the line of an exchange.
+func (e *entry) log(ctx context.Context, to *slog.Logger) {
+	if to == nil {
+		return
+	}
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("id", e.id), slog.String("dialect", string(e.dialect)), slog.String("path", bounded(e.path)), slog.String("key", e.key),
+		slog.String("model", bounded(e.model)), slog.String("route", e.route), slog.String("upstream", e.upstream),
+		slog.Int("status", e.status), slog.Bool("stream", e.stream), slog.Bool("transparent", e.transparent),
+		slog.Duration("took", e.took), slog.Duration("first_byte", e.first), slog.Int64("bytes", e.bytes),
+	}
+	for _, c := range []struct {
+		name string
+		n    dragoman.Count
+	}{{"input_tokens", e.usage.Input}, {"cached_tokens", e.usage.CacheRead}, {"output_tokens", e.usage.Output}, {"reasoning_tokens", e.usage.Reasoning}} {
+		if c.n.Known {
+			attrs = append(attrs, slog.Int64(c.name, c.n.N))
+		}
+	}
+	if s := lossSummary(e.losses); s != "" {
+		attrs = append(attrs, slog.String("losses", s))
+	}
+	if e.left {
+		attrs = append(attrs, slog.Bool("client_left", true))
+	}
+	if e.err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("error", bounded(e.err.Error())))
+	}
+	to.LogAttrs(ctx, level, "request", attrs...)
+}

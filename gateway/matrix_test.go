@@ -1,0 +1,281 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// clientDialects are those that clients speak.
+var clientDialects = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, gemini.Codec{Array: true}, ollama.Codec{}}
+
+// upstreams are the providers that the tests reach the simulator by, in every dialect;
+// the last is the one within this process.
+var upstreams = []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock", "sim"}
+
+// client speaks to a gateway in a dialect, with nothing of a provider's client.
+type client struct {
+	t     testing.TB
+	codec dialect.Codec
+	url   string
+	key   string
+	// registry is that of the last request.
+	last dialect.Encoded
+}
+
+// post sends a request and returns the answer.
+func (c *client) post(ctx context.Context, req *dragoman.Request) *http.Response {
+	c.t.Helper()
+	sent := *req
+	if _, ok := c.codec.(gemini.Codec); ok {
+		sent.Model, sent.Stream = "", false
+	}
+	enc, err := c.codec.EncodeRequest(&sent, dialect.EncodeOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.last = enc
+	return c.postBody(ctx, req.Model, req.Stream, enc.Body)
+}
+
+func (c *client) postBody(ctx context.Context, model string, stream bool, body []byte) *http.Response {
+	c.t.Helper()
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path(c.codec, model, stream), bytes.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if c.codec.Dialect() == dragoman.Anthropic {
+		hr.Header.Set("anthropic-version", "2023-06-01")
+	}
+	if c.key != "" {
+		hr.Header.Set("authorization", "Bearer "+c.key)
+	}
+	resp, err := http.DefaultClient.Do(hr)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+func path(codec dialect.Codec, model string, stream bool) string {
+	switch codec := codec.(type) {
+	case openaichat.Codec:
+		return "/v1/chat/completions"
+	case openairesponses.Codec:
+		return "/v1/responses"
+	case anthropic.Codec:
+		return "/v1/messages"
+	case ollama.Codec:
+		return "/api/chat"
+	case gemini.Codec:
+		p := "/v1beta/models/" + url.PathEscape(model)
+		switch {
+		case !stream:
+			return p + ":generateContent"
+		case codec.Array:
+			return p + ":streamGenerateContent"
+		default:
+			return p + ":streamGenerateContent?alt=sse"
+		}
+	}
+	panic("no path")
+}
+
+// ask sends a request and reads the answer.
+func (c *client) ask(req *dragoman.Request) (*dragoman.Response, error) {
+	c.t.Helper()
+	hr := c.post(c.t.Context(), req)
+	body, err := io.ReadAll(hr.Body)
+	if err != nil {
+		return nil, err
+	}
+	if hr.StatusCode != http.StatusOK {
+		return nil, c.codec.DecodeError(hr.StatusCode, hr.Header, body)
+	}
+	o := dialect.DecodeOptions{Registry: c.last.Registry}
+	if !req.Stream {
+		resp, _, err := c.codec.DecodeResponse(body, o)
+		return resp, err
+	}
+	return dragoman.Collect(dialect.Events(c.codec.NewStreamDecoder(o), bytes.NewReader(body)))
+}
+
+// world is a gateway with the simulator behind it, over HTTP in every dialect.
+type world struct {
+	gateway *gateway.Gateway
+	url     string
+	sim     *httptest.Server
+	log     *bytes.Buffer
+}
+
+// configOf is a config with the simulator at a URL as a provider of every dialect.
+func configOf(simURL string) string {
+	return fmt.Sprintf(`version: 1
+providers:
+  chat: {type: compatible, base_url: "%[1]s/v1"}
+  responses: {type: openai, base_url: "%[1]s/v1", api_key_env: SIM_KEY}
+  anthropic: {base_url: "%[1]s", api_key_env: SIM_KEY}
+  gemini: {base_url: "%[1]s", api_key_env: SIM_KEY}
+  ollama: {base_url: "%[1]s"}
+  bedrock: {base_url: "%[1]s", region: eu-central-1, api_key_env: SIM_KEY}
+`, simURL)
+}
+
+func newWorld(t testing.TB, more string) *world {
+	t.Helper()
+	t.Setenv("SIM_KEY", "upstream-secret")
+	s := httptest.NewServer(sim.Handler(sim.Config{}))
+	t.Cleanup(s.Close)
+	return newWorldOf(t, s, configOf(s.URL)+more)
+}
+
+func newWorldOf(t testing.TB, s *httptest.Server, file string) *world {
+	t.Helper()
+	config, err := gateway.Parse("gateway.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{sim: s, log: new(bytes.Buffer)}
+	w.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(&syncBuffer{w: w.log}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(w.gateway)
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	return w
+}
+
+func weatherTool() dragoman.ToolSpec {
+	return dragoman.ToolSpec{
+		Name: "get_weather", Description: "Current weather in a city.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`),
+	}
+}
+
+func userSays(text string) dragoman.Message {
+	return dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: text}}}
+}
+
+func textOf(resp *dragoman.Response) string {
+	var b strings.Builder
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if text, ok := p.(*dragoman.Text); ok {
+				b.WriteString(text.Text)
+			}
+		}
+	}
+	return b.String()
+}
+
+func callsOf(resp *dragoman.Response) (out []*dragoman.ToolCall) {
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if call, ok := p.(*dragoman.ToolCall); ok {
+				out = append(out, call)
+			}
+		}
+	}
+	return out
+}
+
+// everyWay runs a test for every client and upstream, whole and streamed.
+func everyWay(t *testing.T, w *world, f func(t *testing.T, c *client, model string, stream bool)) {
+	for _, codec := range clientDialects {
+		for _, up := range upstreams {
+			for _, stream := range []bool{false, true} {
+				name := string(codec.Dialect())
+				if g, ok := codec.(gemini.Codec); ok && g.Array {
+					name += "-array"
+				}
+				how := map[bool]string{false: "whole", true: "streamed"}[stream]
+				model := up + "/sim/planner"
+				if up == "sim" {
+					model = "sim/planner"
+				}
+				t.Run(name+" to "+up+" "+how, func(t *testing.T) {
+					f(t, &client{t: t, codec: codec, url: w.url}, model, stream)
+				})
+			}
+		}
+	}
+}
+
+func TestG1_EveryClientReachesEveryModelWithText(t *testing.T) {
+	everyWay(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
+		resp, err := c.ask(&dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if textOf(resp) == "" || resp.Stop.Reason != dragoman.StopEnd {
+			t.Errorf("%q, %v", textOf(resp), resp.Stop)
+		}
+	})
+}
+
+func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
+	everyWay(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
+		req := &dragoman.Request{
+			Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Tools: []dragoman.ToolSpec{weatherTool()},
+			Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")},
+		}
+		resp, err := c.ask(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := callsOf(resp)
+		if len(calls) != 2 || resp.Stop.Reason != dragoman.StopToolCalls {
+			t.Fatalf("%d calls, %v, %q", len(calls), resp.Stop, textOf(resp))
+		}
+		req.Messages = append(req.Messages, resp.Output...)
+		results := dragoman.Message{Role: dragoman.RoleTool}
+		for i, call := range calls {
+			city := []string{"Oslo", "Rome"}[i]
+			if call.Name != "get_weather" || !strings.Contains(call.Arguments, city) || call.ID == "" {
+				t.Errorf("call %d: %+v", i, call)
+			}
+			results.Parts = append(results.Parts, call.Result(&dragoman.Text{Text: city + " has " + []string{"snow", "sun"}[i]}))
+		}
+		req.Messages = append(req.Messages, results)
+		resp, err = c.ask(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := textOf(resp); !strings.Contains(text, "snow") || !strings.Contains(text, "sun") || len(callsOf(resp)) != 0 {
+			t.Errorf("%q, %v", text, resp.Stop)
+		}
+	})
+}
+
+func TestG2_ErrorsComeInTheDialectOfTheClient(t *testing.T) {
+	everyWay(t, newWorld(t, ""), func(t *testing.T, c *client, model string, stream bool) {
+		if strings.HasPrefix(model, "sim/") {
+			t.Skip("the simulator in this process is no server that fails")
+		}
+		_, err := c.ask(&dragoman.Request{Model: model + "?fault=rate-limit", Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}})
+		t.Log(err)
+	})
+}
+
+var _ = provider.ErrSpec

@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// metrics counts exchanges, for Prometheus. The zero value is ready.
+type metrics struct {
+	running atomic.Int64
+
+	mu     sync.Mutex
+	series map[labels]*series
+}
+
+// labels tell series apart. Names of models that clients make up are none of them:
+// they would be without end.
+type labels struct {
+	dialect         dragoman.Dialect
+	route, upstream string
+	key             string
+	status          int
+}
+
+type series struct {
+	requests, streams, transparent, losses, left int64
+	input, output                                int64
+	seconds                                      histogram
+	first                                        histogram
+}
+
+// bounds are those of the histograms, in seconds.
+var bounds = [...]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+
+type histogram struct {
+	counts [len(bounds) + 1]int64
+	sum    float64
+	n      int64
+}
+
+func (h *histogram) add(d time.Duration) {
+	s := d.Seconds()
+	i, _ := slices.BinarySearch(bounds[:], s)
+	h.counts[i]++
+	h.sum += s
+	h.n++
+}
+
+func (m *metrics) begin() { m.running.Add(1) }
+
+func (m *metrics) end(e *entry) {
+	m.running.Add(-1)
+	l := labels{dialect: e.dialect, route: e.route, upstream: e.upstream, key: e.key, status: e.status}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.series[l]
+	if s == nil {
+		if m.series == nil {
+			m.series = map[labels]*series{}
+		}
+		s = new(series)
+		m.series[l] = s
+	}
+	s.requests++
+	s.streams += count(e.stream)
+	s.transparent += count(e.transparent)
+	s.left += count(e.left)
+	s.losses += int64(len(e.losses))
+	s.input += e.usage.Input.Or(0)
+	s.output += e.usage.Output.Or(0)
+	s.seconds.add(e.took)
+	if e.first > 0 {
+		s.first.add(e.first)
+	}
+}
+
+func count(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// showMetrics serves what was counted, as Prometheus reads it.
+func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
+	if err := g.insider(r); err != nil {
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write([]byte(g.metrics.text())) // who has gone away is told nothing
+}
+
+// text is the exposition format of Prometheus.
+func (m *metrics) text() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(m.series), func(a, b labels) int {
+		return cmp.Or(cmp.Compare(a.dialect, b.dialect), cmp.Compare(a.route, b.route), cmp.Compare(a.upstream, b.upstream), cmp.Compare(a.key, b.key), cmp.Compare(a.status, b.status))
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "# HELP dragoman_requests_running Requests that are being answered.\n# TYPE dragoman_requests_running gauge\ndragoman_requests_running %d\n", m.running.Load())
+	for _, c := range []struct {
+		name, help string
+		of         func(*series) int64
+	}{
+		{"dragoman_requests_total", "Requests that were answered.", func(s *series) int64 { return s.requests }},
+		{"dragoman_streams_total", "Requests that were answered with a stream.", func(s *series) int64 { return s.streams }},
+		{"dragoman_transparent_total", "Answers that were passed on byte for byte.", func(s *series) int64 { return s.transparent }},
+		{"dragoman_clients_left_total", "Clients that went away before the end.", func(s *series) int64 { return s.left }},
+		{"dragoman_losses_total", "What translations could not keep.", func(s *series) int64 { return s.losses }},
+		{"dragoman_input_tokens_total", "Tokens of prompts, as far as servers told them.", func(s *series) int64 { return s.input }},
+		{"dragoman_output_tokens_total", "Tokens of answers, as far as servers told them.", func(s *series) int64 { return s.output }},
+	} {
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", c.name, c.help, c.name)
+		for _, k := range keys {
+			fmt.Fprintf(&b, "%s{%s} %d\n", c.name, k, c.of(m.series[k]))
+		}
+	}
+	for _, h := range []struct {
+		name, help string
+		of         func(*series) *histogram
+	}{
+		{"dragoman_request_seconds", "How long requests took.", func(s *series) *histogram { return &s.seconds }},
+		{"dragoman_first_byte_seconds", "How long the first byte of answers took.", func(s *series) *histogram { return &s.first }},
+	} {
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s histogram\n", h.name, h.help, h.name)
+		for _, k := range keys {
+			h.of(m.series[k]).write(&b, h.name, k.String())
+		}
+	}
+	return b.String()
+}
+
+func (h *histogram) write(b *strings.Builder, name, labels string) {
+	sum := int64(0)
+	for i, bound := range bounds {
+		sum += h.counts[i]
+		fmt.Fprintf(b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels, strconv.FormatFloat(bound, 'g', -1, 64), sum)
+	}
+	fmt.Fprintf(b, "%s_bucket{%s,le=\"+Inf\"} %d\n", name, labels, h.n)
+	fmt.Fprintf(b, "%s_sum{%s} %g\n%s_count{%s} %d\n", name, labels, h.sum, name, labels, h.n)
+}
+
+// String writes the labels as Prometheus does.
+func (l labels) String() string {
+	return fmt.Sprintf("dialect=%q,route=%q,upstream=%q,key=%q,status=\"%d\"", string(l.dialect), l.route, l.upstream, l.key, l.status)
+}

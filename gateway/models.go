@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/serving"
+)
+
+// list are the models that a client may ask for by a name of their own. What a
+// pattern stands for is without end.
+func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
+	key, err := g.keys.Identify(access.FromRequest(r))
+	if err != nil {
+		return nil, refusal(err)
+	}
+	var out []serving.Model
+	for _, name := range g.current.Load().routes.Names() {
+		if key.Allows(name) {
+			out = append(out, serving.Model{Name: name, Owner: "dragoman"})
+		}
+	}
+	return out, nil
+}
+
+// findModel is one that a client may ask for.
+func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error) {
+	key, err := g.keys.Identify(access.FromRequest(r))
+	if err != nil {
+		return serving.Model{}, refusal(err)
+	}
+	if _, err := g.current.Load().find(name); err != nil {
+		return serving.Model{}, err
+	}
+	if !key.Allows(name) {
+		return serving.Model{}, notAllowed(&key, name)
+	}
+	return serving.Model{Name: name, Owner: "dragoman"}, nil
+}
+
+// notAllowed says that a key may not ask for a model.
+func notAllowed(k *access.Key, model string) error {
+	return (&access.RefusedError{Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models}).API()
+}
+
+// health says that the gateway answers. It tells nothing that is anybody's business.
+func (g *Gateway) health(w http.ResponseWriter, _ *http.Request) {
+	status := "ok"
+	if g.draining.Load() {
+		status = "draining"
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	serving.WriteJSON(w, struct {
+		Status string `json:"status"`
+	}{status})
+}
+
+// insider refuses who has no key, where there are any.
+func (g *Gateway) insider(r *http.Request) error {
+	_, err := g.keys.Identify(access.FromRequest(r))
+	return err
+}
+
+// retrieve tells a response that the gateway has kept.
+func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
+	codec := openairesponses.Codec{}
+	body, err := g.kept(r.Context(), r)
+	if err != nil {
+		serving.WriteError(w, codec, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // who has gone away is told nothing
+}
+
+func (g *Gateway) kept(ctx context.Context, r *http.Request) ([]byte, error) {
+	key, err := g.keys.Identify(access.FromRequest(r))
+	if err != nil {
+		return nil, refusal(err)
+	}
+	body, err := g.recall.Response(ctx, key.Name, r.PathValue("id"))
+	if errors.Is(err, recall.ErrUnknown) {
+		return nil, noResponse(r.PathValue("id"))
+	}
+	return body, err
+}
+
+// forget takes a response out of what the gateway remembers.
+func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
+	codec := openairesponses.Codec{}
+	key, err := g.keys.Identify(access.FromRequest(r))
+	if err != nil {
+		serving.WriteError(w, codec, refusal(err))
+		return
+	}
+	id := r.PathValue("id")
+	if _, err := g.kept(r.Context(), r); err != nil {
+		serving.WriteError(w, codec, err)
+		return
+	}
+	if err := g.recall.Delete(r.Context(), key.Name, id); err != nil {
+		serving.WriteError(w, codec, err)
+		return
+	}
+	serving.WriteJSON(w, struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Deleted bool   `json:"deleted"`
+	}{id, "response", true})
+}
+
+func noResponse(id string) error {
+	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."}
+}

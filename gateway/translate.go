@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// translate has a model answer in its own dialect, and tells its answer in the
+// client's.
+func (x *exchange) translate(ctx context.Context, up *upstream) error {
+	if err := x.decode(ctx); err != nil {
+		return err
+	}
+	if x.up = up; x.req.PreviousResponseID != "" && up.dialect != dragoman.OpenAIResponses {
+		return unknownResponse(x.req.PreviousResponseID)
+	}
+	model := up.model
+	if up.native != nil && up.dialect == x.codec.Dialect() {
+		model = up.native // whose native chunks are passed on
+	}
+	if x.asked.stream {
+		return x.stream(ctx, model)
+	}
+	return x.whole(ctx, model)
+}
+
+// reasoningField is where clients of Chat find reasoning, which OpenAI's own API does
+// not tell: where most servers that tell it have it.
+const reasoningField = "reasoning_content"
+
+// encoding is how the answer is written.
+func (x *exchange) encoding() dialect.EncodeOptions {
+	return dialect.EncodeOptions{
+		Seed: x.id, Model: x.asked.model, StreamUsage: x.req.StreamUsage,
+		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
+	}
+}
+
+// whole answers at once.
+func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
+	resp, err := model.Generate(ctx, x.req)
+	if err != nil {
+		return err
+	}
+	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
+	x.entry.usage = resp.Usage
+	resp.ID = x.responseID(resp.ID)
+	enc, err := x.codec.EncodeResponse(resp, x.encoding())
+	if err != nil {
+		return err
+	}
+	x.entry.losses = append(x.entry.losses, enc.Report.Losses...)
+	x.keep(ctx, resp)
+	x.entry.status = http.StatusOK
+	x.out.begin(http.StatusOK, func(h http.Header) {
+		serving.SetHeader(h, x.codec.Dialect(), "application/json", x.id)
+		x.lossHeader(h)
+	})
+	return begun(x.out.write(enc.Body))
+}
+
+// begun marks an error as one behind the first byte.
+func begun(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", provider.ErrBegun, err)
+}
+
+// streamHeader are the headers of a stream.
+func (x *exchange) streamHeader(h http.Header) {
+	serving.SetHeader(h, x.codec.Dialect(), serving.StreamType(x.codec), x.id)
+	x.lossHeader(h)
+	x.entry.status = http.StatusOK
+}
+
+// stream answers event by event. What fails before the first one is an answer with a
+// status, and may be left to the next model of the route.
+func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
+	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding())}
+	if x.keeps() {
+		t.sum = new(dragoman.Collector)
+	}
+	for ev, err := range model.Stream(ctx, x.req) {
+		switch {
+		case err != nil && t.ended: // as if it had had its end
+		case err != nil:
+			return t.broken(err)
+		default:
+			if err := t.tell(ev); err != nil {
+				return begun(err)
+			}
+		}
+	}
+	return begun(t.end(ctx))
+}
+
+// telling is a stream that is being told.
+type telling struct {
+	*exchange
+	enc dialect.StreamEncoder
+	// sum is the answer, where it is kept; nil: it is not.
+	sum *dragoman.Collector
+	buf []byte
+	// first says that an event has come, ended that the last one has.
+	first, ended bool
+	// calls are those that are complete; cut says that one is not.
+	calls int
+	cut   bool
+}
+
+// tell tells an event.
+func (t *telling) tell(ev dragoman.Event) (err error) {
+	switch e := ev.(type) {
+	case *dragoman.ResponseStart:
+		t.first = true
+		e.Response.ID = t.responseID(e.Response.ID)
+		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
+		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
+		t.out.begin(http.StatusOK, t.streamHeader)
+	case *dragoman.PartEnd:
+		if call, ok := e.Part.(*dragoman.ToolCall); ok {
+			t.calls++
+			t.cut = t.cut || call.Problem != nil
+		}
+	case *dragoman.StreamError:
+		t.entry.usage = t.entry.usage.Merge(e.Usage)
+		ev = t.failure(e)
+	case *dragoman.ResponseEnd:
+		t.ended = true
+		e.Response.ID = t.responseID(e.Response.ID)
+		t.entry.usage = t.entry.usage.Merge(e.Usage)
+		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
+	}
+	if t.sum != nil {
+		t.sum.Add(ev)
+	}
+	if t.buf, err = t.enc.Encode(t.buf[:0], ev); err != nil {
+		return err
+	}
+	return t.out.send(t.buf)
+}
+
+// failure is how the end of a stream that broke is told. One that only lacks its end
+// gets one, where the route says so (quirks C13, J11); but not where a call is cut off.
+func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
+	if t.route.Unfinished == UnfinishedEnd && !t.cut && e.Err != nil && errors.Is(e.Err, dragoman.ErrIncompleteStream) {
+		t.ended = true
+		t.entry.losses = append(t.entry.losses, dragoman.Loss{
+			Kind: dragoman.Synthesised, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
+		})
+		stop := dragoman.Stop{Reason: dragoman.StopEnd}
+		if t.calls > 0 {
+			stop.Reason = dragoman.StopToolCalls
+		}
+		return &dragoman.ResponseEnd{Stop: stop, Usage: e.Usage}
+	}
+	t.entry.told = true
+	err := e.Err
+	if err == nil {
+		err = &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
+	}
+	return &dragoman.StreamError{Err: apiError(err), Usage: e.Usage}
+}
+
+// broken is an error of a stream. Behind the first event it is told within it.
+func (t *telling) broken(err error) error {
+	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
+	if !t.first && !t.out.hasBegun() {
+		return err
+	}
+	return begun(err)
+}
+
+// end tells what the dialect demands at the end.
+func (t *telling) end(ctx context.Context) (err error) {
+	t.buf, err = t.enc.Close(t.buf[:0])
+	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
+	if err != nil {
+		return err
+	}
+	if t.sum != nil && t.ended {
+		if resp, err := t.sum.Response(); err == nil {
+			t.keep(ctx, resp)
+		}
+	}
+	return t.out.send(t.buf)
+}
+
+// newLosses adds the losses that are not there yet: the end of a stream tells again
+// what its start told.
+func newLosses(have, all []dragoman.Loss) []dragoman.Loss {
+	for _, l := range all {
+		if !slices.Contains(have, l) {
+			have = append(have, l)
+		}
+	}
+	return have
+}
+
+// LossHeader is the header in which a client is told what of its request, and of a
+// whole answer, could not be kept: how many losses, and what and where they are. A change
+// of form that means the same is none.
+const LossHeader = "X-Dragoman-Losses"
+
+// lossHeader tells the losses so far.
+func (x *exchange) lossHeader(h http.Header) {
+	if s := lossSummary(x.entry.losses); s != "" {
+		h.Set(LossHeader, s)
+	}
+}
+
+// maxSummary bounds the header.
+const maxSummary = 1 << 10
+
+// lossSummary is "2; dropped /tools/0/strict; lowered …", and empty where nothing of
+// weight was lost.
+func lossSummary(all []dragoman.Loss) string {
+	var b strings.Builder
+	n, left := 0, 0
+	for _, l := range all {
+		if l.Severity < dragoman.Warn {
+			continue
+		}
+		n++
+		if one := "; " + printable(string(l.Kind)+" "+l.Path); left > 0 || b.Len()+len(one) > maxSummary {
+			left++
+		} else {
+			b.WriteString(one)
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case left > 0:
+		fmt.Fprintf(&b, "; and %d more", left)
+	}
+	return strconv.Itoa(n) + b.String()
+}
+
+// printable is a text as a header can carry it.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || r == ';' {
+			return '_'
+		}
+		return r
+	}, s)
+}
+
+// heartbeat is what fills the pauses of a dialect's streams; nil: nothing may.
+func heartbeat(codec dialect.Codec) []byte {
+	switch codec.Dialect() {
+	case dragoman.Anthropic:
+		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+	case dragoman.OpenAIChat, dragoman.OpenAIResponses:
+		return []byte(": ping\n\n")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,235 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// setup is a config that is in use.
+type setup struct {
+	routes    *Routes
+	opened    map[string]*openRoute // by their patterns
+	maxBody   int
+	heartbeat time.Duration
+}
+
+// route is the way of a request: the models that may answer it.
+type route struct {
+	Route
+	chain     *provider.Chain
+	upstreams map[string]*upstream // by the names of the chain's links
+}
+
+// upstream is one model of a route.
+type upstream struct {
+	// client is nil where the model has no wire: one of the simulator's.
+	client  *provider.Client
+	model   dragoman.Model
+	dialect dragoman.Dialect
+	// native is the same, with the native chunks of its streams.
+	native dragoman.Model
+}
+
+// newSetup opens the routes of a config.
+func newSetup(c *Config) (*setup, error) {
+	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), opened: map[string]*openRoute{}}
+	list := c.Routes
+	if len(list) == 0 {
+		list = implied(c.Models)
+	}
+	var err error
+	if s.routes, err = NewRoutes(list); err != nil {
+		return nil, err
+	}
+	models := c.Models
+	if models == nil {
+		models = &provider.Config{}
+	}
+	for _, r := range list {
+		o := &openRoute{Route: r, models: models}
+		if _, err := o.to(r.To); err != nil {
+			return nil, &RouteError{Pattern: r.Pattern, Reason: err.Error()}
+		}
+		s.opened[r.Pattern] = o
+	}
+	return s, nil
+}
+
+func orElse[T comparable](v, other T) T {
+	if v == *new(T) {
+		return other
+	}
+	return v
+}
+
+// implied are the routes of a config that has none: its aliases and providers by their
+// names, and the simulator's models with and without their prefix.
+func implied(c *provider.Config) []Route {
+	all := map[string]string{}
+	for _, name := range sim.Names() {
+		bare := strings.TrimPrefix(name, "sim/")
+		all[bare], all[bare+"?*"] = "sim/"+bare, "sim/"+bare+"?*" // settings may follow
+	}
+	all["sim/*"] = "sim/*"
+	if c != nil {
+		for name := range c.Providers {
+			all[name+"/*"] = name + "/*"
+		}
+		for name := range c.Aliases {
+			all[name] = name
+		}
+	}
+	var out []Route
+	for _, pattern := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, Route{Pattern: pattern, To: all[pattern]})
+	}
+	return out
+}
+
+// openRoute opens the models of a route: at once, or, where the text that a star of
+// its pattern stands for is part of their names, when one is asked for.
+type openRoute struct {
+	Route
+	models *provider.Config
+
+	mu     sync.Mutex
+	opened map[string]*route
+}
+
+// maxOpened bounds the models of one route that are kept open.
+const maxOpened = 1000
+
+// way is the route for the model that a client asks for.
+func (o *openRoute) way(model string) (*route, error) {
+	spec := o.To
+	if before, after, ok := strings.Cut(o.Pattern, "*"); ok && strings.Contains(spec, "*") {
+		spec = strings.ReplaceAll(spec, "*", strings.TrimSuffix(strings.TrimPrefix(model, before), after))
+	}
+	return o.to(spec)
+}
+
+// to opens what a spec says, once.
+func (o *openRoute) to(spec string) (*route, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r, ok := o.opened[spec]; ok {
+		return r, nil
+	}
+	r, err := o.open(spec)
+	if err != nil && spec == o.To && strings.Contains(spec, "*") {
+		return nil, nil //nolint:nilnil // a star may stand for what cannot be opened as it is written
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(o.opened) >= maxOpened || o.opened == nil {
+		o.opened = map[string]*route{}
+	}
+	o.opened[spec] = r
+	return r, nil
+}
+
+// open opens the models of a spec, twice: one of each passes its native chunks on.
+func (o *openRoute) open(spec string) (*route, error) {
+	out := &route{Route: o.Route, upstreams: map[string]*upstream{}}
+	model, err := o.models.Open(spec)
+	if err != nil {
+		return nil, err
+	}
+	native, err := o.models.Open(spec)
+	if err != nil {
+		return nil, err
+	}
+	chain, ok := model.(*provider.Chain)
+	if !ok {
+		out.chain = &provider.Chain{Links: []provider.Link{{Name: spec, Model: model}}}
+		out.upstreams[spec] = newUpstream(model, native)
+		return out, nil
+	}
+	out.chain = chain
+	other, ok := native.(*provider.Chain)
+	if !ok || len(other.Links) != len(chain.Links) {
+		return nil, fmt.Errorf("%q leads to other models each time", spec)
+	}
+	for i, link := range chain.Links {
+		out.upstreams[link.Name] = newUpstream(link.Model, other.Links[i].Model)
+	}
+	return out, nil
+}
+
+// newUpstream makes one of a model that was opened twice. The histories that clients
+// send may hold calls that nobody will answer any more.
+func newUpstream(model, native dragoman.Model) *upstream {
+	client, ok := model.(*provider.Client)
+	other, again := native.(*provider.Client)
+	if !ok || !again {
+		return &upstream{model: model}
+	}
+	client.Abandon, other.Abandon = history.AbandonPassed, history.AbandonPassed
+	other.Chunks = true
+	return &upstream{client: client, model: client, dialect: client.Dialect(), native: other}
+}
+
+// find is the route of a model that a client asks for.
+func (s *setup) find(model string) (*route, error) {
+	var way *route
+	r, ok := s.routes.Find(model)
+	var err error
+	if ok {
+		way, err = s.opened[r.Pattern].way(model)
+	}
+	if err != nil || way == nil {
+		return nil, &dragoman.APIError{
+			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
+			Message: fmt.Sprintf("there is no model %.80q here%s", model, s.known()), Err: err,
+		}
+	}
+	return way, nil
+}
+
+// known lists some of the models that there are.
+func (s *setup) known() string {
+	const most = 20
+	names := s.routes.Names()
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], ", …"
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; there are " + strings.Join(names, ", ") + more
+}
+
+// transparent reports whether an answer can be passed on byte for byte: both ends
+// speak one dialect, and nobody has anything to change.
+func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
+	switch {
+	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == RepairAlways, x.route.LiftErrors, x.route.Unfinished == UnfinishedEnd, !x.route.Set.IsZero():
+		return false
+	case isArray(x.codec) && x.asked.stream: // servers are asked for events
+		return false
+	case x.asked.previous != "" && x.recall.Knows(ctx, x.entry.key, x.asked.previous):
+		return false
+	default:
+		return up.client.Transparent(ctx, x.asked.model)
+	}
+}
+
+// isArray reports whether a dialect's stream is one JSON array.
+func isArray(codec dialect.Codec) bool {
+	g, ok := codec.(gemini.Codec)
+	return ok && g.Array
+}
