@@ -31,6 +31,12 @@ var migrations = []string{
 		PRIMARY KEY (session, seq)
 	);
 	CREATE INDEX dragoman_entries_key ON dragoman_entries (session, key, seq) WHERE key <> '';`,
+	`CREATE TABLE dragoman_notes (
+		key     text PRIMARY KEY,
+		value   bytea NOT NULL,
+		expires timestamptz NOT NULL
+	);
+	CREATE INDEX dragoman_notes_expires ON dragoman_notes (expires);`,
 }
 
 // migrationLock is what processes that open a database at once wait for each other

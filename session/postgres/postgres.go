@@ -6,8 +6,8 @@
 //
 // What was acknowledged is as durable as the server makes a commit; a server that
 // acknowledges before it has written is asked not to. The tables are
-// dragoman_sessions, dragoman_entries and dragoman_schema, and are made in the first
-// schema of the connection's search_path.
+// dragoman_sessions, dragoman_entries, dragoman_notes and dragoman_schema, and are made
+// in the first schema of the connection's search_path.
 package postgres
 
 import (
@@ -33,6 +33,8 @@ type Options struct {
 	// (pool_max_conns), or else four, or one for each processor. There are always two:
 	// a branch is read with one while it is written with another.
 	MaxConns int
+	// Now is the clock by which notes expire; nil means time.Now.
+	Now func() time.Time
 }
 
 // Store is a database of sessions. It is safe for concurrent use.
@@ -43,6 +45,7 @@ type Store struct {
 	// be read from this database while their connection waits for them, and one is
 	// left for that.
 	copies chan struct{}
+	notes  Notes
 }
 
 var _ session.Store = (*Store)(nil)
@@ -62,6 +65,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	conf.MaxConns = max(2, conf.MaxConns)
 	s := &Store{copies: make(chan struct{}, conf.MaxConns-1)}
+	s.notes = Notes{store: s, now: o.Now}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}

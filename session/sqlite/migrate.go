@@ -34,6 +34,12 @@ var migrations = []string{
 		PRIMARY KEY (session, seq)
 	) STRICT;
 	CREATE INDEX entries_key ON entries (session, key, seq) WHERE key <> '';`,
+	`CREATE TABLE notes (
+		key     TEXT NOT NULL PRIMARY KEY,
+		value   BLOB NOT NULL,
+		expires INTEGER NOT NULL -- microseconds since 1970
+	) STRICT;
+	CREATE INDEX notes_expires ON notes (expires);`,
 }
 
 // applicationID marks a file as ours: "Drgm".

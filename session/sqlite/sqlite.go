@@ -33,6 +33,8 @@ type Options struct {
 	Relaxed bool
 	// Wait is how long to wait for another process that writes; zero means 10 s.
 	Wait time.Duration
+	// Now is the clock by which notes expire; nil means time.Now.
+	Now func() time.Time
 }
 
 const defaultWait = 10 * time.Second
@@ -43,6 +45,7 @@ type Store struct {
 	write  *sql.DB // one connection: SQLite has one writer at a time
 	read   *sql.DB
 	closed atomic.Bool
+	notes  Notes
 }
 
 var _ session.Store = (*Store)(nil)
@@ -57,6 +60,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		o.Wait = defaultWait
 	}
 	s := &Store{path: path}
+	s.notes = Notes{store: s, now: o.Now}
 	var err error
 	if s.write, err = sql.Open("sqlite", o.dsn(path, "_txlock", "immediate")); err == nil {
 		s.write.SetMaxOpenConns(1)

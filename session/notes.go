@@ -1,0 +1,241 @@
+package session
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// Notes keep small values for a while, each under a key: what a program must
+// remember between two requests and may forget later. They are [MemoryNotes], or
+// those of a store: the method Notes of session/sqlite and session/postgres, which
+// several processes share. Package session/sessiontest holds others against what is
+// promised here.
+//
+// They are safe for concurrent use and heed every context. They refuse what
+// [CheckNote] refuses, keep a copy of every value, and give copies away. What has
+// expired is never returned; it is gone for good when somebody sweeps, which Put does
+// now and then.
+type Notes interface {
+	// Put keeps a value until it expires, in place of the one that the key had. One
+	// that has expired already only takes the old one away.
+	Put(ctx context.Context, key string, value []byte, expires time.Time) error
+	// Get returns the value of a key, and whether there is one.
+	Get(ctx context.Context, key string) (value []byte, found bool, err error)
+	// GetAll returns the values of keys, in their order: nil where there is none. A
+	// value that is there is never nil.
+	GetAll(ctx context.Context, keys []string) ([][]byte, error)
+	// Delete forgets a key. One that is not there is no error.
+	Delete(ctx context.Context, key string) error
+	// Sweep takes out notes that expired at a time or before, up to SweepMost of
+	// them, and says how many they were.
+	Sweep(ctx context.Context, now time.Time) (int, error)
+}
+
+// The bounds of a note.
+const (
+	// MaxNote is the greatest size of a note's value.
+	MaxNote = 16 << 20
+	// SweepMost is how many notes one sweep takes out at most: the next one goes on.
+	SweepMost = 1000
+	// SweepEvery says how often notes are swept by themselves: at every so many puts.
+	SweepEvery = 256
+)
+
+// CheckNote says whether a note can be kept: a key of up to 256 bytes of text, a value
+// of up to [MaxNote], a time that every store can hold. What is wrong is an error that
+// wraps [ErrInvalid].
+func CheckNote(key string, value []byte, expires time.Time) error {
+	switch {
+	case key == "" || len(key) > maxKey || !plain(key):
+		return invalidf("the key %.80q of a note: want up to %d bytes of text without control characters", key, maxKey)
+	case len(value) > MaxNote:
+		return invalidf("a note of %d bytes, and no more than %d are kept", len(value), MaxNote)
+	case !aTime(expires):
+		return invalidf("the time %v at which a note expires", expires)
+	default:
+		return nil
+	}
+}
+
+// MemoryNotes keeps notes as long as the process lives, and no more than its bounds
+// allow: what was not used for the longest time goes first. The zero value is ready. It
+// must not be copied, nor its fields changed once it is used.
+type MemoryNotes struct {
+	// MaxBytes bounds the size of all keys and values, with a little for each; zero
+	// means 64 MB. MaxEntries bounds their number; zero means 100 000.
+	MaxBytes   int64
+	MaxEntries int
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	mu    sync.Mutex
+	byKey map[string]*list.Element
+	used  list.List // of *memoryNote, the last used first
+	bytes int64
+	puts  int
+}
+
+var _ Notes = (*MemoryNotes)(nil)
+
+// memoryNote is one note.
+type memoryNote struct {
+	key     string
+	value   []byte
+	expires time.Time
+}
+
+const (
+	defaultNoteBytes   = 64_000_000
+	defaultNoteEntries = 100_000
+	// noteOverhead is about what a note costs beside its key and its value.
+	noteOverhead = 256
+)
+
+func (n *memoryNote) size() int64 { return int64(len(n.key)+len(n.value)) + noteOverhead }
+
+func (m *MemoryNotes) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
+// Put keeps a value. One that is greater than all bounds is not kept.
+func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+	if err := CheckNote(key, value, expires); err != nil {
+		return err
+	}
+	note := &memoryNote{key: key, value: copied(value), expires: micro(expires)}
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.remove(m.byKey[key])
+	if m.puts++; m.puts%SweepEvery == 0 {
+		m.sweep(now, sweepLook)
+	}
+	if !note.expires.After(now) {
+		return nil
+	}
+	if m.byKey == nil {
+		m.byKey = map[string]*list.Element{}
+	}
+	m.byKey[key] = m.used.PushFront(note)
+	m.bytes += note.size()
+	for m.over() {
+		m.remove(m.used.Back())
+	}
+	return nil
+}
+
+// over reports whether there is more than the bounds allow.
+func (m *MemoryNotes) over() bool {
+	bytes, entries := m.MaxBytes, m.MaxEntries
+	if bytes <= 0 {
+		bytes = defaultNoteBytes
+	}
+	if entries <= 0 {
+		entries = defaultNoteEntries
+	}
+	return m.bytes > bytes || m.used.Len() > entries
+}
+
+// remove forgets a note; the caller holds the lock.
+func (m *MemoryNotes) remove(e *list.Element) {
+	if e == nil {
+		return
+	}
+	n := m.used.Remove(e).(*memoryNote)
+	delete(m.byKey, n.key)
+	m.bytes -= n.size()
+}
+
+// Get returns a value.
+func (m *MemoryNotes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+	values, err := m.GetAll(ctx, []string{key})
+	if err != nil {
+		return nil, false, err
+	}
+	return values[0], values[0] != nil, nil
+}
+
+// GetAll returns values.
+func (m *MemoryNotes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		e := m.byKey[k]
+		if e == nil {
+			continue
+		}
+		n := e.Value.(*memoryNote)
+		if !n.expires.After(now) {
+			m.remove(e)
+			continue
+		}
+		m.used.MoveToFront(e)
+		out[i] = copied(n.value)
+	}
+	return out, nil
+}
+
+// copied is a copy that is never nil.
+func copied(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
+
+// Delete forgets a key.
+func (m *MemoryNotes) Delete(ctx context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.remove(m.byKey[key])
+	return nil
+}
+
+// Sweep takes out what has expired.
+func (m *MemoryNotes) Sweep(ctx context.Context, now time.Time) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return m.sweep(now, m.used.Len()), nil
+}
+
+// sweepLook is how many notes a put looks at when it sweeps.
+const sweepLook = 2 * SweepEvery
+
+// sweep looks at those that were not used for the longest time, which are likely to
+// have expired: look of them. A put does not look at all; the bounds hold in any case.
+func (m *MemoryNotes) sweep(now time.Time, look int) (swept int) {
+	e := m.used.Back()
+	for ; e != nil && look > 0 && swept < SweepMost; look-- {
+		before := e.Prev()
+		if !e.Value.(*memoryNote).expires.After(now) {
+			m.remove(e)
+			swept++
+		}
+		e = before
+	}
+	return swept
+}
+
+// InOrder returns the values of keys in their order, nil where there is none: what
+// [Notes.GetAll] returns, of a store that finds them in any order.
+func InOrder(keys []string, found map[string][]byte) [][]byte {
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		out[i] = found[k]
+	}
+	return out
+}

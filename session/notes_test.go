@@ -1,0 +1,68 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/sessiontest"
+)
+
+func TestG7_MemoryKeepsWhatNotesPromise(t *testing.T) {
+	sessiontest.RunNotes(t, func(_ *testing.T, now func() time.Time) session.Notes {
+		return &session.MemoryNotes{Now: now}
+	})
+}
+
+func has(t *testing.T, n session.Notes, key string) bool {
+	t.Helper()
+	_, found, err := n.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
+	clock := sessiontest.NewClock()
+	later := clock.Now().Add(time.Hour)
+	for what, n := range map[string]*session.MemoryNotes{
+		"entries": {MaxEntries: 3, Now: clock.Now},
+		"bytes":   {MaxBytes: 3 * (1000 + 300), Now: clock.Now},
+	} {
+		for i := range 3 {
+			if err := n.Put(t.Context(), fmt.Sprint("k", i), make([]byte, 1000), later); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !has(t, n, "k0") {
+			t.Fatalf("%s: forgotten too early", what)
+		}
+		if err := n.Put(t.Context(), "k3", make([]byte, 1000), later); err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]bool{"k0": true, "k1": false, "k2": true, "k3": true} {
+			if got := has(t, n, key); got != want {
+				t.Errorf("%s: %s is there: %v", what, key, got)
+			}
+		}
+	}
+}
+
+func TestANoteGreaterThanAllBoundsIsNotKeptAndCostsNothing(t *testing.T) {
+	n := &session.MemoryNotes{MaxBytes: 10_000}
+	later := time.Now().Add(time.Hour)
+	for range 3 {
+		if err := n.Put(t.Context(), "large", []byte(strings.Repeat("x", 20_000)), later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if has(t, n, "large") {
+		t.Error("it is there")
+	}
+	if err := n.Put(t.Context(), "small", []byte("x"), later); err != nil || !has(t, n, "small") {
+		t.Errorf("what is small finds no place: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/jackc/pgx/v5"
+)
+
+// Notes are the notes of a [Store].
+type Notes struct {
+	store *Store
+	now   func() time.Time
+	puts  atomic.Uint32
+}
+
+var _ session.Notes = (*Notes)(nil)
+
+// Notes are what programs that share the database remember for a while. They end with
+// the store.
+func (s *Store) Notes() *Notes { return &s.notes }
+
+func (n *Notes) clock() time.Time {
+	if n.now != nil {
+		return n.now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+// exec runs one statement, and again where a server whose transactions are stricter
+// than they have to be here refuses it for another writer's sake: the later one wins.
+func (n *Notes) exec(ctx context.Context, sql string, args ...any) (rows int64, err error) {
+	for range 100 {
+		done, err := n.store.pool.Exec(ctx, sql, args...)
+		if !failedWith(err, serializationFailure) {
+			return done.RowsAffected(), n.store.about(err)
+		}
+	}
+	return 0, n.store.about(errors.New("other writers of a note were always first"))
+}
+
+// Put keeps a value.
+func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+	if err := session.CheckNote(key, value, expires); err != nil {
+		return err
+	}
+	now := n.clock()
+	if !expires.After(now) {
+		return n.Delete(ctx, key)
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	_, err := n.exec(ctx, `INSERT INTO dragoman_notes (key, value, expires) VALUES ($1, $2, $3)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, expires.UTC())
+	if err == nil && n.puts.Add(1)%session.SweepEvery == 0 {
+		_, err = n.Sweep(ctx, now)
+	}
+	return err
+}
+
+// Get returns a value.
+func (n *Notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+	values, err := n.GetAll(ctx, []string{key})
+	if err != nil {
+		return nil, false, err
+	}
+	return values[0], values[0] != nil, nil
+}
+
+// GetAll returns values.
+func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+	rows, err := n.store.pool.Query(ctx, `SELECT key, value FROM dragoman_notes WHERE key = ANY ($1) AND expires > $2`, keys, n.clock())
+	if err != nil {
+		return nil, n.store.about(err)
+	}
+	found := make(map[string][]byte, len(keys))
+	var key string
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		found[key] = append([]byte{}, value...)
+		return nil
+	})
+	if err != nil {
+		return nil, n.store.about(err)
+	}
+	return session.InOrder(keys, found), nil
+}
+
+// Delete forgets a key.
+func (n *Notes) Delete(ctx context.Context, key string) error {
+	_, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key = $1`, key)
+	return err
+}
+
+// Sweep takes out what has expired. Processes that sweep at once do not wait for each
+// other.
+func (n *Notes) Sweep(ctx context.Context, now time.Time) (int, error) {
+	swept, err := n.exec(ctx, `DELETE FROM dragoman_notes WHERE key IN (
+		SELECT key FROM dragoman_notes WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`, now.UTC(), session.SweepMost)
+	return int(swept), err
+}

@@ -1,0 +1,262 @@
+package sessiontest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-go/dragoman/session"
+)
+
+// Clock is a clock that stands still until a test moves it.
+type Clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// NewClock returns a clock that stands at some time.
+func NewClock() *Clock { return &Clock{at: begin()} }
+
+// Now is the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// Move lets time pass.
+func (c *Clock) Move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// RunNotes holds [session.Notes] against what the interface promises. open returns
+// notes that hold nothing and whose clock is now.
+func RunNotes(t *testing.T, open func(t *testing.T, now func() time.Time) session.Notes) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, n session.Notes, clock *Clock)
+	}{
+		{"G7_notes come back as they were put", notesComeBack},
+		{"G7_notes expire", notesExpire},
+		{"a later note takes the place of an earlier one", notesAreReplaced},
+		{"notes are deleted", notesAreDeleted},
+		{"many notes are read at once, in order", notesAreReadTogether},
+		{"a sweep takes out what has expired and nothing else", sweepsAreExact},
+		{"a sweep is bounded", sweepsAreBounded},
+		{"notes are swept now and then by themselves", notesAreSwept},
+		{"invalid notes are refused", invalidNotesAreRefused},
+		{"a cancelled context is heeded", notesHeedContexts},
+		{"many may write at once", notesAtOnce},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			clock := NewClock()
+			c.test(t, open(t, clock.Now), clock)
+		})
+	}
+}
+
+func put(t *testing.T, n session.Notes, key, value string, expires time.Time) {
+	t.Helper()
+	if err := n.Put(t.Context(), key, []byte(value), expires); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantNote checks a note; nil means that there is none.
+func wantNote(t *testing.T, n session.Notes, key string, want []byte) {
+	t.Helper()
+	got, found, err := n.Get(t.Context(), key)
+	if err != nil || found != (want != nil) || !bytes.Equal(got, want) {
+		t.Errorf("%q: %.60q %v %v, want %.60q", key, got, found, err, want)
+	}
+}
+
+func notesComeBack(t *testing.T, n session.Notes, clock *Clock) {
+	later := clock.Now().Add(time.Hour)
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	for key, value := range map[string][]byte{
+		"a": []byte("text"), "every byte": every, "empty": {}, "key/with 'quotes\" and 日本": []byte("x"),
+		strings.Repeat("k", 256): []byte("long key"), "large": bytes.Repeat([]byte("0123456789"), 200_000),
+	} {
+		if err := n.Put(t.Context(), key, value, later); err != nil {
+			t.Fatal(err)
+		}
+		wantNote(t, n, key, value)
+	}
+	if err := n.Put(t.Context(), "nil", nil, later); err != nil {
+		t.Fatal(err)
+	}
+	wantNote(t, n, "nil", []byte{})
+	wantNote(t, n, "A", nil)
+	wantNote(t, n, "absent", nil)
+
+	// What either side does with its bytes afterwards is its own matter.
+	mine := []byte("mine")
+	if err := n.Put(t.Context(), "mine", mine, later); err != nil {
+		t.Fatal(err)
+	}
+	copy(mine, "your")
+	got, _, err := n.Get(t.Context(), "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(got, "our ")
+	wantNote(t, n, "mine", []byte("mine"))
+}
+
+func notesExpire(t *testing.T, n session.Notes, clock *Clock) {
+	put(t, n, "soon", "1", clock.Now().Add(time.Minute))
+	put(t, n, "later", "2", clock.Now().Add(time.Hour))
+	clock.Move(time.Minute - time.Microsecond)
+	wantNote(t, n, "soon", []byte("1"))
+	clock.Move(time.Microsecond)
+	wantNote(t, n, "soon", nil)
+	wantNote(t, n, "later", []byte("2"))
+	if got, err := n.GetAll(t.Context(), []string{"soon", "later"}); err != nil || got[0] != nil || string(got[1]) != "2" {
+		t.Errorf("%q %v", got, err)
+	}
+	put(t, n, "later", "past", clock.Now())
+	wantNote(t, n, "later", nil)
+}
+
+func notesAreReplaced(t *testing.T, n session.Notes, clock *Clock) {
+	put(t, n, "k", "first", clock.Now().Add(time.Minute))
+	put(t, n, "k", "second", clock.Now().Add(time.Hour))
+	clock.Move(2 * time.Minute)
+	wantNote(t, n, "k", []byte("second"))
+	put(t, n, "k", "third", clock.Now().Add(time.Second))
+	clock.Move(time.Second)
+	wantNote(t, n, "k", nil)
+	put(t, n, "k", "fourth", clock.Now().Add(time.Second))
+	wantNote(t, n, "k", []byte("fourth"))
+}
+
+func notesAreDeleted(t *testing.T, n session.Notes, clock *Clock) {
+	put(t, n, "a", "1", clock.Now().Add(time.Hour))
+	put(t, n, "b", "2", clock.Now().Add(time.Hour))
+	for range 2 {
+		if err := n.Delete(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantNote(t, n, "a", nil)
+	wantNote(t, n, "b", []byte("2"))
+}
+
+func notesAreReadTogether(t *testing.T, n session.Notes, clock *Clock) {
+	const many = 600
+	keys := make([]string, 0, 2*many)
+	for i := range many {
+		key := fmt.Sprint("k", i)
+		put(t, n, key, key, clock.Now().Add(time.Hour))
+		keys = append(keys, "not "+key, key)
+	}
+	keys = append(keys, "k0")
+	got, err := n.GetAll(t.Context(), keys)
+	if err != nil || len(got) != len(keys) {
+		t.Fatal(len(got), err)
+	}
+	for i, k := range keys {
+		if want := !strings.HasPrefix(k, "not "); want != (got[i] != nil) || want && string(got[i]) != k {
+			t.Fatalf("%s: %q", k, got[i])
+		}
+	}
+	if got, err := n.GetAll(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
+}
+
+func sweepsAreExact(t *testing.T, n session.Notes, clock *Clock) {
+	at := clock.Now().Add(time.Hour)
+	put(t, n, "before", "1", at.Add(-time.Microsecond))
+	put(t, n, "at", "2", at)
+	put(t, n, "after", "3", at.Add(time.Microsecond))
+	for _, want := range []int{2, 0} {
+		if swept, err := n.Sweep(t.Context(), at); err != nil || swept != want {
+			t.Errorf("%d swept, %v, want %d", swept, err, want)
+		}
+	}
+	wantNote(t, n, "at", nil) // although its time has not come
+	wantNote(t, n, "after", []byte("3"))
+}
+
+func sweepsAreBounded(t *testing.T, n session.Notes, clock *Clock) {
+	const rest = 3
+	at := clock.Now().Add(time.Hour)
+	for i := range session.SweepMost + rest {
+		put(t, n, fmt.Sprint("k", i), "", at)
+	}
+	for _, want := range []int{session.SweepMost, rest, 0} {
+		if swept, err := n.Sweep(t.Context(), at); err != nil || swept != want {
+			t.Errorf("%d swept, %v, want %d", swept, err, want)
+		}
+	}
+}
+
+func notesAreSwept(t *testing.T, n session.Notes, clock *Clock) {
+	put(t, n, "old", "x", clock.Now().Add(time.Minute))
+	clock.Move(time.Hour)
+	for i := range session.SweepEvery {
+		put(t, n, fmt.Sprint("k", i), "", clock.Now().Add(time.Hour))
+	}
+	if swept, err := n.Sweep(t.Context(), clock.Now()); err != nil || swept != 0 {
+		t.Errorf("%d were left to sweep: %v", swept, err)
+	}
+}
+
+func invalidNotesAreRefused(t *testing.T, n session.Notes, clock *Clock) {
+	later := clock.Now().Add(time.Hour)
+	for _, key := range []string{"", strings.Repeat("k", 257), "a\x00b", "a\nb", "\xff"} {
+		wantErr(t, fmt.Sprintf("%.20q", key), n.Put(t.Context(), key, nil, later), session.ErrInvalid)
+	}
+	wantErr(t, "a value that is too large", n.Put(t.Context(), "k", make([]byte, session.MaxNote+1), later), session.ErrInvalid)
+	wantErr(t, "no time", n.Put(t.Context(), "k", nil, time.Time{}), session.ErrInvalid)
+}
+
+func notesHeedContexts(t *testing.T, n session.Notes, clock *Clock) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantErr(t, "Put", n.Put(ctx, "k", nil, clock.Now().Add(time.Hour)), context.Canceled)
+	_, _, err := n.Get(ctx, "k")
+	wantErr(t, "Get", err, context.Canceled)
+	_, err = n.GetAll(ctx, []string{"k"})
+	wantErr(t, "GetAll", err, context.Canceled)
+	wantErr(t, "Delete", n.Delete(ctx, "k"), context.Canceled)
+	_, err = n.Sweep(ctx, clock.Now())
+	wantErr(t, "Sweep", err, context.Canceled)
+}
+
+func notesAtOnce(t *testing.T, n session.Notes, clock *Clock) {
+	later := clock.Now().Add(time.Hour)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 20 {
+				value := fmt.Sprint(w, " ", i)
+				if err := n.Put(t.Context(), "shared", []byte(value), later); err != nil {
+					t.Error(err)
+				}
+				if err := n.Put(t.Context(), fmt.Sprint("own", w), []byte(value), later); err != nil {
+					t.Error(err)
+				}
+				if got, found, err := n.Get(t.Context(), "shared"); err != nil || !found || !bytes.Contains(got, []byte(" ")) {
+					t.Errorf("%q %v %v", got, found, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for w := range 8 {
+		wantNote(t, n, fmt.Sprint("own", w), []byte(fmt.Sprint(w, " ", 19)))
+	}
+}

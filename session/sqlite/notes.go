@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-go/dragoman/session"
+)
+
+// Notes are the notes of a [Store].
+type Notes struct {
+	store *Store
+	now   func() time.Time
+	puts  atomic.Uint32
+}
+
+var _ session.Notes = (*Notes)(nil)
+
+// Notes are what programs that share the file remember for a while. They end with the
+// store.
+func (s *Store) Notes() *Notes { return &s.notes }
+
+func (n *Notes) clock() int64 {
+	if n.now != nil {
+		return n.now().UnixMicro()
+	}
+	return time.Now().UnixMicro()
+}
+
+// Put keeps a value.
+func (n *Notes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
+	if err := session.CheckNote(key, value, expires); err != nil {
+		return err
+	}
+	now, until := n.clock(), expires.UnixMicro()
+	return n.store.change(ctx, func(tx *sql.Tx) error {
+		if until <= now {
+			_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
+			return n.store.about(err)
+		}
+		if value == nil {
+			value = []byte{}
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO notes (key, value, expires) VALUES (?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`, key, value, until)
+		if err == nil && n.puts.Add(1)%session.SweepEvery == 0 {
+			_, err = sweep(ctx, tx, now)
+		}
+		return n.store.about(err)
+	})
+}
+
+// Get returns a value.
+func (n *Notes) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
+	err = n.store.read.QueryRowContext(ctx, `SELECT value FROM notes WHERE key = ? AND expires > ?`, key, n.clock()).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, n.store.about(err)
+	}
+	return notNil(value), true, nil
+}
+
+// notNil is a value that is there, which the driver gives as nil where it is empty.
+func notNil(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
+}
+
+// GetAll returns values.
+func (n *Notes) GetAll(ctx context.Context, keys []string) ([][]byte, error) {
+	list, err := json.Marshal(keys) // one parameter, however many they are
+	if err != nil {
+		return nil, err
+	}
+	rows, err := n.store.read.QueryContext(ctx, `SELECT key, value FROM notes WHERE key IN (SELECT value FROM json_each(?)) AND expires > ?`, string(list), n.clock())
+	if err != nil {
+		return nil, n.store.about(err)
+	}
+	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	found := make(map[string][]byte, len(keys))
+	for rows.Next() {
+		var key string
+		var value []byte
+		if err := rows.Scan(&key, &value); err != nil {
+			return nil, n.store.about(err)
+		}
+		found[key] = notNil(value)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, n.store.about(err)
+	}
+	return session.InOrder(keys, found), nil
+}
+
+// Delete forgets a key.
+func (n *Notes) Delete(ctx context.Context, key string) error {
+	return n.store.change(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key = ?`, key)
+		return n.store.about(err)
+	})
+}
+
+// Sweep takes out what has expired.
+func (n *Notes) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
+	err = n.store.change(ctx, func(tx *sql.Tx) error {
+		swept, err = sweep(ctx, tx, now.UnixMicro())
+		return n.store.about(err)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return swept, nil
+}
+
+func sweep(ctx context.Context, tx *sql.Tx, now int64) (int, error) {
+	res, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE key IN (SELECT key FROM notes WHERE expires <= ? ORDER BY expires LIMIT ?)`, now, session.SweepMost)
+	if err != nil {
+		return 0, err
+	}
+	swept, err := res.RowsAffected()
+	return int(swept), err
+}
