@@ -83,6 +83,7 @@ var rooms = []room{
 	{path: "mcp", files: true, third: []string{"github.com/modelcontextprotocol/go-sdk/"}},
 	{path: "agent"},
 	{path: "gateway/access", only: []string{"", "internal/glob"}, third: []string{"golang.org/x/time/rate"}},
+	{path: "gateway/recall"},
 	{path: "gateway", files: true},
 	{path: "console"},
 	{path: "internal/sniff", only: []string{"", "internal/jsonwire"}, pure: true},

@@ -1,0 +1,196 @@
+package recall
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"unicode"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// sum identifies something.
+type sum = [sha256.Size]byte
+
+// identity is the running identity of a conversation: what its participants said so
+// far. Every message is hashed once.
+type identity struct {
+	so   sum
+	text hash.Hash // of the text that is being said
+	says bool      // there is one
+}
+
+// The kinds of what is said.
+const (
+	saidText   = 't'
+	saidData   = 'd'
+	saidMedia  = 'm'
+	saidResult = 'r'
+	saidCall   = 'c'
+	saidOpaque = 'o'
+	saidTurn   = 'a'
+)
+
+// now is the identity of all that was said.
+func (c *identity) now() sum {
+	c.stop()
+	return c.so
+}
+
+func (c *identity) add(kind byte, s sum) {
+	c.stop()
+	c.mix(kind, s)
+}
+
+func (c *identity) mix(kind byte, s sum) {
+	var b [2*sha256.Size + 1]byte
+	b[0] = kind
+	copy(b[1:], c.so[:])
+	copy(b[1+sha256.Size:], s[:])
+	c.so = sha256.Sum256(b[:])
+}
+
+// say goes on with a text: how it is split does not count.
+func (c *identity) say(text string) {
+	if text == "" {
+		return
+	}
+	if c.text == nil {
+		c.text = sha256.New()
+	}
+	if !c.says {
+		c.text.Reset()
+		c.says = true
+	}
+	c.text.Write([]byte(text))
+}
+
+// stop ends the text.
+func (c *identity) stop() {
+	if c.says {
+		c.says = false
+		c.mix(saidText, sum(c.text.Sum(nil)))
+	}
+}
+
+// parts adds what somebody other than the model says.
+func (c *identity) parts(parts []dragoman.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			c.say(p.Text)
+		case *dragoman.Refusal:
+			c.say(p.Text)
+		case *dragoman.Data:
+			c.add(saidData, sameJSON(p.JSON))
+		case *dragoman.Media:
+			c.add(saidMedia, media(p))
+		case *dragoman.ToolResult:
+			var inner identity
+			inner.parts(p.Content)
+			c.add(saidResult, inner.now())
+		case *dragoman.ToolCall:
+			c.add(saidCall, call(p))
+		case *dragoman.Opaque:
+			c.add(saidOpaque, sameBlock(p.JSON))
+		}
+	}
+}
+
+// turn adds what the model said in a turn, unless that is nothing.
+func (c *identity) turn(s *seen) {
+	if !s.empty() {
+		c.add(saidTurn, s.sum())
+	}
+}
+
+// seen is what a client sees of an answer: a run of assistant messages.
+type seen struct {
+	text  hash.Hash // without white space
+	said  bool
+	calls []*dragoman.ToolCall // that a client runs
+}
+
+func look(turn []dragoman.Message) *seen {
+	s := &seen{text: sha256.New()}
+	for i := range turn {
+		for _, p := range turn[i].Parts {
+			if c, ok := p.(*dragoman.ToolCall); ok && !c.Hosted {
+				s.calls = append(s.calls, c)
+			} else if text, ok := words(p); ok {
+				s.write(text)
+			}
+		}
+	}
+	return s
+}
+
+// words is the text of a part that a client sees as text.
+func words(p dragoman.Part) (string, bool) {
+	switch p := p.(type) {
+	case *dragoman.Text:
+		return p.Text, true
+	case *dragoman.Refusal:
+		return p.Text, true
+	case *dragoman.Data:
+		return string(p.JSON), true
+	default:
+		return "", false
+	}
+}
+
+// write takes a text without its white space.
+func (s *seen) write(text string) {
+	start := -1
+	for i, r := range text {
+		space := unicode.IsSpace(r)
+		if !space && start < 0 {
+			start = i
+		}
+		if space && start >= 0 {
+			s.text.Write([]byte(text[start:i]))
+			start = -1
+		}
+		s.said = s.said || !space
+	}
+	if start >= 0 {
+		s.text.Write([]byte(text[start:]))
+	}
+}
+
+func (s *seen) empty() bool { return !s.said && len(s.calls) == 0 }
+
+// sum identifies what was seen: calls by their place, tool and arguments, as there are
+// dialects without ids.
+func (s *seen) sum() sum {
+	h := sha256.New()
+	h.Write(s.text.Sum(nil))
+	for _, c := range s.calls {
+		one := call(c)
+		h.Write(one[:])
+	}
+	return sum(h.Sum(nil))
+}
+
+// texts identifies a list of texts.
+func texts(list ...string) sum {
+	h := sha256.New()
+	var n [binary.MaxVarintLen64]byte
+	for _, s := range list {
+		h.Write(n[:binary.PutUvarint(n[:], uint64(len(s)))])
+		h.Write([]byte(s))
+	}
+	return sum(h.Sum(nil))
+}
+
+// call identifies a call but for its id. Arguments count in the form that every client
+// can read: one that is told of a text as an object returns that.
+func call(c *dragoman.ToolCall) sum {
+	object, _ := c.Object()
+	arguments := sameJSON(object)
+	return texts(c.Namespace, c.Name, string(arguments[:]))
+}
+
+func media(m *dragoman.Media) sum {
+	return texts(string(m.Media), m.Base64, m.Text, m.URL, m.FileID)
+}

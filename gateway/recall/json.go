@@ -1,0 +1,97 @@
+package recall
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// sameJSON identifies a JSON value by what it means: the order of members, white space,
+// escapes and the spelling of a number do not count, but every digit of its value does.
+// What is no JSON is its bytes.
+func sameJSON(raw []byte) sum { return jsonBut(raw, "") }
+
+// sameBlock is sameJSON for a native block, in which a cache marker does not count.
+func sameBlock(raw []byte) sum { return jsonBut(raw, "cache_control") }
+
+// jsonBut is sameJSON without a member of the object that it is.
+func jsonBut(raw []byte, but string) sum {
+	if jsonwire.Check(raw) != nil {
+		return sha256.Sum256(append([]byte("no JSON "), raw...))
+	}
+	return value(jsonwire.NewReader(raw), but)
+}
+
+// value identifies the next value.
+func value(r *jsonwire.Reader, but string) sum {
+	switch r.Kind() {
+	case '{':
+		return object(r, but)
+	case '[':
+		h := sha256.New()
+		h.Write([]byte{'['})
+		for range r.Array() {
+			s := value(r, "")
+			h.Write(s[:])
+		}
+		return sum(h.Sum(nil))
+	case '"':
+		return texts("string", r.String())
+	case '0':
+		return texts("number", number(string(r.Raw())))
+	default:
+		return texts("word", string(r.Raw()))
+	}
+}
+
+func object(r *jsonwire.Reader, but string) sum {
+	type member struct{ name, value sum }
+	var members []member
+	for key := range r.Object() {
+		if but != "" && string(key) == but {
+			r.Skip()
+			continue
+		}
+		name := texts(string(key))
+		members = append(members, member{name, value(r, "")})
+	}
+	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.name[:], b.name[:]) })
+	h := sha256.New()
+	h.Write([]byte{'{'})
+	for _, m := range members {
+		h.Write(m.name[:])
+		h.Write(m.value[:])
+	}
+	return sum(h.Sum(nil))
+}
+
+// number is a JSON number in one spelling, by its digits: clients write 1.0 as 1 and
+// 1e3 as 1000, while a float would take two large integers for one.
+func number(text string) string {
+	s, negative := strings.CutPrefix(text, "-")
+	mantissa, exponent := s, 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		e, err := strconv.Atoi(s[i+1:])
+		if err != nil || e > 1<<20 || e < -1<<20 {
+			return text // nobody computes with it
+		}
+		mantissa, exponent = s[:i], e
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	exponent -= len(fraction)
+	short := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(short)
+	switch {
+	case short == "":
+		return "0"
+	case negative:
+		return "-" + short + "e" + strconv.Itoa(exponent)
+	default:
+		return short + "e" + strconv.Itoa(exponent)
+	}
+}

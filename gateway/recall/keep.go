@@ -1,0 +1,127 @@
+package recall
+
+import (
+	"context"
+	"errors"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// entryKey is the key of the answers to a conversation that look alike, markKey that of
+// the mark that some answer to it had something.
+func (s Scope) entryKey(before, seen sum) string {
+	return noteKey("recall", s.Key, s.Route, string(before[:]), string(seen[:]))
+}
+
+func (s Scope) markKey(before sum) string {
+	return noteKey("recalled", s.Key, s.Route, string(before[:]))
+}
+
+// What a mark says: that opaque things were kept, or thinking that anybody can read.
+const (
+	markOpaque = "opaque"
+	markPlain  = "plain"
+)
+
+// Keep remembers what of an answer a client may drop and its provider wants back, if
+// there is anything: reasoning, signatures, native ids, blocks that only its dialect
+// knows. The request is the client's, as it was decoded or after [Recall.Restore]; the
+// response is the one that the client gets. Neither is changed.
+//
+// An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported
+// when the client comes back.
+func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
+	if resp == nil || resp.Error != nil {
+		return nil
+	}
+	outputs := [][]dragoman.Message{resp.Output}
+	for i := range resp.Alternatives {
+		outputs = append(outputs, resp.Alternatives[i].Output)
+	}
+	if err := errors.Join(req.Validate(), resp.Validate()); err != nil {
+		return err
+	}
+	var before *sum // which costs something, and most answers have nothing to keep
+	for _, output := range outputs {
+		values, thinks := state(output)
+		if len(values) == 0 && !thinks {
+			continue
+		}
+		if before == nil {
+			so := conversation(req.Messages)
+			before = &so
+		}
+		mark := markPlain
+		if len(values) > 0 {
+			mark = markOpaque
+		}
+		if err := r.keep(ctx, scope, *before, strip(output, resp.Origin), look(output), mark); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conversation identifies a whole conversation.
+func conversation(messages []dragoman.Message) sum {
+	var c identity
+	for _, t := range turns(messages) {
+		c.turn(look(messages[t.first:t.end]))
+		c.others(messages[t.end:t.next])
+	}
+	return c.now()
+}
+
+func (c *identity) others(messages []dragoman.Message) {
+	for i := range messages {
+		if role := messages[i].Role; role != dragoman.RoleSystem && role != dragoman.RoleDeveloper {
+			c.parts(messages[i].Parts)
+		}
+	}
+}
+
+// stretch is a turn of the model's, messages first to end, and what others say behind
+// it, up to next.
+type stretch struct{ first, end, next int }
+
+// turns splits a conversation; the first turn may be empty.
+func turns(messages []dragoman.Message) []stretch {
+	var out []stretch
+	for at := 0; at < len(messages); {
+		t := stretch{first: at}
+		for at < len(messages) && messages[at].Role == dragoman.RoleAssistant {
+			at++
+		}
+		t.end = at
+		for at < len(messages) && messages[at].Role != dragoman.RoleAssistant {
+			at++
+		}
+		t.next = at
+		out = append(out, t)
+	}
+	return out
+}
+
+// keep puts one answer beside those that look like it.
+func (r *Recall) keep(ctx context.Context, scope Scope, before sum, a answer, s *seen, mark string) error {
+	expires := r.o.Now().Add(r.o.TTL)
+	// The mark comes first: an answer that cannot be kept is missed all the same.
+	if err := r.o.Notes.Put(ctx, scope.markKey(before), []byte(mark), expires); err != nil || s.empty() {
+		return err
+	}
+	key := scope.entryKey(before, s.sum())
+	raw, _, err := r.o.Notes.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	list := []answer{a}
+	for _, old := range readAnswers(raw).List {
+		if len(list) < mostAlike && !sameIDs(&old, &a) {
+			list = append(list, old)
+		}
+	}
+	if raw, err = encode(list, expires, r.o.MaxState); err != nil {
+		return err
+	}
+	return r.o.Notes.Put(ctx, key, raw, expires)
+}
