@@ -35,9 +35,13 @@ type exchange struct {
 	out   *sink
 	entry entry
 
-	// req is the request as it was read, where it had to be, and lost what that and
-	// all that follows could not keep.
-	req *dragoman.Request
+	// before is the conversation that the request goes on with, as the gateway has kept
+	// it; nil: it has not.
+	before []dragoman.Message
+	// req is the request as it was read, where it had to be, and said what it says
+	// itself.
+	req  *dragoman.Request
+	said []dragoman.Message
 }
 
 // asked is what a request says of itself that the gateway must know before it looks
@@ -83,7 +87,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 // serve answers a call.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Call) {
 	x := &exchange{Gateway: g, setup: g.current.Load(), w: w, r: r, call: call, codec: call.Codec, id: g.newID(), out: newSink(w)}
-	x.entry = entry{begun: time.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
+	x.entry = entry{begun: time.Now(), made: g.opts.Now(), id: x.id, dialect: x.codec.Dialect(), path: r.URL.Path}
 	g.metrics.begin()
 	defer x.end()
 	w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
@@ -119,6 +123,9 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return refusal(err)
 	}
 	x.entry.key = key.Name
+	if err := x.admit(x.setup.streams); err != nil {
+		return err
+	}
 	if x.body, err = serving.Body(x.w, x.r, x.setup.maxBody); err != nil {
 		return err
 	}
@@ -135,6 +142,9 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	}
 	if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
 		return refusal(err)
+	}
+	if err := x.recallConversation(ctx); err != nil {
+		return err
 	}
 	if x.asked.stream {
 		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.streamHeader)
@@ -172,9 +182,7 @@ func (x *exchange) decode(ctx context.Context) error {
 	}
 	x.entry.losses = rep.Losses
 	x.route.Set.Apply(req)
-	if err := x.recallConversation(ctx, req); err != nil {
-		return err
-	}
+	x.goOn(req)
 	if !x.route.NoRecall {
 		rep, err := x.recall.Restore(ctx, x.scope(), req)
 		if err != nil {
@@ -186,7 +194,9 @@ func (x *exchange) decode(ctx context.Context) error {
 	return nil
 }
 
-func (x *exchange) scope() recall.Scope { return recall.Scope{Key: x.entry.key, Route: x.route.Pattern} }
+func (x *exchange) scope() recall.Scope {
+	return recall.Scope{Key: x.entry.key, Route: x.route.Pattern}
+}
 
 // count tells how many tokens a request has (quirk J5). It is an estimate, unless
 // the model's server is asked.
@@ -207,10 +217,13 @@ func (x *exchange) count(key *access.Key) error {
 // it within the answer.
 func (x *exchange) fail(ctx context.Context, err error) {
 	x.entry.err = err
-	if ctx.Err() != nil && x.r.Context().Err() != nil {
+	e := apiError(err)
+	switch {
+	case isShutdown(ctx):
+		e = &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway is shutting down; try again", Err: err}
+	case ctx.Err() != nil:
 		return // nobody is there to be told
 	}
-	e := apiError(err)
 	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
 		x.warn(ctx, "a request failed", err)
 	}

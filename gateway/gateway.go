@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/session"
 )
 
 // Options are what a [Gateway] is given beside its [Config].
@@ -20,6 +21,8 @@ type Options struct {
 	// Log gets a line for every request, and what clients are not told; nil logs
 	// nothing.
 	Log *slog.Logger
+	// Notes is where the gateway remembers; nil means in memory.
+	Notes session.Notes
 	// Random is where ids come from; nil means the system's source.
 	Random io.Reader
 	// Now is the clock of limits and expiry; nil means the system's.
@@ -35,7 +38,10 @@ type Gateway struct {
 	current atomic.Pointer[setup]
 	keys    *access.Keys
 	recall  *recall.Recall
-	metrics metrics
+	ttl     time.Duration
+	// headerBytes bounds the headers of requests.
+	headerBytes int
+	metrics     metrics
 	// draining says that no more requests are taken.
 	draining atomic.Bool
 }
@@ -59,7 +65,14 @@ func New(c *Config, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.keys = keys
-	g.recall = &recall.Recall{}
+	if g.opts.Notes == nil {
+		g.opts.Notes = &session.MemoryNotes{MaxBytes: orElse(c.State.MaxBytes, DefaultStateBytes), Now: o.Now}
+	}
+	g.headerBytes = orElse(c.Limits.HeaderBytes, DefaultHeaderBytes)
+	g.ttl = orElse(c.State.TTL, DefaultStateTTL)
+	if g.recall, err = recall.New(recall.Options{Notes: g.opts.Notes, TTL: g.ttl, Now: o.Now}); err != nil {
+		return nil, err
+	}
 	s, err := newSetup(c)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ type entry struct {
 	stream          bool
 	// transparent says that the answer was passed on byte for byte.
 	transparent bool
-	begun       time.Time
+	// begun is when it began, by the clock that measures; made by the gateway's own.
+	begun, made time.Time
 	first, took time.Duration
 	status      int
 	bytes       int64

@@ -84,9 +84,9 @@ func (g *Gateway) kept(ctx context.Context, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, refusal(err)
 	}
-	body, err := g.recall.Response(ctx, key.Name, r.PathValue("id"))
-	if errors.Is(err, recall.ErrUnknown) {
-		return nil, noResponse(r.PathValue("id"))
+	body, found, err := g.opts.Notes.Get(ctx, bodyKey(key.Name, r.PathValue("id")))
+	if err == nil && !found {
+		err = noResponse(r.PathValue("id"))
 	}
 	return body, err
 }
@@ -104,7 +104,8 @@ func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 		serving.WriteError(w, codec, err)
 		return
 	}
-	if err := g.recall.Delete(r.Context(), key.Name, id); err != nil {
+	err = errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
+	if err != nil && !errors.Is(err, recall.ErrNotFound) {
 		serving.WriteError(w, codec, err)
 		return
 	}

@@ -314,7 +314,9 @@ func (t *tap) terminal() []byte {
 }
 
 func terminates(d dragoman.Dialect, event []byte) bool {
-	name := func(s string) bool { return bytes.HasPrefix(event, []byte("event: "+s)) || bytes.HasPrefix(event, []byte("event:"+s)) }
+	name := func(s string) bool {
+		return bytes.HasPrefix(event, []byte("event: "+s)) || bytes.HasPrefix(event, []byte("event:"+s))
+	}
 	switch d {
 	case dragoman.Anthropic:
 		return name("message_delta") || name("message_stop") || name("error")
@@ -324,4 +326,3 @@ func terminates(d dragoman.Dialect, event []byte) bool {
 		return bytes.HasPrefix(event, []byte("data:"))
 	}
 }
-

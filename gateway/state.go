@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -19,14 +22,21 @@ func (x *exchange) stores() bool {
 // keeps reports whether anything of the answer is remembered.
 func (x *exchange) keeps() bool { return !x.route.NoRecall || x.stores() }
 
-// responseID is the id that a response is told under: ours, where the client can go
-// on with it.
-func (x *exchange) responseID(id string) string {
-	if !x.stores() {
-		return id
+// told is a response as the client is told of it: under an id of ours where the client
+// can go on with it, minted here in the client's dialect, and with a time.
+func (x *exchange) told(resp dragoman.Response) dragoman.Response {
+	if resp.Created.IsZero() {
+		resp.Created = x.entry.made
 	}
-	return "resp_" + strings.TrimPrefix(x.id, "req_")
+	if x.stores() {
+		resp.ID = x.responseID()
+		resp.Origin = &dragoman.Origin{Dialect: dragoman.OpenAIResponses}
+	}
+	return resp
 }
+
+// responseID is the id of a response that is kept.
+func (x *exchange) responseID() string { return "resp_" + strings.TrimPrefix(x.id, "req_") }
 
 // keep remembers what the client may forget: the opaque parts of an answer, and the
 // conversation that it belongs to.
@@ -37,30 +47,55 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
 		}
 	}
 	if x.stores() {
-		if err := x.recall.Save(ctx, x.entry.key, resp.ID, x.asked.previous, x.req, resp); err != nil {
+		if err := x.store(ctx, resp); err != nil {
 			x.warn(ctx, "a response could not be kept", err)
 		}
 	}
 }
 
-// recallConversation puts the conversation that a request goes on with before what it
-// says itself, where the gateway has it.
-func (x *exchange) recallConversation(ctx context.Context, req *dragoman.Request) error {
-	id := req.PreviousResponseID
-	if id == "" {
-		return nil
+// store remembers a response and the conversation that it belongs to.
+func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
+	parent := ""
+	if x.before != nil {
+		parent = x.asked.previous
 	}
-	before, err := x.recall.Load(ctx, x.entry.key, id)
-	switch {
-	case errors.Is(err, recall.ErrUnknown):
-		return nil // the model's server may know it
-	case err != nil:
+	if err := x.recall.Save(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.said, resp.Output)); err != nil {
 		return err
 	}
-	req.Messages = append(before, req.Messages...)
-	req.PreviousResponseID = ""
-	req.Native = nil
-	return nil
+	told := x.told(*resp)
+	enc, err := x.codec.EncodeResponse(&told, x.encoding())
+	if err != nil {
+		return err
+	}
+	return x.opts.Notes.Put(ctx, bodyKey(x.entry.key, x.responseID()), enc.Body, x.opts.Now().Add(x.ttl))
+}
+
+// bodyKey is where the body of a response is kept. Keys do not see each other's.
+func bodyKey(key, id string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(key), key, id))
+	return "body " + hex.EncodeToString(sum[:])
+}
+
+// recallConversation finds the conversation that a request goes on with, where the
+// gateway has it; else the model's server may.
+func (x *exchange) recallConversation(ctx context.Context) error {
+	if x.asked.previous == "" {
+		return nil
+	}
+	var err error
+	if x.before, err = x.recall.Load(ctx, x.entry.key, x.asked.previous); errors.Is(err, recall.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// goOn puts the conversation that a request goes on with before what it says itself.
+func (x *exchange) goOn(req *dragoman.Request) {
+	x.said = req.Messages
+	if x.before != nil {
+		req.Messages = slices.Concat(x.before, req.Messages)
+		req.PreviousResponseID, req.Native = "", nil
+	}
 }
 
 // unknownResponse says that nobody knows the response that a request goes on with.

@@ -54,8 +54,8 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	}
 	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
-	resp.ID = x.responseID(resp.ID)
-	enc, err := x.codec.EncodeResponse(resp, x.encoding())
+	told := x.told(*resp)
+	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
 		return err
 	}
@@ -121,10 +121,13 @@ type telling struct {
 
 // tell tells an event.
 func (t *telling) tell(ev dragoman.Event) (err error) {
+	if t.sum != nil {
+		t.sum.Add(ev)
+	}
 	switch e := ev.(type) {
 	case *dragoman.ResponseStart:
 		t.first = true
-		e.Response.ID = t.responseID(e.Response.ID)
+		ev = &dragoman.ResponseStart{Response: t.told(e.Response)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
 		t.out.begin(http.StatusOK, t.streamHeader)
@@ -138,12 +141,11 @@ func (t *telling) tell(ev dragoman.Event) (err error) {
 		ev = t.failure(e)
 	case *dragoman.ResponseEnd:
 		t.ended = true
-		e.Response.ID = t.responseID(e.Response.ID)
+		end := *e
+		end.Response = t.told(e.Response)
+		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
-	}
-	if t.sum != nil {
-		t.sum.Add(ev)
 	}
 	if t.buf, err = t.enc.Encode(t.buf[:0], ev); err != nil {
 		return err

@@ -22,6 +22,7 @@ type setup struct {
 	routes    *Routes
 	opened    map[string]*openRoute // by their patterns
 	maxBody   int
+	streams   int
 	heartbeat time.Duration
 }
 
@@ -44,7 +45,7 @@ type upstream struct {
 
 // newSetup opens the routes of a config.
 func newSetup(c *Config) (*setup, error) {
-	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), opened: map[string]*openRoute{}}
+	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
 	list := c.Routes
 	if len(list) == 0 {
 		list = implied(c.Models)
@@ -221,7 +222,7 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case isArray(x.codec) && x.asked.stream: // servers are asked for events
 		return false
-	case x.asked.previous != "" && x.recall.Knows(ctx, x.entry.key, x.asked.previous):
+	case x.before != nil: // its server does not know it
 		return false
 	default:
 		return up.client.Transparent(ctx, x.asked.model)

@@ -173,7 +173,7 @@ forbids, 130 when a run was interrupted.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newRun(sandbox))
+	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox))
 	return root
 }
 

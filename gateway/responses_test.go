@@ -1,0 +1,108 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+func decodeJSON(t testing.TB, r io.Reader) map[string]any {
+	t.Helper()
+	var out map[string]any
+	body, err := io.ReadAll(r)
+	if err == nil {
+		err = json.Unmarshal(body, &out)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return out
+}
+
+// answerOf posts to /v1/responses and returns the response object, also of a stream.
+func answerOf(t testing.TB, w *world, body string) map[string]any {
+	t.Helper()
+	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+	resp := c.postBody(t.Context(), "", false, []byte(body))
+	if !strings.Contains(body, `"stream":true`) {
+		return decodeJSON(t, resp.Body)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, ok := strings.Cut(string(text), "event: response.completed\ndata: ")
+	if !ok {
+		t.Fatalf("no end: %s", text)
+	}
+	last, _, _ = strings.Cut(last, "\n")
+	return decodeJSON(t, strings.NewReader(last))["response"].(map[string]any)
+}
+
+func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
+	w := newWorld(t, "")
+	for _, stream := range []string{"false", "true"} {
+		for _, up := range []string{"sim/echo", "anthropic/sim/echo", "chat/sim/echo", "gemini/sim/echo", "ollama/sim/echo", "bedrock/sim/echo"} {
+			t.Run(up+" streamed "+stream, func(t *testing.T) {
+				first := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"My name is Ada.","stream":%s}`, up, stream))
+				id, _ := first["id"].(string)
+				if !strings.HasPrefix(id, "resp_") {
+					t.Fatalf("no id: %v", first)
+				}
+				second := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"And again.","stream":%s,"previous_response_id":%q}`, up, stream, id))
+				third := answerOf(t, w, fmt.Sprintf(`{"model":%q,"input":"Thrice.","stream":%s,"previous_response_id":%q}`, up, stream, second["id"]))
+				for i, resp := range []map[string]any{first, second, third} {
+					usage, _ := resp["usage"].(map[string]any)
+					t.Logf("response %d: %v", i, usage["input_tokens"])
+				}
+				more := func(a, b map[string]any) bool {
+					x, _ := a["usage"].(map[string]any)["input_tokens"].(float64)
+					y, _ := b["usage"].(map[string]any)["input_tokens"].(float64)
+					return x < y
+				}
+				if !more(first, second) || !more(second, third) {
+					t.Error("the conversation did not grow")
+				}
+			})
+		}
+	}
+}
+
+func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T) {
+	w := newWorld(t, "")
+	kept := answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)
+	not := answerOf(t, w, `{"model":"sim/echo","input":"Hello.","store":false}`)["id"].(string)
+	get := func(method, id string) (int, map[string]any) {
+		req, err := http.NewRequestWithContext(t.Context(), method, w.url+"/v1/responses/"+id, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode, decodeJSON(t, resp.Body)
+	}
+	if status, body := get(http.MethodGet, kept); status != http.StatusOK || body["id"] != kept || body["status"] != "completed" {
+		t.Errorf("%d %v", status, body)
+	}
+	if status, _ := get(http.MethodGet, not); status != http.StatusNotFound {
+		t.Errorf("what was not to be stored: %d", status)
+	}
+	if status, body := get(http.MethodDelete, kept); status != http.StatusOK || body["deleted"] != true {
+		t.Errorf("%d %v", status, body)
+	}
+	if status, _ := get(http.MethodGet, kept); status != http.StatusNotFound {
+		t.Errorf("what was deleted: %d", status)
+	}
+	gone := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":"Again.","previous_response_id":%q}`, kept))
+	if e, _ := gone["error"].(map[string]any); e["param"] != "previous_response_id" {
+		t.Errorf("%v", gone)
+	}
+}

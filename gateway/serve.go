@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// errShutdown is why answers are broken off whose time is over.
+var errShutdown = errors.New("gateway: it is shutting down")
+
+// DefaultDrain is how long answers may take that are on their way when a gateway ends.
+const DefaultDrain = 30 * time.Second
+
+// Serve serves on a listener until ctx ends. From then on it takes no more requests,
+// and lets answers end that are on their way, for as long as drain; zero means
+// [DefaultDrain]. Those that take longer end with an error in their dialect. It closes
+// the listener.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
+	base, breakOff := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer breakOff(nil)
+	server := &http.Server{
+		Handler: g, BaseContext: func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: g.headerBytes,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	g.draining.Store(true)
+	wait := orElse(drain, DefaultDrain)
+	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
+	defer over.Stop()
+	// Who is broken off is told so, which takes a moment.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+breakTime)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// breakTime is how long those may take that are told that it is over.
+const breakTime = 5 * time.Second
+
+// isShutdown reports whether a context ended because the gateway does.
+func isShutdown(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errShutdown) }
+
+// admit takes one more request, if there is room.
+func (g *Gateway) admit(most int) error {
+	if n := g.metrics.running.Load(); most > 0 && n > int64(most) {
+		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway answers as many requests as it may; try again soon", RetryAfter: time.Second}
+	}
+	return nil
+}
