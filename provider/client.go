@@ -82,6 +82,10 @@ type Client struct {
 	// initialized are the extensions that have been.
 	begun       sync.Mutex
 	initialized map[string]bool
+
+	// through is whether the client's own model is transparent, once looked is done.
+	looked  sync.Once
+	through bool
 }
 
 var _ dragoman.Model = (*Client)(nil)

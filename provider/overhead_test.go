@@ -11,6 +11,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -154,9 +156,8 @@ func rivals(tb testing.TB, url string) map[string]func() {
 }
 
 // overhead is the client's CPU time of each way, the best of some rounds in turn.
-func overhead(tb testing.TB, rounds, exchanges int) map[string]time.Duration {
+func overhead(tb testing.TB, ways map[string]func(), rounds, exchanges int) map[string]time.Duration {
 	tb.Helper()
-	ways := rivals(tb, child.Server(tb, streamServer))
 	best := map[string]time.Duration{}
 	for range rounds {
 		for name, exchange := range ways {
@@ -178,7 +179,7 @@ func overhead(tb testing.TB, rounds, exchanges int) map[string]time.Duration {
 // costs the client, as ratios of CPU time, the server in another process.
 func BenchmarkOverhead(b *testing.B) {
 	for b.Loop() {
-		best := overhead(b, 5, 10)
+		best := overhead(b, rivals(b, child.Server(b, streamServer)), 5, 10)
 		for name, d := range best {
 			if name != "ours" {
 				b.ReportMetric(float64(best["ours"])/float64(d), "x/"+strings.ReplaceAll(name, " ", "-"))
@@ -191,11 +192,95 @@ func TestOverheadOfAStreamedExchange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures")
 	}
-	best := overhead(t, 5, 8)
+	best := overhead(t, rivals(t, child.Server(t, streamServer)), 5, 8)
 	ratio := func(name string) float64 { return float64(best["ours"]) / float64(best[name]) }
 	t.Logf("CPU of the client for one streamed tool-call exchange of %d events: %v; that is %.2f times net/http with encoding/json, %.2f times with json v2, %.2f times reading and discarding",
 		benchdata.StreamChunks, best["ours"], ratio("encoding/json"), ratio("json v2"), ratio("discard"))
 	if r := ratio("encoding/json"); r > 1.5 {
 		t.Errorf("it costs %.2f times net/http with one decode of each chunk, of at most 1.5", r)
+	}
+}
+
+// sink takes an answer as the client of a proxy would, for nothing.
+type sink struct{ header http.Header }
+
+func (s sink) Header() http.Header       { return s.header }
+func (sink) Write(p []byte) (int, error) { return len(p), nil }
+func (sink) WriteHeader(int)             {}
+func (sink) Flush()                      {}
+
+// passing are ways to pass a stream on, each piece flushed when it comes.
+func passing(tb testing.TB, at string) map[string]func() {
+	tb.Helper()
+	upstream, err := url.Parse(at)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	body := []byte(`{"model":"model-1","stream":true,"messages":[{"role":"user","content":"Do I need a coat in Oslo?"}]}`)
+	relay := func(w sink, from io.ReadCloser) {
+		defer func() { _ = from.Close() }()
+		buf, total := make([]byte, 32<<10), 0
+		for {
+			n, err := from.Read(buf)
+			_, _ = w.Write(buf[:n])
+			w.Flush()
+			total += n
+			if err != nil {
+				break
+			}
+		}
+		if total < 2000 {
+			tb.Fatalf("%d bytes came", total)
+		}
+	}
+	client := &provider.Client{BaseURL: at, Model: "model-1", Auth: provider.Bearer(provider.FixedKey("a-key-of-some-length"))}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(upstream) }}
+	return map[string]func(){
+		"pass": func() {
+			got, err := client.Pass(context.Background(), provider.Passage{Body: body, Stream: true, Header: http.Header{"Openai-Beta": {"a"}}})
+			if err != nil || got.Status != http.StatusOK {
+				tb.Fatal(got, err)
+			}
+			relay(sink{http.Header{}}, got.Body)
+		},
+		"plain": func() {
+			resp, err := http.Post(at+"/chat/completions", "application/json", bytes.NewReader(body))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			relay(sink{http.Header{}}, resp.Body)
+		},
+		"ReverseProxy": func() {
+			r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/chat/completions", bytes.NewReader(body))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			proxy.ServeHTTP(sink{http.Header{}}, r)
+		},
+	}
+}
+
+// BenchmarkPass tells what passing on a stream of two thousand events costs, as ratios
+// of CPU time to other ways, the server in another process and no client there.
+func BenchmarkPass(b *testing.B) {
+	for b.Loop() {
+		best := overhead(b, passing(b, child.Server(b, streamServer)), 7, 20)
+		for name, d := range best {
+			b.ReportMetric(float64(best["pass"])/float64(d), "x/"+name)
+		}
+	}
+}
+
+func TestPassingAStreamOnCostsLittleMoreThanAReverseProxy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	best := overhead(t, passing(t, child.Server(t, streamServer)), 7, 10)
+	r := float64(best["pass"]) / float64(best["ReverseProxy"])
+	t.Logf("CPU of passing on one stream of %d events: %v; that is %.2f times httputil.ReverseProxy, %.2f times net/http alone",
+		benchdata.StreamChunks, best["pass"], r, float64(best["pass"])/float64(best["plain"]))
+	if r > 1.10 {
+		t.Errorf("it costs %.2f times a reverse proxy, of at most 1.10", r)
 	}
 }

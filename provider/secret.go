@@ -30,21 +30,39 @@ const (
 // publicHeaders may be seen by anybody.
 var publicHeaders = []string{"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta", "User-Agent"}
 
-// secrets are the texts that no log and no error may tell.
-type secrets struct{ list []string }
+// secrets are the texts that no log and no error may tell. In how many ways they
+// are written is found out when there is something to tell: most requests succeed
+// in silence.
+type secrets struct {
+	texts []string
+	// spelt are all ways to write those that are known, the first of texts.
+	spelt []string
+	known int
+}
 
 func (s *secrets) add(text string, least int) {
 	text = strings.TrimSpace(text)
-	if len(text) < least {
-		return
+	if len(text) >= least && !slices.Contains(s.texts, text) {
+		s.texts = append(s.texts, text)
 	}
-	for _, spelt := range secret.Spellings(text) {
-		if !slices.Contains(s.list, spelt) {
-			s.list = append(s.list, spelt)
+}
+
+// all are the secrets in every way that they are written.
+func (s *secrets) all() []string {
+	if s.known == len(s.texts) {
+		return s.spelt
+	}
+	for _, text := range s.texts[s.known:] {
+		for _, spelt := range secret.Spellings(text) {
+			if !slices.Contains(s.spelt, spelt) {
+				s.spelt = append(s.spelt, spelt)
+			}
 		}
 	}
+	s.known = len(s.texts)
 	// The longest first: one may begin with another.
-	slices.SortStableFunc(s.list, func(a, b string) int { return len(b) - len(a) })
+	slices.SortStableFunc(s.spelt, func(a, b string) int { return len(b) - len(a) })
+	return s.spelt
 }
 
 // headers takes the values that are not in before and at least so long.
@@ -81,14 +99,14 @@ func (s *secrets) url(u *url.URL) {
 	}
 }
 
-// in reports whether a text has a secret in it.
+// in reports whether a header has a secret in it, as it is.
 func (s *secrets) in(t string) bool {
-	return slices.ContainsFunc(s.list, func(hidden string) bool { return strings.Contains(t, hidden) })
+	return slices.ContainsFunc(s.texts, func(hidden string) bool { return strings.Contains(t, hidden) })
 }
 
 // text is a text without the secrets.
 func (s *secrets) text(t string) string {
-	for _, hidden := range s.list {
+	for _, hidden := range s.all() {
 		t = strings.ReplaceAll(t, hidden, redacted)
 	}
 	return t
@@ -97,7 +115,7 @@ func (s *secrets) text(t string) string {
 // cut is a text that a bound cut off, without what it ends with of a secret that
 // the bound cut in two.
 func (s *secrets) cut(t string) string {
-	for _, hidden := range s.list {
+	for _, hidden := range s.all() {
 		for n := min(len(hidden)-1, len(t)); n >= minSecret; n-- {
 			if strings.HasSuffix(t, hidden[:n]) {
 				t = t[:len(t)-n] + redacted
@@ -110,7 +128,7 @@ func (s *secrets) cut(t string) string {
 
 // bytes is text for bytes, which are returned themselves where they hold none.
 func (s *secrets) bytes(b []byte) []byte {
-	for _, hidden := range s.list {
+	for _, hidden := range s.all() {
 		if bytes.Contains(b, []byte(hidden)) {
 			b = bytes.ReplaceAll(b, []byte(hidden), []byte(redacted))
 		}

@@ -14,13 +14,18 @@ import (
 // is on, or that a tool would switch on, changes requests or answers, and the client
 // has no contributions, capabilities or tags of thinking of its own. What is known of
 // models by their names does not count: it says what their APIs refuse. An empty model
-// means the client's.
+// means the client's, which is looked at once.
 func (c *Client) Transparent(_ context.Context, model string) bool {
+	if c.Model == "" {
+		return c.looksThrough(model)
+	}
+	c.looked.Do(func() { c.through = c.looksThrough(c.Model) })
+	return c.through
+}
+
+func (c *Client) looksThrough(model string) bool {
 	if c.ThinkTags != ThinkTagsOff || len(c.Contributions) > 0 {
 		return false
-	}
-	if c.Model != "" {
-		model = c.Model
 	}
 	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), knownCapabilities(c.Dialect(), model)) {
 		return false
