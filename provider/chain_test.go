@@ -3,6 +3,8 @@ package provider_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -361,5 +363,100 @@ func TestLeavingAChainsStreamEndsIt(t *testing.T) {
 	}
 	if b.asked != 0 {
 		t.Error("b was asked")
+	}
+}
+
+func TestX14_AWalkAsksTheLinksByAnAttemptOfOnesOwn(t *testing.T) {
+	server, bad := apiErr(dragoman.ErrorServer), apiErr(dragoman.ErrorBadRequest)
+	begun := fmt.Errorf("%w: %w", provider.ErrBegun, server)
+	badBegun := fmt.Errorf("%w: %w", provider.ErrBegun, bad)
+	for _, tc := range []struct {
+		name    string
+		results []error // of a, b and c
+		asked   string
+		err     func(error) bool
+		benched string
+	}{
+		{"the first answers", []error{nil}, "a", func(err error) bool { return err == nil }, ""},
+		{"the second answers", []error{server, nil}, "ab", func(err error) bool { return err == nil }, "a"},
+		{"the request is wrong", []error{server, bad}, "ab", func(err error) bool { return errors.Is(err, bad) }, "a"},
+		{"nobody answers", []error{server, dragoman.ErrUnsupported, server}, "abc", func(err error) bool {
+			var all *provider.ChainError
+			return errors.As(err, &all) && len(all.Attempts) == 3
+		}, "ac"},
+		{"the request is wrong at once", []error{bad}, "a", func(err error) bool { return err == bad }, ""},                          //nolint:errorlint // itself
+		{"an answer that has begun breaks", []error{server, begun}, "ab", func(err error) bool { return err == begun }, "ab"},        //nolint:errorlint // itself
+		{"it is refused within", []error{badBegun}, "a", func(err error) bool { return err == badBegun }, ""},                        //nolint:errorlint // itself
+		{"the caller left", []error{server, provider.ErrBegun}, "ab", func(err error) bool { return err == provider.ErrBegun }, "a"}, //nolint:errorlint // itself
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := chain(newClock(), nil, nil, nil)
+			c.Health.After = 1
+			asked := ""
+			err := c.Walk(t.Context(), func(_ context.Context, l provider.Link) error {
+				asked += l.Name
+				return tc.results[len(asked)-1]
+			})
+			if !tc.err(err) || asked != tc.asked {
+				t.Errorf("%v, asked %s", err, asked)
+			}
+			benched := ""
+			for _, l := range c.Links {
+				if _, is := c.Health.Benched(l.Name); is {
+					benched += l.Name
+				}
+			}
+			if benched != tc.benched {
+				t.Errorf("benched %q, want %q", benched, tc.benched)
+			}
+		})
+	}
+}
+
+func TestX14_AWalkThatSucceedsMakesUpForFailures(t *testing.T) {
+	c := chain(newClock(), nil)
+	c.Health.After = 2
+	for _, result := range []error{apiErr(dragoman.ErrorServer), nil, apiErr(dragoman.ErrorServer)} {
+		if err := c.Walk(t.Context(), func(context.Context, provider.Link) error { return result }); !errors.Is(err, result) {
+			t.Errorf("%v, want %v", err, result)
+		}
+	}
+	if until, benched := c.Health.Benched("a"); benched {
+		t.Errorf("benched until %v", until)
+	}
+}
+
+func TestX14_AnAnswerThatBreaksBehindItsBeginningIsLoggedAsTheLast(t *testing.T) {
+	log, lines := debugLog()
+	c := chain(newClock(), nil, nil)
+	c.Log = log
+	_ = c.Walk(t.Context(), func(context.Context, provider.Link) error {
+		return fmt.Errorf("%w: %w", provider.ErrBegun, apiErr(dragoman.ErrorServer))
+	})
+	if got := lines.lines(t, "model failed"); len(got) != 1 || got[0]["next"] != false {
+		t.Errorf("logged %v", got)
+	}
+}
+
+func TestX14_PassingMovesAlongAChain(t *testing.T) {
+	down := upstreams(t, answering(http.StatusServiceUnavailable, "{}")).client(&provider.Client{Retry: provider.Retry{Max: -1}})
+	up := upstreams(t, answering(http.StatusOK, "data: 1\n\n")).client(&provider.Client{})
+	c := chain(newClock(), down, up)
+	var got string
+	err := c.Walk(t.Context(), func(ctx context.Context, l provider.Link) error {
+		p, err := l.Model.(*provider.Client).Pass(ctx, provider.Passage{Body: []byte("{}"), Stream: true})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = p.Body.Close() }()
+		if p.Err != nil {
+			return p.Err
+		}
+		b, err := io.ReadAll(p.Body)
+		got = string(b)
+		return err
+	})
+	if err != nil || got != "data: 1\n\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -1,0 +1,543 @@
+package provider_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// upstream is a server that keeps what it gets and answers as it is told, the last
+// way for all that follow.
+type upstream struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []received
+}
+
+func upstreams(t *testing.T, steps ...http.HandlerFunc) *upstream {
+	t.Helper()
+	u := &upstream{}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		u.mu.Lock()
+		n := len(u.got)
+		u.got = append(u.got, received{header: r.Header.Clone(), path: r.URL.EscapedPath(), query: r.URL.RawQuery, body: body})
+		u.mu.Unlock()
+		steps[min(n, len(steps)-1)](w, r)
+	}))
+	t.Cleanup(u.Close)
+	return u
+}
+
+func (u *upstream) requests() []received {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.got)
+}
+
+// client asks it, with a key and waits that are over at once.
+func (u *upstream) client(c *provider.Client) *provider.Client {
+	c.BaseURL, c.HTTP = u.URL, u.Client()
+	if c.Codec == nil {
+		c.Codec = openaichat.Codec{}
+	}
+	if c.Model == "" {
+		c.Model = "model-1"
+	}
+	if c.Auth == nil {
+		c.Auth = provider.Bearer(provider.FixedKey("sk-the-key-of-the-gateway"))
+	}
+	if c.Clock == nil {
+		c.Clock, c.Timeouts = eager{newClock()}, unboundedPhases
+	}
+	return c
+}
+
+// answering answers with a status, a body and headers.
+func answering(status int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// breaking sends the beginning of an answer, and then the connection breaks.
+func breaking(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, body)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, s)
+	_ = z.Close()
+	return b.String()
+}
+
+// passes passes a body on and reads the answer.
+func passes(t *testing.T, c *provider.Client, p provider.Passage) (*provider.Passed, string) {
+	t.Helper()
+	got, err := c.Pass(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, string(body)
+}
+
+func TestPassingSendsTheBytesAndGivesTheBytes(t *testing.T) {
+	const (
+		sent     = "{ \"unknown\" : 1.0 ,\n\t\"nonsense\":[\"\\u00e4\"] }\n"
+		answered = "data: {\"x\" : 1.0}\r\n\r\n: nothing\n\ndata: [DONE]"
+	)
+	paths := map[dragoman.Dialect][2]string{
+		dragoman.OpenAIChat:      {"/chat/completions?", "/chat/completions?"},
+		dragoman.OpenAIResponses: {"/responses?", "/responses?"},
+		dragoman.Anthropic:       {"/v1/messages?", "/v1/messages?"},
+		dragoman.Gemini:          {"/v1beta/models/asked%3A1:generateContent?", "/v1beta/models/asked%3A1:streamGenerateContent?alt=sse"},
+		dragoman.Ollama:          {"/api/chat?", "/api/chat?"},
+		dragoman.Bedrock:         {"/model/asked%3A1/converse?", "/model/asked%3A1/converse-stream?"},
+	}
+	each(t, func(t *testing.T, codec dialect.Codec) {
+		for i, stream := range []bool{false, true} {
+			u := upstreams(t, answering(http.StatusOK, answered, "Content-Type", "text/x-any"))
+			c := u.client(&provider.Client{Codec: codec, Model: "asked:1", Header: http.Header{"x-team": {"search"}}})
+			got, body := passes(t, c, provider.Passage{Model: "another", Body: []byte(sent), Stream: stream})
+			if got.Status != http.StatusOK || got.Err != nil || body != answered || got.Header.Get("Content-Type") != "text/x-any" {
+				t.Errorf("%d %v %v %q", got.Status, got.Err, got.Header, body)
+			}
+			r := u.requests()[0]
+			if string(r.body) != sent || r.path+"?"+r.query != paths[codec.Dialect()][i] {
+				t.Errorf("sent %q to %s?%s", r.body, r.path, r.query)
+			}
+			if r.header.Get("Authorization") != "Bearer sk-the-key-of-the-gateway" || r.header.Get("X-Team") != "search" || r.header.Get("Content-Type") != "application/json" {
+				t.Errorf("headers %v", r.header)
+			}
+			if packed := r.header.Get("Accept-Encoding"); stream != (packed == "identity") {
+				t.Errorf("stream %v accepts %q", stream, packed)
+			}
+		}
+	})
+}
+
+func TestPassingAsksTheModelOfThePassageWhereTheClientHasNone(t *testing.T) {
+	u := upstreams(t, answering(http.StatusOK, "{}"))
+	c := u.client(&provider.Client{Codec: gemini.Codec{}})
+	c.Model = ""
+	passes(t, c, provider.Passage{Model: "models/g-1", Body: []byte("{}")})
+	if got := u.requests()[0].path; got != "/v1beta/models/g-1:generateContent" {
+		t.Errorf("sent to %s", got)
+	}
+}
+
+func TestJ16_WhatIsPassedOnIsSigned(t *testing.T) {
+	host := ""
+	u := upstreams(t, func(_ http.ResponseWriter, r *http.Request) { host = r.Host })
+	keys := func(context.Context) (provider.AWSKeys, error) {
+		return provider.AWSKeys{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG"}, nil
+	}
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	c := u.client(&provider.Client{Codec: bedrock.Codec{}, Auth: provider.SigV4{Region: "eu-north-1", Keys: keys, Now: func() time.Time { return now }}})
+	passes(t, c, provider.Passage{Body: []byte(`{ "messages" : [] }`), Stream: true, Header: http.Header{"Traceparent": {"00-1"}, "Authorization": {"AWS4-HMAC-SHA256 theirs"}, "X-Amz-Date": {"theirs"}}})
+	got := u.requests()[0]
+	if have, want := got.header.Get("Authorization"), signature(got, host, "wJalrXUtnFEMI/K7MDENG"); !strings.HasSuffix(have, "Signature="+want) {
+		t.Errorf("sent %s, want the signature %s", have, want)
+	}
+}
+
+func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
+	asked := http.Header{}
+	for _, name := range []string{
+		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-Iam-Authorization-Token", "X-Amz-Security-Token", "Cookie",
+		"Connection", "Keep-Alive", "Te", "Upgrade", "X-Forwarded-For", "Forwarded", "Via", "Baggage", "User-Agent", "Accept-Encoding", "Content-Encoding", "Content-Length", "Host",
+		"Anthropic-Beta", "Anthropic-Version", "Openai-Beta", "Openai-Organization", "Openai-Project", "X-Goog-Api-Client", "X-Goog-User-Project",
+		"Idempotency-Key", "X-Idempotency-Key", "Traceparent", "Tracestate", "X-Stainless-Lang",
+	} {
+		asked.Set(name, "theirs")
+	}
+	every := []string{"Idempotency-Key", "Traceparent", "Tracestate", "X-Idempotency-Key"}
+	for _, tc := range []struct {
+		codec dialect.Codec
+		want  []string
+	}{
+		{anthropic.Codec{}, []string{"Anthropic-Beta", "Anthropic-Version"}},
+		{openaichat.Codec{}, []string{"Openai-Beta", "Openai-Organization", "Openai-Project"}},
+		{openairesponses.Codec{}, []string{"Openai-Beta", "Openai-Organization", "Openai-Project"}},
+		{gemini.Codec{}, []string{"X-Goog-Api-Client", "X-Goog-User-Project"}},
+		{ollama.Codec{}, nil},
+		{bedrock.Codec{}, nil},
+	} {
+		u := upstreams(t, answering(http.StatusOK, "{}"))
+		passes(t, u.client(&provider.Client{Codec: tc.codec}), provider.Passage{Body: []byte("{}"), Stream: true, Header: asked})
+		var got []string
+		for name, values := range u.requests()[0].header {
+			if slices.Equal(values, []string{"theirs"}) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		want := slices.Concat(every, tc.want)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: sent on %v, want %v", tc.codec.Dialect(), got, want)
+		}
+	}
+}
+
+func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
+	u := upstreams(t, answering(http.StatusOK, "{}"))
+	for _, tc := range []struct {
+		codec        dialect.Codec
+		own, asked   http.Header
+		name, expect string
+	}{
+		{anthropic.Codec{}, nil, nil, "Anthropic-Version", "2023-06-01"},
+		{anthropic.Codec{}, nil, http.Header{"Anthropic-Version": {"2027-01-01"}}, "Anthropic-Version", "2027-01-01"},
+		{anthropic.Codec{}, http.Header{"anthropic-version": {"mine"}}, http.Header{"Anthropic-Version": {"2027-01-01"}}, "Anthropic-Version", "mine"},
+		{anthropic.Codec{}, http.Header{"anthropic-beta": {"a"}}, http.Header{"Anthropic-Beta": {"b,c", "d"}}, "Anthropic-Beta", "a,b,c,d"},
+		{openaichat.Codec{}, http.Header{"OpenAI-Organization": {"org-mine"}}, http.Header{"Openai-Organization": {"org-theirs"}}, "Openai-Organization", "org-mine"},
+		{openaichat.Codec{}, nil, http.Header{"Openai-Organization": {"two\nlines"}}, "Openai-Organization", ""},
+	} {
+		before := len(u.requests())
+		passes(t, u.client(&provider.Client{Codec: tc.codec, Header: tc.own}), provider.Passage{Body: []byte("{}"), Header: tc.asked})
+		if got := strings.Join(u.requests()[before].header.Values(tc.name), " | "); got != tc.expect {
+			t.Errorf("%v and %v: %q, want %q", tc.own, tc.asked, got, tc.expect)
+		}
+	}
+}
+
+func TestJ16_OnlyHeadersThatAreOfUseComeBack(t *testing.T) {
+	given := []string{
+		"Content-Type", "text/event-stream", "Retry-After", "7", "Retry-After-Ms", "7000", "X-Should-Retry", "false", "Request-Id", "r1", "X-Request-Id", "r2", "X-Amzn-Requestid", "r3",
+		"Anthropic-Ratelimit-Tokens-Remaining", "5", "X-Ratelimit-Limit-Requests", "9", "Openai-Processing-Ms", "3", "Openai-Version", "2020", "X-Amzn-Errortype", "Any",
+		"Set-Cookie", "a=b", "Openai-Organization", "org-mine", "Anthropic-Organization-Id", "mine", "Server", "any", "Cf-Ray", "any", "Www-Authenticate", "any", "Location", "/", "Connection", "close",
+		"X-Ratelimit-Owner", "it is sk-the-key-of-the-gateway",
+	}
+	want := "Anthropic-Ratelimit-Tokens-Remaining Content-Type Openai-Processing-Ms Openai-Version Request-Id Retry-After Retry-After-Ms X-Amzn-Errortype X-Amzn-Requestid X-Ratelimit-Limit-Requests X-Request-Id X-Should-Retry"
+	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+		u := upstreams(t, answering(status, "{}", given...))
+		got, _ := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}")})
+		var names []string
+		for name := range got.Header {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if have := strings.Join(names, " "); have != want {
+			t.Errorf("%d: came back %s\nwant %s", status, have, want)
+		}
+	}
+}
+
+func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
+	body := provider.Passage{Body: []byte(`{"a":1}`), Stream: true}
+	for name, tc := range map[string]struct {
+		first http.HandlerFunc
+		wait  time.Duration
+	}{
+		"a server that is overloaded":      {answering(http.StatusServiceUnavailable, "{}"), 250 * time.Millisecond},
+		"a server that asks for a wait":    {answering(http.StatusTooManyRequests, "{}", "Retry-After", "7"), 7 * time.Second},
+		"a refusal that may be repeated":   {answering(http.StatusBadRequest, "{}", "X-Should-Retry", "true"), 250 * time.Millisecond},
+		"a connection that breaks at once": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 250 * time.Millisecond},
+		"one that breaks behind the head":  {breaking(""), 250 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := upstreams(t, tc.first, answering(http.StatusOK, "data: fine\n\n"))
+			clock := eager{newClock()}
+			c := u.client(&provider.Client{Clock: clock, Timeouts: unboundedPhases, Retry: provider.Retry{Jitter: func() float64 { return 1 }}})
+			if got, answer := passes(t, c, body); got.Status != http.StatusOK || answer != "data: fine\n\n" {
+				t.Errorf("%d %q", got.Status, answer)
+			}
+			if waits := clock.waits(); !slices.Equal(waits, []time.Duration{tc.wait}) {
+				t.Errorf("waited %v", waits)
+			}
+			if got := u.requests(); len(got) != 2 || string(got[1].body) != `{"a":1}` {
+				t.Errorf("asked %d times", len(got))
+			}
+		})
+	}
+}
+
+func TestPassingDoesNotAskAgainBehindTheFirstByte(t *testing.T) {
+	u := upstreams(t, breaking("data: half"))
+	got, err := u.client(&provider.Client{}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	body, err := io.ReadAll(got.Body)
+	var transport *provider.TransportError
+	if string(body) != "data: half" || !errors.As(err, &transport) || !errors.Is(err, dragoman.ErrIncompleteStream) || len(u.requests()) != 1 {
+		t.Errorf("%q, %v, asked %d times", body, err, len(u.requests()))
+	}
+}
+
+func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
+	const own = "{\"error\" : {\"message\":\"so \\u0041\", \"type\":\"any\", \"more\":[1.0]}}\n"
+	for _, tc := range []struct {
+		status int
+		class  dragoman.ErrorClass
+		asked  int
+	}{
+		{http.StatusBadRequest, dragoman.ErrorBadRequest, 1},
+		{http.StatusUnauthorized, dragoman.ErrorAuth, 1},
+		{http.StatusNotFound, dragoman.ErrorNotFound, 1},
+		{http.StatusTooManyRequests, dragoman.ErrorRateLimit, 3},
+		{http.StatusInternalServerError, dragoman.ErrorServer, 3},
+	} {
+		u := upstreams(t, answering(tc.status, own))
+		got, body := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+		if got.Status != tc.status || body != own || got.Err == nil || got.Err.Class != tc.class || got.Err.Message != "so A" || len(u.requests()) != tc.asked {
+			t.Errorf("%d: %d, %q, %v, asked %d times", tc.status, got.Status, body, got.Err, len(u.requests()))
+		}
+	}
+}
+
+func TestD23_WhatIsPassedOnIsNotCured(t *testing.T) {
+	u := upstreams(t, answering(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
+	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), provider.Passage{Body: []byte("{}")})
+	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {
+		t.Errorf("%d, asked %d times", got.Status, len(u.requests()))
+	}
+}
+
+func TestX13_ACredentialThatARefusalRepeatsIsNotPassedOn(t *testing.T) {
+	for _, tc := range []struct{ key, body, want string }{
+		{"sk-a/secret+key", `{"error":{"message":"no such key sk-a\/secret+key"}}`, `{"error":{"message":"no such key [redacted]"}}`},
+		{"sk-a/secret+key", "<p>no such key: sk-a/secret+key</p>", "<p>no such key: [redacted]</p>"},
+	} {
+		u := upstreams(t, answering(http.StatusUnauthorized, tc.body))
+		got, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(tc.key))}), provider.Passage{Body: []byte("{}")})
+		if body != tc.want || strings.Contains(got.Err.Error(), tc.key) {
+			t.Errorf("%q, %v", body, got.Err)
+		}
+	}
+	t.Run("where that would break its JSON, it is told anew", func(t *testing.T) {
+		u := upstreams(t, answering(http.StatusUnauthorized, `{"error":{"message":"who are you?","code":null}}`))
+		_, body := passes(t, u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey("null"))}), provider.Passage{Body: []byte("{}")})
+		if !json.Valid([]byte(body)) || !strings.Contains(body, "who are you?") {
+			t.Errorf("%q", body)
+		}
+	})
+}
+
+func TestJ16_AnswersThatArePackedUnaskedAreUnpacked(t *testing.T) {
+	const stream, refusal = "data: {}\n\ndata: [DONE]\n\n", `{"error":{"message":"so"}}`
+	for _, tc := range []struct {
+		name               string
+		status             int
+		body, encoding     string
+		want, wantEncoding string
+	}{
+		{"a stream", http.StatusOK, zipped(stream), "gzip", stream, ""},
+		{"a refusal", http.StatusBadRequest, zipped(refusal), "GZIP", refusal, ""},
+		{"a stream in what we do not know is said to be", http.StatusOK, "\x01\x02", "br", "\x01\x02", "br"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := upstreams(t, answering(tc.status, tc.body, "Content-Encoding", tc.encoding))
+			got, body := passes(t, u.client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+			if body != tc.want || got.Header.Get("Content-Encoding") != tc.wantEncoding {
+				t.Errorf("%q, %v", body, got.Header)
+			}
+		})
+	}
+	t.Run("and so are those of Stream", func(t *testing.T) {
+		u := upstreams(t, answering(http.StatusOK, zipped("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "Content-Encoding", "gzip"))
+		resp, err := dragoman.Collect(u.client(&provider.Client{}).Stream(t.Context(), question()))
+		if err != nil || resp.Text() != "hi" {
+			t.Errorf("%v, %v", resp, err)
+		}
+	})
+}
+
+func TestARefusalThatCannotBePassedOnIsToldAnew(t *testing.T) {
+	for name, step := range map[string]http.HandlerFunc{
+		"it is packed in what we do not know": answering(http.StatusBadRequest, "\x01\x02", "Content-Encoding", "br", "Content-Type", "text/html"),
+		"it is too long":                      answering(http.StatusBadRequest, strings.Repeat("long ", 1<<18), "Content-Type", "text/html"),
+		"it breaks": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":`)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, body := passes(t, upstreams(t, step).client(&provider.Client{}), provider.Passage{Body: []byte("{}"), Stream: true})
+			var e struct{ Error struct{ Message *string } }
+			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == nil || len(body) > 64<<10 {
+				t.Errorf("%.80q: %v", body, err)
+			}
+			if got.Status != http.StatusBadRequest || got.Err == nil || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Content-Encoding") != "" {
+				t.Errorf("%d %v %v", got.Status, got.Err, got.Header)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
+	u := upstreams(t, answering(http.StatusTemporaryRedirect, "", "Location", "http://elsewhere.invalid/"))
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	var api *dragoman.APIError
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		client *provider.Client
+		is     func(error) bool
+		asked  int
+	}{
+		"a redirect":               {t.Context(), u.client(&provider.Client{}), func(err error) bool { return errors.As(err, &api) && api.Status == 307 }, 1},
+		"a key that is missing":    {t.Context(), u.client(&provider.Client{Auth: provider.Bearer(provider.FixedKey(""))}), func(err error) bool { return errors.As(err, &api) && api.Class == dragoman.ErrorAuth }, 0},
+		"a body that is too large": {t.Context(), u.client(&provider.Client{MaxRequestBytes: 1}), func(err error) bool { return errors.Is(err, dragoman.ErrTooLarge) }, 0},
+		"a caller who is gone":     {cancelled, u.client(&provider.Client{}), func(err error) bool { return errors.Is(err, context.Canceled) }, 0},
+		"nobody": {t.Context(), &provider.Client{BaseURL: nobody.URL, Retry: provider.Retry{Max: -1}}, func(err error) bool {
+			var transport *provider.TransportError
+			return errors.As(err, &transport)
+		}, 0},
+	} {
+		before := len(u.requests())
+		got, err := tc.client.Pass(tc.ctx, provider.Passage{Body: []byte("{}")})
+		if got != nil || !tc.is(err) || len(u.requests())-before != tc.asked {
+			t.Errorf("%s: %v, %v, asked %d times", name, got, err, len(u.requests())-before)
+		}
+	}
+}
+
+func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
+	for _, tc := range []struct {
+		phase    provider.Phase
+		timeouts provider.Timeouts
+		begun    string
+	}{
+		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Idle: -1}, ""},
+		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute}, "data: half"},
+		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, "data: half"},
+	} {
+		t.Run(string(tc.phase), func(t *testing.T) {
+			clock := newClock()
+			u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, tc.begun)
+				w.(http.Flusher).Flush()
+				for r.Context().Err() == nil {
+					clock.advance(time.Second)
+				}
+			})
+			got, err := u.client(&provider.Client{Clock: clock, Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+			if err == nil {
+				defer func() { _ = got.Body.Close() }()
+				_, err = io.Copy(io.Discard, got.Body)
+			}
+			var timeout *provider.TimeoutError
+			if !errors.As(err, &timeout) || timeout.Phase != tc.phase || (got == nil) != (tc.begun == "") {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestJ9_ClosingWhatIsPassedOnCancelsTheRequest(t *testing.T) {
+	gone := make(chan struct{})
+	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	clock := newClock()
+	got, err := u.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{Total: time.Hour}}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 100)
+	if n, err := got.Body.Read(b); string(b[:n]) != "data: 1\n\n" || err != nil {
+		t.Fatalf("%q %v", b[:n], err)
+	}
+	for range 2 { // twice is once
+		if err := got.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	<-gone
+	for _, timer := range clock.timers {
+		if timer.live {
+			t.Errorf("a timer goes on until %v", timer.at)
+		}
+	}
+}
+
+func TestX13_PassedConnectionsAreUsedAgain(t *testing.T) {
+	var conns sync.Map
+	u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
+		conns.Store(r.RemoteAddr, true)
+		_, _ = io.WriteString(w, "data: 1\n\n")
+	})
+	c := u.client(&provider.Client{})
+	for range 5 {
+		passes(t, c, provider.Passage{Body: []byte("{}"), Stream: true})
+	}
+	n := 0
+	conns.Range(func(any, any) bool { n++; return true })
+	if n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestO2_WhatIsPassedOnIsLoggedWithoutCredentials(t *testing.T) {
+	u := upstreams(t, answering(http.StatusOK, "data: sk-the-key-of-the-gateway and more\n\n"))
+	log, lines := debugLog()
+	asked := provider.Passage{Body: []byte(`{"words":"of the user, sk-the-key-of-the-gateway"}`), Stream: true, Header: http.Header{"Idempotency-Key": {"their-own-key"}}}
+	passes(t, u.client(&provider.Client{Log: log}), asked)
+	request, answer := lines.lines(t, "model request"), lines.lines(t, "model answer passed on")
+	if len(request) != 1 || request[0]["after"] != `{"words":"of the user, [redacted]"}` || request[0]["before"] != nil {
+		t.Errorf("request %v", request)
+	}
+	if len(answer) != 1 || answer[0]["body"] != "data: [redacted] and more\n\n" || fmt.Sprint(answer[0]["bytes"]) != "42" {
+		t.Errorf("answer %v", answer)
+	}
+	if strings.Contains(lines.String(), "their-own-key") {
+		t.Error("a header of who asked is in the log")
+	}
+
+	var quiet logs
+	passes(t, u.client(&provider.Client{Log: slog.New(slog.NewJSONHandler(&quiet, nil))}), asked)
+	if answer := quiet.lines(t, "model answer passed on"); len(answer) != 1 || answer[0]["body"] != nil || strings.Contains(quiet.String(), "words") {
+		t.Errorf("without debug: %s", quiet.String())
+	}
+}
