@@ -98,6 +98,8 @@ var rooms = []room{
 	{path: "internal/gen", third: []string{"github.com/google/go-cmp/cmp", "pgregory.net/rapid"}},
 	{path: "internal/codectest", only: []string{"", "dialect", "internal/gen", "internal/jsonwire"}, files: true, third: []string{"github.com/google/go-cmp/cmp", "golang.org/x/tools/txtar", "pgregory.net/rapid"}},
 	{path: "internal/rulecheck", only: []string{""}},
+	{path: "internal/specs", only: []string{"internal/repotree"}, files: true, third: []string{"github.com/goccy/go-yaml", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{path: "internal/emitcheck", only: []string{"", "internal/eventstream", "internal/specs"}, third: []string{jsontext, "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/eventstream", "internal/sse", "interop", "dialect"}},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},

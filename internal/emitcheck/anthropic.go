@@ -1,0 +1,270 @@
+package emitcheck
+
+import "regexp"
+
+var (
+	anthropicStops = []string{"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded", "compaction"}
+
+	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+)
+
+// anthropicDeltas are the kinds of deltas that fit a kind of block.
+var anthropicDeltas = map[string]map[string]string{
+	"text":            {"text_delta": "text", "citations_delta": ""},
+	"thinking":        {"thinking_delta": "thinking", "signature_delta": "signature"},
+	"tool_use":        {"input_json_delta": "partial_json"},
+	"server_tool_use": {"input_json_delta": "partial_json"},
+	"mcp_tool_use":    {"input_json_delta": "partial_json"},
+	"compaction":      {"compaction_delta": ""},
+}
+
+func anthropicError(r object) {
+	r.is("type", "error")
+	e := r.obj("error")
+	e.filled("type")
+	e.filled("message")
+	r.maybe("request_id")
+}
+
+// anthropicMessage reads what a message has whether it is whole or begins.
+func anthropicMessage(m object) {
+	m.filled("id")
+	m.is("type", "message")
+	m.is("role", "assistant")
+	m.filled("model")
+	m.list("content")
+	m.need("stop_reason")
+	m.textOrNull("stop_sequence")
+	u := m.obj("usage")
+	u.count("input_tokens")
+	u.count("output_tokens")
+	anthropicCounters(u)
+}
+
+func anthropicCounters(u object) {
+	for _, k := range []string{"cache_creation_input_tokens", "cache_read_input_tokens"} {
+		if u.m[k] != nil {
+			u.count(k)
+		}
+	}
+}
+
+func anthropicWhole(m object) {
+	anthropicMessage(m)
+	stop := m.oneOf("stop_reason", anthropicStops...)
+	var uses ids
+	calls := 0
+	for _, b := range m.objects("content") {
+		if anthropicBlock(b, &uses) == "tool_use" {
+			calls++
+		}
+		switch b.m["type"] {
+		case "text":
+			b.str("text")
+		case "thinking":
+			b.str("thinking")
+			b.str("signature")
+		}
+	}
+	anthropicStop(m, stop, calls)
+}
+
+func anthropicStop(o object, stop string, calls int) {
+	if stop == "tool_use" && calls == 0 {
+		o.bad("stop_reason", "tool_use without a tool_use block")
+	}
+	if _, matched := o.textOrNull("stop_sequence"); matched != (stop == "stop_sequence") {
+		o.bad("stop_sequence", "does not go with %s", stop)
+	}
+}
+
+// anthropicBlock reads what a block has from its start.
+func anthropicBlock(b object, uses *ids) string {
+	typ := b.filled("type")
+	switch typ {
+	case "tool_use", "server_tool_use", "mcp_tool_use":
+		if id := uses.add(b, "id"); !anthropicID.MatchString(id) {
+			b.bad("id", "%q does not match %s", id, anthropicID)
+		}
+		b.filled("name")
+		b.obj("input")
+	case "redacted_thinking":
+		b.filled("data")
+	}
+	return typ
+}
+
+// anthropicStream is the state of a stream (quirk C20).
+type anthropicStream struct {
+	atTerminal
+	started bool
+	stopped bool // message_delta was sent
+	blocks  int
+	open    *anthropicOpen
+	uses    ids
+	calls   int
+	// broken is the first block whose input is no object; only a message that was
+	// cut short may have one.
+	broken string
+}
+
+type anthropicOpen struct {
+	typ    string
+	signed bool
+	input  []byte
+}
+
+func (s *anthropicStream) next(n int, name string, data []byte) error {
+	c := &check{where: place("event", n, name)}
+	s.atTerminal.open(c)
+	e := c.root(data)
+	if typ := e.filled("type"); typ != name {
+		e.bad("type", "%q under the name %q", typ, name)
+	}
+	switch {
+	case c.err != nil:
+	case name == "ping":
+	case name == "error":
+		anthropicError(e)
+		s.over = "an error"
+	case name == "message_start":
+		s.start(e)
+	case !s.started:
+		e.bad("", "before message_start")
+	case s.stopped && name != "message_stop":
+		e.bad("", "behind message_delta")
+	default:
+		s.event(e, name)
+	}
+	return c.err
+}
+
+func (s *anthropicStream) end() error { return s.closed() }
+
+func (s *anthropicStream) start(e object) {
+	if s.started {
+		e.bad("", "a second message_start")
+	}
+	s.started = true
+	m := e.obj("message")
+	anthropicMessage(m)
+	if len(m.list("content")) > 0 || m.m["stop_reason"] != nil || m.m["stop_sequence"] != nil {
+		m.bad("", "a message that begins has no content and no stop_reason")
+	}
+}
+
+func (s *anthropicStream) event(e object, name string) {
+	switch name {
+	case "content_block_start":
+		s.blockStart(e)
+	case "content_block_delta":
+		if s.at(e) {
+			s.delta(e.obj("delta"))
+		}
+	case "content_block_stop":
+		if s.at(e) {
+			s.blockStop()
+		}
+	case "message_delta":
+		s.messageDelta(e)
+	case "message_stop":
+		if !s.stopped {
+			e.bad("", "without message_delta")
+		}
+		s.over = "message_stop"
+	default:
+		e.bad("type", "no such event")
+	}
+}
+
+// at reports whether an event is about the open block.
+func (s *anthropicStream) at(e object) bool {
+	n := e.count("index")
+	if s.open == nil || n != s.blocks-1 {
+		e.bad("index", "block %d is not open", n)
+		return false
+	}
+	return true
+}
+
+func (s *anthropicStream) blockStart(e object) {
+	if s.open != nil {
+		e.bad("", "a block starts inside another")
+	}
+	if n := e.count("index"); n != s.blocks {
+		e.bad("index", "%d, want %d", n, s.blocks)
+	}
+	b := e.obj("content_block")
+	typ := anthropicBlock(b, &s.uses)
+	s.open = &anthropicOpen{typ: typ}
+	s.blocks++
+	empty := ""
+	switch typ {
+	case "text":
+		empty = b.str("text")
+	case "thinking":
+		empty = b.str("thinking") + b.str("signature")
+	case "tool_use", "server_tool_use", "mcp_tool_use":
+		if len(b.obj("input").m) > 0 {
+			b.bad("input", "not empty at the start; accumulators append to it")
+		}
+	}
+	if empty != "" {
+		b.bad("", "a %s block that does not start empty; accumulators append to it", typ)
+	}
+	if typ == "tool_use" {
+		s.calls++
+	}
+}
+
+func (s *anthropicStream) delta(d object) {
+	kind := d.filled("type")
+	member, fits := anthropicDeltas[s.open.typ][kind]
+	if !fits {
+		d.bad("type", "%s in a %s block", kind, s.open.typ)
+		return
+	}
+	if s.open.signed {
+		d.bad("type", "%s behind the signature", kind)
+	}
+	s.open.signed = kind == "signature_delta"
+	switch member {
+	case "":
+	case "partial_json":
+		s.open.input = append(s.open.input, d.filled(member)...)
+	default:
+		d.filled(member)
+	}
+	if kind == "citations_delta" {
+		d.obj("citation").filled("type")
+	}
+}
+
+func (s *anthropicStream) blockStop() {
+	if len(s.open.input) > 0 && !isObject(string(s.open.input)) && s.broken == "" {
+		s.broken = string(s.open.input)
+	}
+	s.open = nil
+}
+
+func (s *anthropicStream) messageDelta(e object) {
+	if s.open != nil {
+		e.bad("", "while a block is open")
+	}
+	if s.blocks == 0 {
+		e.bad("", "a message without blocks")
+	}
+	d := e.obj("delta")
+	stop := d.oneOf("stop_reason", anthropicStops...)
+	anthropicStop(d, stop, s.calls)
+	if s.broken != "" && (stop == "tool_use" || stop == "end_turn") {
+		d.bad("stop_reason", "%s, and the input of a block is no JSON object: %.80q", stop, s.broken)
+	}
+	u := e.obj("usage")
+	u.count("output_tokens")
+	if u.m["input_tokens"] != nil {
+		u.count("input_tokens")
+	}
+	anthropicCounters(u)
+	s.stopped = true
+}

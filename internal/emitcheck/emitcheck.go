@@ -1,0 +1,174 @@
+// Package emitcheck judges what a server emits the way the strictest clients of
+// each dialect do: from the bytes alone, by the rules of the wire reference,
+// without a line shared with the encoders it judges.
+//
+//	if err := emitcheck.Stream(dragoman.Anthropic, resp.Header, body); err != nil {
+//		t.Errorf("%v\n%s", err, body)
+//	}
+//
+// An error names the place and the rule that is broken there. What the checkers do
+// not know (a block type, an item, a member) they let pass; what they know must be
+// complete and in order.
+package emitcheck
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Whole judges an answer that is not streamed. A nil header is not looked at.
+func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) error {
+	if status != http.StatusOK {
+		return fmt.Errorf("status %d: an answer has status 200", status)
+	}
+	if err := contentType(header, "application/json"); err != nil {
+		return err
+	}
+	c := &check{}
+	root := c.root(body)
+	switch d {
+	case dragoman.OpenAIChat:
+		chatWhole(root)
+	case dragoman.OpenAIResponses:
+		responsesWhole(root)
+	case dragoman.Anthropic:
+		anthropicWhole(root)
+	case dragoman.Gemini:
+		geminiWhole(root)
+	case dragoman.Ollama:
+		ollamaWhole(root)
+	case dragoman.Bedrock:
+		bedrockWhole(root)
+	default:
+		return fmt.Errorf("no rules for dialect %s", d)
+	}
+	return c.err
+}
+
+// Error judges an answer that tells an error before the first byte of what was
+// asked for (quirk J3).
+func Error(d dragoman.Dialect, status int, header http.Header, body []byte) error {
+	if status < 400 || status > 599 {
+		return fmt.Errorf("status %d: an error has a status from 400 to 599", status)
+	}
+	if err := contentType(header, "application/json"); err != nil {
+		return err
+	}
+	c := &check{}
+	if d == dragoman.Gemini {
+		geminiErrorBody(c, status, body)
+		return c.err
+	}
+	root := c.root(body)
+	switch d {
+	case dragoman.OpenAIChat, dragoman.OpenAIResponses:
+		openaiError(root.obj("error"))
+	case dragoman.Anthropic:
+		anthropicError(root)
+	case dragoman.Ollama:
+		root.filled("error")
+	case dragoman.Bedrock:
+		root.filled("message")
+	default:
+		return fmt.Errorf("no rules for dialect %s", d)
+	}
+	return c.err
+}
+
+// Stream judges a whole stream. A nil header is not looked at. Gemini has two forms,
+// which the header tells apart or the first byte.
+func Stream(d dragoman.Dialect, header http.Header, body []byte) error {
+	s := NewStream(d, header)
+	if _, err := s.Write(body); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// Checker judges a stream as it comes, for instance behind an [io.TeeReader].
+type Checker struct {
+	frames framing
+	err    error
+}
+
+// framing takes bytes apart and judges what is in them.
+type framing interface {
+	feed(p []byte) error
+	end() error
+}
+
+// NewStream returns a checker for one stream.
+func NewStream(d dragoman.Dialect, header http.Header) *Checker {
+	switch d {
+	case dragoman.OpenAIChat:
+		return events(header, false, &chatStream{})
+	case dragoman.OpenAIResponses:
+		return events(header, true, newResponsesStream())
+	case dragoman.Anthropic:
+		return events(header, true, &anthropicStream{})
+	case dragoman.Gemini:
+		return geminiFraming(header)
+	case dragoman.Ollama:
+		return &Checker{frames: &lines{to: &ollamaStream{}}, err: contentType(header, "application/x-ndjson")}
+	case dragoman.Bedrock:
+		return &Checker{frames: &bedrockStream{open: -1}, err: contentType(header, "application/vnd.amazon.eventstream")}
+	default:
+		return &Checker{err: fmt.Errorf("no rules for dialect %s", d)}
+	}
+}
+
+func events(header http.Header, named bool, to judge) *Checker {
+	return &Checker{frames: &sseFraming{named: named, to: to}, err: contentType(header, "text/event-stream")}
+}
+
+// Write judges the next bytes. Its first error stays.
+func (c *Checker) Write(p []byte) (int, error) {
+	if c.err == nil {
+		c.err = c.frames.feed(p)
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	return len(p), nil
+}
+
+// Close judges the end.
+func (c *Checker) Close() error {
+	if c.err == nil {
+		c.err = c.frames.end()
+		if c.err == nil {
+			// Nothing may follow; a second Close finds the same end.
+			c.frames = ended{}
+		}
+	}
+	return c.err
+}
+
+type ended struct{}
+
+func (ended) feed([]byte) error { return errors.New("bytes behind the end of the stream") }
+func (ended) end() error        { return nil }
+
+// judge judges what frames hold, one after the other. The name is that of an event,
+// the number says which event or line it is.
+type judge interface {
+	next(n int, name string, data []byte) error
+	end() error
+}
+
+func contentType(header http.Header, want string) error {
+	if header == nil {
+		return nil
+	}
+	got := header.Get("Content-Type")
+	typ, params, err := mime.ParseMediaType(got)
+	if charset := params["charset"]; err != nil || typ != want || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return fmt.Errorf("content type %q, want %s", got, want)
+	}
+	return nil
+}

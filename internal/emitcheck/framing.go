@@ -1,0 +1,192 @@
+package emitcheck
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// lineReader cuts bytes into lines that end in LF and nothing else: a client that
+// splits at LF must not find half a line end.
+type lineReader struct{ rest []byte }
+
+func (r *lineReader) feed(p []byte, line func([]byte) error) error {
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			r.rest = append(r.rest, p...)
+			return nil
+		}
+		l := p[:i]
+		if len(r.rest) > 0 {
+			l = append(r.rest, l...) //nolint:gocritic // the rest begins this line
+		}
+		if bytes.IndexByte(l, '\r') >= 0 {
+			return fmt.Errorf("a carriage return in a line: %.80q", l)
+		}
+		if err := line(l); err != nil {
+			return err
+		}
+		r.rest, p = r.rest[:0], p[i+1:]
+	}
+}
+
+// sseFraming is server-sent events as our dialects use them: a name where the
+// dialect has names, one line of data, a blank line; comments between events only.
+type sseFraming struct {
+	named bool
+	to    judge
+
+	lines   lineReader
+	n       int
+	inside  bool // a field of an event was seen
+	comment bool // the blank line may end a comment
+	name    string
+	hasName bool
+	data    []byte
+	hasData bool
+}
+
+func (f *sseFraming) feed(p []byte) error { return f.lines.feed(p, f.line) }
+
+func (f *sseFraming) bad(rule string, args ...any) error {
+	return fmt.Errorf("event %d: %s", f.n, fmt.Sprintf(rule, args...))
+}
+
+func (f *sseFraming) line(l []byte) error {
+	if len(l) == 0 {
+		return f.blank()
+	}
+	field, value, found := bytes.Cut(l, []byte{':'})
+	if found && len(field) == 0 {
+		if f.inside {
+			return f.bad("a comment inside an event")
+		}
+		f.comment = true
+		return nil
+	}
+	value = bytes.TrimPrefix(value, []byte{' '})
+	f.inside = true
+	switch string(field) {
+	case "event":
+		if f.hasName || f.hasData {
+			return f.bad("a name a second time, or behind the data")
+		}
+		f.name, f.hasName = string(value), true
+	case "data":
+		if f.hasData {
+			return f.bad("more than one line of data")
+		}
+		f.data, f.hasData = append(f.data[:0], value...), true
+	default:
+		return f.bad("a field %.40q, which these streams do not have", field)
+	}
+	return nil
+}
+
+func (f *sseFraming) blank() error {
+	if !f.inside {
+		if !f.comment {
+			return f.bad("a blank line that ends nothing")
+		}
+		f.comment = false
+		return nil
+	}
+	if !f.hasData {
+		return f.bad("a name without data")
+	}
+	name, n := f.name, f.n
+	marker := string(f.data) == "[DONE]"
+	switch {
+	case f.named && !f.hasName && !marker:
+		return f.bad("data without the name of its event")
+	case !f.named && f.hasName, marker && f.hasName:
+		return f.bad("a name, %q, where there are none", name)
+	}
+	f.n++
+	f.inside, f.comment, f.name, f.hasName, f.hasData = false, false, "", false, false
+	return f.to.next(n, name, f.data)
+}
+
+func (f *sseFraming) end() error {
+	if len(f.lines.rest) > 0 || f.inside {
+		return f.bad("the stream ends inside an event")
+	}
+	return f.to.end()
+}
+
+// lines is JSON by lines: one object each and no blank ones, which readers of lines
+// would try to parse.
+type lines struct {
+	to    judge
+	lines lineReader
+	n     int
+}
+
+func (f *lines) feed(p []byte) error {
+	return f.lines.feed(p, func(l []byte) error {
+		n := f.n
+		f.n++
+		if len(l) == 0 {
+			return fmt.Errorf("line %d: a blank line", n)
+		}
+		return f.to.next(n, "", l)
+	})
+}
+
+func (f *lines) end() error {
+	if len(f.lines.rest) > 0 {
+		return fmt.Errorf("line %d: the stream ends inside a line", f.n)
+	}
+	return f.to.end()
+}
+
+// array is one JSON array whose elements come one by one. It is judged at its end.
+type array struct {
+	to   judge
+	body []byte
+}
+
+func (f *array) feed(p []byte) error {
+	f.body = append(f.body, p...)
+	return nil
+}
+
+func (f *array) end() error {
+	elements, err := rawElements(f.body)
+	if err != nil {
+		return err
+	}
+	for i, e := range elements {
+		if err := f.to.next(i, "", e); err != nil {
+			return err
+		}
+	}
+	return f.to.end()
+}
+
+// atTerminal is the end that every stream has exactly once.
+type atTerminal struct {
+	over string // what ended it
+}
+
+func (t *atTerminal) open(c *check) {
+	if t.over != "" {
+		c.bad("", "behind the end, which was %s", t.over)
+	}
+}
+
+func (t *atTerminal) closed() error {
+	if t.over == "" {
+		return errors.New("the stream has no end")
+	}
+	return nil
+}
+
+func place(kind string, n int, typ string) string {
+	if typ == "" {
+		return fmt.Sprintf("%s %d", kind, n)
+	}
+	return fmt.Sprintf("%s %d (%s)", kind, n, strings.ToValidUTF8(typ, "?"))
+}

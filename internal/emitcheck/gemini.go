@@ -1,0 +1,319 @@
+package emitcheck
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var geminiFinishes = []string{
+	"STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MALFORMED_FUNCTION_CALL",
+	"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER", "NO_IMAGE", "CONTINUATION",
+}
+
+// geminiData are the fields of a part of which it has exactly one.
+var geminiData = []string{"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
+
+// geminiFraming is SSE or one array, as the header says or the first byte.
+func geminiFraming(header http.Header) *Checker {
+	to := &geminiStream{}
+	if header == nil {
+		return &Checker{frames: &eitherFraming{to: to}}
+	}
+	if contentType(header, "application/json") == nil {
+		return &Checker{frames: &array{to: to}}
+	}
+	return events(header, false, to)
+}
+
+// eitherFraming waits for the first byte.
+type eitherFraming struct {
+	to     judge
+	chosen framing
+}
+
+func (f *eitherFraming) feed(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if f.chosen == nil {
+		if p[0] == '[' {
+			f.chosen = &array{to: f.to}
+		} else {
+			f.chosen = &sseFraming{to: f.to}
+		}
+	}
+	return f.chosen.feed(p)
+}
+
+func (f *eitherFraming) end() error {
+	if f.chosen == nil {
+		return f.to.end()
+	}
+	return f.chosen.end()
+}
+
+// rawElements cuts an array into its elements.
+func rawElements(body []byte) ([][]byte, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, errors.New("the body is not an array")
+	}
+	var out [][]byte
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, fmt.Errorf("element %d: not JSON: %w", len(out), err)
+		}
+		out = append(out, bytes.Clone(v))
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
+		return nil, fmt.Errorf("behind the array: %.80q", rest)
+	}
+	return out, nil
+}
+
+func geminiErrorBody(c *check, status int, body []byte) {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}) {
+		// The array form wraps its error too.
+		elements, err := rawElements(body)
+		if err != nil || len(elements) != 1 {
+			c.bad("", "an array of an error has one element: %v", err)
+			return
+		}
+		body = elements[0]
+	}
+	geminiError(c.root(body).obj("error"), status)
+}
+
+func geminiError(e object, status int) {
+	if code := e.count("code"); status != 0 && code != status {
+		e.bad("code", "%d, the status is %d", code, status)
+	}
+	e.filled("message")
+	if s := e.filled("status"); strings.ToUpper(s) != s {
+		e.bad("status", "%q is no name of a status", s)
+	}
+	if e.has("details") {
+		for _, d := range e.objects("details") {
+			d.filled("@type")
+		}
+	}
+}
+
+func geminiWhole(r object) {
+	s := geminiStream{whole: true}
+	s.chunk(r)
+	if r.c.err == nil {
+		if err := s.end(); err != nil {
+			r.bad("", "%v", err)
+		}
+	}
+}
+
+// geminiStream is the state of a stream; a whole answer is a stream of one chunk.
+type geminiStream struct {
+	atTerminal
+	whole      bool
+	id, model  string
+	candidates []*geminiCandidate
+	usage      bool // the last chunk told it
+	calls      ids
+}
+
+type geminiCandidate struct {
+	finished bool
+	// streaming: a call whose arguments come in pieces is open.
+	streaming bool
+}
+
+func (s *geminiStream) next(n int, _ string, data []byte) error {
+	c := &check{where: place("chunk", n, "")}
+	s.open(c)
+	r := c.root(data)
+	switch {
+	case c.err != nil:
+	case r.has("error"):
+		geminiError(r.obj("error"), 0)
+		s.over = "an error"
+	default:
+		s.chunk(r)
+	}
+	return c.err
+}
+
+func (s *geminiStream) end() error {
+	if s.over != "" {
+		return nil
+	}
+	if len(s.candidates) == 0 {
+		return errors.New("no candidates and no promptFeedback")
+	}
+	for i, c := range s.candidates {
+		switch {
+		case !c.finished:
+			return fmt.Errorf("candidate %d has no finishReason", i)
+		case c.streaming:
+			return fmt.Errorf("candidate %d ends inside a call", i)
+		}
+	}
+	if !s.usage {
+		return errors.New("usageMetadata: missing at the end")
+	}
+	return nil
+}
+
+func (s *geminiStream) chunk(r object) {
+	id, model := r.filled("responseId"), r.filled("modelVersion")
+	if s.id == "" {
+		s.id, s.model = id, model
+	}
+	if id != s.id || model != s.model {
+		r.bad("", "responseId or modelVersion differ from those of the first chunk")
+	}
+	s.usage = false
+	if u, ok := r.objOrNull("usageMetadata"); ok {
+		s.usage = true
+		geminiUsage(u)
+	}
+	if f, ok := r.objOrNull("promptFeedback"); ok && f.has("blockReason") {
+		f.filled("blockReason")
+		s.over = "a blocked prompt"
+	}
+	if !r.has("candidates") {
+		if s.over == "" && !(s.usage && s.allFinished()) {
+			r.bad("candidates", "missing")
+		}
+		return
+	}
+	list := r.objects("candidates")
+	if len(list) == 0 {
+		r.bad("candidates", "empty: leave it out")
+	}
+	for _, c := range list {
+		s.candidate(c)
+	}
+}
+
+func (s *geminiStream) allFinished() bool {
+	for _, c := range s.candidates {
+		if !c.finished {
+			return false
+		}
+	}
+	return len(s.candidates) > 0
+}
+
+func geminiUsage(u object) {
+	sum := 0
+	for _, k := range []string{"promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"} {
+		if u.has(k) {
+			sum += u.count(k)
+		}
+	}
+	u.counts("cachedContentTokenCount")
+	if total := u.count("totalTokenCount"); total != sum {
+		u.bad("totalTokenCount", "%d, the others give %d", total, sum)
+	}
+}
+
+func (s *geminiStream) candidate(c object) {
+	i := 0
+	if c.has("index") {
+		i = c.count("index")
+	}
+	if i > len(s.candidates) {
+		c.bad("index", "%d, want at most %d", i, len(s.candidates))
+		return
+	}
+	if i == len(s.candidates) {
+		s.candidates = append(s.candidates, &geminiCandidate{})
+	}
+	state := s.candidates[i]
+	if state.finished {
+		c.bad("", "candidate %d goes on behind its finishReason", i)
+	}
+	content := c.obj("content")
+	content.is("role", "model")
+	parts := content.objects("parts")
+	if len(parts) == 0 {
+		content.bad("parts", "empty")
+	}
+	for _, p := range parts {
+		s.part(state, p)
+	}
+	if c.has("finishReason") {
+		c.oneOf("finishReason", geminiFinishes...)
+		state.finished = true
+	}
+}
+
+func (s *geminiStream) part(state *geminiCandidate, p object) {
+	data := ""
+	for _, k := range geminiData {
+		if !p.has(k) {
+			continue
+		}
+		if data != "" {
+			p.bad(k, "beside %s; a part has one of them", data)
+		}
+		data = k
+	}
+	if p.has("thought") {
+		p.flag("thought")
+	}
+	if p.has("thoughtSignature") {
+		if _, err := base64.StdEncoding.DecodeString(p.filled("thoughtSignature")); err != nil {
+			p.bad("thoughtSignature", "not base64: %v", err)
+		}
+	}
+	if state.streaming && data != "functionCall" {
+		p.bad("", "inside a call whose arguments come in pieces")
+	}
+	switch data {
+	case "":
+		if !p.has("thoughtSignature") {
+			p.bad("", "a part without data")
+		}
+	case "text":
+		p.str("text")
+	case "functionCall":
+		s.call(state, p.obj("functionCall"))
+	case "inlineData":
+		d := p.obj("inlineData")
+		d.filled("mimeType")
+		d.filled("data")
+	default:
+		p.obj(data)
+	}
+}
+
+// call reads a call, whole or, as Vertex has it, in pieces.
+func (s *geminiStream) call(state *geminiCandidate, f object) {
+	goesOn := f.has("willContinue") && f.flag("willContinue")
+	if state.streaming {
+		if f.has("name") || f.has("args") {
+			f.bad("", "a call begins inside another")
+		}
+	} else {
+		f.filled("name")
+		if f.has("id") {
+			s.calls.add(f, "id")
+		}
+		if f.has("args") {
+			f.obj("args")
+		}
+	}
+	if s.whole && goesOn {
+		f.bad("willContinue", "in a whole answer")
+	}
+	state.streaming = goesOn
+}

@@ -1,0 +1,86 @@
+package emitcheck
+
+import "time"
+
+var ollamaCounters = []string{"total_duration", "load_duration", "prompt_eval_count", "prompt_eval_cached_count", "prompt_eval_duration", "eval_count", "eval_duration"}
+
+func ollamaWhole(r object) {
+	var s ollamaStream
+	s.line(r)
+	if s.over == "" {
+		r.bad("done", "false in a whole answer")
+	}
+}
+
+// ollamaStream is the state of a stream of lines.
+type ollamaStream struct {
+	atTerminal
+	model string
+	calls ids
+}
+
+func (s *ollamaStream) next(n int, _ string, data []byte) error {
+	c := &check{where: place("line", n, "")}
+	s.open(c)
+	r := c.root(data)
+	switch {
+	case c.err != nil:
+	case r.has("error"):
+		r.filled("error")
+		s.over = "an error"
+	default:
+		s.line(r)
+	}
+	return c.err
+}
+
+func (s *ollamaStream) end() error { return s.closed() }
+
+func (s *ollamaStream) line(r object) {
+	model := r.filled("model")
+	if s.model == "" {
+		s.model = model
+	}
+	if model != s.model {
+		r.bad("model", "%q, the first line has %q", model, s.model)
+	}
+	if at := r.str("created_at"); r.c.err == nil {
+		if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
+			r.bad("created_at", "%q is no time of RFC 3339", at)
+		}
+	}
+	m := r.obj("message")
+	m.is("role", "assistant")
+	m.str("content")
+	m.text("thinking")
+	if m.has("tool_calls") {
+		list := m.objects("tool_calls")
+		if len(list) == 0 {
+			m.bad("tool_calls", "empty: leave it out")
+		}
+		for _, c := range list {
+			s.call(c)
+		}
+	}
+	if r.flag("done") {
+		r.oneOf("done_reason", "stop", "length", "load", "unload")
+		r.counts(ollamaCounters...)
+		s.over = "done"
+		return
+	}
+	for _, k := range append([]string{"done_reason"}, ollamaCounters...) {
+		if r.has(k) {
+			r.bad(k, "before the last line")
+		}
+	}
+}
+
+func (s *ollamaStream) call(c object) {
+	if c.has("id") {
+		s.calls.add(c, "id")
+	}
+	f := c.obj("function")
+	f.filled("name")
+	f.obj("arguments")
+	f.counts("index")
+}

@@ -1,0 +1,284 @@
+package emitcheck
+
+// openaiError is the error object of both of OpenAI's dialects: all four members,
+// null where there is nothing to say.
+func openaiError(e object) {
+	e.filled("message")
+	e.filled("type")
+	e.textOrNull("param")
+	e.textOrNull("code")
+}
+
+var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call"}
+
+// cutShort reports whether a finish reason explains arguments that end early.
+func cutShort(reason string) bool { return reason == "length" || reason == "content_filter" }
+
+func chatWhole(r object) {
+	chatEnvelope(r, "chat.completion")
+	if u, ok := r.m["usage"]; ok && u == nil {
+		r.bad("usage", "null in a whole answer")
+	}
+	chatUsage(r)
+	choices := r.objects("choices")
+	if len(choices) == 0 {
+		r.bad("choices", "empty")
+	}
+	var calls ids
+	for i, ch := range choices {
+		if n := ch.count("index"); n != i {
+			ch.bad("index", "%d, want %d", n, i)
+		}
+		finish := ch.oneOf("finish_reason", finishReasons...)
+		ch.need("logprobs")
+		m := ch.obj("message")
+		m.is("role", "assistant")
+		m.textOrNull("content")
+		m.textOrNull("refusal")
+		n := 0
+		if m.has("tool_calls") {
+			list := m.objects("tool_calls")
+			if n = len(list); n == 0 {
+				m.bad("tool_calls", "empty: leave it out")
+			}
+			for _, call := range list {
+				calls.add(call, "id")
+				kind, payload := chatCallKind(call)
+				f := call.obj(kind)
+				f.filled("name")
+				if s := f.str(payload); payload == "arguments" && !cutShort(finish) && !isObject(s) {
+					f.bad(payload, "%.80q is not the text of a JSON object", s)
+				}
+			}
+		}
+		if finish == "tool_calls" && n == 0 {
+			ch.bad("finish_reason", "tool_calls without calls")
+		}
+	}
+}
+
+// chatCallKind is the member that a call's type names, and what holds its payload.
+func chatCallKind(call object) (kind, payload string) {
+	if kind = call.oneOf("type", "function", "custom"); kind == "custom" {
+		return kind, "input"
+	}
+	return "function", "arguments"
+}
+
+func chatEnvelope(r object, kind string) {
+	r.filled("id")
+	r.is("object", kind)
+	r.count("created")
+	r.filled("model")
+	if r.has("error") {
+		// Clients end at the mere presence of the member.
+		r.bad("error", "in an answer that is no error")
+	}
+}
+
+// chatUsage reads the usage where it is told and reports whether it is.
+func chatUsage(r object) bool {
+	u, ok := r.objOrNull("usage")
+	if !ok {
+		return false
+	}
+	in, out, total := u.count("prompt_tokens"), u.count("completion_tokens"), u.count("total_tokens")
+	if total != in+out {
+		u.bad("total_tokens", "%d, want %d and %d", total, in, out)
+	}
+	if d, ok := u.objOrNull("prompt_tokens_details"); ok {
+		d.counts("cached_tokens", "cache_write_tokens", "audio_tokens")
+		if d.has("cached_tokens") && d.count("cached_tokens") > in {
+			d.bad("cached_tokens", "more than the %d of the prompt, which they are part of", in)
+		}
+	}
+	if d, ok := u.objOrNull("completion_tokens_details"); ok {
+		d.counts("reasoning_tokens", "audio_tokens")
+		if d.has("reasoning_tokens") && d.count("reasoning_tokens") > out {
+			d.bad("reasoning_tokens", "more than the %d of the completion, which they are part of", out)
+		}
+	}
+	return true
+}
+
+// chatStream is the state of a stream of chunks.
+type chatStream struct {
+	atTerminal
+	id, model string
+	created   int
+	choices   []*chatChoice
+	calls     ids
+	usage     bool
+	failed    bool
+}
+
+type chatChoice struct {
+	finish string
+	calls  []*chatCall
+}
+
+type chatCall struct {
+	kind, payload, id string
+	args              []byte
+	at                string
+}
+
+func (s *chatStream) next(n int, _ string, data []byte) error {
+	c := &check{where: place("event", n, "")}
+	if s.open(c); c.err != nil {
+		return c.err
+	}
+	if string(data) == "[DONE]" {
+		s.done(c)
+		return c.err
+	}
+	r := c.root(data)
+	switch {
+	case c.err != nil:
+	case s.failed:
+		r.bad("", "a chunk behind an error")
+	case r.has("error"):
+		openaiError(r.obj("error"))
+		s.failed = true
+	default:
+		s.chunk(r)
+	}
+	return c.err
+}
+
+func (s *chatStream) done(c *check) {
+	s.over = "[DONE]"
+	if s.failed {
+		return
+	}
+	if len(s.choices) == 0 {
+		c.bad("", "[DONE] before any choice")
+	}
+	for i, ch := range s.choices {
+		if ch.finish == "" {
+			c.bad("", "[DONE] before the finish_reason of choice %d", i)
+		}
+	}
+}
+
+func (s *chatStream) chunk(r object) {
+	chatEnvelope(r, "chat.completion.chunk")
+	id, model, created := r.str("id"), r.str("model"), r.count("created")
+	if s.id == "" {
+		s.id, s.model, s.created = id, model, created
+	}
+	if id != s.id {
+		r.bad("id", "%q, the first chunk has %q", id, s.id)
+	}
+	if model != s.model || created != s.created {
+		r.bad("", "model or created differ from those of the first chunk")
+	}
+	if s.usage {
+		r.bad("", "a chunk behind the usage")
+	}
+	choices := r.objects("choices")
+	told := chatUsage(r)
+	switch {
+	case told && len(choices) > 0:
+		r.bad("usage", "beside choices; it has a chunk of its own")
+	case told:
+		for i, ch := range s.choices {
+			if ch.finish == "" {
+				r.bad("usage", "before the finish_reason of choice %d", i)
+			}
+		}
+		s.usage = true
+	case len(choices) == 0:
+		r.bad("choices", "empty in a chunk without usage")
+	}
+	for _, ch := range choices {
+		s.choice(ch)
+	}
+}
+
+func (s *chatStream) choice(ch object) {
+	i := ch.count("index")
+	if i > len(s.choices) {
+		ch.bad("index", "%d, want at most %d", i, len(s.choices))
+		return
+	}
+	first := i == len(s.choices)
+	if first {
+		s.choices = append(s.choices, &chatChoice{})
+	}
+	state := s.choices[i]
+	if state.finish != "" {
+		ch.bad("", "choice %d goes on behind its finish_reason", i)
+	}
+	d := ch.obj("delta")
+	if first {
+		d.is("role", "assistant")
+	} else if d.has("role") {
+		d.bad("role", "not in the first delta of the choice")
+	}
+	d.maybe("content")
+	d.maybe("refusal")
+	d.maybe("reasoning_content")
+	d.maybe("reasoning")
+	if d.has("tool_calls") {
+		list := d.objects("tool_calls")
+		if len(list) == 0 {
+			d.bad("tool_calls", "empty: leave it out")
+		}
+		for _, call := range list {
+			s.call(state, call)
+		}
+	}
+	if finish, ok := ch.textOrNull("finish_reason"); ok {
+		ch.oneOf("finish_reason", finishReasons...)
+		state.finish = finish
+		state.finished(ch)
+	}
+}
+
+func (s *chatStream) call(choice *chatChoice, call object) {
+	i := call.count("index")
+	if i > len(choice.calls) {
+		call.bad("index", "%d, want at most %d", i, len(choice.calls))
+		return
+	}
+	if i == len(choice.calls) {
+		kind, payload := chatCallKind(call)
+		id := s.calls.add(call, "id")
+		f := call.obj(kind)
+		f.filled("name")
+		choice.calls = append(choice.calls, &chatCall{kind: kind, payload: payload, id: id, args: []byte(f.str(payload)), at: call.at})
+		return
+	}
+	known := choice.calls[i]
+	if id, ok := call.text("id"); ok && id != known.id {
+		call.bad("id", "%q, the call began as %q", id, known.id)
+	}
+	if kind, ok := call.text("type"); ok && kind != known.kind {
+		call.bad("type", "%q, the call began as %q", kind, known.kind)
+	}
+	f := call.obj(known.kind)
+	if f.has("name") {
+		f.bad("name", "a second time; clients join names")
+	}
+	known.args = append(known.args, f.str(known.payload)...)
+}
+
+// finished judges a choice at its end.
+func (ch *chatChoice) finished(o object) {
+	if ch.finish == "tool_calls" && len(ch.calls) == 0 {
+		o.bad("finish_reason", "tool_calls without calls")
+	}
+	for i, call := range ch.calls {
+		if call.kind == "function" && !cutShort(ch.finish) && !isObject(string(call.args)) {
+			o.bad("", "the arguments of call %d, %.80q, are not the text of a JSON object", i, call.args)
+		}
+	}
+}
+
+func (s *chatStream) end() error {
+	if s.failed {
+		return nil
+	}
+	return s.closed()
+}

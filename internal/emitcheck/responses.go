@@ -1,0 +1,564 @@
+package emitcheck
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// responseRequired are members that the official clients demand of every response
+// object, null where there is nothing to say; those of a type are read below.
+var responseRequired = []string{"error", "incomplete_details", "instructions", "metadata", "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "usage"}
+
+func responsesWhole(r object) {
+	status := responseObject(r)
+	switch status {
+	case "completed", "incomplete", "failed", "":
+	default:
+		r.bad("status", "%q in an answer that ended", status)
+	}
+	var seen, calls ids
+	for _, item := range r.objects("output") {
+		seen.add(item, "id")
+		responseItem(item, &calls, true)
+	}
+	responseEnd(r, status)
+}
+
+// responseObject reads what every response object has and returns its status.
+func responseObject(r object) string {
+	r.filled("id")
+	r.is("object", "response")
+	r.count("created_at")
+	r.filled("model")
+	for _, k := range responseRequired {
+		r.need(k)
+	}
+	r.obj("metadata")
+	r.flag("parallel_tool_calls")
+	r.numberOrNull("temperature")
+	r.numberOrNull("top_p")
+	r.list("tools")
+	if _, named := r.m["tool_choice"].(string); !named {
+		r.obj("tool_choice").filled("type")
+	}
+	r.list("output")
+	return r.oneOf("status", "completed", "failed", "in_progress", "cancelled", "queued", "incomplete")
+}
+
+// responseEnd judges a response that ended: its status, and what goes with it.
+func responseEnd(r object, status string) {
+	e, failed := r.objOrNull("error")
+	if failed != (status == "failed") {
+		r.bad("error", "does not go with status %q", status)
+	}
+	if failed {
+		e.filled("code")
+		e.filled("message")
+	}
+	d, incomplete := r.objOrNull("incomplete_details")
+	if incomplete != (status == "incomplete") {
+		r.bad("incomplete_details", "does not go with status %q", status)
+	}
+	if incomplete {
+		d.filled("reason")
+	}
+	if u, ok := r.objOrNull("usage"); ok {
+		in, out, total := u.count("input_tokens"), u.count("output_tokens"), u.count("total_tokens")
+		if total != in+out {
+			u.bad("total_tokens", "%d, want %d and %d", total, in, out)
+		}
+		u.obj("input_tokens_details").count("cached_tokens")
+		u.obj("output_tokens_details").count("reasoning_tokens")
+	}
+}
+
+// responseItem reads an item; one that is done is complete.
+func responseItem(item object, calls *ids, done bool) {
+	switch item.filled("type") {
+	case "message":
+		item.is("role", "assistant")
+		itemStatus(item, done)
+		for _, p := range item.objects("content") {
+			contentPart(p, "output_text", "refusal")
+		}
+	case "function_call":
+		calls.add(item, "call_id")
+		item.filled("name")
+		status := itemStatus(item, done)
+		if s := item.str("arguments"); done && status == "completed" && !isObject(s) {
+			item.bad("arguments", "%.80q is not the text of a JSON object", s)
+		}
+	case "custom_tool_call":
+		calls.add(item, "call_id")
+		item.filled("name")
+		item.str("input")
+	case "reasoning":
+		for _, p := range item.objects("summary") {
+			contentPart(p, "summary_text")
+		}
+		if item.m["content"] != nil {
+			for _, p := range item.objects("content") {
+				contentPart(p, "reasoning_text")
+			}
+		}
+		if s, ok := item.maybe("encrypted_content"); ok && s == "" {
+			item.bad("encrypted_content", "empty")
+		}
+	}
+}
+
+func itemStatus(item object, done bool) string {
+	if done {
+		return item.oneOf("status", "completed", "incomplete")
+	}
+	return item.oneOf("status", "in_progress")
+}
+
+// contentPart reads a part and returns its type and text.
+func contentPart(p object, types ...string) (typ, text string) {
+	switch typ = p.oneOf("type", types...); typ {
+	case "output_text":
+		p.list("annotations")
+		return typ, p.str("text")
+	case "refusal":
+		return typ, p.str("refusal")
+	default:
+		return typ, p.str("text")
+	}
+}
+
+// responsesStream is the state of a stream (quirk C23).
+type responsesStream struct {
+	atTerminal
+	began   string // the last of created and in_progress
+	failed  bool   // an error event was sent
+	marked  bool   // [DONE] was
+	seq     int
+	id      string
+	items   []*streamedItem
+	itemIDs ids
+	calls   ids
+}
+
+// streamedItem is an item that was added.
+type streamedItem struct {
+	id, typ  string
+	callID   string
+	parts    []*streamedPart // of the content
+	sums     []*streamedPart // of the summary
+	payload  strings.Builder // of a call
+	done     bool
+	payloads *string // the whole payload, when it is done
+	item     any     // as it is done
+}
+
+type streamedPart struct {
+	typ      string
+	text     strings.Builder
+	textDone bool
+	done     bool
+}
+
+func newResponsesStream() *responsesStream { return &responsesStream{} }
+
+func (s *responsesStream) next(n int, name string, data []byte) error {
+	c := &check{where: place("event", n, name)}
+	if string(data) == "[DONE]" {
+		if s.over == "" {
+			c.bad("", "[DONE] before response.completed, .incomplete or .failed")
+		}
+		if s.marked {
+			c.bad("", "[DONE] a second time")
+		}
+		s.marked = true
+		return c.err
+	}
+	if s.open(c); c.err != nil {
+		return c.err
+	}
+	e := c.root(data)
+	if typ := e.filled("type"); typ != name {
+		e.bad("type", "%q under the name %q", typ, name)
+	}
+	if seq := e.count("sequence_number"); seq != s.seq {
+		e.bad("sequence_number", "%d, want %d", seq, s.seq)
+	}
+	s.seq++
+	if e.has("error") {
+		e.bad("error", "clients end at the mere presence of the member")
+	}
+	if c.err == nil {
+		s.event(e, name)
+	}
+	return c.err
+}
+
+func (s *responsesStream) end() error {
+	if err := s.closed(); err != nil {
+		return err
+	}
+	if !s.marked {
+		return errors.New("the stream ends without [DONE]")
+	}
+	return nil
+}
+
+func (s *responsesStream) event(e object, name string) {
+	switch name {
+	case "response.created", "response.in_progress":
+		s.begins(e, name)
+		return
+	case "error":
+		e.filled("message")
+		e.textOrNull("code")
+		e.textOrNull("param")
+		if s.failed {
+			e.bad("", "a second error")
+		}
+		s.failed = true
+		return
+	case "response.completed", "response.incomplete", "response.failed":
+		s.terminal(e, name)
+		return
+	}
+	if s.began != "response.in_progress" || s.failed {
+		e.bad("", "before response.in_progress, or behind an error")
+		return
+	}
+	switch name {
+	case "response.output_item.added":
+		s.added(e)
+	case "response.output_item.done":
+		s.itemDone(e)
+	default:
+		if it := s.item(e); it != nil {
+			it.event(e, name)
+		}
+	}
+}
+
+// begins takes the two events at the start.
+func (s *responsesStream) begins(e object, name string) {
+	want := "response.created"
+	if s.began != "" {
+		want = "response.in_progress"
+	}
+	if name != want || s.began == "response.in_progress" {
+		e.bad("", "out of place: created, then in_progress, then items")
+	}
+	s.began = name
+	r := e.obj("response")
+	if status := responseObject(r); status != "in_progress" && status != "queued" {
+		r.bad("status", "%q at the start", status)
+	}
+	if len(r.list("output")) > 0 {
+		r.bad("output", "not empty at the start")
+	}
+	s.sameID(r)
+}
+
+func (s *responsesStream) sameID(r object) {
+	id := r.filled("id")
+	if s.id == "" {
+		s.id = id
+	}
+	if id != s.id {
+		r.bad("id", "%q, it began as %q", id, s.id)
+	}
+}
+
+// terminal takes the event that ends the response. What it says must be what was
+// streamed.
+func (s *responsesStream) terminal(e object, name string) {
+	s.over = name
+	if name != "response.failed" && (s.failed || s.began != "response.in_progress") {
+		e.bad("", "behind an error, or before response.in_progress")
+	}
+	r := e.obj("response")
+	if status, want := responseObject(r), strings.TrimPrefix(name, "response."); status != want {
+		r.bad("status", "%q in %s", status, name)
+	}
+	s.sameID(r)
+	responseEnd(r, strings.TrimPrefix(name, "response."))
+	output := r.list("output")
+	if len(output) != len(s.items) {
+		r.bad("output", "%d items, %d were streamed", len(output), len(s.items))
+		return
+	}
+	for i, it := range s.items {
+		if !it.done {
+			r.bad("output", "item %d was never done", i)
+		} else if !sameItem(output[i], it.item) {
+			r.bad("output", "item %d differs from its output_item.done", i)
+		}
+	}
+}
+
+// sameItem compares items. Encrypted content may be encrypted anew each time.
+func sameItem(a, b any) bool {
+	x, _ := a.(map[string]any)
+	y, _ := b.(map[string]any)
+	if x == nil || len(x) != len(y) {
+		return false
+	}
+	for k, v := range x {
+		w, ok := y[k]
+		if !ok || k != "encrypted_content" && !reflect.DeepEqual(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *responsesStream) added(e object) {
+	if n := e.count("output_index"); n != len(s.items) {
+		e.bad("output_index", "%d, want %d", n, len(s.items))
+	}
+	item := e.obj("item")
+	it := &streamedItem{id: s.itemIDs.add(item, "id"), typ: item.filled("type")}
+	it.callID, _ = item.maybe("call_id")
+	s.items = append(s.items, it)
+	responseItem(item, &s.calls, false)
+	for key, kinds := range map[string]string{"content": "message", "arguments": "function_call", "input": "custom_tool_call", "summary": "reasoning"} {
+		if it.typ != kinds {
+			continue
+		}
+		switch v := item.m[key].(type) {
+		case string:
+			if v != "" {
+				item.bad(key, "not empty when it is added")
+			}
+		case []any:
+			if len(v) > 0 {
+				item.bad(key, "not empty when it is added")
+			}
+		}
+	}
+}
+
+// item is the open item of an event.
+func (s *responsesStream) item(e object) *streamedItem {
+	n := e.count("output_index")
+	if n >= len(s.items) {
+		e.bad("output_index", "item %d was never added", n)
+		return nil
+	}
+	it := s.items[n]
+	if it.done {
+		e.bad("output_index", "item %d is done", n)
+		return nil
+	}
+	if id, ok := e.text("item_id"); ok && id != it.id {
+		e.bad("item_id", "%q, it was added as %q", id, it.id)
+	}
+	return it
+}
+
+func (s *responsesStream) itemDone(e object) {
+	it := s.item(e)
+	if it == nil {
+		return
+	}
+	item := e.obj("item")
+	if item.filled("id") != it.id || item.filled("type") != it.typ {
+		item.bad("", "it was added as %s %q", it.typ, it.id)
+	}
+	if id, _ := item.maybe("call_id"); id != it.callID {
+		item.bad("call_id", "%q, it was added with %q", id, it.callID)
+	}
+	var calls ids
+	responseItem(item, &calls, true)
+	it.done, it.item = true, any(item.m)
+	switch it.typ {
+	case "message":
+		it.whole(item, "content", it.parts)
+	case "reasoning":
+		it.whole(item, "summary", it.sums)
+		if item.m["content"] != nil || len(it.parts) > 0 {
+			it.whole(item, "content", it.parts)
+		}
+	case "function_call":
+		it.paid(item, "arguments")
+	case "custom_tool_call":
+		it.paid(item, "input")
+	}
+}
+
+// whole compares the parts of an item that is done with those that were streamed.
+func (it *streamedItem) whole(item object, key string, streamed []*streamedPart) {
+	parts := item.objects(key)
+	if len(parts) != len(streamed) {
+		item.bad(key, "%d parts, %d were streamed", len(parts), len(streamed))
+		return
+	}
+	for i, p := range parts {
+		typ, text := contentPart(p, streamed[i].typ)
+		if !streamed[i].done {
+			p.bad("", "the part was never done")
+		}
+		if text != streamed[i].text.String() {
+			p.bad("", "the %s differs from its deltas", typ)
+		}
+	}
+}
+
+// paid compares the payload of a call with what was streamed.
+func (it *streamedItem) paid(item object, key string) {
+	if it.payloads == nil {
+		item.bad(key, "no event told that it is done")
+		return
+	}
+	if *it.payloads != item.str(key) {
+		item.bad(key, "differs from what was done")
+	}
+}
+
+// textEvents are the events of texts in parts: the type of the part, by the name
+// between "response." and ".delta".
+var textEvents = map[string]string{"output_text": "output_text", "refusal": "refusal", "reasoning_text": "reasoning_text", "reasoning_summary_text": "summary_text"}
+
+// event takes an event of an open item.
+func (it *streamedItem) event(e object, name string) {
+	e.filled("item_id")
+	what, step := cutLast(strings.TrimPrefix(name, "response."))
+	if typ, ok := textEvents[what]; ok {
+		it.text(e, typ, step)
+		return
+	}
+	switch what {
+	case "content_part", "reasoning_summary_part":
+		it.part(e, what, step)
+	case "function_call_arguments":
+		it.payloadEvent(e, "function_call", "arguments", step)
+	case "custom_tool_call_input":
+		it.payloadEvent(e, "custom_tool_call", "input", step)
+	case "output_text.annotation":
+		if p := it.open(e, "output_text"); p != nil {
+			e.count("annotation_index")
+			e.obj("annotation").filled("type")
+		}
+	default:
+		it.ofServer(e, what)
+	}
+}
+
+// ofServer takes the events of tools that the server runs, which stand below the
+// type of their item.
+func (it *streamedItem) ofServer(e object, what string) {
+	if !strings.HasPrefix(what, strings.TrimSuffix(it.typ, "_call")) {
+		e.bad("type", "an event that a %s does not have", it.typ)
+	}
+}
+
+// cutLast cuts a name at its last dot.
+func cutLast(name string) (what, step string) {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return "", name
+	}
+	return name[:i], name[i+1:]
+}
+
+// parted returns the parts that an event is about, and the member with its index.
+func (it *streamedItem) parted(summary bool) (parts *[]*streamedPart, key string) {
+	if summary {
+		return &it.sums, "summary_index"
+	}
+	return &it.parts, "content_index"
+}
+
+func (it *streamedItem) part(e object, what, step string) {
+	summary := what == "reasoning_summary_part"
+	parts, key := it.parted(summary)
+	p := e.obj("part")
+	types := []string{"output_text", "refusal"}
+	if it.typ == "reasoning" {
+		types = []string{"reasoning_text"}
+	}
+	if summary {
+		types = []string{"summary_text"}
+	}
+	if it.typ != "message" && it.typ != "reasoning" || summary && it.typ != "reasoning" {
+		e.bad("type", "in a %s", it.typ)
+		return
+	}
+	typ, text := contentPart(p, types...)
+	if step == "added" {
+		if n := e.count(key); n != len(*parts) {
+			e.bad(key, "%d, want %d", n, len(*parts))
+		}
+		if text != "" {
+			p.bad("", "not empty when it is added")
+		}
+		*parts = append(*parts, &streamedPart{typ: typ})
+		return
+	}
+	open := it.open(e, typ)
+	if open == nil {
+		return
+	}
+	if !open.textDone {
+		e.bad("", "done before its text")
+	}
+	if text != open.text.String() {
+		p.bad("", "differs from its deltas")
+	}
+	open.done = true
+}
+
+// open is the open part that an event of a type of parts is about.
+func (it *streamedItem) open(e object, typ string) *streamedPart {
+	parts, key := it.parted(typ == "summary_text")
+	n := e.count(key)
+	if n >= len(*parts) || (*parts)[n].done {
+		e.bad(key, "part %d is not open", n)
+		return nil
+	}
+	p := (*parts)[n]
+	if p.typ != typ {
+		e.bad("type", "in a part of type %s", p.typ)
+		return nil
+	}
+	return p
+}
+
+func (it *streamedItem) text(e object, typ, step string) {
+	p := it.open(e, typ)
+	if p == nil {
+		return
+	}
+	if p.textDone {
+		e.bad("", "the text of the part is done")
+	}
+	if step == "delta" {
+		p.text.WriteString(e.filled("delta"))
+		return
+	}
+	p.textDone = true
+	key := "text"
+	if typ == "refusal" {
+		key = "refusal"
+	}
+	if e.str(key) != p.text.String() {
+		e.bad(key, "differs from its deltas")
+	}
+}
+
+func (it *streamedItem) payloadEvent(e object, typ, key, step string) {
+	if it.typ != typ {
+		e.bad("type", "in a %s", it.typ)
+	}
+	if it.payloads != nil {
+		e.bad("", "the %s is done", key)
+	}
+	if step == "delta" {
+		it.payload.WriteString(e.filled("delta"))
+		return
+	}
+	s := e.str(key)
+	if s != it.payload.String() {
+		e.bad(key, "differs from its deltas")
+	}
+	it.payloads = &s
+}

@@ -1,0 +1,293 @@
+package emitcheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// check keeps the first rule that is broken, with its place.
+type check struct {
+	// where names the event or line; empty for a whole body.
+	where string
+	err   error
+}
+
+func (c *check) bad(at, rule string, args ...any) {
+	if c.err != nil {
+		return
+	}
+	place := c.where
+	if at != "" {
+		if place != "" {
+			place += " "
+		}
+		place += at
+	}
+	if place != "" {
+		place += ": "
+	}
+	c.err = fmt.Errorf("%s%s", place, fmt.Sprintf(rule, args...))
+}
+
+// root reads a body or the data of an event, which is an object.
+func (c *check) root(data []byte) object {
+	v, err := parse(data)
+	if err != nil {
+		c.bad("", "not JSON: %v", err)
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		c.bad("", "not an object")
+	}
+	return object{c: c, m: m}
+}
+
+// parse reads exactly one JSON value: names are unique, text is UTF-8, numbers keep
+// their digits.
+func parse(data []byte) (any, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	v, err := value(d)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // it is returned as it is
+		return nil, fmt.Errorf("more behind the value")
+	}
+	return v, nil
+}
+
+func value(d *jsontext.Decoder) (any, error) {
+	t, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return t.Bool(), nil
+	case '"':
+		return t.String(), nil
+	case '0':
+		return json.Number(t.String()), nil
+	case '[':
+		list := []any{}
+		for d.PeekKind() != ']' {
+			v, err := value(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err = d.ReadToken()
+		return list, err
+	default: // '{'
+		m := map[string]any{}
+		for d.PeekKind() != '}' {
+			name, err := d.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			key := name.String()
+			if m[key], err = value(d); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.ReadToken()
+		return m, err
+	}
+}
+
+// isObject reports whether a text is one JSON object.
+func isObject(text string) bool {
+	v, err := parse([]byte(text))
+	_, ok := v.(map[string]any)
+	return err == nil && ok
+}
+
+// object is an object and its place. Reading from one that is missing gives zero
+// values: the first broken rule is on record.
+type object struct {
+	c  *check
+	at string
+	m  map[string]any
+}
+
+func (o object) bad(key, rule string, args ...any) {
+	at := o.at
+	if key != "" {
+		at += "/" + key
+	}
+	o.c.bad(at, rule, args...)
+}
+
+func (o object) has(key string) bool {
+	_, ok := o.m[key]
+	return ok
+}
+
+// need returns a member that must be there.
+func (o object) need(key string) (any, bool) {
+	v, ok := o.m[key]
+	if !ok {
+		o.bad(key, "missing")
+	}
+	return v, ok
+}
+
+func (o object) str(key string) string {
+	v, ok := o.need(key)
+	s, isText := v.(string)
+	if ok && !isText {
+		o.bad(key, "not a string")
+	}
+	return s
+}
+
+// filled is a string that is not empty.
+func (o object) filled(key string) string {
+	s := o.str(key)
+	if s == "" {
+		o.bad(key, "empty")
+	}
+	return s
+}
+
+func (o object) is(key, want string) {
+	if s := o.str(key); s != want {
+		o.bad(key, "%q, want %q", s, want)
+	}
+}
+
+// oneOf is a string out of a list.
+func (o object) oneOf(key string, words ...string) string {
+	s := o.str(key)
+	for _, w := range words {
+		if s == w {
+			return s
+		}
+	}
+	o.bad(key, "%q, which is none of %q", s, words)
+	return s
+}
+
+// text is a string that may be absent; null is not a string.
+func (o object) text(key string) (string, bool) {
+	if !o.has(key) {
+		return "", false
+	}
+	return o.str(key), true
+}
+
+// textOrNull must be there.
+func (o object) textOrNull(key string) (string, bool) {
+	if v, ok := o.need(key); ok && v == nil {
+		return "", false
+	}
+	return o.str(key), o.m[key] != nil
+}
+
+// maybe is a string, null or absent.
+func (o object) maybe(key string) (string, bool) {
+	if o.m[key] == nil {
+		return "", false
+	}
+	return o.str(key), true
+}
+
+func (o object) flag(key string) bool {
+	v, ok := o.need(key)
+	b, isFlag := v.(bool)
+	if ok && !isFlag {
+		o.bad(key, "not a boolean")
+	}
+	return b
+}
+
+// count is an integer that is not negative.
+func (o object) count(key string) int {
+	v, ok := o.need(key)
+	digits, _ := v.(json.Number)
+	n, err := strconv.Atoi(string(digits))
+	if ok && (err != nil || n < 0) {
+		o.bad(key, "%v is not an integer from 0", v)
+	}
+	return n
+}
+
+// counts are integers that may be absent.
+func (o object) counts(keys ...string) {
+	for _, k := range keys {
+		if o.has(k) {
+			o.count(k)
+		}
+	}
+}
+
+func (o object) numberOrNull(key string) {
+	v, ok := o.need(key)
+	if _, isNumber := v.(json.Number); ok && v != nil && !isNumber {
+		o.bad(key, "not a number or null")
+	}
+}
+
+func (o object) obj(key string) object {
+	v, ok := o.need(key)
+	m, isObject := v.(map[string]any)
+	if ok && !isObject {
+		o.bad(key, "not an object")
+	}
+	return object{c: o.c, at: o.at + "/" + key, m: m}
+}
+
+// objOrNull is an object, null or absent.
+func (o object) objOrNull(key string) (object, bool) {
+	if o.m[key] == nil {
+		return object{}, false
+	}
+	return o.obj(key), true
+}
+
+func (o object) list(key string) []any {
+	v, ok := o.need(key)
+	l, isList := v.([]any)
+	if ok && !isList {
+		o.bad(key, "not an array")
+	}
+	return l
+}
+
+// objects is an array of objects.
+func (o object) objects(key string) []object {
+	l := o.list(key)
+	out := make([]object, 0, len(l))
+	for i, v := range l {
+		m, ok := v.(map[string]any)
+		sub := object{c: o.c, at: o.at + "/" + key + "/" + strconv.Itoa(i), m: m}
+		if !ok {
+			sub.bad("", "not an object")
+		}
+		out = append(out, sub)
+	}
+	return out
+}
+
+// ids are those that must differ from each other.
+type ids map[string]bool
+
+func (s *ids) add(o object, key string) string {
+	id := o.filled(key)
+	if *s == nil {
+		*s = ids{}
+	}
+	if (*s)[id] {
+		o.bad(key, "%q a second time", id)
+	}
+	(*s)[id] = true
+	return id
+}
