@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -199,54 +200,7 @@ func documents(stream []byte) ([]map[string]any, error) {
 	return out, nil
 }
 
-// checkWire says what a strict client would refuse of a stream that we wrote:
-// every chunk is an answer or the error that ends it, every candidate has a
-// content of the model with parts, and finishes once, last.
-func checkWire(stream []byte) error {
-	docs, err := documents(stream)
-	if err != nil {
-		return err
-	}
-	finished := map[any]bool{}
-	ended := false
-	for i, d := range docs {
-		if ended {
-			return fmt.Errorf("chunk %d comes behind the end", i)
-		}
-		if _, failed := d["error"]; failed {
-			ended = true
-			continue
-		}
-		for _, key := range []string{"modelVersion", "responseId"} {
-			if _, ok := d[key].(string); !ok {
-				return fmt.Errorf("chunk %d has no %s", i, key)
-			}
-		}
-		candidates, _ := d["candidates"].([]any)
-		_, refused := d["promptFeedback"]
-		if len(candidates) == 0 && !refused {
-			return fmt.Errorf("chunk %d has no candidates", i)
-		}
-		ended = refused
-		for _, c := range candidates {
-			c := c.(map[string]any)
-			content, _ := c["content"].(map[string]any)
-			parts, _ := content["parts"].([]any)
-			if content["role"] != "model" || len(parts) == 0 {
-				return fmt.Errorf("chunk %d: no content of the model: %v", i, c)
-			}
-			if finished[c["index"]] {
-				return fmt.Errorf("chunk %d: candidate %v goes on behind its end", i, c["index"])
-			}
-			if _, ok := c["finishReason"]; ok {
-				finished[c["index"]] = true
-			}
-		}
-	}
-	if !ended && len(finished) == 0 {
-		return fmt.Errorf("no end")
-	}
-	return nil
-}
+// checkWire says what a strict client would refuse of a stream that we wrote.
+func checkWire(stream []byte) error { return emitcheck.Order(dragoman.Gemini, stream) }
 
 func equalJSON(a, b any) bool { return cmp.Equal(a, b) }

@@ -74,7 +74,7 @@ func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
 				t.Errorf("%s: %v", reason, rep)
 			}
 			out, _ := encodeStream(t, []dragoman.Event{
-				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Origin: origin}},
+				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m", Origin: origin}},
 				&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "rm"}}, &dragoman.PartEnd{Part: call},
 				&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: reason}},
 			}, dialect.EncodeOptions{})
@@ -228,7 +228,7 @@ func TestTheStreamEncoderCompletesNoSplicedCall(t *testing.T) {
 		if !bytes.Contains(out, append([]byte(`"arguments":`), q...)) || bytes.Contains(out, []byte(`"type":"response.completed"`)) {
 			t.Errorf("%s: %s", what, out)
 		}
-		if err := checkOrder(out, true); err != nil {
+		if err := checkOrder(out, false); err != nil { // what contradicts itself stays so
 			t.Errorf("%s: %v", what, err)
 		}
 		serious := false

@@ -374,7 +374,7 @@ func TestStreamEncoderReportsWhatHasNoPlace(t *testing.T) {
 		&dragoman.PartStart{Choice: 1, Index: 0, Part: &dragoman.Text{}}, &dragoman.PartDelta{Choice: 1, Text: "other"},
 		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopPause}},
 	}
-	out, rep := encodeStream(t, evs, dialect.EncodeOptions{})
+	out, rep := encodeStream(t, evs, dialect.EncodeOptions{Model: "m"})
 	if err := checkOrder(out, true); err != nil {
 		t.Error(err)
 	}

@@ -31,20 +31,20 @@ func anthropicMessage(m object) {
 	m.filled("id")
 	m.is("type", "message")
 	m.is("role", "assistant")
-	m.filled("model")
+	m.named("model")
 	m.list("content")
 	m.need("stop_reason")
 	m.textOrNull("stop_sequence")
 	u := m.obj("usage")
-	u.count("input_tokens")
-	u.count("output_tokens")
+	u.tokens("input_tokens")
+	u.tokens("output_tokens")
 	anthropicCounters(u)
 }
 
 func anthropicCounters(u object) {
 	for _, k := range []string{"cache_creation_input_tokens", "cache_read_input_tokens"} {
 		if u.m[k] != nil {
-			u.count(k)
+			u.tokens(k)
 		}
 	}
 }
@@ -71,10 +71,10 @@ func anthropicWhole(m object) {
 
 func anthropicStop(o object, stop string, calls int) {
 	if stop == "tool_use" && calls == 0 {
-		o.bad("stop_reason", "tool_use without a tool_use block")
+		o.value("stop_reason", "tool_use without a tool_use block")
 	}
 	if _, matched := o.textOrNull("stop_sequence"); matched != (stop == "stop_sequence") {
-		o.bad("stop_sequence", "does not go with %s", stop)
+		o.value("stop_sequence", "does not go with %s", stop)
 	}
 }
 
@@ -82,11 +82,16 @@ func anthropicStop(o object, stop string, calls int) {
 func anthropicBlock(b object, uses *ids) string {
 	typ := b.filled("type")
 	switch typ {
-	case "tool_use", "server_tool_use", "mcp_tool_use":
-		if id := uses.add(b, "id"); !anthropicID.MatchString(id) {
-			b.bad("id", "%q does not match %s", id, anthropicID)
+	case "server_tool_use", "mcp_tool_use":
+		if b.c.kept {
+			break // whatever it is, it is passed on
 		}
-		b.filled("name")
+		fallthrough
+	case "tool_use":
+		if id := uses.add(b, "id"); !anthropicID.MatchString(id) {
+			b.value("id", "%q does not match %s", id, anthropicID)
+		}
+		b.called()
 		b.obj("input")
 	case "redacted_thinking":
 		b.filled("data")
@@ -96,7 +101,7 @@ func anthropicBlock(b object, uses *ids) string {
 
 // anthropicStream is the state of a stream (quirk C20).
 type anthropicStream struct {
-	atTerminal
+	base
 	started bool
 	stopped bool // message_delta was sent
 	blocks  int
@@ -115,8 +120,8 @@ type anthropicOpen struct {
 }
 
 func (s *anthropicStream) next(n int, name string, data []byte) error {
-	c := &check{where: place("event", n, name)}
-	s.atTerminal.open(c)
+	c := s.check("event", n, name)
+	s.base.open(c)
 	e := c.root(data)
 	if typ := e.filled("type"); typ != name {
 		e.bad("type", "%q under the name %q", typ, name)
@@ -131,7 +136,7 @@ func (s *anthropicStream) next(n int, name string, data []byte) error {
 		s.start(e)
 	case !s.started:
 		e.bad("", "before message_start")
-	case s.stopped && name != "message_stop":
+	case s.stopped && name != "message_stop" && (!s.kept || name != "message_delta"):
 		e.bad("", "behind message_delta")
 	default:
 		s.event(e, name)
@@ -205,7 +210,7 @@ func (s *anthropicStream) blockStart(e object) {
 	case "thinking":
 		empty = b.str("thinking") + b.str("signature")
 	case "tool_use", "server_tool_use", "mcp_tool_use":
-		if len(b.obj("input").m) > 0 {
+		if in, ok := b.objOrNull("input"); ok && len(in.m) > 0 {
 			b.bad("input", "not empty at the start; accumulators append to it")
 		}
 	}
@@ -255,15 +260,15 @@ func (s *anthropicStream) messageDelta(e object) {
 		e.bad("", "a message without blocks")
 	}
 	d := e.obj("delta")
-	stop := d.oneOf("stop_reason", anthropicStops...)
+	stop := d.word("stop_reason", anthropicStops...)
 	anthropicStop(d, stop, s.calls)
 	if s.broken != "" && (stop == "tool_use" || stop == "end_turn") {
-		d.bad("stop_reason", "%s, and the input of a block is no JSON object: %.80q", stop, s.broken)
+		d.value("stop_reason", "%s, and the input of a block is no JSON object: %.80q", stop, s.broken)
 	}
 	u := e.obj("usage")
-	u.count("output_tokens")
+	u.tokens("output_tokens")
 	if u.m["input_tokens"] != nil {
-		u.count("input_tokens")
+		u.tokens("input_tokens")
 	}
 	anthropicCounters(u)
 	s.stopped = true

@@ -1,7 +1,9 @@
 package emitcheck
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-go/dragoman/internal/eventstream"
 )
@@ -14,7 +16,7 @@ func bedrockWhole(r object) {
 		if b.has("toolUse") {
 			u := b.obj("toolUse")
 			uses.add(u, "toolUseId")
-			u.filled("name")
+			u.called()
 			u.obj("input")
 		}
 	}
@@ -25,9 +27,42 @@ func bedrockWhole(r object) {
 
 func bedrockUsage(r object) {
 	u := r.obj("usage")
-	u.count("inputTokens")
-	u.count("outputTokens")
-	u.count("totalTokens")
+	u.tokens("inputTokens")
+	u.tokens("outputTokens")
+	u.tokens("totalTokens")
+}
+
+// frames is the binary framing. The name that a judge gets is the type of the event,
+// or of the exception behind an exclamation mark.
+type frames struct {
+	to     judge
+	parser eventstream.Parser
+	n      int
+}
+
+func (f *frames) feed(p []byte) error {
+	return f.parser.Feed(p, func(fr eventstream.Frame) error {
+		n := f.n
+		f.n++
+		if string(fr.Text(":content-type")) != "application/json" {
+			return fmt.Errorf("frame %d: no content type", n)
+		}
+		switch string(fr.Text(":message-type")) {
+		case "event":
+			return f.to.next(n, string(fr.Text(":event-type")), fr.Payload)
+		case "exception":
+			return f.to.next(n, "!"+string(fr.Text(":exception-type")), fr.Payload)
+		default:
+			return fmt.Errorf("frame %d: neither an event nor an exception", n)
+		}
+	})
+}
+
+func (f *frames) end() error {
+	if err := f.parser.Close(); err != nil {
+		return err
+	}
+	return f.to.end()
 }
 
 // bedrockStream holds a stream against what the API itself sends: one messageStart;
@@ -36,9 +71,7 @@ func bedrockUsage(r object) {
 // stop for every block; messageStop, then metadata; or an exception and nothing
 // behind it.
 type bedrockStream struct {
-	atTerminal
-	parser eventstream.Parser
-	n      int
+	base
 	state  string
 	open   int // index of the open block
 	kind   string
@@ -46,42 +79,25 @@ type bedrockStream struct {
 	deltas int
 }
 
-func (s *bedrockStream) feed(p []byte) error { return s.parser.Feed(p, s.frame) }
+func (s *bedrockStream) end() error { return s.closed() }
 
-func (s *bedrockStream) end() error {
-	if err := s.parser.Close(); err != nil {
-		return err
-	}
-	return s.closed()
-}
-
-var bedrockExceptions = []string{"internalServerException", "modelStreamErrorException", "serviceUnavailableException", "throttlingException", "validationException"}
-
-func (s *bedrockStream) frame(f eventstream.Frame) error {
-	typ := string(f.Text(":event-type"))
-	c := &check{where: place("frame", s.n, typ)}
-	s.n++
-	s.atTerminal.open(c)
-	if string(f.Text(":content-type")) != "application/json" {
-		c.bad("", "no content type")
-	}
-	switch string(f.Text(":message-type")) {
-	case "exception":
+func (s *bedrockStream) next(n int, name string, data []byte) error {
+	c := s.check("frame", n, name)
+	s.base.open(c)
+	e := c.root(data)
+	if exception, ok := strings.CutPrefix(name, "!"); ok && c.err == nil {
 		s.over = "an exception"
-		if name := string(f.Text(":exception-type")); !slices.Contains(bedrockExceptions, name) {
-			c.bad("", "no such exception as %q", name)
+		if !slices.Contains(bedrockExceptions, exception) {
+			e.bad("", "no such exception")
 		}
-		c.root(f.Payload).str("message")
-	case "event":
-		e := c.root(f.Payload)
-		if c.err == nil {
-			s.event(e, typ)
-		}
-	default:
-		c.bad("", "neither an event nor an exception")
+		e.str("message")
+	} else if c.err == nil {
+		s.event(e, name)
 	}
 	return c.err
 }
+
+var bedrockExceptions = []string{"internalServerException", "modelStreamErrorException", "serviceUnavailableException", "throttlingException", "validationException"}
 
 func (s *bedrockStream) event(e object, typ string) {
 	switch typ {
@@ -152,7 +168,7 @@ func (s *bedrockStream) start(e object) {
 	case "toolUse":
 		u := start.obj(kind)
 		u.filled("toolUseId")
-		u.str("name")
+		u.called()
 		if u.has("input") {
 			u.bad("input", "at the start")
 		}

@@ -104,26 +104,77 @@ type framing interface {
 
 // NewStream returns a checker for one stream.
 func NewStream(d dragoman.Dialect, header http.Header) *Checker {
+	j, err := judgeOf(d)
+	if err != nil {
+		return &Checker{err: err}
+	}
+	return newChecker(d, header, j)
+}
+
+// Order judges a stream in which values stand that a codec keeps as another server
+// sent them: framing, order, pairing and what must be there, but not whether a
+// server of the dialect would have said it with these words and numbers.
+func Order(d dragoman.Dialect, body []byte) error {
+	j, err := judgeOf(d)
+	if err != nil {
+		return err
+	}
+	j.keeps()
+	s := newChecker(d, nil, j)
+	if _, err := s.Write(body); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// judge judges what frames hold, one after the other. The name is that of an event,
+// the number says which event or line it is.
+type judge interface {
+	next(n int, name string, data []byte) error
+	end() error
+	keeps()
+	keeping() bool
+}
+
+func judgeOf(d dragoman.Dialect) (judge, error) {
 	switch d {
 	case dragoman.OpenAIChat:
-		return events(header, false, &chatStream{})
+		return &chatStream{}, nil
 	case dragoman.OpenAIResponses:
-		return events(header, true, newResponsesStream())
+		return &responsesStream{}, nil
 	case dragoman.Anthropic:
-		return events(header, true, &anthropicStream{})
+		return &anthropicStream{}, nil
 	case dragoman.Gemini:
-		return geminiFraming(header)
+		return &geminiStream{}, nil
 	case dragoman.Ollama:
-		return &Checker{frames: &lines{to: &ollamaStream{}}, err: contentType(header, "application/x-ndjson")}
+		return &ollamaStream{}, nil
 	case dragoman.Bedrock:
-		return &Checker{frames: &bedrockStream{open: -1}, err: contentType(header, "application/vnd.amazon.eventstream")}
+		return &bedrockStream{open: -1}, nil
 	default:
-		return &Checker{err: fmt.Errorf("no rules for dialect %s", d)}
+		return nil, fmt.Errorf("no rules for dialect %s", d)
 	}
 }
 
-func events(header http.Header, named bool, to judge) *Checker {
-	return &Checker{frames: &sseFraming{named: named, to: to}, err: contentType(header, "text/event-stream")}
+func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
+	sse := func(named bool) *Checker {
+		return &Checker{frames: &sseFraming{named: named, to: to, lines: lineReader{kept: to.keeping()}}, err: contentType(header, "text/event-stream")}
+	}
+	switch d {
+	case dragoman.Ollama:
+		return &Checker{frames: &lines{to: to, lines: lineReader{kept: to.keeping()}}, err: contentType(header, "application/x-ndjson")}
+	case dragoman.Bedrock:
+		return &Checker{frames: &frames{to: to}, err: contentType(header, "application/vnd.amazon.eventstream")}
+	case dragoman.Gemini:
+		switch {
+		case header == nil:
+			return &Checker{frames: &eitherFraming{to: to}}
+		case contentType(header, "application/json") == nil:
+			return &Checker{frames: &array{to: to}}
+		}
+		return sse(false)
+	default:
+		return sse(d != dragoman.OpenAIChat)
+	}
 }
 
 // Write judges the next bytes. Its first error stays.
@@ -153,13 +204,6 @@ type ended struct{}
 
 func (ended) feed([]byte) error { return errors.New("bytes behind the end of the stream") }
 func (ended) end() error        { return nil }
-
-// judge judges what frames hold, one after the other. The name is that of an event,
-// the number says which event or line it is.
-type judge interface {
-	next(n int, name string, data []byte) error
-	end() error
-}
 
 func contentType(header http.Header, want string) error {
 	if header == nil {

@@ -9,7 +9,11 @@ import (
 
 // lineReader cuts bytes into lines that end in LF and nothing else: a client that
 // splits at LF must not find half a line end.
-type lineReader struct{ rest []byte }
+type lineReader struct {
+	rest []byte
+	// kept: another server may have ended its lines in CR LF.
+	kept bool
+}
 
 func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 	for {
@@ -21,6 +25,9 @@ func (r *lineReader) feed(p []byte, line func([]byte) error) error {
 		l := p[:i]
 		if len(r.rest) > 0 {
 			l = append(r.rest, l...) //nolint:gocritic // the rest begins this line
+		}
+		if r.kept {
+			l = bytes.TrimSuffix(l, []byte{'\r'})
 		}
 		if bytes.IndexByte(l, '\r') >= 0 {
 			return fmt.Errorf("a carriage return in a line: %.80q", l)
@@ -166,19 +173,28 @@ func (f *array) end() error {
 	return f.to.end()
 }
 
-// atTerminal is the end that every stream has exactly once.
-type atTerminal struct {
+// base is what the judges of all streams have: an end, which comes exactly once.
+type base struct {
 	over string // what ended it
+	// kept: values that another server sent may stand in it; see [Order].
+	kept bool
 }
 
-func (t *atTerminal) open(c *check) {
-	if t.over != "" {
-		c.bad("", "behind the end, which was %s", t.over)
+func (b *base) keeps()        { b.kept = true }
+func (b *base) keeping() bool { return b.kept }
+
+func (b *base) check(kind string, n int, typ string) *check {
+	return &check{where: place(kind, n, typ), kept: b.kept}
+}
+
+func (b *base) open(c *check) {
+	if b.over != "" {
+		c.bad("", "behind the end, which was %s", b.over)
 	}
 }
 
-func (t *atTerminal) closed() error {
-	if t.over == "" {
+func (b *base) closed() error {
+	if b.over == "" {
 		return errors.New("the stream has no end")
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,19 +18,7 @@ var geminiFinishes = []string{
 // geminiData are the fields of a part of which it has exactly one.
 var geminiData = []string{"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
 
-// geminiFraming is SSE or one array, as the header says or the first byte.
-func geminiFraming(header http.Header) *Checker {
-	to := &geminiStream{}
-	if header == nil {
-		return &Checker{frames: &eitherFraming{to: to}}
-	}
-	if contentType(header, "application/json") == nil {
-		return &Checker{frames: &array{to: to}}
-	}
-	return events(header, false, to)
-}
-
-// eitherFraming waits for the first byte.
+// eitherFraming is SSE or one array, as the first byte says.
 type eitherFraming struct {
 	to     judge
 	chosen framing
@@ -45,7 +32,7 @@ func (f *eitherFraming) feed(p []byte) error {
 		if p[0] == '[' {
 			f.chosen = &array{to: f.to}
 		} else {
-			f.chosen = &sseFraming{to: f.to}
+			f.chosen = &sseFraming{to: f.to, lines: lineReader{kept: f.to.keeping()}}
 		}
 	}
 	return f.chosen.feed(p)
@@ -121,7 +108,7 @@ func geminiWhole(r object) {
 
 // geminiStream is the state of a stream; a whole answer is a stream of one chunk.
 type geminiStream struct {
-	atTerminal
+	base
 	whole      bool
 	id, model  string
 	candidates []*geminiCandidate
@@ -136,7 +123,7 @@ type geminiCandidate struct {
 }
 
 func (s *geminiStream) next(n int, _ string, data []byte) error {
-	c := &check{where: place("chunk", n, "")}
+	c := s.check("chunk", n, "")
 	s.open(c)
 	r := c.root(data)
 	switch {
@@ -161,18 +148,18 @@ func (s *geminiStream) end() error {
 		switch {
 		case !c.finished:
 			return fmt.Errorf("candidate %d has no finishReason", i)
-		case c.streaming:
+		case c.streaming && !s.kept:
 			return fmt.Errorf("candidate %d ends inside a call", i)
 		}
 	}
-	if !s.usage {
+	if !s.usage && !s.kept {
 		return errors.New("usageMetadata: missing at the end")
 	}
 	return nil
 }
 
 func (s *geminiStream) chunk(r object) {
-	id, model := r.filled("responseId"), r.filled("modelVersion")
+	id, model := r.named("responseId"), r.named("modelVersion")
 	if s.id == "" {
 		s.id, s.model = id, model
 	}
@@ -216,12 +203,16 @@ func geminiUsage(u object) {
 	sum := 0
 	for _, k := range []string{"promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"} {
 		if u.has(k) {
-			sum += u.count(k)
+			sum += u.tokens(k)
 		}
 	}
 	u.counts("cachedContentTokenCount")
-	if total := u.count("totalTokenCount"); total != sum {
-		u.bad("totalTokenCount", "%d, the others give %d", total, sum)
+	total := 0 // what is 0 may be left out
+	if u.has("totalTokenCount") {
+		total = u.tokens("totalTokenCount")
+	}
+	if total != sum {
+		u.value("totalTokenCount", "%d, the others give %d", total, sum)
 	}
 }
 
@@ -251,7 +242,7 @@ func (s *geminiStream) candidate(c object) {
 		s.part(state, p)
 	}
 	if c.has("finishReason") {
-		c.oneOf("finishReason", geminiFinishes...)
+		c.word("finishReason", geminiFinishes...)
 		state.finished = true
 	}
 }
@@ -272,11 +263,11 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 	}
 	if p.has("thoughtSignature") {
 		if _, err := base64.StdEncoding.DecodeString(p.filled("thoughtSignature")); err != nil {
-			p.bad("thoughtSignature", "not base64: %v", err)
+			p.value("thoughtSignature", "not base64: %v", err)
 		}
 	}
 	if state.streaming && data != "functionCall" {
-		p.bad("", "inside a call whose arguments come in pieces")
+		p.value("", "inside a call whose arguments come in pieces")
 	}
 	switch data {
 	case "":
@@ -304,7 +295,7 @@ func (s *geminiStream) call(state *geminiCandidate, f object) {
 			f.bad("", "a call begins inside another")
 		}
 	} else {
-		f.filled("name")
+		f.called()
 		if f.has("id") {
 			s.calls.add(f, "id")
 		}

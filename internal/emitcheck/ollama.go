@@ -14,13 +14,13 @@ func ollamaWhole(r object) {
 
 // ollamaStream is the state of a stream of lines.
 type ollamaStream struct {
-	atTerminal
+	base
 	model string
 	calls ids
 }
 
 func (s *ollamaStream) next(n int, _ string, data []byte) error {
-	c := &check{where: place("line", n, "")}
+	c := s.check("line", n, "")
 	s.open(c)
 	r := c.root(data)
 	switch {
@@ -37,7 +37,7 @@ func (s *ollamaStream) next(n int, _ string, data []byte) error {
 func (s *ollamaStream) end() error { return s.closed() }
 
 func (s *ollamaStream) line(r object) {
-	model := r.filled("model")
+	model := r.named("model")
 	if s.model == "" {
 		s.model = model
 	}
@@ -63,7 +63,7 @@ func (s *ollamaStream) line(r object) {
 		}
 	}
 	if r.flag("done") {
-		r.oneOf("done_reason", "stop", "length", "load", "unload")
+		r.filled("done_reason") // an open string, of which the server itself has four
 		r.counts(ollamaCounters...)
 		s.over = "done"
 		return
@@ -80,7 +80,7 @@ func (s *ollamaStream) call(c object) {
 		s.calls.add(c, "id")
 	}
 	f := c.obj("function")
-	f.filled("name")
+	f.called()
 	f.obj("arguments")
 	f.counts("index")
 }

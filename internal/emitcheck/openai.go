@@ -45,7 +45,7 @@ func chatWhole(r object) {
 				calls.add(call, "id")
 				kind, payload := chatCallKind(call)
 				f := call.obj(kind)
-				f.filled("name")
+				f.called()
 				if s := f.str(payload); payload == "arguments" && !cutShort(finish) && !isObject(s) {
 					f.bad(payload, "%.80q is not the text of a JSON object", s)
 				}
@@ -66,10 +66,10 @@ func chatCallKind(call object) (kind, payload string) {
 }
 
 func chatEnvelope(r object, kind string) {
-	r.filled("id")
+	r.named("id")
 	r.is("object", kind)
 	r.count("created")
-	r.filled("model")
+	r.named("model")
 	if r.has("error") {
 		// Clients end at the mere presence of the member.
 		r.bad("error", "in an answer that is no error")
@@ -82,19 +82,19 @@ func chatUsage(r object) bool {
 	if !ok {
 		return false
 	}
-	in, out, total := u.count("prompt_tokens"), u.count("completion_tokens"), u.count("total_tokens")
+	in, out, total := u.tokens("prompt_tokens"), u.tokens("completion_tokens"), u.tokens("total_tokens")
 	if total != in+out {
 		u.bad("total_tokens", "%d, want %d and %d", total, in, out)
 	}
 	if d, ok := u.objOrNull("prompt_tokens_details"); ok {
 		d.counts("cached_tokens", "cache_write_tokens", "audio_tokens")
-		if d.has("cached_tokens") && d.count("cached_tokens") > in {
+		if d.has("cached_tokens") && d.tokens("cached_tokens") > in {
 			d.bad("cached_tokens", "more than the %d of the prompt, which they are part of", in)
 		}
 	}
 	if d, ok := u.objOrNull("completion_tokens_details"); ok {
 		d.counts("reasoning_tokens", "audio_tokens")
-		if d.has("reasoning_tokens") && d.count("reasoning_tokens") > out {
+		if d.has("reasoning_tokens") && d.tokens("reasoning_tokens") > out {
 			d.bad("reasoning_tokens", "more than the %d of the completion, which they are part of", out)
 		}
 	}
@@ -103,7 +103,7 @@ func chatUsage(r object) bool {
 
 // chatStream is the state of a stream of chunks.
 type chatStream struct {
-	atTerminal
+	base
 	id, model string
 	created   int
 	choices   []*chatChoice
@@ -124,7 +124,7 @@ type chatCall struct {
 }
 
 func (s *chatStream) next(n int, _ string, data []byte) error {
-	c := &check{where: place("event", n, "")}
+	c := s.check("event", n, "")
 	if s.open(c); c.err != nil {
 		return c.err
 	}
@@ -230,7 +230,7 @@ func (s *chatStream) choice(ch object) {
 		}
 	}
 	if finish, ok := ch.textOrNull("finish_reason"); ok {
-		ch.oneOf("finish_reason", finishReasons...)
+		ch.word("finish_reason", finishReasons...)
 		state.finish = finish
 		state.finished(ch)
 	}
@@ -246,7 +246,7 @@ func (s *chatStream) call(choice *chatChoice, call object) {
 		kind, payload := chatCallKind(call)
 		id := s.calls.add(call, "id")
 		f := call.obj(kind)
-		f.filled("name")
+		f.called()
 		choice.calls = append(choice.calls, &chatCall{kind: kind, payload: payload, id: id, args: []byte(f.str(payload)), at: call.at})
 		return
 	}
@@ -267,11 +267,11 @@ func (s *chatStream) call(choice *chatChoice, call object) {
 // finished judges a choice at its end.
 func (ch *chatChoice) finished(o object) {
 	if ch.finish == "tool_calls" && len(ch.calls) == 0 {
-		o.bad("finish_reason", "tool_calls without calls")
+		o.value("finish_reason", "tool_calls without calls")
 	}
 	for i, call := range ch.calls {
 		if call.kind == "function" && !cutShort(ch.finish) && !isObject(string(call.args)) {
-			o.bad("", "the arguments of call %d, %.80q, are not the text of a JSON object", i, call.args)
+			o.value("", "the arguments of call %d, %.80q, are not the text of a JSON object", i, call.args)
 		}
 	}
 }

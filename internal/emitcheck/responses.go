@@ -13,7 +13,7 @@ var responseRequired = []string{"error", "incomplete_details", "instructions", "
 func responsesWhole(r object) {
 	status := responseObject(r)
 	switch status {
-	case "completed", "incomplete", "failed", "":
+	case "completed", "incomplete", "failed", "cancelled", "":
 	default:
 		r.bad("status", "%q in an answer that ended", status)
 	}
@@ -29,8 +29,8 @@ func responsesWhole(r object) {
 func responseObject(r object) string {
 	r.filled("id")
 	r.is("object", "response")
-	r.count("created_at")
-	r.filled("model")
+	r.tokens("created_at")
+	r.named("model")
 	for _, k := range responseRequired {
 		r.need(k)
 	}
@@ -50,32 +50,42 @@ func responseObject(r object) string {
 func responseEnd(r object, status string) {
 	e, failed := r.objOrNull("error")
 	if failed != (status == "failed") {
-		r.bad("error", "does not go with status %q", status)
+		r.value("error", "does not go with status %q", status)
 	}
 	if failed {
-		e.filled("code")
-		e.filled("message")
+		if !e.c.kept {
+			e.filled("code")
+			e.filled("message")
+		}
 	}
 	d, incomplete := r.objOrNull("incomplete_details")
 	if incomplete != (status == "incomplete") {
-		r.bad("incomplete_details", "does not go with status %q", status)
+		r.value("incomplete_details", "does not go with status %q", status)
 	}
 	if incomplete {
 		d.filled("reason")
 	}
 	if u, ok := r.objOrNull("usage"); ok {
-		in, out, total := u.count("input_tokens"), u.count("output_tokens"), u.count("total_tokens")
+		in, out, total := u.tokens("input_tokens"), u.tokens("output_tokens"), u.tokens("total_tokens")
 		if total != in+out {
 			u.bad("total_tokens", "%d, want %d and %d", total, in, out)
 		}
-		u.obj("input_tokens_details").count("cached_tokens")
-		u.obj("output_tokens_details").count("reasoning_tokens")
+		u.obj("input_tokens_details").tokens("cached_tokens")
+		u.obj("output_tokens_details").tokens("reasoning_tokens")
 	}
 }
 
+// itemPrefixes begin the ids of items: clients keep them and may send them back to
+// OpenAI, which looks at them.
+var itemPrefixes = map[string]string{"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
+
 // responseItem reads an item; one that is done is complete.
 func responseItem(item object, calls *ids, done bool) {
-	switch item.filled("type") {
+	typ := item.filled("type")
+	if id, _ := item.m["id"].(string); !strings.HasPrefix(id, itemPrefixes[typ]) || len(id) > 64 {
+		item.value("id", "%q does not begin with %q, or has more than 64 bytes", id, itemPrefixes[typ])
+	}
+	switch typ {
 	case "message":
 		item.is("role", "assistant")
 		itemStatus(item, done)
@@ -84,14 +94,14 @@ func responseItem(item object, calls *ids, done bool) {
 		}
 	case "function_call":
 		calls.add(item, "call_id")
-		item.filled("name")
+		item.called()
 		status := itemStatus(item, done)
 		if s := item.str("arguments"); done && status == "completed" && !isObject(s) {
-			item.bad("arguments", "%.80q is not the text of a JSON object", s)
+			item.value("arguments", "%.80q is not the text of a JSON object", s)
 		}
 	case "custom_tool_call":
 		calls.add(item, "call_id")
-		item.filled("name")
+		item.called()
 		item.str("input")
 	case "reasoning":
 		for _, p := range item.objects("summary") {
@@ -110,7 +120,7 @@ func responseItem(item object, calls *ids, done bool) {
 
 func itemStatus(item object, done bool) string {
 	if done {
-		return item.oneOf("status", "completed", "incomplete")
+		return item.word("status", "completed", "incomplete")
 	}
 	return item.oneOf("status", "in_progress")
 }
@@ -130,7 +140,7 @@ func contentPart(p object, types ...string) (typ, text string) {
 
 // responsesStream is the state of a stream (quirk C23).
 type responsesStream struct {
-	atTerminal
+	base
 	began   string // the last of created and in_progress
 	failed  bool   // an error event was sent
 	marked  bool   // [DONE] was
@@ -160,10 +170,8 @@ type streamedPart struct {
 	done     bool
 }
 
-func newResponsesStream() *responsesStream { return &responsesStream{} }
-
 func (s *responsesStream) next(n int, name string, data []byte) error {
-	c := &check{where: place("event", n, name)}
+	c := s.check("event", n, name)
 	if string(data) == "[DONE]" {
 		if s.over == "" {
 			c.bad("", "[DONE] before response.completed, .incomplete or .failed")
@@ -276,11 +284,13 @@ func (s *responsesStream) terminal(e object, name string) {
 		e.bad("", "behind an error, or before response.in_progress")
 	}
 	r := e.obj("response")
-	if status, want := responseObject(r), strings.TrimPrefix(name, "response."); status != want {
-		r.bad("status", "%q in %s", status, name)
+	status := responseObject(r)
+	// There is no event for what was cancelled.
+	if want := strings.TrimPrefix(name, "response."); status != want && !(status == "cancelled" && want == "incomplete") {
+		r.value("status", "%q in %s", status, name)
 	}
 	s.sameID(r)
-	responseEnd(r, strings.TrimPrefix(name, "response."))
+	responseEnd(r, status)
 	output := r.list("output")
 	if len(output) != len(s.items) {
 		r.bad("output", "%d items, %d were streamed", len(output), len(s.items))
@@ -361,11 +371,11 @@ func (s *responsesStream) itemDone(e object) {
 		return
 	}
 	item := e.obj("item")
-	if item.filled("id") != it.id || item.filled("type") != it.typ {
+	if id, _ := item.m["id"].(string); id != it.id || item.filled("type") != it.typ {
 		item.bad("", "it was added as %s %q", it.typ, it.id)
 	}
 	if id, _ := item.maybe("call_id"); id != it.callID {
-		item.bad("call_id", "%q, it was added with %q", id, it.callID)
+		item.value("call_id", "%q, it was added with %q", id, it.callID)
 	}
 	var calls ids
 	responseItem(item, &calls, true)
@@ -398,7 +408,7 @@ func (it *streamedItem) whole(item object, key string, streamed []*streamedPart)
 			p.bad("", "the part was never done")
 		}
 		if text != streamed[i].text.String() {
-			p.bad("", "the %s differs from its deltas", typ)
+			p.value("", "the %s differs from its deltas", typ)
 		}
 	}
 }
@@ -502,7 +512,7 @@ func (it *streamedItem) part(e object, what, step string) {
 		e.bad("", "done before its text")
 	}
 	if text != open.text.String() {
-		p.bad("", "differs from its deltas")
+		p.value("", "differs from its deltas")
 	}
 	open.done = true
 }
@@ -541,7 +551,7 @@ func (it *streamedItem) text(e object, typ, step string) {
 		key = "refusal"
 	}
 	if e.str(key) != p.text.String() {
-		e.bad(key, "differs from its deltas")
+		e.value(key, "differs from its deltas")
 	}
 }
 
@@ -558,7 +568,7 @@ func (it *streamedItem) payloadEvent(e object, typ, key, step string) {
 	}
 	s := e.str(key)
 	if s != it.payload.String() {
-		e.bad(key, "differs from its deltas")
+		e.value(key, "differs from its deltas")
 	}
 	it.payloads = &s
 }

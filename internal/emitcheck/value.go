@@ -14,7 +14,10 @@ import (
 type check struct {
 	// where names the event or line; empty for a whole body.
 	where string
-	err   error
+	// kept: rules of values that a codec keeps as another server sent them do not
+	// count.
+	kept bool
+	err  error
 }
 
 func (c *check) bad(at, rule string, args ...any) {
@@ -36,7 +39,7 @@ func (c *check) bad(at, rule string, args ...any) {
 
 // root reads a body or the data of an event, which is an object.
 func (c *check) root(data []byte) object {
-	v, err := parse(data)
+	v, err := parse(data, jsontext.AllowDuplicateNames(c.kept))
 	if err != nil {
 		c.bad("", "not JSON: %v", err)
 	}
@@ -47,10 +50,10 @@ func (c *check) root(data []byte) object {
 	return object{c: c, m: m}
 }
 
-// parse reads exactly one JSON value: names are unique, text is UTF-8, numbers keep
-// their digits.
-func parse(data []byte) (any, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(data))
+// parse reads exactly one JSON value: names are unique unless an option allows it,
+// text is UTF-8, numbers keep their digits.
+func parse(data []byte, o ...jsontext.Options) (any, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data), o...)
 	v, err := value(d)
 	if err != nil {
 		return nil, err
@@ -124,6 +127,13 @@ func (o object) bad(key, rule string, args ...any) {
 		at += "/" + key
 	}
 	o.c.bad(at, rule, args...)
+}
+
+// value is a broken rule of what a codec keeps as another server sent it.
+func (o object) value(key, rule string, args ...any) {
+	if !o.c.kept {
+		o.bad(key, rule, args...)
+	}
 }
 
 func (o object) has(key string) bool {
@@ -220,11 +230,46 @@ func (o object) count(key string) int {
 	return n
 }
 
+// named is a string that is not empty, unless another server left it so.
+func (o object) named(key string) string {
+	if o.c.kept {
+		return o.str(key)
+	}
+	return o.filled(key)
+}
+
+// called is the name of a tool; a codec keeps a call that names none, so that nobody
+// runs it.
+func (o object) called() {
+	if !o.c.kept {
+		o.filled("name")
+	}
+}
+
+// tokens is a count that a codec keeps as another server told it.
+func (o object) tokens(key string) int {
+	if o.c.kept {
+		o.need(key)
+		return 0
+	}
+	return o.count(key)
+}
+
+// word is a string out of a list, which a codec keeps as another server said it.
+func (o object) word(key string, words ...string) string {
+	if o.c.kept {
+		v, _ := o.need(key)
+		s, _ := v.(string)
+		return s
+	}
+	return o.oneOf(key, words...)
+}
+
 // counts are integers that may be absent.
 func (o object) counts(keys ...string) {
 	for _, k := range keys {
 		if o.has(k) {
-			o.count(k)
+			o.tokens(k)
 		}
 	}
 }
@@ -281,6 +326,10 @@ func (o object) objects(key string) []object {
 type ids map[string]bool
 
 func (s *ids) add(o object, key string) string {
+	if o.c.kept {
+		id, _ := o.m[key].(string)
+		return id
+	}
 	id := o.filled(key)
 	if *s == nil {
 		*s = ids{}
