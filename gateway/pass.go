@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/stream"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -31,21 +33,114 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return newPassedError(up.dialect, passed)
 	}
 	x.entry.transparent = true
-	x.out.begin(passed.Status, func(h http.Header) {
-		copyHeader(h, passed.Header)
-		if x.asked.stream {
-			h.Set("X-Accel-Buffering", "no")
-		}
-		x.entry.status = passed.Status
-	})
-	t := newTap(x.codec, x.asked.stream)
-	err = x.copy(passed.Body, t)
+	t := newTap(x.codec)
+	if !x.asked.stream {
+		return x.passWhole(passed)
+	}
+	buf, err := begins(passed.Body, x.codec.Dialect())
+	switch {
+	case err != nil:
+		return err
+	case buf[0] == '{' && x.codec.Dialect() != dragoman.Ollama:
+		return x.passUnstreamed(ctx, up, io.MultiReader(bytes.NewReader(buf), passed.Body))
+	}
+	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
+	err = x.copy(buf, passed.Body, t)
 	ended, usage := t.end()
 	x.entry.usage = usage
 	if err == nil && !ended {
 		err = dragoman.ErrIncompleteStream
 	}
+	if err != nil && !x.entry.told && ctx.Err() == nil {
+		x.entry.told = true
+		_ = x.out.send(t.broken(x.id, apiError(err))) // who has gone away is told nothing
+	}
 	return begun(err)
+}
+
+// begins reads the first bytes of a stream, without the blanks before them. What can be
+// no stream, and none at all, is a failure that nobody has seen yet. The content type is
+// not believed: streams come under any.
+func begins(body io.Reader, d dragoman.Dialect) ([]byte, error) {
+	buf := make([]byte, 0, room)
+	for {
+		n, err := body.Read(buf[len(buf):cap(buf)])
+		buf = bytes.TrimLeft(buf[:len(buf)+n], "\ufeff \t\r\n")
+		switch {
+		case len(buf) > 0 && (buf[0] == '{' || d != dragoman.Ollama && bytes.IndexByte([]byte("deir:"), buf[0]) >= 0):
+			return buf, nil
+		case len(buf) > 0:
+			return nil, fmt.Errorf("%w: the answer is no stream of this dialect", dragoman.ErrIncompleteStream)
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("%w: the answer is empty", dragoman.ErrIncompleteStream)
+		case err != nil:
+			return nil, err
+		case cap(buf) == 0:
+			buf = make([]byte, 0, room)
+		}
+	}
+}
+
+// passUnstreamed tells an answer as a stream that the server gave at once, though it was
+// asked for one.
+func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, body io.Reader) error {
+	all, err := x.answerOf(body)
+	if err != nil {
+		return err
+	}
+	resp, rep, err := x.codec.DecodeResponse(all, dialect.DecodeOptions{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
+	case resp.Error != nil:
+		return resp.Error
+	}
+	if err := x.decode(ctx); err != nil {
+		return err
+	}
+	x.up, x.entry.transparent = up, false
+	resp.Losses = rep
+	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding())}
+	for ev := range stream.Told(resp, dragoman.Report{}) {
+		if err := t.tell(ev); err != nil {
+			return begun(err)
+		}
+	}
+	return begun(t.end(ctx))
+}
+
+// answerOf reads an answer that is not streamed.
+func (x *exchange) answerOf(body io.Reader) ([]byte, error) {
+	all, err := io.ReadAll(io.LimitReader(body, dialect.DefaultMaxBytes+1))
+	if err == nil && len(all) > dialect.DefaultMaxBytes {
+		err = fmt.Errorf("gateway: an answer of more than %d bytes: %w", dialect.DefaultMaxBytes, dragoman.ErrTooLarge)
+	}
+	return all, err
+}
+
+// passHeader sets what a server said beside its answer.
+func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
+	copyHeader(h, passed.Header)
+	if x.asked.stream {
+		h.Set("X-Accel-Buffering", "no")
+	}
+	x.entry.status = passed.Status
+}
+
+// passWhole passes an answer on that is not streamed, once it is there: one that is
+// cut off, or is none, is a failure like any other.
+func (x *exchange) passWhole(passed *provider.Passed) error {
+	body, err := x.answerOf(passed.Body)
+	if err != nil {
+		return err
+	}
+	resp, _, err := x.codec.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})
+	if err != nil {
+		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
+	}
+	x.entry.usage = resp.Usage
+	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
+	return begun(x.out.write(body))
 }
 
 // copyHeader sets what a server said beside its answer. Its id of the request stands
@@ -66,20 +161,24 @@ const room = 4 << 10
 // maxEvent bounds an event that is held back until it is whole.
 const maxEvent = 1 << 20
 
-// copy passes on what comes, whole events at a time: where the server is cut off
-// amid one, the client gets an error instead of half of it.
-func (x *exchange) copy(body io.Reader, t *tap) error {
-	buf := make([]byte, 0, room)
-	for {
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		whole := len(buf)
-		if err == nil && len(buf) < maxEvent {
-			whole = t.whole(buf)
+// copy passes on what has come and what comes, whole events at a time: where the server
+// is cut off amid one, the client gets an error instead of half of it.
+func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
+	for first := true; ; first = false {
+		var err error
+		if !first {
+			var n int
+			n, err = body.Read(buf[len(buf):cap(buf)])
+			buf = buf[:len(buf)+n]
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			if whole = 0; !x.asked.stream {
-				whole = len(buf)
+		whole := len(buf)
+		switch {
+		case err == nil && len(buf) < maxEvent:
+			whole = t.whole(buf)
+		case err != nil && !t.complete(buf[t.whole(buf):]):
+			whole = t.whole(buf)
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
 			}
 		}
 		if whole > 0 {
@@ -139,20 +238,18 @@ func (e *passedError) write(x *exchange) {
 // tap watches an answer that is passed on, without a word: whether it came to its
 // end, and what was counted. It looks at few bytes more than once.
 type tap struct {
-	codec  dialect.Codec
-	stream bool
+	codec dialect.Codec
 	// first and last are the events that count tokens, tail are the last bytes.
 	first, last, tail []byte
-	seen              bool
+	// head is the first event, or all of them where the last one tells them again.
+	head []byte
 }
 
-func newTap(codec dialect.Codec, stream bool) *tap { return &tap{codec: codec, stream: stream} }
+func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
 
 // whole is how many bytes of buf are whole events.
 func (t *tap) whole(buf []byte) int {
 	switch {
-	case !t.stream:
-		return len(buf)
 	case t.codec.Dialect() == dragoman.Ollama:
 		return bytes.LastIndexByte(buf, '\n') + 1
 	case bytes.HasSuffix(buf, []byte("\n\n")), bytes.HasSuffix(buf, []byte("\r\n\r\n")):
@@ -167,6 +264,40 @@ func (t *tap) whole(buf []byte) int {
 	return 0
 }
 
+// complete reports whether what a stream ends with is nothing, or an event that only
+// lacks its blank line (quirk C18).
+func (t *tap) complete(rest []byte) bool {
+	rest = bytes.TrimSpace(rest)
+	if t.codec.Dialect() == dragoman.Ollama || len(rest) == 0 {
+		return len(rest) == 0 || jsonwire.Check(rest) == nil
+	}
+	line := rest[bytes.LastIndexByte(rest, '\n')+1:]
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	data = bytes.TrimSpace(data)
+	return ok && (string(data) == "[DONE]" || jsonwire.Check(data) == nil)
+}
+
+// broken are the events that end a stream with an error. What is open is ended, where the
+// dialect's clients want that.
+func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
+	enc := t.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: seed})
+	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{})
+	write := func(ev dragoman.Event) (err error) {
+		if _, ok := ev.(*dragoman.StreamError); ok {
+			ev = &dragoman.StreamError{Err: e}
+		}
+		events, err = enc.Encode(events, ev)
+		return err
+	}
+	_ = d.Feed(t.head, write) // what cannot be read was not said
+	events = events[:0]       // it has been said
+	_ = d.Close(write)
+	if closed, err := enc.Close(events); err == nil {
+		events = closed
+	}
+	return events
+}
+
 const (
 	// tailSize is how much of the end of an answer is looked at, maxKept how long an
 	// event may be that counts tokens.
@@ -176,7 +307,15 @@ const (
 
 // see takes note of whole events.
 func (t *tap) see(p []byte) {
-	t.seen = true
+	switch {
+	case t.codec.Dialect() == dragoman.OpenAIResponses:
+		t.head = append(t.head, p[:max(0, min(len(p), maxKept-len(t.head)))]...)
+	case t.head == nil:
+		if t.head = p; bytes.Contains(p, []byte("\n\n")) {
+			t.head = p[:bytes.Index(p, []byte("\n\n"))+2]
+		}
+		t.head = bytes.Clone(t.head[:min(len(t.head), maxKept)])
+	}
 	if len(p) >= tailSize {
 		t.tail = append(t.tail[:0], p[len(p)-tailSize:]...)
 	} else {
@@ -184,14 +323,6 @@ func (t *tap) see(p []byte) {
 			t.tail = append(t.tail[:0], t.tail[len(t.tail)-tailSize:]...)
 		}
 		t.tail = append(t.tail, p...)
-	}
-	if !t.stream {
-		if len(t.last)+len(p) <= maxKept { // all of it
-			t.last = append(t.last, p...)
-		} else {
-			t.last = nil
-		}
-		return
 	}
 	for rest := p; counts(t.codec.Dialect(), rest); {
 		event, more := t.eventWith(rest)
@@ -255,12 +386,6 @@ func (t *tap) eventWith(p []byte) (event, rest []byte) {
 
 // end reports whether the answer came to its end, and what was counted.
 func (t *tap) end() (ended bool, usage dragoman.Usage) {
-	if !t.stream {
-		if resp, _, err := t.codec.DecodeResponse(t.last, dialect.DecodeOptions{NoNative: true}); err == nil {
-			usage = resp.Usage
-		}
-		return true, usage
-	}
 	// The dialect's own decoder reads what was kept: the arithmetic of counts is its.
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
 	see := func(ev dragoman.Event) error {

@@ -95,7 +95,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		switch {
 		case err != nil && t.ended: // as if it had had its end
 		case err != nil:
-			return t.broken(err)
+			return t.broken(ctx, err)
 		default:
 			if err := t.tell(ev); err != nil {
 				return begun(err)
@@ -147,10 +147,17 @@ func (t *telling) tell(ev dragoman.Event) (err error) {
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
 	}
-	if t.buf, err = t.enc.Encode(t.buf[:0], ev); err != nil {
+	if t.buf, err = t.enc.Encode(t.buf, ev); err != nil || !t.first { // a native chunk comes before what it means
 		return err
 	}
-	return t.out.send(t.buf)
+	return t.sent()
+}
+
+// sent sends what is to be said.
+func (t *telling) sent() error {
+	err := t.out.send(t.buf)
+	t.buf = t.buf[:0]
+	return err
 }
 
 // failure is how the end of a stream that broke is told. One that only lacks its end
@@ -176,17 +183,19 @@ func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
 }
 
 // broken is an error of a stream. Behind the first event it is told within it.
-func (t *telling) broken(err error) error {
-	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
+func (t *telling) broken(ctx context.Context, err error) error {
 	if !t.first && !t.out.hasBegun() {
 		return err
+	}
+	if t.entry.told {
+		return begun(errors.Join(err, t.end(ctx)))
 	}
 	return begun(err)
 }
 
 // end tells what the dialect demands at the end.
 func (t *telling) end(ctx context.Context) (err error) {
-	t.buf, err = t.enc.Close(t.buf[:0])
+	t.buf, err = t.enc.Close(t.buf)
 	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
 	if err != nil {
 		return err
@@ -196,7 +205,7 @@ func (t *telling) end(ctx context.Context) (err error) {
 			t.keep(ctx, resp)
 		}
 	}
-	return t.out.send(t.buf)
+	return t.sent()
 }
 
 // newLosses adds the losses that are not there yet: the end of a stream tells again

@@ -3,9 +3,9 @@ package provider
 import (
 	"bytes"
 	"context"
-	"iter"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/stream"
 )
 
 // A server may ignore that a stream was asked for and answer at once: proxies
@@ -55,7 +55,7 @@ func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Even
 	case resp == nil:
 		return err
 	}
-	for ev := range told(resp, x.lost(dragoman.Report{})) {
+	for ev := range stream.Told(resp, x.lost(dragoman.Report{})) {
 		if !yield(ev) {
 			return errLeft
 		}
@@ -64,90 +64,4 @@ func (x *exchange) tell(ctx context.Context, a *answer, yield func(dragoman.Even
 		return errLeft
 	}
 	return err
-}
-
-// told are the events of a stream that tells a response, up to its error where it
-// has one. What was lost on the way there is known at its beginning.
-func told(resp *dragoman.Response, there dragoman.Report) iter.Seq[dragoman.Event] {
-	return func(yield func(dragoman.Event) bool) {
-		head := *resp
-		head.Output, head.Alternatives, head.Losses = nil, nil, dragoman.Report{}
-		begun := head
-		begun.Usage, begun.Error, begun.Losses = dragoman.Usage{}, nil, there
-		if !yield(&dragoman.ResponseStart{Response: begun}) || !tellChoice(0, resp.Output, yield) {
-			return
-		}
-		end := &dragoman.ResponseEnd{Stop: resp.Stop, Usage: resp.Usage, Response: head}
-		end.Response.Losses = resp.Losses
-		for _, c := range resp.Alternatives {
-			end.Stops = append(end.Stops, c.Stop)
-			if !tellChoice(c.Index, c.Output, yield) {
-				return
-			}
-		}
-		if resp.Error == nil {
-			yield(end)
-		}
-	}
-}
-
-// tellChoice tells the messages of one candidate.
-func tellChoice(choice int, output []dragoman.Message, yield func(dragoman.Event) bool) bool {
-	index := 0
-	for n := range output {
-		for i, p := range output[n].Parts {
-			start := &dragoman.PartStart{Choice: choice, Index: index, Message: n, Part: skeleton(p)}
-			if i == 0 {
-				header := output[n]
-				header.Parts = nil
-				start.Header = &header
-			}
-			if !yield(start) || !tellDeltas(choice, index, p, yield) || !yield(&dragoman.PartEnd{Choice: choice, Index: index, Part: p}) {
-				return false
-			}
-			index++
-		}
-	}
-	return true
-}
-
-// tellDeltas tells what of a part grows, each in one piece.
-func tellDeltas(choice, index int, p dragoman.Part, yield func(dragoman.Event) bool) bool {
-	delta := func(text string, summary int) bool {
-		return text == "" || yield(&dragoman.PartDelta{Choice: choice, Index: index, Kind: p.Kind(), Text: text, Summary: summary})
-	}
-	switch p := p.(type) {
-	case *dragoman.Text:
-		return delta(p.Text, 0)
-	case *dragoman.Refusal:
-		return delta(p.Text, 0)
-	case *dragoman.ToolCall:
-		return delta(p.Arguments, 0)
-	case *dragoman.Reasoning:
-		if !delta(p.Text, 0) {
-			return false
-		}
-		for i, s := range p.Summary {
-			if !delta(s, i+1) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// skeleton is what the start of a part tells of it.
-func skeleton(p dragoman.Part) dragoman.Part {
-	switch p := p.(type) {
-	case *dragoman.Text:
-		return &dragoman.Text{}
-	case *dragoman.Refusal:
-		return &dragoman.Refusal{}
-	case *dragoman.Reasoning:
-		return &dragoman.Reasoning{ID: p.ID, Redacted: p.Redacted}
-	case *dragoman.ToolCall:
-		return &dragoman.ToolCall{ID: p.ID, Name: p.Name, Namespace: p.Namespace, Payload: p.Payload, Hosted: p.Hosted}
-	default:
-		return p
-	}
 }

@@ -297,6 +297,9 @@ func (s *responsesStream) terminal(e object, name string) {
 		return
 	}
 	for i, it := range s.items {
+		if name == "response.failed" { // amid an item: what it came to is told, as far as it came
+			continue
+		}
 		if !it.done {
 			r.bad("output", "item %d was never done", i)
 		} else if !sameItem(output[i], it.item) {

@@ -1,0 +1,83 @@
+package gateway_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// failing are the faults of a server that end an answer, and the classes in which a
+// client may be told of them.
+var failing = []struct {
+	fault   string
+	classes []dragoman.ErrorClass
+	status  int // where it comes before the first byte; 0: it comes behind
+}{
+	{"429", []dragoman.ErrorClass{dragoman.ErrorRateLimit}, http.StatusTooManyRequests},
+	{"500", []dragoman.ErrorClass{dragoman.ErrorServer}, http.StatusInternalServerError},
+	{"529", []dragoman.ErrorClass{dragoman.ErrorOverloaded, dragoman.ErrorServer}, 0},
+	{"cut", nil, 0},
+	{"truncated", nil, 0},
+	{"html", nil, http.StatusBadGateway},
+	{"malformed", nil, 0},
+}
+
+func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testing.T) {
+	w := newWorld(t, "")
+	for _, f := range failing {
+		t.Run(f.fault, func(t *testing.T) {
+			everyWay(t, w, func(t *testing.T, c *client, model string, stream bool) {
+				if strings.HasPrefix(model, "sim/") {
+					return // no server
+				}
+				if f.fault == "529" || f.fault == "malformed" {
+					c.unchecked = ownProvider(c.codec.Dialect())
+				}
+				resp, err := c.ask(&dragoman.Request{
+					Model: model + "?fault=" + f.fault, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello to all of us.")},
+				})
+				if own := strings.HasPrefix(model, ownProvider(c.codec.Dialect())+"/"); own && stream && f.fault == "malformed" {
+					return // passed on as it came
+				}
+				if err == nil {
+					t.Fatalf("no error, but %q, %v", textOf(resp), resp.Stop)
+				}
+				var api *dragoman.APIError
+				if !errors.As(err, &api) || api.Message == "" {
+					t.Fatalf("%T %v", err, err)
+				}
+				if len(f.classes) > 0 && !contains(f.classes, api.Class) {
+					t.Errorf("%s: %v", api.Class, err)
+				}
+			})
+		})
+	}
+}
+
+// ownProvider is the provider that speaks a dialect as it is.
+func ownProvider(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.OpenAIChat:
+		return "chat"
+	case dragoman.OpenAIResponses:
+		return "responses"
+	case dragoman.Anthropic:
+		return "anthropic"
+	case dragoman.Gemini:
+		return "gemini"
+	default:
+		return "ollama"
+	}
+}
+
+func contains[T comparable](list []T, v T) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
