@@ -78,7 +78,8 @@ type Route struct {
 	// Pattern is a name, or several: * stands for any text, slashes too.
 	Pattern string
 	// To is a spec as [provider.Config.Open] takes it: a model, an alias, or several
-	// with commas between them, which stand in for each other.
+	// with commas between them, which stand in for each other. A * in it is the text
+	// that the one * of the pattern stands for.
 	To string
 	// Repair says when conversations are made valid before they are sent.
 	Repair Repair
@@ -274,6 +275,8 @@ func NewRoutes(list []Route) (*Routes, error) {
 			reason = fmt.Sprintf("it says the same as %q", other)
 		case strings.TrimSpace(route.To) == "":
 			reason = "it leads nowhere"
+		case strings.Contains(route.To, "*") && strings.Count(same, "*") != 1:
+			reason = "a * of where it leads is what the one * of the pattern stands for, and it has none or several"
 		}
 		if reason != "" {
 			return nil, &RouteError{Pattern: route.Pattern, Reason: reason}
@@ -317,6 +320,11 @@ func (r *Routes) Names() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// starless is a spec with names in the place of its stars, of models that may be there.
+func starless(spec string) string {
+	return strings.NewReplacer("sim/*", "sim/planner", "?*", "", "*", "model").Replace(spec)
 }
 
 // literal is how much text a pattern has beside its stars.

@@ -19,17 +19,22 @@ func apiError(err error) *dragoman.APIError {
 	var transport *provider.TransportError
 	var setting *provider.SettingError
 	var missing *provider.MissingKeyError
+	var own *ownError
 	switch {
+	case errors.As(err, &own):
+		return own.err
 	case errors.As(err, &missing), errors.As(err, &setting):
 		// It is the gateway that lacks it, not the client.
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the gateway is not set up for this model; its log says what is missing", Err: err}
 	case errors.As(err, &chain):
 		return chainError(chain, err)
+	case errors.Is(err, dragoman.ErrIncompleteStream):
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
 	case errors.As(err, &api):
 		return upstreamError(api)
 	case errors.As(err, &timeout):
 		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + string(timeout.Phase), Err: err}
-	case errors.As(err, &transport), errors.Is(err, dragoman.ErrIncompleteStream):
+	case errors.As(err, &transport):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
 	case errors.Is(err, provider.ErrEmpty):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
@@ -45,6 +50,12 @@ func apiError(err error) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the gateway failed; its log says why", Err: err}
 	}
 }
+
+// ownError is the gateway's own word, not that of a model's server.
+type ownError struct{ err *dragoman.APIError }
+
+func (e *ownError) Error() string { return e.err.Error() }
+func (e *ownError) Unwrap() error { return e.err }
 
 // chainError is that of a list of models of which none answered: the last word of
 // those that were asked.
@@ -63,9 +74,6 @@ func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
 // no fault of the client's, who would otherwise look for it in its own.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 	if e.Class == dragoman.ErrorAuth || e.Class == dragoman.ErrorPermission {
-		if e.Status == 0 && e.Native == nil { // our own word
-			return e
-		}
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
 	}
 	return e

@@ -166,7 +166,7 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 func refusal(err error) error {
 	var refused *access.RefusedError
 	if errors.As(err, &refused) {
-		return refused.API()
+		return &ownError{refused.API()}
 	}
 	return err
 }
@@ -217,13 +217,10 @@ func (x *exchange) count(key *access.Key) error {
 // it within the answer.
 func (x *exchange) fail(ctx context.Context, err error) {
 	x.entry.err = err
-	e := apiError(err)
-	switch {
-	case isShutdown(ctx):
-		e = &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway is shutting down; try again", Err: err}
-	case ctx.Err() != nil:
+	if ctx.Err() != nil && !isShutdown(ctx) {
 		return // nobody is there to be told
 	}
+	e := x.apiError(err)
 	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
 		x.warn(ctx, "a request failed", err)
 	}
@@ -244,6 +241,14 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	x.entry.status = status
 	x.out.begin(status, func(h http.Header) { x.lossHeader(h) })
 	_ = x.out.write(body) // who has gone away is told nothing
+}
+
+// apiError is an error as the client is told of it.
+func (x *exchange) apiError(err error) *dragoman.APIError {
+	if isShutdown(x.r.Context()) {
+		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway is shutting down; try again", Err: err}
+	}
+	return apiError(err)
 }
 
 // withoutID is an error that names no request: the client knows the gateway's.

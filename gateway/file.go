@@ -396,7 +396,7 @@ func (r *reader) opener() func(at *node, spec string) {
 		}
 		err, known := tried[spec]
 		if !known {
-			_, err = probe.Open(spec)
+			_, err = probe.Open(starless(spec))
 			tried[spec] = err
 		}
 		var bad *provider.SpecError

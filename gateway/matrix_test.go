@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -147,7 +148,16 @@ type world struct {
 	gateway *gateway.Gateway
 	url     string
 	sim     *httptest.Server
-	log     *bytes.Buffer
+	// log is what was logged, behind mu.
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+// Write takes a line of the log.
+func (w *world) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
 }
 
 // configOf is a config with the simulator at a URL as a provider of every dialect.
@@ -177,8 +187,8 @@ func newWorldOf(t testing.TB, s *httptest.Server, file string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: s, log: new(bytes.Buffer)}
-	w.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(&syncBuffer{w: w.log}, nil))})
+	w := &world{sim: s}
+	w.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(w, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

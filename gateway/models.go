@@ -45,7 +45,7 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 
 // notAllowed says that a key may not ask for a model.
 func notAllowed(k *access.Key, model string) error {
-	return (&access.RefusedError{Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models}).API()
+	return refusal(&access.RefusedError{Reason: access.ModelNotAllowed, Key: k.Name, Model: model, Allowed: k.Models})
 }
 
 // health says that the gateway answers. It tells nothing that is anybody's business.

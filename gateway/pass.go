@@ -51,9 +51,9 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if err == nil && !ended {
 		err = dragoman.ErrIncompleteStream
 	}
-	if err != nil && !x.entry.told && ctx.Err() == nil {
+	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
-		_ = x.out.send(t.broken(x.id, apiError(err))) // who has gone away is told nothing
+		_ = x.out.send(t.broken(x.id, x.apiError(err))) // who has gone away is told nothing
 	}
 	return begun(err)
 }

@@ -179,7 +179,7 @@ func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
 	if err == nil {
 		err = &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
 	}
-	return &dragoman.StreamError{Err: apiError(err), Usage: e.Usage}
+	return &dragoman.StreamError{Err: t.apiError(err), Usage: e.Usage}
 }
 
 // broken is an error of a stream. Behind the first event it is told within it.

@@ -60,7 +60,7 @@ func newSetup(c *Config) (*setup, error) {
 	}
 	for _, r := range list {
 		o := &openRoute{Route: r, models: models}
-		if _, err := o.to(r.To); err != nil {
+		if _, err := o.open(starless(r.To)); err != nil {
 			return nil, &RouteError{Pattern: r.Pattern, Reason: err.Error()}
 		}
 		s.opened[r.Pattern] = o
@@ -129,9 +129,6 @@ func (o *openRoute) to(spec string) (*route, error) {
 		return r, nil
 	}
 	r, err := o.open(spec)
-	if err != nil && spec == o.To && strings.Contains(spec, "*") {
-		return nil, nil //nolint:nilnil // a star may stand for what cannot be opened as it is written
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +188,7 @@ func (s *setup) find(model string) (*route, error) {
 	if ok {
 		way, err = s.opened[r.Pattern].way(model)
 	}
-	if err != nil || way == nil {
+	if err != nil || !ok {
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
 			Message: fmt.Sprintf("there is no model %.80q here%s", model, s.known()), Err: err,

@@ -1,0 +1,348 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+// worldOf is a gateway with a server of the test's own behind it.
+func worldOf(t testing.TB, more string, handler http.HandlerFunc) *world {
+	t.Helper()
+	t.Setenv("SIM_KEY", "upstream-secret")
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return newWorldOf(t, s, configOf(s.URL)+more)
+}
+
+// anthropicAnswer is a stream that no encoder of ours would write.
+const anthropicAnswer = "event: message_start\ndata: {\"type\":\"message_start\", \"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":1},\"novel\":true}}\n\n" +
+	": a comment\n\nevent: vendor.thing\ndata: {\"type\":\"vendor.thing\",\"x\":1}\n\n" +
+	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
+	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"message_stop\"}}\n\n" +
+	"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
+	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":3}}\n\n" +
+	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+
+const anthropicRequest = `{ "model" : "anthropic/some-model",  "max_tokens":10,"stream":true,"messages":[{"role":"user","content":"hi"}],"novel_field":[1, 2]}`
+
+func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
+	var got []byte
+	var header http.Header
+	w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		header = r.Header
+		rw.Header().Set("content-type", "text/event-stream")
+		rw.Header().Set("request-id", "req_theirs")
+		for event := range bytes.SplitAfterSeq([]byte(anthropicAnswer), []byte("\n")) {
+			_, _ = rw.Write(event)
+			_ = http.NewResponseController(rw).Flush()
+		}
+	})
+	c := &client{t: t, codec: anthropic.Codec{}, url: w.url, key: "the client's own"}
+	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest))
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || string(body) != anthropicAnswer {
+		t.Errorf("%v: %s", err, body)
+	}
+	if want := strings.Replace(anthropicRequest, "anthropic/some-model", "some-model", 1); string(got) != want {
+		t.Errorf("sent: %s", got)
+	}
+	if header.Get("Authorization") != "" || header.Get("X-Api-Key") != "upstream-secret" {
+		t.Errorf("credentials: %v", header)
+	}
+	if !strings.HasPrefix(resp.Header.Get("Request-Id"), "req_") || resp.Header.Get("X-Upstream-Request-Id") != "req_theirs" {
+		t.Errorf("ids: %v", resp.Header)
+	}
+	w.wantLog(t, `"transparent":true`, `"input_tokens":7`, `"output_tokens":3`, `"status":200`)
+}
+
+// wantLog waits for the line of a request, which is written behind its answer.
+func (w *world) wantLog(t *testing.T, want ...string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		w.mu.Lock()
+		text := w.log.String()
+		w.mu.Unlock()
+		missing := ""
+		for _, s := range want {
+			if !strings.Contains(text, s) {
+				missing = s
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s in the log:\n%s", missing, text)
+		}
+		runtimeGosched()
+	}
+}
+
+func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
+	const own = `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too big","extra":1},"request_id":"req_1"}`
+	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("content-type", "application/json")
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(rw, own)
+	})
+	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
+	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest))
+	body, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusBadRequest || string(body) != own {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T) {
+	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+	})
+	for _, codec := range clientDialects {
+		c := &client{t: t, codec: codec, url: w.url}
+		_, err := c.ask(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if api, ok := err.(*dragoman.APIError); !ok || api.Status < http.StatusInternalServerError { //nolint:errorlint // as the codec gives it
+			t.Errorf("%s: %v", codec.Dialect(), err)
+		}
+	}
+}
+
+func TestG2_NothingIsAskedAgainBehindTheFirstByte(t *testing.T) {
+	for _, codec := range clientDialects {
+		var asked atomic.Int32
+		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			rw.Header().Set("content-type", "text/event-stream")
+			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: message_delta")])
+			_ = http.NewResponseController(rw).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		c := &client{t: t, codec: codec, url: w.url}
+		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if _, err := io.ReadAll(resp.Body); err != nil || asked.Load() != 1 {
+			t.Errorf("%s: asked %d times, %v", codec.Dialect(), asked.Load(), err)
+		}
+	}
+}
+
+func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
+	var asked []string
+	w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+`, func(rw http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		if r.URL.Path == "/v1/messages" {
+			rw.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		rw.Header().Set("content-type", "application/json")
+		_, _ = io.WriteString(rw, `{"id":"c1","object":"chat.completion","created":1,"model":"n","choices":[{"index":0,"message":{"role":"assistant","content":"From the other.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`)
+	})
+	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
+	resp, err := c.ask(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+	if err != nil || textOf(resp) != "From the other." || len(asked) != 2 {
+		t.Fatalf("%v %v %v", resp, err, asked)
+	}
+}
+
+func TestQuirkJ9_AClientThatLeavesEndsTheRequestBehindTheGateway(t *testing.T) {
+	for _, codec := range []string{"anthropic", "chat"} { // passed on, and translated
+		left := make(chan struct{})
+		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("content-type", "text/event-stream")
+			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: content_block_stop")])
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			close(left)
+		})
+		c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
+		if codec == "chat" {
+			c.codec = openaichat.Codec{}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		resp := c.post(ctx, &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if _, err := resp.Body.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		<-left
+		w.wantLog(t, `"client_left":true`)
+	}
+}
+
+func TestQuirkJ1_PausesAreFilledWithHeartbeats(t *testing.T) {
+	for _, tc := range []struct {
+		path, body, ping string
+	}{
+		{"/v1/messages", `{"model":"sim/planner?first=40s","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}`, "event: ping\ndata: {\"type\": \"ping\"}\n\n"},
+		{"/v1/chat/completions", `{"model":"sim/planner?first=40s","stream":true,"messages":[{"role":"user","content":"hi"}]}`, ": ping\n\n"},
+		{"/v1/responses", `{"model":"sim/planner?first=40s","stream":true,"input":"hi"}`, ": ping\n\n"},
+		{"/api/chat", `{"model":"sim/planner?first=40s","messages":[{"role":"user","content":"hi"}]}`, ""},
+	} {
+		t.Run(tc.path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, err := gateway.New(nil, gateway.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rec := httptest.NewRecorder()
+				g.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
+				want := 2 // in 40 seconds
+				if tc.ping == "" {
+					want = 0
+				}
+				if n := strings.Count(rec.Body.String(), "ping"); tc.ping != "" && strings.Count(rec.Body.String(), tc.ping) != want || tc.ping == "" && n != 0 || rec.Code != http.StatusOK {
+					t.Errorf("%d: %s", rec.Code, rec.Body)
+				}
+				if tc.ping != "" && !strings.HasPrefix(rec.Body.String(), tc.ping) {
+					t.Errorf("the first is not at the beginning: %s", rec.Body)
+				}
+			})
+		})
+	}
+}
+
+func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
+	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+	w := newWorld(t, `gateway:
+  keys:
+    team: {key_env: TEAM_KEY, models: ["sim/*", fast], requests_per_minute: 3}
+  routes:
+    sim/*: {to: "sim/*"}
+    other: {to: sim/echo}
+    fast: {to: sim/echo}
+`)
+	ask := func(key, model string) error {
+		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url, key: key}
+		_, err := c.ask(&dragoman.Request{Model: model, Messages: []dragoman.Message{userSays("hi")}})
+		return err
+	}
+	for _, tc := range []struct {
+		key, model string
+		status     int
+	}{
+		{"", "sim/echo", 401},
+		{"another", "sim/echo", 401},
+		{"a-secret-of-the-team", "other", 403},
+		{"a-secret-of-the-team", "sim/echo", 0},
+		{"a-secret-of-the-team", "fast", 0},
+		{"a-secret-of-the-team", "sim/planner", 0},
+		{"a-secret-of-the-team", "sim/planner", 429},
+	} {
+		err := ask(tc.key, tc.model)
+		api, _ := err.(*dragoman.APIError) //nolint:errorlint // as the codec gives it
+		if tc.status == 0 && err != nil || tc.status != 0 && (api == nil || api.Status != tc.status) {
+			t.Errorf("%q %s: %v, want %d", tc.key, tc.model, err, tc.status)
+		}
+		if tc.status == 429 && (api == nil || api.RetryAfter <= 0) {
+			t.Errorf("no wait is told: %v", err)
+		}
+	}
+	resp, err := http.Get(w.url + "/v1/models") //nolint:noctx // a test
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("models without a key: %v %v", resp.StatusCode, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.Contains(w.log.String(), "a-secret-of-the-team") || strings.Contains(w.log.String(), "another") {
+		t.Error("a key is in the log")
+	}
+}
+
+func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		drain time.Duration
+		whole bool
+	}{{"in time", time.Minute, true}, {"not in time", time.Nanosecond, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			release, reached := make(chan struct{}), make(chan struct{})
+			w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("content-type", "text/event-stream")
+				cut := strings.Index(anthropicAnswer, "event: content_block_stop")
+				_, _ = io.WriteString(rw, anthropicAnswer[:cut])
+				_ = http.NewResponseController(rw).Flush()
+				close(reached)
+				select {
+				case <-release:
+					_, _ = io.WriteString(rw, anthropicAnswer[cut:])
+				case <-r.Context().Done():
+				}
+			})
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- w.gateway.Serve(ctx, l, tc.drain) }()
+			c := &client{t: t, codec: openaichat.Codec{}, url: "http://" + l.Addr().String()}
+			resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, Messages: []dragoman.Message{userSays("hi")}})
+			<-reached
+			stop()
+			if tc.whole {
+				close(release)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done := bytes.Contains(body, []byte(`"finish_reason":"stop"`)); done != tc.whole || !tc.whole && !bytes.Contains(body, []byte("shutting down")) {
+				t.Errorf("%s", body)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
+	w := newWorld(t, "")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			c := &client{t: t, codec: clientDialects[i], url: w.url}
+			for range 10 {
+				if _, err := c.ask(&dragoman.Request{Model: "anthropic/sim/echo", Stream: i%2 == 0, MaxOutputTokens: new(int64(50)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		config, err := gateway.Parse("gateway.yaml", []byte(configOf(w.sim.URL)+fmt.Sprintf("aliases: {a%d: sim/echo}\n", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.gateway.Reload(config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
+	if _, err := c.ask(&dragoman.Request{Model: "a19", Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ask(&dragoman.Request{Model: "a18", Messages: []dragoman.Message{userSays("hi")}}); err == nil {
+		t.Error("the config before is still there")
+	}
+}
