@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,18 +13,8 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
-)
-
-// The child of the crash test: a process that runs or resumes one run in a store,
-// tells every step on standard output, and may be killed at any of them.
-const (
-	crashStore   = "DRAGOMAN_TEST_CRASH_STORE"   // where the session is
-	crashSession = "DRAGOMAN_TEST_CRASH_SESSION" // its id
-	crashEffects = "DRAGOMAN_TEST_CRASH_EFFECTS" // the file of effects
 )
 
 // TestMain runs the child where the process is one.
@@ -45,112 +34,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	main(m)
-}
-
-// crashTurns is how many turns the model of the child calls tools.
-const crashTurns = 4
-
-// counting is a model that knows nothing but the conversation: it calls three tools
-// in each of its turns, and then answers.
-type counting struct{}
-
-func (counting) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	turn := 0
-	for i := range req.Messages {
-		if len(req.Messages[i].ToolCalls()) > 0 {
-			turn++
-		}
-	}
-	if turn == crashTurns {
-		return says("done"), nil
-	}
-	return calls(
-		fmt.Sprintf(`a%d once {"word":"a%d"}`, turn, turn), fmt.Sprintf(`b%d once {"word":"b%d"}`, turn, turn),
-		fmt.Sprintf(`c%d again {"word":"c%d"}`, turn, turn),
-	), nil
-}
-
-func (m counting) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
-	return streamed(ctx, req, m.Generate)
-}
-
-// effects are tools that leave a line in a file for each time they run.
-func effects(file string) []tool.Tool {
-	write := func(_ context.Context, w word) (string, error) {
-		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		fmt.Println("effect", w.Word)
-		if _, err := f.WriteString(w.Word + "\n"); err != nil {
-			return "", err
-		}
-		fmt.Println("effected", w.Word)
-		return "did " + w.Word, nil
-	}
-	return []tool.Tool{tool.New("once", "Has an effect.", write), tool.New("again", "May be repeated.", write, tool.Idempotent())}
-}
-
-func crashAgent() agent.Agent {
-	return agent.Agent{Model: counting{}, Tools: effects(os.Getenv(crashEffects))}
-}
-
-func openCrashStore(ctx context.Context, at string) (session.Store, error) {
-	kind, where, _ := strings.Cut(at, ":")
-	if kind == "sqlite" {
-		return sqlite.Open(ctx, where, sqlite.Options{})
-	}
-	return openPostgres(ctx, where)
-}
-
-// crashChild is what the child does: it begins the run, or goes on with it, and
-// tells of everything that is acknowledged.
-func crashChild(ctx context.Context) error {
-	store, err := openCrashStore(ctx, os.Getenv(crashStore))
-	if err != nil {
-		return err
-	}
-	id := os.Getenv(crashSession)
-	s, err := session.Open(ctx, store, id)
-	if errors.Is(err, session.ErrNotFound) {
-		s, err = session.Create(ctx, store, session.Info{ID: id})
-	}
-	if err != nil {
-		return err
-	}
-	a := crashAgent()
-	_, state, err := s.Load(ctx)
-	if err != nil {
-		return err
-	}
-	stream := a.Stream(ctx, "go", agent.In(s), agent.ID("run-"+id))
-	if state != nil {
-		stream = a.ResumeStream(ctx, nil, agent.In(s))
-	}
-	fmt.Println("ready")
-	for ev, err := range stream {
-		if err != nil {
-			return err
-		}
-		switch ev := ev.(type) {
-		case *agent.MessageAdded:
-			fmt.Println("stored message", named(&ev.Message))
-		case *agent.Answered:
-			fmt.Println("stored result", ev.Result.CallID)
-		}
-	}
-	fmt.Println("finished")
-	return store.Close()
-}
-
-// named is a message by its first call or its words: the child's model says nothing
-// twice, unless what it said was lost.
-func named(m *dragoman.Message) string {
-	if c := m.ToolCalls(); len(c) > 0 {
-		return c[0].ID
-	}
-	return m.Text()
 }
 
 // Crashes at random moments lose nothing that was acknowledged and repeat nothing
@@ -177,31 +60,34 @@ func crashes(t *testing.T, at string, kills int) {
 	}
 	dir := t.TempDir()
 	killed, runs := 0, 0
+	fates := map[string]int{}
 	for killed < kills {
 		runs++
-		id := fmt.Sprintf("crash-%d-%d", os.Getpid(), runs)
-		file := filepath.Join(dir, id)
-		acked := map[string]bool{}
+		c := &crashed{id: fmt.Sprintf("crash-%d-%d", os.Getpid(), runs), seed: rand.Uint64(), acked: map[string]bool{}}
+		c.file = filepath.Join(dir, c.id)
 		for attempt := 0; ; attempt++ {
 			if attempt > 200 {
 				t.Fatal("the run does not come to its end")
 			}
 			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), crashStore+"="+at, crashSession+"="+id, crashEffects+"="+file)
+			cmd.Env = append(os.Environ(), crashStore+"="+at, crashSession+"="+c.id, crashEffects+"="+c.file,
+				fmt.Sprintf("%s=%d", crashSeed, c.seed), fmt.Sprintf("%s=%d", crashHuman, rand.Uint64()))
 			// A few steps for each life; the last may live to its end.
-			after := rand.IntN(14)
+			after := rand.IntN(20)
 			if killed >= kills {
 				after = 1 << 20
 			}
-			if done, dead := live(t, cmd, after, acked); dead {
+			if done, dead := live(t, cmd, after, c.acked); dead {
 				killed++
 			} else if done {
 				break
 			}
 		}
-		judge(t, at, id, file, acked)
+		for what, n := range c.judge(t, at) {
+			fates[what] += n
+		}
 	}
-	t.Logf("%d runs, %d kills", runs, killed)
+	t.Logf("%d runs, %d kills, %v", runs, killed, fates)
 }
 
 // live starts a child and kills it after so many steps. What it told as stored is
@@ -216,98 +102,193 @@ func live(t *testing.T, cmd *exec.Cmd, after int, acked map[string]bool) (done, 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	steps := 0
+	steps, ended := 0, false
 	lines := bufio.NewScanner(out)
 	for lines.Scan() { // also behind the kill: what it told before counts
 		line := lines.Text()
 		switch {
 		case strings.HasPrefix(line, "failed"):
 			t.Errorf("a child: %s", line)
-		case strings.HasPrefix(line, "stored message "):
-			if acked[line] {
-				t.Errorf("%q was acknowledged, lost and said again", line)
-			}
+		case strings.HasPrefix(line, "stored message ") && acked[line]:
+			t.Errorf("%q was acknowledged, lost and said again", line)
+		case strings.HasPrefix(line, "stored "):
 			acked[line] = true
-		case strings.HasPrefix(line, "stored result "):
-			acked[strings.TrimPrefix(line, "stored result ")] = true
 		case line == "finished":
 			done = true
 		}
-		if steps++; steps == after && !done {
+		ended = ended || done || line == "waits" || line == "lost"
+		if steps++; steps == after && !ended {
 			_ = cmd.Process.Kill()
 			dead = true
 		}
 	}
 	_ = cmd.Wait()
-	return done, dead && !done
+	return done, dead && !ended
 }
 
-// judge holds a run against what happened.
-func judge(t *testing.T, at, id, file string, acked map[string]bool) {
+// crashed is a run that was killed now and then, and has come to its end.
+type crashed struct {
+	id, file string
+	seed     uint64
+	acked    map[string]bool
+
+	messages []dragoman.Message
+	asked    map[string]*dragoman.ToolCall
+	results  map[string]*dragoman.ToolResult
+	times    map[string]int // how often each effect happened
+}
+
+// judge holds a run against what happened, and tells what became of its calls.
+func (c *crashed) judge(t *testing.T, at string) (fates map[string]int) {
+	t.Helper()
+	c.read(t, at)
+	planned := 0
+	for _, turn := range crashPlan(c.seed) {
+		planned += len(turn)
+	}
+	if len(c.asked) != planned || len(c.results) != planned || c.messages[len(c.messages)-1].Text() != "done" {
+		t.Errorf("%s: %d calls, %d results of %d\n%s", c.id, len(c.asked), len(c.results), planned, script(c.messages))
+	}
+	c.judgeAcknowledged(t)
+	c.judgeTickets(t)
+	fates = map[string]int{}
+	for id, call := range c.asked {
+		if res := c.results[id]; res != nil {
+			is := fate(res)
+			c.judgeCall(t, call.Name, id, is)
+			fates[call.Name+" "+is]++
+			if call.Name == "clerk" {
+				c.judgeClerk(t, id, is, res.Text(), fates)
+			}
+		}
+	}
+	return fates
+}
+
+// read reads what there is of the run.
+func (c *crashed) read(t *testing.T, at string) {
 	t.Helper()
 	store, err := openCrashStore(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := session.Open(t.Context(), store, id)
-	if err != nil {
+	s := must[*session.Session](t)(session.Open(t.Context(), store, c.id))
+	if c.messages, _, err = s.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ms, _, err := s.Load(t.Context())
-	if err != nil {
+	c.times = map[string]int{}
+	b, err := os.ReadFile(c.file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	times := map[string]int{}
 	for line := range strings.Lines(string(b)) {
-		times[strings.TrimSpace(line)]++
+		c.times[strings.TrimSpace(line)]++
 	}
-	asked, results := map[string]*dragoman.ToolCall{}, map[string]*dragoman.ToolResult{}
-	for i := range ms {
-		for _, p := range ms[i].Parts {
+	c.asked, c.results = map[string]*dragoman.ToolCall{}, map[string]*dragoman.ToolResult{}
+	for i := range c.messages {
+		for _, p := range c.messages[i].Parts {
 			switch p := p.(type) {
 			case *dragoman.ToolCall:
-				if asked[p.ID] != nil {
-					t.Errorf("%s: call %s is there twice", id, p.ID)
+				if c.asked[p.ID] != nil {
+					t.Errorf("%s: call %s is there twice", c.id, p.ID)
 				}
-				asked[p.ID] = p
+				c.asked[p.ID] = p
 			case *dragoman.ToolResult:
-				if results[p.CallID] != nil {
-					t.Errorf("%s: call %s is answered twice", id, p.CallID)
+				if c.results[p.CallID] != nil {
+					t.Errorf("%s: call %s is answered twice", c.id, p.CallID)
 				}
-				results[p.CallID] = p
+				c.results[p.CallID] = p
 			}
 		}
 	}
-	if len(asked) != 3*crashTurns || len(results) != len(asked) || ms[len(ms)-1].Text() != "done" {
-		t.Errorf("%s: %d calls, %d results\n%s", id, len(asked), len(results), script(ms))
-	}
+}
+
+// judgeAcknowledged looks for all that was told to be stored.
+func (c *crashed) judgeAcknowledged(t *testing.T) {
+	t.Helper()
 	said := map[string]bool{}
-	for i := range ms {
-		said["stored message "+named(&ms[i])] = true
+	for i := range c.messages {
+		said["stored message "+named(&c.messages[i])] = true
 	}
-	for call := range acked {
-		if !said[call] && results[call] == nil {
-			t.Errorf("%s: %s was acknowledged, and is gone", id, call)
+	for id := range c.results {
+		said["stored result "+id] = true
+		said["stored pending run-"+c.id+" "+id] = true // it waited, and was answered
+	}
+	for line := range c.acked {
+		inner := strings.HasPrefix(line, "stored pending ") && !strings.HasPrefix(line, "stored pending run-"+c.id+" ")
+		if !said[line] && !inner {
+			t.Errorf("%s: %q was acknowledged, and is gone", c.id, line)
 		}
 	}
-	for call, c := range asked {
-		res := results[call]
-		ok := res != nil && res.Outcome != dragoman.OutcomeError
-		switch {
-		case res == nil:
-		case c.Name == "once" && times[call] > 1:
-			t.Errorf("%s: %s had its effect %d times", id, call, times[call])
-		case ok && times[call] == 0:
-			t.Errorf("%s: %s is told to have worked, and had no effect", id, call)
-		case !ok && c.Name == "again":
-			t.Errorf("%s: %s may be repeated, and was not: %s", id, call, res.Text())
-		case !ok && !strings.Contains(res.Text(), "not known whether"):
-			t.Errorf("%s: %s is not told to be uncertain: %s", id, call, res.Text())
+}
+
+// judgeTickets holds what was told of work in the background against its tickets.
+func (c *crashed) judgeTickets(t *testing.T) {
+	t.Helper()
+	tickets := must[[]tool.StoredTicket](t)((&fileTickets{name: c.file + ".tickets"}).read())
+	for _, s := range tickets {
+		told, want := 0, 0
+		for i := range c.messages {
+			if strings.HasPrefix(named(&c.messages[i]), "The background work "+s.Ticket.ID) {
+				told++
+			}
+		}
+		if s.Delivered {
+			want = 1
+		}
+		if told != want {
+			t.Errorf("%s: the outcome of %s is told %d times, and the ticket says %+v", c.id, s.Ticket.CallID, told, s)
+		}
+	}
+}
+
+// judgeCall holds what is told of a call against its effects: at is its word.
+func (c *crashed) judgeCall(t *testing.T, name, at, is string) {
+	t.Helper()
+	ran := c.times[at] + c.times[at+"!"] // as it was edited
+	switch {
+	case name == "clerk" || strings.HasPrefix(name, "transfer"):
+		if is != worked && (is != uncertain || name != "clerk") {
+			t.Errorf("%s: %s %s: %s", c.id, name, at, is)
+		}
+		return
+	case name != "again" && ran > 1:
+		t.Errorf("%s: %s %s had its effect %d times", c.id, name, at, ran)
+	}
+	switch {
+	case is == worked && ran == 0:
+		t.Errorf("%s: %s %s is told to have worked, and had no effect", c.id, name, at)
+	case is == rejected && (ran > 0 || name != "pay"):
+		t.Errorf("%s: %s %s is told to be rejected, and had its effect %d times", c.id, name, at, ran)
+	case is == uncertain && name == "again":
+		t.Errorf("%s: %s may be repeated, and was not", c.id, at)
+	case is != worked && is != rejected && is != uncertain:
+		t.Errorf("%s: %s %s is not told to be uncertain: %s", c.id, name, at, is)
+	}
+}
+
+// judgeClerk holds what the agent that is a tool told of its own calls against their
+// effects. One that was killed is uncertain, with all of them: none happened twice.
+func (c *crashed) judgeClerk(t *testing.T, task, is, told string, fates map[string]int) {
+	t.Helper()
+	for _, turn := range clerkPlan(task) {
+		for _, call := range turn {
+			id, rest, _ := strings.Cut(call, " ")
+			name, _, _ := strings.Cut(rest, " ")
+			became := uncertain
+			for _, f := range [...]string{worked, rejected, uncertain} {
+				if strings.Contains(told, fmt.Sprintf("[%s %s]", id, f)) {
+					became = f
+					fates["clerk's "+name+" "+f]++
+				}
+			}
+			if is == worked && !strings.Contains(told, fmt.Sprintf("[%s %s]", id, became)) {
+				t.Errorf("%s: the clerk of %s tells %s", c.id, task, told)
+			}
+			if is == worked || name != "again" {
+				c.judgeCall(t, name, task+"/"+id, became)
+			}
 		}
 	}
 }
