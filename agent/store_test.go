@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -210,6 +211,9 @@ func texts(ms []dragoman.Message) (out []string) {
 // A process approved a call, ran it, and died before it could store the result. Who
 // resumes the run and decides otherwise must not be told that nothing happened.
 func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
+	edited := func(p tool.Pending) []agent.Option {
+		return []agent.Option{agent.Edit(p, tool.Input{Arguments: json.RawMessage(`{"word":"less"}`)})}
+	}
 	for name, tc := range map[string]struct {
 		ended  bool
 		decide func(tool.Pending) []agent.Option
@@ -218,6 +222,8 @@ func TestL14_ACallThatRanBeforeACrashIsNotToldAsRejected(t *testing.T) {
 	}{
 		"rejected, its result known":  {true, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "paid", ""},
 		"rejected, its fate unknown":  {false, func(p tool.Pending) []agent.Option { return []agent.Option{agent.Reject(p, "no")} }, "not known whether", tool.ErrorUncertain},
+		"edited, its result known":    {true, edited, "paid", ""},
+		"edited, its fate unknown":    {false, edited, "not known whether", tool.ErrorUncertain},
 		"undecided, its result known": {true, func(tool.Pending) []agent.Option { return nil }, "paid", ""},
 		"undecided, its fate unknown": {false, func(tool.Pending) []agent.Option { return nil }, "not known whether", tool.ErrorUncertain},
 	} {

@@ -507,18 +507,20 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	switch {
 	case err != nil:
 		x.logFailure("the journal failed", err)
+		x.journalled = false // what happened before is still to be found out
 		return false, failf(ErrorJournal, "%s did not run: it could not be recorded", x.key.QualifiedName())
 	case prior.Attempts == 0:
 		return false, nil
-	case prior.Arguments != intent.Arguments:
+	case prior.Arguments != intent.Arguments && !(x.turn.Again && x.verdict == Approved):
 		x.breakOff(fmt.Errorf("%w: the journal has %q of turn %d with other arguments", ErrConflict, x.call.ID, x.turn.Number))
-		return false, failf(ErrorNotRun, "%s did not run: it was begun before with other arguments", x.key.QualifiedName())
+		return false, failf(ErrorUncertain, "%s was begun before with other arguments, and may have had its effect. It was not run again.", x.key.QualifiedName())
 	case prior.Result != nil:
 		x.given(prior.Result)
 		x.record.Attempt = prior.Attempts
 		x.ended()
 		return true, nil
-	case !intent.Idempotent && prior.Attempts > intent.Continues:
+	case prior.Arguments != intent.Arguments, // which a human has changed since they were begun
+		!intent.Idempotent && prior.Attempts > intent.Continues:
 		return false, failf(ErrorUncertain, "%s was begun before, and it is not known whether it had its effect. It was not run again. Check before you repeat it.", x.key.QualifiedName())
 	default:
 		x.attempt = prior.Attempts + 1
@@ -528,12 +530,8 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 
 func (x *execution) intent() Intent {
 	a := x.entry.spec.Annotations
-	continues := 0
-	if x.continued() {
-		continues = max(1, x.resume.Attempt)
-	}
 	return Intent{
-		CallRef: x.ref(), Arguments: x.hash, Continues: continues,
+		CallRef: x.ref(), Arguments: x.hash, Continues: x.continues(),
 		Idempotent: a.Idempotent != nil && *a.Idempotent || a.ReadOnly != nil && *a.ReadOnly,
 	}
 }

@@ -442,7 +442,7 @@ func TestAnEffectHappensOnceByTheJournal(t *testing.T) {
 		{name: "it has begun before", prior: tool.Prior{Attempts: 1, Arguments: args}, kind: tool.ErrorUncertain, attempt: 1},
 		{name: "it has begun before and may run again", prior: tool.Prior{Attempts: 1, Arguments: args}, opts: []tool.Option{tool.Idempotent()}, ran: true, attempt: 2},
 		{name: "it has begun before and changes nothing", prior: tool.Prior{Attempts: 2, Arguments: args}, opts: []tool.Option{tool.ReadOnly()}, ran: true, attempt: 3},
-		{name: "it has begun with other arguments", prior: tool.Prior{Attempts: 1, Result: done}, kind: tool.ErrorNotRun, attempt: 1, err: true},
+		{name: "it has begun with other arguments", prior: tool.Prior{Attempts: 1, Result: done}, kind: tool.ErrorUncertain, attempt: 1, err: true},
 		{name: "the intent cannot be written", failAt: "begin", kind: tool.ErrorJournal, attempt: 1},
 		{name: "the result cannot be written", failAt: "end", ran: true, attempt: 1, err: true},
 	} {

@@ -204,7 +204,7 @@ func (x *execution) cancelled(ctx context.Context) *failure {
 		why = "the run's time was over"
 	}
 	effect := "It did not run."
-	if x.begun {
+	if x.begun || x.continued() {
 		effect = "It had begun, and may have had an effect."
 	}
 	return &failure{kind: ErrorCancelled, message: fmt.Sprintf("%s was cancelled: %s. %s", x.key.QualifiedName(), why, effect), ran: x.begun, err: cause}

@@ -53,10 +53,10 @@ type Recaller interface {
 }
 
 // recalled answers a call that is not to run with what the journal knows of it. It
-// reports whether the call was begun before.
+// reports whether the call was begun before, or again behind where it is to go on from.
 func (x *execution) recalled(ctx context.Context) bool {
 	j, ok := x.runner.Journal.(Recaller)
-	if !ok || !x.turn.Again || x.begun || x.journalled || x.continued() {
+	if !ok || !x.turn.Again || x.begun || x.journalled {
 		return false
 	}
 	prior, err := contained(func() (Prior, error) {
@@ -69,7 +69,7 @@ func (x *execution) recalled(ctx context.Context) bool {
 	case err != nil:
 		x.logFailure("the journal failed", err)
 		x.fail(ctx, failf(ErrorUncertain, "%s was not run now. It is not known whether it ran before: what was recorded could not be read.", x.key.QualifiedName()))
-	case prior.Attempts == 0:
+	case prior.Attempts <= x.continues():
 		return false
 	case prior.Result != nil:
 		x.given(prior.Result)

@@ -56,6 +56,14 @@ func (x *execution) suspend(s *Suspended) {
 // continued reports whether the call goes on with what its tool left.
 func (x *execution) continued() bool { return x.resume != nil && x.resume.State != nil }
 
+// continues is the attempt that the call goes on from; zero: none.
+func (x *execution) continues() int {
+	if !x.continued() {
+		return 0
+	}
+	return max(1, x.resume.Attempt)
+}
+
 // plainText is what parts say, before they are fenced.
 func plainText(parts []dragoman.Part) string {
 	return (&dragoman.ToolResult{Content: parts}).Text()

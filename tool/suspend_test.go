@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -93,6 +94,70 @@ func TestL14_ASuspendedCallIsNotUncertain(t *testing.T) {
 	if batch, _ = r.Start("r").Do(t.Context(), box, turn); batch.Records[0].ErrorKind != tool.ErrorUncertain {
 		t.Errorf("begun, and nobody knows how it ended: %+v", batch.Records)
 	}
+}
+
+// A call that was suspended has begun: whoever ends the run before it goes on, or
+// after a process that went on with it died, must not say that nothing happened.
+func TestL14_ASuspendedCallThatDoesNotGoOnIsNotToldAsNotRun(t *testing.T) {
+	waits := tool.New("wait", "Waits.", func(context.Context, struct{}) (string, error) {
+		return "", &tool.Suspended{State: json.RawMessage(`1`)}
+	})
+	box := mustBox(t, waits)
+	for attempts, want := range map[int]tool.ErrorKind{1: tool.ErrorCancelled, 2: tool.ErrorUncertain} {
+		j := &recallingJournal{}
+		r := &tool.Runner{Journal: j}
+		turn := tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "a", Name: "wait", Arguments: "{}"}}}
+		batch, _ := r.Start("r").Do(t.Context(), box, turn)
+		turn.Resume, turn.Again = batch.Pending, true
+		j.prior.Attempts = attempts
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		batch, _ = r.Start("r").Do(ctx, box, turn)
+		got := batch.Results[0].Text()
+		if batch.Records[0].ErrorKind != want || strings.Contains(got, "did not run") || !strings.Contains(got, "effect") {
+			t.Errorf("begun %d times: %q %s", attempts, batch.Records[0].ErrorKind, got)
+		}
+	}
+}
+
+// A journal that cannot be written may still be read: a call that ran before is not
+// told as one that did not.
+func TestL14_ACallWhoseIntentCannotBeWrittenIsAskedAboutBeforeItIsToldAsNotRun(t *testing.T) {
+	args := tool.Input{Arguments: json.RawMessage("{}")}.Hash()
+	done := call("1", "a", "{}").ResultText("from before")
+	for _, tc := range []struct {
+		prior tool.Prior
+		kind  tool.ErrorKind
+	}{
+		{tool.Prior{}, tool.ErrorJournal},
+		{tool.Prior{Attempts: 1, Arguments: args}, tool.ErrorUncertain},
+		{tool.Prior{Attempts: 1, Arguments: args, Result: done}, ""},
+	} {
+		j := &recallingJournal{onceJournal: onceJournal{prior: tc.prior}, full: true}
+		ran := false
+		box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+		b, err := (&tool.Runner{Journal: j}).Start("r").Do(t.Context(), box, tool.Turn{Again: true, Calls: []*dragoman.ToolCall{call("1", "a", "{}")}})
+		if err != nil || ran || b.Records[0].ErrorKind != tc.kind {
+			t.Errorf("%+v: %v, ran %v, %q: %s", tc.prior, err, ran, b.Records[0].ErrorKind, b.Results[0].Text())
+		}
+	}
+}
+
+// recallingJournal is one that can be asked, and may be full.
+type recallingJournal struct {
+	onceJournal
+	full bool
+}
+
+func (j *recallingJournal) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
+	if j.full {
+		return tool.Prior{}, errors.New("disk full")
+	}
+	return j.onceJournal.Begin(ctx, in)
+}
+
+func (j *recallingJournal) Recall(context.Context, tool.CallRef) (tool.Prior, error) {
+	return j.prior, nil
 }
 
 type onceJournal struct{ prior tool.Prior }
