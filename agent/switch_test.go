@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
+	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -34,64 +36,112 @@ var codecs = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthro
 // signatures and native forms of its origin.
 type wired struct {
 	codec  dialect.Codec
-	answer func(turn int) *dragoman.Response
-	turn   *int
-	bad    *error
+	answer func(turn int, req *dragoman.Request) *dragoman.Response
+	// searches has what the API's own search found in the answers that come whole.
+	searches bool
+	turn     *int
+	bad      *error
 }
 
-func (m wired) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+func (m wired) target() dragoman.Target {
+	return dragoman.Target{Dialect: m.codec.Dialect(), Provider: string(m.codec.Dialect()), Model: "m-" + string(m.codec.Dialect())}
+}
+
+// Target lets the loop use the search of the API.
+func (m wired) Target(context.Context, string) (dragoman.Target, *extension.Resolution, error) {
+	return m.target(), nil, nil
+}
+
+// ask is the way of a request: answer is how what comes back is read.
+func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
 	*m.turn++
-	resp, err := m.exchange(req)
+	reg, err := m.check(req)
+	if err == nil {
+		o := dialect.DecodeOptions{Registry: reg, Origin: m.target().Origin(), Seed: fmt.Sprint(*m.turn)}
+		err = answer(o, dialect.EncodeOptions{Target: m.target(), Model: m.target().Model, Seed: o.Seed, StreamUsage: true}, m.answer(*m.turn, req))
+	}
 	if err != nil && *m.bad == nil {
 		*m.bad = fmt.Errorf("turn %d, %s: %w", *m.turn, m.codec.Dialect(), err)
 	}
-	return resp, err
+	return err
 }
 
-func (m wired) exchange(req *dragoman.Request) (*dragoman.Response, error) {
-	target := dragoman.Target{Dialect: m.codec.Dialect(), Provider: string(m.codec.Dialect()), Model: "m-" + string(m.codec.Dialect())}
+// check holds a request to the rules of the API.
+func (m wired) check(req *dragoman.Request) (*interop.Registry, error) {
 	named := *req
-	named.Model = target.Model
-	out, _, err := history.Normalize(&named, history.Options{Limits: m.codec.Limits(), Target: target})
+	named.Model = m.target().Model
+	out, _, err := history.Normalize(&named, history.Options{Limits: m.codec.Limits(), Target: m.target()})
 	if err != nil {
 		return nil, err
 	}
-	enc, err := m.codec.EncodeRequest(out, dialect.EncodeOptions{Target: target})
+	enc, err := m.codec.EncodeRequest(out, dialect.EncodeOptions{Target: m.target()})
 	if err != nil {
 		return nil, err
 	}
 	if bad := rulecheck.Request(m.codec.Dialect(), enc.Body, rulecheck.Options{MidSystem: true}); len(bad) > 0 {
 		return nil, fmt.Errorf("%v\n%s", bad, enc.Body)
 	}
-	seed := fmt.Sprint(*m.turn)
-	wire, err := m.codec.EncodeResponse(m.answer(*m.turn), dialect.EncodeOptions{Target: target, Model: target.Model, Seed: seed})
-	if err != nil {
-		return nil, err
-	}
-	resp, _, err := m.codec.DecodeResponse(wire.Body, dialect.DecodeOptions{Registry: enc.Registry, Origin: target.Origin(), Seed: seed})
+	return enc.Registry, nil
+}
+
+func (m wired) Generate(_ context.Context, req *dragoman.Request) (resp *dragoman.Response, err error) {
+	err = m.ask(req, func(o dialect.DecodeOptions, enc dialect.EncodeOptions, said *dragoman.Response) error {
+		wire, err := m.codec.EncodeResponse(said, enc)
+		if err != nil {
+			return err
+		}
+		body := wire.Body
+		if m.searches {
+			body = searched(m.codec.Dialect(), body, *m.turn)
+		}
+		resp, _, err = m.codec.DecodeResponse(body, o)
+		return err
+	})
 	return resp, err
 }
 
-func (m wired) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
-	return streamed(ctx, req, m.Generate)
+// searched is an answer whose model has looked for tools with the API's own search.
+func searched(d dragoman.Dialect, body []byte, turn int) []byte {
+	switch d {
+	case dragoman.OpenAIResponses:
+		return bytes.Replace(body, []byte(`"output":[`), fmt.Appendf(nil, `"output":[{"type":"tool_search_call","id":"tsc_%[1]d","call_id":null,"execution":"server","status":"completed","arguments":{"paths":["deep_dive"]}},`+
+			`{"type":"tool_search_output","id":"tso_%[1]d","call_id":null,"execution":"server","status":"completed","tools":[{"type":"function","name":"deep_dive","description":"Does deep_dive.","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]},`, turn), 1)
+	case dragoman.Anthropic:
+		return bytes.Replace(body, []byte(`"content":[`), fmt.Appendf(nil, `"content":[{"type":"server_tool_use","id":"srvtoolu_%[1]d","name":"tool_search_tool_bm25","input":{"query":"dive"}},`+
+			`{"type":"tool_search_tool_result","tool_use_id":"srvtoolu_%[1]d","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"deep_dive"}]}},`, turn), 1)
+	default:
+		return body
+	}
+}
+
+func (m wired) Stream(_ context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		var body []byte
+		var dec dialect.StreamDecoder
+		err := m.ask(req, func(o dialect.DecodeOptions, how dialect.EncodeOptions, said *dragoman.Response) (err error) {
+			enc := m.codec.NewStreamEncoder(how)
+			for _, ev := range eventsOf(said) {
+				if body, err = enc.Encode(body, ev); err != nil {
+					return err
+				}
+			}
+			dec = m.codec.NewStreamDecoder(o)
+			body, err = enc.Close(body)
+			return err
+		})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		dialect.Events(dec, bytes.NewReader(body))(yield)
+	}
 }
 
 // Decision 20 in the loop: stop at any turn of any run, store the state, load it in
 // another process, go on with any other provider: every request is valid.
 func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var did counted
-		tools := []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval()), failing("fall"), did.tool("deep_dive", tool.Deferred())}
-		turns := rapid.IntRange(1, 5).Draw(t, "turns with calls")
-		answer := func(turn int) *dragoman.Response { return drawAnswer(t, turn, turns) }
-		turn, bad := 0, error(nil)
-		play := func() agent.Agent {
-			c := rapid.SampledFrom(codecs).Draw(t, "codec")
-			return agent.Agent{
-				Model: wired{c, answer, &turn, &bad}, Tools: tools, Search: agent.Search{Ours: true},
-				Limits: agent.Limits{Turns: turn + rapid.IntRange(1, 3).Draw(t, "turns of this process"), Repeats: -1, ErrorTurns: -1},
-			}
-		}
+		p := drawPlay(t)
 		open := drawStore(t)
 		opts := func() []agent.Option {
 			if store := open(); store != nil {
@@ -99,22 +149,22 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			}
 			return nil
 		}
-		res, err := play().Run(context.Background(), "go", opts()...)
+		streams := rapid.Bool()
+		var res *agent.Result
+		var err error
+		if a := p.agent(t); streams.Draw(t, "streams") {
+			res, err = a.Stream(context.Background(), "go", opts()...).Collect()
+		} else {
+			res, err = a.Run(context.Background(), "go", opts()...)
+		}
 		for lives := 0; err != nil; lives++ {
-			if bad != nil || lives > 60 {
-				t.Fatalf("%v, %v after %d lives", err, bad, lives)
+			if p.bad != nil || lives > 60 {
+				t.Fatalf("%v, %v after %d lives", err, p.bad, lives)
 			}
 			o := opts()
 			switch {
 			case errors.Is(err, agent.ErrInterrupted):
-				for _, p := range res.Pending {
-					switch rapid.IntRange(0, 2).Draw(t, "verdict") {
-					case 0:
-						o = append(o, agent.Approve(p))
-					case 1:
-						o = append(o, agent.Reject(p, "no"))
-					}
-				}
+				o = append(o, drawDecisions(t, res.Pending)...)
 			case errors.Is(err, agent.ErrLimit):
 			default:
 				t.Fatal(err)
@@ -130,12 +180,128 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			if open() != nil {
 				state = nil // the store has it
 			}
-			res, err = play().Resume(context.Background(), state, o...)
+			if a := p.agent(t); streams.Draw(t, "streams") {
+				res, err = a.ResumeStream(context.Background(), state, o...).Collect()
+			} else {
+				res, err = a.Resume(context.Background(), state, o...)
+			}
 		}
-		if res.Output != "done" || bad != nil {
-			t.Fatalf("%+v %v", res, bad)
+		if res.Output != "done" || p.bad != nil {
+			t.Fatalf("%+v %v", res, p.bad)
 		}
 	})
+}
+
+// drawDecisions are what humans say of the calls that wait.
+func drawDecisions(t *rapid.T, pending []tool.Pending) (opts []agent.Option) {
+	for _, p := range pending {
+		switch rapid.IntRange(0, 4).Draw(t, "verdict") {
+		case 0:
+			opts = append(opts, agent.Approve(p))
+		case 1:
+			opts = append(opts, agent.Reject(p, "no"))
+		case 2:
+			opts = append(opts, agent.Edit(p, tool.Input{Arguments: json.RawMessage(`{"word":"edited"}`)}))
+		case 3:
+			opts = append(opts, agent.Always(p))
+		}
+	}
+	return opts
+}
+
+// play is a run that goes on from process to process: in each its agents are the
+// same, and their models others.
+type play struct {
+	did     counted
+	tools   []tool.Tool
+	turns   int
+	asks    bool // before the run is handed over
+	filters int
+	turn    int // of the agents
+	clerks  int // turns of the agent that is a tool
+	bad     error
+}
+
+func drawPlay(t *rapid.T) *play {
+	p := &play{
+		turns: rapid.IntRange(1, 6).Draw(t, "turns with calls"), asks: rapid.Bool().Draw(t, "handoffs need approval"),
+		filters: rapid.IntRange(0, 2).Draw(t, "filter"),
+	}
+	p.tools = []tool.Tool{p.did.tool("look"), p.did.tool("pay", tool.NeedsApproval()), failing("fall"), p.did.tool("deep_dive", tool.Deferred())}
+	return p
+}
+
+// agent is who plays in a process: a desk, two agents that it may hand over to, and a
+// clerk that is a tool of each but the last.
+func (p *play) agent(t *rapid.T) agent.Agent {
+	codec := func() dialect.Codec { return rapid.SampledFrom(codecs).Draw(t, "codec") }
+	model := func() wired {
+		return wired{codec(), func(turn int, _ *dragoman.Request) *dragoman.Response { return drawAnswer(t, turn, p.turns) }, rapid.Bool().Draw(t, "searches"), &p.turn, &p.bad}
+	}
+	search := func() agent.Search { return agent.Search{Ours: rapid.Bool().Draw(t, "our search")} }
+	compact := drawCompact(t)
+	clerk := agent.Agent{Name: "clerk", Model: wired{codec(), clerkAnswer, false, &p.clerks, &p.bad}, Tools: p.tools, Search: agent.Search{Ours: true}, Limits: agent.Limits{Repeats: -1}}
+	ask := clerk.AsTool(tool.Set(func(s *tool.Settings) { s.Exclusive = true })) // one after the other, so that runs can be told again
+	third := agent.Agent{Name: "third", Model: model(), Tools: p.tools[:1], Compact: compact}
+	second := agent.Agent{
+		Name: "second", Model: model(), Tools: append(p.tools[1:len(p.tools):len(p.tools)], ask), Search: search(), Compact: compact,
+		Handoffs: []agent.Handoff{{To: &third, Filter: p.filter()}},
+	}
+	return agent.Agent{
+		Model: model(), Tools: append(p.tools[:len(p.tools):len(p.tools)], ask), Search: search(), Compact: compact,
+		Handoffs: []agent.Handoff{{To: &second, NeedsApproval: p.asks, Filter: p.filter()}},
+		Limits:   agent.Limits{Turns: p.turn + rapid.IntRange(1, 3).Draw(t, "turns of this process"), Repeats: -1, ErrorTurns: -1},
+	}
+}
+
+// filter is what is seen behind a handoff: everything, the end, or a summary.
+func (p *play) filter() func([]dragoman.Message) []dragoman.Message {
+	switch p.filters {
+	case 0:
+		return nil
+	case 1:
+		return tail
+	default:
+		return func([]dragoman.Message) []dragoman.Message { return []dragoman.Message{dragoman.UserText("in short")} }
+	}
+}
+
+// tail are the last messages, wherever they begin.
+func tail(ms []dragoman.Message) []dragoman.Message { return ms[max(0, len(ms)-3):] }
+
+// drawCompact is what the models of a process are sent: everything, or the end with a
+// summary of the rest, or without one.
+func drawCompact(t *rapid.T) func(context.Context, []dragoman.Message) ([]dragoman.Message, error) {
+	summary := []dragoman.Message{dragoman.UserText("what was said before")}
+	switch rapid.IntRange(0, 3).Draw(t, "compaction") {
+	case 0:
+		return func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) {
+			return append(summary, tail(ms)...), nil
+		}
+	case 1:
+		return func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) { return tail(ms), nil }
+	default:
+		return nil
+	}
+}
+
+// clerkAnswer is what the agent that is a tool says: it is not drawn, because it
+// speaks on another goroutine.
+func clerkAnswer(_ int, req *dragoman.Request) *dragoman.Response {
+	spoke := 0
+	for i := range req.Messages {
+		if len(req.Messages[i].ToolCalls()) > 0 {
+			spoke++
+		}
+	}
+	switch {
+	case spoke == 0:
+		return calls(`c1 look {"word":"in"}`, `c2 pay {"word":"in"}`)
+	case spoke == 1 && strings.HasSuffix(req.Messages[0].Text(), "1"):
+		return calls(`c3 pay {"word":"more"}`, `c4 fall`)
+	default:
+		return says("done")
+	}
 }
 
 // drawStore is where a run is kept, as each process opens it: nowhere, in a store, or
@@ -175,12 +341,17 @@ func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 	if rapid.Bool().Draw(t, "speaks") {
 		m.Parts = append(m.Parts, &dragoman.Text{Text: "let me see"})
 	}
-	names := []string{"look", "pay", "fall", "nothing", "tool_search", "deep_dive"}
+	names := []string{"look", "pay", "fall", "nothing", "tool_search", "deep_dive", "clerk", "transfer_to_second", "transfer_to_third"}
 	for i := range rapid.IntRange(1, 4).Draw(t, "calls") {
 		name := rapid.SampledFrom(names).Draw(t, "tool")
 		args := fmt.Sprintf(`{"word":"w%d"}`, i)
-		if name == "tool_search" {
+		switch name {
+		case "tool_search":
 			args = `{"query":"deep dive"}`
+		case "clerk":
+			args = fmt.Sprintf(`{"task":"t%d"}`, i)
+		case "transfer_to_second", "transfer_to_third":
+			args = "{}"
 		}
 		m.Parts = append(m.Parts, &dragoman.ToolCall{ID: fmt.Sprintf("call_%d_%d", turn, i), Name: name, Arguments: args})
 	}
