@@ -15,7 +15,8 @@ import (
 // The order is: one RunStart; for each turn a TurnStart, the ModelEvents of the
 // answer as they come, a MessageAdded for each message, a Called for each call, the
 // ToolEvents of their running, an Answered for each result in the order of the
-// calls, a TurnEnd; one RunEnd last.
+// calls, a TurnEnd; one RunEnd last. A call that is not run, because its answer was
+// cut off or withheld, has its Called and Answered too, and no ToolEvents.
 type Event interface {
 	// Type is the stable name of the event in JSON.
 	Type() EventType
@@ -78,7 +79,8 @@ type MessageAdded struct {
 }
 
 // Called is a call of the model's, complete: it can be read, or its Problem says
-// why not. It comes once.
+// why not. It comes once, and every one has its [Answered], in this run or, where it
+// waits for a human, when that is resumed. That it runs is told by a [ToolEvent].
 type Called struct {
 	Turn int
 	Call *dragoman.ToolCall

@@ -194,27 +194,40 @@ func (r *run) take(ctx context.Context, resp *dragoman.Response) error {
 		}
 	}
 	r.messages = append(r.messages, output...)
+	taken := len(r.messages)
 	correction, err := r.react(kind, resp, output)
 	if saved := r.save(ctx); saved != nil {
 		return errors.Join(saved, err)
 	}
+	r.tellAnswer(output, r.messages[taken:], correction, kind == callsTools)
+	return err
+}
+
+// tellAnswer tells of an answer that was stored, and of what the loop itself replied:
+// every call is told, also one that must not run, and its result with it.
+func (r *run) tellAnswer(output, replies []dragoman.Message, correction string, goesOn bool) {
 	if r.unwatched() {
-		return err
+		return
 	}
 	for i := range output {
 		r.tell(&MessageAdded{r.state.Turn, output[i]})
 	}
+	for _, c := range openCalls(output) {
+		r.tell(&Called{r.state.Turn, c})
+	}
+	for i := range replies {
+		for _, p := range replies[i].Parts {
+			if res, ok := p.(*dragoman.ToolResult); ok {
+				r.tell(&Answered{r.state.Turn, res})
+			}
+		}
+	}
 	if correction != "" {
 		r.tell(&Notice{r.state.Turn, "correction", correction})
 	}
-	if kind != callsTools {
+	if !goesOn {
 		r.tell(&TurnEnd{r.state.Turn, r.state.Usage})
-		return err
 	}
-	for _, c := range clientCalls(resp) {
-		r.tell(&Called{r.state.Turn, c})
-	}
-	return err
 }
 
 // react decides what comes after an answer; correction is what the model is told to

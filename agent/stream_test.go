@@ -53,6 +53,75 @@ func TestL11_EventsComeInOrderAndEndWithTheResult(t *testing.T) {
 	}
 }
 
+// Calls that must not run are told as others are: who shows calls shows what became
+// of each.
+func TestL11_EveryCallThatIsToldIsAnswered(t *testing.T) {
+	ended := func(reason dragoman.StopReason) *dragoman.Response {
+		resp := calls("a look", "b look")
+		resp.Stop.Reason = reason
+		return resp
+	}
+	var did counted
+	next := agent.Agent{Name: "next", Model: model()}
+	last := agent.Agent{Name: "last", Model: model()}
+	for name, tc := range map[string]struct {
+		answer *dragoman.Response
+		ran    int
+	}{
+		"they ran":                   {ended(dragoman.StopToolCalls), 2},
+		"the answer was cut off":     {ended(dragoman.StopLength), 0},
+		"a call is malformed":        {ended(dragoman.StopMalformedCall), 0},
+		"the answer was withheld":    {ended(dragoman.StopContentFilter), 0},
+		"the model refused":          {ended(dragoman.StopRefusal), 0},
+		"one is not loaded":          {calls("a look", "b hidden"), 1},
+		"one handoff is too many":    {calls("a transfer_to_next", "b transfer_to_last"), 1},
+		"one is over the limit":      {calls("a look", "b look", "c look"), 2},
+		"one is of the provider too": {hostedBeside(calls("a look", "b look")), 2},
+	} {
+		a := agent.Agent{
+			Model: model(tc.answer), Tools: []tool.Tool{did.tool("look"), did.tool("hidden", tool.Deferred())},
+			Handoffs: []agent.Handoff{{To: &next}, {To: &last}}, Limits: agent.Limits{ToolCalls: 2},
+		}
+		var order []string
+		open, ran, inTurn := map[string]bool{}, 0, false
+		for ev := range a.Stream(t.Context(), "go") {
+			switch ev := ev.(type) {
+			case *agent.TurnStart:
+				inTurn = true
+			case *agent.TurnEnd:
+				inTurn = false
+			case *agent.Called:
+				open[ev.Call.ID] = true
+				order = append(order, ev.Call.ID)
+			case *agent.ToolEvent:
+				if _, ok := ev.Event.(tool.CallStarted); ok {
+					ran++
+				}
+			case *agent.Answered:
+				if !open[ev.Result.CallID] || !inTurn {
+					t.Errorf("%s: %s is answered, and was not told", name, ev.Result.CallID)
+				}
+				delete(open, ev.Result.CallID)
+				order = append(order, "="+ev.Result.CallID)
+			}
+		}
+		n := len(tc.answer.ToolCalls())
+		if name == "one is of the provider too" {
+			n--
+		}
+		if len(open) > 0 || len(order) != 2*n || ran != tc.ran {
+			t.Errorf("%s: told %q, %d ran", name, order, ran)
+		}
+	}
+}
+
+// hostedBeside is an answer in which the provider has run a tool of its own.
+func hostedBeside(resp *dragoman.Response) *dragoman.Response {
+	m := &resp.Output[0]
+	m.Parts = append([]dragoman.Part{&dragoman.ToolCall{ID: "h", Name: "web_search", Hosted: true, Arguments: "{}"}}, m.Parts...)
+	return resp
+}
+
 // chunky is a model whose stream has its native bytes.
 type chunky struct{ *scripted }
 

@@ -373,6 +373,8 @@ type teller struct {
 	open bool
 	// turns counts those that were begun.
 	turns int
+	// called are the calls that were shown, and what became of them was not.
+	called map[string]string
 }
 
 func newTeller(cmd *cobra.Command, asJSON bool) *teller {
@@ -430,9 +432,19 @@ func (t *teller) show(ev agent.Event) error {
 		return t.say(ev.Text())
 	case *agent.Called:
 		t.notef("→ %s %s", policy.Visible(ev.Call.QualifiedName()), short(ev.Call.Arguments))
+		if t.called == nil {
+			t.called = map[string]string{}
+		}
+		t.called[ev.Call.ID] = ev.Call.QualifiedName()
 	case *agent.ToolEvent:
 		if end, ok := ev.Event.(tool.CallEnded); ok {
+			delete(t.called, end.CallRef.CallID)
 			t.ended(&end.Record)
+		}
+	case *agent.Answered: // it came to no tool
+		if name, ok := t.called[ev.Result.CallID]; ok {
+			delete(t.called, ev.Result.CallID)
+			t.notef("← %s failed: %s", policy.Visible(name), short(ev.Result.Text()))
 		}
 	case *agent.Notice:
 		t.notef("(%s)", policy.Visible(ev.Text))

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // ran is a command line that was run.
@@ -54,6 +58,26 @@ func TestC1_RunWorksWithNothingConfiguredAndSaysSoOnce(t *testing.T) {
 	}
 	if !strings.HasSuffix(r.out, "\n") || strings.Contains(r.out, "→") {
 		t.Errorf("the answer: %q", r.out)
+	}
+}
+
+// A call that came to no tool, such as one of an answer that was cut off, is shown
+// with what became of it as any other; one that did is shown once.
+func TestC1_WhatBecameOfACallIsShownOnce(t *testing.T) {
+	var out, told bytes.Buffer
+	show := &teller{out: &out, err: &told}
+	ran, refused := &dragoman.ToolCall{ID: "a", Name: "look"}, &dragoman.ToolCall{ID: "b", Name: "pay"}
+	for _, ev := range []agent.Event{
+		&agent.Called{Call: ran}, &agent.Called{Call: refused},
+		&agent.ToolEvent{Event: tool.CallEnded{CallRef: tool.CallRef{CallID: "a"}, Record: tool.Record{Tool: "look", OK: true, Plain: "seen"}}},
+		&agent.Answered{Result: ran.ResultText("seen")}, &agent.Answered{Result: refused.Fail("pay did not run.")},
+	} {
+		if err := show.show(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "→ look \n→ pay \n← look: seen\n← pay failed: pay did not run.\n"; told.String() != want || out.Len() > 0 {
+		t.Errorf("%q, want %q", told.String(), want)
 	}
 }
 
