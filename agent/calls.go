@@ -59,7 +59,7 @@ func (r *run) runner() *tool.Run {
 	}
 	approvers := []tool.Approver{r.ledger}
 	if base.Approver != nil {
-		approvers = append(approvers, base.Approver)
+		approvers = append(approvers, r.recorded(base.Approver))
 	}
 	base.Approver = policy.First(approvers...)
 	if base.Journal == nil {

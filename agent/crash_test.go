@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -177,6 +178,7 @@ func (c *crashed) read(t *testing.T, at string) {
 	if c.messages, _, err = s.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	c.readDecisions(t, s)
 	c.times = map[string]int{}
 	b, err := os.ReadFile(c.file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -200,6 +202,30 @@ func (c *crashed) read(t *testing.T, at string) {
 				}
 				c.results[p.CallID] = p
 			}
+		}
+	}
+}
+
+// readDecisions finds the calls that were begun without a word of the human's before.
+func (c *crashed) readDecisions(t *testing.T, s *session.Session) {
+	t.Helper()
+	approved := map[string]bool{}
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{session.KindDecision, session.KindIntent}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == session.KindDecision {
+			r := must[tool.Ruling](t)(session.ReadDecision(e))
+			approved[e.Key] = approved[e.Key] || r.Answer.Verdict == tool.Approved
+			approved[r.Binding.Run] = approved[r.Binding.Run] || r.Sticky && r.Answer.Verdict == tool.Approved
+			continue
+		}
+		var in struct{ Run, Call, Tool string }
+		if err := json.Unmarshal(e.Body, &in); err != nil {
+			t.Fatal(err)
+		}
+		if in.Tool == "pay" && !approved[e.Key] && !approved[in.Run] {
+			t.Errorf("%s: %s was begun, and the log has nobody who approved", c.id, in.Call)
 		}
 	}
 }

@@ -23,7 +23,8 @@
 // # Sessions
 //
 // [In] keeps a run in a [Store], such as a session of package session: what was
-// said, what was begun, what came of it, in this order, each before the next. A
+// said, what was decided, what was begun, what came of it, in this order, each before
+// the next. A
 // process that is killed at any moment leaves a run that another goes on with,
 // and no effect happens twice: a call that may have run is reported as uncertain,
 // unless its tool says that it is idempotent.

@@ -23,6 +23,7 @@ type options struct {
 	chunks    bool
 	path      []string     // of the agents around this one
 	journal   tool.Journal // of the run around this one
+	decided   DecisionStore
 	check     func(answer string) (correction string)
 	output    *structured
 }
@@ -59,6 +60,17 @@ type Store interface {
 // it.
 type Holder interface {
 	Hold() (leave func(), err error)
+}
+
+// DecisionStore is a [Store] that also keeps what was decided on calls that needed
+// approval, by the options of [Agent.Resume] or by an approver of the Runner: for those
+// who ask later what was let happen, and for the process that goes on with the run.
+type DecisionStore interface {
+	// Decide keeps decisions. They are durable when it returns, and acted upon after
+	// that.
+	Decide(ctx context.Context, rulings ...tool.Ruling) error
+	// Decided returns the last decision on exactly this call; nil: there is none.
+	Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error)
 }
 
 // In keeps the run in a store, and begins with the conversation that is there.
@@ -100,6 +112,7 @@ type decision struct {
 	pending tool.Pending
 	answer  tool.Answer
 	sticky  bool
+	kept    bool // it is the store's
 }
 
 func (d decision) apply(o *options) { o.decisions = append(o.decisions, d) }

@@ -145,7 +145,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	case !r.resumed:
 		err = r.hear(ctx)
 	case len(r.decisions) > 0: // what humans said is kept before it is acted upon (requirement S1)
-		err = r.save(ctx)
+		err = r.keepDecisions(ctx)
 	}
 	if err == nil {
 		err = r.loop(ctx)
@@ -193,13 +193,13 @@ func (r *run) load(ctx context.Context) error {
 		r.kept = len(r.messages)
 	}
 	if r.resumed {
-		return r.rebind(stored)
+		return r.rebind(ctx, stored)
 	}
 	return r.open(stored)
 }
 
 // rebind finds the agent and the calls of a run that goes on (requirement L13).
-func (r *run) rebind(stored []byte) error {
+func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if err := r.recall(stored); err != nil {
 		return err
 	}
@@ -222,6 +222,9 @@ func (r *run) rebind(stored []byte) error {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
 			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
 		}
+	}
+	if err := r.adopt(ctx); err != nil {
+		return err
 	}
 	return r.decide()
 }

@@ -11,7 +11,8 @@
 // # The log
 //
 // A session is a log of entries that only grows: messages, the state of a run, what
-// tools were about to do and what they came to, decisions, metadata. What was
+// tools were about to do and what they came to, what was decided on calls that needed
+// approval, metadata. What was
 // acknowledged is durable; what was not is there as a whole or not at all. What
 // several goroutines write at once is one commit.
 //

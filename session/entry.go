@@ -20,7 +20,8 @@ const (
 	KindMessage Kind = "message"
 	// KindNative is a native history that an action replaced.
 	KindNative Kind = "native"
-	// KindDecision is what a human, or a rule, decided on a call.
+	// KindDecision is what a human, or a rule in their place, decided on a call that
+	// needed approval: see [ReadDecision].
 	KindDecision Kind = "decision"
 	// KindIntent says that a tool is about to run, KindResult what it came to.
 	KindIntent Kind = "intent"

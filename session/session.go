@@ -196,13 +196,12 @@ func readMessage(e *Entry) (m dragoman.Message, err error) {
 	return m, nil
 }
 
-// Append adds entries of an application's own kinds, and decisions, all or
-// nothing. Kinds that this package writes by itself are refused.
+// Append adds entries of an application's own kinds, all or nothing. Kinds that this package writes by itself are refused.
 func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		switch e := &entries[i]; e.Kind {
-		case KindMessage, KindNative, KindIntent, KindResult, KindState, KindMeta, KindRewind:
+		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
 	}

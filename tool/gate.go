@@ -177,6 +177,17 @@ type Answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
+// Ruling is what was decided on one call that needed approval, as it is kept for
+// those who ask later what was let happen: what was shown, and what was said.
+type Ruling struct {
+	// Binding is what the decision covers, Input what will run, as it was asked about.
+	Binding Binding `json:"binding"`
+	Input   Input   `json:"input"`
+	Answer  Answer  `json:"answer"`
+	// Sticky decisions cover the later calls of the same tool in the run too.
+	Sticky bool `json:"sticky,omitempty"`
+}
+
 // Approver answers for humans: at once, as a prompt does, or later, by leaving
 // calls Undecided until someone has spoken. An approver that fails, panics or
 // takes too long has left the call undecided.

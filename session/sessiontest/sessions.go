@@ -176,7 +176,7 @@ func sessionsMove(t *testing.T, store session.Store) {
 	if err := s.Rewind(t.Context(), 590); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(t.Context(), session.Entry{Kind: session.KindDecision, Key: "k", Body: []byte("{\n \"a\": \"line\\nbreak\"\n}")}); err != nil {
+	if err := s.Append(t.Context(), session.Entry{Kind: "note", Key: "k", Body: []byte("{\n \"a\": \"line\\nbreak\"\n}")}); err != nil {
 		t.Fatal(err)
 	}
 	want := heard(t, s)
