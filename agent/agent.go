@@ -58,8 +58,9 @@ type Agent struct {
 	// before the model is asked again. Nil says nothing.
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns what is sent for a conversation, such as one that begins with
-	// a summary, or the native history that a session has for the model's origin
-	// (Session.For). What is kept stays as it was. Nil sends all of it.
+	// a summary. It gets what else would be: all of it, or what the store has in its
+	// place for the model's origin, see [HistoryStore]. What is kept stays as it was.
+	// Nil sends what it would get.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
 	// Limits end runs that do not; the zero value has the defaults.

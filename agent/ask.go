@@ -101,13 +101,15 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	if text != "" {
 		req.Instructions = []dragoman.Part{&dragoman.Text{Text: text}}
 	}
-	req.Messages = slices.Clip(r.visible())
+	sent, err := r.native(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Messages = slices.Clip(sent)
 	if p.Compact != nil {
-		sent, err := p.Compact(ctx, req.Messages)
-		if err != nil {
+		if req.Messages, err = p.Compact(ctx, req.Messages); err != nil {
 			return nil, errorf("Compact: %w", err)
 		}
-		req.Messages = sent
 	}
 	req.Tools = r.specs()
 	req.StreamUsage = true
@@ -118,6 +120,36 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 		r.output.shape(ctx, p.Model, &req)
 	}
 	return &req, nil
+}
+
+// wire is a model that knows what minted its native histories.
+type wire interface {
+	targeter
+	Limits() dragoman.Limits
+}
+
+// native is what the agent that speaks is sent of the conversation: what the store
+// has for its model's origin, or as it sees it (requirement S5). What was filtered at
+// a handoff is no conversation that the store knows.
+func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
+	s, kept := r.store.(HistoryStore)
+	m, known := r.player.Model.(wire)
+	if !kept || !known || r.state.Offset > 0 {
+		return r.visible(), nil
+	}
+	p := r.player
+	if p.target == nil {
+		target, _, err := m.Target(ctx, p.Settings.Model)
+		if err != nil {
+			return r.visible(), nil // who asks it will be told
+		}
+		p.target = &target
+	}
+	out, err := s.Instead(ctx, r.messages, p.target.Origin(), m.Limits().Replay.Messages)
+	if err != nil {
+		return nil, errorf("the native history: %w", err)
+	}
+	return out, nil
 }
 
 // visible is the conversation as the agent that speaks sees it.

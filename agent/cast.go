@@ -28,6 +28,8 @@ type player struct {
 	finder tool.Tool
 	// shown are the specs that every request has.
 	shown []dragoman.ToolSpec
+	// target is what the model talks to, once that was looked for.
+	target *dragoman.Target
 }
 
 // newCast gets the agents ready that a run may need. The error says all that is

@@ -62,6 +62,17 @@ type Holder interface {
 	Hold() (leave func(), err error)
 }
 
+// HistoryStore is a [Store] that may have something to send in place of the
+// conversation to those who minted its native form, such as a history that an action
+// has compacted. The run uses it where its Model knows its target, as a
+// provider.Client does; all others are sent the whole conversation.
+type HistoryStore interface {
+	// Instead returns what goes to a target in place of these messages, which are the
+	// whole conversation; the same where nothing does. match says which fields of an
+	// origin must agree.
+	Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error)
+}
+
 // DecisionStore is a [Store] that also keeps what was decided on calls that needed
 // approval, by the options of [Agent.Resume] or by an approver of the Runner: for those
 // who ask later what was let happen, and for the process that goes on with the run.

@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/rulecheck"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -51,6 +52,9 @@ func (m wired) target() dragoman.Target {
 func (m wired) Target(context.Context, string) (dragoman.Target, *extension.Resolution, error) {
 	return m.target(), nil, nil
 }
+
+// Limits lets the loop send what a session has for the API.
+func (m wired) Limits() dragoman.Limits { return m.codec.Limits() }
 
 // ask is the way of a request: answer is how what comes back is read.
 func (m wired) ask(req *dragoman.Request, answer func(o dialect.DecodeOptions, enc dialect.EncodeOptions, resp *dragoman.Response) error) error {
@@ -161,6 +165,7 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			if p.bad != nil || lives > 60 {
 				t.Fatalf("%v, %v after %d lives", err, p.bad, lives)
 			}
+			drawCompacted(t, open())
 			o := opts()
 			switch {
 			case errors.Is(err, agent.ErrInterrupted):
@@ -190,6 +195,21 @@ func TestARunMaySwitchItsProviderAtAnyTurnAndEveryRequestIsValid(t *testing.T) {
 			t.Fatalf("%+v %v", res, p.bad)
 		}
 	})
+}
+
+// drawCompacted may compact the native histories of a session, unless calls wait for
+// their results.
+func drawCompacted(t *rapid.T, store agent.Store) {
+	s, ok := store.(*session.Session)
+	if !ok || !rapid.Bool().Draw(t, "compacts its native histories") {
+		return
+	}
+	for _, c := range codecs {
+		var unsettled *history.UnsettledError
+		if err := compact(context.Background(), s, c, wired{codec: c}.target()); err != nil && !errors.As(err, &unsettled) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // drawDecisions are what humans say of the calls that wait.
@@ -279,7 +299,10 @@ func drawCompact(t *rapid.T) func(context.Context, []dragoman.Message) ([]dragom
 			return append(summary, tail(ms)...), nil
 		}
 	case 1:
-		return func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) { return tail(ms), nil }
+		return func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) {
+			cuts := history.CutPoints(ms) // else nothing may be left of a few results
+			return ms[cuts[max(0, len(cuts)-2)]:], nil
+		}
 	default:
 		return nil
 	}
@@ -358,33 +381,116 @@ func drawAnswer(t *rapid.T, turn, turns int) *dragoman.Response {
 	return resp
 }
 
-// A native history that an action has replaced reaches the loop through Compact: it
-// serves its origin, and who switches sees the whole conversation.
-func TestS5_ANativeHistoryOfASessionIsSentByTheLoopToItsOriginAlone(t *testing.T) {
-	ctx := t.Context()
-	s := must[*session.Session](t)(session.Create(ctx, &session.Memory{}, session.Info{}))
-	at := func(c dialect.Codec) session.Wire {
-		set := must[*extension.Set](t)(extension.NewSet(extension.Compact{}))
-		on := must[*extension.Resolution](t)(set.Resolve(nil, extension.Switches{}))
-		return session.Wire{Codec: c, Target: dragoman.Target{Dialect: c.Dialect(), Provider: "p", Model: "m"}, Extensions: on}
+// compact cuts the native history that a session has for a target to what may not be
+// parted from its last message.
+func compact(ctx context.Context, s *session.Session, c dialect.Codec, target dragoman.Target) error {
+	set, err := extension.NewSet(extension.Compact{})
+	if err != nil {
+		return err
 	}
-	ask := func(w session.Wire, prompt string) string {
-		m := model(says("answer to " + prompt))
-		must[*agent.Result](t)(agent.Agent{Model: m, Compact: func(ctx context.Context, _ []dragoman.Message) ([]dragoman.Message, error) {
-			return s.For(ctx, w.Target.Origin(), w.Codec.Limits().Replay.Messages)
-		}}.Run(ctx, prompt, agent.In(s)))
-		return script(m.asked[0].Messages)
+	on, err := set.Resolve(nil, extension.Switches{})
+	if err != nil {
+		return err
 	}
-	one, other := at(anthropic.Codec{}), at(openairesponses.Codec{})
-	ask(one, "q1")
-	ask(one, "q2")
-	if err := s.Act(ctx, one, session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)}); err != nil {
+	return s.Act(ctx, session.Wire{Codec: c, Target: target, Extensions: on},
+		session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)})
+}
+
+// client is a provider's model that says what it is told to, and remembers what it
+// was asked.
+type client struct {
+	*provider.Client
+	*scripted
+}
+
+func (m client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	return m.scripted.Generate(ctx, req)
+}
+
+func (m client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return m.scripted.Stream(ctx, req)
+}
+
+func (m client) String() string { return m.Client.String() }
+
+func clientOf(c dialect.Codec, script ...any) client {
+	return client{&provider.Client{Name: "p", Codec: c, Model: "m"}, model(script...)}
+}
+
+// compacted compacts the native history that a session has for a model.
+func compacted(t *testing.T, s *session.Session, m client) {
+	t.Helper()
+	target, _, err := m.Target(t.Context(), "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(other, "q3"); !strings.Contains(got, "q1") || !strings.Contains(got, `user: "q3"`) {
+	if err := compact(t.Context(), s, m.Codec, target); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A native history that an action has replaced is what the loop sends to its origin,
+// in every turn; who switches sees the whole conversation, and who switches back what
+// is still valid.
+func TestS5_ANativeHistoryOfASessionIsSentByTheLoopToItsOriginAlone(t *testing.T) {
+	ctx := t.Context()
+	s := newSession(t)
+	var did counted
+	ask := func(c dialect.Codec, prompt string) (first, last string) {
+		m := clientOf(c, calls("call_"+prompt+" look"), says("answer to "+prompt))
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}}.Run(ctx, prompt, agent.In(s)))
+		return script(m.asked[0].Messages), script(m.asked[1].Messages)
+	}
+	ask(anthropic.Codec{}, "q1")
+	ask(anthropic.Codec{}, "q2")
+	before := s.Head()
+	compacted(t, s, clientOf(anthropic.Codec{}))
+	if got, _ := ask(openairesponses.Codec{}, "q3"); !strings.Contains(got, "q1") || !strings.Contains(got, `user: "q3"`) {
 		t.Errorf("another origin sees\n%s", got)
 	}
-	if got := ask(one, "q4"); strings.Contains(got, "q1") || !strings.Contains(got, "answer to q3") || !strings.Contains(got, `user: "q4"`) {
-		t.Errorf("back at the first, it sees\n%s", got)
+	first, last := ask(anthropic.Codec{}, "q4")
+	for _, got := range []string{first, last} {
+		if strings.Contains(got, "q1") || !strings.Contains(got, "answer to q3") || !strings.Contains(got, `user: "q4"`) {
+			t.Errorf("back at the first, it sees\n%s", got)
+		}
+	}
+	if !strings.Contains(last, "result call_q4 ok") {
+		t.Errorf("the turn at hand is missing\n%s", last)
+	}
+	if ms, _, err := s.Load(ctx); err != nil || !strings.Contains(script(ms), "q1") {
+		t.Errorf("what is kept changed: %v", err)
+	}
+	if err := s.Rewind(ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := ask(anthropic.Codec{}, "q5"); !strings.Contains(got, "q1") {
+		t.Errorf("rewound to before the compaction, it sees\n%s", got)
+	}
+}
+
+// Compact has the last word, and begins with what else would be sent; behind a handoff
+// that filters, what is seen is not the conversation that was compacted.
+func TestS5_TheNativeHistoryGoesBeforeCompactAndNotBehindAFilter(t *testing.T) {
+	ctx := t.Context()
+	s := newSession(t)
+	for _, prompt := range []string{"q1", "q2"} {
+		must[*agent.Result](t)(agent.Agent{Model: clientOf(anthropic.Codec{})}.Run(ctx, prompt, agent.In(s)))
+	}
+	compacted(t, s, clientOf(anthropic.Codec{}))
+	got, m := "", clientOf(anthropic.Codec{}, calls("a transfer_to_next"))
+	next := agent.Agent{Name: "next", Model: clientOf(anthropic.Codec{})}
+	a := agent.Agent{
+		Model: m, Handoffs: []agent.Handoff{{To: &next, Filter: func(ms []dragoman.Message) []dragoman.Message { return ms[:1] }}},
+		Compact: func(_ context.Context, ms []dragoman.Message) ([]dragoman.Message, error) {
+			got = script(ms)
+			return append(ms, dragoman.UserText("shortly")), nil
+		},
+	}
+	must[*agent.Result](t)(a.Run(ctx, "q3", agent.In(s)))
+	if strings.Contains(got, "q1") || !strings.Contains(got, "q2") || !strings.HasSuffix(script(m.asked[0].Messages), "user: \"shortly\"\n") {
+		t.Errorf("Compact gets\n%s", got)
+	}
+	if seen := script(next.Model.(client).asked[0].Messages); seen != "user: \"q1\"\n" {
+		t.Errorf("behind the filter is seen\n%s", seen)
 	}
 }

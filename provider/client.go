@@ -170,6 +170,9 @@ func (c *Client) label(model string) string {
 	return name + "/" + model
 }
 
+// Limits are the rules of the wire, as data.
+func (c *Client) Limits() dragoman.Limits { return c.codec().Limits() }
+
 func (c *Client) codec() dialect.Codec {
 	if c.Codec == nil {
 		return openaichat.Codec{}

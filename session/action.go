@@ -205,6 +205,7 @@ func (s *Session) keep(ctx context.Context, on Wire, c converted, res extension.
 			return err
 		}
 		entries = append(entries, e)
+		s.native.Store(someNative)
 	}
 	if res.Metadata != nil {
 		e, err := metaEntry(res.Metadata)

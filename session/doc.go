@@ -34,7 +34,8 @@
 // it, so that whoever sends them replays what is valid for its target and rebuilds
 // the rest. A native history that an extension's action replaced, such as a
 // compacted one, is kept for its origin: [Session.For] returns it to that one and the
-// whole conversation to all others.
+// whole conversation to all others. A run of package agent in the session sends it by
+// itself.
 //
 // It is not the place for what a conversation has to look like on a wire (package
 // history), nor for the loop that leads it.

@@ -48,6 +48,41 @@ func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoma
 	return out, aboutIf("loading", s.ID(), err)
 }
 
+// Instead is [Session.For] for who has the conversation already: it returns what goes
+// to a target in place of the messages, or those where nothing does. It reads nothing
+// but the native history.
+func (s *Session) Instead(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
+	if some, err := s.anyNative(ctx); err != nil || !some {
+		return messages, aboutIf("loading", s.ID(), err)
+	}
+	v, err := s.view()
+	if err != nil {
+		return nil, err
+	}
+	out, err := v.replaced(ctx, messages, target, match)
+	return out, aboutIf("loading", s.ID(), err)
+}
+
+// What is known of a log: the zero value has not been looked at.
+const (
+	noNative int32 = iota + 1
+	someNative
+)
+
+// anyNative reports whether the log may have native histories.
+func (s *Session) anyNative(ctx context.Context) (bool, error) {
+	if known := s.native.Load(); known != 0 {
+		return known == someNative, nil
+	}
+	for _, err := range s.Entries(ctx, Query{Kinds: []Kind{KindNative}, Last: 1}) {
+		if err == nil {
+			s.native.Store(someNative)
+		}
+		return true, err
+	}
+	return !s.native.CompareAndSwap(0, noNative), nil // unless one is written at this moment
+}
+
 // replaced is what stands for the messages of a conversation toward a target.
 func (v view) replaced(ctx context.Context, messages []dragoman.Message, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
 	last, err := v.last(ctx, Query{Kinds: []Kind{KindNative}, Key: originKey(target, match), Last: 1})

@@ -172,6 +172,47 @@ func TestS5_X9_ACompactedHistoryServesItsOriginAndNoOther(t *testing.T) {
 	}
 }
 
+// Who has the conversation already is told what stands for it, also where that was
+// written after the first question, by this writer or before it was opened.
+func TestS5_WhatStandsForAConversationIsToldToWhoHasIt(t *testing.T) {
+	store := &session.Memory{}
+	s := created(t, store)
+	save(t, s, exchange("q1", "a", "r1")...)
+	save(t, s, exchange("q2", "b", "r2")...)
+	w := on(t, anthropic.Codec{}, extension.Compact{Keep: 2})
+	instead := func(s *session.Session) int {
+		t.Helper()
+		ms, _, err := s.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Instead(t.Context(), ms, w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := s.For(t.Context(), w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+		if err != nil || len(same) != len(out) {
+			t.Errorf("%d messages, and %d for who has none: %v", len(out), len(same), err)
+		}
+		return len(ms) - len(out)
+	}
+	if n := instead(s); n != 0 {
+		t.Errorf("nothing was replaced, and %d are missing", n)
+	}
+	if err := s.Act(t.Context(), w, session.Action{Extension: "dragoman.compact", ID: extension.CompactID}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := session.Open(t.Context(), store, s.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*session.Session{s, again, again} {
+		if n := instead(s); n == 0 {
+			t.Error("the whole conversation is sent")
+		}
+	}
+}
+
 // A history that was edited outside is not what was replaced.
 func TestS5_ANativeHistoryIsGivenUpWhereItsMessagesWereEdited(t *testing.T) {
 	store := &session.Memory{}

@@ -32,6 +32,9 @@ type Session struct {
 	writer
 	begins keyed
 	held   atomic.Bool
+	// native says whether the log has native histories, so that who asks in every turn
+	// costs nothing where it has none.
+	native atomic.Int32
 }
 
 var _ tool.Journal = (*Session)(nil)
