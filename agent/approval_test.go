@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 func TestA2_ARunStopsWithAllPendingCallsOfTheTurnAndAStateThatResumes(t *testing.T) {
@@ -81,6 +82,48 @@ func TestA3_StickyDecisionsLastForTheRunAndItsResumption(t *testing.T) {
 		a.Model = model(calls(`b pay {"word":"x"}`))
 		if _, err := a.Run(t.Context(), "go"); !errors.Is(err, agent.ErrInterrupted) {
 			t.Errorf("%s: another run is not asked: %v", name, err)
+		}
+	}
+}
+
+// wanting is a policy that needs a word from a human for every call.
+type wanting struct{}
+
+func (wanting) Version() string { return "1" }
+
+func (wanting) Decide(context.Context, *tool.Question) (tool.Decision, error) {
+	return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "word", Prompt: "Which word?"}}, nil
+}
+
+func TestA3_ACallThatWaitsForAValueRunsWithTheOneItIsGiven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		decide func(tool.Pending) agent.Option
+		ran    string
+		reads  string // the model
+	}{
+		"a value":                {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`"given"`)) }, "pay:given", "pay did given"},
+		"one that does not fit":  {func(p tool.Pending) agent.Option { return agent.Value(p, json.RawMessage(`7`)) }, "", "word"},
+		"a yes without a value":  {agent.Approve, "", "gave no value for word"},
+		"for good, but no value": {agent.Always, "", "gave no value for word"},
+		"a no":                   {func(p tool.Pending) agent.Option { return agent.Reject(p, "never") }, "", "never"},
+	} {
+		var did counted
+		a := agent.Agent{Model: model(calls(`b pay {"word":"asked"}`)), Tools: []tool.Tool{did.tool("pay")}, Runner: &tool.Runner{Policy: wanting{}}}
+		res, err := a.Run(t.Context(), "go")
+		if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || res.Pending[0].Wanted == nil || res.Pending[0].Wanted.Prompt != "Which word?" {
+			t.Fatalf("%s: %v %+v", name, err, res.Pending)
+		}
+		state := stored(t, res.State)
+		if _, err := a.Resume(t.Context(), state, agent.Value(state.Pending()[0], json.RawMessage(`{`))); !errors.Is(err, policy.ErrAnswer) || did.String() != "" {
+			t.Errorf("%s: a value that is no JSON: %v, ran %q", name, err, did.String())
+		}
+		res, err = a.Resume(t.Context(), state, tc.decide(state.Pending()[0]))
+		if err != nil || did.String() != tc.ran || res.Output != "done" {
+			t.Errorf("%s: %v, ran %q", name, err, did.String())
+			continue
+		}
+		if got := res.Messages[2].Parts[0].(*dragoman.ToolResult).Text(); !strings.Contains(got, tc.reads) {
+			t.Errorf("%s: the model reads %q", name, got)
 		}
 	}
 }

@@ -98,7 +98,34 @@ func TestL10_AnyTypeCanBeGeneratedAndToolsMayBeCalledBefore(t *testing.T) {
 	}
 }
 
-// A model that has no way of its own is asked in words.
+// shade is a text that refuses what its schema cannot.
+type shade string
+
+func (c *shade) UnmarshalText(b []byte) error {
+	if *c = shade(b); *c != "grey" {
+		return fmt.Errorf("%s is no shade", b)
+	}
+	return nil
+}
+
+// An answer that fits its schema, and cannot be read, leaves nothing in the one that
+// comes after it.
+func TestL10_NothingOfAnAnswerThatCouldNotBeReadShinesThroughTheNext(t *testing.T) {
+	type plan struct {
+		Note  string   `json:"note,omitempty"`
+		Days  []string `json:"days,omitempty"`
+		Shade shade    `json:"shade"`
+	}
+	m := model(says(`{"note":"old","days":["old"],"shade":"red"}`), says(`{"note":null,"days":null,"shade":"grey"}`))
+	got, _, err := agent.Generate[plan](t.Context(), agent.Agent{Model: m}, "x")
+	if err != nil || !reflect.DeepEqual(got, plan{Shade: "grey"}) || len(m.asked) != 2 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if told := m.asked[1].Messages[2].Text(); !strings.Contains(told, "red is no shade") {
+		t.Errorf("the model is told %q", told)
+	}
+}
+
 func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
 	var did counted
 	a := agent.Agent{
@@ -124,6 +151,7 @@ func TestL10_AnInterruptedRunIsResumedForItsStructuredOutput(t *testing.T) {
 	}
 }
 
+// A model that has no way of its own is asked in words.
 func TestL10_AModelWithoutStructuredOutputIsAskedInWords(t *testing.T) {
 	m := &recording{
 		Client: &provider.Client{Codec: openaichat.Codec{}, Model: "m", Capabilities: func(string) dragoman.Capabilities { return dragoman.Capabilities{NoStructuredOutput: true} }},
