@@ -75,7 +75,7 @@ func (v *validator) bad(path, reason string) {
 func (v *validator) messages(path string, ms []Message) {
 	for i := range ms {
 		for j, p := range ms[i].Parts {
-			if isNilPart(p) || p.Kind() == KindToolResult {
+			if !sound(p) {
 				v.part(fmt.Sprintf("%s/%d/parts/%d", path, i, j), p)
 			}
 		}
@@ -84,18 +84,37 @@ func (v *validator) messages(path string, ms []Message) {
 
 func (v *validator) parts(path string, ps []Part) {
 	for i, p := range ps {
-		if isNilPart(p) || p.Kind() == KindToolResult {
+		if !sound(p) {
 			v.part(fmt.Sprintf("%s/%d", path, i), p)
 		}
 	}
 }
 
+// part says what is wrong with a part that is not sound.
 func (v *validator) part(path string, p Part) {
 	if isNilPart(p) {
 		v.bad(path, "a nil part")
 	} else if res, ok := p.(*ToolResult); ok {
 		v.parts(path+"/content", res.Content)
 	}
+}
+
+// sound reports whether a part is there, and all that it holds: nearly every one is,
+// and only for the others a place is worth writing down.
+func sound(p Part) bool {
+	if isNilPart(p) {
+		return false
+	}
+	res, ok := p.(*ToolResult)
+	if !ok {
+		return true
+	}
+	for _, inner := range res.Content {
+		if !sound(inner) {
+			return false
+		}
+	}
+	return true
 }
 
 func (v *validator) number(path string, n *Number) {

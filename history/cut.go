@@ -21,7 +21,7 @@ func CutPoints(messages []dragoman.Message) []int {
 	if (&dragoman.Request{Messages: messages}).Validate() != nil {
 		return []int{0}
 	}
-	n := normaliser{ms: make([]draft, len(messages))}
+	n := normaliser{ms: make([]draft, len(messages)), lists: newLists()}
 	for i := range messages {
 		n.ms[i] = draft{Message: messages[i], from: i}
 	}

@@ -117,11 +117,13 @@ func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Re
 
 // normaliser is one conversation on its way.
 type normaliser struct {
-	req    *dragoman.Request
-	o      Options
-	target dragoman.Target
-	limits dragoman.Limits
-	rep    dragoman.Report
+	req *dragoman.Request
+	// abandon and asText are the options of these names.
+	abandon Abandon
+	asText  bool
+	target  dragoman.Target
+	limits  dragoman.Limits
+	rep     dragoman.Report
 
 	// ms is the conversation as far as it got, turns its shape.
 	ms    []draft
@@ -137,7 +139,11 @@ type normaliser struct {
 }
 
 func newNormaliser(req *dragoman.Request, o Options) *normaliser {
-	n := &normaliser{req: req, o: o, target: o.Target, limits: o.Limits, thinking: req.Reasoning, lists: listPool.Get().(*lists)}
+	n := &normaliser{
+		req: req, abandon: o.Abandon, asText: o.ReasoningAsText, target: o.Target, limits: o.Limits,
+		thinking: req.Reasoning, lists: listPool.Get().(*lists),
+	}
+	n.turns = n.lists.order
 	n.ms = slices.Grow(n.lists.came, len(req.Messages))[:len(req.Messages)]
 	n.lists.came = n.ms
 	n.target.Dialect = o.Limits.Dialect
@@ -154,30 +160,87 @@ func newNormaliser(req *dragoman.Request, o Options) *normaliser {
 	return n
 }
 
-// lists are the drafts of a conversation: as it came, and arranged. Every turn of
-// an agent writes all of them again, so that the memory is used again.
-type lists struct{ came, arranged []draft }
+// lists are the memory in which a conversation is normalised: its drafts, as they
+// came and arranged, and what is known of its turns, calls and results. Every turn
+// of an agent writes all of them again, so that the memory is used again. Nothing
+// of a result points into it.
+type lists struct {
+	came, arranged []draft
+	order          []*turn
+	turns          stock[turn]
+	slots          stock[slot]
+	answers        stock[answer]
+	known          stock[callID]
+	calls          stock[*slot]
+	results        stock[*answer]
+	ids            map[string]*callID
+}
 
-var listPool = sync.Pool{New: func() any { return new(lists) }}
+func newLists() *lists { return &lists{ids: map[string]*callID{}} }
 
-// mostKept is how many drafts are kept for the next conversation.
+var listPool = sync.Pool{New: func() any { return newLists() }}
+
+// mostKept is how many of each are kept for the next conversation.
 const mostKept = 1024
 
-// done gives the lists back. Nothing of a result points into them.
+// large says that the lists are of a conversation that few are like.
+func (l *lists) large() bool {
+	return max(cap(l.came), cap(l.arranged), cap(l.order), cap(l.turns.block), cap(l.slots.block), cap(l.answers.block),
+		cap(l.known.block), cap(l.calls.block), cap(l.results.block)) > mostKept
+}
+
+// done gives the lists back, empty.
 func (n *normaliser) done() {
 	l := n.lists
 	if len(l.arranged) > 0 && cap(n.ms) == cap(l.arranged) { // it may have grown in its place
 		l.arranged = n.ms
 	}
-	n.ms, n.lists = nil, nil
-	if cap(l.came) > mostKept || cap(l.arranged) > mostKept {
+	n.ms, n.turns, n.lists = nil, nil, nil
+	if l.large() {
 		return
 	}
-	clear(l.came)
-	clear(l.arranged)
-	l.came, l.arranged = l.came[:0], l.arranged[:0]
+	empty(&l.came)
+	empty(&l.arranged)
+	empty(&l.order)
+	l.turns.empty()
+	l.slots.empty()
+	l.answers.empty()
+	l.known.empty()
+	l.calls.empty()
+	l.results.empty()
+	clear(l.ids)
 	listPool.Put(l)
 }
+
+// empty takes all out of a list, whose memory stays.
+func empty[T any](list *[]T) {
+	clear(*list)
+	*list = (*list)[:0]
+}
+
+// stock hands out values, which all go back at once. What was handed out stays
+// where it is when the stock grows.
+type stock[T any] struct{ block []T }
+
+// next is a value like v.
+func (s *stock[T]) next(v T) *T {
+	out := &s.row(1)[0]
+	*out = v
+	return out
+}
+
+// row are n zero values in a row.
+func (s *stock[T]) row(n int) []T {
+	const first = 16
+	start := len(s.block)
+	if cap(s.block)-start < n {
+		s.block, start = make([]T, 0, max(first, 2*cap(s.block), n)), 0
+	}
+	s.block = s.block[:start+n]
+	return s.block[start : start+n : start+n]
+}
+
+func (s *stock[T]) empty() { empty(&s.block) }
 
 // keptByServer reports whether a part of the conversation is not in the
 // request.

@@ -66,30 +66,32 @@ func (q *queue) pop() *slot {
 	return nil
 }
 
+// callID is what is known of an id.
+type callID struct {
+	// open are its calls in the latest turn that has any: a result answers the call
+	// that came before it, and an id may come back (quirk B12).
+	open queue
+	// used counts the calls that had it.
+	used int
+}
+
 // pairing is what is known while the conversation is walked.
 type pairing struct {
 	*normaliser
-	// open holds the calls of an id in the latest turn that has any: a result
-	// answers the call that came before it, and an id may come back (quirk B12).
-	open map[string]*queue
-	// taken holds every id of the request and every one made here; used counts
-	// the calls that had an id.
-	taken map[string]bool
-	used  map[string]int
-	turn  *turn
+	// ids has every id of the request and every one made here.
+	ids  map[string]*callID
+	turn *turn
 }
 
 // pair finds the turns of the conversation, their calls, and the result of each.
 func (n *normaliser) pair() {
-	p := pairing{normaliser: n, open: map[string]*queue{}, taken: map[string]bool{}, used: map[string]int{}}
-	n.turns = append(n.turns, &turn{first: 0, last: -1}) // what stands before the first one
-	p.turn = n.turns[0]
+	p := pairing{normaliser: n, ids: n.lists.ids}
+	p.turn = n.begin(0, -1) // what stands before the first one
 	p.announce()
 	for i := range n.ms {
 		d := &n.ms[i]
 		if d.assistant() && (p.turn.last != i-1 || len(n.turns) == 1 || n.apart(i-1, i)) {
-			p.turn = &turn{first: i}
-			n.turns = append(n.turns, p.turn)
+			p.turn = n.begin(i, i)
 		}
 		if d.assistant() {
 			p.turn.last = i
@@ -101,7 +103,7 @@ func (n *normaliser) pair() {
 				p.call(d, i, j, part)
 			case *dragoman.Opaque:
 				if d.assistant() && part.CallID != "" {
-					p.add(d, &slot{id: part.CallID, free: true, msg: i, part: j}, part.CallID)
+					p.add(d, n.lists.slots.next(slot{id: part.CallID, free: true, msg: i, part: j}), part.CallID)
 				}
 			case *dragoman.ToolResult:
 				p.result(d, i, j, part)
@@ -116,26 +118,53 @@ func (n *normaliser) apart(i, k int) bool {
 	return n.limits.SeparateMessages && !n.target.Caps.Alternate && (n.own(&n.ms[i]) || n.own(&n.ms[k]))
 }
 
+// begin begins a turn.
+func (n *normaliser) begin(first, last int) *turn {
+	t := n.lists.turns.next(turn{first: first, last: last})
+	n.turns = append(n.turns, t)
+	n.lists.order = n.turns
+	return t
+}
+
 // announce collects the ids of the request, so that none is made again.
 func (p *pairing) announce() {
 	for i := range p.ms {
 		for _, part := range p.ms[i].Parts {
 			switch part := part.(type) {
 			case *dragoman.ToolCall:
-				p.taken[part.ID] = true
+				p.id(part.ID)
 			case *dragoman.ToolResult:
-				p.taken[part.CallID] = true
+				p.id(part.CallID)
 			}
 		}
 	}
 }
 
+// id is what is known of an id, which is taken from now on.
+func (p *pairing) id(id string) *callID {
+	known := p.ids[id]
+	if known == nil {
+		known = p.lists.known.next(callID{})
+		p.ids[id] = known
+	}
+	return known
+}
+
+// opened is the first call that is open under an id; nil: there is none.
+func (c *callID) opened() *slot {
+	if c == nil || len(c.open.slots) == 0 {
+		return nil
+	}
+	return c.open.slots[0]
+}
+
 // call enters a call. One that repeats another of its turn exactly is that
 // call; any other that shares an id gets one of its own (quirk B11).
 func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
-	s := &slot{call: c, id: c.ID, free: c.Hosted, msg: i, part: j}
-	if q := p.open[c.ID]; c.ID != "" && q != nil && q.slots[0].turn == p.turn {
-		if same(q.slots[0].call, c) {
+	s := p.lists.slots.next(slot{call: c, id: c.ID, free: c.Hosted, msg: i, part: j})
+	known := p.id(c.ID)
+	if o := known.opened(); c.ID != "" && o != nil && o.turn == p.turn {
+		if same(o.call, c) {
 			p.rep.Addf(dragoman.Dropped, dragoman.Info, d.part(j), "call %.60q stands twice in its turn", c.ID)
 			d.drop(j)
 			return
@@ -145,11 +174,11 @@ func (p *pairing) call(d *draft, i, j int, c *dragoman.ToolCall) {
 	} else if c.ID == "" {
 		s.id = p.fresh("")
 		p.rep.Addf(dragoman.Synthesised, dragoman.Info, d.part(j), "a call without an id is now %q", s.id)
-	} else if p.used[c.ID] > 0 && p.limits.UniqueIDs && !c.Hosted {
+	} else if known.used > 0 && p.limits.UniqueIDs && !c.Hosted {
 		s.id = p.fresh(c.ID)
 		p.rep.Addf(dragoman.Renamed, dragoman.Info, d.part(j), "an earlier turn has a call with the id %.60q; this one is now %q", c.ID, s.id)
 	}
-	p.used[c.ID]++
+	known.used++
 	p.add(d, s, c.ID)
 	if c.ID == "" {
 		p.turn.unnamed.slots = append(p.turn.unnamed.slots, s)
@@ -165,9 +194,9 @@ func same(a, b *dragoman.ToolCall) bool {
 // every request, however the conversation goes on.
 func (p *pairing) fresh(id string) string {
 	for try := 0; ; try++ {
-		made := wirekit.SyntheticID("call_", id, p.used[id], try)
-		if !p.taken[made] {
-			p.taken[made] = true
+		made := wirekit.SyntheticID("call_", id, p.id(id).used, try)
+		if p.ids[made] == nil {
+			p.id(made)
 			return made
 		}
 	}
@@ -176,33 +205,38 @@ func (p *pairing) fresh(id string) string {
 // add enters a slot under the id by which results know it.
 func (p *pairing) add(d *draft, s *slot, id string) {
 	s.turn = p.turn
+	if p.turn.slots == nil {
+		p.turn.slots = p.lists.calls.row(1)[:0]
+	}
 	p.turn.slots = append(p.turn.slots, s)
 	if d.slots == nil {
-		d.slots = make([]*slot, len(d.Parts))
+		d.slots = p.lists.calls.row(len(d.Parts))
 	}
 	d.slots[s.part] = s
 	if id == "" {
 		return
 	}
-	if q := p.open[id]; q != nil && q.slots[0].turn == p.turn {
-		q.slots = append(q.slots, s)
+	known := p.id(id)
+	if o := known.opened(); o != nil && o.turn == p.turn {
+		known.open.slots = append(known.open.slots, s)
 		return
 	}
-	p.open[id] = &queue{slots: []*slot{s}}
+	known.open = queue{slots: append(p.lists.calls.row(1)[:0], s)}
 }
 
 // result enters a result and finds its call.
 func (p *pairing) result(d *draft, i, j int, res *dragoman.ToolResult) {
-	a := &answer{res: res, msg: i, part: j}
+	a := p.lists.answers.next(answer{res: res, msg: i, part: j})
 	if d.answers == nil {
-		d.answers = make([]*answer, len(d.Parts))
+		d.answers = p.lists.results.row(len(d.Parts))
 	}
 	d.answers[j] = a
 	a.slot = p.find(d, res)
 	if a.slot == nil && p.stored && res.CallID != "" {
 		a.slot = &slot{id: res.CallID, free: true, hidden: true, turn: p.turn}
-		p.open[res.CallID] = &queue{slots: []*slot{a.slot}}
-		p.used[res.CallID]++
+		known := p.id(res.CallID)
+		known.open = queue{slots: []*slot{a.slot}}
+		known.used++
 	}
 	s := a.slot
 	if s != nil && res.CallID == "" {
@@ -229,14 +263,14 @@ func (p *pairing) find(d *draft, res *dragoman.ToolResult) *slot {
 		}
 		return p.turn.named(res).pop()
 	}
-	q := p.open[res.CallID]
-	if q == nil {
+	known := p.ids[res.CallID]
+	if known.opened() == nil {
 		return nil
 	}
-	if s := q.pop(); s != nil {
+	if s := known.open.pop(); s != nil {
 		return s
 	}
-	return q.slots[len(q.slots)-1]
+	return known.open.slots[len(known.open.slots)-1]
 }
 
 // named are the calls of the tool that a result names; nil: there is none.

@@ -149,7 +149,7 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 		return r // its text has a place
 	case !wirekit.MayReplayReasoning(&d.Message, r, n.limits, n.target):
 		why = "reasoning of another origin"
-		if n.o.ReasoningAsText && strings.TrimSpace(seen) != "" {
+		if n.asText && strings.TrimSpace(seen) != "" {
 			n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "reasoning of another origin written as text")
 			return &dragoman.Text{Text: seen}
 		}

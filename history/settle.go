@@ -67,7 +67,7 @@ func (n *normaliser) standIn(t *turn, s *slot) bool {
 		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "the target waits for the result of call %.60q; a note stands in for it", c.ID)
 		return true
 	case c.Problem != nil, d.Status != dragoman.StatusComplete,
-		n.o.Abandon == AbandonAll, n.o.Abandon == AbandonPassed && n.passed(t):
+		n.abandon == AbandonAll, n.abandon == AbandonPassed && n.passed(t):
 		s.standIn = Abandoned(c)
 		n.rep.Addf(dragoman.Synthesised, dragoman.Warn, d.part(s.part), "call %.60q was never answered; an error stands in for its result", c.ID) // quirk D7
 		return true
