@@ -72,7 +72,7 @@ func (n *normaliser) prune() {
 				case p.Dialect != n.limits.Dialect:
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 					return nil
-				case !wirekit.MayReplayOpaque(&d.Message, p, n.limits, n.target):
+				case !wirekit.MayReplayOpaque(&d.Message, p, &n.limits, &n.target):
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.A(p.Type))
 					return nil
 				}
@@ -95,7 +95,7 @@ func (n *normaliser) records(d *draft) *wirekit.Records {
 // foreign reports whether a signature is state that this target did not write.
 func (n *normaliser) foreign(d *draft, signature string) bool {
 	return signature != "" && (n.limits.DummySignature == "" || signature != n.limits.DummySignature) &&
-		!wirekit.MayReplayReasoning(&d.Message, nil, n.limits, n.target)
+		!wirekit.MayReplayReasoning(&d.Message, nil, &n.limits, &n.target)
 }
 
 // unsigned reports whether a text says nothing but for a signature, of which the
@@ -147,7 +147,7 @@ func (n *normaliser) reasoning(d *draft, j int, r *dragoman.Reasoning) dragoman.
 		why = "reasoning that was cut off" // quirk D9
 	case caps.ReasoningField != "" && strings.TrimSpace(seen) != "":
 		return r // its text has a place
-	case !wirekit.MayReplayReasoning(&d.Message, r, n.limits, n.target):
+	case !wirekit.MayReplayReasoning(&d.Message, r, &n.limits, &n.target):
 		why = "reasoning of another origin"
 		if n.asText && strings.TrimSpace(seen) != "" {
 			n.rep.Add(dragoman.Lowered, dragoman.Warn, d.part(j), "reasoning of another origin written as text")

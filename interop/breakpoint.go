@@ -43,7 +43,7 @@ func (r *Registry) writeBreakpoint(w *jsonwire.Writer, h *dragoman.CacheHint, e 
 	}
 	if r.surplus > 0 {
 		r.surplus--
-		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API takes %d, and later ones cover more", r.limits.MaxCacheBreakpoints)
+		rep.Addf(dragoman.Dropped, dragoman.Info, at.String(), "cache breakpoint: the API takes %d, and later ones cover more", r.breakpoints)
 		return
 	}
 	ttl := h.TTL

@@ -15,12 +15,27 @@ import (
 // unless it is the alias of another one already: no two ids are ever written
 // alike.
 type ids struct {
-	rule      dragoman.IDRule
-	origins   map[string]string // what was written to the id behind it
-	aliases   map[string]string // id to what was written for it
-	announced map[string]bool   // stand in the request; no alias may be one of them
-	kept      map[string]bool   // minted by the target itself
-	numbered  int               // calls that have their number
+	rule     dragoman.IDRule
+	origins  map[string]string // what was written to the id behind it
+	aliases  map[string]string // id to what was written for it; one that passes need not be here
+	seen     map[string]idMark // what is known of ids that stand in the request
+	numbered int               // calls that have their number
+}
+
+// idMark is what is known of an id before it is written.
+type idMark uint8
+
+const (
+	// announced: it stands in the request; no alias of another may be it.
+	announced idMark = 1 << iota
+	// kept: the target minted it itself.
+	kept
+)
+
+func (s *ids) mark(id string, m idMark) {
+	if known := s.seen[id]; known&m == 0 {
+		put(&s.seen, id, known|m)
+	}
 }
 
 // number gives the next call its number; one that is taken is passed over.
@@ -29,9 +44,9 @@ func (s *ids) number(id, name string) {
 		return
 	}
 	a := id
-	for ; !s.kept[id]; s.numbered++ {
+	for ; s.seen[id]&kept == 0; s.numbered++ {
 		a = "functions." + name + ":" + strconv.Itoa(s.numbered)
-		if a == id || !s.announced[a] && !s.kept[a] && !s.takenFrom(id, a) {
+		if a == id || s.seen[a] == 0 && !s.takenFrom(id, a) {
 			break
 		}
 	}
@@ -47,10 +62,14 @@ func (s *ids) alias(id string) string {
 	if a, ok := s.aliases[id]; ok {
 		return a
 	}
-	a := id
-	if !s.kept[id] && !LegalID(id, s.rule) || s.takenFrom(id, a) {
-		a = s.free(id)
+	known := s.seen[id]
+	if (known&kept != 0 || LegalID(id, s.rule)) && !s.takenFrom(id, id) {
+		if known == 0 { // an alias may be it, unless it is known to be taken
+			put(&s.origins, id, id)
+		}
+		return id
 	}
+	a := s.free(id)
 	put(&s.aliases, id, a)
 	put(&s.origins, a, id)
 	return a
@@ -66,10 +85,10 @@ func (s *ids) takenFrom(id, a string) bool {
 // somebody foresaw is made again; each try that fails costs them an id, so
 // there are at most as many as ids, unless the rule leaves no room for them.
 func (s *ids) free(id string) string {
-	tries := len(s.origins) + len(s.announced) + len(s.kept) + 8
+	tries := len(s.origins) + len(s.seen) + 8
 	for try := 0; ; try++ {
 		a := aliasID(id, s.rule, try)
-		if !s.takenFrom(id, a) && (a == id || !s.announced[a] && !s.kept[a]) || try == tries {
+		if !s.takenFrom(id, a) && (a == id || s.seen[a] == 0) || try == tries {
 			return a
 		}
 	}

@@ -29,12 +29,12 @@ type Options struct {
 // concurrent use.
 type Registry struct {
 	target dragoman.Target
-	limits dragoman.Limits
 	names  *names
 	ids    ids
 
-	// surplus is how many cache breakpoints are still to be left out.
-	surplus int
+	// breakpoints is how many the wire takes, surplus how many are still to be left
+	// out.
+	breakpoints, surplus int
 	// answer: calls are written for a client to run, not as history.
 	answer bool
 	// rewritten counts the calls that were read as others than they stood.
@@ -111,10 +111,11 @@ func New(o Options) *Registry {
 	}
 	flatten := o.Target.Dialect != dragoman.OpenAIResponses || o.Target.Caps.NoNamespaces
 	r := &Registry{
-		target: o.Target, limits: o.Limits,
-		ids:     ids{rule: idRule},
-		accepts: slices.Clone(o.Limits.SchemaFormats),
-		lowered: o.Schemas,
+		target:      o.Target,
+		ids:         ids{rule: idRule},
+		breakpoints: o.Limits.MaxCacheBreakpoints,
+		accepts:     slices.Clone(o.Limits.SchemaFormats),
+		lowered:     o.Schemas,
 	}
 	claim := func(e Entry) bool {
 		first, taken := r.owners[e.key()]
@@ -198,14 +199,14 @@ func (r *Registry) WireID(id string) string { return r.ids.alias(id) }
 
 // KeepID says that the target minted a call id itself: it goes back as it is,
 // whatever the rule says (quirk B14).
-func (r *Registry) KeepID(id string) { put(&r.ids.kept, id, true) }
+func (r *Registry) KeepID(id string) { r.ids.mark(id, kept) }
 
 // AnnounceID says that a call id stands in the request, so that the alias of
 // another id is never made to look like it. An encoder that writes some
 // messages without the registry announces all ids before it writes the first.
 func (r *Registry) AnnounceID(id string) {
 	if id != "" {
-		put(&r.ids.announced, id, true)
+		r.ids.mark(id, announced)
 	}
 }
 
@@ -270,7 +271,7 @@ func (r *Registry) ForAnswer() *Registry {
 // beyond the wire's number are left out and reported, the first ones first: a
 // later breakpoint remembers all that stands before it.
 func (r *Registry) LimitBreakpoints(n int) {
-	r.surplus = max(n-r.limits.MaxCacheBreakpoints, 0)
+	r.surplus = max(n-r.breakpoints, 0)
 }
 
 // PublicID returns the call id behind an id on the wire.

@@ -56,7 +56,7 @@ func (c *conversation) Said(t *blockwire.Turn) { c.CallsLast(t) }
 // mayThink reports whether a thinking block goes back: to its origin only, and
 // only with the signature that proves it (quirks D23, D24, G12).
 func (c *conversation) mayThink(m *dragoman.Message, p *dragoman.Reasoning) bool {
-	return m != nil && blockwire.Proven(p) && wirekit.MayReplayReasoning(m, p, c.limits, c.target)
+	return m != nil && blockwire.Proven(p) && wirekit.MayReplayReasoning(m, p, &c.limits, &c.target)
 }
 
 // Complete implements [blockwire.Wire]: no text is blank, and the last block

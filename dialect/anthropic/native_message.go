@@ -11,7 +11,7 @@ import (
 
 // Replay implements [blockwire.Wire].
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
-	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
+	raw, ok := wirekit.ReplayMessage(m, &c.limits, &c.target, c.o.Rebuild)
 	if !ok {
 		return nil, false
 	}

@@ -61,7 +61,7 @@ func (c *conversation) Said(t *blockwire.Turn) { c.CallsLast(t) }
 // with the signature that proves it. Models that sign nothing take no thinking
 // back (quirks D23, D24, G9, G12).
 func (c *conversation) mayThink(m *dragoman.Message, p *dragoman.Reasoning) bool {
-	return m != nil && blockwire.Proven(p) && wirekit.MayReplayReasoning(m, p, c.limits, c.target)
+	return m != nil && blockwire.Proven(p) && wirekit.MayReplayReasoning(m, p, &c.limits, &c.target)
 }
 
 // Complete implements [blockwire.Wire]: no text is blank, a document has a text

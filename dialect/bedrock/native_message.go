@@ -15,7 +15,7 @@ import (
 // API takes back: it refuses names that it would not have let pass itself (quirk
 // A33), arguments that are no object, and texts that say nothing.
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
-	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
+	raw, ok := wirekit.ReplayMessage(m, &c.limits, &c.target, c.o.Rebuild)
 	if !ok {
 		return nil, false
 	}

@@ -81,7 +81,7 @@ func (c *conversation) Complete(out []blockwire.Block, _ *dragoman.Message, _ ex
 // mayReturn reports whether opaque state of a message goes to the target: to the
 // model that made it and nobody else (quirk B16).
 func (c *conversation) mayReturn(m *dragoman.Message, r *dragoman.Reasoning) bool {
-	return m != nil && !c.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, r, c.limits, c.target)
+	return m != nil && !c.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, r, &c.limits, &c.target)
 }
 
 // signature is what of a part's signature goes to the target. The one that

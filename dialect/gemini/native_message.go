@@ -13,7 +13,7 @@ import (
 // Replay implements [blockwire.Wire]. It also remembers the calls of the message,
 // for the results that come later.
 func (c *conversation) Replay(m *dragoman.Message) ([]byte, bool) {
-	raw, ok := wirekit.ReplayMessage(m, c.limits, c.target, c.o)
+	raw, ok := wirekit.ReplayMessage(m, &c.limits, &c.target, c.o.Rebuild)
 	for i := 0; ok && i < len(m.Parts); i++ {
 		ok = c.asItCame(m, m.Parts[i])
 	}

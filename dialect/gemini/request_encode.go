@@ -70,7 +70,7 @@ func foreignState(req *dragoman.Request, limits dragoman.Limits, o dialect.Encod
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		if slices.ContainsFunc(m.Parts, hidesSignature) && !wirekit.MayReplayReasoning(m, nil, limits, target) {
+		if slices.ContainsFunc(m.Parts, hidesSignature) && !wirekit.MayReplayReasoning(m, nil, &limits, &target) {
 			return true
 		}
 	}

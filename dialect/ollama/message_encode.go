@@ -93,7 +93,7 @@ func isResult(p dragoman.Part) bool { return p.Kind() == dragoman.KindToolResult
 // replay writes a message as it came, where it was not changed and the target
 // may see it.
 func (e *messageEncoder) replay(m *dragoman.Message) bool {
-	raw, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
 	if !ok || !e.suits(m) {
 		return false
 	}
@@ -138,7 +138,7 @@ func isMedia(p dragoman.Part) bool { return p.Kind() == dragoman.KindMedia }
 
 // thinks reports whether the target takes a message's thinking back.
 func (e *messageEncoder) thinks(m *dragoman.Message, p *dragoman.Reasoning) bool {
-	return !e.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, p, e.limits, e.target)
+	return !e.target.Caps.NoReasoning && wirekit.MayReplayReasoning(m, p, &e.limits, &e.target)
 }
 
 // note remembers a call that was written.

@@ -82,7 +82,7 @@ func hasResults(m *dragoman.Message) bool {
 }
 
 func (e *messageEncoder) replayable(m *dragoman.Message) bool {
-	_, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	_, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
 	return ok && e.suits(m)
 }
 
@@ -99,7 +99,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 				return false
 			}
 		case *dragoman.Reasoning:
-			if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) || unavailable(p) {
+			if !wirekit.MayReplayReasoning(m, p, &e.limits, &e.target) || unavailable(p) {
 				return false
 			}
 		case *dragoman.ToolCall:
@@ -118,7 +118,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 }
 
 func (e *messageEncoder) replay(m *dragoman.Message) bool {
-	raw, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
 	if !ok || !e.suits(m) {
 		return false
 	}
@@ -248,7 +248,7 @@ func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dr
 		// The same thinking in a second member is no more anybody else's than
 		// in the first.
 		c := e.target.Caps
-		return !wirekit.MayReplayReasoning(m, nil, e.limits, e.target) || c.ReasoningFieldAlways && f.Path[1:] == c.ReasoningField ||
+		return !wirekit.MayReplayReasoning(m, nil, &e.limits, &e.target) || c.ReasoningFieldAlways && f.Path[1:] == c.ReasoningField ||
 			any(func(p dragoman.Part) bool {
 				r, ok := p.(*dragoman.Reasoning)
 				return ok && (r.Field == f.Path[1:] || f.Path == "/reasoning_details" && r.Details != nil)
@@ -497,7 +497,7 @@ func (t *turn) add(e *messageEncoder, m *dragoman.Message, at extra.Path, n int)
 // addReasoning keeps reasoning that the target may see: what it wrote itself,
 // or the visible text where it says in which member it takes some.
 func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.Reasoning, here placed) {
-	own := wirekit.MayReplayReasoning(m, p, e.limits, e.target)
+	own := wirekit.MayReplayReasoning(m, p, &e.limits, &e.target)
 	switch {
 	case unavailable(p):
 		e.rep.Add(dragoman.Dropped, dragoman.Info, here.at.String(), "a remark that there is no reasoning is none")

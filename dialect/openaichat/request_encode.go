@@ -24,7 +24,9 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		reg.LimitBreakpoints(wirekit.CountCacheHints(req))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
-		return &e.w, e.encode()
+		err := e.encode()
+		w := e.w // the encoder is large, and stays behind
+		return &w, err
 	})
 }
 

@@ -106,7 +106,7 @@ func (e *itemEncoder) keepsIDs(m *dragoman.Message) bool {
 
 // replay returns the native form of a message that may be sent as it is.
 func (e *itemEncoder) replay(m *dragoman.Message) ([]byte, bool) {
-	raw, ok := wirekit.ReplayMessage(m, e.limits, e.target, e.o)
+	raw, ok := wirekit.ReplayMessage(m, &e.limits, &e.target, e.o.Rebuild)
 	if !ok {
 		return nil, false
 	}
@@ -395,7 +395,7 @@ func quoteOutput(res *dragoman.ToolResult, at extra.Path, rep *dragoman.Report) 
 // maySend reports whether a reasoning item can be replayed: to its origin
 // only, and with something the server can find or read again (quirk D28).
 func (e *itemEncoder) maySend(m *dragoman.Message, p *dragoman.Reasoning) bool {
-	if !wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+	if !wirekit.MayReplayReasoning(m, p, &e.limits, &e.target) {
 		return false
 	}
 	return e.verbatim(m) || p.Encrypted != "" || p.ID != "" && e.keepsIDs(m)
@@ -407,7 +407,7 @@ func (e *itemEncoder) maySend(m *dragoman.Message, p *dragoman.Reasoning) bool {
 func (e *itemEncoder) reasoning(m *dragoman.Message, p *dragoman.Reasoning, at extra.Path) {
 	if !e.maySend(m, p) {
 		why := "reasoning of another origin"
-		if wirekit.MayReplayReasoning(m, p, e.limits, e.target) {
+		if wirekit.MayReplayReasoning(m, p, &e.limits, &e.target) {
 			why = "reasoning that the server neither stores nor could read again"
 		}
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), why)
@@ -467,7 +467,7 @@ func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.P
 	switch {
 	case p.Dialect != name:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
-	case !wirekit.MayReplayOpaque(m, p, e.limits, e.target):
+	case !wirekit.MayReplayOpaque(m, p, &e.limits, &e.target):
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider", extra.AType(p.Type, "item"))
 	case p.Type == "item_reference" && !e.stored && !e.verbatim(m):
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a reference to an item that is not stored")

@@ -32,7 +32,9 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		}
 		reg.LimitBreakpoints(e.breakpoints(req.Messages))
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
-		return &e.w, e.encode()
+		err := e.encode()
+		w := e.w // the encoder is large, and stays behind
+		return &w, err
 	})
 }
 

@@ -172,15 +172,15 @@ func mayReplay(m *dragoman.Message, limits dragoman.Limits, target dragoman.Targ
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Reasoning:
-			if !MayReplayReasoning(m, p, limits, target) {
+			if !MayReplayReasoning(m, p, &limits, &target) {
 				return false
 			}
 		case *dragoman.Text:
-			if p.Signature != "" && !MayReplayReasoning(m, nil, limits, target) {
+			if p.Signature != "" && !MayReplayReasoning(m, nil, &limits, &target) {
 				return false
 			}
 		case *dragoman.ToolCall:
-			if p.Signature != "" && !MayReplayReasoning(m, nil, limits, target) {
+			if p.Signature != "" && !MayReplayReasoning(m, nil, &limits, &target) {
 				return false
 			}
 		}
@@ -211,8 +211,8 @@ func withModel(raw []byte, model string, path []string) ([]byte, bool) {
 
 // ReplayMessage returns the native form of a message that was not changed
 // since it came from dialect d, and that the target may see again.
-func ReplayMessage(m *dragoman.Message, limits dragoman.Limits, target dragoman.Target, o dialect.EncodeOptions) ([]byte, bool) {
-	if o.Rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
+func ReplayMessage(m *dragoman.Message, limits *dragoman.Limits, target *dragoman.Target, rebuild bool) ([]byte, bool) {
+	if rebuild || m.Native == nil || !m.Origin.Matches(target.Origin(), limits.Replay.Messages) {
 		return nil, false
 	}
 	if !m.Native.Current(limits.Dialect, m.Fingerprint) {
@@ -223,7 +223,7 @@ func ReplayMessage(m *dragoman.Message, limits dragoman.Limits, target dragoman.
 
 // MayReplayReasoning reports whether opaque reasoning of a message may go to
 // the target.
-func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits dragoman.Limits, target dragoman.Target) bool {
+func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits *dragoman.Limits, target *dragoman.Target) bool {
 	origin := m.Origin
 	if r != nil && r.Origin != nil {
 		origin = r.Origin
@@ -234,7 +234,7 @@ func MayReplayReasoning(m *dragoman.Message, r *dragoman.Reasoning, limits drago
 // MayReplayOpaque reports whether a part that we do not know may go to the
 // target: it came from its wire, in a message of its provider's or of nobody's.
 // One that is encrypted for an account is held to the rule of reasoning.
-func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits dragoman.Limits, target dragoman.Target) bool {
+func MayReplayOpaque(m *dragoman.Message, p *dragoman.Opaque, limits *dragoman.Limits, target *dragoman.Target) bool {
 	rule := limits.Replay.Messages
 	if p.Type == "compaction" || p.Type == "reasoning" {
 		rule = limits.Replay.Reasoning
@@ -317,9 +317,13 @@ func SyntheticID(prefix, seed string, place ...int) string {
 // RequestSize is about how many bytes a request takes on a wire, so that a
 // long one is written without growing its buffer.
 func RequestSize(req *dragoman.Request) int {
-	n := 512 + partsSize(req.Instructions)
+	n, native := 256+partsSize(req.Instructions), 0
 	for i := range req.Messages {
-		n += 48 + partsSize(req.Messages[i].Parts)
+		if m := &req.Messages[i]; m.Native != nil { // mostly it goes out as it is
+			native += len(m.Native.Raw) + 1
+		} else {
+			n += 24 + partsSize(m.Parts)
+		}
 	}
 	for i := range req.Tools {
 		t := &req.Tools[i]
@@ -329,13 +333,13 @@ func RequestSize(req *dragoman.Request) int {
 		}
 		n += 128 + size
 	}
-	return n + n/8 // escapes
+	return n + n/8 + native // an eighth for escapes
 }
 
 func partsSize(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {
-		n += 32
+		n += 24
 		switch p := p.(type) {
 		case *dragoman.Text:
 			n += len(p.Text)
@@ -344,9 +348,9 @@ func partsSize(parts []dragoman.Part) int {
 		case *dragoman.Media:
 			n += len(p.Base64) + len(p.Text) + len(p.URL)
 		case *dragoman.ToolCall:
-			n += 64 + len(p.Arguments)
+			n += 72 + len(p.Arguments)
 		case *dragoman.ToolResult:
-			n += 32 + partsSize(p.Content)
+			n += 8 + len(p.CallID) + len(p.Name) + partsSize(p.Content)
 		case *dragoman.Data:
 			n += len(p.JSON)
 		case *dragoman.Opaque:
