@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -78,6 +79,9 @@ type Client struct {
 	Log *slog.Logger
 
 	schemas interop.SchemaCache
+	// to is where the last request went, scoped what was last told apart.
+	to     atomic.Pointer[address]
+	scoped atomic.Pointer[scope]
 
 	// initialized are the extensions that have been.
 	begun       sync.Mutex

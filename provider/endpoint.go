@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -48,6 +50,34 @@ type SettingError struct {
 }
 
 func (e *SettingError) Error() string { return "provider: " + e.Setting + ": " + e.Reason }
+
+// address is where the requests for a model go: a request without a body and headers.
+type address struct {
+	model  string
+	stream bool
+	bare   *http.Request
+}
+
+// addressed is a request for a model, without a body and headers. What the settings
+// of a Client, which do not change, make of the URL is worked out once for a model.
+func (c *Client) addressed(ctx context.Context, model string, stream bool) (*http.Request, error) {
+	to := c.to.Load()
+	if to == nil || to.model != model || to.stream != stream {
+		u, err := c.url(model, stream)
+		if err != nil {
+			return nil, err
+		}
+		bare, err := http.NewRequest(http.MethodPost, u.String(), nil) //nolint:noctx // every use has its own
+		if err != nil {
+			return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
+		}
+		to = &address{model, stream, bare}
+		c.to.Store(to)
+	}
+	req, u := to.bare.WithContext(ctx), *to.bare.URL
+	req.URL, req.Header = &u, make(http.Header, 8)
+	return req, nil
+}
 
 // url is where a request for a model goes.
 func (c *Client) url(model string, stream bool) (*url.URL, error) {

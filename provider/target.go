@@ -38,7 +38,16 @@ func (c *Client) scope(ctx context.Context) string {
 	if a, ok := c.Auth.(accountant); ok {
 		account = a.account(ctx)
 	}
+	base := c.base()
+	if s := c.scoped.Load(); s != nil && s.account == account && s.base == base {
+		return s.name
+	}
 	h := hmac.New(sha256.New, []byte("dragoman scope\x00"+account))
-	h.Write([]byte(c.base()))
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	h.Write([]byte(base))
+	s := &scope{account, base, hex.EncodeToString(h.Sum(nil)[:8])}
+	c.scoped.Store(s)
+	return s.name
 }
+
+// scope is the name of an account at an endpoint.
+type scope struct{ account, base, name string }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -129,14 +128,13 @@ func (g *gunzip) Close() error { return g.packed.Close() }
 
 // request is the payload with its address, headers and credential.
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
-	u, err := x.client.url(x.model, x.stream)
+	req, err := x.client.addressed(ctx, x.model, x.stream)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(x.payload))
-	if err != nil {
-		return nil, &SettingError{Setting: "base_url", Reason: "no request can be sent there"}
-	}
+	req.ContentLength = int64(len(x.payload))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.payload)), nil }
+	req.Body, _ = req.GetBody()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "dragoman")
 	if x.stream {
@@ -156,7 +154,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	if name := unsendable(req.Header); name != "" {
 		return nil, badHeader(name)
 	}
-	x.secrets.url(u)
+	x.secrets.url(req.URL)
 	x.secrets.headers(x.client.Header, nil, minSetting)
 	if x.client.Auth != nil {
 		before := req.Header.Clone()
@@ -175,12 +173,13 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 // unsendable is the name of the first header that cannot be sent; empty where
 // there is none. The transport would find it, too, and be taken for broken.
 func unsendable(h http.Header) string {
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		if !isToken(name) || slices.ContainsFunc(h[name], unprintable) {
-			return name
+	first, found := "", false
+	for name, values := range h {
+		if (!found || name < first) && (!isToken(name) || slices.ContainsFunc(values, unprintable)) {
+			first, found = name, true
 		}
 	}
-	return ""
+	return first
 }
 
 func badHeader(name string) error {
@@ -300,11 +299,33 @@ func (a *answer) failed(err error) error {
 
 // body reads the whole body.
 func (a *answer) body(most int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(a, int64(most)+1))
+	b, err := readAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
 	}
 	return b, err
+}
+
+// readAll is io.ReadAll for a body that says how long it is; nothing is believed that
+// would take much memory.
+func readAll(r io.Reader, says int64) ([]byte, error) {
+	const least, believed = 512, 64 << 10
+	if says <= 0 || says > believed {
+		says = least
+	}
+	b := make([]byte, 0, says+1) // one more, for the end
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF: //nolint:errorlint // the end itself, not what wraps it
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, len(b))
+		}
+	}
 }
 
 // refusal reads an answer that is none: its body, which is nil where it did not come

@@ -23,6 +23,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return &a.resp, *d.rep, err
 	}
+	defer r.Return()
 	d.ambiguous = !sure
 	rewritten := d.reg.Rewritten()
 	a.read(r)

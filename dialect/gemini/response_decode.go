@@ -34,6 +34,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return &a.resp, *a.rep, err
 	}
+	defer r.Return()
 	a.ambiguous = !sure
 	rewritten := a.reg.Rewritten()
 	var seen members

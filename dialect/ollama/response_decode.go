@@ -26,6 +26,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return resp, *d.rep, err
 	}
+	defer r.Return()
 	d.r, d.unclear = r, !sure
 	rewritten := d.reg.Rewritten()
 	var seen wirekit.Members

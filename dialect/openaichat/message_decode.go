@@ -324,7 +324,9 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		}
 	}
 	if len(calls) > 0 {
-		d.turn = make(map[string][]waitingCall, len(calls))
+		if d.request { // in an answer, no results follow
+			d.turn = make(map[string][]waitingCall, len(calls))
+		}
 		m.Parts = d.settleDuplicates(m.Parts, pos, at)
 	}
 	return nil
@@ -415,7 +417,7 @@ var errContent = errors.New("want a text or a list of parts")
 // settleDuplicates settles calls that share an id within one message: an exact
 // repeat is one call, another call gets an id of its own (quirk B11).
 func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at extra.Path) []dragoman.Part {
-	seen := make(map[string]waitingCall, len(parts))
+	seen := map[string]waitingCall{}
 	kept := parts[:0]
 	for i, p := range parts {
 		c, ok := p.(*dragoman.ToolCall)
@@ -439,7 +441,9 @@ func (d *messageDecoder) settleDuplicates(parts []dragoman.Part, pos int, at ext
 			d.rep.Addf(dragoman.Renamed, dragoman.Warn, at.String(), "call id %q occurs twice; the later call is %q", wire, c.ID)
 		}
 		seen[c.ID] = waitingCall{c, came}
-		d.turn[wire] = append(d.turn[wire], waitingCall{c, came})
+		if d.turn != nil {
+			d.turn[wire] = append(d.turn[wire], waitingCall{c, came})
+		}
 		kept = append(kept, p)
 	}
 	return kept

@@ -27,6 +27,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return resp, rep, err
 	}
+	defer r.Return()
 	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, unclear: !sure}
 	rewritten := d.reg.Rewritten()
 	var failed error

@@ -24,6 +24,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	if err != nil {
 		return resp, *d.rep, err
 	}
+	defer r.Return()
 	d.sound = sure
 	rewritten := d.reg.Rewritten()
 	end := d.members(r, resp)

@@ -127,7 +127,13 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 	if *e == nil {
 		*e = &dragoman.Extra{Dialect: d}
 	}
-	(*e).Fields = append((*e).Fields, dragoman.Field{Path: prefix + "/" + Escape(string(name)), Value: raw})
+	path := ""
+	if bytes.ContainsAny(name, "~/") {
+		path = prefix + "/" + Escape(string(name))
+	} else {
+		path = prefix + "/" + string(name) // one text, not two
+	}
+	(*e).Fields = append((*e).Fields, dragoman.Field{Path: path, Value: raw})
 }
 
 // AddCopy is Add with a copy of raw, made only when it says something new: the

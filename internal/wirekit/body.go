@@ -94,7 +94,7 @@ func unsettledPlace(err error, settled bool) error {
 
 // OpenResponse begins to read a response. It is sure when no object of it has a
 // member twice: which of the two counts is not the same to all readers, so the
-// bytes must not go on (requirement R7).
+// bytes must not go on (requirement R7). The reader may be returned.
 func OpenResponse(
 	d dragoman.Dialect, body []byte, o dialect.DecodeOptions, literal jsonwire.Literal, rep *dragoman.Report,
 ) (r *jsonwire.Reader, sure bool, err error) {
@@ -118,11 +118,13 @@ func reportRepeats(rep *dragoman.Report, places []string, so string) {
 	}
 }
 
-// openBody begins to read a body, which must be an object. Where it is no JSON
+// openBody begins to read a body, which must be an object, with a reader that may be
+// returned. Where it is no JSON
 // at all there is no error yet: the reader will say where it breaks.
 func openBody(body []byte) (*jsonwire.Reader, error) {
-	r := jsonwire.NewReader(body)
+	r := jsonwire.Borrow(body)
 	if r.Kind() != '{' && r.Err() == nil {
+		r.Return()
 		return nil, ErrNotObject
 	}
 	return r, nil

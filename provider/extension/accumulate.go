@@ -79,7 +79,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	}
 	_, again := x.values[a]
 	total := a.Fold(a.Sum(x), piece)
-	x.values[a] = total
+	x.put(a, total)
 	if !again {
 		write := func() error { return x.partial.Set(a.Place, a.Sum(x)) }
 		if err := write(); err != nil {

@@ -68,7 +68,7 @@ func NewExchange(o Options) *Exchange {
 	}
 	return &Exchange{
 		Request: o.Request, Stream: o.Stream, Target: o.Target, Resolution: o.Resolution, resolution: o.Resolution,
-		config: o.Config, patches: o.Patches, values: map[any]any{},
+		config: o.Config, patches: o.Patches,
 	}
 }
 
@@ -116,7 +116,14 @@ func NewKey[T any](name string) *Key[T] { return &Key[T]{name} }
 func (k *Key[T]) String() string { return k.name }
 
 // Put keeps a value for the rest of the exchange.
-func (k *Key[T]) Put(x *Exchange, value T) { x.values[k] = value }
+func (k *Key[T]) Put(x *Exchange, value T) { x.put(k, value) }
+
+func (x *Exchange) put(key, value any) {
+	if x.values == nil {
+		x.values = map[any]any{}
+	}
+	x.values[key] = value
+}
 
 // Get returns the value that was put, or the zero value.
 func (k *Key[T]) Get(x *Exchange) T {
