@@ -22,8 +22,12 @@ type storer struct {
 	err error
 }
 
-func store(what string, write func(*storer)) ([]byte, error) {
+func store(what string, write func(*storer)) ([]byte, error) { return storeSized(what, 0, write) }
+
+// storeSized is store for what takes about so many bytes.
+func storeSized(what string, size int, write func(*storer)) ([]byte, error) {
 	var s storer
+	s.w.Buf = make([]byte, 0, size)
 	write(&s)
 	if s.err != nil {
 		return nil, fmt.Errorf("dragoman: storing %s: %w", what, s.err)

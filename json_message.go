@@ -4,7 +4,7 @@ import "github.com/dragoman-go/dragoman/internal/jsonwire"
 
 // MarshalJSON writes the message as stored JSON, with its version.
 func (m Message) MarshalJSON() ([]byte, error) {
-	return store("message", func(out *storer) {
+	return storeSized("message", m.storedSize(), func(out *storer) {
 		out.top()
 		m.members(out)
 		out.w.EndObject()
@@ -13,6 +13,30 @@ func (m Message) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a stored message.
 func (m *Message) UnmarshalJSON(b []byte) error { return loadTop(b, "message", m, loadMessage) }
+
+// storedSize is about what a message takes: a little more than most do.
+func (m *Message) storedSize() int {
+	size := 48
+	for _, p := range m.Parts {
+		size += storedSize(p)
+	}
+	if m.Origin != nil {
+		size += 128
+	}
+	if m.Native != nil {
+		size += 128 + quotedSize(len(m.Native.Raw))
+	}
+	if m.Extra != nil {
+		size += 48
+		for _, f := range m.Extra.Fields {
+			size += 32 + len(f.Path) + quotedSize(len(f.Value))
+		}
+	}
+	return size
+}
+
+// quotedSize is about what JSON of n bytes takes as a text: its quotes are escaped.
+func quotedSize(n int) int { return n + n/4 }
 
 func (m *Message) store(out *storer) {
 	out.w.BeginObject()

@@ -11,7 +11,37 @@ import (
 
 // MarshalPart writes a part as stored JSON; its "type" is the part's kind.
 func MarshalPart(p Part) ([]byte, error) {
-	return store("part", func(out *storer) { storePart(&p, out) })
+	return storeSized("part", storedSize(p), func(out *storer) { storePart(&p, out) })
+}
+
+// storedSize is about what a part takes: a little more than most do.
+func storedSize(p Part) int {
+	const frame = 64
+	if isNilPart(p) {
+		return frame
+	}
+	switch p := p.(type) {
+	case *Text:
+		return frame + len(p.Text) + len(p.Text)/8
+	case *Reasoning:
+		return frame + len(p.Text) + len(p.Text)/8 + len(p.Encrypted) + len(p.Signature)
+	case *Media:
+		return 2*frame + len(p.Base64) + len(p.Text) + len(p.URL)
+	case *ToolCall:
+		return 2*frame + len(p.ID) + len(p.Name) + quotedSize(len(p.Arguments))
+	case *ToolResult:
+		size := 2*frame + len(p.CallID) + len(p.Name)
+		for _, inner := range p.Content {
+			size += storedSize(inner)
+		}
+		return size
+	case *Data:
+		return frame + quotedSize(len(p.JSON))
+	case *Opaque:
+		return 2*frame + quotedSize(len(p.JSON))
+	default:
+		return frame
+	}
 }
 
 // UnmarshalPart reads a stored part.

@@ -59,7 +59,7 @@ func (r *run) runner() *tool.Run {
 	}
 	approvers := []tool.Approver{r.ledger}
 	if base.Approver != nil {
-		approvers = append(approvers, r.recorded(base.Approver))
+		approvers = append(approvers, r.recording(base.Approver))
 	}
 	base.Approver = policy.First(approvers...)
 	if base.Journal == nil {
@@ -121,18 +121,18 @@ func (r *run) call(ctx context.Context) error {
 	if len(batch.Results) != len(run) { // nothing ran
 		return errorf("%w", err)
 	}
-	r.result.Records = append(r.result.Records, batch.Records...)
+	r.recorded = append(r.recorded, batch.Records)
 	r.state.Calls += executed(batch)
-	r.remember(batch)
 	r.state.Pending = batch.Pending
 	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil) && r.guarded.err() == nil {
+		r.remember(batch)
 		if saved := r.save(ctx); saved != nil {
 			return saved
 		}
 		return errors.Join(ErrInterrupted, err)
 	}
-	return r.finish(ctx, calls, err)
+	return r.finish(ctx, calls, r.records(calls, batch), err)
 }
 
 // remember keeps what calls of the turn came to until all of them have: what follows
@@ -145,7 +145,30 @@ func (r *run) remember(batch *tool.Batch) {
 	}
 }
 
-// records are those of the turn, in the order of its calls.
+// records are those of the turn, whose last batch this is, in the order of its calls.
+func (r *run) records(calls []*dragoman.ToolCall, batch *tool.Batch) []tool.Record {
+	if len(r.state.Done) == 0 && ordered(batch.Records, calls) {
+		return batch.Records
+	}
+	r.remember(batch)
+	return r.state.records(calls)
+}
+
+// ordered reports whether records are of calls that are done, and in their order.
+func ordered(records []tool.Record, calls []*dragoman.ToolCall) bool {
+	for i := range records {
+		for len(calls) > 0 && calls[0].ID != records[i].CallID {
+			calls = calls[1:]
+		}
+		if len(calls) == 0 || records[i].Pending {
+			return false
+		}
+		calls = calls[1:]
+	}
+	return true
+}
+
+// records are those that are done, in the order of the turn's calls.
 func (s *state) records(calls []*dragoman.ToolCall) []tool.Record {
 	out := make([]tool.Record, 0, len(s.Done))
 	for _, c := range calls {
@@ -192,9 +215,8 @@ func (r *run) collect() {
 }
 
 // finish writes the results of a turn, and goes on.
-func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, failed error) error {
+func (r *run) finish(ctx context.Context, calls []*dragoman.ToolCall, records []tool.Record, failed error) error {
 	p := r.player
-	records := r.state.records(calls)
 	results := make([]*dragoman.ToolResult, len(calls))
 	for i, c := range calls {
 		if results[i] = r.state.settled(c.ID); results[i] == nil { // the run ends, and nobody will answer it any more

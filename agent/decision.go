@@ -68,9 +68,9 @@ func (r *run) rule(ctx context.Context, s DecisionStore, said ...tool.Ruling) er
 	return nil
 }
 
-// recorded is an approver whose decisions are stored before they are acted upon. It is
+// recording is an approver whose decisions are stored before they are acted upon. It is
 // not asked again what it has decided: a process may have ended in between.
-func (r *run) recorded(a tool.Approver) tool.Approver {
+func (r *run) recording(a tool.Approver) tool.Approver {
 	s := r.decisionStore()
 	if s == nil {
 		return a

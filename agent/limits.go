@@ -1,17 +1,18 @@
 package agent
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
@@ -163,10 +164,10 @@ func polls(box *tool.Box, k tool.Key) bool {
 // digest identifies a call with what it came to: its words, and what else it
 // returned, such as a picture of the screen.
 func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
-	h := sha256.New()
-	for _, s := range [...]string{rec.Key.String(), sameArguments(rec.Raw), string(rec.ErrorKind), rec.Plain} {
-		fmt.Fprintf(h, "%d:%s", len(s), s)
-	}
+	b := appendSized(make([]byte, 0, 512), rec.Key.String())
+	b = appendSized(b, sameArguments(make([]byte, 0, 128), []byte(rec.Raw)))
+	b = appendSized(b, rec.ErrorKind)
+	b = appendSized(b, rec.Plain)
 	for _, res := range results {
 		if res.CallID != rec.CallID {
 			continue
@@ -175,27 +176,53 @@ func digest(rec *tool.Record, results []*dragoman.ToolResult) string {
 			if _, text := p.(*dragoman.Text); text {
 				continue // it is in Plain, without a fence that may differ
 			}
-			b, err := json.Marshal(p)
-			fmt.Fprintf(h, "%d:%s%v", len(b), b, err)
+			part, err := json.Marshal(p)
+			b = fmt.Append(appendSized(b, part), err)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }
 
-// sameArguments is one text for all that mean the same: blanks and the order of
-// members make no other call. What is no JSON is as it is.
-func sameArguments(raw string) string {
-	var members map[string]json.RawMessage
-	if !strings.ContainsAny(raw, ", \t\r\n") || json.Unmarshal([]byte(raw), &members) != nil {
-		return raw
+// appendSized appends a text behind its length, so that it ends where it ends.
+func appendSized[T ~string | ~[]byte](b []byte, s T) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
+}
+
+// sameArguments appends one text for all that mean the same: blanks and the order of
+// members make no other call, and of a member that comes twice the last counts. What
+// is no JSON object is as it is.
+func sameArguments(out, raw []byte) []byte {
+	if !bytes.ContainsAny(raw, ", \t\r\n") {
+		return append(out, raw...)
 	}
-	out := append(make([]byte, 0, len(raw)+8), '{')
-	for i, name := range slices.Sorted(maps.Keys(members)) {
-		if i > 0 {
+	type member struct {
+		name  string
+		value []byte
+	}
+	var members []member
+	r := jsonwire.Borrow(raw)
+	defer r.Return()
+	if r.Kind() != '{' {
+		return append(out, raw...)
+	}
+	for name := range r.Object() {
+		members = append(members, member{string(name), r.Raw()})
+	}
+	if r.End() != nil {
+		return append(out, raw...)
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	out = append(out, '{')
+	for i, m := range members {
+		if i+1 < len(members) && members[i+1].name == m.name {
+			continue
+		}
+		if out[len(out)-1] != '{' {
 			out = append(out, ',')
 		}
-		out = append(strconv.AppendQuote(out, name), ':')
-		out = append(out, sameArguments(string(members[name]))...)
+		out = append(strconv.AppendQuote(out, m.name), ':')
+		out = sameArguments(out, m.value)
 	}
-	return string(append(out, '}'))
+	return append(out, '}')
 }

@@ -51,7 +51,7 @@ type Store interface {
 	// Load returns the conversation and the state that was saved last; nil: none.
 	Load(ctx context.Context) (messages []dragoman.Message, state []byte, err error)
 	// Save adds messages and replaces the state, both or neither. It is durable
-	// when it returns.
+	// when it returns. The state, which is JSON, is not changed afterwards.
 	Save(ctx context.Context, messages []dragoman.Message, state []byte) error
 }
 

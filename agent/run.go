@@ -33,6 +33,7 @@ type run struct {
 	kept     int
 	state    state
 	result   Result
+	recorded [][]tool.Record // what became of the calls, batch by batch
 	ledger   *policy.Ledger
 	runners  map[string]*tool.Run
 	pauses   int // in a row
@@ -154,7 +155,11 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		err = cancelled(ctx, err)
 	}
 	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
-	r.result.Messages = slices.Clone(r.messages[min(r.state.Begun, len(r.messages)):])
+	r.result.Records = slices.Concat(r.recorded...)
+	r.result.Messages = r.messages[min(r.state.Begun, len(r.messages)):]
+	if r.store == nil { // then they are the state's too
+		r.result.Messages = slices.Clone(r.result.Messages)
+	}
 	r.result.Pending = leaves(r.state.Pending)
 	r.result.State = r.snapshot()
 	return &r.result, err
@@ -445,7 +450,7 @@ func (r *run) save(ctx context.Context) error {
 		r.kept = len(r.messages)
 		return nil
 	}
-	b, err := r.snapshot().MarshalJSON()
+	b, err := json.Marshal(&r.snapshot().s)
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}

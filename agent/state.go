@@ -77,7 +77,7 @@ type state struct {
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
 	// Done are the records of those that have run, with what they said unfenced.
 	Done   []doneCall     `json:"done,omitempty"`
-	Ledger *policy.Ledger `json:"ledger,omitempty"`
+	Ledger *policy.Ledger `json:"ledger,omitzero"`
 
 	// Messages are the conversation, where no store keeps it; Begun is how many of
 	// them were there before the run.
@@ -117,7 +117,7 @@ type doneCall struct {
 }
 
 // MarshalJSON writes the state.
-func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.s) }
+func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(&s.s) }
 
 // UnmarshalJSON reads a state. One of a newer version is refused.
 func (s *State) UnmarshalJSON(b []byte) error {

@@ -28,18 +28,16 @@ type memoryLog struct {
 
 var _ Store = (*Memory)(nil)
 
-func (l *memoryLog) add(entries []Entry) {
-	for _, e := range entries {
-		l.info.Head++
-		e.Seq = l.info.Head
-		l.info.Updated = e.Time
-		l.entries = append(l.entries, e)
-		if e.Key != "" {
-			if l.byKey == nil {
-				l.byKey = map[string][]int64{}
-			}
-			l.byKey[e.Key] = append(l.byKey[e.Key], e.Seq)
+func (l *memoryLog) add(e Entry) {
+	l.info.Head++
+	e.Seq = l.info.Head
+	l.info.Updated = e.Time
+	l.entries = append(l.entries, e)
+	if e.Key != "" {
+		if l.byKey == nil {
+			l.byKey = map[string][]int64{}
 		}
+		l.byKey[e.Key] = append(l.byKey[e.Key], e.Seq)
 	}
 }
 
@@ -59,7 +57,7 @@ func (m *Memory) Create(ctx context.Context, info Info, entries iter.Seq2[Entry,
 			if err != nil {
 				return err
 			}
-			log.add([]Entry{kept(e)})
+			log.add(kept(e))
 		}
 	}
 	m.mu.Lock()
@@ -140,6 +138,19 @@ func (m *Memory) Append(ctx context.Context, id string, head int64, entries []En
 			return err
 		}
 	}
+	return m.append(ctx, id, head, entries, kept)
+}
+
+// adopt is Append for entries of a [Session], which has checked them, and whose bodies
+// nobody else has: they are kept as they are.
+func (m *Memory) adopt(ctx context.Context, id string, head int64, entries []Entry) error {
+	return m.append(ctx, id, head, entries, func(e Entry) Entry {
+		e.Time = micro(e.Time)
+		return e
+	})
+}
+
+func (m *Memory) append(ctx context.Context, id string, head int64, entries []Entry, keep func(Entry) Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	log, err := m.find(ctx, id)
@@ -150,7 +161,7 @@ func (m *Memory) Append(ctx context.Context, id string, head int64, entries []En
 		return &ConflictError{ID: id, Head: head, Actual: log.info.Head}
 	}
 	for _, e := range entries {
-		log.add([]Entry{kept(e)})
+		log.add(keep(e))
 	}
 	return nil
 }

@@ -144,8 +144,8 @@ func aboutIf(doing, id string, err error) error {
 
 // Save adds messages to the conversation and sets the state, at once and for
 // good: both are there, durably, when it returns nil, and neither where it
-// returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON;
-// nil leaves the one there is.
+// returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON, which
+// must not be changed afterwards; nil leaves the one there is.
 func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
 	entries := make([]Entry, 0, len(messages)+1)
 	for i := range messages {
@@ -156,7 +156,7 @@ func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state [
 		entries = append(entries, Entry{Kind: KindMessage, Body: body})
 	}
 	if state != nil {
-		entries = append(entries, Entry{Kind: KindState, Body: slices.Clone(state)})
+		entries = append(entries, Entry{Kind: KindState, Body: state})
 	}
 	return aboutIf("saving", s.ID(), s.write(ctx, entries))
 }
@@ -203,10 +203,12 @@ func readMessage(e *Entry) (m dragoman.Message, err error) {
 func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {
-		switch e := &entries[i]; e.Kind {
+		e := &entries[i]
+		switch e.Kind {
 		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
+		e.Body = slices.Clone(e.Body)
 	}
 	return aboutIf("appending to", s.ID(), s.write(ctx, entries))
 }

@@ -195,6 +195,13 @@ type storedSticky struct {
 	Message string       `json:"message,omitempty"`
 }
 
+// IsZero reports whether nothing is decided: such a ledger need not be stored.
+func (l *Ledger) IsZero() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls) == 0 && len(l.sticky) == 0
+}
+
 // MarshalJSON writes everything that the ledger holds, in a stable order.
 func (l *Ledger) MarshalJSON() ([]byte, error) {
 	l.mu.Lock()
