@@ -96,6 +96,7 @@ func (p *player) prepare() error {
 	}
 	config := p.Toolbox
 	config.Hooks = p.Guardrails.around(config.Hooks)
+	config.Recent = 1 // nobody else sees this toolbox, and the result has all records
 	tools := slices.Clone(p.Tools)
 	if p.finder != nil {
 		tools = append(tools, p.finder)

@@ -32,6 +32,7 @@ type run struct {
 	messages []dragoman.Message
 	kept     int
 	state    state
+	stored   state // as it was stored last; it is large, and written in each turn
 	result   Result
 	recorded [][]tool.Record // what became of the calls, batch by batch
 	ledger   *policy.Ledger
@@ -450,7 +451,8 @@ func (r *run) save(ctx context.Context) error {
 		r.kept = len(r.messages)
 		return nil
 	}
-	b, err := json.Marshal(&r.snapshot().s)
+	r.stored = r.current()
+	b, err := json.Marshal(&r.stored)
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}

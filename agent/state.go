@@ -219,13 +219,16 @@ func leaves(pending []tool.Pending) []tool.Pending {
 	return out
 }
 
-// snapshot is the state of a run now, with its conversation where nobody else
-// keeps it.
-func (r *run) snapshot() *State {
+// snapshot is the state of a run now, for who goes on with it.
+func (r *run) snapshot() *State { return &State{r.current()} }
+
+// current is the state of a run now, with its conversation where nobody else keeps
+// it.
+func (r *run) current() state {
 	s := r.state
 	s.Elapsed, s.Ledger = r.elapsed(), r.ledger
 	if r.store == nil {
 		s.Messages = r.messages
 	}
-	return &State{s}
+	return s
 }

@@ -139,9 +139,11 @@ type normaliser struct {
 }
 
 func newNormaliser(req *dragoman.Request, o Options) *normaliser {
-	n := &normaliser{
+	l := listPool.Get().(*lists)
+	n := &l.normaliser
+	*n = normaliser{
 		req: req, abandon: o.Abandon, asText: o.ReasoningAsText, target: o.Target, limits: o.Limits,
-		thinking: req.Reasoning, lists: listPool.Get().(*lists),
+		thinking: req.Reasoning, lists: l,
 	}
 	n.turns = n.lists.order
 	n.ms = slices.Grow(n.lists.came, len(req.Messages))[:len(req.Messages)]
@@ -161,10 +163,11 @@ func newNormaliser(req *dragoman.Request, o Options) *normaliser {
 }
 
 // lists are the memory in which a conversation is normalised: its drafts, as they
-// came and arranged, and what is known of its turns, calls and results. Every turn
+// came and arranged, who works on them, and what is known of its turns, calls and results. Every turn
 // of an agent writes all of them again, so that the memory is used again. Nothing
 // of a result points into it.
 type lists struct {
+	normaliser     normaliser
 	came, arranged []draft
 	order          []*turn
 	turns          stock[turn]
@@ -195,7 +198,7 @@ func (n *normaliser) done() {
 	if len(l.arranged) > 0 && cap(n.ms) == cap(l.arranged) { // it may have grown in its place
 		l.arranged = n.ms
 	}
-	n.ms, n.turns, n.lists = nil, nil, nil
+	*n = normaliser{}
 	if l.large() {
 		return
 	}

@@ -100,17 +100,19 @@ type watch struct {
 	born  time.Time
 }
 
-// newWatch begins with waiting for the first byte.
+// newWatch is a watch that has not begun.
 func newWatch(clock Clock, limits Timeouts, cancel context.CancelCauseFunc) *watch {
-	w := &watch{
-		limits: limits, clock: clock, cancel: cancel, phase: PhaseFirstByte, limit: limits.of(PhaseFirstByte),
-		born: clock.Now().Add(-1), // so that no phase begins at 0
-	}
+	return &watch{limits: limits, clock: clock, cancel: cancel}
+}
+
+// begin begins with waiting for the first byte.
+func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.born = w.clock.Now().Add(-1) // so that no phase begins at 0
+	w.phase, w.limit = PhaseFirstByte, w.limits.of(PhaseFirstByte)
 	w.wait()
-	w.timer = clock.AfterFunc(w.next(), w.fire)
-	return w
+	w.timer = w.clock.AfterFunc(w.next(), w.fire)
 }
 
 // next is when to look at a phase that begins now. One without a bound is
@@ -129,6 +131,9 @@ func (w *watch) enter(p Phase) { w.bound(p, w.limits.of(p)) }
 func (w *watch) bound(p Phase, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.timer == nil { // an Auth asks for its token before there is anything to watch
+		return
+	}
 	w.wait()
 	if !w.stopped && (w.phase != p || w.limit != limit) {
 		w.phase, w.limit = p, limit

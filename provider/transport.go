@@ -75,15 +75,15 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	x.tries++
 	x.asked = asked{}
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{x: x, ctx: ctx, cancel: cancel}
-	req, err := x.request(ctx)
+	a := &answer{x: x, ctx: ctx, cancel: cancel, watch: newWatch(x.clock, x.client.Timeouts, cancel)}
+	req, err := x.request(ctx, a.watch.trace(ctx))
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
-	a.watch = newWatch(x.clock, x.client.Timeouts, cancel)
+	a.watch.begin()
 	x.logRequest(ctx, req)
-	a.Response, err = x.client.http().Do(req.WithContext(a.watch.trace(ctx))) //nolint:bodyclose // answer.Close does
+	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close does
 	if err != nil {
 		err = a.failed(err)
 		a.Close()
@@ -126,9 +126,10 @@ func (g *gunzip) Read(p []byte) (int, error) {
 
 func (g *gunzip) Close() error { return g.packed.Close() }
 
-// request is the payload with its address, headers and credential.
-func (x *exchange) request(ctx context.Context) (*http.Request, error) {
-	req, err := x.client.addressed(ctx, x.model, x.stream)
+// request is the payload with its address, headers and credential; sending is the
+// context that it is sent with, ctx the one in which it is made.
+func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) {
+	req, err := x.client.addressed(sending, x.model, x.stream)
 	if err != nil {
 		return nil, err
 	}

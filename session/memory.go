@@ -28,10 +28,16 @@ type memoryLog struct {
 
 var _ Store = (*Memory)(nil)
 
+// firstEntries is how many a log has room for when it begins: a few turns.
+const firstEntries = 32
+
 func (l *memoryLog) add(e Entry) {
 	l.info.Head++
 	e.Seq = l.info.Head
 	l.info.Updated = e.Time
+	if l.entries == nil {
+		l.entries = make([]Entry, 0, firstEntries)
+	}
 	l.entries = append(l.entries, e)
 	if e.Key != "" {
 		if l.byKey == nil {
