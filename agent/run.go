@@ -456,9 +456,9 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	if err := r.store.Save(ctx, r.messages[r.kept:], b); err != nil {
+	waits := withPatience(ctx, saveTimeout)
+	defer waits.cancel()
+	if err := r.store.Save(waits, r.messages[r.kept:], b); err != nil {
 		return errorf("storing the run: %w", err)
 	}
 	r.kept = len(r.messages)

@@ -65,8 +65,11 @@ func (x *exchange) fromNative(resp *dragoman.Response, native []json.RawMessage)
 
 // nativeOf is the native form of the messages of a whole answer.
 func (x *exchange) nativeOf(body []byte) []json.RawMessage {
+	if !x.extended.Maps() {
+		return nil
+	}
 	o, err := extension.NewObject(body)
-	if err != nil || !x.extended.Maps() {
+	if err != nil {
 		return nil
 	}
 	return elements(o.Get(nativePlaces[x.limits.Dialect].answer))

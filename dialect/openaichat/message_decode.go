@@ -32,6 +32,8 @@ type messageDecoder struct {
 	turn map[string][]waitingCall
 	// request: a message is a client's, which must say who speaks.
 	request bool
+	// once: no object has a member twice.
+	once bool
 	// unclear: two readers could read what was decoded so far as two answers.
 	unclear bool
 	// twice is unclear for the message at hand.
@@ -82,7 +84,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	asItCame := true
 	d.twice, d.clash, d.hidden = false, false, nil
 	rewritten := d.reg.Rewritten()
-	role := roleOf(raw)
+	role := roleOf(raw, d.once)
 	if role == "" && d.request {
 		return m, noRole(raw)
 	}
@@ -128,13 +130,17 @@ func noRole(raw []byte) error {
 	return &jsonwire.Error{Err: errNoRole}
 }
 
-func roleOf(raw []byte) string {
+// roleOf is the role of a message: the last one, unless it is known that there are no
+// two.
+func roleOf(raw []byte, once bool) string {
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	role := ""
 	for key := range r.Object() {
 		if string(key) == "role" && r.Kind() == '"' {
-			role = r.String()
+			if role = r.String(); once {
+				break
+			}
 		} else {
 			r.Skip()
 		}

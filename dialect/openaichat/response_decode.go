@@ -28,7 +28,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 		return resp, rep, err
 	}
 	defer r.Return()
-	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, unclear: !sure}
+	d := &messageDecoder{reg: wirekit.DecodeRegistry(c.Limits(), o), o: o, origin: resp.Origin, rep: &rep, once: sure, unclear: !sure}
 	rewritten := d.reg.Rewritten()
 	var failed error
 	var groq dragoman.Usage
@@ -240,8 +240,8 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		if m, err = d.message(msg, at, i); err != nil {
 			return placeAt(at, start+msgStart, err)
 		}
-		if role := roleOf(msg); role != "" && role != "assistant" { // its calls are not read
-			d.ambiguous(place, "the message of a response has the role "+strconv.Quote(role))
+		if m.Role != dragoman.RoleAssistant { // its calls are not read
+			d.ambiguous(place, "the message of a response has the role "+strconv.Quote(roleOf(msg, d.once)))
 			m.Native = nil
 		}
 		calls = m.ToolCalls()

@@ -106,6 +106,11 @@ func Escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
+// hasEscapes reports whether a name is another one as a segment of a JSON pointer.
+func hasEscapes(name []byte) bool {
+	return bytes.IndexByte(name, '~') >= 0 || bytes.IndexByte(name, '/') >= 0
+}
+
 // Name is the name of the member that a pointer ends with, as its object spells it.
 func Name(path string) []byte {
 	return []byte(unescape(path[strings.LastIndexByte(path, '/')+1:]))
@@ -128,7 +133,7 @@ func Add(e **dragoman.Extra, d dragoman.Dialect, prefix string, name []byte, raw
 		*e = &dragoman.Extra{Dialect: d}
 	}
 	path := ""
-	if bytes.ContainsAny(name, "~/") {
+	if hasEscapes(name) {
 		path = prefix + "/" + Escape(string(name))
 	} else {
 		path = prefix + "/" + string(name) // one text, not two
@@ -172,7 +177,7 @@ func find(e *dragoman.Extra, prefix string, name []byte) *dragoman.Field {
 	if e == nil || len(e.Fields) >= short {
 		return nil
 	}
-	escaped := bytes.ContainsAny(name, "~/")
+	escaped := hasEscapes(name)
 	for i := range e.Fields {
 		path := e.Fields[i].Path
 		if !strings.HasPrefix(path, prefix) || len(path) <= len(prefix) || path[len(prefix)] != '/' {
