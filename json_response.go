@@ -162,7 +162,7 @@ func loadStop(r *jsonwire.Reader) (s Stop) {
 }
 
 // MarshalJSON writes the counts that are known.
-func (u Usage) MarshalJSON() ([]byte, error) { return store("usage", u.store) }
+func (u Usage) MarshalJSON() ([]byte, error) { return storeSized("usage", 128, u.store) }
 
 // UnmarshalJSON reads stored usage; a count that is absent or null is unknown.
 func (u *Usage) UnmarshalJSON(b []byte) error { return load(b, "usage", u, loadUsage) }

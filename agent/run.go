@@ -452,7 +452,7 @@ func (r *run) save(ctx context.Context) error {
 		return nil
 	}
 	r.stored = r.current()
-	b, err := json.Marshal(&r.stored)
+	b, err := r.stored.encode()
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}

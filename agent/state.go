@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -117,7 +118,100 @@ type doneCall struct {
 }
 
 // MarshalJSON writes the state.
-func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(&s.s) }
+func (s State) MarshalJSON() ([]byte, error) { return s.s.encode() }
+
+// encode is what encoding/json makes of the fields, without looking for them: a run
+// that is stored writes its state twice in each turn.
+func (s *state) encode() ([]byte, error) {
+	w := stateWriter{Writer: jsonwire.Writer{Buf: make([]byte, 0, 512+40*len(s.Recent))}}
+	w.BeginObject()
+	w.IntField("v", int64(s.V))
+	w.StringField("run", s.Run)
+	w.StringField("agent", s.Agent)
+	w.IntField("turn", int64(s.Turn))
+	w.StringField("phase", string(s.Phase))
+	w.value("usage", &s.Usage)
+	if s.Cost != 0 {
+		w.value("cost", s.Cost)
+	}
+	w.count("calls", int64(s.Calls))
+	w.count("elapsed", int64(s.Elapsed))
+	w.list("found", s.Found, len(s.Found))
+	w.flag("chosen", s.Chosen)
+	w.count("corrected", int64(s.Corrected))
+	w.texts("recent", s.Recent)
+	w.count("failures", int64(s.Failures))
+	w.list("seen", s.Seen, len(s.Seen))
+	w.count("offset", int64(s.Offset))
+	w.texts("waiting", s.Waiting)
+	w.flag("background", s.Background)
+	w.StringFieldIf("output", s.Output)
+	if s.Failed != nil {
+		w.value("failed", s.Failed)
+	}
+	w.list("pending", s.Pending, len(s.Pending))
+	w.list("settled", s.Settled, len(s.Settled))
+	w.list("done", s.Done, len(s.Done))
+	if s.Ledger != nil && !s.Ledger.IsZero() {
+		w.value("ledger", s.Ledger)
+	}
+	w.list("messages", s.Messages, len(s.Messages))
+	w.count("begun", int64(s.Begun))
+	w.EndObject()
+	return w.Buf, errors.Join(w.err, w.Err())
+}
+
+// stateWriter writes members, most of them unless they are zero.
+type stateWriter struct {
+	jsonwire.Writer
+	err error
+}
+
+// value writes what has a form of its own, or is seldom there.
+func (w *stateWriter) value(name string, v any) {
+	m, ok := v.(json.Marshaler)
+	var b []byte
+	var err error
+	if ok {
+		b, err = m.MarshalJSON()
+	} else {
+		b, err = json.Marshal(v)
+	}
+	if err != nil {
+		w.err, b = errors.Join(w.err, err), []byte("null")
+	}
+	w.RawField(name, b)
+}
+
+func (w *stateWriter) list(name string, v any, n int) {
+	if n > 0 {
+		w.value(name, v)
+	}
+}
+
+func (w *stateWriter) texts(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.Key(name)
+	w.BeginArray()
+	for _, s := range list {
+		w.String(s)
+	}
+	w.EndArray()
+}
+
+func (w *stateWriter) count(name string, n int64) {
+	if n != 0 {
+		w.IntField(name, n)
+	}
+}
+
+func (w *stateWriter) flag(name string, on bool) {
+	if on {
+		w.BoolField(name, true)
+	}
+}
 
 // UnmarshalJSON reads a state. One of a newer version is refused.
 func (s *State) UnmarshalJSON(b []byte) error {
