@@ -16,8 +16,10 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 // Config is what models are opened from. The zero value knows the built-in
@@ -50,7 +52,8 @@ type Config struct {
 	// has it, those that are links of a [Chain] as well.
 	Client func(*Client)
 	// HTTP, Clock and Log are those of every [Client] that is opened. Log shows the
-	// wire at debug level, see [Client].
+	// wire at debug level, see [Client]; of the simulator, which has none when it is
+	// opened as sim/…, requests and answers in their canonical form.
 	HTTP  *http.Client
 	Clock Clock
 	Log   *slog.Logger
@@ -284,13 +287,13 @@ func (c *Config) open(spec string) (dragoman.Model, error) {
 	case !ok && (own || known || name == simName):
 		return nil, &SpecError{Spec: spec, Reason: "which model of it? Write " + name + "/…"}
 	case !ok:
-		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model"}
+		return nil, &SpecError{Spec: spec, Reason: "it is no alias" + c.known() + "; a model is written as provider/model" + words.Meant(spec, c.wholeSpecs())}
 	case model == "":
 		return nil, &SpecError{Spec: spec, Reason: "the name behind the slash is missing"}
 	case name == simName && !own:
-		return openSim(model)
+		return c.openSim(model)
 	case !own && !known:
-		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s", name, some(c.openable()))}
+		return nil, &SpecError{Spec: spec, Reason: fmt.Sprintf("there is no provider %q; there are %s%s", name, some(c.openable()), words.Meant(name, c.meant()))}
 	case !known:
 		return nil, &SettingError{Setting: "type of the provider " + name, Reason: fmt.Sprintf("%q is none of %s", typ, strings.Join((&Config{}).providers(), ", "))}
 	}
@@ -315,6 +318,23 @@ func (c *Config) openable() []string {
 		names = append(names, simName)
 	}
 	return names
+}
+
+// meant are all names that a spec may begin with, the second names of providers too.
+func (c *Config) meant() []string {
+	names := c.openable()
+	for _, b := range builtins() {
+		if b.base != nowhere {
+			names = append(names, b.names[1:]...)
+		}
+	}
+	return names
+}
+
+// wholeSpecs are the specs that are known as a whole: aliases, and the models of the
+// simulator, which somebody may write without its name.
+func (c *Config) wholeSpecs() []string {
+	return append(slices.Sorted(maps.Keys(c.Aliases)), sim.Names()...)
 }
 
 // known lists the aliases in words.

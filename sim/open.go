@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // Config says how the models that are opened by name behave. The zero value is
@@ -92,7 +93,7 @@ func parseName(name string) (modelSpec, error) {
 	if !slices.Contains(Names(), prefix+spec.base) {
 		return spec, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model",
-			Message: fmt.Sprintf("there is no model %.80q; there are %s", name, strings.Join(Names(), ", ")),
+			Message: fmt.Sprintf("there is no model %.80q; there are %s%s", name, strings.Join(Names(), ", "), words.Meant(prefix+spec.base, Names())),
 		}
 	}
 	settings, err := url.ParseQuery(query)

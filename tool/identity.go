@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // This file owns the identity of tools: which key a tool is registered under,
@@ -338,7 +339,7 @@ func nearest(asked Key, keys []Key, most int) []string {
 	var list []scored
 	for _, k := range keys {
 		name := k.QualifiedName()
-		far := min(distance(want, strings.ToLower(name)), distance(strings.ToLower(asked.Name), strings.ToLower(k.Name)))
+		far := min(words.Distance(want, strings.ToLower(name)), words.Distance(strings.ToLower(asked.Name), strings.ToLower(k.Name)))
 		if far <= max(len(want), len(name))/2 {
 			list = append(list, scored{name, far})
 		}
@@ -349,29 +350,4 @@ func nearest(asked Key, keys []Key, most int) []string {
 		out = append(out, s.name)
 	}
 	return out
-}
-
-// maxCompared bounds what is compared of two names: their likeness is a hint.
-const maxCompared = 64
-
-// distance is how many bytes have to change to make b of a.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -17,3 +17,21 @@ func TestNamesInEverySpellingAreTheSameWords(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestANameThatIsLikeWhatWasWrittenIsMeant(t *testing.T) {
+	names := []string{"openai", "openai-chat", "anthropic", "gemini", "sim", "xai", "sim/planner"}
+	for wrote, want := range map[string]string{
+		"antropic": "anthropic", "Anthropic": "anthropic", "opanai": "openai", "openai_chat": "openai-chat", "gemni": "gemini",
+		"simm": "sim", "planner": "sim/planner", "nosuch": "", "": "", "x": "",
+	} {
+		if got := words.Near(wrote, names); got != want {
+			t.Errorf("%q: %q, want %q", wrote, got, want)
+		}
+	}
+	if got := words.Meant("opanai", names); got != "; did you mean openai?" {
+		t.Errorf("%q", got)
+	}
+	if got := words.Meant("sim", names) + words.Meant("nosuch", names); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,60 @@
+package words
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxCompared bounds what is compared of two names: their likeness is a hint.
+const maxCompared = 64
+
+// Distance is how many bytes have to change to make b of a.
+func Distance(a, b string) int {
+	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Near is the one of some names that somebody may have meant who wrote another:
+// the one that is most like it, or it with something before a slash, the first of
+// several; empty where none is like it at all.
+func Near(wrote string, names []string) string {
+	best, least := "", 0
+	for _, name := range names {
+		if wrote != "" && strings.HasSuffix(name, "/"+wrote) {
+			return name
+		}
+		far := Distance(strings.ToLower(wrote), strings.ToLower(name))
+		if far <= max(len(wrote), len(name))/3 && (best == "" || far < least) {
+			best, least = name, far
+		}
+	}
+	return best
+}
+
+// Meant asks whether somebody meant a name that is like what was written, as the
+// end of a message; empty where there is none.
+func Meant(wrote string, names []string) string {
+	if slices.Contains(names, wrote) {
+		return ""
+	}
+	if near := Near(wrote, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
