@@ -47,6 +47,9 @@ type RunStart struct {
 	Run     string
 	Agent   string
 	Resumed bool
+	// Session is what the run is kept in: the ID of its [Store], where that has a
+	// method ID() string, as a session has; else empty.
+	Session string
 }
 
 // TurnStart says that a model is about to be asked.

@@ -18,6 +18,7 @@ type eventJSON struct {
 	Turn    int               `json:"turn,omitempty"`
 	Agent   string            `json:"agent,omitempty"`
 	Resumed bool              `json:"resumed,omitempty"`
+	Session string            `json:"session,omitempty"`
 	Event   json.RawMessage   `json:"event,omitempty"`
 	Message *dragoman.Message `json:"message,omitempty"`
 	Call    dragoman.Part     `json:"call,omitempty"`
@@ -73,7 +74,7 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 	}
 	switch ev := ev.(type) {
 	case *RunStart:
-		out.Run, out.Agent, out.Resumed = ev.Run, ev.Agent, ev.Resumed
+		out.Run, out.Agent, out.Resumed, out.Session = ev.Run, ev.Agent, ev.Resumed, ev.Session
 	case *TurnStart:
 		out.Turn, out.Agent = ev.Turn, ev.Agent
 	case *ModelEvent:

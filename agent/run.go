@@ -142,7 +142,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, max(0, most-r.state.Elapsed), &LimitError{"time", fmt.Sprintf("at most %v", most)})
 		defer cancel()
 	}
-	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed})
+	r.tell(&RunStart{Run: r.state.Run, Agent: r.player.name(), Resumed: r.resumed, Session: r.storeID()})
 	switch {
 	case !r.resumed:
 		err = r.hear(ctx)
@@ -177,6 +177,14 @@ func (r *run) hold() (leave func(), err error) {
 		return nil, errorf("beginning the run: %w", err)
 	}
 	return leave, nil
+}
+
+// storeID names what the run is kept in; empty where that has no name.
+func (r *run) storeID() string {
+	if named, ok := r.store.(interface{ ID() string }); ok {
+		return named.ID()
+	}
+	return ""
 }
 
 // cancelled says why a context ended, with the error that came of it.
