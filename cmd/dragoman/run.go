@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
-	"github.com/dragoman-go/dragoman/session/sqlite"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 	"github.com/dragoman-go/dragoman/tool/shell"
@@ -33,7 +32,7 @@ const exitInterrupted = 130
 func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 	var o runFlags
 	cmd := &cobra.Command{
-		Use:   "run [PROMPT]",
+		Use:   "run [PROMPT...]",
 		Short: "Ask a model that works with the files of this folder",
 		Long: `Run asks a model, and lets it work in the current folder with the tools that
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
@@ -54,9 +53,13 @@ Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSI
 or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
 macOS and Windows that of configuration). --session goes on with one: with a prompt
 it says more, without one it finishes what was interrupted. What ran does not run
-again. A script that wants to go on gives its session a name: --json tells none.
+again. With --json the event run_start names it. "dragoman sessions" lists them.
 
-A prompt of "-" is read from standard input.`,
+A session works in the folder that it began in. Elsewhere it does not go on, unless
+--dir names a folder: that of the session, or another one, which is then its own.
+
+Several words are one prompt, with a blank between them. A prompt of "-" is read
+from standard input.`,
 		Example: `  dragoman run "Which files are here?"
   dragoman run --model sim/echo --no-session "Say it again"
   dragoman run --session trip "Which files are here?"
@@ -69,7 +72,7 @@ A prompt of "-" is read from standard input.`,
 	f := cmd.Flags()
 	f.StringVar(&o.model, "model", "", `the model, as "provider/model", an alias, or several with commas between them`)
 	f.StringVar(&o.session, "session", "", "the session to go on with, or to begin under this name")
-	f.StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
+	o.addFile(cmd)
 	f.BoolVar(&o.forget, "no-session", false, "keep nothing")
 	f.BoolVar(&o.abandon, "abandon", false, "give up the calls that the session waits for, and go on with the prompt")
 	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (\"dragoman tools why --help\" shows one)")
@@ -78,14 +81,16 @@ A prompt of "-" is read from standard input.`,
 	f.StringVar(&o.system, "system", "", "instructions for the model")
 	f.IntVar(&o.turns, "max-turns", 0, "how often the model is asked (default 20)")
 	f.BoolVar(&o.json, "json", false, "write events as lines of JSON")
+	f.BoolVar(&o.debug, "debug", false, "show what is sent to models and what they answer on standard error, without credentials")
 	return cmd
 }
 
 type runFlags struct {
-	model, session, sessions, policy, dir, system string
-	allow                                         []string
-	turns                                         int
-	forget, abandon, json                         bool
+	storeFlags
+	model, session, policy, dir, system string
+	allow                               []string
+	turns                               int
+	forget, abandon, json, debug        bool
 	// refused says that calls were refused, because nobody could be asked.
 	refused bool
 }
@@ -99,27 +104,37 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program, whatever it waits for
 	t := newTeller(cmd, o.json)
-	a, done, err := o.agent(cmd, t, sandbox)
+	model, spec, err := o.open(t)
+	if err != nil {
+		return err
+	}
+	k, err := o.find(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	if err := k.settle(o.dir, cmd.Flags().Changed("dir")); err != nil {
+		return err
+	}
+	a, done, err := o.agent(cmd, model, sandbox)
 	if err != nil {
 		return err
 	}
 	defer done()
-	s, closeStore, err := o.open(ctx, prompt)
-	if err != nil {
+	if err := k.begin(ctx, t, prompt, spec); err != nil {
 		return err
 	}
-	defer closeStore()
-	if s != nil && !o.json {
-		defer func() { t.notef("Session %s. Go on with: dragoman run --session %s \"…\"", s.ID(), s.ID()) }()
+	if k.session != nil && !o.json {
+		defer func() { t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again()) }()
 	}
-	err = t.follow(o.stream(ctx, a, s, prompt))
+	err = t.follow(o.stream(ctx, a, k.session, prompt))
 	if o.refused && !o.json {
 		t.notef("Calls were refused, because there is nobody to ask. --allow NAME lets a tool run without approval.")
 	}
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}
-	return o.ended(ctx, err, s)
+	return ended(ctx, err, k)
 }
 
 // prompt is what was asked, from the command line or from standard input.
@@ -179,12 +194,9 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 }
 
 // ended says how a run ended, and what can be done about it.
-func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) error {
+func ended(ctx context.Context, err error, k *kept) error {
 	var limit *agent.LimitError
-	again := ""
-	if s != nil {
-		again = fmt.Sprintf("dragoman run --session %s", s.ID())
-	}
+	again := k.again()
 	switch {
 	case err == nil:
 		return nil
@@ -199,25 +211,36 @@ func (o *runFlags) ended(ctx context.Context, err error, s *session.Session) err
 	case errors.As(err, &limit) && again != "":
 		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, again)
 	case errors.Is(err, session.ErrConflict):
-		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", s.ID())
+		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", k.session.ID())
 	default:
 		return failed("%w", err)
 	}
 }
 
-// agent is the model with the tools of the folder.
-func (o *runFlags) agent(cmd *cobra.Command, t *teller, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
+// open opens the model to ask, and says which where nobody did.
+func (o *runFlags) open(t *teller) (model dragoman.Model, spec string, err error) {
 	spec, why, err := pickModel(o.model, os.Getenv)
 	if err != nil {
-		return nil, nil, failed("%w", err)
+		return nil, "", failed("%w", err)
 	}
-	model, err := provider.Open(spec)
+	config, err := provider.Default()
 	if err != nil {
-		return nil, nil, failed("%w", err)
+		return nil, "", failed("%w", err)
+	}
+	if o.debug {
+		config.Log = slog.New(wireLog{t: t})
+	}
+	if model, err = config.Open(spec); err != nil {
+		return nil, "", failed("%w", err)
 	}
 	if why != "" {
 		t.notef("%s", why)
 	}
+	return model, spec, nil
+}
+
+// agent is the model with the tools of the folder.
+func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
 	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true, Sandbox: sandbox}})
 	if err != nil {
 		return nil, nil, failed("%w", err)
@@ -294,34 +317,6 @@ func isTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// open opens the session of a run; nil: nothing is kept.
-func (o *runFlags) open(ctx context.Context, prompt string) (*session.Session, func(), error) {
-	if o.forget {
-		return nil, func() {}, nil
-	}
-	path, err := o.file(os.Getenv)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := sqlite.Open(ctx, path, sqlite.Options{})
-	if err != nil {
-		return nil, nil, failed("the sessions in %s cannot be opened: %w; --no-session does without", path, err)
-	}
-	done := func() { _ = store.Close() }
-	s, err := session.Open(ctx, store, o.session)
-	switch {
-	case o.session == "" || errors.Is(err, session.ErrNotFound) && prompt != "":
-		s, err = session.Create(ctx, store, session.Info{ID: o.session, Title: title(prompt)})
-	case errors.Is(err, session.ErrNotFound):
-		err = fmt.Errorf("there is no session %q, and nothing to begin one with: give a prompt", o.session)
-	}
-	if err != nil {
-		done()
-		return nil, nil, failed("%w", err)
-	}
-	return s, done, nil
-}
-
 // title is the first line of a prompt, for lists: what is no character there is a
 // blank.
 func title(prompt string) string {
@@ -337,30 +332,6 @@ func title(prompt string) string {
 		return string(runes[:79]) + "…"
 	}
 	return string(runes)
-}
-
-// file is where the sessions are.
-func (o *runFlags) file(getenv func(string) string) (string, error) {
-	if o.sessions != "" {
-		return o.sessions, nil
-	}
-	if f := getenv("DRAGOMAN_SESSIONS"); f != "" {
-		return f, nil
-	}
-	dir := getenv("XDG_STATE_HOME")
-	if dir == "" || !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", failed("there is no place for sessions: %w; name a file with --sessions, or use --no-session", err)
-		}
-		dir = filepath.Join(home, ".local", "state")
-		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-			if dir, err = os.UserConfigDir(); err != nil {
-				return "", failed("there is no place for sessions: %w; name a file with --sessions, or use --no-session", err)
-			}
-		}
-	}
-	return filepath.Join(dir, "dragoman", "sessions.db"), nil
 }
 
 // teller shows a run to who watches it.

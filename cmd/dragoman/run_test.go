@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,7 +218,7 @@ func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 	}{
 		{exitUsage, `--allow "wrte_file" is none of list_files, `, []string{"--allow", "wrte_file", "hi"}},
 		{exitUsage, "--max-turns -3: ", []string{"--max-turns", "-3", "hi"}},
-		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
+		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --dir " + quoteArg(absolute(dir)) + " --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
 	} {
 		if r := do(nil, tc.args...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
 			t.Errorf("%q: %+v, want %q", tc.args, r, tc.want)
@@ -224,5 +226,126 @@ func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 	}
 	if r := do(nil, "--session", "short", "--max-turns", "5"); r.code != exitOK || !strings.Contains(r.out, "dear all") {
 		t.Errorf("it did not go on: %+v", r)
+	}
+}
+
+func TestC1_ASessionKeepsTheFolderThatItBeganIn(t *testing.T) {
+	here, do := runs(t)
+	there := t.TempDir()
+	write(t, here, "a.txt", "of here")
+	write(t, there, "a.txt", "of there")
+	in := func(dir string, args ...string) ran {
+		t.Chdir(dir)
+		var out, err bytes.Buffer
+		code := run(append([]string{"run"}, args...), strings.NewReader(""), &out, &err)
+		return ran{code, out.String(), err.String()}
+	}
+	const ask = `Read the file "a.txt"`
+	if r := in(here, "--session", "trip", ask); r.code != exitOK || !strings.Contains(r.err, "run --session trip \"…\"") {
+		t.Fatalf("%+v", r)
+	}
+	for _, args := range [][]string{{"--session", "trip", ask}, {"--session", "trip"}} {
+		r := in(there, args...)
+		if r.code != exitFailed || r.out != "" || !strings.Contains(r.err, absolute(here)) || !strings.Contains(r.err, "--dir .") {
+			t.Errorf("it went on elsewhere: %+v", r)
+		}
+	}
+	if r := in(there, "--session", "trip", "--dir", here, ask); r.code != exitOK || !strings.Contains(r.out, "of here") || strings.Contains(r.err, "from now on") || !strings.Contains(r.err, "--dir "+quoteArg(absolute(here))) {
+		t.Errorf("its own folder, named: %+v", r)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(here, link); err == nil {
+		if r := in(there, "--session", "trip", "--dir", link, ask); r.code != exitOK || strings.Contains(r.err, "from now on") {
+			t.Errorf("its own folder by another name: %+v", r)
+		}
+	}
+	if r := in(there, "--session", "trip", "--dir", ".", ask); r.code != exitOK || !strings.Contains(r.out, "of there") || !strings.Contains(r.err, "from now on it works in "+absolute(there)) {
+		t.Errorf("another folder, named: %+v", r)
+	}
+	if r := in(here, "--session", "trip", ask); r.code != exitFailed || !strings.Contains(r.err, "works in "+absolute(there)) {
+		t.Errorf("it has moved: %+v", r)
+	}
+	if r := do(nil, "--session", "other", "--dir", filepath.Join(here, "nowhere"), ask); r.code != exitFailed {
+		t.Errorf("%+v", r)
+	}
+	if r := do(nil, "--session", "other"); r.code != exitFailed || !strings.Contains(r.err, "there is no session") {
+		t.Errorf("a run that could not begin has left a session: %+v", r)
+	}
+}
+
+func TestC1_RunStartNamesTheSession(t *testing.T) {
+	_, do := runs(t)
+	first := func(args ...string) (ev struct{ Type, Session string }) {
+		r := do(nil, append(args, "--json", "hi")...)
+		line, _, _ := strings.Cut(r.out, "\n")
+		if err := json.Unmarshal([]byte(line), &ev); err != nil || ev.Type != "run_start" {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		return ev
+	}
+	if ev := first("--session", "trip"); ev.Session != "trip" {
+		t.Errorf("%+v", ev)
+	}
+	made := first().Session
+	if made == "" {
+		t.Fatal("a session without a name of its own is not told")
+	}
+	if r := do(nil, "--session", made); r.code != exitOK {
+		t.Errorf("%+v", r)
+	}
+	if ev := first("--no-session"); ev.Session != "" {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestC1_SeveralWordsAreOnePrompt(t *testing.T) {
+	_, do := runs(t)
+	if r := do(nil, "--no-session", "--model", "sim/echo", "Say", "it", "again"); r.code != exitOK || !strings.Contains(r.out, "Say it again") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestC4_ANameThatIsMistypedIsGuessed(t *testing.T) {
+	_, do := runs(t)
+	for spec, want := range map[string]string{
+		"antropic/claude-opus-5-5": "did you mean anthropic?", "sim/planer": "did you mean sim/planner?", "planner": "did you mean sim/planner?",
+		"kimmi/k2": "did you mean kimi?",
+	} {
+		if r := do(nil, "--model", spec, "hi"); r.code != exitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("%q: %+v", spec, r)
+		}
+	}
+	if r := do(nil, "--model", "wholly-other/x", "hi"); strings.Contains(r.err, "did you mean") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestC4_DebugShowsTheWireWithoutCredentials(t *testing.T) {
+	dir, do := runs(t)
+	const key = "sk-very-secret-key-0123456789"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"error":{"message":"no such thing for ` + r.Header.Get("Authorization") + ` \u001b[2J"}}`))
+	}))
+	defer server.Close()
+	t.Setenv("OPENAI_API_KEY", key)
+	t.Setenv("OPENAI_BASE_URL", server.URL+"/v1")
+	r := do(nil, "--debug", "--no-session", "--model", "openai-chat/gpt-x", "What is this?")
+	for _, want := range []string{"[model request]", "[model refused]", server.URL + "/v1/chat/completions", `"content":"What is this?"`, "no such thing", "Authorization: "} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("no %q in\n%s", want, r.err)
+		}
+	}
+	if strings.Contains(r.err, key) || strings.Contains(r.err, "\x1b") || r.out != "" {
+		t.Errorf("%+v", r)
+	}
+	write(t, dir, "letter.txt", "dear all")
+	r = do(nil, "--debug", "--no-session", "--model", "sim/planner", `Read the file "letter.txt"`)
+	if r.code != exitOK || strings.Count(r.err, "[model request] model=sim/planner") != 2 || strings.Count(r.err, "[model answer]") != 2 || strings.Contains(r.out, "[model") {
+		t.Errorf("%+v", r)
+	}
+	if r := do(nil, "--no-session", "--model", "sim/planner", "hi"); strings.Contains(r.err, "[model") {
+		t.Errorf("nobody asked for it: %+v", r)
 	}
 }

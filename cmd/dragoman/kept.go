@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/sqlite"
+)
+
+// kept is the session that a run is kept in, and the folder that its tools work in.
+// Without a store nothing is kept.
+type kept struct {
+	store *sqlite.Store
+	// session is nil where there is none, or not yet: then name is that of the one to
+	// begin, empty for any.
+	session *session.Session
+	name    string
+	// was is what the session knew of the run before, is what it shall know.
+	was, is runMeta
+}
+
+// runMeta is what a session keeps of the runs in it, beside the conversation.
+type runMeta struct {
+	// Folder is what the tools work in, absolute; Model is how the last one was named.
+	Folder string `json:"folder,omitempty"`
+	Model  string `json:"model,omitempty"`
+}
+
+// runMetaKey is the member of a session's metadata that holds a runMeta.
+const runMetaKey = "dragoman.run"
+
+// find looks for the session to go on with. Nothing is written before all else is
+// known to be well.
+func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
+	k := &kept{name: o.session}
+	if o.forget {
+		return k, nil
+	}
+	var err error
+	if k.store, err = o.store(ctx); err != nil {
+		return nil, failed("%w; --no-session does without", err)
+	}
+	if o.session == "" {
+		return k, nil
+	}
+	k.session, err = session.Open(ctx, k.store, o.session)
+	switch {
+	case errors.Is(err, session.ErrNotFound) && prompt != "":
+		k.session, err = nil, nil
+	case errors.Is(err, session.ErrNotFound):
+		err = fmt.Errorf("there is no session %q, and nothing to begin one with: give a prompt (\"dragoman sessions list\" shows those there are)", o.session)
+	case err == nil:
+		k.was, err = readRunMeta(ctx, k.session)
+	}
+	if err != nil {
+		k.close()
+		return nil, failed("%w", err)
+	}
+	return k, nil
+}
+
+func readRunMeta(ctx context.Context, s *session.Session) (m runMeta, err error) {
+	all, err := s.Metadata(ctx)
+	if err != nil || all[runMetaKey] == nil {
+		return m, err
+	}
+	if err := json.Unmarshal(all[runMetaKey], &m); err != nil {
+		return m, fmt.Errorf("the metadata %s of session %s: %w", runMetaKey, s.ID(), err)
+	}
+	return m, nil
+}
+
+func (k *kept) close() {
+	if k.store != nil {
+		_ = k.store.Close()
+	}
+}
+
+// settle says in which folder the tools work. A session that worked in another one
+// than this does not go on here by mistake: somebody has to name a folder.
+func (k *kept) settle(dir string, named bool) error {
+	k.is.Folder = absolute(dir)
+	was := k.was.Folder
+	if was == "" || named || sameFolder(was, k.is.Folder) {
+		return nil
+	}
+	return failed("session %s works in %s, and this is %s: go on there with \"%s --dir %s\", or let it work here from now on with \"--dir .\"",
+		k.session.ID(), was, k.is.Folder, k.command(), quoteArg(was))
+}
+
+// begin makes the session where there is none, and keeps in it what is new.
+func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err error) {
+	if k.store == nil {
+		return nil
+	}
+	if k.session == nil {
+		if k.session, err = session.Create(ctx, k.store, session.Info{ID: k.name, Title: title(prompt)}); err != nil {
+			return failed("%w", err)
+		}
+	}
+	k.is.Model = model
+	if k.was.Folder != "" && sameFolder(k.was.Folder, k.is.Folder) {
+		k.is.Folder = k.was.Folder // by whatever name it has here
+	} else if k.was.Folder != "" {
+		t.notef("Session %s worked in %s; from now on it works in %s.", k.session.ID(), shown(k.was.Folder), shown(k.is.Folder))
+	}
+	if k.is == k.was {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]runMeta{runMetaKey: k.is})
+	if err == nil {
+		err = k.session.SetMetadata(ctx, patch)
+	}
+	if err != nil {
+		return failed("%w", err)
+	}
+	return nil
+}
+
+// command is the command that goes on with the session from its folder.
+func (k *kept) command() string { return "dragoman run --session " + k.session.ID() }
+
+// again is the command that goes on with the session from here; empty where there
+// is none.
+func (k *kept) again() string {
+	if k.session == nil {
+		return ""
+	}
+	if sameFolder(k.is.Folder, absolute(".")) {
+		return k.command()
+	}
+	return k.command() + " --dir " + quoteArg(shown(k.is.Folder))
+}
+
+// absolute is a folder by its full name, without links where it is there.
+func absolute(dir string) string {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		return real
+	}
+	return full
+}
+
+// sameFolder reports whether two names are those of one folder.
+func sameFolder(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// quoteArg is a text as a POSIX shell takes it for one word.
+func quoteArg(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(`_-./\:@%+=,`, r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

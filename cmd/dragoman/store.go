@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-go/dragoman/session/sqlite"
+)
+
+// storeFlags say where the sessions are.
+type storeFlags struct{ sessions string }
+
+func (o *storeFlags) addFile(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
+}
+
+// store opens the file of the sessions.
+func (o *storeFlags) store(ctx context.Context) (*sqlite.Store, error) {
+	path, err := o.file(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, failed("the sessions in %s cannot be opened: %w", path, err)
+	}
+	return store, nil
+}
+
+// file is where the sessions are.
+func (o *storeFlags) file(getenv func(string) string) (string, error) {
+	if o.sessions != "" {
+		return o.sessions, nil
+	}
+	if f := getenv("DRAGOMAN_SESSIONS"); f != "" {
+		return f, nil
+	}
+	dir := getenv("XDG_STATE_HOME")
+	if dir == "" || !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", failed("there is no place for sessions: %w; name a file with --sessions", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+		if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+			if dir, err = os.UserConfigDir(); err != nil {
+				return "", failed("there is no place for sessions: %w; name a file with --sessions", err)
+			}
+		}
+	}
+	return filepath.Join(dir, "dragoman", "sessions.db"), nil
+}
