@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // reply is the text of an answer without calls: the results, what was said, or
@@ -100,21 +101,9 @@ func tellResults(ex exchange) string {
 	return strings.Join(lines, "\n")
 }
 
-// unfenced is a text without the lines that package tool puts around what it does
-// not trust: one that names a boundary, "<<< boundary" and ">>> boundary".
-func unfenced(text string) string {
-	head, rest, opened := strings.Cut(text, "\n<<< ")
-	boundary, inner, ok := strings.Cut(rest, "\n")
-	body, closed := strings.CutSuffix(inner, "\n>>> "+boundary)
-	if !opened || !ok || !closed || boundary == "" || !strings.Contains(head, boundary) {
-		return text
-	}
-	return body
-}
-
 // tellContent is what a result holds, in one line or so.
 func tellContent(r *dragoman.ToolResult) string {
-	text := strings.TrimSpace(unfenced(r.Text()))
+	text := strings.TrimSpace(words.Unfenced(r.Text()))
 	if short := head(text, maxResult); short != text {
 		text = short + "…"
 	}

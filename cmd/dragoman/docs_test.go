@@ -13,7 +13,7 @@ func TestEveryFieldOfTheReportsIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []any{converted{}, loss{}, linted{}, verdict{}, listedFault{}} {
+	for _, v := range []any{converted{}, loss{}, linted{}, verdict{}, listedFault{}, sessionReport{}, shownMessage{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

@@ -76,6 +76,15 @@ func readRunMeta(ctx context.Context, s *session.Session) (m runMeta, err error)
 	return m, nil
 }
 
+// write keeps it in a session.
+func (m runMeta) write(ctx context.Context, s *session.Session) error {
+	patch, err := json.Marshal(map[string]runMeta{runMetaKey: m})
+	if err != nil {
+		return err
+	}
+	return s.SetMetadata(ctx, patch)
+}
+
 func (k *kept) close() {
 	if k.store != nil {
 		_ = k.store.Close()
@@ -113,11 +122,7 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 	if k.is == k.was {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]runMeta{runMetaKey: k.is})
-	if err == nil {
-		err = k.session.SetMetadata(ctx, patch)
-	}
-	if err != nil {
+	if err := k.is.write(ctx, k.session); err != nil {
 		return failed("%w", err)
 	}
 	return nil

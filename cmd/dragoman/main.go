@@ -1,6 +1,9 @@
-// Command dragoman converts and checks what crosses between tools and models,
-// explains what a policy decides, and serves a model that needs no network.
+// Command dragoman lets a model work in a folder and keeps what was said, converts
+// and checks what crosses between tools and models, explains what a policy decides,
+// and serves a model that needs no network.
 //
+//	dragoman run "Which files are here?"
+//	dragoman sessions list
 //	dragoman convert --to anthropic request.json
 //	dragoman lint --for gemini tools.json
 //	dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
@@ -21,11 +24,13 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
@@ -123,6 +128,9 @@ func plainly(losses []dragoman.Loss) []dragoman.Loss {
 // wantsJSON reports whether a command line asks for a report as JSON, also where
 // the rest of it makes no sense.
 func wantsJSON(args []string) bool {
+	if len(args) > 0 && args[0] == "sessions" && slices.Contains(args, "--json") {
+		return true
+	}
 	for i, a := range args {
 		if a == "--report=json" || a == "--report" && i+1 < len(args) && args[i+1] == "json" {
 			return true
@@ -169,12 +177,25 @@ forbids, 130 when a run was interrupted.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox))
+	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox), newSessions())
 	return root
+}
+
+// noSuchCommand refuses words that should be a command of cmd, and says which may
+// have been meant.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return misused("unknown command %q for %q%s", args[0], cmd.CommandPath(), words.Meant(args[0], names))
 }
 
 // version is the module's, as the build recorded it.

@@ -26,7 +26,7 @@ func newTools() *cobra.Command {
 		Short: "List tools, and explain what a policy decides about a call",
 		Long: `Tools are those that come with dragoman, for the files of one folder and for
 commands in it, or those of a file in any wire language (--tools).`,
-		Args: cobra.NoArgs,
+		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newToolsList(), newToolsWhy())
