@@ -35,6 +35,12 @@ func For[T any]() (json.RawMessage, error) { return FromType(reflect.TypeFor[T](
 // the field out. On a list, keys of its items go to the items. A tag that is
 // malformed, unknown, or does not fit the field's type is an error.
 //
+// So is a tag by which other libraries say such things (description:"…",
+// enum:"a,b", minimum:"1", required:"false", default:"…"), unless the schema has the
+// same without it: it would promise what nobody keeps. The error tells how to write
+// it here; beside that, the tag may stay. All other tags are passed over, also those
+// that validate (validate, binding) and example: they change no schema.
+//
 // Structs take no other properties. time.Time is a date-time, []byte is
 // base64 text, json.RawMessage and any are any JSON, struct{} is no
 // arguments, and a type that contains itself becomes a reference. Types that
@@ -290,6 +296,9 @@ func (ins *inspector) fields(t reflect.Type, path string, names map[string]strin
 			return err
 		}
 		if err := checkTag(f, opts); err != nil {
+			return typeError(at, "%v", err)
+		}
+		if err := checkForeign(f, opts); err != nil {
 			return typeError(at, "%v", err)
 		}
 	}

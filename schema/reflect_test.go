@@ -285,3 +285,57 @@ func TestTagsAreKeptOrRefused(t *testing.T) {
 		t.Errorf("a field that is left out: %s %v", hidden, err)
 	}
 }
+
+func TestTagsOfOtherLibrariesAreKeptOrRefused(t *testing.T) {
+	str, num, list := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[[]string]()
+	of := func(typ reflect.Type, tag string) reflect.Type {
+		return reflect.StructOf([]reflect.StructField{{Name: "F", Type: typ, Tag: reflect.StructTag(tag)}})
+	}
+	for _, f := range []struct {
+		typ       reflect.Type
+		tag, want string
+	}{
+		{str, `enum:"a, b"`, `jsonschema:"enum=a,enum=b"`},
+		{list, `enums:"a,b"`, `jsonschema:"enum=a,enum=b"`},
+		{num, `minimum:"1"`, `jsonschema:"minimum=1"`},
+		{num, `minimum:"1" jsonschema:"maximum=9"`, `jsonschema:"minimum=1"`},
+		{num, `json:"n,string" minimum:"1"`, "remove it"},
+		{str, `minimum:"1"`, "remove it"},
+		{str, `description:"the city"`, `doc:"the city"`},
+		{str, `desc:"the city"`, `doc:"the city"`},
+		{str, `default:"Oslo"`, `jsonschema:"default=Oslo"`},
+		{str, `pattern:"a{1,2}"`, `jsonschema:"pattern=a{1\\,2}"`},
+		{str, `format:"email"`, `jsonschema:"format=email"`},
+		{str, `required:"false"`, "omitempty"},
+		{str, `json:"f,omitzero" required:"true"`, "omitempty"},
+		{str, `nullable:"true"`, `jsonschema:"nullable"`},
+		{list, `minItems:"1"`, `jsonschema:"minItems=1"`},
+		{str, `jsonschema:"the city, in English"`, `doc:"the city, in English"`},
+	} {
+		if got, err := FromType(of(f.typ, f.tag)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), f.want) || !strings.Contains(err.Error(), ".F") {
+			t.Errorf("%s: %s %v, want %s", f.tag, got, err, f.want)
+		}
+	}
+	for _, f := range []struct {
+		typ       reflect.Type
+		tag, same string // the schema is that of
+	}{
+		{str, `validate:"required,oneof=a b" binding:"required" example:"a" yaml:"f" env:"F"`, ``},
+		{str, `enum:"a,b" jsonschema:"enum=a,enum=b"`, `jsonschema:"enum=a,enum=b"`},
+		{str, `description:"x" doc:"x"`, `doc:"x"`},
+		{str, `description:"x" jsonschema_description:"x"`, `jsonschema_description:"x"`},
+		{str, `required:"true"`, ``},
+		{str, `json:",omitempty" required:"false"`, `json:",omitempty"`},
+		{str, `nullable:"false" enum:""`, ``},
+		{num, `format:"int64"`, ``},
+		{reflect.TypeFor[*time.Time](), `format:"date-time"`, ``},
+		{str, `json:"-" enum:"a,b"`, `json:"-"`},
+		{str, `jsonschema:"-" enum:"a,b"`, `jsonschema:"-"`},
+	} {
+		got, err := FromType(of(f.typ, f.tag))
+		want, werr := FromType(of(f.typ, f.same))
+		if err != nil || werr != nil || string(got) != string(want) {
+			t.Errorf("%s: %s %v, want %s %v", f.tag, got, err, want, werr)
+		}
+	}
+}

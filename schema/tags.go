@@ -37,6 +37,9 @@ func checkTag(f reflect.StructField, jsonOptions string) error {
 		if key == "description" && hasDoc {
 			return errors.New("doc and the jsonschema tag both describe it")
 		}
+		if !has && strings.ContainsAny(key, " \t") { // as github.com/google/jsonschema-go has it
+			return fmt.Errorf("jsonschema tag %q: a description is written doc:%q", part, tag)
+		}
 		if err := checkPair(kind, f.Type, key, val, has); err != nil {
 			return fmt.Errorf("jsonschema tag %q: %w", part, err)
 		}
