@@ -184,3 +184,20 @@ func TestQuirkF7_JSONIsFoundInFencesBesideWordsAndInThoughts(t *testing.T) {
 		}
 	}
 }
+
+func TestL10_TheSimulatorAnswersWithTimesAndOtherFormats(t *testing.T) {
+	type meeting struct {
+		When  time.Time  `json:"when"`
+		Until *time.Time `json:"until,omitempty"`
+		With  []string   `json:"with" jsonschema:"format=email"`
+		ID    string     `json:"id" jsonschema:"format=uuid"`
+		Day   string     `json:"day" jsonschema:"format=date"`
+		Blob  []byte     `json:"blob"`
+	}
+	for _, prompt := range []string{"Plan a meeting", "Plan a meeting with Ann on 2026-03-04T10:00:00Z", `Plan "lunch" with bob@example.com`} {
+		m, res, err := agent.Generate[meeting](t.Context(), agent.Agent{Model: provider.MustOpen("sim/planner")}, prompt)
+		if err != nil || res.Turns != 1 || m.When.IsZero() || !strings.Contains(strings.Join(m.With, ""), "@") {
+			t.Errorf("%s: %+v %d %v", prompt, m, res.Turns, err)
+		}
+	}
+}

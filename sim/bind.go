@@ -85,11 +85,14 @@ func (f *filler) useText(val *value, s *object) (any, bool) {
 	if val == nil {
 		return nil, false
 	}
-	if !f.fits(s, val.text) {
-		val.used = false
-		return nil, false
+	if f.fits(s, val.text) {
+		return val.text, true
 	}
-	return val.text, true
+	if day := val.text + "T00:00:00Z"; val.kind == date && s.get("format") == "date-time" && f.fits(s, day) {
+		return day, true
+	}
+	val.used = false
+	return nil, false
 }
 
 // worded is a value of an enum that was said.

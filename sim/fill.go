@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
@@ -27,6 +28,13 @@ func fill(src json.RawMessage, said *values) (out json.RawMessage, ok bool) {
 	strict, err := schema.Compile(src, schema.AssertFormats())
 	if err != nil {
 		return nil, false
+	}
+	if readTold(root, 0) {
+		if told, err := schema.Compile(appendTree(nil, root), schema.AssertFormats()); err == nil {
+			strict = told
+		} else if root, err = parseTree(src); err != nil { // what is told is no schema
+			return nil, false
+		}
 	}
 	var second json.RawMessage
 	lenient := sync.OnceValue(func() *schema.Validator {
@@ -521,14 +529,14 @@ func (f *filler) saidNumber(s *object, name string, whole bool) *json.Number {
 	return &out
 }
 
-// formats are values of the formats that JSON Schema names.
+// formats are values of the formats and encodings that JSON Schema names.
 var formats = map[string]string{
 	"date": "2026-01-15", "date-time": "2026-01-15T09:30:00Z", "time": "09:30:00Z", "duration": "PT1H",
 	"email": "user@example.com", "idn-email": "user@example.com", "hostname": "example.com", "idn-hostname": "example.com",
 	"uri": "https://example.com/", "iri": "https://example.com/", "url": "https://example.com/",
 	"uri-reference": "/", "iri-reference": "/", "uri-template": "/{id}",
 	"uuid": "00000000-0000-4000-8000-000000000001", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
-	"json-pointer": "/a", "relative-json-pointer": "0", "regex": ".*", "byte": "aGVsbG8=",
+	"json-pointer": "/a", "relative-json-pointer": "0", "regex": ".*", "byte": "aGVsbG8=", "base64": "aGVsbG8=",
 }
 
 // text makes a string.
@@ -541,9 +549,11 @@ func (f *filler) text(s *object, name string) (any, bool) {
 			return text, true
 		}
 	}
-	format, _ := s.get("format").(string)
-	if text, ok := formats[format]; ok && f.fits(s, text) {
-		return text, true
+	for _, shape := range []string{"format", "contentEncoding"} {
+		name, _ := s.get(shape).(string)
+		if text, ok := formats[name]; ok && f.fits(s, text) {
+			return text, true
+		}
 	}
 	if pattern, ok := s.get("pattern").(string); ok {
 		text, err := lark.ExampleOf(pattern)
@@ -576,6 +586,11 @@ func (f *filler) fits(s *object, text string) bool {
 	n := utf8.RuneCountInString(text)
 	if n < intOr(s, "minLength", 0) || n > intOr(s, "maxLength", math.MaxInt32) {
 		return false
+	}
+	if s.get("contentEncoding") == "base64" || s.get("format") == "byte" { // which validators pass over
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			return false
+		}
 	}
 	if !s.has("pattern") && !s.has("format") {
 		return true

@@ -209,3 +209,34 @@ func TestThePlannerFindsMostFunctionsOfABenchmark(t *testing.T) {
 		t.Errorf("only %d of %d", right, len(lines))
 	}
 }
+
+func TestZ1_WhatADescriptionTellsOfAValueIsHeeded(t *testing.T) {
+	member := func(s string) string { return `{"type":"object","properties":{"x":` + s + `},"required":["x"]}` }
+	text := func(description string) string {
+		return member(`{"type":"string","description":"` + description + `"}`)
+	}
+	for parameters, want := range map[string]string{
+		text(`When. (format: date-time)`):                                                                      `{"x":"2026-01-15T09:30:00Z"}`,
+		text(`(format: email)`):                                                                                `{"x":"user@example.com"}`,
+		text(`A thing (format: uuid) (minLength: 36) (title: x)`):                                              `{"x":"00000000-0000-4000-8000-000000000001"}`,
+		text(`(pattern: ^(a|b)\\d$) (maxLength: 9)`):                                                           `{"x":"a0"}`,
+		text(`(contentEncoding: base64)`):                                                                      `{"x":"aGVsbG8="}`,
+		text(`(default: yes please)`):                                                                          `{"x":"yes please"}`,
+		text(`(format: nonsense) and more`):                                                                    `{"x":"x"}`,
+		text(`(pattern: ^a…)`):                                                                                 `{"x":"x"}`,
+		text(`(pattern: ()`):                                                                                   `{"x":"x"}`,
+		member(`{"type":"integer","description":"(minimum: 7)"}`):                                              `{"x":7}`,
+		member(`{"type":"integer","description":"(minimum: x)"}`):                                              `{"x":1}`,
+		member(`{"anyOf":[{"type":"string","description":"(format: date)"},{"type":"null"}]}`):                 `{"x":"2026-01-15"}`,
+		member(`{"type":"array","items":{"type":"string","description":"(format: ipv4)"}}`):                    `{"x":["192.0.2.1"]}`,
+		member(`{"type":"string","default":"d","enum":["d"],"examples":[{"description":"(format: date)"}]}`):   `{"x":"d"}`,
+		member(`{"type":"object","properties":{"description":{"type":"integer"}},"required":["description"]}`): `{"x":{"description":1}}`,
+	} {
+		if got := forcedArguments(t, "go on", parameters); got != want {
+			t.Errorf("%s: %s, want %s", parameters, got, want)
+		}
+	}
+	if got := forcedArguments(t, "remind me on 2026-03-04", text("(format: date-time)")); got != `{"x":"2026-03-04T00:00:00Z"}` {
+		t.Error(got)
+	}
+}

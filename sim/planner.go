@@ -18,8 +18,9 @@ import (
 // tool, and each value of a list ("Oslo, Bergen and Paris"), is a call of its
 // own. Arguments are the values in the prompt that fit: what is named ("limit
 // 5"), words of an enum, what is in quotes, numbers, addresses, paths, and words
-// with capital letters. What must be there and was not said is made up. Arguments
-// are always valid against the tool's schema; a tool for which no valid ones are
+// with capital letters. What must be there and was not said is made up, by what the
+// schema says and by what its descriptions tell in its stead ("(format: date)").
+// Arguments are always valid against the tool's schema; a tool for which no valid ones are
 // found is not called, and the answer says so. The input of a freeform tool is of
 // its grammar where an example of that can be found. A deferred tool is called
 // like any other, as if a search had found it, but never for want of a better one.
