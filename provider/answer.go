@@ -29,7 +29,10 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
 	x.extended.Restart()
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
-	if err != nil {
+	switch {
+	case err != nil && !isJSON(body):
+		return nil, a.unanswered("the server's answer is no JSON", body, err)
+	case err != nil:
 		return nil, err
 	}
 	x.client.ThinkTags.splitResponse(resp)
@@ -66,7 +69,10 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 		return err
 	}
 	defer a.Close()
-	if a.unstreamed() {
+	switch first := a.peek(); {
+	case a.noStream(first):
+		return a.page()
+	case a.unstreamed(first):
 		return x.tell(ctx, a, yield)
 	}
 	return x.decode(ctx, a, a, yield)

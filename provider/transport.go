@@ -343,6 +343,9 @@ func (a *answer) refusal() ([]byte, error) {
 		return nil, err
 	}
 	e := a.x.codec.DecodeError(a.StatusCode, a.Header, body)
+	if isPage(e.Message) {
+		e.Message = excerpt(a.x.secrets.text(string(body)))
+	}
 	if to := a.Header.Get("Location"); to != "" && a.StatusCode < 400 {
 		e.Message = "the server redirects, which is not followed; set the base URL to where it is"
 		if u, err := url.Parse(to); err == nil && u.Host != "" {

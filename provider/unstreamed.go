@@ -15,15 +15,12 @@ import (
 // maxPeek bounds what is read to see whether an answer is a stream.
 const maxPeek = 512
 
-// unstreamed reports whether the body is one JSON object where a stream was asked
-// for. The content type is not believed: streams come under any. Ollama's whole
-// answer is a stream of one line, and needs no help.
-func (a *answer) unstreamed() bool {
-	if a.x.limits.Dialect == dragoman.Ollama {
-		return false
-	}
+// unstreamed reports whether the body, which begins with a byte, is one JSON object
+// where a stream was asked for. The content type is not believed: streams come under
+// any. Ollama's whole answer is a stream of one line, and needs no help.
+func (a *answer) unstreamed(first byte) bool {
 	// No event begins with a brace, and no frame of Bedrock's is that long.
-	return a.peek() == '{'
+	return first == '{' && a.x.limits.Dialect != dragoman.Ollama
 }
 
 // peek is the first byte of the body that is no white space; 0 where there is
