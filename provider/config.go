@@ -95,7 +95,8 @@ type Settings struct {
 	// Extensions are the settings of extensions by their names, such as
 	// {"deepseek": {"thinking": "disabled"}}, also of those in Config.Extensions,
 	// which a config file cannot name; Switches say which are on or off whatever the
-	// tags are.
+	// tags are. Settings of an extension that no request to this provider can switch on
+	// are an error; those that a request makes no use of are reported with its losses.
 	Extensions map[string]json.RawMessage
 	Switches   extension.Switches
 	// ThinkTags is that of [Client].
@@ -360,7 +361,8 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	if m.Name == "" {
 		m.Name = model
 	}
-	set, err := c.extensions(name, s, m)
+	server := servers.ServerTag(b.accent())
+	set, err := c.extensions(name, s, m, append(servers.Tags(b.codec.Dialect(), name, m.Name), server))
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +370,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
 		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
-			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{servers.ServerTag(b.accent())},
+			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{server},
 		},
 	}
 	for _, h := range slices.Sorted(maps.Keys(s.Headers)) {
@@ -395,7 +397,7 @@ func setHeader(c *Client, name, value string) {
 
 // extensions are those of a provider: what is known of servers, those of the
 // caller, and what the settings say of the server, which has the last word.
-func (c *Config) extensions(provider string, s Settings, m ModelSettings) (*extension.Set, error) {
+func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags []extension.Tag) (*extension.Set, error) {
 	last := overrides{provider: provider, sets: []map[string]string{s.Capabilities, m.Capabilities}}
 	if err := last.apply(&dragoman.Capabilities{}); err != nil {
 		return nil, err
@@ -404,13 +406,7 @@ func (c *Config) extensions(provider string, s Settings, m ModelSettings) (*exte
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
-		if !slices.ContainsFunc(set.All(), func(e extension.Extension) bool { return e.Info().Name == name }) {
-			return nil, &SettingError{Setting: "extensions of the provider " + provider, Reason: fmt.Sprintf("there is no extension %q", name)}
-		}
-	}
-	_, err = set.Resolve(nil, s.Switches)
-	return set, err
+	return set, checkSettings(provider, set, tags, &s)
 }
 
 // overrides are capabilities that were set by name, the later beating the earlier:

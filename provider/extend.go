@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -24,7 +25,8 @@ type Extensions struct {
 	// Tags beside those of the dialect, the server, the model's family and the
 	// formats of the tools.
 	Tags []extension.Tag
-	// Config are the settings of extensions by their names.
+	// Config are the settings of extensions by their names, which must be in Set. Those
+	// of one that is off for a request, and not switched off, are reported as lost.
 	Config map[string]json.RawMessage
 	// Patches is told what extensions gather while an answer comes; nil: nobody.
 	Patches func(extension.Patch)
@@ -74,9 +76,13 @@ func (x *exchange) extend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if name := unknownExtension(e.Set, e.Config); name != "" {
+		return &SettingError{Setting: "extensions", Reason: fmt.Sprintf("there is no extension %q", name)}
+	}
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config, Patches: e.Patches,
 	})
+	x.reportIdle()
 	if err := x.client.initialize(ctx, x.extended); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 //	version: 1
 //	providers:
 //	  work:                        # opened as work/…
-//	    type: openai-chat          # a built-in provider, or compatible
+//	    type: vllm                 # a built-in provider, or compatible
 //	    base_url: https://llm.example.com/v1
 //	    api_key_env: WORK_API_KEY  # a variable, or a list of them
 //	    key_header: api-key        # where it is no bearer
@@ -82,7 +82,9 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 //
 // Credentials do not stand in the file. What a capability says is in
 // [dragoman.Capabilities]. Extensions of the program's own are given beside it:
-// they become Config.Extensions, and the file may speak of them.
+// they become Config.Extensions, and the file may speak of them. Settings switch one
+// on that is off until it is switched on; those of one that the type of the provider
+// keeps off are an error when a model is opened.
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	fail := func(errs ...*filetree.Error) error {
 		slices.SortStableFunc(errs, func(a, b *filetree.Error) int { return a.Line - b.Line })
@@ -263,6 +265,9 @@ func (r *configReader) extensions(n *node, s *Settings) {
 			}
 			s.Extensions[key.Text] = r.JSON(value, "extensions")
 			r.settings(key, value, s.Extensions[key.Text])
+			if r.optIn(key.Text) { // there is no other way to say both
+				s.Switches.On = append(s.Switches.On, key.Text)
+			}
 		default:
 			r.Bad(value, "extensions: %s: want settings, true or false, have %s", key.Text, value.Kind)
 		}
@@ -284,6 +289,11 @@ func (r *configReader) settings(key, value *node, settings json.RawMessage) {
 			r.Bad(value, "extensions: %s: %v", key.Text, err)
 		}
 	}
+}
+
+// optIn reports whether an extension is off until it is switched on.
+func (r *configReader) optIn(name string) bool {
+	return slices.ContainsFunc(r.known(), func(e extension.Extension) bool { return e.Info().Name == name && e.Info().OptIn })
 }
 
 // known are the extensions that a file may speak of.
