@@ -82,7 +82,7 @@ func (x *exchange) extend(ctx context.Context) error {
 	x.extended = extension.NewExchange(extension.Options{
 		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config, Patches: e.Patches,
 	})
-	x.reportIdle()
+	x.reportUnused()
 	if err := x.client.initialize(ctx, x.extended); err != nil {
 		return err
 	}

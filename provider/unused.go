@@ -16,8 +16,8 @@ import (
 // where that depends on the model or the request, each request reports it. Who
 // switched the extension off knows.
 
-// idle are the extensions that have settings and are off, in the order of their set.
-func idle(r *extension.Resolution, sw extension.Switches, config map[string]json.RawMessage) (out []extension.Reason) {
+// unused are the extensions that have settings and are off, in the order of their set.
+func unused(r *extension.Resolution, sw extension.Switches, config map[string]json.RawMessage) (out []extension.Reason) {
 	for _, why := range r.Why {
 		if _, set := config[why.Name]; set && !why.On && !slices.Contains(sw.Off, why.Name) {
 			out = append(out, why)
@@ -36,7 +36,7 @@ func checkSettings(provider string, set *extension.Set, tags []extension.Tag, s 
 	if name := unknownExtension(set, s.Extensions); name != "" {
 		return &SettingError{Setting: "extensions of the provider " + provider, Reason: fmt.Sprintf("there is no extension %q", name)}
 	}
-	for _, why := range idle(r, s.Switches, s.Extensions) {
+	for _, why := range unused(r, s.Switches, s.Extensions) {
 		if neverOn(set, why.Name, r) {
 			return &SettingError{
 				Setting: "extensions of the provider " + provider,
@@ -78,13 +78,13 @@ func neverOn(set *extension.Set, name string, r *extension.Resolution) bool {
 		slices.ContainsFunc(info.Forbids, func(t extension.Tag) bool { return fixed(t) && r.Has(t) && !provided(t) })
 }
 
-// reportIdle reports settings that this request makes no use of.
-func (x *exchange) reportIdle() {
+// reportUnused reports settings that this request makes no use of.
+func (x *exchange) reportUnused() {
 	e := &x.client.Extensions
 	if len(e.Config) == 0 {
 		return
 	}
-	for _, why := range idle(x.extended.Resolution, e.Switches, e.Config) {
+	for _, why := range unused(x.extended.Resolution, e.Switches, e.Config) {
 		x.extended.Report.Addf(dragoman.Dropped, dragoman.Warn, "",
 			"the settings of the extension %s do nothing, because it is off for this request: %s", why.Name, why.Text)
 	}
