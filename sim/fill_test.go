@@ -236,6 +236,9 @@ func TestZ1_WhatADescriptionTellsOfAValueIsHeeded(t *testing.T) {
 			t.Errorf("%s: %s, want %s", parameters, got, want)
 		}
 	}
+	if got := forcedArguments(t, "x 7", member(`{"type":"integer","description":"(multipleOf: 5)"}`)); got != `{"x":5}` {
+		t.Errorf("what was said does not fit what is told: %s", got)
+	}
 	if got := forcedArguments(t, "remind me on 2026-03-04", text("(format: date-time)")); got != `{"x":"2026-03-04T00:00:00Z"}` {
 		t.Error(got)
 	}

@@ -255,6 +255,9 @@ func TestC1_ASessionKeepsTheFolderThatItBeganIn(t *testing.T) {
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(here, link); err == nil {
+		if !sameFolder(here, link) || sameFolder(there, link) || sameFolder(here, filepath.Join(link, "not")) {
+			t.Error("folders are told apart by more than their names")
+		}
 		if r := in(there, "--session", "trip", "--dir", link, ask); r.code != exitOK || strings.Contains(r.err, "from now on") {
 			t.Errorf("its own folder by another name: %+v", r)
 		}

@@ -179,6 +179,9 @@ func TestC3_ABranchGoesItsOwnWayInTheFolderThatItsParentHasNow(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	b := decoded[sessionReport](t, sessionsOf(nil, "branch", "trip", "2", "--as", "side", "--json"))
+	if r := sessionsOf(nil, "show", "side"); !strings.Contains(r.out, "[1] Read the file") || strings.Contains(r.out, "And then?") {
+		t.Errorf("it is not as it was before the prompt: %+v", r)
+	}
 	if b.ID != "side" || b.Parent != "trip" || b.Turns != 2 || b.Folder != absolute(moved) {
 		t.Errorf("%+v", b)
 	}
