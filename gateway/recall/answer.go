@@ -112,8 +112,9 @@ func measure(text string) piece {
 	return piece{Length: n, Lead: text[:start], Trail: text[start+len(trimmed):]}
 }
 
-// thinks reports whether a turn has any thinking, and state the opaque things in it by
-// value, however they are spelled.
+// state finds the opaque things of a turn by value, however they are spelled: true for
+// what belongs to its reasoning, false for blocks that are not known. thinks says that
+// there is any thinking.
 func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 	values = map[sum]bool{}
 	note := func(s string) {
@@ -137,10 +138,10 @@ func state(turn []dragoman.Message) (values map[sum]bool, thinks bool) {
 			case *dragoman.Media:
 				note(signed(p))
 			case *dragoman.Opaque:
-				values[sameBlock(p.JSON)] = true
+				values[sameBlock(p.JSON)] = false
 			case *dragoman.ToolCall:
 				if p.Hosted {
-					values[texts("hosted", p.ID)] = true
+					values[texts("hosted", p.ID)] = false
 					continue
 				}
 				note(p.Signature)

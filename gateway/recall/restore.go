@@ -8,13 +8,6 @@ import (
 	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/anthropic"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
-	"github.com/dragoman-go/dragoman/dialect/ollama"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
-	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Restore puts back into the history of a request what [Recall.Keep] remembered of its
@@ -123,8 +116,8 @@ func (r *restorer) turn(q *question, alike []answer, mark string) {
 		r.done, r.changed = q.end, true
 		return
 	}
-	if len(have) > 0 || mark == "" {
-		return // it has state of its own, or nothing is known
+	if mark == "" || signedTurn(have) {
+		return // nothing is known, or it has state of its own
 	}
 	severity, what := dragoman.Warn, "opaque reasoning state"
 	if mark == markPlain {
@@ -171,7 +164,7 @@ func (a *answer) fits(s *seen, turn []dragoman.Message) bool {
 		return false
 	}
 	for i, c := range s.calls {
-		if !c.Synthetic && c.ID != minted[i].ID && c.ID != aliased(minted[i].ID, spokenBy(turn)) {
+		if !c.Synthetic && c.ID != minted[i].ID { // answers are told with the ids they came with
 			return false
 		}
 	}
@@ -215,30 +208,6 @@ func spokenBy(turn []dragoman.Message) dragoman.Dialect {
 	return ""
 }
 
-// aliased is the id by which a client of a dialect that does not take an id knows the
-// call.
-func aliased(id string, client dragoman.Dialect) string {
-	var limits dragoman.Limits
-	switch client {
-	case dragoman.OpenAIChat:
-		limits = openaichat.Codec{}.Limits()
-	case dragoman.OpenAIResponses:
-		limits = openairesponses.Codec{}.Limits()
-	case dragoman.Anthropic:
-		limits = anthropic.Codec{}.Limits()
-	case dragoman.Gemini:
-		limits = gemini.Codec{}.Limits()
-	case dragoman.Ollama:
-		limits = ollama.Codec{}.Limits()
-	case dragoman.Bedrock:
-		limits = bedrock.Codec{}.Limits()
-	}
-	if interop.LegalID(id, limits.ID) {
-		return id
-	}
-	return interop.New(interop.Options{Target: dragoman.Target{Dialect: limits.Dialect}, Limits: limits}).WireID(id)
-}
-
 // returned reports whether a turn has some of the state of the answer already, where it
 // reaches the provider: in the provider's own dialect, or in a member of a call that
 // tells who signed it. Then the client knows what it does.
@@ -249,7 +218,17 @@ func (a *answer) returned(turn []dragoman.Message, have map[sum]bool) bool {
 		return thinks && spokenBy(turn) == spokenBy(a.Messages)
 	}
 	for s := range kept {
-		if have[s] {
+		if _, ok := have[s]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// signedTurn reports whether there is any state of reasoning.
+func signedTurn(have map[sum]bool) bool {
+	for _, reasoning := range have {
+		if reasoning {
 			return true
 		}
 	}
