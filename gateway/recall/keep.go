@@ -31,7 +31,7 @@ const (
 // An answer with more than Options.MaxState is a [*TooLargeError]: its loss is reported
 // when the client comes back.
 func (r *Recall) Keep(ctx context.Context, scope Scope, req *dragoman.Request, resp *dragoman.Response) error {
-	if resp == nil || resp.Error != nil {
+	if failed := resp == nil || resp.Error != nil; failed {
 		return nil
 	}
 	outputs := [][]dragoman.Message{resp.Output}

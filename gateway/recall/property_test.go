@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A client may write a conversation anew each time: split and join texts, leave empty
-// parts, move cache markers, send other instructions, order members as it likes and make
+// A client may write a conversation anew each time: split, join and trim texts, leave
+// empty parts, move cache markers, send other instructions, order members as it likes and make
 // new ids for calls that have none. It is the same conversation.
 func TestQuirkB17_AConversationIsTheSameHoweverItIsWritten(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -78,8 +78,12 @@ func rewrite(t *rapid.T, said []dragoman.Message, seed int) []dragoman.Message {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case *dragoman.Text:
-				cut := rapid.IntRange(0, len(p.Text)).Draw(t, "cut")
-				parts = append(parts, &dragoman.Text{Text: p.Text[:cut]}, &dragoman.Text{Text: p.Text[cut:], Cache: &dragoman.CacheHint{}})
+				text := p.Text
+				if m.Role == dragoman.RoleAssistant && flip("trim") {
+					text = strings.TrimSpace(text)
+				}
+				cut := rapid.IntRange(0, len(text)).Draw(t, "cut")
+				parts = append(parts, &dragoman.Text{Text: text[:cut]}, &dragoman.Text{Text: text[cut:], Cache: &dragoman.CacheHint{}})
 			case *dragoman.ToolCall:
 				c := *p
 				c.ID, c.Synthetic = name(p.ID), bare

@@ -76,6 +76,7 @@ var upstreams = []upstream{
 			{"type":"message","id":"msg_1","status":"completed","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"Let me look.","annotations":[],"logprobs":[]}]},
 			{"type":"function_call","id":"fc_1","call_id":"call_1","name":"find","arguments":"{\"where\":\"a\",\"n\":1.0}","status":"completed"},
 			{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"` + sigB + `"},
+			{"type":"message","id":"msg_3","status":"completed","role":"assistant","content":[{"type":"output_text","text":"And there.","annotations":[],"logprobs":[]}]},
 			{"type":"function_call","id":"fc_2","call_id":"call_2","name":"find","arguments":"{\"where\":\"b\"}","status":"completed"}],
 			"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`,
 		done: `{"id":"resp_2","object":"response","created_at":1,"model":"m","status":"completed","output":[

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -53,10 +54,10 @@ func TestNotesEndWithTheirStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := n.Get(t.Context(), "k"); err != session.ErrClosed {
+	if _, _, err := n.Get(t.Context(), "k"); !errors.Is(err, session.ErrClosed) {
 		t.Error(err)
 	}
-	if err := n.Put(t.Context(), "k", nil, time.Now().Add(time.Hour)); err != session.ErrClosed {
+	if err := n.Put(t.Context(), "k", nil, time.Now().Add(time.Hour)); !errors.Is(err, session.ErrClosed) {
 		t.Error(err)
 	}
 }
