@@ -213,6 +213,7 @@ func (m *matrixCell) response(src []byte) cellResult {
 		m.t.Fatalf("decode what we wrote: %v\n%s", err, enc.Body)
 	}
 	m.judgePlaces(resp, enc.Body, enc.Report)
+	m.emits(resp)
 	return cellResult{body: enc.Body, identical: bytes.Equal(src, enc.Body), before: responseFacts(resp), after: responseFacts(back), report: enc.Report}
 }
 
@@ -244,6 +245,7 @@ func (m *matrixCell) stream(src []byte) cellResult {
 		m.t.Fatal(err)
 	}
 	m.judgePlaces(first, body, enc.Report())
+	m.emitsStream(src)
 	return cellResult{body: body, identical: bytes.Equal(src, body), before: responseFacts(first), after: responseFacts(back), report: enc.Report()}
 }
 

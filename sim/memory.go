@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -84,6 +85,7 @@ func (r remembered) Generate(ctx context.Context, req *dragoman.Request) (*drago
 	resp, err := r.Model.Generate(ctx, req)
 	if err == nil {
 		r.memory.keep(req, resp)
+		stored(resp)
 	}
 	return resp, err
 }
@@ -99,9 +101,17 @@ func (r remembered) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2
 					r.memory.keep(req, resp)
 				}
 			}
+			if start, begins := ev.(*dragoman.ResponseStart); begins {
+				stored(&start.Response)
+			}
 			if !yield(ev, err) {
 				return
 			}
 		}
 	}
+}
+
+// stored has a response say that it is kept.
+func stored(resp *dragoman.Response) {
+	resp.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIResponses, Fields: []dragoman.Field{{Path: "/store", Value: json.RawMessage("true")}}}
 }

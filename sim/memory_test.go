@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -94,6 +96,23 @@ func TestAResponseIsGoneOnWithByItsID(t *testing.T) {
 	for id, want := range map[string]int{first: 400, second: 200} {
 		if code, _ := post(fmt.Sprintf(`{"model":"echo","input":"go on","previous_response_id":%q}`, id)); code != want {
 			t.Errorf("%s: %d, want %d", id, code, want)
+		}
+	}
+}
+
+// Who reads that a response is stored may go on with it, and nobody else.
+func TestAResponseSaysWhetherItIsKept(t *testing.T) {
+	server := serve(t, sim.Config{})
+	c := client{openairesponses.Codec{}, fixed("/v1/responses")}
+	for _, stream := range []bool{false, true} {
+		for _, store := range []bool{true, false} {
+			req := ask("hi")
+			req.Stream, req.Store = stream, &store
+			_, body := c.emitted(t, server.URL, req)
+			want := strconv.FormatBool(store)
+			if n := strings.Count(string(body), `"store":`); n == 0 || strings.Count(string(body), `"store":`+want) != n {
+				t.Errorf("want %s: %s", want, body)
+			}
 		}
 	}
 }

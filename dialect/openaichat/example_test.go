@@ -67,7 +67,7 @@ func ExampleCodec_EncodeResponse() {
 	}
 	fmt.Println(string(enc.Body))
 	// Output:
-	// {"id":"r1","object":"chat.completion","created":0,"model":"fast","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}
+	// {"id":"r1","object":"chat.completion","created":0,"model":"fast","choices":[{"index":0,"message":{"role":"assistant","content":"hello","refusal":null},"finish_reason":"stop","logprobs":null}]}
 }
 
 // Bytes may be fed as they come. A call is complete with its PartEnd, and with

@@ -111,6 +111,10 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		if _, err := e.assistantBody(out, 0); err != nil {
 			return err
 		}
+		if !slices.ContainsFunc(out, tellsRefusal) {
+			w.Key("refusal")
+			w.Null()
+		}
 		w.EndObject()
 		for i := range out {
 			wirekit.ReportSpeaker(e.rep, &out[i], extra.Elem(e.list, i))
@@ -131,9 +135,20 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		}
 		w.StringField("finish_reason", word)
 	}
+	if _, told := extra.Get(ex, name, place+"/logprobs"); !told {
+		w.Key("logprobs")
+		w.Null()
+	}
 	extra.Write(w, ex, name, place)
 	w.EndObject()
 	return nil
+}
+
+// tellsRefusal reports whether a message has the member refusal, which clients
+// demand of every answer, as they do logprobs.
+func tellsRefusal(m dragoman.Message) bool {
+	_, told := extra.Get(m.Extra, name, "/refusal")
+	return told || slices.ContainsFunc(m.Parts, func(p dragoman.Part) bool { return p.Kind() == dragoman.KindRefusal })
 }
 
 // without returns the extras but one.

@@ -302,8 +302,8 @@ func TestChoices_AreOrderedByTheirIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	choices := elements(t, object(t, enc.Body)["choices"])
-	sameJSON(t, choices[0], `{"index":0,"message":{"role":"assistant","content":"first"},"finish_reason":"stop","x":0}`)
-	sameJSON(t, choices[1], `{"index":1,"message":{"role":"assistant","content":"second"},"finish_reason":"length","x":1}`)
+	sameJSON(t, choices[0], `{"index":0,"message":{"role":"assistant","content":"first","refusal":null},"finish_reason":"stop","logprobs":null,"x":0}`)
+	sameJSON(t, choices[1], `{"index":1,"message":{"role":"assistant","content":"second","refusal":null},"finish_reason":"length","logprobs":null,"x":1}`)
 }
 
 func TestErrors_AnErrorInABodyIsTyped(t *testing.T) {

@@ -203,6 +203,22 @@ var echoed = [...]struct{ key, unknown string }{
 	{"tools", "[]"},
 	{"top_p", "null"},
 	{"access_programs", "null"},
+	// Those that Open Responses requires besides. Nothing is stored that nobody said
+	// is: who believes it would go on with an id that nobody knows.
+	{"completed_at", "null"},
+	{"previous_response_id", "null"},
+	{"truncation", `"disabled"`},
+	{"text", `{"format":{"type":"text"}}`},
+	{"presence_penalty", "0"},
+	{"frequency_penalty", "0"},
+	{"top_logprobs", "0"},
+	{"reasoning", "null"},
+	{"max_output_tokens", "null"},
+	{"max_tool_calls", "null"},
+	{"store", "false"},
+	{"background", "false"},
+	{"safety_identifier", "null"},
+	{"prompt_cache_key", "null"},
 }
 
 // writeEcho writes what the server repeats of the request, and the members

@@ -295,7 +295,7 @@ func TestTheNameOfAnEventMustNotContradictItsType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte("rm")) {
+	if out, _ := encodeStream(t, evs, dialect.EncodeOptions{}); bytes.Contains(out, []byte(`"rm"`)) {
 		t.Errorf("%s", out)
 	}
 	// A name that a proxy gives to all of them says nothing.

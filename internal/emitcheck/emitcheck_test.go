@@ -1,0 +1,140 @@
+package emitcheck_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
+)
+
+// broken is a body that breaks one rule.
+type broken struct{ name, body, rule string }
+
+func swap(s, from, to string) string { return strings.ReplaceAll(s, from, to) }
+
+// streams are streams of a dialect, sound and broken ones.
+type streams struct {
+	dialect dragoman.Dialect
+	sound   []string
+	broken  []broken
+}
+
+func (s streams) run(t *testing.T) {
+	t.Helper()
+	for _, body := range s.sound {
+		if err := emitcheck.Stream(s.dialect, nil, []byte(body)); err != nil {
+			t.Errorf("%v\n%s", err, body)
+		}
+		if err := bytewise(s.dialect, body); err != nil {
+			t.Errorf("byte by byte: %v\n%s", err, body)
+		}
+		if err := emitcheck.Order(s.dialect, []byte(body)); err != nil {
+			t.Errorf("kept: %v\n%s", err, body)
+		}
+	}
+	for _, b := range s.broken {
+		says(t, b, emitcheck.Stream(s.dialect, nil, []byte(b.body)))
+		says(t, b, bytewise(s.dialect, b.body))
+	}
+}
+
+// bytewise checks a stream that comes in the smallest pieces.
+func bytewise(d dragoman.Dialect, body string) error {
+	c := emitcheck.NewStream(d, nil)
+	for i := range len(body) {
+		if _, err := c.Write([]byte{body[i]}); err != nil {
+			return err
+		}
+	}
+	return c.Close()
+}
+
+func says(t *testing.T, b broken, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), b.rule) {
+		t.Errorf("%s: %v, want %q\n%s", b.name, err, b.rule, b.body)
+	}
+}
+
+// wholes are whole answers.
+type wholes struct {
+	dialect dragoman.Dialect
+	sound   []string
+	broken  []broken
+}
+
+func (w wholes) run(t *testing.T) {
+	t.Helper()
+	for _, body := range w.sound {
+		if err := emitcheck.Whole(w.dialect, 200, nil, []byte(body)); err != nil {
+			t.Errorf("%v\n%s", err, body)
+		}
+	}
+	for _, b := range w.broken {
+		says(t, b, emitcheck.Whole(w.dialect, 200, nil, []byte(b.body)))
+	}
+}
+
+// failures are errors before the first byte.
+type failures struct {
+	dialect dragoman.Dialect
+	status  int
+	sound   []string
+	broken  []broken
+}
+
+func (f failures) run(t *testing.T) {
+	t.Helper()
+	for _, body := range f.sound {
+		if err := emitcheck.Error(f.dialect, f.status, nil, []byte(body)); err != nil {
+			t.Errorf("%v\n%s", err, body)
+		}
+	}
+	for _, b := range f.broken {
+		says(t, b, emitcheck.Error(f.dialect, f.status, nil, []byte(b.body)))
+	}
+}
+
+func TestHeadersAndStatuses(t *testing.T) {
+	of := func(typ string) http.Header { return http.Header{"Content-Type": {typ}} }
+	for typ, sound := range map[string]bool{
+		"text/event-stream": true, "text/event-stream; charset=utf-8": true, "text/plain": false, "text/event-stream; charset=latin1": false, "": false,
+	} {
+		err := emitcheck.Stream(dragoman.OpenAIChat, of(typ), []byte(chatErr))
+		if (err == nil) != sound {
+			t.Errorf("%q: %v", typ, err)
+		}
+	}
+	if err := emitcheck.Stream(dragoman.Ollama, of("application/json"), nil); err == nil || !strings.Contains(err.Error(), "application/x-ndjson") {
+		t.Error(err)
+	}
+	if err := emitcheck.Whole(dragoman.Ollama, 201, nil, nil); err == nil || !strings.Contains(err.Error(), "status 201") {
+		t.Error(err)
+	}
+	if err := emitcheck.Error(dragoman.Ollama, 200, nil, []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "status 200") {
+		t.Error(err)
+	}
+	if err := emitcheck.Error(dragoman.Ollama, 500, of("text/html"), []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "text/html") {
+		t.Error(err)
+	}
+	for _, err := range []error{emitcheck.Whole("x", 200, nil, nil), emitcheck.Stream("x", nil, nil), emitcheck.Error("x", 400, nil, nil), emitcheck.Order("x", nil)} {
+		if err == nil {
+			t.Error("a dialect without rules passes")
+		}
+	}
+}
+
+func TestNothingFollowsTheEnd(t *testing.T) {
+	c := emitcheck.NewStream(dragoman.OpenAIChat, nil)
+	if _, err := c.Write([]byte(chatErr)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil || c.Close() != nil {
+		t.Error(err)
+	}
+	if _, err := c.Write([]byte("\n")); err == nil {
+		t.Error("bytes behind the end pass")
+	}
+}

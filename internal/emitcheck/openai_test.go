@@ -1,0 +1,89 @@
+package emitcheck_test
+
+import (
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+const (
+	chatHead = `"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m"`
+	chatRole = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
+	chatText = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}` + "\n\n"
+	chatCall = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]},"finish_reason":null}]}` + "\n\n"
+	chatArgs = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":null}]}` + "\n\n"
+	chatStop = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	chatTool = `data: {` + chatHead + `,"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n"
+	chatUses = `data: {` + chatHead + `,"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}` + "\n\n"
+	chatDone = "data: [DONE]\n\n"
+	chatErr  = `data: {"error":{"message":"Slow down.","type":"requests","param":null,"code":"rate_limit_exceeded"}}` + "\n\n"
+)
+
+func TestChatStreams(t *testing.T) {
+	hello := chatRole + chatText + chatStop + chatDone
+	calls := chatRole + chatCall + chatArgs + chatTool + chatUses + chatDone
+	streams{dragoman.OpenAIChat, []string{
+		hello, calls, chatRole + chatText + chatErr, chatErr, ": ping\n\n" + hello,
+	}, []broken{
+		{"no end", chatRole + chatText + chatStop, "the stream has no end"},
+		{"no finish", chatRole + chatText + chatDone, "event 2: [DONE] before the finish_reason of choice 0"},
+		{"two finishes", chatRole + chatText + chatStop + chatStop + chatDone, "event 3 /choices/0: choice 0 goes on behind its finish_reason"},
+		{"behind the end", hello + chatText, "event 4: behind the end, which was [DONE]"},
+		{"a role missing", chatText + chatStop + chatDone, "event 0 /choices/0/delta/role: missing"},
+		{"a role twice", chatRole + chatRole + chatStop + chatDone, "event 1 /choices/0/delta/role: not in the first delta"},
+		{"another id", chatRole + swap(chatText, "chatcmpl-1", "chatcmpl-2") + chatStop + chatDone, "event 1 /id: \"chatcmpl-2\", the first chunk has"},
+		{"another model", chatRole + swap(chatText, `"m"`, `"n"`) + chatStop + chatDone, "event 1: model or created differ"},
+		{"a whole answer's object", chatRole + swap(chatText, ".chunk", "") + chatStop + chatDone, "event 1 /object"},
+		{"an error of null", chatRole + swap(chatText, `"model"`, `"error":null,"model"`) + chatStop + chatDone, "event 1 /error: not an object"},
+		{"an error without code", swap(chatErr, `,"code":"rate_limit_exceeded"`, ""), "event 0 /error/code: missing"},
+		{"a chunk behind an error", chatErr + chatRole, "event 1: a chunk behind an error"},
+		{"no finish_reason member", chatRole + swap(chatText, `,"finish_reason":null`, "") + chatStop + chatDone, "event 1 /choices/0/finish_reason: missing"},
+		{"an invented finish", chatRole + chatText + swap(chatStop, "stop", "eos") + chatDone, "event 2 /choices/0/finish_reason: \"eos\""},
+		{"calls finished without calls", chatRole + chatTool + chatDone, "event 1 /choices/0/finish_reason: tool_calls without calls"},
+		{"a call without id", chatRole + swap(chatCall, `"id":"call_1",`, "") + chatArgs + chatTool + chatDone, "event 1 /choices/0/delta/tool_calls/0/id: missing"},
+		{"a call without name", chatRole + swap(chatCall, `"name":"f",`, "") + chatArgs + chatTool + chatDone, "/tool_calls/0/function/name: missing"},
+		{"a name twice", chatRole + chatCall + swap(chatArgs, `"arguments"`, `"name":"f","arguments"`) + chatTool + chatDone, "event 2 /choices/0/delta/tool_calls/0/function/name: a second time"},
+		{"no index", chatRole + swap(chatCall, `{"index":0,"id"`, `{"id"`) + chatArgs + chatTool + chatDone, "/tool_calls/0/index: missing"},
+		{"a gap in the calls", chatRole + swap(chatCall, `{"index":0,"id"`, `{"index":1,"id"`) + chatTool + chatDone, "/tool_calls/0/index: 1, want at most 0"},
+		{"broken arguments", chatRole + chatCall + swap(chatArgs, "{}", "{") + chatTool + chatDone, "event 3 /choices/0: the arguments of call 0"},
+		{"usage beside choices", chatRole + swap(chatStop, `]}`+"\n", `],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`+"\n") + chatDone, "event 1 /usage: beside choices"},
+		{"usage before the end", chatRole + chatUses + chatStop + chatDone, "event 1 /usage: before the finish_reason"},
+		{"usage that does not add up", chatRole + chatStop + swap(chatUses, `"total_tokens":10`, `"total_tokens":11`) + chatDone, "event 2 /usage/total_tokens: 11, want 9 and 1"},
+		{"usage twice", chatRole + chatStop + chatUses + chatUses + chatDone, "event 3: a chunk behind the usage"},
+		{"no choices", chatRole + swap(chatUses, `,"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}`, "") + chatStop + chatDone, "event 1 /choices: empty"},
+		{"a name of an event", "event: message\n" + hello, "event 0: a name, \"message\", where there are none"},
+		{"a comment inside", "data: {}\n: ping\n\n", "event 0: a comment inside an event"},
+		{"two lines of data", "data: {}\ndata: {}\n\n", "event 0: more than one line of data"},
+		{"CR LF", swap(hello, "\n", "\r\n"), "a carriage return in a line"},
+		{"an id line", "id: 1\n" + hello, "event 0: a field \"id\""},
+		{"cut inside", hello[:len(hello)-1], "the stream ends inside an event"},
+		{"twice the same member", chatRole + swap(chatText, `"model":"m"`, `"model":"m","model":"m"`) + chatStop + chatDone, "event 1: not JSON: jsontext: duplicate"},
+	}}.run(t)
+}
+
+func TestChatWholeAnswersAndErrors(t *testing.T) {
+	good := `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","logprobs":null,"message":{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_2","type":"custom","custom":{"name":"g","input":"x"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`
+	wholes{dragoman.OpenAIChat, []string{good}, []broken{
+		{"no id", swap(good, `"id":"chatcmpl-1",`, ""), "/id: missing"},
+		{"a chunk", swap(good, "chat.completion", "chat.completion.chunk"), "/object"},
+		{"no choices", `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[]}`, "/choices: empty"},
+		{"no refusal", swap(good, `"refusal":null,`, ""), "/choices/0/message/refusal: missing"},
+		{"no logprobs", swap(good, `"logprobs":null,`, ""), "/choices/0/logprobs: missing"},
+		{"no content", swap(good, `"content":null,`, ""), "/choices/0/message/content: missing"},
+		{"an object for arguments", swap(good, `"arguments":"{}"`, `"arguments":{}`), "/function/arguments: not a string"},
+		{"an id twice", swap(good, "call_2", "call_1"), "/choices/0/message/tool_calls/1/id: \"call_1\" a second time"},
+		{"no calls", swap(good, `"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_2","type":"custom","custom":{"name":"g","input":"x"}}]`, `"tool_calls":[]`), "/tool_calls: empty"},
+		{"a sum", swap(good, `"total_tokens":3`, `"total_tokens":4`), "/usage/total_tokens"},
+	}}.run(t)
+	errs := `{"error":{"message":"No.","type":"invalid_request_error","param":null,"code":null}}`
+	for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses} {
+		failures{d, 400, []string{errs}, []broken{
+			{"no message", swap(errs, "No.", ""), "/error/message: empty"},
+			{"no type", swap(errs, `"type":"invalid_request_error",`, ""), "/error/type: missing"},
+			{"no param", swap(errs, `"param":null,`, ""), "/error/param: missing"},
+			{"a code that is a number", swap(errs, `"code":null`, `"code":400`), "/error/code: not a string"},
+			{"a bare text", `{"error":"No."}`, "/error: not an object"},
+			{"HTML", `<html>`, "not JSON"},
+		}}.run(t)
+	}
+}
