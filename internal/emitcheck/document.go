@@ -33,6 +33,9 @@ func OpenResponses(t testing.TB) *Document {
 	return &Document{response: s}
 }
 
+// Absent says that the document is not there and nothing is judged.
+func (d *Document) Absent() bool { return d.response == nil }
+
 // Whole judges a response object.
 func (d *Document) Whole(body []byte) error {
 	if d.response == nil {
