@@ -249,7 +249,14 @@ const maxModel = 1024
 type Routes struct {
 	exact map[string]Route
 	// patterns are in the order in which they are tried.
-	patterns []Route
+	patterns []pattern
+}
+
+// pattern is a route with stars. The text before the first is compared first: that is
+// quick, and most do not fit.
+type pattern struct {
+	prefix string
+	route  Route
 }
 
 // RouteError says what is wrong with a [Route].
@@ -282,14 +289,15 @@ func NewRoutes(list []Route) (*Routes, error) {
 			return nil, &RouteError{Pattern: route.Pattern, Reason: reason}
 		}
 		seen[same] = route.Pattern
-		if strings.Contains(same, "*") {
-			r.patterns = append(r.patterns, route)
+		if prefix, _, ok := strings.Cut(same, "*"); ok {
+			r.patterns = append(r.patterns, pattern{prefix, route})
 		} else {
 			r.exact[same] = route
 		}
 	}
-	slices.SortFunc(r.patterns, func(a, b Route) int {
-		return cmp.Or(literal(b.Pattern)-literal(a.Pattern), strings.Compare(a.Pattern, b.Pattern))
+	slices.SortFunc(r.patterns, func(a, b pattern) int {
+		x, y := a.route.Pattern, b.route.Pattern
+		return cmp.Or(literal(y)-literal(x), strings.Compare(x, y))
 	})
 	return r, nil
 }
@@ -305,8 +313,8 @@ func (r *Routes) Find(model string) (Route, bool) {
 		return Route{}, false
 	}
 	for i := range r.patterns {
-		if glob.MatchStars(r.patterns[i].Pattern, model) {
-			return r.patterns[i], true
+		if p := &r.patterns[i]; strings.HasPrefix(model, p.prefix) && glob.MatchStars(p.route.Pattern, model) {
+			return p.route, true
 		}
 	}
 	return Route{}, false
@@ -328,26 +336,26 @@ func starless(spec string) string {
 }
 
 // literal is how much text a pattern has beside its stars.
-func literal(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
+func literal(text string) int { return len(text) - strings.Count(text, "*") }
 
 // plain is a pattern with stars in a row as one, which mean the same.
-func plain(pattern string) string {
-	for strings.Contains(pattern, "**") {
-		pattern = strings.ReplaceAll(pattern, "**", "*")
+func plain(text string) string {
+	for strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "*")
 	}
-	return pattern
+	return text
 }
 
 // badPattern says what is wrong with a pattern for names of models, or nothing.
-func badPattern(pattern string) string {
+func badPattern(text string) string {
 	switch {
-	case pattern == "":
+	case text == "":
 		return "it is empty; write * for every model"
-	case strings.TrimSpace(pattern) != pattern:
+	case strings.TrimSpace(text) != text:
 		return "it has spaces around it"
-	case len(pattern) > maxModel:
+	case len(text) > maxModel:
 		return fmt.Sprintf("it is longer than %d bytes", maxModel)
-	case strings.ContainsFunc(pattern, func(c rune) bool { return !unicode.IsPrint(c) }):
+	case strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return "it has characters that no name of a model has"
 	default:
 		return ""

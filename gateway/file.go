@@ -459,7 +459,10 @@ func (r *reader) overrides(n *node) (o Overrides) {
 	text := func(to *string, what string, words ...string) func(*node) {
 		return func(n *node) {
 			*to = r.String(n, what)
-			if reason, ok := oneOf(*to, words); !ok && len(words) > 0 && n.Kind == filetree.String {
+			if len(words) == 0 || n.Kind != filetree.String {
+				return
+			}
+			if reason, ok := oneOf(*to, words); !ok {
 				r.Bad(n, "%s: %s", what, reason)
 			}
 		}
@@ -502,7 +505,12 @@ func efforts() []string {
 	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 }
 
-// oneOf reports whether a word is one of several, for a message in which it is not.
+// oneOf reports whether a word is one of several, at least two, and what to say where
+// it is not.
 func oneOf(word string, words []string) (reason string, ok bool) {
-	return fmt.Sprintf("want %s, have %.80q", strings.Join(words, ", "), word), slices.Contains(words, word)
+	if slices.Contains(words, word) {
+		return "", true
+	}
+	last := len(words) - 1
+	return fmt.Sprintf("want %s or %s, have %.80q", strings.Join(words[:last], ", "), words[last], word), false
 }

@@ -1,0 +1,173 @@
+package gateway_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/gateway/access"
+)
+
+func TestG3_NobodyListensBeyondLoopbackWithoutKeys(t *testing.T) {
+	key := access.Key{Name: "a", Hash: access.HashOf("a secret of a test")}
+	for listen, public := range map[string]bool{
+		"":                         false,
+		"127.0.0.1:8088":           false,
+		"127.9.9.9:0":              false,
+		"localhost:80":             false,
+		"LocalHost:80":             false,
+		"[::1]:80":                 false,
+		"[::ffff:127.0.0.1]:80":    false,
+		":8088":                    true,
+		"0.0.0.0:8088":             true,
+		"[::]:8088":                true,
+		"[::ffff:0.0.0.0]:80":      true,
+		"192.168.1.1:80":           true,
+		"example.com:80":           true,
+		"localhost.example.com:80": true,
+		"127.0.0.1.example.com:80": true,
+		"my-own-machine:80":        true,
+		"*:80":                     true,
+		"[fe80::1%eth0]:80":        true,
+		"2130706433:80":            true, // a resolver may take it for 127.0.0.1; we do not ask
+	} {
+		err := (&gateway.Config{Listen: listen}).Check()
+		var open *gateway.OpenRelayError
+		if got := errors.As(err, &open); got != public || !public && err != nil {
+			t.Errorf("%q without keys: %v", listen, err)
+		}
+		if public && (!strings.Contains(err.Error(), listen) || !strings.Contains(err.Error(), "gateway.keys") || !strings.Contains(err.Error(), "listen on 127.0.0.1:")) {
+			t.Errorf("the error does not say what to do: %v", err)
+		}
+		if err := (&gateway.Config{Listen: listen, Keys: []access.Key{key}}).Check(); err != nil {
+			t.Errorf("%q with a key: %v", listen, err)
+		}
+	}
+}
+
+func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
+	for want, c := range map[string]gateway.Config{
+		"listen: want host:port":             {Listen: "8088"},
+		"listen: want host:port such":        {Listen: "::1"},
+		`want a port from 0 to 65535`:        {Listen: "localhost:http"},
+		`65535, have "65536"`:                {Listen: "localhost:65536"},
+		`65535, have ""`:                     {Listen: "localhost:"},
+		`65535, have "+80"`:                  {Listen: "localhost:+80"},
+		`"a/b" is no name of a host`:         {Listen: "a/b:80"},
+		`"a b" is no name of a host`:         {Listen: "a b:80"},
+		`key "": the name is missing`:        {Keys: []access.Key{{}}},
+		`route "": it is empty`:              {Routes: []gateway.Route{{To: "sim/echo"}}},
+		`route "a": it leads nowhere`:        {Routes: []gateway.Route{{Pattern: "a", To: " "}}},
+		`route "a": it says the same as "a"`: {Routes: []gateway.Route{{Pattern: "a", To: "x"}, {Pattern: "a", To: "y"}}},
+		`route "*a***": it says the same as`: {Routes: []gateway.Route{{Pattern: "**a*", To: "x"}, {Pattern: "*a***", To: "y"}}},
+		`characters that no name`:            {Routes: []gateway.Route{{Pattern: "a\nb", To: "x"}}},
+		`longer than 1024 bytes`:             {Routes: []gateway.Route{{Pattern: strings.Repeat("a", 1025), To: "x"}}},
+		`state: it is either in`:             {State: gateway.State{SQLite: "a", PostgresEnv: "b"}},
+	} {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestG4_TheMostParticularRouteWins(t *testing.T) {
+	patterns := []string{"*", "gpt-*", "gpt-4*", "gpt-4o", "*-mini", "g*-mini", "a*c", "ab*", "*bc", "openai/*", "*/*"}
+	for model, want := range map[string]string{
+		"gpt-4o":          "gpt-4o",
+		"gpt-4o-mini":     "g*-mini", // six letters against five
+		"gpt-4":           "gpt-4*",
+		"gpt-5":           "gpt-*",
+		"o4-mini":         "*-mini",
+		"abc":             "*bc", // of three that say as much, the first of the alphabet
+		"openai/gpt-4o":   "openai/*",
+		"other/a/b":       "*/*",
+		"":                "*",
+		"GPT-4o":          "*",
+		"gpt-4o*":         "gpt-4*",
+		"anything at all": "*",
+	} {
+		for range 5 {
+			rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
+			routes := newRoutes(t, patterns...)
+			if got, ok := routes.Find(model); !ok || got.Pattern != want || got.To != "to "+want {
+				t.Errorf("%q goes by %q, want %q", model, got.Pattern, want)
+			}
+		}
+	}
+	routes := newRoutes(t, "b", "a", "c*")
+	if _, ok := routes.Find("d"); ok {
+		t.Error("d has a route")
+	}
+	if _, ok := routes.Find("c" + strings.Repeat("x", 2000)); ok {
+		t.Error("a name of 2000 letters has a route")
+	}
+	if got := routes.Names(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("names are %q", got)
+	}
+}
+
+func newRoutes(t testing.TB, patterns ...string) *gateway.Routes {
+	t.Helper()
+	var list []gateway.Route
+	for _, p := range patterns {
+		list = append(list, gateway.Route{Pattern: p, To: "to " + p})
+	}
+	routes, err := gateway.NewRoutes(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routes
+}
+
+func TestOverridesAreAppliedToACopy(t *testing.T) {
+	effort := dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(5)), Summary: "auto"}
+	asked := dragoman.Request{
+		Sampling: dragoman.Sampling{Temperature: dragoman.Num(1), TopP: dragoman.Num(0.5)}, Reasoning: &effort,
+		MaxOutputTokens: new(int64(7)), Verbosity: "low", ParallelToolCalls: new(true),
+	}
+	o := gateway.Overrides{Temperature: dragoman.Num(0.2), MaxTokens: new(int64(9)), Effort: "high", ParallelToolCalls: new(bool), ServiceTier: "flex"}
+	got := asked
+	o.Apply(&got)
+	if *got.Sampling.Temperature != "0.2" || *got.Sampling.TopP != "0.5" || *got.MaxOutputTokens != 9 || *got.ParallelToolCalls ||
+		got.Verbosity != "low" || got.ServiceTier != "flex" {
+		t.Errorf("%+v", got)
+	}
+	if r := got.Reasoning; r.Effort != "high" || r.Mode != dragoman.ReasoningDefault || r.BudgetTokens != nil || r.Summary != "auto" {
+		t.Errorf("%+v", r)
+	}
+	*got.MaxOutputTokens = 11
+	if *asked.Sampling.Temperature != "1" || *asked.MaxOutputTokens != 7 || asked.Reasoning.Effort != "" || !*asked.ParallelToolCalls || *o.MaxTokens != 9 {
+		t.Error("what was asked for, or is set, has changed")
+	}
+	got = dragoman.Request{}
+	o.Apply(&got)
+	if got.Reasoning == nil || got.Reasoning.Effort != "high" {
+		t.Errorf("%+v", got.Reasoning)
+	}
+	same := asked
+	gateway.Overrides{}.Apply(&same)
+	if same.Reasoning != asked.Reasoning || same.MaxOutputTokens != asked.MaxOutputTokens {
+		t.Error("nothing changed something")
+	}
+}
+
+func BenchmarkFindOneOfAThousand(b *testing.B) {
+	var patterns []string
+	for i := range 500 {
+		patterns = append(patterns, fmt.Sprint("model-", i), fmt.Sprintf("family-%d-*", i))
+	}
+	routes := newRoutes(b, patterns...)
+	for name, model := range map[string]string{"exact": "model-400", "pattern": "family-7-large", "none": "nothing-of-the-kind"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				routes.Find(model)
+			}
+		})
+	}
+}

@@ -1,0 +1,264 @@
+package gateway_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const testKey = "0123456789abcdef-of-a-test"
+
+func setKeys(t testing.TB) {
+	t.Helper()
+	t.Setenv("DRAGOMAN_TEST_KEY", testKey)
+	t.Setenv("DRAGOMAN_TEST_SHORT", "short")
+	t.Setenv("DRAGOMAN_TEST_SPACES", "a key with spaces in it")
+	t.Setenv("DRAGOMAN_TEST_UNSET", "")
+}
+
+func parse(t *testing.T, text string) *gateway.Config {
+	t.Helper()
+	c, err := gateway.Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The messages are in testdata, so that they can be read.
+func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
+	setKeys(t)
+	for _, name := range []string{"bad", "routes"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := gateway.Parse(name+".yaml", data)
+		if err == nil || c != nil {
+			t.Fatalf("%s: %v, %v", name, c, err)
+		}
+		got := err.Error() + "\n"
+		golden := filepath.Join("testdata", name+".golden")
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s: have\n%s\nwant\n%s", name, got, want)
+		}
+		for _, secret := range []string{"sk-this", "secret@h", testKey, "spaces in it"} {
+			if strings.Contains(got, secret) {
+				t.Errorf("%s: the errors tell %q", name, secret)
+			}
+		}
+	}
+}
+
+func TestAConfigFileSaysEverything(t *testing.T) {
+	setKeys(t)
+	const hash = "39d11fa2a0c49447dcc8d3ccb33a7b8a6f6d6f4d3a12ec3f4f4efc5cbb5ed8ee"
+	got := parse(t, `
+version: 1
+providers: {work: {type: compatible, base_url: "http://127.0.0.1:9/v1"}}
+aliases: {fast: work/small}
+gateway:
+  listen: 0.0.0.0:80
+  keys:
+    a:
+      key_env: DRAGOMAN_TEST_KEY
+      models: [fast, "openai/*"]
+      requests_per_minute: 60
+      tokens_per_minute: 200000
+      parallel: 20
+      budget: {tokens: 5000000000, per: month}
+    b: {key_sha256: `+strings.ToUpper(hash)+`, models: fast}
+  routes:
+    claude-*: {to: [fast, work/big]}
+    gpt-4o:
+      to: fast
+      repair: always
+      lift_errors: true
+      unfinished: end
+      recall: false
+      set: {temperature: 0.20, top_p: 1, top_k: 4, seed: 0, max_tokens: 4096, frequency_penalty: -1.5, presence_penalty: 2,
+        effort: low, verbosity: high, service_tier: flex, parallel_tool_calls: false}
+    plain: {to: fast, repair: auto, lift_errors: false, unfinished: error, recall: true, set: {}}
+  state: {sqlite: state.db, ttl: 1h, max_bytes: 1000}
+  heartbeat: none
+  limits: {body_bytes: 1, header_bytes: 2, streams: 3}
+`)
+	if got.Models == nil || got.Models.Aliases["fast"] != "work/small" {
+		t.Errorf("models: %+v", got.Models)
+	}
+	got.Models = nil
+	num := func(s string) *dragoman.Number { n := dragoman.Number(s); return &n }
+	b := got.Keys[1]
+	if fmt.Sprintf("%x", b.Hash) != hash || b.Name != "b" || !reflect.DeepEqual(b.Models, []string{"fast"}) {
+		t.Errorf("b is %+v", b)
+	}
+	want := &gateway.Config{
+		Listen: "0.0.0.0:80",
+		Keys: []access.Key{{
+			Name: "a", Hash: access.HashOf(testKey), Models: []string{"fast", "openai/*"}, RequestsPerMinute: 60, TokensPerMinute: 200000, Parallel: 20,
+			Budget: access.Budget{Tokens: 5000000000, Per: access.Month},
+		}, b},
+		Routes: []gateway.Route{
+			{Pattern: "claude-*", To: "fast, work/big"},
+			{
+				Pattern: "gpt-4o", To: "fast", Repair: gateway.RepairAlways, LiftErrors: true, Unfinished: gateway.UnfinishedEnd, NoRecall: true,
+				Set: gateway.Overrides{
+					Temperature: num("0.20"), TopP: num("1"), FrequencyPenalty: num("-1.5"), PresencePenalty: num("2"),
+					TopK: new(int64(4)), Seed: new(int64(0)), MaxTokens: new(int64(4096)),
+					Effort: "low", Verbosity: "high", ServiceTier: "flex", ParallelToolCalls: new(bool),
+				},
+			},
+			{Pattern: "plain", To: "fast"},
+		},
+		State:     gateway.State{SQLite: "state.db", TTL: time.Hour, MaxBytes: 1000},
+		Heartbeat: -1,
+		Limits:    gateway.Limits{BodyBytes: 1, HeaderBytes: 2, Streams: 3},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("have %+v\nwant %+v", got, want)
+	}
+	if err := got.Check(); err != nil {
+		t.Error(err)
+	}
+	if !got.Routes[2].Set.IsZero() || got.Routes[1].Set.IsZero() {
+		t.Error("IsZero is wrong")
+	}
+}
+
+func TestAFileWithoutAGatewayIsOneOfDefaults(t *testing.T) {
+	c := parse(t, `{"version": 1}`)
+	if c.Models == nil || c.Address() != gateway.DefaultListen || c.Check() != nil {
+		t.Errorf("%+v, %v", c, c.Check())
+	}
+	// Memory is what state is kept in.
+	if c = parse(t, "version: 1\ngateway: {heartbeat: 5s, state: {store: memory}}"); c.Heartbeat != 5*time.Second || c.State != (gateway.State{}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What models are opened from is not yet in use: a program may give it a clock.
+func TestParsingLeavesTheModelsUnused(t *testing.T) {
+	c := parse(t, "version: 1\ngateway: {routes: {a: {to: \"sim/echo, sim/planner\"}}}")
+	if v := reflect.ValueOf(c.Models).Elem().FieldByName("once"); !v.IsZero() {
+		t.Error("a chain was opened")
+	}
+}
+
+func TestAFileThatCannotBeReadIsTold(t *testing.T) {
+	for name, data := range map[string]string{
+		"empty":  "",
+		"broken": "version: [",
+		"list":   "- a",
+		"long":   strings.Repeat("#", provider.MaxFile+1),
+		"text":   "gateway",
+		"twice":  "version: 1\ngateway: {}\ngateway: {}",
+		"anchor": "version: 1\ngateway: &a {listen: 127.0.0.1:1}",
+	} {
+		_, err := gateway.Parse("f", []byte(data))
+		var bad *provider.FileError
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if n := strings.Count(err.Error(), "\n"); n > 0 {
+			t.Errorf("%s: told more than once: %v", name, err)
+		}
+	}
+	if _, err := gateway.Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestTheExampleInTheDocumentationIsRead(t *testing.T) {
+	page, err := os.ReadFile("../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) == 0 {
+		t.Fatal("there is no example")
+	}
+	t.Setenv("TEAM_SEARCH_KEY", testKey)
+	t.Setenv("GATEWAY_DATABASE", "postgres://localhost")
+	for _, block := range blocks {
+		file := filepath.Join(t.TempDir(), "gateway.yaml")
+		if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := gateway.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whatever a config file says, it is read or every error has its line; and what was
+// read passes its own check, but for who may be served, and opens.
+func FuzzParse(f *testing.F) {
+	setKeys(f)
+	for _, name := range []string{"testdata/bad.yaml", "testdata/routes.yaml"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("version: 1\ngateway:\n  listen: :80\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: x*, budget: {tokens: 1, per: day}}}\n  routes:\n    a*: {to: sim/echo, set: {temperature: 1e0}}\n    b: {to: [sim/echo, openai/x]}\n"))
+	f.Add([]byte(`{"version":1,"aliases":{"a":"sim/echo"},"gateway":{"routes":{"*":{"to":"a"},"**":{"to":"a"}},"state":{"postgres_env":"DRAGOMAN_TEST_KEY"},"heartbeat":"none"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := gateway.Parse("f", data)
+		if err != nil {
+			last := 0
+			for line := range strings.SplitSeq(err.Error(), "\nf:") {
+				var n, column int
+				if _, err := fmt.Sscanf(strings.TrimPrefix(line, "f:"), "%d:%d: ", &n, &column); err != nil || n < last || n < 1 || column < 1 {
+					t.Fatalf("%q: %v", line, err)
+				}
+				last = n
+			}
+			return
+		}
+		var open *gateway.OpenRelayError
+		if err := c.Check(); err != nil && !errors.As(err, &open) {
+			t.Fatal(err)
+		}
+		routes, err := gateway.NewRoutes(c.Routes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range c.Routes {
+			if _, ok := routes.Find(r.Pattern); !ok {
+				t.Fatalf("%q does not match itself", r.Pattern)
+			}
+			if _, err := c.Models.Open(r.To); err != nil {
+				t.Fatalf("%s: %v", r.To, err)
+			}
+		}
+	})
+}
