@@ -224,7 +224,7 @@ func loopback(address string) bool {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && ip.IsLoopback()
 }
 
 // badAddress says why nobody can listen on an address, or nothing.

@@ -73,6 +73,17 @@ func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
 	}
 }
 
+func TestErrorsOfOneLineAreInItsOrder(t *testing.T) {
+	_, err := gateway.Parse("f", []byte(`{"version": 1, "gateway": {"listen": 5, "keys": {}}, "aliases": {"a": 5}}`))
+	var columns []string
+	for _, m := range regexp.MustCompile(`(?m)^f:1:(\d+): `).FindAllStringSubmatch(err.Error(), -1) {
+		columns = append(columns, m[1])
+	}
+	if got := strings.Join(columns, " "); got != "38 49 71 71" {
+		t.Errorf("columns %s: %v", got, err)
+	}
+}
+
 func TestAConfigFileSaysEverything(t *testing.T) {
 	setKeys(t)
 	const hash = "39d11fa2a0c49447dcc8d3ccb33a7b8a6f6d6f4d3a12ec3f4f4efc5cbb5ed8ee"

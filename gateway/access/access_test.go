@@ -215,12 +215,42 @@ func TestADebtOfTokensLastsADayAtMost(t *testing.T) {
 		team := key("team", secret)
 		team.TokensPerMinute = 1
 		k := newKeys(t, team)
-		spend(t, k, math.MaxInt64)
+		var leases []*access.Lease
+		for range 3 {
+			lease, _, _ := admit(t, k)
+			leases = append(leases, lease)
+		}
+		for _, lease := range leases {
+			lease.Spend(used(math.MaxInt64))
+		}
 		if _, why, wait := admit(t, k); why != access.TooManyTokens || wait > 24*time.Hour {
 			t.Errorf("%s for %v", why, wait)
 		}
-		time.Sleep(24*time.Hour + time.Minute)
+		time.Sleep(24*time.Hour + 2*time.Minute)
 		want(t, k, "", 0)
+	})
+}
+
+func TestNumbersThatAreTooLargeAreTakenAsTheLargest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		team := key("team", secret)
+		team.Budget = access.Budget{Tokens: math.MaxInt64, Per: access.Day}
+		k := newKeys(t, team)
+		lease, _, _ := admit(t, k)
+		lease.Spend(dragoman.Usage{Input: dragoman.Counted(math.MaxInt64), Output: dragoman.Counted(math.MaxInt64)})
+		want(t, k, access.BudgetSpent, 24*time.Hour)
+	})
+}
+
+func TestTokensCountWhenTheyAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		team := key("team", secret)
+		team.Budget = access.Budget{Tokens: 10, Per: access.Hour}
+		k := newKeys(t, team)
+		lease, _, _ := admit(t, k)
+		time.Sleep(61 * time.Minute) // it ends in the next hour
+		lease.Spend(used(10))
+		want(t, k, access.BudgetSpent, 59*time.Minute)
 	})
 }
 
