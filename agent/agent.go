@@ -70,10 +70,14 @@ type Agent struct {
 
 	// Log gets what callers and models must not see; nil logs nothing.
 	Log *slog.Logger
-	// Now is the clock; NewID makes the ids of runs; Go starts the goroutine beside
-	// which a run that is watched runs its calls, with a function that returns when
-	// they are done. Those of single tools are the Runner's own. Nil means the
-	// system's.
+	// Now is the clock; NewID makes the ids of runs. Go starts every goroutine of a
+	// run: the one beside which a run that is watched runs its calls, and those of the
+	// calls themselves, their tools, hooks, policies and approvers, unless the Runner
+	// has a Go of its own. It is called by several goroutines at once, and must start
+	// the task and return: they wait for each other. None outlives the run but those of
+	// code that was given up after its time. The agent that began the run starts those
+	// of agents that take over too, and an agent that is a tool its own. What a store
+	// starts is the store's. Nil means the system's.
 	Now   func() time.Time
 	NewID func() string
 	Go    func(task func())

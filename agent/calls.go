@@ -71,6 +71,9 @@ func (r *run) runner() *tool.Run {
 	if base.Log == nil {
 		base.Log = p.Log
 	}
+	if base.Go == nil {
+		base.Go = r.cast.first.Go
+	}
 	base.Observe = r.observer(base.Observe)
 	t := base.Start(r.state.Run)
 	t.Agent = append(slices.Clone(r.path), p.name())

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,12 +155,88 @@ func TestL11_RawChunksAreToldToWhoAsksForThem(t *testing.T) {
 	}
 }
 
-func TestTheGoroutinesOfAStreamAreStartedByWhoWantsTo(t *testing.T) {
-	var did counted
-	started := 0
-	a := agent.Agent{Model: model(calls("a look"), calls("b look")), Tools: []tool.Tool{did.tool("look")}, Go: func(task func()) { started++; go task() }}
-	if _, err := a.Stream(t.Context(), "go").Collect(); err != nil || started != 2 {
-		t.Errorf("%d started: %v", started, err)
+// began is a task runner by which all code must be called that a run calls beside the
+// goroutine that it was begun on.
+type began struct {
+	t      *testing.T
+	mu     sync.Mutex
+	begins int
+	seen   map[string]bool
+}
+
+func (b *began) start(task func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begins++
+	go task()
+}
+
+// here says that something is called on a goroutine that was started by start.
+func (b *began) here(what string) {
+	stack := string(debug.Stack())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !strings.Contains(stack, "created by github.com/dragoman-go/dragoman/agent_test.(*began).start") {
+		b.t.Errorf("%s is called on a goroutine of another's:\n%s", what, stack)
+	}
+	b.seen[what] = true
+}
+
+// Decide is a policy that asks about everything, Approve an approver that agrees.
+func (b *began) Decide(context.Context, *tool.Question) (tool.Decision, error) {
+	b.here("policy")
+	return tool.Decision{Effect: tool.Ask}, nil
+}
+
+func (b *began) Version() string { return "1" }
+
+func (b *began) Approve(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+	b.here("approver")
+	return tool.Answer{Verdict: tool.Approved}, nil
+}
+
+// beginning is a journal that says where it is called: on the goroutines of calls.
+type beginning struct {
+	*memory
+	*began
+}
+
+func (j beginning) Begin(ctx context.Context, in tool.Intent) (tool.Prior, error) {
+	j.here("journal")
+	return j.memory.Begin(ctx, in)
+}
+
+func TestTheGoroutinesOfARunAreStartedByWhoWantsTo(t *testing.T) {
+	for name, collect := range map[string]func(agent.Agent, ...agent.Option) (*agent.Result, error){
+		"whole": func(a agent.Agent, o ...agent.Option) (*agent.Result, error) { return a.Run(t.Context(), "go", o...) },
+		"streamed": func(a agent.Agent, o ...agent.Option) (*agent.Result, error) {
+			return a.Stream(t.Context(), "go", o...).Collect()
+		},
+	} {
+		b := &began{t: t, seen: map[string]bool{}}
+		look := tool.New("look", "Looks.", func(context.Context, word) (string, error) { b.here("tool"); return "", nil }, tool.Set(func(s *tool.Settings) {
+			s.Hooks = tool.Hooks{
+				Pre: []tool.PreHook{func(_ context.Context, in tool.Input) (tool.Input, error) { b.here("pre-hook"); return in, nil }},
+				Post: []tool.PostHook{func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) {
+					b.here("post-hook")
+					return out, nil
+				}},
+			}
+		}))
+		next := agent.Agent{Name: "next", Model: model(calls("c look", "d look")), Tools: []tool.Tool{look}}
+		a := agent.Agent{
+			Model: model(calls("a look", "b look", "h transfer_to_next")), Tools: []tool.Tool{look}, Handoffs: []agent.Handoff{{To: &next}},
+			Runner: &tool.Runner{Policy: b, Approver: b}, Go: b.start,
+		}
+		res, err := collect(a, agent.In(beginning{&memory{}, b}))
+		if err != nil || res.Agent != "next" || len(b.seen) != 6 || b.begins == 0 {
+			t.Errorf("%s: %v, %v, %d started", name, err, b.seen, b.begins)
+		}
+		var own atomic.Int64
+		a.Model, a.Runner = model(calls("a look", "b look")), &tool.Runner{Go: func(task func()) { own.Add(1); b.start(task) }}
+		if _, err := collect(a); err != nil || own.Load() == 0 {
+			t.Errorf("%s: of the runner: %v, %d started", name, err, own.Load())
+		}
 	}
 }
 

@@ -255,7 +255,7 @@ func (e *entry) validate(in *Input) error {
 // may fail in every way that code can.
 func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, err error) {
 	if b.decodesItself() {
-		bound, err = guard(ctx, x.timeout(), nil, func(context.Context) (any, error) {
+		bound, err = guard(ctx, x.runner, x.timeout(), nil, func(context.Context) (any, error) {
 			bound, err := b.bind(in.clone())
 			return bound, told(err)
 		})

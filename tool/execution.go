@@ -212,7 +212,7 @@ func (x *execution) judge(ctx context.Context, p Policy, q *Question) (Decision,
 	if immediate(p) {
 		j, err = contained(func() (judged, error) { return ask(ctx) })
 	} else {
-		j, err = guard(ctx, x.runner.policyTimeout(), nil, ask)
+		j, err = guard(ctx, x.runner, x.runner.policyTimeout(), nil, ask)
 	}
 	x.version = j.version
 	return j.Decision, err
@@ -266,7 +266,7 @@ func (x *execution) preHooks(ctx context.Context) (changed bool, f *failure) {
 			hooks[i].ctx = ctx
 		}
 	}
-	in, _, err := guardAll(x.input, hooks)
+	in, _, err := guardAll(x.runner, x.input, hooks)
 	switch {
 	case err != nil:
 		return false, x.hookFailure(ctx, "did not run", err)
@@ -351,7 +351,7 @@ func (x *execution) askTool(ctx context.Context) (reason string) {
 	if x.entry.spec.Kind == dragoman.ToolFreeform && strings.TrimSpace(x.input.Text) == "" {
 		return "its input is blank"
 	}
-	needed, err := guard(ctx, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
+	needed, err := guard(ctx, x.runner, x.runner.policyTimeout(), nil, func(ctx context.Context) (bool, error) {
 		needed, err := x.entry.settings.ApprovalFor(ctx, x.input.clone())
 		return needed, told(err)
 	})
@@ -416,7 +416,7 @@ func (x *execution) ask(ctx context.Context) (Answer, error) {
 	if limit <= 0 {
 		limit = noLimit
 	}
-	return guard(ctx, limit, nil, f)
+	return guard(ctx, x.runner, limit, nil, f)
 }
 
 // noLimit is longer than anything waits.

@@ -80,11 +80,11 @@ type task[T any] struct {
 }
 
 // guard runs f, and returns by itself when the time is over or ctx ends, whatever
-// f does: f is abandoned then, what it still returns is discarded, and late is
+// f does, on a goroutine that r starts: f is abandoned then, what it still returns is discarded, and late is
 // told when it does return. A panic of f is an error. Nothing runs when ctx has
 // ended already.
-func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
-	value, _, err := guardAll(*new(T), []task[T]{{ctx: ctx, limit: limit, late: late, f: func(ctx context.Context, value *T) (err error) {
+func guard[T any](ctx context.Context, r *Runner, limit time.Duration, late func(), f func(context.Context) (T, error)) (T, error) {
+	value, _, err := guardAll(r, *new(T), []task[T]{{ctx: ctx, limit: limit, late: late, f: func(ctx context.Context, value *T) (err error) {
 		*value, err = f(ctx)
 		return err
 	}}})
@@ -95,7 +95,7 @@ func guard[T any](ctx context.Context, limit time.Duration, late func(), f func(
 // until one fails. It returns what the last made, or which one failed. They share a
 // goroutine: to change to another and back takes longer than most hooks do. Where all
 // of them are immediate, they need none.
-func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
+func guardAll[T any](r *Runner, value T, tasks []task[T]) (T, int, error) {
 	if len(tasks) == 0 {
 		return value, 0, nil
 	}
@@ -109,7 +109,7 @@ func guardAll[T any](value T, tasks []task[T]) (T, int, error) {
 	s := &series[T]{tasks: tasks, value: value, done: make(chan struct{}, 1)}
 	s.watch(0)
 	defer s.timer.Stop()
-	go s.run()
+	r.start(s.run)
 	select {
 	case <-s.done:
 	case <-ctx.Done():

@@ -27,7 +27,7 @@ func TestT6_EveryTaskOfASeriesHasItsOwnTime(t *testing.T) {
 	within := func(context.Context) { time.Sleep(limit * 9 / 10) }
 	synctest.Test(t, func(t *testing.T) {
 		tasks := []task[[]string]{adding(t.Context(), "a", limit, within), adding(t.Context(), "b", limit, within), adding(t.Context(), "c", limit, within)}
-		got, _, err := guardAll([]string{"before"}, tasks)
+		got, _, err := guardAll(nil, []string{"before"}, tasks)
 		if err != nil || !slices.Equal(got, []string{"before", "a", "b", "c"}) {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -39,7 +39,7 @@ func TestT6_EveryTaskOfASeriesHasItsOwnTime(t *testing.T) {
 			tasks[which] = adding(t.Context(), "slow", limit, func(context.Context) { time.Sleep(limit + 1) })
 			tasks[which].late = func() { close(returned) }
 			begun := time.Now()
-			got, at, err := guardAll(nil, tasks)
+			got, at, err := guardAll(nil, nil, tasks)
 			if !errors.Is(err, errTimeout) || at != which || got != nil {
 				t.Errorf("%v, task %d: %v", got, at, err)
 			}
@@ -63,7 +63,7 @@ func TestT7_TheTaskThatPanicsOrEndsIsTheOneThatIsNamed(t *testing.T) {
 			}
 			tasks[which] = adding(t.Context(), "x", time.Minute, does)
 			var panicked *panicError
-			got, at, err := guardAll(nil, tasks)
+			got, at, err := guardAll(nil, nil, tasks)
 			if at != which || got != nil || how == "panics" && !errors.As(err, &panicked) || how == "ends" && !errors.Is(err, errEnded) {
 				t.Errorf("task %d %s: %v, task %d: %v", which, how, got, at, err)
 			}
@@ -76,7 +76,7 @@ func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stuck := make(chan struct{})
 		defer close(stuck)
-		got, at, err := guardAll(nil, []task[[]string]{
+		got, at, err := guardAll(nil, nil, []task[[]string]{
 			adding(ctx, "a", time.Minute, nil),
 			adding(ctx, "b", time.Minute, func(context.Context) { cancel(); <-stuck }),
 		})
@@ -87,7 +87,7 @@ func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
 	// Cancelled by the task before: the next does not begin.
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, at, err := guardAll(nil, []task[[]string]{
+		_, at, err := guardAll(nil, nil, []task[[]string]{
 			adding(ctx, "a", time.Minute, func(context.Context) { cancel() }),
 			adding(ctx, "b", time.Minute, func(context.Context) { t.Error("it ran") }),
 		})
@@ -97,7 +97,7 @@ func TestT6_ACancelEndsTheTaskThatRunsUnlessThatOutlastsIt(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		got, _, err := guardAll(nil, []task[[]string]{
+		got, _, err := guardAll(nil, nil, []task[[]string]{
 			adding(ctx, "a", time.Minute, nil),
 			adding(context.WithoutCancel(ctx), "b", time.Minute, func(ctx context.Context) {
 				cancel()
@@ -118,7 +118,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 	type key struct{}
 	synctest.Test(t, func(t *testing.T) {
 		var kept, derived context.Context
-		_, err := guard(context.WithValue(t.Context(), key{}, "value"), time.Second, nil, func(ctx context.Context) (int, error) {
+		_, err := guard(context.WithValue(t.Context(), key{}, "value"), nil, time.Second, nil, func(ctx context.Context) (int, error) {
 			var cancel context.CancelFunc
 			derived, cancel = context.WithTimeout(ctx, time.Hour)
 			_ = context.AfterFunc(derived, cancel)
@@ -134,7 +134,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // nobody asked before it was over
 		var kept context.Context
-		_, err := guard(context.WithValue(t.Context(), key{}, "value"), time.Second, nil, func(ctx context.Context) (int, error) { kept = ctx; return 0, nil })
+		_, err := guard(context.WithValue(t.Context(), key{}, "value"), nil, time.Second, nil, func(ctx context.Context) (int, error) { kept = ctx; return 0, nil })
 		if <-kept.Done(); err != nil || !errors.Is(kept.Err(), context.Canceled) || kept.Value(key{}) != "value" {
 			t.Errorf("%v, %v", err, kept.Err())
 		}
@@ -144,7 +144,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 			var kept, derived context.Context
 			var wg sync.WaitGroup
 			wg.Add(1)
-			_, err := guard(context.WithValue(t.Context(), key{}, "value"), time.Second, wg.Done, func(ctx context.Context) (int, error) {
+			_, err := guard(context.WithValue(t.Context(), key{}, "value"), nil, time.Second, wg.Done, func(ctx context.Context) (int, error) {
 				if kept = ctx; early {
 					var cancel context.CancelFunc
 					derived, cancel = context.WithCancel(ctx)
@@ -167,7 +167,7 @@ func TestT6_TheContextOfATaskIsAsIfItHadAlwaysBeenThere(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
 		var kept context.Context
-		_, err := guard(ctx, time.Second, nil, func(ctx context.Context) (int, error) { kept = ctx; cancel(why); <-ctx.Done(); return 0, ctx.Err() })
+		_, err := guard(ctx, nil, time.Second, nil, func(ctx context.Context) (int, error) { kept = ctx; cancel(why); <-ctx.Done(); return 0, ctx.Err() })
 		if !errors.Is(err, why) && !errors.Is(err, context.Canceled) || !errors.Is(context.Cause(kept), why) {
 			t.Errorf("%v, %v", err, context.Cause(kept))
 		}

@@ -35,7 +35,7 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 	lasting := context.WithoutCancel(ctx)
 	run := x.chain(ctx)
 	all := x.postHooks(lasting, run.task)
-	out, at, err := guardAll(Output{}, all)
+	out, at, err := guardAll(x.runner, Output{}, all)
 	run.over.Store(true)
 	var f *failure
 	if err != nil && at == 0 {
@@ -43,7 +43,7 @@ func (x *execution) runTool(ctx context.Context) (Output, *failure) {
 			return Output{}, f
 		}
 		failed := Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
-		out, _, err = guardAll(failed, all[1:])
+		out, _, err = guardAll(x.runner, failed, all[1:])
 	}
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	if c.entry.settings.Immediate {
 		return run(ctx)
 	}
-	return guard(ctx, c.tool, c.late(c.tool), run)
+	return guard(ctx, c.runner, c.tool, c.late(c.tool), run)
 }
 
 // timeout is the call's time: what the turn says, else the tool, else the toolbox,

@@ -66,6 +66,10 @@ type Runner struct {
 	// Now is the clock and Random the source of fences; nil means the system's.
 	Now    func() time.Time
 	Random io.Reader
+	// Go starts every goroutine of a turn: those of its calls, and those on which
+	// tools, hooks, policies and approvers are watched. It is called by several
+	// goroutines at once, and must start the task and return: they wait for each other. Nil means the go statement.
+	Go func(task func())
 }
 
 const (
@@ -372,7 +376,9 @@ func (b *batch) parallel(calls []*execution, f func(*execution)) {
 	slots := make(chan struct{}, most)
 	for _, x := range calls {
 		slots <- struct{}{}
-		wg.Go(func() {
+		wg.Add(1)
+		b.runner.start(func() {
+			defer wg.Done()
 			defer func() { <-slots }()
 			f(x)
 		})
@@ -467,6 +473,15 @@ func (r *Run) learn(secret string) {
 	if !slices.Contains(r.given, secret) {
 		r.given = append(r.given, secret)
 	}
+}
+
+// start starts a goroutine.
+func (r *Runner) start(task func()) {
+	if r != nil && r.Go != nil {
+		r.Go(task)
+		return
+	}
+	go task()
 }
 
 func (r *Runner) now() time.Time {
