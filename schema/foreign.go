@@ -36,7 +36,7 @@ var foreignKeys = []struct{ tag, key string }{
 }
 
 // checkForeign refuses tags of other libraries that promise what the schema will not
-// have (decision 66). One beside our own that says the same is let be: a struct may
+// have (decision 67). One beside our own that says the same is let be: a struct may
 // serve two libraries.
 func checkForeign(f reflect.StructField, jsonOptions string) error {
 	var own []string // the keys that are said in our words
