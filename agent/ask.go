@@ -139,11 +139,12 @@ func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
 	}
 	p := r.player
 	if p.target == nil {
-		target, _, err := m.Target(ctx, p.Settings.Model)
-		if err != nil {
-			return r.visible(), nil // who asks it will be told
+		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // else who asks it will be told
+			p.target = &target
 		}
-		p.target = &target
+	}
+	if p.target == nil {
+		return r.visible(), nil
 	}
 	out, err := s.Instead(ctx, r.messages, p.target.Origin(), m.Limits().Replay.Messages)
 	if err != nil {
