@@ -280,10 +280,8 @@ func NewRoutes(list []Route) (*Routes, error) {
 		case reason != "":
 		case twice:
 			reason = fmt.Sprintf("it says the same as %q", other)
-		case strings.TrimSpace(route.To) == "":
-			reason = "it leads nowhere"
-		case strings.Contains(route.To, "*") && strings.Count(same, "*") != 1:
-			reason = "a * of where it leads is what the one * of the pattern stands for, and it has none or several"
+		default:
+			reason = badTarget(same, route.To)
 		}
 		if reason != "" {
 			return nil, &RouteError{Pattern: route.Pattern, Reason: reason}
@@ -328,6 +326,19 @@ func (r *Routes) Names() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// badTarget says why a pattern, whose stars in a row are one, cannot lead to a spec, or
+// nothing.
+func badTarget(same, to string) string {
+	switch {
+	case strings.TrimSpace(to) == "":
+		return "it leads nowhere"
+	case strings.Contains(to, "*") && strings.Count(same, "*") != 1:
+		return "a * of where it leads is what the one * of the pattern stands for, and it has none or several"
+	default:
+		return ""
+	}
 }
 
 // starless is a spec with names in the place of its stars, of models that may be there.

@@ -65,6 +65,7 @@ func readFile(name string) ([]byte, error) {
 //	      budget: {tokens: 5000000, per: day}   # or hour, or month, in UTC
 //	  routes:                             # by the name that is asked for; * is any text
 //	    claude-*: {to: "anthropic/claude-opus-5-5, best"}
+//	    local-*: {to: "work/*"}           # with what the * stands for
 //	    gpt-4o:
 //	      to: fast
 //	      repair: always                  # or auto
@@ -371,10 +372,19 @@ func (r *reader) routes(n *node) {
 		}
 		seen[plain(key.Text)] = key.Text
 		if to != nil {
-			check(to, route.To)
+			r.target(to, route, check)
 		}
 		r.config.Routes = append(r.config.Routes, route)
 	})
+}
+
+// target refuses a spec that a route cannot lead to.
+func (r *reader) target(at *node, route Route, check func(at *node, spec string)) {
+	if reason := badTarget(plain(route.Pattern), route.To); reason != "" {
+		r.Bad(at, "to: %s", reason)
+		return
+	}
+	check(at, route.To)
 }
 
 // manyErrors are so many that no more routes are tried.

@@ -267,6 +267,9 @@ func FuzzParse(f *testing.F) {
 			if _, ok := routes.Find(r.Pattern); !ok {
 				t.Fatalf("%q does not match itself", r.Pattern)
 			}
+			if strings.Contains(r.To, "*") {
+				continue // that depends on what is asked for
+			}
 			if _, err := c.Models.Open(r.To); err != nil {
 				t.Fatalf("%s: %v", r.To, err)
 			}

@@ -65,7 +65,7 @@ var rooms = []room{
 	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
 	{path: "tool/shell", only: []string{"internal/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
 	{path: "internal/capname", only: []string{""}, pure: true},
-	{path: "internal/filetree", only: []string{"internal/jsonwire"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
+	{path: "internal/filetree", only: []string{"internal/jsonwire", "internal/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
 	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
 	{path: "internal/secret", only: []string{}, pure: true},

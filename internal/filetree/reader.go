@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // Reader turns a tree into settings, and collects everything that is wrong.
@@ -42,7 +44,7 @@ func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node)) {
 		}
 		slices.Sort(known)
 		there := "there are "
-		if near := nearest(key.Text, known); near != "" {
+		if near := words.Near(key.Text, known); near != "" {
 			there = "did you mean " + near + "? There are "
 		}
 		r.Bad(key, "%s: unknown field %q; %s%s", what, key.Text, there, strings.Join(known, ", "))
@@ -113,41 +115,4 @@ func (r *Reader) Duration(n *Node, what, or string) time.Duration {
 		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", what, or, n.Text)
 	}
 	return d
-}
-
-// nearest is the name that was probably meant: one that becomes another by a letter
-// or two.
-func nearest(name string, known []string) string {
-	best, least := "", min(2, len(name)/2)+1
-	for _, k := range known {
-		if d := distance(name, k, least); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be changed, added or taken away to make b of a,
-// or a number from least on where it is no less than that.
-func distance(a, b string, least int) int {
-	if len(a)-len(b) >= least || len(b)-len(a) >= least {
-		return least
-	}
-	row := make([]int, len(b)+1) // of the table for all beginnings of both
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
