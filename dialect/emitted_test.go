@@ -1,10 +1,17 @@
 package dialect_test
 
 import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/gen"
 )
 
 // emits checks that strict clients take the answer of a cell, as a server writes it,
@@ -57,5 +64,49 @@ func (m *matrixCell) emitsStream(src []byte) {
 				m.t.Errorf("a strict client refuses it: %v\n%s", err, body)
 			}
 		}
+	}
+}
+
+// TestProperty_StrictClientsTakeAnyResponse writes responses of any kind in every
+// dialect, whole and streamed.
+func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
+	document := emitcheck.OpenResponses(t)
+	for _, c := range append(slices.Clone(codecs), gemini.Codec{Array: true}) {
+		t.Run(fmt.Sprintf("%T%+v", c, c), func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				g := gen.Options{Tidy: true, Plain: true}
+				resp := g.Response().Draw(rt, "response")
+				resp.Usage = dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(4), CacheRead: dragoman.Counted(3), Reasoning: dragoman.Counted(2)} // that adds up
+				o := dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: rapid.Bool().Draw(rt, "usage")}
+				enc, err := c.EncodeResponse(resp, o)
+				if err == nil {
+					err = emitcheck.Whole(c.Dialect(), 200, nil, enc.Body)
+				}
+				if err == nil && c.Dialect() == dragoman.OpenAIResponses {
+					err = document.Whole(enc.Body)
+				}
+				if err != nil {
+					rt.Fatalf("whole: %v\n%s", err, enc.Body)
+				}
+				stream := c.NewStreamEncoder(o)
+				var body []byte
+				for _, ev := range g.Stream(rt, resp) {
+					if body, err = stream.Encode(body, ev); err != nil {
+						rt.Fatal(err)
+					}
+				}
+				if body, err = stream.Close(body); err != nil {
+					rt.Fatal(err)
+				}
+				if err := emitcheck.Stream(c.Dialect(), nil, body); err != nil {
+					rt.Fatalf("stream: %v\n%s", err, body)
+				}
+				if c.Dialect() == dragoman.OpenAIResponses {
+					if err := document.Stream(body); err != nil {
+						rt.Fatalf("stream: %v\n%s", err, body)
+					}
+				}
+			})
+		})
 	}
 }

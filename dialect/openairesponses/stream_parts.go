@@ -163,6 +163,9 @@ func (e *streamEncoder) summaryDelta(p *outputPart, n int, text string) {
 		p.summary = len(p.summaries)
 		e.summaryPart("response.reasoning_summary_part.added", p, "")
 	}
+	if text == "" {
+		return // a summary of nothing has no deltas
+	}
 	p.summaries[n-1] = append(p.summaries[n-1], text...)
 	e.summaryEvent("response.reasoning_summary_text.delta", p, "delta", text)
 }

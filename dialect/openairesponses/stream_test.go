@@ -448,3 +448,15 @@ func TestWhatOnlyEventsTellOfATextIsReported(t *testing.T) {
 		})
 	}
 }
+
+func TestQuirkC23_ASummaryOfNothingHasNoDeltas(t *testing.T) {
+	out, _ := encodeStream(t, []dragoman.Event{
+		&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}},
+		&dragoman.PartStart{Part: &dragoman.Reasoning{}},
+		&dragoman.PartEnd{Part: &dragoman.Reasoning{Summary: []string{"", "Hm"}}},
+		&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}},
+	}, dialect.EncodeOptions{})
+	if err := checkOrder(out, true); err != nil || bytes.Count(out, []byte("event: response.reasoning_summary_text.delta")) != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -221,12 +221,12 @@ func (s *geminiStream) candidate(c object) {
 	if c.has("index") {
 		i = c.count("index")
 	}
-	if i > len(s.candidates) {
-		c.bad("index", "%d, want at most %d", i, len(s.candidates))
+	if i >= maxChoices {
+		c.bad("index", "%d; there are at most %d", i, maxChoices)
 		return
 	}
-	if i == len(s.candidates) {
-		s.candidates = append(s.candidates, &geminiCandidate{})
+	for len(s.candidates) <= i {
+		s.candidates = append(s.candidates, &geminiCandidate{}) // they may come in any order
 	}
 	state := s.candidates[i]
 	if state.finished {

@@ -112,7 +112,11 @@ type chatStream struct {
 	failed    bool
 }
 
+// maxChoices is the most that the API gives.
+const maxChoices = 128
+
 type chatChoice struct {
+	begun  bool
 	finish string
 	calls  []*chatCall
 }
@@ -198,15 +202,16 @@ func (s *chatStream) chunk(r object) {
 
 func (s *chatStream) choice(ch object) {
 	i := ch.count("index")
-	if i > len(s.choices) {
-		ch.bad("index", "%d, want at most %d", i, len(s.choices))
+	if i >= maxChoices {
+		ch.bad("index", "%d; there are at most %d", i, maxChoices)
 		return
 	}
-	first := i == len(s.choices)
-	if first {
-		s.choices = append(s.choices, &chatChoice{})
+	for len(s.choices) <= i {
+		s.choices = append(s.choices, &chatChoice{}) // they may come in any order
 	}
 	state := s.choices[i]
+	first := !state.begun
+	state.begun = true
 	if state.finish != "" {
 		ch.bad("", "choice %d goes on behind its finish_reason", i)
 	}

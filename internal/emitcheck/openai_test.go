@@ -31,6 +31,8 @@ func TestChatStreams(t *testing.T) {
 		{"behind the end", hello + chatText, "event 4: behind the end, which was [DONE]"},
 		{"a role missing", chatText + chatStop + chatDone, "event 0 /choices/0/delta/role: missing"},
 		{"a role twice", chatRole + chatRole + chatStop + chatDone, "event 1 /choices/0/delta/role: not in the first delta"},
+		{"a choice that is left out", swap(chatRole+chatStop, `"index":0`, `"index":1`) + chatDone, "event 2: [DONE] before the finish_reason of choice 0"},
+		{"a choice too many", swap(chatRole, `"index":0`, `"index":128`), "event 0 /choices/0/index: 128; there are at most 128"},
 		{"another id", chatRole + swap(chatText, "chatcmpl-1", "chatcmpl-2") + chatStop + chatDone, "event 1 /id: \"chatcmpl-2\", the first chunk has"},
 		{"another model", chatRole + swap(chatText, `"m"`, `"n"`) + chatStop + chatDone, "event 1: model or created differ"},
 		{"a whole answer's object", chatRole + swap(chatText, ".chunk", "") + chatStop + chatDone, "event 1 /object"},
