@@ -110,3 +110,29 @@ func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
 		})
 	}
 }
+
+// TestProperty_AnyStreamIsInOrder writes what careless authors and models say: what
+// strict clients need to follow a stream holds all the same.
+func TestProperty_AnyStreamIsInOrder(t *testing.T) {
+	for _, c := range append(slices.Clone(codecs), gemini.Codec{Array: true}) {
+		t.Run(fmt.Sprintf("%T%+v", c, c), func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				g := gen.Options{Plain: true}
+				stream := c.NewStreamEncoder(dialect.EncodeOptions{Seed: "s"})
+				var body []byte
+				var err error
+				for _, ev := range g.Stream(rt, g.Response().Draw(rt, "response")) {
+					if body, err = stream.Encode(body, ev); err != nil {
+						return // refused, and not written
+					}
+				}
+				if body, err = stream.Close(body); err != nil {
+					return
+				}
+				if err := emitcheck.Order(c.Dialect(), body); err != nil {
+					rt.Fatalf("%v\n%s", err, body)
+				}
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 )
 
 // TestTheOfficialSDKsDecodeWhatWeEncode writes simple answers in each dialect,
@@ -19,6 +20,9 @@ func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
 				enc, err := v.codec.EncodeResponse(a.response, dialect.EncodeOptions{Seed: "s", Model: "m"})
 				if err != nil {
 					t.Fatal(err)
+				}
+				if err := emitcheck.Whole(v.codec.Dialect(), 200, nil, enc.Body); err != nil {
+					t.Errorf("%v\n%s", err, enc.Body)
 				}
 				got, err := v.whole(enc.Body)
 				if err != nil {
@@ -40,6 +44,9 @@ func TestTheOfficialSDKsDecodeWhatWeEncode(t *testing.T) {
 					}
 					if body, err = enc.Close(body); err != nil {
 						t.Fatal(err)
+					}
+					if err := emitcheck.Stream(v.codec.Dialect(), nil, body); err != nil {
+						t.Errorf("%v\n%s", err, body)
 					}
 					got, err := v.stream(body)
 					if err != nil {

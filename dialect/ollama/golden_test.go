@@ -3,7 +3,11 @@ package ollama_test
 import (
 	"testing"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 )
 
-func TestGolden(t *testing.T) { codectest.Golden(t, codectest.Wire(codec, nil)) }
+func TestGolden(t *testing.T) {
+	codectest.Golden(t, codectest.Wire(codec, func(stream []byte) error { return emitcheck.Order(dragoman.Ollama, stream) }))
+}

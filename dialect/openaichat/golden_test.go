@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/codectest"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 	"golang.org/x/tools/txtar"
 )
 
@@ -108,6 +109,9 @@ func goldenStream(t *testing.T, lines []byte, add func(name, text string)) {
 	}
 	add("canonical", codectest.EventLines(t, events))
 	out, rep := encodeStream(t, dialect.EncodeOptions{StreamUsage: true}, events)
+	if err := emitcheck.Order(dragoman.OpenAIChat, []byte(out)); err != nil {
+		t.Errorf("a strict client refuses it: %v\n%s", err, out)
+	}
 	var rebuilt []string
 	for _, c := range chunksOf(t, out) {
 		if c != "[DONE]" {

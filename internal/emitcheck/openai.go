@@ -68,7 +68,7 @@ func chatCallKind(call object) (kind, payload string) {
 func chatEnvelope(r object, kind string) {
 	r.named("id")
 	r.is("object", kind)
-	r.count("created")
+	r.tokens("created")
 	r.named("model")
 	if r.has("error") {
 		// Clients end at the mere presence of the member.
@@ -167,7 +167,7 @@ func (s *chatStream) done(c *check) {
 
 func (s *chatStream) chunk(r object) {
 	chatEnvelope(r, "chat.completion.chunk")
-	id, model, created := r.str("id"), r.str("model"), r.count("created")
+	id, model, created := r.str("id"), r.str("model"), r.tokens("created")
 	if s.id == "" {
 		s.id, s.model, s.created = id, model, created
 	}
@@ -221,7 +221,9 @@ func (s *chatStream) choice(ch object) {
 	} else if d.has("role") {
 		d.bad("role", "not in the first delta of the choice")
 	}
-	d.maybe("content")
+	if _, parts := d.m["content"].([]any); !parts || !d.c.kept {
+		d.maybe("content")
+	}
 	d.maybe("refusal")
 	d.maybe("reasoning_content")
 	d.maybe("reasoning")
@@ -262,7 +264,13 @@ func (s *chatStream) call(choice *chatChoice, call object) {
 	if kind, ok := call.text("type"); ok && kind != known.kind {
 		call.bad("type", "%q, the call began as %q", kind, known.kind)
 	}
-	f := call.obj(known.kind)
+	f, ok := call.objOrNull(known.kind)
+	if !ok {
+		if len(call.m) < 2 {
+			call.bad("", "says nothing")
+		}
+		return // what vendors put beside it
+	}
 	if f.has("name") {
 		f.bad("name", "a second time; clients join names")
 	}

@@ -46,6 +46,7 @@ func TestChatStreams(t *testing.T) {
 		{"a call without name", chatRole + swap(chatCall, `"name":"f",`, "") + chatArgs + chatTool + chatDone, "/tool_calls/0/function/name: missing"},
 		{"a name twice", chatRole + chatCall + swap(chatArgs, `"arguments"`, `"name":"f","arguments"`) + chatTool + chatDone, "event 2 /choices/0/delta/tool_calls/0/function/name: a second time"},
 		{"no index", chatRole + swap(chatCall, `{"index":0,"id"`, `{"id"`) + chatArgs + chatTool + chatDone, "/tool_calls/0/index: missing"},
+		{"nothing of a call", chatRole + chatCall + swap(chatArgs, `,"function":{"arguments":"{}"}`, "") + chatTool + chatDone, "event 2 /choices/0/delta/tool_calls/0: says nothing"},
 		{"a gap in the calls", chatRole + swap(chatCall, `{"index":0,"id"`, `{"index":1,"id"`) + chatTool + chatDone, "/tool_calls/0/index: 1, want at most 0"},
 		{"broken arguments", chatRole + chatCall + swap(chatArgs, "{}", "{") + chatTool + chatDone, "event 3 /choices/0: the arguments of call 0"},
 		{"usage beside choices", chatRole + swap(chatStop, `]}`+"\n", `],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`+"\n") + chatDone, "event 1 /usage: beside choices"},
