@@ -108,7 +108,7 @@ func TestAResponseSaysWhetherItIsKept(t *testing.T) {
 		for _, store := range []bool{true, false} {
 			req := ask("hi")
 			req.Stream, req.Store = stream, &store
-			_, body := c.emitted(t, server.URL, req)
+			_, _, body := c.emitted(t, server.URL, req)
 			want := strconv.FormatBool(store)
 			if n := strings.Count(string(body), `"store":`); n == 0 || strings.Count(string(body), `"store":`+want) != n {
 				t.Errorf("want %s: %s", want, body)

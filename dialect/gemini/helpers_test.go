@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -169,35 +168,6 @@ var ignoreSidecars = cmp.Options{
 		}
 		return b.String()
 	}),
-}
-
-// documents splits a stream that we wrote into its chunks.
-func documents(stream []byte) ([]map[string]any, error) {
-	var docs [][]byte
-	if trimmed := bytes.TrimSpace(stream); bytes.HasPrefix(trimmed, []byte("[")) {
-		var list []json.RawMessage
-		if err := json.Unmarshal(trimmed, &list); err != nil {
-			return nil, err
-		}
-		for _, d := range list {
-			docs = append(docs, d)
-		}
-	} else {
-		for line := range bytes.Lines(stream) {
-			if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && !bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-				docs = append(docs, data)
-			}
-		}
-	}
-	var out []map[string]any
-	for _, d := range docs {
-		var v map[string]any
-		if err := json.Unmarshal(d, &v); err != nil {
-			return nil, fmt.Errorf("%w: %s", err, d)
-		}
-		out = append(out, v)
-	}
-	return out, nil
 }
 
 // checkWire says what a strict client would refuse of a stream that we wrote.
