@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80"} {
+		var stderr bytes.Buffer
+		if code := run([]string{"serve", "--listen", address}, nil, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "there are no keys") {
+			t.Errorf("%s: %d %s", address, code, &stderr)
+		}
+	}
+}
+
+func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.WriteFile(bad, []byte("version: 1\ngateway:\n  routez: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve", "--log", "loud"}, exitUsage, "none of text, json, off"},
+		{[]string{"serve", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
+		{[]string{"serve", "--config", bad + "x"}, exitFailed, "no such file"},
+		{[]string{"serve", "--listen", "nowhere"}, exitFailed, "host:port"},
+		{[]string{"serve", "now"}, exitUsage, "unknown command"},
+	} {
+		var stderr bytes.Buffer
+		if code := run(tc.args, nil, io.Discard, &stderr); code != tc.code || !strings.Contains(stderr.String(), tc.want) {
+			t.Errorf("%v: %d %s", tc.args, code, &stderr)
+		}
+	}
+}
+
+// said reads what a program says until it says something.
+func said(t *testing.T, from *bufio.Reader, want string) string {
+	t.Helper()
+	for {
+		line, err := from.ReadString('\n')
+		if err != nil {
+			t.Fatalf("it never said %q: %v", want, err)
+		}
+		if strings.Contains(line, want) {
+			return strings.TrimSpace(line)
+		}
+	}
+}
+
+func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGHUP")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "dragoman")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "gateway.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("version: 1\naliases: {first: sim/echo}\n")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a test that would hang
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--config", file, "--log", "off")
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(pipe)
+	_, url, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	status := func(model string) int {
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	reload := func(text, want string) {
+		write(text)
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		said(t, out, want)
+	}
+	if status("first") != 200 || status("second") != 404 {
+		t.Error("the first config is not served")
+	}
+	reload("version: 1\naliases: {second: sim/echo}\n", "the config was read again")
+	if status("first") != 404 || status("second") != 200 {
+		t.Error("the second config is not served")
+	}
+	reload("version: 1\naliases: {second: nobody/echo}\n", "not taken over")
+	if status("second") != 200 {
+		t.Error("a config that cannot be used was taken over")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(out); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
