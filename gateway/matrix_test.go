@@ -107,7 +107,7 @@ func path(codec dialect.Codec, model string, stream bool) string {
 // ask sends a request and reads the answer.
 func (c *client) ask(req *dragoman.Request) (*dragoman.Response, error) {
 	c.t.Helper()
-	hr := c.post(c.t.Context(), req)
+	hr := c.post(c.t.Context(), req) //nolint:bodyclose // the test's end does
 	body, err := io.ReadAll(hr.Body)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func decodeJSON(t testing.TB, r io.Reader) map[string]any {
 func answerOf(t testing.TB, w *world, body string) map[string]any {
 	t.Helper()
 	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
-	resp := c.postBody(t.Context(), "", false, []byte(body))
+	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
 	if !strings.Contains(body, `"stream":true`) {
 		return decodeJSON(t, resp.Body)
 	}

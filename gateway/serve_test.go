@@ -56,7 +56,7 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 		}
 	})
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url, key: "the client's own"}
-	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest))
+	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || string(body) != anthropicAnswer {
 		t.Errorf("%v: %s", err, body)
@@ -105,7 +105,7 @@ func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
 		_, _ = io.WriteString(rw, own)
 	})
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
-	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest))
+	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
 	body, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusBadRequest || string(body) != own {
 		t.Errorf("%d %s", resp.StatusCode, body)
@@ -137,7 +137,7 @@ func TestG2_NothingIsAskedAgainBehindTheFirstByte(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		c := &client{t: t, codec: codec, url: w.url}
-		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		if _, err := io.ReadAll(resp.Body); err != nil || asked.Load() != 1 {
 			t.Errorf("%s: asked %d times, %v", codec.Dialect(), asked.Load(), err)
 		}
@@ -178,7 +178,7 @@ func TestQuirkJ9_AClientThatLeavesEndsTheRequestBehindTheGateway(t *testing.T) {
 			c.codec = openaichat.Codec{}
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		resp := c.post(ctx, &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		resp := c.post(ctx, &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		if _, err := resp.Body.Read(make([]byte, 10)); err != nil {
 			t.Fatal(err)
 		}
@@ -256,9 +256,13 @@ func TestG3_KeysAreAskedForBeforeAnythingElse(t *testing.T) {
 			t.Errorf("no wait is told: %v", err)
 		}
 	}
-	resp, err := http.Get(w.url + "/v1/models") //nolint:noctx // a test
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("models without a key: %v %v", resp.StatusCode, err)
+	resp, err := http.Get(w.url + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("models without a key: %d", resp.StatusCode)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,7 +299,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- w.gateway.Serve(ctx, l, tc.drain) }()
 			c := &client{t: t, codec: openaichat.Codec{}, url: "http://" + l.Addr().String()}
-			resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, Messages: []dragoman.Message{userSays("hi")}})
+			resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 			<-reached
 			stop()
 			if tc.whole {

@@ -111,14 +111,6 @@ func (s *sink) send(p []byte) error {
 	return s.failed
 }
 
-// flush sends on what was written.
-func (s *sink) flushNow() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flush()
-	return s.failed
-}
-
 func (s *sink) put(p []byte) {
 	if s.failed != nil || len(p) == 0 {
 		return

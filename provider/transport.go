@@ -319,7 +319,7 @@ func readAll(r io.Reader, says int64) ([]byte, error) {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
-		case err == io.EOF: //nolint:errorlint // the end itself, not what wraps it
+		case err == io.EOF:
 			return b, nil
 		case err != nil:
 			return b, err
