@@ -39,9 +39,12 @@ type exchange struct {
 	// it; nil: it has not.
 	before []dragoman.Message
 	// req is the request as it was read, where it had to be, and said what it says
-	// itself.
+	// itself: its messages, and what its response says again.
 	req  *dragoman.Request
-	said []dragoman.Message
+	said struct {
+		messages []dragoman.Message
+		echo     *dragoman.Extra
+	}
 }
 
 // asked is what a request says of itself that the gateway must know before it looks

@@ -33,6 +33,7 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 				if strings.HasPrefix(model, "sim/") {
 					return // no server
 				}
+				c.broken = true
 				if f.fault == "529" || f.fault == "malformed" {
 					c.unchecked = ownProvider(c.codec.Dialect())
 				}

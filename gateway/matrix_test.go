@@ -43,6 +43,8 @@ type client struct {
 	last dialect.Encoded
 	// unchecked is a provider whose answers are passed on as they are, and are wrong.
 	unchecked string
+	// broken says that answers break off, so that no response is whole.
+	broken bool
 }
 
 // post sends a request and returns the answer.
@@ -138,9 +140,25 @@ func (c *client) check(hr *http.Response, body []byte, stream bool) {
 	default:
 		err = emitcheck.Whole(c.codec.Dialect(), hr.StatusCode, hr.Header, body)
 	}
+	if d := openResponses(c.t); err == nil && hr.StatusCode == http.StatusOK && c.codec.Dialect() == dragoman.OpenAIResponses && !c.broken {
+		if err = d.Whole(body); stream {
+			err = d.Stream(body)
+		}
+	}
 	if err != nil {
 		c.t.Errorf("%v\n%.4000s", err, body)
 	}
+}
+
+var document struct {
+	once sync.Once
+	doc  *emitcheck.Document
+}
+
+// openResponses is the document that responses are held against, where it is there.
+func openResponses(t testing.TB) *emitcheck.Document {
+	document.once.Do(func() { document.doc = emitcheck.OpenResponses(t) })
+	return document.doc
 }
 
 // world is a gateway with the simulator behind it, over HTTP in every dialect.

@@ -73,6 +73,18 @@ func TestG7_AConversationGoesOnByTheIDOfItsLastResponse(t *testing.T) {
 	}
 }
 
+func TestResponsesSayAgainWhatWasAskedFor(t *testing.T) {
+	w := newWorld(t, "")
+	for _, stream := range []string{"false", "true"} {
+		got := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":`+stream+`,"instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"tool_choice":"auto","parallel_tool_calls":false,
+			"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{},"additionalProperties":false},"strict":false}]}`)
+		tools, _ := got["tools"].([]any)
+		if got["instructions"] != "Be brief." || got["temperature"] != 0.5 || got["parallel_tool_calls"] != false || got["store"] != true || len(tools) != 1 || got["metadata"].(map[string]any)["a"] != "b" {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
 func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T) {
 	w := newWorld(t, "")
 	kept := answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`)["id"].(string)

@@ -28,6 +28,12 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 	if resp.Created.IsZero() {
 		resp.Created = x.entry.made
 	}
+	if x.codec.Dialect() == dragoman.OpenAIResponses && x.up.dialect != dragoman.OpenAIResponses {
+		if x.said.echo == nil {
+			x.said.echo = x.echo()
+		}
+		resp.Extra = x.said.echo
+	}
 	if x.stores() {
 		resp.ID = x.responseID()
 		resp.Origin = &dragoman.Origin{Dialect: dragoman.OpenAIResponses}
@@ -59,7 +65,7 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
 	if x.before != nil {
 		parent = x.asked.previous
 	}
-	if err := x.recall.Save(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.said, resp.Output)); err != nil {
+	if err := x.recall.Save(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.said.messages, resp.Output)); err != nil {
 		return err
 	}
 	told := x.told(*resp)
@@ -91,7 +97,7 @@ func (x *exchange) recallConversation(ctx context.Context) error {
 
 // goOn puts the conversation that a request goes on with before what it says itself.
 func (x *exchange) goOn(req *dragoman.Request) {
-	x.said = req.Messages
+	x.said.messages = req.Messages
 	if x.before != nil {
 		req.Messages = slices.Concat(x.before, req.Messages)
 		req.PreviousResponseID, req.Native = "", nil
