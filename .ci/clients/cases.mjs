@@ -1,0 +1,136 @@
+// What every client has to get done, written once. A client is an object
+//
+//	name      what it is called in the table
+//	ends      what it calls the end of an answer: {stop, calls}
+//	errors    what it calls errors: {unknown, limited}, the names of classes
+//	open(base, model)                a conversation
+//	  .say(prompt)                   the user speaks
+//	  .answer([{id, name, output}])  tools have run
+//	  .turn({tools, schema, stream}) the model speaks: {text, calls, end, usage, pieces}
+//	loop(base, model, run, stream)   its own tool loop, where it has one: the last text
+//	parse(base, model, stream)       its own structured output, where it has one
+//	judge(error)                     {name, status, message, wait}
+import assert from 'node:assert/strict'
+
+export const tool = {
+  name: 'get_weather',
+  description: 'Current weather in a city.',
+  schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
+}
+
+export const person = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer' } },
+  required: ['name', 'age'],
+  additionalProperties: false,
+}
+
+const weather = { Oslo: '4 °C', Rome: '21 °C' }
+const both = 'What is the weather in Oslo and in Rome?'
+const told = 'get_weather says: 4 °C\nget_weather says: 21 °C'
+
+// said starts an answer that is put together from pieces.
+export const said = () => ({ text: '', calls: [], end: undefined, usage: undefined, pieces: 0 })
+
+async function text(client, world, stream) {
+  const c = client.open(world.base, world.model)
+  c.say('Hello 🙂!')
+  const s = await c.turn({ stream })
+  assert.equal(s.text, 'You said: Hello 🙂!')
+  assert.deepEqual(s.calls, [])
+  assert.equal(s.end, client.ends.stop)
+  counted(s)
+  if (stream) assert.ok(s.pieces > 1, `the text came in ${s.pieces} piece`)
+}
+
+async function call(client, world, stream) {
+  const c = client.open(world.base, world.model)
+  c.say("What's the weather in Oslo?")
+  called(client, await c.turn({ tools: true, stream }), ['Oslo'])
+}
+
+async function parallel(client, world, stream) {
+  const c = client.open(world.base, world.model)
+  c.say(both)
+  called(client, await c.turn({ tools: true, stream }), ['Oslo', 'Rome'])
+}
+
+async function twoTurns(client, world, stream) {
+  const c = client.open(world.base, world.model)
+  c.say(both)
+  const s = await c.turn({ tools: true, stream })
+  called(client, s, ['Oslo', 'Rome'])
+  await c.answer(s.calls.map((k) => ({ id: k.id, name: k.name, output: weather[k.args.city] })))
+  const last = await c.turn({ tools: true, stream })
+  assert.equal(last.text, told)
+  assert.deepEqual(last.calls, [])
+  assert.equal(last.end, client.ends.stop)
+  counted(last)
+}
+
+async function ownLoop(client, world, stream) {
+  const ran = []
+  const run = ({ city }) => {
+    ran.push(city)
+    return weather[city]
+  }
+  assert.equal(await client.loop(world.base, world.model, run, stream), told)
+  assert.deepEqual(ran.sort(), ['Oslo', 'Rome'])
+}
+
+async function structured(client, world, stream) {
+  const c = client.open(world.base, world.model)
+  c.say('Ann is 42')
+  const s = await c.turn({ schema: true, stream })
+  assert.deepEqual(JSON.parse(s.text), { name: 'Ann', age: 42 })
+  assert.equal(s.end, client.ends.stop)
+}
+
+async function parsed(client, world, stream) {
+  assert.deepEqual(await client.parse(world.base, world.model, stream), { name: 'Ann', age: 42 })
+}
+
+async function unknown(client, world, stream) {
+  const named = await failure(client, world, world.upstream + '/no-such-model', stream)
+  assert.deepEqual([named.name, named.status], [client.errors.unknown, 404], named.message)
+  assert.match(named.message, /no-such-model/)
+  const nowhere = await failure(client, world, 'no-such-model', stream)
+  assert.deepEqual([nowhere.name, nowhere.status], [client.errors.unknown, 404], nowhere.message)
+  assert.match(nowhere.message, /there is no model "no-such-model" here/)
+}
+
+async function limited(client, world, stream) {
+  const e = await failure(client, world, world.limited, stream)
+  assert.deepEqual([e.name, e.status], [client.errors.limited, 429], e.message)
+  assert.match(e.message, /too many requests|rate limit/i)
+  if (e.wait !== undefined) assert.equal(String(e.wait), '2')
+}
+
+export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, structured, parsed, unknown, limited }
+
+// applies reports whether a client has what a case is about.
+export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse)
+
+function called(client, s, cities) {
+  assert.deepEqual(s.calls.map((k) => [k.name, k.args]), cities.map((city) => [tool.name, { city }]))
+  const ids = s.calls.map((k) => k.id).filter(Boolean)
+  assert.equal(new Set(ids).size, client.noIDs ? 0 : cities.length, `ids: ${ids}`)
+  assert.equal(s.end, client.ends.calls)
+  counted(s)
+}
+
+function counted(s) {
+  assert.ok(s.usage?.input > 0 && s.usage?.output > 0, `usage: ${JSON.stringify(s.usage)}`)
+}
+
+async function failure(client, world, model, stream) {
+  try {
+    const c = client.open(world.base, model)
+    c.say('Hello!')
+    const s = await c.turn({ stream })
+    assert.fail(`no error: ${JSON.stringify(s)}`)
+  } catch (e) {
+    if (e instanceof assert.AssertionError) throw e
+    return client.judge(e)
+  }
+}

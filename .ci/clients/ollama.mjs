@@ -1,0 +1,38 @@
+// The ollama package.
+import { Ollama } from 'ollama'
+import { said, tool, person } from './cases.mjs'
+
+export const clients = [{
+  name: 'ollama',
+  noIDs: true, // its types have none
+  ends: { stop: 'stop', calls: 'stop' },
+  errors: { unknown: 'ResponseError', limited: 'ResponseError' },
+  judge: (e) => ({ name: e.constructor.name, status: e.status_code, message: e.message }),
+  open(base, model) {
+    const client = new Ollama({ host: base })
+    const messages = []
+    return {
+      say: (content) => messages.push({ role: 'user', content }),
+      answer: (results) => results.forEach((r) => messages.push({ role: 'tool', tool_name: r.name, content: r.output })),
+      async turn({ tools, schema, stream }) {
+        const ask = { model, messages }
+        if (tools) ask.tools = [{ type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.schema } }]
+        if (schema) ask.format = person
+        const s = said()
+        const add = ({ message, done, done_reason, prompt_eval_count, eval_count }) => {
+          s.text += message.content
+          if (message.content) s.pieces++
+          for (const k of message.tool_calls ?? []) s.calls.push({ name: k.function.name, args: k.function.arguments })
+          if (done) Object.assign(s, { end: done_reason, usage: { input: prompt_eval_count, output: eval_count } })
+        }
+        if (stream) {
+          for await (const part of await client.chat({ ...ask, stream: true })) add(part)
+        } else {
+          add(await client.chat(ask))
+        }
+        messages.push({ role: 'assistant', content: s.text, tool_calls: s.calls.map((k) => ({ function: { name: k.name, arguments: k.args } })) })
+        return s
+      },
+    }
+  },
+}]

@@ -1,0 +1,81 @@
+// The ai package with the packages of its providers.
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { generateText, streamText, isStepCount, jsonSchema, Output, tool as define } from 'ai'
+import { createOllama } from 'ollama-ai-provider-v2'
+import { createOllama as createOllamaSDK } from 'ai-sdk-ollama'
+import { z } from 'zod'
+import { said, tool, person } from './cases.mjs'
+
+const providers = {
+  'openai chat': (base) => createOpenAI({ baseURL: base + '/v1', apiKey: 'any' }).chat,
+  'openai responses': (base) => createOpenAI({ baseURL: base + '/v1', apiKey: 'any' }),
+  'openai-compatible': (base) =>
+    createOpenAICompatible({ name: 'dragoman', baseURL: base + '/v1', apiKey: 'any', supportsStructuredOutputs: true, includeUsage: true }),
+  anthropic: (base) => createAnthropic({ baseURL: base + '/v1', apiKey: 'any' }),
+  google: (base) => createGoogleGenerativeAI({ baseURL: base + '/v1beta', apiKey: 'any' }),
+  'ollama-ai-provider-v2': (base) => createOllama({ baseURL: base + '/api' }),
+  'ai-sdk-ollama': (base) => createOllamaSDK({ baseURL: base }),
+}
+
+const quiet = { onError: () => {} } // or it writes to the console
+
+const client = (name, provider) => ({
+  name: 'ai, ' + name,
+  ends: { stop: 'stop', calls: 'tool-calls' },
+  errors: { unknown: 'AI_APICallError', limited: 'AI_APICallError' },
+  judge: (e) => ({ name: e.name, status: e.statusCode, message: e.message, wait: e.responseHeaders?.['retry-after'] }),
+  open(base, model) {
+    const messages = []
+    return {
+      say: (content) => messages.push({ role: 'user', content }),
+      answer: (results) =>
+        messages.push({
+          role: 'tool',
+          content: results.map((r) => ({ type: 'tool-result', toolCallId: r.id, toolName: r.name, output: { type: 'text', value: r.output } })),
+        }),
+      async turn({ tools, schema, stream }) {
+        const ask = { model: provider(base)(model), messages, maxRetries: 0 }
+        if (tools) ask.tools = { [tool.name]: define({ description: tool.description, inputSchema: jsonSchema(tool.schema) }) }
+        if (schema) ask.output = Output.object({ schema: jsonSchema(person), name: 'person' })
+        const s = said()
+        let done
+        if (stream) {
+          done = streamText({ ...ask, ...quiet })
+          for await (const part of done.fullStream) {
+            if (part.type === 'error') throw part.error
+            if (part.type === 'text-delta') s.pieces++
+          }
+        } else {
+          done = await generateText(ask)
+        }
+        messages.push(...(await done.response).messages)
+        s.text = await done.text
+        s.calls = (await done.toolCalls).map((k) => ({ id: k.toolCallId, name: k.toolName, args: k.input }))
+        s.end = await done.finishReason
+        const usage = await done.usage
+        s.usage = { input: usage.inputTokens, output: usage.outputTokens }
+        return s
+      },
+    }
+  },
+  async loop(base, model, run, stream) {
+    const ask = {
+      model: provider(base)(model),
+      maxRetries: 0,
+      prompt: 'What is the weather in Oslo and in Rome?',
+      tools: { [tool.name]: define({ description: tool.description, inputSchema: z.object({ city: z.string() }), execute: run }) },
+      stopWhen: isStepCount(5),
+    }
+    return stream ? streamText({ ...ask, ...quiet }).text : (await generateText(ask)).text
+  },
+  async parse(base, model, stream) {
+    const schema = z.object({ name: z.string(), age: z.number().int() })
+    const ask = { model: provider(base)(model), maxRetries: 0, prompt: 'Ann is 42', output: Output.object({ schema }) }
+    return stream ? streamText({ ...ask, ...quiet }).output : (await generateText(ask)).output
+  },
+})
+
+export const clients = Object.entries(providers).map(([name, provider]) => client(name, provider))
