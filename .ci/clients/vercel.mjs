@@ -20,13 +20,24 @@ const providers = {
   'ai-sdk-ollama': (base) => createOllamaSDK({ baseURL: base }),
 }
 
+// What they make of errors. Two packages that speak Ollama's language are not of its
+// makers: one wraps the error of the ollama package, the other looks for a message
+// where Ollama's servers have none, and tells the status in words.
+const judge = (e) => ({ name: e.name, status: e.statusCode, message: e.message, wait: e.responseHeaders?.['retry-after'] })
+const judges = {
+  'ollama-ai-provider-v2': (e) => ({ ...judge(e), message: JSON.parse(e.responseBody).error }),
+  'ai-sdk-ollama': (e) => ({ name: e.name, status: e.cause?.status_code, message: e.message }),
+}
+const named = (name) => ({ unknown: name, limited: name })
+const errors = { 'ai-sdk-ollama': named('OllamaError') }
+
 const quiet = { onError: () => {} } // or it writes to the console
 
 const client = (name, provider) => ({
   name: 'ai, ' + name,
   ends: { stop: 'stop', calls: 'tool-calls' },
-  errors: { unknown: 'AI_APICallError', limited: 'AI_APICallError' },
-  judge: (e) => ({ name: e.name, status: e.statusCode, message: e.message, wait: e.responseHeaders?.['retry-after'] }),
+  errors: errors[name] ?? named('AI_APICallError'),
+  judge: judges[name] ?? judge,
   open(base, model) {
     const messages = []
     return {

@@ -44,6 +44,7 @@ type Handler func(http.ResponseWriter, *http.Request, Call)
 //	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
 //	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
 //	POST /v1beta/models/{model}:countTokens
+//	POST /v1beta/{model}:…                               of names with a slash, too
 //	POST /api/chat                                       Ollama
 func Handle(mux *http.ServeMux, h Handler) {
 	for path, codec := range map[string]dialect.Codec{
@@ -52,7 +53,8 @@ func Handle(mux *http.ServeMux, h Handler) {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
 	}
 	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: anthropic.Codec{}, Count: true}) })
-	for _, root := range []string{"/v1beta/models/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
+	// The AI SDK takes a name with a slash for one that says what it is of ("tunedModels/mine").
+	for _, root := range []string{"/v1beta/models/", "/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
 		mux.HandleFunc("POST "+root+"{rest...}", h.gemini)
 	}
 }
