@@ -38,6 +38,8 @@ type exchange struct {
 	// before is the conversation that the request goes on with, as the gateway has kept
 	// it; nil: it has not.
 	before []dragoman.Message
+	// setting has the instructions and tools of a thread that goes on.
+	setting *dragoman.Request
 	// req is the request as it was read, where it had to be, and said what it says
 	// itself: its messages, and what its response says again.
 	req  *dragoman.Request
@@ -53,6 +55,7 @@ type asked struct {
 	model    string
 	stream   bool
 	previous string // the response that it goes on with
+	thread   serving.Thread
 }
 
 // peek reads what must be known, and passes over the rest.
@@ -74,6 +77,9 @@ func peek(call serving.Call, body []byte) (asked, error) {
 			a.stream = r.Bool()
 		case string(key) == "previous_response_id" && r.Kind() == '"':
 			a.previous = r.String()
+		case string(key) == "thread" && call.Codec.Dialect() == dragoman.Anthropic:
+			a.thread = serving.ReadThread(r)
+			a.previous = a.thread.Previous
 		default:
 			r.Skip()
 		}

@@ -106,7 +106,7 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, body io.Rea
 			return begun(err)
 		}
 	}
-	return begun(t.end(ctx))
+	return begun(t.end())
 }
 
 // answerOf reads an answer that is not streamed.

@@ -16,6 +16,9 @@ import (
 // stores reports whether clients can go on with the response by its id, and the
 // gateway must remember for that: the model's server does not.
 func (x *exchange) stores() bool {
+	if x.threads() {
+		return true
+	}
 	return x.codec.Dialect() == dragoman.OpenAIResponses && x.up.dialect != dragoman.OpenAIResponses && (x.req.Store == nil || *x.req.Store)
 }
 
@@ -36,13 +39,19 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 	}
 	if x.stores() {
 		resp.ID = x.responseID()
-		resp.Origin = &dragoman.Origin{Dialect: dragoman.OpenAIResponses}
+		resp.Origin = &dragoman.Origin{Dialect: x.codec.Dialect()}
 	}
 	return resp
 }
 
 // responseID is the id of a response that is kept.
-func (x *exchange) responseID() string { return "resp_" + strings.TrimPrefix(x.id, "req_") }
+func (x *exchange) responseID() string {
+	prefix := "resp_"
+	if x.codec.Dialect() == dragoman.Anthropic {
+		prefix = "msg_"
+	}
+	return prefix + strings.TrimPrefix(x.id, "req_")
+}
 
 // keep remembers what the client may forget: the opaque parts of an answer, and the
 // conversation that it belongs to.
@@ -68,6 +77,9 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
 	if err := x.recall.Save(ctx, x.entry.key, x.responseID(), parent, slices.Concat(x.said.messages, resp.Output)); err != nil {
 		return err
 	}
+	if x.threads() {
+		return x.saveThread(ctx)
+	}
 	told := x.told(*resp)
 	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
@@ -92,6 +104,9 @@ func (x *exchange) recallConversation(ctx context.Context) error {
 	if x.before, err = x.recall.Load(ctx, x.entry.key, x.asked.previous); errors.Is(err, recall.ErrNotFound) {
 		return nil
 	}
+	if err == nil && x.asked.thread.Asked {
+		return x.loadThread(ctx)
+	}
 	return err
 }
 
@@ -101,6 +116,10 @@ func (x *exchange) goOn(req *dragoman.Request) {
 	if x.before != nil {
 		req.Messages = slices.Concat(x.before, req.Messages)
 		req.PreviousResponseID, req.Native = "", nil
+	}
+	if x.setting != nil {
+		req.Instructions, req.Tools = x.setting.Instructions, x.setting.Tools
+		withoutThread(req)
 	}
 }
 

@@ -24,6 +24,9 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if x.up = up; x.req.PreviousResponseID != "" && up.dialect != dragoman.OpenAIResponses {
 		return unknownResponse(x.req.PreviousResponseID)
 	}
+	if err := x.takeThread(); err != nil {
+		return err
+	}
 	model := up.model
 	if up.native != nil && up.dialect == x.codec.Dialect() {
 		model = up.native // whose native chunks are passed on
@@ -95,14 +98,14 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		switch {
 		case err != nil && t.ended: // as if it had had its end
 		case err != nil:
-			return t.broken(ctx, err)
+			return t.broken(err)
 		default:
 			if err := t.tell(ev); err != nil {
 				return begun(err)
 			}
 		}
 	}
-	return begun(t.end(ctx))
+	return begun(t.end())
 }
 
 // telling is a stream that is being told.
@@ -146,6 +149,7 @@ func (t *telling) tell(ev dragoman.Event) (err error) {
 		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
+		t.remember()
 	}
 	if t.buf, err = t.enc.Encode(t.buf, ev); err != nil || !t.first { // a native chunk comes before what it means
 		return err
@@ -183,29 +187,35 @@ func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
 }
 
 // broken is an error of a stream. Behind the first event it is told within it.
-func (t *telling) broken(ctx context.Context, err error) error {
+func (t *telling) broken(err error) error {
 	if !t.first && !t.out.hasBegun() {
 		return err
 	}
 	if t.entry.told {
-		return begun(errors.Join(err, t.end(ctx)))
+		return begun(errors.Join(err, t.end()))
 	}
 	return begun(err)
 }
 
 // end tells what the dialect demands at the end.
-func (t *telling) end(ctx context.Context) (err error) {
+func (t *telling) end() (err error) {
 	t.buf, err = t.enc.Close(t.buf)
 	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
 	if err != nil {
 		return err
 	}
-	if t.sum != nil && t.ended {
-		if resp, err := t.sum.Response(); err == nil {
-			t.keep(ctx, resp)
-		}
-	}
 	return t.sent()
+}
+
+// remember keeps an answer that is at its end, before the client hears of that and asks
+// to go on with it.
+func (t *telling) remember() {
+	if t.sum == nil {
+		return
+	}
+	if resp, err := t.sum.Response(); err == nil {
+		t.keep(t.r.Context(), resp)
+	}
 }
 
 // newLosses adds the losses that are not there yet: the end of a stream tells again

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -32,7 +33,8 @@ import (
 // and a client that goes away ends its answer. A fault that drops the connection
 // does so by panicking with [http.ErrAbortHandler], which servers of net/http
 // expect. The last responses of /v1/responses are kept in memory, unless "store" is
-// false, so that "previous_response_id" goes on with one.
+// false, so that "previous_response_id" goes on with one; threads of Anthropic's are
+// refused as its clients understand it.
 func Handler(c Config) http.Handler {
 	s := &server{Config: c}
 	mux := http.NewServeMux()
@@ -88,7 +90,16 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, call serving.Call)
 		return nil, err
 	}
 	req, _, err := call.Decode(body, dialect.DecodeOptions{MaxBytes: s.maxBytes()})
+	if err == nil && call.Codec.Dialect() == dragoman.Anthropic && hasThread(req) {
+		return nil, serving.NoThreads()
+	}
 	return req, err
+}
+
+// hasThread reports whether a request wants its conversation kept by the server, or to
+// go on with one, which only part of is in it then.
+func hasThread(req *dragoman.Request) bool {
+	return slices.ContainsFunc(req.Extra.For(dragoman.Anthropic), func(f dragoman.Field) bool { return f.Path == "/thread" && string(f.Value) != "null" })
 }
 
 // answer has a model answer a request.

@@ -295,7 +295,7 @@ func TestContentTypesAndRequestIDsAreThoseOfTheVendors(t *testing.T) {
 func TestQuirkC29_GeminiStreamsAnArrayUnlessEventsAreAskedFor(t *testing.T) {
 	server := serve(t, sim.Config{})
 	body := `{"contents":[{"role":"user","parts":[{"text":"hi there"}]}]}`
-	for _, path := range []string{"/v1beta/models/sim/echo:streamGenerateContent", "/v1/projects/p/locations/l/publishers/google/models/echo:streamGenerateContent"} {
+	for _, path := range []string{"/v1beta/models/sim/echo:streamGenerateContent", "/v1beta/sim/echo:streamGenerateContent", "/v1/projects/p/locations/l/publishers/google/models/echo:streamGenerateContent"} {
 		resp, err := http.Post(server.URL+path, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -305,6 +305,22 @@ func TestQuirkC29_GeminiStreamsAnArrayUnlessEventsAreAskedFor(t *testing.T) {
 		var list []json.RawMessage
 		if json.Unmarshal(raw, &list) != nil || len(list) < 2 || resp.Header.Get("content-type") != "application/json" {
 			t.Errorf("%s: %q %s", path, resp.Header, raw)
+		}
+	}
+}
+
+func TestAThreadOfAnthropicsIsRefusedAsItsClientsUnderstandIt(t *testing.T) {
+	server := serve(t, sim.Config{})
+	for thread, want := range map[string]int{`{"type":"create"}`: 400, `{"type":"continue","previous_message_id":"msg_1"}`: 400, `null`: 200} {
+		body := `{"model":"sim/echo","max_tokens":50,"thread":` + thread + `,"messages":[{"role":"user","content":"hi"}]}`
+		resp, err := http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 400 && !strings.Contains(string(raw), `"details":{"error_code":"thread_unsupported_request"}`) {
+			t.Errorf("%s: %d %s", thread, resp.StatusCode, raw)
 		}
 	}
 }
