@@ -50,7 +50,7 @@ func TestG7_AThreadOfAnthropicsGoesOnWhereItsServerKeepsNone(t *testing.T) {
 				}
 				first := post(threadTools + `,"thread":{"type":"create"},"messages":[{"role":"user","content":"What is the weather in Oslo?"}]`)
 				calls := callsOf(first)
-				if !strings.HasPrefix(first.ID, "msg_") || len(calls) != 1 {
+				if !strings.HasPrefix(first.ID, "msg_") || len(calls) != 1 || first.Stop.Native != "tool_use" {
 					t.Fatalf("%+v", first)
 				}
 				second := post(fmt.Sprintf(`"thread":{"type":"continue","previous_message_id":%q},"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"snow"}]}]`, first.ID, calls[0].ID))

@@ -31,6 +31,9 @@ const judges = {
 const named = (name) => ({ unknown: name, limited: name })
 const errors = { 'ai-sdk-ollama': named('OllamaError') }
 
+// A result of Gemini's has to be an object: this is theirs.
+const sends = { google: (output) => JSON.stringify({ name: tool.name, content: output }) }
+
 const quiet = { onError: () => {} } // or it writes to the console
 
 const client = (name, provider) => ({
@@ -38,6 +41,7 @@ const client = (name, provider) => ({
   ends: { stop: 'stop', calls: 'tool-calls' },
   errors: errors[name] ?? named('AI_APICallError'),
   judge: judges[name] ?? judge,
+  sends: sends[name],
   open(base, model) {
     const messages = []
     return {
