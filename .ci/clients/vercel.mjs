@@ -34,6 +34,10 @@ const errors = { 'ai-sdk-ollama': named('OllamaError') }
 // A result of Gemini's has to be an object: this is theirs.
 const sends = { google: (output) => JSON.stringify({ name: tool.name, content: output }) }
 
+// For models that @ai-sdk/anthropic does not know it asks for an object by a tool that
+// the model is forced to call. Ollama's servers cannot be asked to force one.
+const options = (name, model) => (name === 'anthropic' && model.startsWith('ollama/') ? { anthropic: { structuredOutputMode: 'outputFormat' } } : {})
+
 const quiet = { onError: () => {} } // or it writes to the console
 
 const client = (name, provider) => ({
@@ -52,7 +56,7 @@ const client = (name, provider) => ({
           content: results.map((r) => ({ type: 'tool-result', toolCallId: r.id, toolName: r.name, output: { type: 'text', value: r.output } })),
         }),
       async turn({ tools, schema, stream }) {
-        const ask = { model: provider(base)(model), messages, maxRetries: 0 }
+        const ask = { model: provider(base)(model), messages, maxRetries: 0, providerOptions: options(name, model) }
         if (tools) ask.tools = { [tool.name]: define({ description: tool.description, inputSchema: jsonSchema(tool.schema) }) }
         if (schema) ask.output = Output.object({ schema: jsonSchema(person), name: 'person' })
         const s = said()
@@ -88,7 +92,7 @@ const client = (name, provider) => ({
   },
   async parse(base, model, stream) {
     const schema = z.object({ name: z.string(), age: z.number().int() })
-    const ask = { model: provider(base)(model), maxRetries: 0, prompt: 'Ann is 42', output: Output.object({ schema }) }
+    const ask = { model: provider(base)(model), maxRetries: 0, providerOptions: options(name, model), prompt: 'Ann is 42', output: Output.object({ schema }) }
     return stream ? streamText({ ...ask, ...quiet }).output : (await generateText(ask)).output
   },
 })
