@@ -1,6 +1,7 @@
 package sdktest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 
 // wish is what a client asks the simulator.
 type wish struct {
+	model  string // empty: the planner
 	prompt string
 	tools  bool
 	schema map[string]any
@@ -35,7 +37,8 @@ type wish struct {
 	stream  bool
 }
 
-const model = "sim/planner"
+// name is that of the model.
+func (w *wish) name() string { return cmp.Or(w.model, "sim/planner") }
 
 // The one tool that all clients have.
 const (
@@ -80,44 +83,52 @@ func TestTheOfficialSDKsAreServed(t *testing.T) {
 	for name, ask := range users() {
 		for _, mode := range []string{"whole", "stream"} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
-				run := func(w wish) said {
-					t.Helper()
+				complete(t, func(w wish) (said, error) {
 					w.stream = mode == "stream"
-					s, err := ask(context.Background(), server.URL, w)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if s.usage == nil || s.usage.input == 0 || s.usage.output == 0 {
-						t.Errorf("%s: usage %+v", w.prompt, s.usage)
-					}
-					return s
-				}
-				if s := run(wish{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
-					t.Errorf("text: %+v", s)
-				}
-				one := wish{prompt: "What's the weather in Oslo?", tools: true}
-				s := run(one)
-				if len(s.calls) != 1 || s.calls[0].name != toolName || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || s.calls[0].id == "" {
-					t.Fatalf("a call: %+v", s)
-				}
-				one.made, one.results = s.calls, []string{"4 °C"}
-				if s := run(one); s.text != "get_weather says: 4 °C" || len(s.calls) > 0 {
-					t.Errorf("its result: %+v", s)
-				}
-				two := wish{prompt: "What's the weather in Oslo and Bergen?", tools: true}
-				s = run(two)
-				if len(s.calls) != 2 || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || sorted(s.calls[1].arguments) != `{"city":"Bergen"}` || s.calls[0].id == s.calls[1].id {
-					t.Fatalf("parallel calls: %+v", s)
-				}
-				two.made, two.results = s.calls, []string{"4 °C", "8 °C"}
-				if s := run(two); s.text != "get_weather says: 4 °C\nget_weather says: 8 °C" {
-					t.Errorf("their results: %+v", s)
-				}
-				if s := run(wish{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
-					t.Errorf("structured output: %+v", s)
-				}
+					return ask(context.Background(), server.URL, w)
+				})
 			})
 		}
+	}
+}
+
+// complete has a client do what it is for.
+func complete(t *testing.T, ask func(wish) (said, error)) {
+	t.Helper()
+	run := func(w wish) said {
+		t.Helper()
+		s, err := ask(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.usage == nil || s.usage.input == 0 || s.usage.output == 0 {
+			t.Errorf("%s: usage %+v", w.prompt, s.usage)
+		}
+		return s
+	}
+	if s := run(wish{prompt: "Hello 🙂!"}); s.text != "You said: Hello 🙂!" || len(s.calls) > 0 {
+		t.Errorf("text: %+v", s)
+	}
+	one := wish{prompt: "What's the weather in Oslo?", tools: true}
+	s := run(one)
+	if len(s.calls) != 1 || s.calls[0].name != toolName || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || s.calls[0].id == "" {
+		t.Fatalf("a call: %+v", s)
+	}
+	one.made, one.results = s.calls, []string{"4 °C"}
+	if s := run(one); s.text != "get_weather says: 4 °C" || len(s.calls) > 0 {
+		t.Errorf("its result: %+v", s)
+	}
+	two := wish{prompt: "What's the weather in Oslo and Bergen?", tools: true}
+	s = run(two)
+	if len(s.calls) != 2 || sorted(s.calls[0].arguments) != `{"city":"Oslo"}` || sorted(s.calls[1].arguments) != `{"city":"Bergen"}` || s.calls[0].id == s.calls[1].id {
+		t.Fatalf("parallel calls: %+v", s)
+	}
+	two.made, two.results = s.calls, []string{"4 °C", "8 °C"}
+	if s := run(two); s.text != "get_weather says: 4 °C\nget_weather says: 8 °C" {
+		t.Errorf("their results: %+v", s)
+	}
+	if s := run(wish{prompt: "Ann is 42", schema: person()}); sorted(s.text) != `{"age":42,"name":"Ann"}` {
+		t.Errorf("structured output: %+v", s)
 	}
 }
 
@@ -138,7 +149,7 @@ func TestTheOfficialSDKsAreToldErrors(t *testing.T) {
 func askChat(ctx context.Context, server string, w wish) (said, error) {
 	client := openai.NewClient(option.WithBaseURL(server+"/v1/"), option.WithAPIKey("any"), option.WithMaxRetries(0))
 	p := openai.ChatCompletionNewParams{
-		Model:    model,
+		Model:    w.name(),
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(w.prompt)},
 	}
 	if w.tools {
@@ -183,7 +194,7 @@ func askResponses(ctx context.Context, server string, w wish) (said, error) {
 		result.OfFunctionCallOutput.CallID = openai.String(c.id)
 		input = append(input, result)
 	}
-	p := responses.ResponseNewParams{Model: model, Input: responses.ResponseNewParamsInputUnion{OfInputItemList: input}}
+	p := responses.ResponseNewParams{Model: w.name(), Input: responses.ResponseNewParamsInputUnion{OfInputItemList: input}}
 	if w.tools {
 		p.Tools = []responses.ToolUnionParam{responses.ToolParamOfFunction(toolName, citySchema(), false)}
 	}
@@ -206,7 +217,7 @@ func askResponses(ctx context.Context, server string, w wish) (said, error) {
 func askAnthropic(ctx context.Context, server string, w wish) (said, error) {
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(server), anthropicoption.WithAPIKey("any"), anthropicoption.WithMaxRetries(0))
 	p := anthropic.MessageNewParams{
-		Model: model, MaxTokens: 1000,
+		Model: w.name(), MaxTokens: 1000,
 		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(w.prompt))},
 	}
 	if w.tools {
@@ -267,13 +278,13 @@ func askGemini(ctx context.Context, server string, w wish) (said, error) {
 	}
 	var s said
 	if !w.stream {
-		r, err := client.Models.GenerateContent(ctx, model, contents, config)
+		r, err := client.Models.GenerateContent(ctx, w.name(), contents, config)
 		if err != nil {
 			return said{}, err
 		}
 		return s, s.gemini(r)
 	}
-	for r, err := range client.Models.GenerateContentStream(ctx, model, contents, config) {
+	for r, err := range client.Models.GenerateContentStream(ctx, w.name(), contents, config) {
 		if err == nil {
 			err = s.gemini(r)
 		}
@@ -290,7 +301,7 @@ func askOllama(ctx context.Context, server string, w wish) (said, error) {
 		return said{}, err
 	}
 	client := api.NewClient(base, http.DefaultClient)
-	req := &api.ChatRequest{Model: model, Stream: &w.stream, Messages: []api.Message{{Role: "user", Content: w.prompt}}}
+	req := &api.ChatRequest{Model: w.name(), Stream: &w.stream, Messages: []api.Message{{Role: "user", Content: w.prompt}}}
 	if w.tools {
 		f := api.ToolFunction{Name: toolName, Description: toolAbout}
 		f.Parameters.Type, f.Parameters.Required, f.Parameters.Properties = "object", []string{"city"}, api.NewToolPropertiesMap()
@@ -362,13 +373,13 @@ func askBedrock(ctx context.Context, server string, w wish) (said, error) {
 		}}}
 	}
 	if w.stream {
-		out, err := client.ConverseStream(ctx, &bedrockruntime.ConverseStreamInput{ModelId: aws.String(model), Messages: messages, ToolConfig: tools, OutputConfig: output})
+		out, err := client.ConverseStream(ctx, &bedrockruntime.ConverseStreamInput{ModelId: aws.String(w.name()), Messages: messages, ToolConfig: tools, OutputConfig: output})
 		if err != nil {
 			return said{}, err
 		}
 		return bedrockFold(out.GetStream())
 	}
-	out, err := client.Converse(ctx, &bedrockruntime.ConverseInput{ModelId: aws.String(model), Messages: messages, ToolConfig: tools, OutputConfig: output})
+	out, err := client.Converse(ctx, &bedrockruntime.ConverseInput{ModelId: aws.String(w.name()), Messages: messages, ToolConfig: tools, OutputConfig: output})
 	if err != nil {
 		return said{}, err
 	}

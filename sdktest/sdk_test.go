@@ -1,7 +1,7 @@
 // Package sdktest holds what we decode and encode against the vendors' own Go
 // SDKs: we decode every recorded answer that they decode, they decode what we
 // encode, into the same text and calls, and their clients are served by the
-// simulator.
+// simulator, and by the gateway with the simulator behind it in every dialect.
 //
 //	cd sdktest && go test ./...
 //

@@ -1,0 +1,125 @@
+package sdktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/ollama/ollama/api"
+	"github.com/openai/openai-go/v3"
+	"google.golang.org/genai"
+
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// upstreams are the providers behind the gateway: the simulator, in every dialect.
+var upstreams = []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock"}
+
+// newGateway starts a gateway before a simulator. What is refused is not asked again
+// there: that is the client's to see.
+func newGateway(t *testing.T) (url string) {
+	t.Helper()
+	t.Setenv("SIM_KEY", "any")
+	s := httptest.NewServer(sim.Handler(sim.Config{}))
+	t.Cleanup(s.Close)
+	file := fmt.Sprintf(`version: 1
+providers:
+  chat: {type: compatible, base_url: "%[1]s/v1", retries: 0}
+  responses: {type: openai, base_url: "%[1]s/v1", api_key_env: SIM_KEY, retries: 0}
+  anthropic: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
+  gemini: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
+  ollama: {base_url: "%[1]s", retries: 0}
+  bedrock: {base_url: "%[1]s", region: eu-central-1, api_key_env: SIM_KEY, retries: 0}
+aliases:
+`, s.URL)
+	for _, up := range upstreams {
+		file += fmt.Sprintf("  %[1]s-429: %[1]s/sim/planner?fault=429\n", up)
+	}
+	config, err := gateway.Parse("gateway.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(config, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// throughGateway runs a test for every client that a gateway serves, with every
+// upstream, whole and streamed.
+func throughGateway(t *testing.T, f func(t *testing.T, up string, ask func(wish) (said, error))) {
+	url := newGateway(t)
+	for name, ask := range users() {
+		if strings.Contains(name, "Bedrock") {
+			continue // which is only behind a gateway
+		}
+		for _, up := range upstreams {
+			for _, mode := range []string{"whole", "stream"} {
+				t.Run(name+" to "+up+"/"+mode, func(t *testing.T) {
+					f(t, up, func(w wish) (said, error) {
+						w.stream = mode == "stream"
+						return ask(context.Background(), url, w)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestG1_TheOfficialSDKsReachEveryModelThroughTheGateway(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
+		complete(t, func(w wish) (said, error) {
+			w.model = up + "/sim/planner"
+			return ask(w)
+		})
+	})
+}
+
+func TestG2_TheOfficialSDKsAreToldErrorsInTheirOwnTypes(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
+		for _, tc := range []struct {
+			model  string
+			status int
+			says   string
+		}{
+			{up + "/no-such-model", 404, "no-such-model"},
+			{"no-such-model", 404, "there is no model"},
+			{up + "-429", 429, "the simulator was asked for this error"},
+		} {
+			_, err := ask(wish{model: tc.model, prompt: "Hello!"})
+			if status, message := told(err); status != tc.status || !strings.Contains(message, tc.says) {
+				t.Errorf("%s: %d %q, %v", tc.model, status, message, err)
+			}
+		}
+	})
+}
+
+// told is the status and the message of an error in the types of an SDK; 0: it is none
+// of them.
+func told(err error) (status int, message string) {
+	var (
+		ofOpenAI    *openai.Error
+		ofAnthropic *anthropic.Error
+		ofGoogle    genai.APIError
+		ofOllama    api.StatusError
+	)
+	switch {
+	case errors.As(err, &ofOpenAI):
+		return ofOpenAI.StatusCode, ofOpenAI.Message
+	case errors.As(err, &ofAnthropic):
+		return ofAnthropic.StatusCode, ofAnthropic.Error()
+	case errors.As(err, &ofGoogle):
+		return ofGoogle.Code, ofGoogle.Message
+	case errors.As(err, &ofOllama):
+		return ofOllama.StatusCode, ofOllama.ErrorMessage
+	}
+	return 0, ""
+}
