@@ -10,10 +10,10 @@ setTracingDisabled(true)
 const client = (useResponses) => ({
   name: useResponses ? 'agents, responses' : 'agents, chat',
   ends: { stop: 'done', calls: 'waits' },
-  errors: { unknown: 'NotFoundError', limited: 'RateLimitError' },
+  errors: { unknown: 'NotFoundError', limited: 'RateLimitError', stranger: 'AuthenticationError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status, message: e.message, wait: e.headers?.get('retry-after') }),
-  open(base, model) {
-    const runner = newRunner(base, useResponses)
+  open(world, model) {
+    const runner = newRunner(world, useResponses)
     let input, outputs, agent
     const execute = ({ city }) => outputs[city]
     return {
@@ -47,20 +47,20 @@ const client = (useResponses) => ({
       },
     }
   },
-  async loop(base, model, run, stream) {
+  async loop(world, model, run, stream) {
     const agent = new Agent({
       name: 'Assistant', model,
       tools: [define({ name: tool.name, description: tool.description, parameters: z.object({ city: z.string() }), execute: run })],
     })
-    const result = await newRunner(base, useResponses).run(agent, 'What is the weather in Oslo and in Rome?', { stream })
+    const result = await newRunner(world, useResponses).run(agent, 'What is the weather in Oslo and in Rome?', { stream })
     if (stream) await result.completed
     return result.finalOutput
   },
 })
 
-const newRunner = (base, useResponses) =>
+const newRunner = ({ base, key }, useResponses) =>
   new Runner({
-    modelProvider: new OpenAIProvider({ openAIClient: new OpenAI({ baseURL: base + '/v1', apiKey: 'any', maxRetries: 0 }), useResponses }),
+    modelProvider: new OpenAIProvider({ openAIClient: new OpenAI({ baseURL: base + '/v1', apiKey: key, maxRetries: 0 }), useResponses }),
     tracingDisabled: true,
   })
 

@@ -5,17 +5,17 @@ import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
 import { z } from 'zod'
 import { said, tool, person } from './cases.mjs'
 
-const open = (base) => new Anthropic({ baseURL: base, apiKey: 'any', maxRetries: 0 })
+const open = ({ base, key }) => new Anthropic({ baseURL: base, apiKey: key, maxRetries: 0 })
 const Person = z.object({ name: z.string(), age: z.number().int() })
 const limit = { max_tokens: 1000 }
 
 export const clients = [{
   name: 'anthropic',
   ends: { stop: 'end_turn', calls: 'tool_use' },
-  errors: { unknown: 'NotFoundError', limited: 'RateLimitError' },
+  errors: { unknown: 'NotFoundError', limited: 'RateLimitError', stranger: 'AuthenticationError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status, message: e.message, wait: e.headers?.get('retry-after') }),
-  open(base, model) {
-    const client = open(base)
+  open(world, model) {
+    const client = open(world)
     const messages = []
     return {
       say: (content) => messages.push({ role: 'user', content }),
@@ -43,8 +43,8 @@ export const clients = [{
       },
     }
   },
-  async loop(base, model, run, stream) {
-    const runner = open(base).beta.messages.toolRunner({
+  async loop(world, model, run, stream) {
+    const runner = open(world).beta.messages.toolRunner({
       model, stream, ...limit,
       messages: [{ role: 'user', content: 'What is the weather in Oslo and in Rome?' }],
       tools: [betaZodTool({ name: tool.name, description: tool.description, inputSchema: z.object({ city: z.string() }), run })],
@@ -52,9 +52,9 @@ export const clients = [{
     const last = await runner.runUntilDone()
     return last.content.map((b) => b.text ?? '').join('')
   },
-  async parse(base, model, stream) {
+  async parse(world, model, stream) {
     const body = { model, ...limit, messages: [{ role: 'user', content: 'Ann is 42' }], output_config: { format: zodOutputFormat(Person) } }
-    const { messages } = open(base)
+    const { messages } = open(world)
     const done = stream ? await messages.stream(body).finalMessage() : await messages.parse(body)
     return done.parsed_output
   },

@@ -1,14 +1,15 @@
 // What every client has to get done, written once. A client is an object
 //
 //	name      what it is called in the table
-//	ends      what it calls the end of an answer: {stop, calls}
-//	errors    what it calls errors: {unknown, limited}, the names of classes
-//	open(base, model)                a conversation
+//	ends      what it calls the end of an answer: {stop, calls}, and broken where it
+//	          tells that by the end, and by no error
+//	errors    what it calls errors: {unknown, limited, stranger}, the names of classes
+//	open({base, key}, model)         a conversation
 //	  .say(prompt)                   the user speaks
 //	  .answer([{id, name, output}])  tools have run
 //	  .turn({tools, schema, stream}) the model speaks: {text, calls, end, usage, pieces}
-//	loop(base, model, run, stream)   its own tool loop, where it has one: the last text
-//	parse(base, model, stream)       its own structured output, where it has one
+//	loop({base, key}, model, run, stream)   its own tool loop, where it has one: the last text
+//	parse({base, key}, model, stream)   its own structured output, where it has one
 //	sends(output)                    what it makes of a result, where that is not the result
 //	judge(error)                     {name, status, message, wait}
 import assert from 'node:assert/strict'
@@ -35,7 +36,7 @@ const told = ({ sends = (output) => output }) => ['4 °C', '21 °C'].map((output
 export const said = () => ({ text: '', calls: [], end: undefined, usage: undefined, pieces: 0 })
 
 async function text(client, world, stream) {
-  const c = client.open(world.base, world.model)
+  const c = client.open(world, world.model)
   c.say('Hello 🙂!')
   const s = await c.turn({ stream })
   assert.equal(s.text, 'You said: Hello 🙂!')
@@ -46,19 +47,19 @@ async function text(client, world, stream) {
 }
 
 async function call(client, world, stream) {
-  const c = client.open(world.base, world.model)
+  const c = client.open(world, world.model)
   c.say("What's the weather in Oslo?")
   called(client, await c.turn({ tools: true, stream }), ['Oslo'])
 }
 
 async function parallel(client, world, stream) {
-  const c = client.open(world.base, world.model)
+  const c = client.open(world, world.model)
   c.say(both)
   called(client, await c.turn({ tools: true, stream }), ['Oslo', 'Rome'])
 }
 
 async function twoTurns(client, world, stream) {
-  const c = client.open(world.base, world.model)
+  const c = client.open(world, world.model)
   c.say(both)
   const s = await c.turn({ tools: true, stream })
   called(client, s, ['Oslo', 'Rome'])
@@ -76,12 +77,12 @@ async function ownLoop(client, world, stream) {
     ran.push(city)
     return weather[city]
   }
-  assert.equal(await client.loop(world.base, world.model, run, stream), told(client))
+  assert.equal(await client.loop(world, world.model, run, stream), told(client))
   assert.deepEqual(ran.sort(), ['Oslo', 'Rome'])
 }
 
 async function structured(client, world, stream) {
-  const c = client.open(world.base, world.model)
+  const c = client.open(world, world.model)
   c.say('Ann is 42')
   const s = await c.turn({ schema: true, stream })
   assert.deepEqual(JSON.parse(s.text), { name: 'Ann', age: 42 })
@@ -89,7 +90,7 @@ async function structured(client, world, stream) {
 }
 
 async function parsed(client, world, stream) {
-  assert.deepEqual(await client.parse(world.base, world.model, stream), { name: 'Ann', age: 42 })
+  assert.deepEqual(await client.parse(world, world.model, stream), { name: 'Ann', age: 42 })
 }
 
 async function unknown(client, world, stream) {
@@ -108,7 +109,26 @@ async function limited(client, world, stream) {
   if (e.wait !== undefined) assert.equal(String(e.wait), '2')
 }
 
-export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, structured, parsed, unknown, limited }
+async function stranger(client, world, stream) {
+  const e = await failure(client, { ...world, key: 'no-key-of-this-gateway' }, world.model, stream)
+  assert.deepEqual([e.name, e.status], [client.errors.stranger, 401], e.message)
+}
+
+// broken: the connection to the model breaks within the answer. Nobody may take what
+// came for the whole of it.
+async function broken(client, world, stream) {
+  if (stream && client.ends.broken) {
+    const c = client.open(world, world.broken)
+    c.say('Hello!')
+    assert.equal((await c.turn({ stream })).end, client.ends.broken)
+    return
+  }
+  const e = await failure(client, world, world.broken, stream)
+  if (!stream) assert.ok(e.status === 500 || e.status === 502, `${e.status} ${e.message}`)
+  assert.match(e.message, /the connection to the model broke/)
+}
+
+export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, structured, parsed, unknown, limited, stranger, broken }
 
 // applies reports whether a client has what a case is about.
 export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse)
@@ -127,7 +147,7 @@ function counted(s) {
 
 async function failure(client, world, model, stream) {
   try {
-    const c = client.open(world.base, model)
+    const c = client.open(world, model)
     c.say('Hello!')
     const s = await c.turn({ stream })
     assert.fail(`no error: ${JSON.stringify(s)}`)

@@ -2,16 +2,16 @@
 import { GoogleGenAI } from '@google/genai'
 import { said, tool, person } from './cases.mjs'
 
-const open = (base) => new GoogleGenAI({ apiKey: 'any', httpOptions: { baseUrl: base } })
+const open = ({ base, key }) => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: base } })
 const declared = { functionDeclarations: [{ name: tool.name, description: tool.description, parametersJsonSchema: tool.schema }] }
 
 export const clients = [{
   name: 'google genai',
   ends: { stop: 'STOP', calls: 'STOP' },
-  errors: { unknown: 'ApiError', limited: 'ApiError' },
+  errors: { unknown: 'ApiError', limited: 'ApiError', stranger: 'ApiError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status, message: e.message }),
-  open(base, model) {
-    const client = open(base)
+  open(world, model) {
+    const client = open(world)
     const contents = []
     return {
       say: (text) => contents.push({ role: 'user', parts: [{ text }] }),
@@ -45,15 +45,15 @@ export const clients = [{
       },
     }
   },
-  async loop(base, model, run, stream) {
+  async loop(world, model, run, stream) {
     const callable = {
       tool: async () => declared,
       callTool: async (calls) => calls.map((k) => ({ functionResponse: { id: k.id, name: k.name, response: { output: run(k.args) } } })),
     }
     const ask = { model, contents: 'What is the weather in Oslo and in Rome?', config: { tools: [callable] } }
-    if (!stream) return (await open(base).models.generateContent(ask)).text
+    if (!stream) return (await open(world).models.generateContent(ask)).text
     let text = ''
-    for await (const chunk of await open(base).models.generateContentStream(ask)) text += chunk.text ?? ''
+    for await (const chunk of await open(world).models.generateContentStream(ask)) text += chunk.text ?? ''
     return text
   },
 }]

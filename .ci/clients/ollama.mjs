@@ -6,10 +6,10 @@ export const clients = [{
   name: 'ollama',
   noIDs: true, // its types have none
   ends: { stop: 'stop', calls: 'stop' },
-  errors: { unknown: 'ResponseError', limited: 'ResponseError' },
+  errors: { unknown: 'ResponseError', limited: 'ResponseError', stranger: 'ResponseError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status_code, message: e.message }),
-  open(base, model) {
-    const client = new Ollama({ host: base })
+  open({ base, key }, model) {
+    const client = new Ollama({ host: base, headers: { Authorization: 'Bearer ' + key } })
     const messages = []
     return {
       say: (content) => messages.push({ role: 'user', content }),

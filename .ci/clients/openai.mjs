@@ -4,10 +4,10 @@ import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
 import { said, tool, person } from './cases.mjs'
 
-const open = (base) => new OpenAI({ baseURL: base + '/v1', apiKey: 'any', maxRetries: 0 })
+const open = ({ base, key }) => new OpenAI({ baseURL: base + '/v1', apiKey: key, maxRetries: 0 })
 const Person = z.object({ name: z.string(), age: z.number().int() })
 const judge = (e) => ({ name: e.constructor.name, status: e.status, message: e.message, wait: e.headers?.get('retry-after') })
-const errors = { unknown: 'NotFoundError', limited: 'RateLimitError' }
+const errors = { unknown: 'NotFoundError', limited: 'RateLimitError', stranger: 'AuthenticationError' }
 
 const chatTool = { type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.schema, strict: true } }
 
@@ -15,8 +15,8 @@ const chat = {
   name: 'openai chat',
   ends: { stop: 'stop', calls: 'tool_calls' },
   errors, judge,
-  open(base, model) {
-    const client = open(base)
+  open(world, model) {
+    const client = open(world)
     const messages = []
     return {
       say: (content) => messages.push({ role: 'user', content }),
@@ -44,17 +44,17 @@ const chat = {
       },
     }
   },
-  async loop(base, model, run, stream) {
-    const runner = open(base).chat.completions.runTools({
+  async loop(world, model, run, stream) {
+    const runner = open(world).chat.completions.runTools({
       model, stream,
       messages: [{ role: 'user', content: 'What is the weather in Oslo and in Rome?' }],
       tools: [{ type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.schema, parse: JSON.parse, function: run } }],
     })
     return runner.finalContent()
   },
-  async parse(base, model, stream) {
+  async parse(world, model, stream) {
     const body = { model, messages: [{ role: 'user', content: 'Ann is 42' }], response_format: zodResponseFormat(Person, 'person') }
-    const { chat } = open(base)
+    const { chat } = open(world)
     const done = stream ? await chat.completions.stream(body).finalChatCompletion() : await chat.completions.parse(body)
     return done.choices[0].message.parsed
   },
@@ -67,8 +67,8 @@ const responses = (stored) => ({
   name: stored ? 'openai responses, stored' : 'openai responses',
   ends: { stop: 'completed', calls: 'completed' },
   errors, judge,
-  open(base, model) {
-    const client = open(base)
+  open(world, model) {
+    const client = open(world)
     let input = []
     let previous
     return {
@@ -101,9 +101,9 @@ const responses = (stored) => ({
       },
     }
   },
-  async parse(base, model, stream) {
+  async parse(world, model, stream) {
     const body = { model, input: 'Ann is 42', text: { format: zodTextFormat(Person, 'person') } }
-    const { responses } = open(base)
+    const { responses } = open(world)
     const done = stream ? await responses.stream(body).finalResponse() : await responses.parse(body)
     return done.output_parsed
   },

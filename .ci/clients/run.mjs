@@ -2,6 +2,8 @@
 //
 //	node run.mjs GATEWAY [CLIENT [UPSTREAM]]
 //
+// The variable CLIENT_KEY has the key of the gateway.
+//
 // A cell is the number of cases that passed; what failed is told below.
 import { applies, cases } from './cases.mjs'
 
@@ -21,7 +23,10 @@ const names = Object.keys(cases)
 
 // once runs a case, and returns what the table says of it.
 async function once(client, upstream, name, stream) {
-  const world = { base, upstream, model: upstream + '/sim/planner', limited: upstream + '-429' }
+  const world = {
+    base, upstream, key: process.env.CLIENT_KEY,
+    model: upstream + '/sim/planner', limited: upstream + '-429', broken: upstream + '-cut',
+  }
   let timer
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error('it took longer than half a minute')), 30_000)))
   try {

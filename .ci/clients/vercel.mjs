@@ -10,14 +10,14 @@ import { z } from 'zod'
 import { said, tool, person } from './cases.mjs'
 
 const providers = {
-  'openai chat': (base) => createOpenAI({ baseURL: base + '/v1', apiKey: 'any' }).chat,
-  'openai responses': (base) => createOpenAI({ baseURL: base + '/v1', apiKey: 'any' }),
-  'openai-compatible': (base) =>
-    createOpenAICompatible({ name: 'dragoman', baseURL: base + '/v1', apiKey: 'any', supportsStructuredOutputs: true, includeUsage: true }),
-  anthropic: (base) => createAnthropic({ baseURL: base + '/v1', apiKey: 'any' }),
-  google: (base) => createGoogleGenerativeAI({ baseURL: base + '/v1beta', apiKey: 'any' }),
-  'ollama-ai-provider-v2': (base) => createOllama({ baseURL: base + '/api' }),
-  'ai-sdk-ollama': (base) => createOllamaSDK({ baseURL: base }),
+  'openai chat': ({ base, key }) => createOpenAI({ baseURL: base + '/v1', apiKey: key }).chat,
+  'openai responses': ({ base, key }) => createOpenAI({ baseURL: base + '/v1', apiKey: key }),
+  'openai-compatible': ({ base, key }) =>
+    createOpenAICompatible({ name: 'dragoman', baseURL: base + '/v1', apiKey: key, supportsStructuredOutputs: true, includeUsage: true }),
+  anthropic: ({ base, key }) => createAnthropic({ baseURL: base + '/v1', apiKey: key }),
+  google: ({ base, key }) => createGoogleGenerativeAI({ baseURL: base + '/v1beta', apiKey: key }),
+  'ollama-ai-provider-v2': ({ base, key }) => createOllama({ baseURL: base + '/api', headers: { Authorization: 'Bearer ' + key } }),
+  'ai-sdk-ollama': ({ base, key }) => createOllamaSDK({ baseURL: base, apiKey: key }),
 }
 
 // What they make of errors. Two packages that speak Ollama's language are not of its
@@ -28,8 +28,11 @@ const judges = {
   'ollama-ai-provider-v2': (e) => ({ ...judge(e), message: JSON.parse(e.responseBody).error }),
   'ai-sdk-ollama': (e) => ({ name: e.name, status: e.cause?.status_code, message: e.message }),
 }
-const named = (name) => ({ unknown: name, limited: name })
+const named = (name) => ({ unknown: name, limited: name, stranger: name })
 const errors = { 'ai-sdk-ollama': named('OllamaError') }
+
+// One passes over errors within a stream.
+const broken = { 'ollama-ai-provider-v2': 'other' }
 
 // A result of Gemini's has to be an object: this is theirs.
 const sends = { google: (output) => JSON.stringify({ name: tool.name, content: output }) }
@@ -42,11 +45,11 @@ const quiet = { onError: () => {} } // or it writes to the console
 
 const client = (name, provider) => ({
   name: 'ai, ' + name,
-  ends: { stop: 'stop', calls: 'tool-calls' },
+  ends: { stop: 'stop', calls: 'tool-calls', broken: broken[name] },
   errors: errors[name] ?? named('AI_APICallError'),
   judge: judges[name] ?? judge,
   sends: sends[name],
-  open(base, model) {
+  open(world, model) {
     const messages = []
     return {
       say: (content) => messages.push({ role: 'user', content }),
@@ -56,7 +59,7 @@ const client = (name, provider) => ({
           content: results.map((r) => ({ type: 'tool-result', toolCallId: r.id, toolName: r.name, output: { type: 'text', value: r.output } })),
         }),
       async turn({ tools, schema, stream }) {
-        const ask = { model: provider(base)(model), messages, maxRetries: 0, providerOptions: options(name, model) }
+        const ask = { model: provider(world)(model), messages, maxRetries: 0, providerOptions: options(name, model) }
         if (tools) ask.tools = { [tool.name]: define({ description: tool.description, inputSchema: jsonSchema(tool.schema) }) }
         if (schema) ask.output = Output.object({ schema: jsonSchema(person), name: 'person' })
         const s = said()
@@ -80,9 +83,9 @@ const client = (name, provider) => ({
       },
     }
   },
-  async loop(base, model, run, stream) {
+  async loop(world, model, run, stream) {
     const ask = {
-      model: provider(base)(model),
+      model: provider(world)(model),
       maxRetries: 0,
       prompt: 'What is the weather in Oslo and in Rome?',
       tools: { [tool.name]: define({ description: tool.description, inputSchema: z.object({ city: z.string() }), execute: run }) },
@@ -90,9 +93,9 @@ const client = (name, provider) => ({
     }
     return stream ? streamText({ ...ask, ...quiet }).text : (await generateText(ask)).text
   },
-  async parse(base, model, stream) {
+  async parse(world, model, stream) {
     const schema = z.object({ name: z.string(), age: z.number().int() })
-    const ask = { model: provider(base)(model), maxRetries: 0, providerOptions: options(name, model), prompt: 'Ann is 42', output: Output.object({ schema }) }
+    const ask = { model: provider(world)(model), maxRetries: 0, providerOptions: options(name, model), prompt: 'Ann is 42', output: Output.object({ schema }) }
     return stream ? streamText({ ...ask, ...quiet }).output : (await generateText(ask)).output
   },
 })
