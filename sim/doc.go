@@ -86,7 +86,9 @@
 //	say TEXT             text
 //	refuse TEXT          a refusal
 //	call NAME INPUT      a tool call; a JSON object for a function, which may be left
-//	                     out where it is empty, and any other text for a freeform tool
+//	                     out where it is empty, and any other text for a freeform tool,
+//	                     or for a function that takes one text; "space.name" is the tool
+//	                     of a namespace, or "space__name" where there are none
 //	stop REASON          why the answer ends, where that does not follow from it:
 //	                     stop, tool_calls, length, stop_sequence, content_filter,
 //	                     refusal, pause, malformed_tool_call

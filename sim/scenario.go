@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -180,7 +181,7 @@ func (t *turn) answer(req *dragoman.Request, m mint) (answer, error) {
 			c := *p
 			c.ID = m.id("call", calls)
 			calls++
-			c.Namespace, c.Name = spokenOf(req, c.Name)
+			speakTo(req, &c)
 			a.parts = append(a.parts, &c)
 		case *dragoman.Reasoning:
 			a.parts = append(a.parts, mintReasoning(req, m, p.Text))
@@ -211,12 +212,40 @@ func forbid(parts []dragoman.Part, why dragoman.StopReason) {
 	}
 }
 
-// spokenOf is the tool of a request that a script names, by its qualified name.
-func spokenOf(req *dragoman.Request, name string) (namespace, bare string) {
-	for i := range req.Tools {
-		if t := &req.Tools[i]; t.QualifiedName() == name {
-			return t.Namespace, t.Name
+// speakTo addresses a call to the tool of a request that the script names: by its
+// qualified name, or, where the dialect has no namespaces, by that with two underscores.
+// The input of a freeform tool is the only text of a function where the dialect has
+// functions alone. One script so serves clients of every dialect.
+func speakTo(req *dragoman.Request, c *dragoman.ToolCall) {
+	flat := strings.Replace(c.Name, ".", "__", 1)
+	for _, name := range []string{c.Name, flat} {
+		for i := range req.Tools {
+			t := &req.Tools[i]
+			if t.QualifiedName() != name {
+				continue
+			}
+			c.Namespace, c.Name = t.Namespace, t.Name
+			if member := onlyText(t); c.Payload == dragoman.PayloadText && member != "" {
+				b, _ := json.Marshal(map[string]string{member: c.Arguments}) // strings cannot fail
+				c.Arguments, c.Payload = string(b), dragoman.PayloadObject
+			}
+			return
 		}
 	}
-	return "", name
+}
+
+// onlyText is the name of the member of a function that has one, which is a text.
+func onlyText(t *dragoman.ToolSpec) string {
+	if t.Kind != dragoman.ToolFunction {
+		return ""
+	}
+	root, err := parseTree(t.Parameters)
+	if err != nil {
+		return ""
+	}
+	properties := objectAt(flattener{root: root}.flat(root), "properties")
+	if properties == nil || len(properties.keys) != 1 || at(properties.get(properties.keys[0]), "type") != any("string") {
+		return ""
+	}
+	return properties.keys[0]
 }

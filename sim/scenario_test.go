@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -134,6 +135,42 @@ func TestTurnsWithoutMatchLinesAnswerInTheirPlace(t *testing.T) {
 	}
 	if _, err := s.Generate(context.Background(), req); !errors.Is(err, sim.ErrNoTurn) {
 		t.Error(err)
+	}
+}
+
+func TestOneScriptCallsToolsAsEveryDialectHasThem(t *testing.T) {
+	s := scenario(t, "turn\n  call crm.list_orders {\"cust\": 3}\n  call apply_patch *** Begin <Patch>\n")
+	text := json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}`)
+	for name, test := range map[string]struct {
+		tools []dragoman.ToolSpec
+		want  []dragoman.ToolCall
+	}{
+		"namespaces and freeform tools": {
+			[]dragoman.ToolSpec{{Name: "crm__list_orders"}, {Namespace: "crm", Name: "list_orders"}, {Name: "apply_patch", Kind: dragoman.ToolFreeform}},
+			[]dragoman.ToolCall{
+				{Namespace: "crm", Name: "list_orders", Arguments: `{"cust": 3}`},
+				{Name: "apply_patch", Arguments: "*** Begin <Patch>", Payload: dragoman.PayloadText},
+			},
+		},
+		"functions alone": {
+			[]dragoman.ToolSpec{{Name: "crm__list_orders", Parameters: text}, {Name: "apply_patch", Parameters: text}},
+			[]dragoman.ToolCall{
+				{Name: "crm__list_orders", Arguments: `{"cust": 3}`},
+				{Name: "apply_patch", Arguments: `{"input":"*** Begin \u003cPatch\u003e"}`},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := generate(t, s, ask("Go on.", test.tools...)).Output[0].ToolCalls()
+			if len(calls) != len(test.want) {
+				t.Fatalf("%d calls", len(calls))
+			}
+			for i, c := range calls {
+				if w := test.want[i]; c.Namespace != w.Namespace || c.Name != w.Name || c.Arguments != w.Arguments || c.Payload != w.Payload {
+					t.Errorf("%+v, want %+v", c, w)
+				}
+			}
+		})
 	}
 }
 
