@@ -70,7 +70,7 @@
 //
 //	match user TEXT      the user's last words hold the text, in letters of any case
 //	match system TEXT    the instructions do
-//	match result TEXT    the last message has results, and one of them holds the text
+//	match result TEXT    results have come last, and one of them holds the text
 //	match tool TEXT      there is a tool with the text in its name
 //	match model TEXT     the name of the model holds the text
 //	match turn N         it is the model's N-th turn in the conversation, from 1

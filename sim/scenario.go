@@ -138,13 +138,23 @@ func (m matcher) holds(req *dragoman.Request, n int) bool {
 	case matchTool:
 		return slices.ContainsFunc(req.Tools, func(t dragoman.ToolSpec) bool { return m.finds(t.QualifiedName()) })
 	case matchResult:
-		if len(req.Messages) == 0 {
-			return false
-		}
-		return slices.ContainsFunc(resultsOf(&req.Messages[len(req.Messages)-1]), func(r *dragoman.ToolResult) bool { return m.finds(r.Text()) })
+		return slices.ContainsFunc(lastResults(req), func(r *dragoman.ToolResult) bool { return m.finds(r.Text()) })
 	default:
 		return false
 	}
+}
+
+// lastResults are the results at the end of a conversation. Some dialects have a message
+// for each.
+func lastResults(req *dragoman.Request) (out []*dragoman.ToolResult) {
+	for _, m := range slices.Backward(req.Messages) {
+		results := resultsOf(&m)
+		if len(results) == 0 {
+			break
+		}
+		out = append(out, results...)
+	}
+	return out
 }
 
 func (m matcher) finds(text string) bool {

@@ -174,6 +174,33 @@ func TestOneScriptCallsToolsAsEveryDialectHasThem(t *testing.T) {
 	}
 }
 
+func TestAllResultsThatCameLastAreMatchedInOneMessageOrInSeveral(t *testing.T) {
+	s := scenario(t, "turn both\n  match result amber\n  match result cobalt\n  say Both.\nturn\n  match any\n  say Not both.\n")
+	result := func(id, text string) *dragoman.ToolResult {
+		return &dragoman.ToolResult{CallID: id, Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: text}}}
+	}
+	calls := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.ToolCall{ID: "a", Name: "f"}, &dragoman.ToolCall{ID: "b", Name: "f"}}}
+	tools := func(results ...dragoman.Part) dragoman.Message {
+		return dragoman.Message{Role: dragoman.RoleTool, Parts: results}
+	}
+	for name, test := range map[string]struct {
+		results []dragoman.Message
+		want    string
+	}{
+		"one message":      {[]dragoman.Message{tools(result("a", "amber"), result("b", "cobalt"))}, "Both."},
+		"several messages": {[]dragoman.Message{tools(result("a", "amber")), tools(result("b", "cobalt"))}, "Both."},
+		"one of them":      {[]dragoman.Message{tools(result("a", "amber")), tools(result("b", "none"))}, "Not both."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := ask("Go on.", function("f", "", ""))
+			req.Messages = append(append(req.Messages, calls), test.results...)
+			if got := generate(t, s, req).Output[0].Text(); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAScriptThatIsWrongIsAnErrorWithItsLine(t *testing.T) {
 	for script, want := range map[string]string{
 		"":                                  "test.scenario:1: there is no turn in it",
