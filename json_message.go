@@ -16,12 +16,12 @@ func (m *Message) UnmarshalJSON(b []byte) error { return loadTop(b, "message", m
 
 // storedSize is about what a message takes: a little more than most do.
 func (m *Message) storedSize() int {
-	size := 48
+	size := 40
 	for _, p := range m.Parts {
 		size += storedSize(p)
 	}
-	if m.Origin != nil {
-		size += 128
+	if o := m.Origin; o != nil {
+		size += 64 + len(o.Dialect) + len(o.Provider) + len(o.Scope) + len(o.Model)
 	}
 	if m.Native != nil {
 		size += 128 + quotedSize(len(m.Native.Raw))
@@ -29,7 +29,7 @@ func (m *Message) storedSize() int {
 	if m.Extra != nil {
 		size += 48
 		for _, f := range m.Extra.Fields {
-			size += 32 + len(f.Path) + quotedSize(len(f.Value))
+			size += 24 + len(f.Path) + quotedSize(len(f.Value))
 		}
 	}
 	return size

@@ -16,7 +16,7 @@ func MarshalPart(p Part) ([]byte, error) {
 
 // storedSize is about what a part takes: a little more than most do.
 func storedSize(p Part) int {
-	const frame = 64
+	const frame = 48
 	if isNilPart(p) {
 		return frame
 	}

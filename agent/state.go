@@ -123,7 +123,7 @@ func (s State) MarshalJSON() ([]byte, error) { return s.s.encode() }
 // encode is what encoding/json makes of the fields, without looking for them: a run
 // that is stored writes its state twice in each turn.
 func (s *state) encode() ([]byte, error) {
-	w := stateWriter{Writer: jsonwire.Writer{Buf: make([]byte, 0, 512+40*len(s.Recent))}}
+	w := stateWriter{Writer: jsonwire.Writer{Buf: make([]byte, 0, 208+36*len(s.Recent))}}
 	w.BeginObject()
 	w.IntField("v", int64(s.V))
 	w.StringField("run", s.Run)
