@@ -77,3 +77,26 @@ func TestACallIsTheSameWhateverTheOrderOfItsMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordsAreThoseOfTheTurnWhereAllCallsAreDoneInOrder(t *testing.T) {
+	calls := []*dragoman.ToolCall{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	of := func(ids ...string) (out []tool.Record) {
+		for _, id := range ids {
+			out = append(out, tool.Record{CallID: id})
+		}
+		return out
+	}
+	waits := of("a", "b")
+	waits[1].Pending = true
+	for _, c := range []struct {
+		records []tool.Record
+		want    bool
+	}{
+		{nil, true}, {of("a", "b", "c"), true}, {of("a", "c"), true}, {of("c"), true},
+		{of("b", "a"), false}, {of("a", "a"), false}, {of("d"), false}, {waits, false},
+	} {
+		if got := ordered(c.records, calls); got != c.want {
+			t.Errorf("%v: %v", c.records, got)
+		}
+	}
+}

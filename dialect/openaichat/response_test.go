@@ -565,3 +565,10 @@ func TestQuirkC5_AWrittenStreamNamesEachCallOnce(t *testing.T) {
 		has(t, out, `"id":"id_`+name+`","type":"function","function":{"name":"`+name+`"`)
 	}
 }
+
+func TestR7_OfARoleThatStandsTwiceTheLastCounts(t *testing.T) {
+	resp, _ := decodeResponse(t, `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi","role":"user"},"finish_reason":"stop"}]}`)
+	if m := resp.Output[0]; m.Role != dragoman.RoleUser || m.Native != nil || resp.Native != nil {
+		t.Errorf("%+v", m)
+	}
+}
