@@ -116,9 +116,7 @@ func (x *exchange) end() {
 	if !x.out.at.IsZero() {
 		x.entry.first = x.out.at.Sub(x.entry.begun)
 	}
-	if x.r.Context().Err() != nil {
-		x.entry.left = true
-	}
+	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole
 	x.metrics.end(&x.entry)
 	x.entry.log(x.r.Context(), x.opts.Log)
 }

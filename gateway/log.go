@@ -26,9 +26,9 @@ type entry struct {
 	usage       dragoman.Usage
 	losses      []dragoman.Loss
 	err         error
-	// told says that the client was told of the error within a stream, left that it
-	// has gone.
-	told, left bool
+	// told says that the client was told of the error within a stream, whole that it has
+	// been sent the end of one, left that it has gone before that.
+	told, whole, left bool
 }
 
 // maxLogged bounds the texts of others in the log.

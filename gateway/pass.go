@@ -48,8 +48,11 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	err = x.copy(buf, passed.Body, t)
 	ended, usage := t.end()
 	x.entry.usage = usage
-	if err == nil && !ended {
+	switch {
+	case err == nil && !ended:
 		err = dragoman.ErrIncompleteStream
+	case ended && ctx.Err() != nil: // some clients hang up when they have heard the end
+		err, x.entry.whole = nil, true
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
@@ -102,7 +105,7 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, body io.Rea
 	resp.Losses = rep
 	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding())}
 	for ev := range stream.Told(resp, dragoman.Report{}) {
-		if err := t.tell(ev); err != nil {
+		if err := t.tell(ctx, ev); err != nil {
 			return begun(err)
 		}
 	}

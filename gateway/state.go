@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/recall"
@@ -55,9 +56,15 @@ func (x *exchange) responseID() string {
 	return prefix + strings.TrimPrefix(x.id, "req_")
 }
 
+// keepTime is how long it may take to remember.
+const keepTime = 5 * time.Second
+
 // keep remembers what the client may forget: the opaque parts of an answer, and the
 // conversation that it belongs to.
 func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
+	// A client that has gone may come back with the whole conversation.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
 	if !x.route.NoRecall {
 		if err := x.recall.Keep(ctx, x.scope(), x.req, resp); err != nil {
 			x.warn(ctx, "reasoning could not be kept", err)

@@ -100,7 +100,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		case err != nil:
 			return t.broken(err)
 		default:
-			if err := t.tell(ev); err != nil {
+			if err := t.tell(ctx, ev); err != nil {
 				return begun(err)
 			}
 		}
@@ -123,7 +123,7 @@ type telling struct {
 }
 
 // tell tells an event.
-func (t *telling) tell(ev dragoman.Event) (err error) {
+func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 	if t.sum != nil {
 		t.sum.Add(ev)
 	}
@@ -149,18 +149,33 @@ func (t *telling) tell(ev dragoman.Event) (err error) {
 		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
-		t.remember()
 	}
 	if t.buf, err = t.enc.Encode(t.buf, ev); err != nil || !t.first { // a native chunk comes before what it means
 		return err
 	}
+	if t.ended {
+		t.remember(ctx)
+	}
 	return t.sent()
+}
+
+// remember keeps what the client may forget, before it is told that the answer has
+// ended: then it may go on at once, and clients of Responses hang up.
+func (t *telling) remember(ctx context.Context) {
+	if t.sum == nil {
+		return
+	}
+	if resp, err := t.sum.Response(); err == nil {
+		t.keep(ctx, resp)
+	}
+	t.sum = nil
 }
 
 // sent sends what is to be said.
 func (t *telling) sent() error {
 	err := t.out.send(t.buf)
 	t.buf = t.buf[:0]
+	t.entry.whole = t.entry.whole || t.ended && err == nil
 	return err
 }
 
@@ -204,18 +219,10 @@ func (t *telling) end() (err error) {
 	if err != nil {
 		return err
 	}
-	return t.sent()
-}
-
-// remember keeps an answer that is at its end, before the client hears of that and asks
-// to go on with it.
-func (t *telling) remember() {
-	if t.sum == nil {
-		return
+	if err := t.sent(); !t.entry.whole {
+		return err
 	}
-	if resp, err := t.sum.Response(); err == nil {
-		t.keep(t.r.Context(), resp)
-	}
+	return nil // some clients hang up when they have heard the end
 }
 
 // newLosses adds the losses that are not there yet: the end of a stream tells again
