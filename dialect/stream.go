@@ -44,7 +44,7 @@ var errStopped = errors.New("dialect: loop left")
 // of r, because it says what the bytes were; a stream that r cut short is
 // incomplete, and says both.
 func pump(d StreamDecoder, r io.Reader, emit func(dragoman.Event) error) error {
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, leastRoom)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
@@ -60,9 +60,18 @@ func pump(d StreamDecoder, r io.Reader, emit func(dragoman.Event) error) error {
 			return d.Close(emit)
 		case err != nil:
 			return errors.Join(err, ended(d.Close(emit)))
+		case n == len(buf) && n < mostRoom: // Feed keeps nothing of it
+			buf = make([]byte, 2*n)
 		}
 	}
 }
+
+// What is read at once, the more the quicker it comes: a server waits with thousands
+// of streams.
+const (
+	leastRoom = 4 << 10
+	mostRoom  = 32 << 10
+)
 
 // ended drops what Close says of a stream that is known to be broken.
 func ended(err error) error {

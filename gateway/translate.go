@@ -94,6 +94,10 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	if x.keeps() {
 		t.sum = new(dragoman.Collector)
 	}
+	if x.up.client != nil {
+		t.held = true
+		ctx = provider.WithWaiting(ctx, t.waiting)
+	}
 	for ev, err := range model.Stream(ctx, x.req) {
 		switch {
 		case err != nil && t.ended: // as if it had had its end
@@ -115,6 +119,9 @@ type telling struct {
 	// sum is the answer, where it is kept; nil: it is not.
 	sum *dragoman.Collector
 	buf []byte
+	// held says that events which come together are sent together: the model says
+	// when it waits.
+	held bool
 	// first says that an event has come, ended that the last one has.
 	first, ended bool
 	// calls are those that are complete; cut says that one is not.
@@ -156,6 +163,9 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 	if t.ended {
 		t.remember(ctx)
 	}
+	if t.held && len(t.buf) < maxTogether {
+		return nil
+	}
 	return t.sent()
 }
 
@@ -169,6 +179,16 @@ func (t *telling) remember(ctx context.Context) {
 		t.keep(ctx, resp)
 	}
 	t.sum = nil
+}
+
+// maxTogether bounds what is sent together, with the event that reaches it.
+const maxTogether = 8 << 10
+
+// waiting sends what is held: nothing more may come for long.
+func (t *telling) waiting() {
+	if t.first {
+		_ = t.sent() // the sink remembers who has gone, and tells with the next event
+	}
 }
 
 // sent sends what is to be said.

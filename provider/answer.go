@@ -69,6 +69,7 @@ func (x *exchange) events(ctx context.Context, yield func(dragoman.Event) bool) 
 		return err
 	}
 	defer a.Close()
+	a.waiting = waitingOf(ctx)
 	switch first := a.peek(); {
 	case a.noStream(first):
 		return a.page()

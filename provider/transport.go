@@ -48,6 +48,8 @@ type answer struct {
 	last   time.Duration
 	bounds bool    // that bound is running
 	seen   *sample // of the body, for the log; nil where nobody wants it
+	// waiting is told before the body is read; nil: nobody is.
+	waiting func()
 	// head is what was read to see what the body is, and has yet to be read again;
 	// after is the error that came behind it.
 	head  []byte
@@ -240,6 +242,9 @@ func (a *answer) read(p []byte) (int, error) {
 	if a.last > 0 {
 		return a.readLast(p)
 	}
+	if a.waiting != nil {
+		a.waiting()
+	}
 	a.watch.wait()
 	n, err := a.Body.Read(p)
 	a.watch.rest()
@@ -257,6 +262,9 @@ func (a *answer) readLast(p []byte) (int, error) {
 	if !a.bounds {
 		a.bounds = true
 		a.watch.bound(PhaseIdle, a.last)
+	}
+	if a.waiting != nil {
+		a.waiting()
 	}
 	n, err := a.Body.Read(p)
 	return a.saw(p, n, err)

@@ -1,0 +1,49 @@
+package provider_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+func TestAStreamSaysBeforeItWaits(t *testing.T) {
+	const word = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}` + "\n\n"
+	more := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 2 {
+			_, _ = io.WriteString(w, word+word)
+			_ = http.NewResponseController(w).Flush()
+			<-more
+		}
+		_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	defer s.Close()
+	// It waits for the second half once both words of the first are told, and not
+	// between them; only then the server goes on.
+	words, waits := 0, 0
+	ctx := provider.WithWaiting(t.Context(), func() {
+		if words > 0 && words%2 == 0 && waits < words/2 {
+			waits++
+			more <- struct{}{}
+		}
+		if words%2 != 0 {
+			t.Errorf("it waits behind %d words", words)
+		}
+	})
+	client := &provider.Client{BaseURL: s.URL, Model: "m"}
+	for ev, err := range client.Stream(ctx, &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := ev.(*dragoman.PartDelta); ok && d.Text == "word" {
+			words++
+		}
+	}
+	if words != 4 || waits != 2 {
+		t.Errorf("%d words, %d waits", words, waits)
+	}
+}
