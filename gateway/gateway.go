@@ -39,6 +39,7 @@ type Gateway struct {
 	keys    *access.Keys
 	recall  *recall.Recall
 	ttl     time.Duration
+	sender  *http.Client
 	// headerBytes bounds the headers of requests.
 	headerBytes int
 	metrics     metrics
@@ -59,7 +60,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 	if c == nil {
 		c = &Config{}
 	}
-	g := &Gateway{opts: o}
+	g := &Gateway{opts: o, sender: newSender()}
 	keys, err := access.New(c.Keys, access.Options{Now: o.Now})
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 	if g.recall, err = recall.New(recall.Options{Notes: g.opts.Notes, TTL: g.ttl, Now: o.Now}); err != nil {
 		return nil, err
 	}
-	s, err := newSetup(c)
+	s, err := newSetup(c, g.sender)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func New(c *Config, o Options) (*Gateway, error) {
 // being answered go on as they began. An error leaves everything as it is. What was
 // listened on and where is remembered stay: they take another start.
 func (g *Gateway) Reload(c *Config) error {
-	s, err := newSetup(c)
+	s, err := newSetup(c, g.sender)
 	if err != nil {
 		return err
 	}

@@ -157,9 +157,12 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// room is how much of an answer is read at once. Thousands of streams wait with one
-// each.
-const room = 4 << 10
+// room is how much of an answer is read at once: thousands of streams wait with one
+// each. One that comes quicker gets more, up to mostRoom.
+const (
+	room     = 4 << 10
+	mostRoom = 32 << 10
+)
 
 // maxEvent bounds an event that is held back until it is whole.
 const maxEvent = 1 << 20
@@ -189,7 +192,12 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 			if err := x.out.send(buf[:whole]); err != nil {
 				return err
 			}
-			buf = append(buf[:0], buf[whole:]...)
+			full := len(buf) == cap(buf) && cap(buf) < mostRoom
+			rest := buf[whole:]
+			if buf = buf[:0]; full {
+				buf = make([]byte, 0, 2*cap(buf))
+			}
+			buf = append(buf, rest...)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -338,15 +346,16 @@ func (t *tap) see(p []byte) {
 	}
 }
 
-// counter is the name of the member that counts tokens.
+// counter is the name of the member that counts tokens, without the quote before it:
+// quotes are everywhere, and what begins with one is not found quickly.
 func counter(d dragoman.Dialect) []byte {
 	switch d {
 	case dragoman.Gemini:
-		return []byte(`"usageMetadata"`)
+		return []byte(`usageMetadata"`)
 	case dragoman.Ollama:
-		return []byte(`"eval_count"`)
+		return []byte(`eval_count"`)
 	default:
-		return []byte(`"usage"`)
+		return []byte(`usage"`)
 	}
 }
 
@@ -360,7 +369,11 @@ func counterAt(d dragoman.Dialect, p []byte) int {
 		if i < 0 {
 			return -1
 		}
-		at += i + len(name)
+		begins := at + i
+		at = begins + len(name)
+		if begins == 0 || p[begins-1] != '"' {
+			continue
+		}
 		if rest := bytes.TrimLeft(p[at:min(len(p), at+8)], ": "); len(rest) > 0 && rest[0] != 'n' {
 			return at
 		}

@@ -23,6 +23,7 @@ const DefaultDrain = 30 * time.Second
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	base, breakOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer breakOff(nil)
+	defer g.sender.CloseIdleConnections()
 	server := &http.Server{
 		Handler: g, BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: g.headerBytes,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -43,8 +44,9 @@ type upstream struct {
 	native dragoman.Model
 }
 
-// newSetup opens the routes of a config.
-func newSetup(c *Config) (*setup, error) {
+// newSetup opens the routes of a config, whose models are asked by sender unless they
+// have another one.
+func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
 	list := c.Routes
 	if len(list) == 0 {
@@ -59,7 +61,7 @@ func newSetup(c *Config) (*setup, error) {
 		models = &provider.Config{}
 	}
 	for _, r := range list {
-		o := &openRoute{Route: r, models: models}
+		o := &openRoute{Route: r, models: models, sender: sender}
 		if _, err := o.open(starless(r.To)); err != nil {
 			return nil, &RouteError{Pattern: r.Pattern, Reason: err.Error()}
 		}
@@ -73,6 +75,25 @@ func orElse[T comparable](v, other T) T {
 		return other
 	}
 	return v
+}
+
+// keptIdle is how many connections to a server are kept that nobody uses, keptAll how
+// many to all of them. The two of net/http would have most requests of a busy gateway
+// begin with a handshake.
+const (
+	keptIdle = 256
+	keptAll  = 1024
+)
+
+// newSender is what models are asked by.
+func newSender() *http.Client {
+	def, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // the program has one of its own
+		return &http.Client{}
+	}
+	t := def.Clone()
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = keptIdle, keptAll
+	return &http.Client{Transport: t}
 }
 
 // implied are the routes of a config that has none: its aliases and providers by their
@@ -104,6 +125,7 @@ func implied(c *provider.Config) []Route {
 type openRoute struct {
 	Route
 	models *provider.Config
+	sender *http.Client
 
 	mu     sync.Mutex
 	opened map[string]*route
@@ -153,7 +175,7 @@ func (o *openRoute) open(spec string) (*route, error) {
 	chain, ok := model.(*provider.Chain)
 	if !ok {
 		out.chain = &provider.Chain{Links: []provider.Link{{Name: spec, Model: model}}}
-		out.upstreams[spec] = newUpstream(model, native)
+		out.upstreams[spec] = newUpstream(model, native, o.sender)
 		return out, nil
 	}
 	out.chain = chain
@@ -162,14 +184,14 @@ func (o *openRoute) open(spec string) (*route, error) {
 		return nil, fmt.Errorf("%q leads to other models each time", spec)
 	}
 	for i, link := range chain.Links {
-		out.upstreams[link.Name] = newUpstream(link.Model, other.Links[i].Model)
+		out.upstreams[link.Name] = newUpstream(link.Model, other.Links[i].Model, o.sender)
 	}
 	return out, nil
 }
 
 // newUpstream makes one of a model that was opened twice. The histories that clients
 // send may hold calls that nobody will answer any more.
-func newUpstream(model, native dragoman.Model) *upstream {
+func newUpstream(model, native dragoman.Model, sender *http.Client) *upstream {
 	client, ok := model.(*provider.Client)
 	other, again := native.(*provider.Client)
 	if !ok || !again {
@@ -177,6 +199,9 @@ func newUpstream(model, native dragoman.Model) *upstream {
 	}
 	client.Abandon, other.Abandon = history.AbandonPassed, history.AbandonPassed
 	other.Chunks = true
+	if client.HTTP == nil {
+		client.HTTP, other.HTTP = sender, sender
+	}
 	return &upstream{client: client, model: client, dialect: client.Dialect(), native: other}
 }
 
