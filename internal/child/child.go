@@ -16,8 +16,21 @@ import (
 // its standard input does.
 func Server(tb testing.TB, variable string) (url string) {
 	tb.Helper()
+	return Start(tb, variable+"=1").URL
+}
+
+// Process is a server in a process of its own.
+type Process struct {
+	URL string
+	PID int
+}
+
+// Start is [Server] with all that the environment of the process has more than that of
+// the test, and tells which process it is, so that its cost can be looked at.
+func Start(tb testing.TB, environment ...string) Process {
+	tb.Helper()
 	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this binary
-	cmd.Env = append(os.Environ(), variable+"=1")
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -38,5 +51,5 @@ func Server(tb testing.TB, variable string) (url string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return "http://" + strings.TrimSpace(addr)
+	return Process{URL: "http://" + strings.TrimSpace(addr), PID: cmd.Process.Pid}
 }
