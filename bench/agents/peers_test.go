@@ -79,7 +79,7 @@ type contender struct {
 	// validates tells what is checked of arguments before the tool has them.
 	validates string
 	ours      bool
-	// leads: it is known to cost less than ours, and the document says why.
+	// leads: it is known to take less CPU than ours, and the document says why.
 	leads bool
 	// make returns the task: one run, which ends with the model's answer.
 	make func(tb testing.TB, w *wire, url string, c *counter) func(context.Context) (string, error)

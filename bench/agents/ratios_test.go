@@ -207,12 +207,12 @@ func judge(t *testing.T, doc *strings.Builder, w *wire, results []result) {
 		fmt.Fprintf(doc, "| %s | %s | %.2f of %s | %s | %.2f of %s | %s |\n", w.name, own.name, cpu, least.name, verdict(cpu), bytes, lightest.name, verdict(bytes))
 	}
 	for _, r := range results[1:] {
-		if r.ours || r.leads {
+		if r.ours {
 			continue
 		}
 		if own := results[0]; own.bytes > r.bytes {
 			t.Errorf("%s: a turn of ours allocates %.0f bytes, one of %s %.0f", w.name, own.bytes, r.name, r.bytes)
-		} else if own.cpu > failCPU*r.cpu {
+		} else if own.cpu > failCPU*r.cpu && !r.leads {
 			t.Errorf("%s: a turn of ours takes %.2f times the CPU of one of %s", w.name, own.cpu/r.cpu, r.name)
 		}
 	}
@@ -263,15 +263,17 @@ Promise: CPU and bytes at most those of the best of them. Target: a third.
 ` + why
 
 // why says where a promise or the target is missed, and what it is.
-const why = `Missed on OpenAI Chat, and by the CPU of a run in a session on OpenAI Responses. Both agents of eino take less CPU than ours, and its graph allocates less; fantasy takes about as much CPU as we do, on either wire of OpenAI's: which of us takes less changes from run to run. A turn of eino's decodes the answer and the arguments, calls the function where it stands, and encodes the list of messages; the arguments are not checked, and the result goes back as it is. Ours does more with every turn, and it is that which costs. Of all that our process does on this wire, the raw exchange included, by a profile (CPU / bytes allocated):
+const why = `Missed by the CPU on OpenAI Chat, and in a session on OpenAI Responses by less than runs differ; the bytes are kept everywhere, in a session on OpenAI Chat by a hair. Eino's graph takes less CPU than we do; its other agent, and fantasy on either wire of OpenAI's, take about as much as we do or more: which of us takes less changes from run to run. A turn of the graph decodes the answer and the arguments, calls the function where it stands, and encodes the list of messages; the arguments are not checked, the result goes back as it is, and nothing is stored. Ours does more with every turn, and it is that which costs. Of all that our process does on this wire without a session, the raw exchange included, by a profile (CPU / bytes allocated):
 
-- the scheduler 15 %% of the CPU, garbage collection 10 %%, net/http 21 %% / 11 %%: the raw exchange has its share of these. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases: waking threads (runtime.wakep) is 5 %% of our CPU, and 4 %% of the two thirds that eino's graph takes.
-- dialect, reading the answer, 13 %% / 8 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint.
-- dialect with interop, writing the request, 9 %% / 20 %%: nearly half of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request). With it the registry of names and formats, made anew for each request, 1 %% / 5 %%.
-- tool, 12 %% / 14 %%: the arguments are validated by their schema (4 %% of the CPU), the output is redacted, bounded and fenced, and the call is recorded.
-- provider, 9 %% / 17 %%: URL, headers and deadlines of each request, and a hash of it for ids that a server leaves out.
-- history, 4 %% / 10 %%: calls and results are paired and arranged anew for the target in each turn.
-- agent, the loop itself, 3 %% / 7 %%; the toolbox, whose schemas are compiled at the beginning of each run, 3 %% / 8 %%.
+- the scheduler 12 %% of the CPU, garbage collection 7 %%, net/http 23 %% / 17 %%: the raw exchange has its share of these, and eino's graph has them too. Ours to avoid is that every call runs on a goroutine of its own, so that a tool that hangs or panics ends the call and not the run, and that the exchange watches deadlines for each of its phases.
+- dialect, reading the answer, 16 %% / 9 %%: every level is read on its own, so that what cannot be understood is kept as it came, members that two readers would read differently are found, and the message keeps its native form with a fingerprint. It takes about as long as eino's decoding.
+- dialect with interop, writing the request, 12 %% / 20 %%: most of the bytes is the buffer of the request itself, which is larger than theirs because every output of a tool stands in a fence that tells the model it is data (about 200 bytes, again in each later request).
+- tool, 13 %% / 17 %%: the arguments are validated by their schema (5 %% / 6 %%), the output is redacted, bounded and fenced, and the call is recorded.
+- the rest of the provider, 8 %% / 24 %%: the registry of names and formats, which belongs to one request (1 %% / 7 %%), headers, deadlines, and a hash of the request for ids that a server leaves out.
+- history, 3 %% of the CPU: calls and results are paired and arranged anew for the target in each turn, in memory that is used again.
+- agent, the loop itself, with the conversation, the records and the watch for circles, 3 %% / 11 %%.
 
-The target of a third is missed for the same reasons wherever the verdict says so. What a session costs is that messages and state are encoded and copied twice in each turn, and the journal is told before and after the call. ` + "`go test .` in `bench/agents/`" + ` fails when a turn of ours, without a session, allocates more than one of a framework that is not eino, or takes twice its CPU.
+What a session adds is more than a tenth of the CPU and 22 %% of the bytes: the messages and the state are encoded in each step and kept as they are, and the journal is told before and after the call; half of the bytes is what is stored. Eino's graph stores nothing, and to take no more CPU than it does, ours would have to do all of this, the validation and the fence in no time.
+
+The target of a third is missed for the same reasons wherever the verdict says so. ` + "`go test .` in `bench/agents/`" + ` fails when a turn of ours, without a session, allocates more than one of another framework, or takes twice the CPU of one that is not eino.
 `
