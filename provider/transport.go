@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 )
 
 // maxErrorBytes bounds the body of an error, errorWait how long it may take.
@@ -308,33 +309,11 @@ func (a *answer) failed(err error) error {
 
 // body reads the whole body.
 func (a *answer) body(most int) ([]byte, error) {
-	b, err := readAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
+	b, err := bodies.ReadAll(io.LimitReader(a, int64(most)+1), a.ContentLength)
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("provider: an answer of more than %d bytes: %w", most, dragoman.ErrTooLarge)
 	}
 	return b, err
-}
-
-// readAll is io.ReadAll for a body that says how long it is; nothing is believed that
-// would take much memory.
-func readAll(r io.Reader, says int64) ([]byte, error) {
-	const least, believed = 512, 64 << 10
-	if says <= 0 || says > believed {
-		says = least
-	}
-	b := make([]byte, 0, says+1) // one more, for the end
-	for {
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return b, err
-		case len(b) == cap(b):
-			b = slices.Grow(b, len(b))
-		}
-	}
 }
 
 // refusal reads an answer that is none: its body, which is nil where it did not come

@@ -39,6 +39,7 @@ var rooms = []room{
 	{path: "internal/eventstream", only: []string{}, pure: true},
 	{path: "internal/glob", only: []string{}, pure: true},
 	{path: "internal/words", only: []string{}, pure: true},
+	{path: "internal/bodies", only: []string{}, pure: true},
 
 	// The canonical model.
 	{path: "", only: []string{"internal/jsonwire"}, third: []string{jsontext}, pure: true},

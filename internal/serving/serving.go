@@ -5,7 +5,6 @@ package serving
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/bodies"
 )
 
 // Call is what a client asks for, as far as its URL says it.
@@ -146,7 +146,7 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
-	body, err := readAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength, most)
+	body, err := bodies.ReadAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -155,28 +155,6 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 		return nil, Refuse(err)
 	}
 	return body, nil
-}
-
-// readAll is io.ReadAll for who says beforehand how much there is. What is only said
-// takes no memory beyond a bound.
-func readAll(r io.Reader, said int64, most int) ([]byte, error) {
-	const trust = 1 << 20
-	if said <= 0 || said > int64(most) {
-		return io.ReadAll(r)
-	}
-	body := make([]byte, 0, min(said, trust)+1)
-	for {
-		n, err := r.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return body, nil
-		case err != nil:
-			return body, err
-		case len(body) == cap(body):
-			body = append(body, 0)[:len(body)]
-		}
-	}
 }
 
 // Refuse is an error as one of the request's own.
