@@ -92,8 +92,14 @@ func TestRecordsAreThoseOfTheTurnWhereAllCallsAreDoneInOrder(t *testing.T) {
 		records []tool.Record
 		want    bool
 	}{
-		{nil, true}, {of("a", "b", "c"), true}, {of("a", "c"), true}, {of("c"), true},
-		{of("b", "a"), false}, {of("a", "a"), false}, {of("d"), false}, {waits, false},
+		{nil, true},
+		{of("a", "b", "c"), true},
+		{of("a", "c"), true},
+		{of("c"), true},
+		{of("b", "a"), false},
+		{of("a", "a"), false},
+		{of("d"), false},
+		{waits, false},
 	} {
 		if got := ordered(c.records, calls); got != c.want {
 			t.Errorf("%v: %v", c.records, got)
