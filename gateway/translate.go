@@ -148,7 +148,11 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		}
 	case *dragoman.StreamError:
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
-		ev = t.failure(e)
+		if ev = t.failure(e); t.ended { // no native chunk says so
+			if t.buf, err = t.enc.Encode(t.buf, &dragoman.Chunk{}); err != nil {
+				return err
+			}
+		}
 	case *dragoman.ResponseEnd:
 		t.ended = true
 		end := *e

@@ -233,6 +233,9 @@ func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
 	}
+	if e.Class == dragoman.ErrorQuota { // clients of OpenAI and Anthropic would ask again and again
+		h.Set("X-Should-Retry", "false")
+	}
 	if codec.Dialect() == dragoman.Bedrock {
 		h.Set("X-Amzn-Errortype", codec.DecodeError(status, nil, body).Type)
 	}

@@ -1,0 +1,194 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+// get asks for something that is no model.
+func get(t testing.TB, method, url, body string, header ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestQuirkJ5_TokensAreCountedWithSystemTextAndTools(t *testing.T) {
+	w := newWorld(t, "")
+	count := func(path, body string) string {
+		status, text := get(t, http.MethodPost, w.url+path, body, "anthropic-version", "2023-06-01")
+		if status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		return text
+	}
+	bare := count("/v1/messages/count_tokens?beta=true", `{"model":"sim/echo","messages":[{"role":"user","content":"12345678"}]}`)
+	all := count("/v1/messages/count_tokens?beta=true", `{"model":"sim/echo","system":"12345678","tools":[{"name":"1234","description":"1234","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"12345678"}]}`)
+	if bare != `{"input_tokens":2}` || all == bare || !strings.HasPrefix(all, `{"input_tokens":1`) {
+		t.Errorf("%s, and with system text and tools %s", bare, all)
+	}
+	for _, body := range []string{
+		`{"contents":[{"role":"user","parts":[{"text":"12345678"}]}]}`,
+		`{"generateContentRequest":{"model":"models/sim/echo","contents":[{"role":"user","parts":[{"text":"12345678"}]}]}}`,
+	} {
+		if got := count("/v1beta/models/sim%2Fecho:countTokens", body); got != `{"totalTokens":2}` {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	if status, text := get(t, http.MethodPost, w.url+"/v1/messages/count_tokens", `{"model":"nobody","messages":[]}`); status != http.StatusNotFound || !strings.Contains(text, "nobody") {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
+	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, models: [fast]}}\n  routes: {fast: {to: sim/echo}, slow: {to: sim/echo}, all-*: {to: sim/echo}}\n")
+	key := []string{"authorization", "Bearer a-secret-of-the-team"}
+	for path, want := range map[string]string{
+		"/v1/models": `"id":"fast","object":"model"`, "/v1beta/models": `"name":"models/fast"`, "/api/tags": `"name":"fast"`, "/v1/models/fast": `"id":"fast"`, "/v1beta/models/fast": `"name":"models/fast"`,
+	} {
+		if status, text := get(t, http.MethodGet, w.url+path, "", key...); status != http.StatusOK || !strings.Contains(text, want) || strings.Contains(text, "slow") || strings.Contains(text, "all-") {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := get(t, http.MethodGet, w.url+"/v1/models", "", append(key, "anthropic-version", "2023-06-01")...); status != http.StatusOK || !strings.Contains(text, `"display_name":"fast"`) || !strings.Contains(text, `"first_id":"fast"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := get(t, http.MethodPost, w.url+"/api/show", `{"model":"fast"}`, key...); status != http.StatusOK || !strings.Contains(text, `"capabilities"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/slow", "", key...); status != http.StatusForbidden {
+		t.Errorf("a model that is not allowed: %d", status)
+	}
+	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/none", "", key...); status != http.StatusNotFound {
+		t.Errorf("a model that is not there: %d", status)
+	}
+}
+
+func TestG6_WhatHappenedIsCounted(t *testing.T) {
+	w := newWorld(t, "gateway:\n  routes: {m: {to: anthropic/sim/echo}}\n")
+	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
+	for _, stream := range []bool{true, false} {
+		if _, err := c.ask(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.ask(&dragoman.Request{Model: "made up", Messages: []dragoman.Message{userSays("hello")}}); err == nil {
+		t.Fatal("no error")
+	}
+	w.wantLog(t, `"status":404`) // the last line is written
+	_, text := get(t, http.MethodGet, w.url+"/metrics", "")
+	const of = `{dialect="openai.chat_completions",route="m",upstream="anthropic/sim/echo",key="",status="200"}`
+	for _, want := range []string{
+		"dragoman_requests_running 0\n", "dragoman_requests_total" + of + " 2\n", "dragoman_streams_total" + of + " 1\n", "dragoman_request_seconds_count" + of + " 2\n",
+		`status="404"} 1` + "\n", "# TYPE dragoman_first_byte_seconds histogram\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "made up") {
+		t.Error("a name that a client made up is a label")
+	}
+}
+
+func TestG6_HealthSaysWhenNoMoreIsTaken(t *testing.T) {
+	w := newWorld(t, "")
+	if status, text := get(t, http.MethodGet, w.url+"/healthz", ""); status != http.StatusOK || text != `{"status":"ok"}` {
+		t.Errorf("%d %s", status, text)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		if status, _ := get(t, method, w.url+"/", ""); status != http.StatusOK {
+			t.Errorf("%s /: %d", method, status)
+		}
+	}
+}
+
+func TestG2_WhatIsNotServedIsToldInTheDialectOfThePath(t *testing.T) {
+	w := newWorld(t, "")
+	for path, want := range map[string]string{
+		"/v1/embeddings": `"error":{"message":`, "/chat/completions": "ends in /v1", "/v1beta/files": `"status":"NOT_FOUND"`, "/api/generate": `{"error":`,
+	} {
+		if status, text := get(t, http.MethodPost, w.url+path, "{}"); status != http.StatusNotFound || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+}
+
+func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
+	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
+	for _, tc := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{"", 400, "no JSON object"},
+		{"[]", 400, "no JSON object"},
+		{`{"model":"sim/echo",`, 400, "no JSON"},
+		{`{"messages":[]}`, 400, "model"},
+		{`{"model":"sim/echo","messages":"` + strings.Repeat("x", 1000) + `"}`, 413, "more than 1000 bytes"},
+		{`{"model":"sim/echo","messages":7}`, 400, "messages"},
+	} {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", tc.body); status != tc.status || !strings.Contains(text, tc.want) {
+			t.Errorf("%.40s: %d %s", tc.body, status, text)
+		}
+	}
+}
+
+func TestQuirkC13_AStreamWithoutAnEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
+	const cut = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"half"},"finish_reason":null}]}` + "\n\n"
+	for _, tc := range []struct{ setting, want string }{{"error", `"error"`}, {"end", `"finish_reason":"stop"`}} {
+		model := &scripted{answers: []string{cut}}
+		w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: chat/m, unfinished: %s}}\n", tc.setting), model.ServeHTTP)
+		_, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+		if !strings.Contains(text, "half") || !strings.Contains(text, tc.want) {
+			t.Errorf("%s: %s", tc.setting, text)
+		}
+	}
+}
+
+// A gateway is a handler: without a config it serves the simulator.
+func Example() {
+	g, err := gateway.New(nil, gateway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(g)
+	defer server.Close()
+
+	ask, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/v1/messages",
+		strings.NewReader(`{"model":"sim/echo","max_tokens":100,"messages":[{"role":"user","content":"Good morning."}]}`))
+	resp, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	fmt.Println(resp.StatusCode, strings.Contains(string(body), `"text":"Good morning."`))
+	// Output: 200 true
+}
