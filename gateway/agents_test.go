@@ -23,7 +23,7 @@ func heardLast(t *testing.T, c *client, body, event string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	lines := bufio.NewScanner(c.postBody(ctx, "", true, []byte(body)).Body)
+	lines := bufio.NewScanner(c.postBody(ctx, "", true, []byte(body)).Body) //nolint:bodyclose // the test's end does
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "data: ") && strings.Contains(lines.Text(), event) {
 			return

@@ -48,7 +48,7 @@ func TestG5_AnEventIsNotHeldBackUntilMoreComes(t *testing.T) {
 			_, _ = io.WriteString(rw, end)
 		})
 		c := &client{t: t, codec: codec, url: w.url}
-		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 		n := 0
 		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 			if n < 3 && strings.Contains(lines.Text(), []string{"<one>", "<two>", "<three>"}[n]) {
@@ -118,7 +118,7 @@ func TestConnectionsToModelsAreKept(t *testing.T) {
 		for range clients {
 			wg.Go(func() {
 				c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
-				_, _ = io.Copy(io.Discard, c.postBody(t.Context(), "", true, []byte(anthropicRequest)).Body)
+				_, _ = io.Copy(io.Discard, c.postBody(t.Context(), "", true, []byte(anthropicRequest)).Body) //nolint:bodyclose // the test's end does
 			})
 		}
 		wg.Wait()
