@@ -26,7 +26,7 @@ func (x *exchange) echo() *dragoman.Extra {
 			continue
 		}
 		name := "/" + string(key)
-		if value := bytes.Clone(r.Raw()); string(value) != "null" && name != "/store" {
+		if value := completed(name, bytes.Clone(r.Raw())); string(value) != "null" && name != "/store" {
 			out.Fields = append(out.Fields, dragoman.Field{Path: name, Value: value})
 		}
 	}
@@ -36,4 +36,104 @@ func (x *exchange) echo() *dragoman.Extra {
 	}
 	out.Fields = append(out.Fields, dragoman.Field{Path: "/store", Value: kept})
 	return out
+}
+
+// completed is a member of a request with what a response always says of it, also
+// where the request left it out.
+func completed(name string, value []byte) []byte {
+	switch name {
+	case "/reasoning":
+		return filled(value, missing{"effort", "null"}, missing{"summary", "null"})
+	case "/text":
+		return filled(within(value, "format", func(format []byte) []byte {
+			if typeOf(format) != "json_schema" {
+				return format
+			}
+			return filled(format, missing{"description", "null"}, missing{"strict", "false"})
+		}), missing{"format", `{"type":"text"}`})
+	case "/tools":
+		return eachOf(value, func(tool []byte) []byte {
+			if typeOf(tool) != "function" {
+				return tool
+			}
+			return filled(tool, missing{"description", "null"}, missing{"parameters", "null"}, missing{"strict", "null"})
+		})
+	default:
+		return value
+	}
+}
+
+// missing is a member that an object gets where it has none of the name.
+type missing struct{ name, value string }
+
+// filled is an object with all of its members; anything else stays what it is.
+func filled(object []byte, members ...missing) []byte {
+	r := jsonwire.NewReader(object)
+	if r.Kind() != '{' {
+		return object
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	for key := range r.Object() {
+		name := string(key)
+		members = slices.DeleteFunc(slices.Clone(members), func(m missing) bool { return m.name == name })
+		w.RawField(name, r.Raw())
+	}
+	for _, m := range members {
+		w.RawField(m.name, []byte(m.value))
+	}
+	w.EndObject()
+	return w.Buf
+}
+
+// within is an object with one of its members changed.
+func within(object []byte, name string, change func([]byte) []byte) []byte {
+	r := jsonwire.NewReader(object)
+	if r.Kind() != '{' {
+		return object
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	for key := range r.Object() {
+		member := string(key)
+		value := r.Raw()
+		if member == name {
+			value = change(value)
+		}
+		w.RawField(member, value)
+	}
+	w.EndObject()
+	return w.Buf
+}
+
+// eachOf is a list with all of its elements changed.
+func eachOf(list []byte, change func([]byte) []byte) []byte {
+	r := jsonwire.NewReader(list)
+	if r.Kind() != '[' {
+		return list
+	}
+	out := []byte{'['}
+	for range r.Array() {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, change(r.Raw())...)
+	}
+	return append(out, ']')
+}
+
+// typeOf is the type that an object says it is of.
+func typeOf(object []byte) (name string) {
+	r := jsonwire.NewReader(object)
+	if r.Kind() != '{' {
+		return ""
+	}
+	for key := range r.Object() {
+		if string(key) == "type" && r.Kind() == '"' {
+			name = r.String()
+		} else {
+			r.Skip()
+		}
+	}
+	return name
 }

@@ -118,3 +118,28 @@ func TestG7_AResponseIsRetrievedAndDeletedUnlessItWasNotToBeStored(t *testing.T)
 		t.Errorf("%v", gone)
 	}
 }
+
+func TestG1_AResponseSaysAgainAllOfWhatWasAskedForThoughHalfOfItWasLeftOut(t *testing.T) {
+	w := newWorld(t, "")
+	const function = `{"type":"function","name":"f"}`
+	for _, asked := range []string{
+		`"reasoning":{"effort":"low"}`, `"reasoning":{"summary":"auto"}`, `"reasoning":{}`, `"reasoning":null`,
+		`"tools":[` + function + `]`, `"tools":[{"type":"function","name":"f","parameters":{"type":"object"},"strict":true},` + function + `]`, `"tools":[]`,
+		`"tools":[{"type":"custom","name":"c"}]`, `"tool_choice":{"type":"function","name":"f"},"tools":[` + function + `]`,
+		`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[` + function + `]},"tools":[` + function + `]`,
+		`"text":{"verbosity":"low"}`, `"text":{}`, `"text":{"format":{"type":"json_object"}}`,
+		`"text":{"format":{"type":"json_schema","name":"x","schema":{"type":"object"}}}`,
+		`"instructions":"x"`, `"metadata":{"a":"b"}`, `"truncation":"auto"`, `"temperature":0.5,"top_p":1`,
+	} {
+		c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+		resp := c.postBody(t.Context(), "", false, fmt.Appendf(nil, `{"model":"anthropic/sim/echo","input":"Hello.",%s}`, asked))
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %v %s", asked, resp.StatusCode, err, body)
+		}
+		if err := openResponses(t).Whole(body); err != nil {
+			t.Errorf("%s: %v\n%s", asked, err, body)
+		}
+	}
+}
