@@ -38,6 +38,9 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 		}
 		resp.Extra = x.said.echo
 	}
+	if x.summarises() {
+		resp.Output = summarised(resp.Output)
+	}
 	if x.stores() {
 		resp.ID = x.responseID()
 		if x.codec.Dialect() == dragoman.OpenAIResponses { // which mints ids for those of others

@@ -90,7 +90,7 @@ func (x *exchange) streamHeader(h http.Header) {
 // stream answers event by event. What fails before the first one is an answer with a
 // status, and may be left to the next model of the route.
 func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
-	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding())}
+	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding()), summaries: summaries{on: x.summarises()}}
 	if x.keeps() {
 		t.sum = new(dragoman.Collector)
 	}
@@ -117,8 +117,9 @@ type telling struct {
 	*exchange
 	enc dialect.StreamEncoder
 	// sum is the answer, where it is kept; nil: it is not.
-	sum *dragoman.Collector
-	buf []byte
+	sum       *dragoman.Collector
+	summaries summaries
+	buf       []byte
 	// held says that events which come together are sent together: the model says
 	// when it waits.
 	held bool
@@ -161,7 +162,7 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
 	}
-	if t.buf, err = t.enc.Encode(t.buf, ev); err != nil || !t.first { // a native chunk comes before what it means
+	if t.buf, err = t.enc.Encode(t.buf, t.summaries.tell(ev)); err != nil || !t.first { // a native chunk comes before what it means
 		return err
 	}
 	if t.ended {

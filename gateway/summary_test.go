@@ -1,0 +1,68 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+func reasoningOf(resp *dragoman.Response) *dragoman.Reasoning {
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if r, ok := p.(*dragoman.Reasoning); ok {
+				return r
+			}
+		}
+	}
+	return &dragoman.Reasoning{}
+}
+
+func TestG1_ThinkingIsTheSummaryThatAClientOfResponsesAskedFor(t *testing.T) {
+	w := newWorld(t, "")
+	for _, up := range []string{"sim/planner", "anthropic/sim/planner", "gemini/sim/planner", "bedrock/sim/planner"} {
+		for _, stream := range []bool{false, true} {
+			ask := func(summary string) *dragoman.Reasoning {
+				t.Helper()
+				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+				resp, err := c.ask(&dragoman.Request{
+					Model: up, Stream: stream, MaxOutputTokens: new(int64(4000)), Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: summary},
+					Messages: []dragoman.Message{userSays("Say hello.")},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return reasoningOf(resp)
+			}
+			if r := ask("auto"); len(r.Summary) != 1 || !strings.Contains(r.Summary[0], "No tool is needed") || r.Text != "" {
+				t.Errorf("%s streamed %v: %+v", up, stream, r)
+			}
+			if r := ask(""); len(r.Summary) != 0 || !strings.Contains(r.Text, "No tool is needed") && up == "sim/planner" {
+				t.Errorf("%s streamed %v, not asked for: %+v", up, stream, r)
+			}
+		}
+	}
+}
+
+func TestQuirkB17_ASummaryThatComesBackIsTheThinkingItWasMadeOf(t *testing.T) {
+	model := &scripted{answers: []string{anthropicThinks}}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/model}}\n", model.ServeHTTP)
+	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+	req := &dragoman.Request{
+		Model: "m", MaxOutputTokens: new(int64(4000)), Tools: []dragoman.ToolSpec{weatherTool()}, Store: new(false),
+		Reasoning: &dragoman.ReasoningSettings{Effort: "high", Summary: "auto"}, Messages: []dragoman.Message{userSays("The weather in Oslo?")},
+	}
+	resp, err := c.ask(req)
+	if err != nil || len(reasoningOf(resp).Summary) != 1 {
+		t.Fatalf("%+v %v", resp, err)
+	}
+	req.Messages = append(req.Messages, resp.Output...)
+	req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
+	if _, err := c.ask(req); err != nil {
+		t.Fatal(err)
+	}
+	if asked := model.asked[1]; strings.Count(asked, "signature-of-the-thinking") != 1 || strings.Count(asked, `"type":"thinking"`) != 1 {
+		t.Errorf("the thinking did not come back whole: %s", asked)
+	}
+}
