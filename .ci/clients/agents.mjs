@@ -3,12 +3,15 @@
 import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool as define } from '@openai/agents'
 import OpenAI from 'openai'
 import { z } from 'zod'
-import { said, tool } from './cases.mjs'
+import { everywhere, said, tool } from './cases.mjs'
 
 setTracingDisabled(true)
 
 const client = (useResponses) => ({
   name: useResponses ? 'agents, responses' : 'agents, chat',
+  // Of Responses it shows summaries, which the simulator does not make; of Chat what is in
+  // the member "reasoning".
+  hides: useResponses ? ['responses'] : everywhere,
   ends: { stop: 'done', calls: 'waits' },
   errors: { unknown: 'NotFoundError', limited: 'RateLimitError', stranger: 'AuthenticationError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status, message: e.message, wait: e.headers?.get('retry-after') }),
@@ -25,9 +28,10 @@ const client = (useResponses) => ({
           input.approve(k)
         }
       },
-      async turn({ tools, schema, stream }) {
+      async turn({ tools, schema, think, stream }) {
         agent ??= new Agent({
           name: 'Assistant', model,
+          modelSettings: think ? { reasoning: { effort: 'high', summary: 'auto' } } : {},
           tools: tools ? [define({ name: tool.name, description: tool.description, parameters: z.object({ city: z.string() }), needsApproval: true, execute })] : [],
           ...(schema && { outputType: z.object({ name: z.string(), age: z.number().int() }) }),
         })
@@ -40,6 +44,7 @@ const client = (useResponses) => ({
         input = result.state
         const waiting = result.interruptions ?? []
         s.calls = waiting.map((k) => ({ id: k.rawItem.callId, name: k.rawItem.name, args: JSON.parse(k.rawItem.arguments) }))
+        s.thought = result.newItems.filter((i) => i.type === 'reasoning_item').flatMap((i) => i.rawItem.content.concat(i.rawItem.rawContent ?? [])).map((p) => p.text).join('')
         s.end = waiting.length ? 'waits' : 'done'
         s.text = waiting.length ? '' : schema ? JSON.stringify(result.finalOutput) : result.finalOutput
         s.usage = { input: result.state.usage.inputTokens, output: result.state.usage.outputTokens }

@@ -7,7 +7,7 @@ import { said, tool, person } from './cases.mjs'
 
 const open = ({ base, key }) => new Anthropic({ baseURL: base, apiKey: key, maxRetries: 0 })
 const Person = z.object({ name: z.string(), age: z.number().int() })
-const limit = { max_tokens: 1000 }
+const limit = { max_tokens: 4000 }
 
 export const clients = [{
   name: 'anthropic',
@@ -21,8 +21,9 @@ export const clients = [{
       say: (content) => messages.push({ role: 'user', content }),
       answer: (results) =>
         messages.push({ role: 'user', content: results.map((r) => ({ type: 'tool_result', tool_use_id: r.id, content: r.output })) }),
-      async turn({ tools, schema, stream }) {
+      async turn({ tools, schema, think, stream }) {
         const body = { model, messages, ...limit }
+        if (think) body.thinking = { type: 'enabled', budget_tokens: 1024 }
         if (tools) body.tools = [{ name: tool.name, description: tool.description, input_schema: tool.schema }]
         if (schema) body.output_config = { format: { type: 'json_schema', schema: person } }
         const s = said()
@@ -35,6 +36,7 @@ export const clients = [{
           done = await client.messages.create(body)
         }
         messages.push({ role: 'assistant', content: done.content })
+        s.thought = done.content.filter((b) => b.type === 'thinking').map((b) => b.thinking).join('')
         s.text = done.content.filter((b) => b.type === 'text').map((b) => b.text).join('')
         s.calls = done.content.filter((b) => b.type === 'tool_use').map((b) => ({ id: b.id, name: b.name, args: b.input }))
         s.end = done.stop_reason

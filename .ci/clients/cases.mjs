@@ -7,9 +7,10 @@
 //	open({base, key}, model)         a conversation
 //	  .say(prompt)                   the user speaks
 //	  .answer([{id, name, output}])  tools have run
-//	  .turn({tools, schema, stream}) the model speaks: {text, calls, end, usage, pieces}
+//	  .turn({tools, schema, think, stream}) the model speaks: {thought, text, calls, end, usage, pieces}
 //	loop({base, key}, model, run, stream)   its own tool loop, where it has one: the last text
 //	parse({base, key}, model, stream)   its own structured output, where it has one
+//	hides                            the upstreams whose thinking it does not show
 //	sends(output)                    what it makes of a result, where that is not the result
 //	judge(error)                     {name, status, message, wait}
 import assert from 'node:assert/strict'
@@ -32,8 +33,10 @@ const both = 'What is the weather in Oslo and in Rome?'
 // told is what the model makes of the results, as the client sends them.
 const told = ({ sends = (output) => output }) => ['4 °C', '21 °C'].map((output) => 'get_weather says: ' + sends(output)).join('\n')
 
+export const everywhere = ['chat', 'responses', 'anthropic', 'gemini', 'ollama', 'bedrock']
+
 // said starts an answer that is put together from pieces.
-export const said = () => ({ text: '', calls: [], end: undefined, usage: undefined, pieces: 0 })
+export const said = () => ({ thought: '', text: '', calls: [], end: undefined, usage: undefined, pieces: 0 })
 
 async function text(client, world, stream) {
   const c = client.open(world, world.model)
@@ -79,6 +82,20 @@ async function ownLoop(client, world, stream) {
   }
   assert.equal(await client.loop(world, world.model, run, stream), told(client))
   assert.deepEqual(ran.sort(), ['Oslo', 'Rome'])
+}
+
+// reasoning: what the model thought before it called is shown, and sent back with the
+// results.
+async function reasoning(client, world, stream) {
+  const c = client.open(world, world.thinking)
+  c.say(both)
+  const s = await c.turn({ tools: true, think: true, stream })
+  called(client, s, ['Oslo', 'Rome'])
+  if (!client.hides?.includes(world.upstream)) assert.match(s.thought, /get_weather/)
+  await c.answer(s.calls.map((k) => ({ id: k.id, name: k.name, output: weather[k.args.city] })))
+  const last = await c.turn({ tools: true, think: true, stream })
+  assert.equal(last.text, told(client))
+  assert.equal(last.end, client.ends.stop)
 }
 
 async function structured(client, world, stream) {
@@ -128,7 +145,7 @@ async function broken(client, world, stream) {
   assert.match(e.message, /the connection to the model broke/)
 }
 
-export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, structured, parsed, unknown, limited, stranger, broken }
+export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, reasoning, structured, parsed, unknown, limited, stranger, broken }
 
 // applies reports whether a client has what a case is about.
 export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse)

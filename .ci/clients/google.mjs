@@ -17,8 +17,9 @@ export const clients = [{
       say: (text) => contents.push({ role: 'user', parts: [{ text }] }),
       answer: (results) =>
         contents.push({ role: 'user', parts: results.map((r) => ({ functionResponse: { id: r.id, name: r.name, response: { output: r.output } } })) }),
-      async turn({ tools, schema, stream }) {
+      async turn({ tools, schema, think, stream }) {
         const config = {}
+        if (think) config.thinkingConfig = { includeThoughts: true, thinkingBudget: 1024 }
         if (tools) config.tools = [declared]
         if (schema) Object.assign(config, { responseMimeType: 'application/json', responseJsonSchema: person })
         const ask = { model, contents: [...contents], config }
@@ -28,7 +29,7 @@ export const clients = [{
           for (const p of chunk.candidates?.[0]?.content?.parts ?? []) {
             parts.push(p)
             if (p.text) s.pieces++
-            if (p.text && !p.thought) s.text += p.text
+            if (p.text) s[p.thought ? 'thought' : 'text'] += p.text
             if (p.functionCall) s.calls.push({ id: p.functionCall.id, name: p.functionCall.name, args: p.functionCall.args })
           }
           s.end = chunk.candidates?.[0]?.finishReason ?? s.end

@@ -21,8 +21,9 @@ const chat = {
     return {
       say: (content) => messages.push({ role: 'user', content }),
       answer: (results) => results.forEach((r) => messages.push({ role: 'tool', tool_call_id: r.id, content: r.output })),
-      async turn({ tools, schema, stream }) {
+      async turn({ tools, schema, think, stream }) {
         const body = { model, messages }
+        if (think) body.reasoning_effort = 'high'
         if (tools) body.tools = [chatTool]
         if (schema) body.response_format = { type: 'json_schema', json_schema: { name: 'person', schema: person, strict: true } }
         const s = said()
@@ -30,6 +31,7 @@ const chat = {
         if (stream) {
           const events = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } })
           events.on('content', () => s.pieces++)
+          events.on('chunk', (chunk) => (s.thought += chunk.choices[0]?.delta.reasoning_content ?? '')) // it forgets what it does not know
           done = await events.finalChatCompletion()
         } else {
           done = await client.chat.completions.create(body)
@@ -37,6 +39,7 @@ const chat = {
         const { message, finish_reason } = done.choices[0]
         messages.push(message)
         s.text = message.content ?? ''
+        s.thought ||= message.reasoning_content ?? '' // where most servers have it that are not OpenAI's
         s.calls = (message.tool_calls ?? []).map((k) => ({ id: k.id, name: k.function.name, args: JSON.parse(k.function.arguments) }))
         s.end = finish_reason
         s.usage = { input: done.usage.prompt_tokens, output: done.usage.completion_tokens }
@@ -74,8 +77,9 @@ const responses = (stored) => ({
     return {
       say: (content) => input.push({ role: 'user', content }),
       answer: (results) => results.forEach((r) => input.push({ type: 'function_call_output', call_id: r.id, output: r.output })),
-      async turn({ tools, schema, stream }) {
+      async turn({ tools, schema, think, stream }) {
         const body = { model, input, store: stored, previous_response_id: previous }
+        if (think) Object.assign(body, { reasoning: { effort: 'high', summary: 'auto' }, include: stored ? [] : ['reasoning.encrypted_content'] })
         if (tools) body.tools = [responsesTool]
         if (schema) body.text = { format: { type: 'json_schema', name: 'person', schema: person, strict: true } }
         const s = said()
@@ -94,6 +98,7 @@ const responses = (stored) => ({
           input.push(...done.output)
         }
         s.text = done.output_text
+        s.thought = done.output.filter((i) => i.type === 'reasoning').flatMap((i) => [...i.summary, ...(i.content ?? [])]).map((p) => p.text).join('')
         s.calls = done.output.filter((i) => i.type === 'function_call').map((k) => ({ id: k.call_id, name: k.name, args: JSON.parse(k.arguments) }))
         s.end = done.status
         s.usage = { input: done.usage.input_tokens, output: done.usage.output_tokens }

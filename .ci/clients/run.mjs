@@ -5,10 +5,10 @@
 // The variable CLIENT_KEY has the key of the gateway.
 //
 // A cell is the number of cases that passed; what failed is told below.
-import { applies, cases } from './cases.mjs'
+import { applies, cases, everywhere } from './cases.mjs'
 
 const [base, onlyClient = '', onlyUpstream = ''] = process.argv.slice(2)
-const upstreams = ['chat', 'responses', 'anthropic', 'gemini', 'ollama', 'bedrock'].filter((u) => u.includes(onlyUpstream))
+const upstreams = everywhere.filter((u) => u.includes(onlyUpstream))
 const packages = ['openai', 'anthropic', 'google', 'ollama', 'vercel', 'agents']
 const failures = []
 
@@ -26,6 +26,7 @@ async function once(client, upstream, name, stream) {
   const world = {
     base, upstream, key: process.env.CLIENT_KEY,
     model: upstream + '/sim/planner', limited: upstream + '-429', broken: upstream + '-cut',
+    thinking: upstream === 'chat' ? 'thinking' : upstream + '/sim/planner', // in Chat only some servers tell it
   }
   let timer
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error('it took longer than half a minute')), 30_000)))

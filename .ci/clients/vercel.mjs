@@ -7,7 +7,7 @@ import { generateText, streamText, isStepCount, jsonSchema, Output, tool as defi
 import { createOllama } from 'ollama-ai-provider-v2'
 import { createOllama as createOllamaSDK } from 'ai-sdk-ollama'
 import { z } from 'zod'
-import { said, tool, person } from './cases.mjs'
+import { everywhere, said, tool, person } from './cases.mjs'
 
 const providers = {
   'openai chat': ({ base, key }) => createOpenAI({ baseURL: base + '/v1', apiKey: key }).chat,
@@ -31,6 +31,15 @@ const judges = {
 const named = (name) => ({ unknown: name, limited: name, stranger: name })
 const errors = { 'ai-sdk-ollama': named('OllamaError') }
 
+// What they do not show: reasoning in Chat, which OpenAI's servers do not tell; of
+// Responses all but summaries, which the simulator does not make; and in Ollama's
+// language that of models which think as they like, and tell it where they are asked
+// for more.
+const hides = {
+  'openai chat': everywhere, 'openai responses': ['responses'],
+  'ollama-ai-provider-v2': ['chat', 'responses'], 'ai-sdk-ollama': ['chat', 'responses'],
+}
+
 // One passes over errors within a stream.
 const broken = { 'ollama-ai-provider-v2': 'other' }
 
@@ -41,6 +50,15 @@ const sends = { google: (output) => JSON.stringify({ name: tool.name, content: o
 // the model is forced to call. Ollama's servers cannot be asked to force one.
 const options = (name, model) => (name === 'anthropic' && model.startsWith('ollama/') ? { anthropic: { structuredOutputMode: 'outputFormat' } } : {})
 
+// Each provider reads its own.
+const thinking = {
+  openai: { forceReasoning: true, reasoningEffort: 'high', reasoningSummary: 'auto' },
+  dragoman: { reasoningEffort: 'high' },
+  anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } },
+  google: { thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 } },
+  ollama: { think: true },
+}
+
 const quiet = { onError: () => {} } // or it writes to the console
 
 const client = (name, provider) => ({
@@ -49,6 +67,7 @@ const client = (name, provider) => ({
   errors: errors[name] ?? named('AI_APICallError'),
   judge: judges[name] ?? judge,
   sends: sends[name],
+  hides: hides[name],
   open(world, model) {
     const messages = []
     return {
@@ -58,8 +77,8 @@ const client = (name, provider) => ({
           role: 'tool',
           content: results.map((r) => ({ type: 'tool-result', toolCallId: r.id, toolName: r.name, output: { type: 'text', value: r.output } })),
         }),
-      async turn({ tools, schema, stream }) {
-        const ask = { model: provider(world)(model), messages, maxRetries: 0, providerOptions: options(name, model) }
+      async turn({ tools, schema, think, stream }) {
+        const ask = { model: provider(world)(model, { think }), messages, maxRetries: 0, providerOptions: { ...options(name, model), ...(think && thinking) } }
         if (tools) ask.tools = { [tool.name]: define({ description: tool.description, inputSchema: jsonSchema(tool.schema) }) }
         if (schema) ask.output = Output.object({ schema: jsonSchema(person), name: 'person' })
         const s = said()
@@ -75,6 +94,7 @@ const client = (name, provider) => ({
         }
         messages.push(...(await done.response).messages)
         s.text = await done.text
+        s.thought = (await done.reasoningText) ?? ''
         s.calls = (await done.toolCalls).map((k) => ({ id: k.toolCallId, name: k.toolName, args: k.input }))
         s.end = await done.finishReason
         const usage = await done.usage
