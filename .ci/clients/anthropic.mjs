@@ -45,6 +45,11 @@ export const clients = [{
       },
     }
   },
+  async others(world, model) {
+    const { models, messages } = open(world)
+    const { input_tokens: tokens } = await messages.countTokens({ model, messages: [{ role: 'user', content: 'Hello!' }] })
+    return { names: (await models.list()).data.map((m) => m.id), found: (await models.retrieve(model)).id, tokens }
+  },
   async loop(world, model, run, stream) {
     const runner = open(world).beta.messages.toolRunner({
       model, stream, ...limit,

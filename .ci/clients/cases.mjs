@@ -12,6 +12,7 @@
 //	parse({base, key}, model, stream)   its own structured output, where it has one
 //	hides                            the upstreams whose thinking it does not show
 //	sends(output)                    what it makes of a result, where that is not the result
+//	others({base, key}, model)       what else it asks for: {names, found, tokens}
 //	judge(error)                     {name, status, message, wait}
 import assert from 'node:assert/strict'
 
@@ -110,6 +111,16 @@ async function parsed(client, world, stream) {
   assert.deepEqual(await client.parse(world, world.model, stream), { name: 'Ann', age: 42 })
 }
 
+// others: what a client asks a server beside answers. It lists the names of models, and
+// finds one; it counts the tokens of a prompt, where its language can.
+async function others(client, world, stream) {
+  if (stream) return
+  const { names, found, tokens } = await client.others(world, world.model)
+  assert.ok(names.includes(world.limited), `models: ${names}`)
+  assert.match(found, new RegExp(world.model + '$'))
+  if (tokens !== undefined) assert.ok(tokens > 0, `tokens: ${tokens}`)
+}
+
 async function unknown(client, world, stream) {
   const named = await failure(client, world, world.upstream + '/no-such-model', stream)
   assert.deepEqual([named.name, named.status], [client.errors.unknown, 404], named.message)
@@ -145,10 +156,10 @@ async function broken(client, world, stream) {
   assert.match(e.message, /the connection to the model broke/)
 }
 
-export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, reasoning, structured, parsed, unknown, limited, stranger, broken }
+export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, reasoning, structured, parsed, others, unknown, limited, stranger, broken }
 
 // applies reports whether a client has what a case is about.
-export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse)
+export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse) && (name !== 'others' || client.others)
 
 function called(client, s, cities) {
   assert.deepEqual(s.calls.map((k) => [k.name, k.args]), cities.map((city) => [tool.name, { city }]))

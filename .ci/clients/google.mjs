@@ -46,6 +46,13 @@ export const clients = [{
       },
     }
   },
+  async others(world, model) {
+    const { models } = open(world)
+    const names = []
+    for await (const m of await models.list()) names.push(m.name.replace('models/', ''))
+    const { totalTokens: tokens } = await models.countTokens({ model, contents: 'Hello!' })
+    return { names, found: (await models.get({ model })).name, tokens }
+  },
   async loop(world, model, run, stream) {
     const callable = {
       tool: async () => declared,

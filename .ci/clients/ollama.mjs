@@ -1,6 +1,9 @@
 // The ollama package.
+import assert from 'node:assert/strict'
 import { Ollama } from 'ollama'
 import { said, tool, person } from './cases.mjs'
+
+const open = ({ base, key }) => new Ollama({ host: base, headers: { Authorization: 'Bearer ' + key } })
 
 export const clients = [{
   name: 'ollama',
@@ -9,8 +12,14 @@ export const clients = [{
   ends: { stop: 'stop', calls: 'stop' },
   errors: { unknown: 'ResponseError', limited: 'ResponseError', stranger: 'ResponseError' },
   judge: (e) => ({ name: e.constructor.name, status: e.status_code, message: e.message }),
-  open({ base, key }, model) {
-    const client = new Ollama({ host: base, headers: { Authorization: 'Bearer ' + key } })
+  async others(world, model) {
+    const client = open(world)
+    assert.ok((await client.version()).version)
+    assert.ok((await client.show({ model })).capabilities.includes('tools'))
+    return { names: (await client.list()).models.map((m) => m.name), found: model }
+  },
+  open(world, model) {
+    const client = open(world)
     const messages = []
     return {
       say: (content) => messages.push({ role: 'user', content }),

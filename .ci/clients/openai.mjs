@@ -1,4 +1,5 @@
 // The openai package, its Chat Completions and its Responses.
+import assert from 'node:assert/strict'
 import OpenAI from 'openai'
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
@@ -46,6 +47,10 @@ const chat = {
         return s
       },
     }
+  },
+  async others(world, model) {
+    const { models } = open(world)
+    return { names: (await models.list()).data.map((m) => m.id), found: (await models.retrieve(model)).id }
   },
   async loop(world, model, run, stream) {
     const runner = open(world).chat.completions.runTools({
@@ -105,6 +110,16 @@ const responses = (stored) => ({
         return s
       },
     }
+  },
+  async others(world, model) {
+    const { models, responses } = open(world)
+    const { id } = await responses.create({ model, input: 'Hello!' })
+    if (world.upstream !== 'responses') { // whose server keeps its own, and is not asked for them
+      assert.equal((await responses.retrieve(id)).output_text, 'You said: Hello!')
+      await responses.delete(id)
+    }
+    await assert.rejects(responses.retrieve(id), OpenAI.NotFoundError)
+    return { names: (await models.list()).data.map((m) => m.id), found: (await models.retrieve(model)).id }
   },
   async parse(world, model, stream) {
     const body = { model, input: 'Ann is 42', text: { format: zodTextFormat(Person, 'person') } }
