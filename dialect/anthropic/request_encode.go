@@ -385,10 +385,28 @@ func (e *requestEncoder) schema() []byte {
 	return out
 }
 
+// atLeast reports whether a number is not less than another.
+func atLeast(n dragoman.Number, least float64) bool {
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err == nil && f >= least
+}
+
+// sampling writes how tokens are picked. While the model thinks the API takes no top_k,
+// no temperature but 1 and no top_p below 0.95; Gemini CLI, for one, sends all of them.
 func (e *requestEncoder) sampling() {
 	s, w := e.req.Sampling, &e.w
-	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
-	if n := s.Temperature; n != nil && !refused("temperature") {
+	typ := e.thinks()
+	thinks := typ != "" && typ != "disabled"
+	// refused reports whether a value is not to be written: the model takes none, or it
+	// takes none but those of ok while it thinks.
+	refused := func(key string, ok bool) bool {
+		if thinks && !ok && !e.target.Caps.NoSampling {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the API does not take it while the model thinks")
+			return true
+		}
+		return wirekit.RefusesSampling(e.target.Caps, key, e.rep)
+	}
+	if n := s.Temperature; n != nil && !refused("temperature", atLeast(*n, 1)) { // more is written as 1
 		v := string(*n)
 		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
 			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", v)
@@ -397,11 +415,11 @@ func (e *requestEncoder) sampling() {
 		e.key("temperature")
 		w.Raw([]byte(v))
 	}
-	if n := s.TopP; n != nil && !refused("top_p") {
+	if n := s.TopP; n != nil && !refused("top_p", atLeast(*n, 0.95)) {
 		e.key("top_p")
 		w.Raw([]byte(*n))
 	}
-	if n := s.TopK; n != nil && !refused("top_k") {
+	if n := s.TopK; n != nil && !refused("top_k", false) {
 		e.key("top_k")
 		w.Int(*n)
 	}

@@ -103,7 +103,7 @@ func (e *requestEncoder) encode() error {
 		if e.spelled("/user") {
 			w.StringField("user", req.User)
 		} else {
-			w.StringField("safety_identifier", req.User)
+			w.StringField("safety_identifier", wirekit.SafetyIdentifier(req.User, e.rep))
 		}
 	}
 	if req.Cache != nil {

@@ -104,7 +104,7 @@ func (e *requestEncoder) encode() error {
 	if v, ok := extra.Get(req.Extra, name, "/user"); ok && string(v) == spelledUser {
 		e.str("user", req.User)
 	} else {
-		e.str("safety_identifier", req.User)
+		e.str("safety_identifier", wirekit.SafetyIdentifier(req.User, e.rep))
 	}
 	e.str("prompt_cache_key", req.CacheKey)
 	e.str("service_tier", wirekit.OpenAITier(req.ServiceTier, e.rep))

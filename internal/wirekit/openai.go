@@ -2,8 +2,11 @@ package wirekit
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -214,4 +217,18 @@ func (s *Siblings) add(req *dragoman.Request, f dragoman.Field) {
 // Asks reports whether a member is among those at the root.
 func (s *Siblings) Asks(path string) bool {
 	return slices.ContainsFunc(s.Members, func(f dragoman.Field) bool { return f.Path == path })
+}
+
+// maxUser is how many characters of a user's id the API takes.
+const maxUser = 64
+
+// SafetyIdentifier is a user's id as OpenAI takes it. The API refuses long ones, such as
+// Claude Code sends to Anthropic; the SHA-256 of one tells users apart as well.
+func SafetyIdentifier(user string, rep *dragoman.Report) string {
+	if utf8.RuneCountInString(user) <= maxUser {
+		return user
+	}
+	rep.Addf(dragoman.Lowered, dragoman.Info, "/user", "the API takes at most %d characters; its SHA-256 written", maxUser)
+	sum := sha256.Sum256([]byte(user))
+	return hex.EncodeToString(sum[:])
 }

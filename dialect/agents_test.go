@@ -1,0 +1,78 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+// What agent programs send that other providers refuse, as .ci/agents/run has shown it.
+
+// carried reads a request in one dialect and writes it in another.
+func carried(t *testing.T, from, to dialect.Codec, body string) (map[string]json.RawMessage, dragoman.Report) {
+	t.Helper()
+	req, _, err := from.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := to.EncodeRequest(req, dialect.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(enc.Body, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out, enc.Report
+}
+
+func TestALongUserIdIsHashedForOpenAIWhichRefusesIt(t *testing.T) {
+	const short = "user-1"
+	long := strings.Repeat("ü", 65) // Claude Code's is a JSON object with three ids
+	for _, to := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
+		write := func(user string) string {
+			out, _ := carried(t, anthropic.Codec{}, to, `{"model":"m","max_tokens":9,"metadata":{"user_id":"`+user+`"},"messages":[{"role":"user","content":"hi"}]}`)
+			return strings.Trim(string(out["safety_identifier"]), `"`)
+		}
+		if got := write(short); got != short {
+			t.Errorf("%s: %q", to.Dialect(), got)
+		}
+		if got := write(long[2:]); got != long[2:] {
+			t.Errorf("%s, 64 characters: %q", to.Dialect(), got)
+		}
+		if got := write(long); len(got) != 64 || got != write(long) || got == write(long+"x") {
+			t.Errorf("%s: %q", to.Dialect(), got)
+		}
+	}
+}
+
+func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
+	body := func(config string) string {
+		return `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":20000,` + config + `}}`
+	}
+	const thinking = `"thinkingConfig":{"includeThoughts":true,"thinkingBudget":8192}`
+	for _, tc := range []struct{ config, temperature, topP, topK, lost string }{
+		{`"temperature":1,"topP":0.95,"topK":64`, "1", "0.95", "64", ""},
+		{`"temperature":1,"topP":0.95,"topK":64,` + thinking, "1", "0.95", "", "/sampling/top_k"},
+		{`"temperature":1.5,"topP":1,` + thinking, "1", "1", "", "/sampling/temperature"},
+		{`"temperature":0,"topP":0.9,` + thinking, "", "", "", "/sampling/temperature /sampling/top_p"},
+	} {
+		out, rep := carried(t, gemini.Codec{}, anthropic.Codec{}, body(tc.config))
+		var lost []string
+		for _, l := range rep.Losses {
+			if strings.HasPrefix(l.Path, "/sampling/") {
+				lost = append(lost, l.Path)
+			}
+		}
+		if string(out["temperature"]) != tc.temperature || string(out["top_p"]) != tc.topP || string(out["top_k"]) != tc.topK || strings.Join(lost, " ") != tc.lost {
+			t.Errorf("%s: %s %s %s, lost %v", tc.config, out["temperature"], out["top_p"], out["top_k"], lost)
+		}
+	}
+}
