@@ -2,18 +2,28 @@ package gateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 // What agent programs do that other clients do not: .ci/agents/run has real ones do it.
@@ -100,4 +110,70 @@ func (w *world) logged() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.log.String()
+}
+
+// listened is a world whose simulator says what it was asked.
+func listened(t *testing.T, more string) (w *world, asked func() []string) {
+	t.Helper()
+	t.Setenv("SIM_KEY", "upstream-secret")
+	var mu sync.Mutex
+	var bodies []string
+	handler := sim.Handler(sim.Config{})
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		bodies = append(bodies, string(body))
+		mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(s.Close)
+	return newWorldOf(t, s, configOf(s.URL)+more), func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(bodies)
+	}
+}
+
+func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *testing.T) {
+	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s streamed %v", codec.Dialect(), stream), func(t *testing.T) {
+				w, asked := listened(t, "")
+				c := &client{t: t, codec: codec, url: w.url}
+				req := &dragoman.Request{
+					Model: "responses/sim/planner", Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
+					Reasoning: &dragoman.ReasoningSettings{Effort: "high"},
+					Messages:  []dragoman.Message{userSays("What is the weather in Oslo?")},
+				}
+				if codec.Dialect() == dragoman.Anthropic {
+					req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}
+				}
+				resp, err := c.ask(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				call := callsOf(resp)[0]
+				req.Messages = append(req.Messages, dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}, // and nothing else
+					dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{call.Result(&dragoman.Text{Text: "snow"})}})
+				if _, err := c.ask(req); err != nil {
+					t.Fatal(err)
+				}
+				bodies := asked()
+				if len(bodies) != 2 || !strings.Contains(bodies[0], `"include":["reasoning.encrypted_content"]`) || !strings.Contains(bodies[1], `"encrypted_content":"`) {
+					t.Errorf("%q", bodies)
+				}
+			})
+		}
+	}
+	t.Run("not where nothing is kept", func(t *testing.T) {
+		w, asked := listened(t, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
+		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
+		if _, err := c.ask(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+			t.Fatal(err)
+		}
+		if body := asked()[0]; strings.Contains(body, "include") {
+			t.Error(body)
+		}
+	})
 }

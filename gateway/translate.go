@@ -37,6 +37,22 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	return x.whole(ctx, model)
 }
 
+// asking is the request as the model is asked. A server of Responses that stores nothing
+// is asked for reasoning that it takes back, which the gateway keeps for clients whose
+// dialects cannot ask for it (quirk B17).
+func (x *exchange) asking() *dragoman.Request {
+	r := x.req.Reasoning
+	switch {
+	case x.up.dialect != dragoman.OpenAIResponses, x.codec.Dialect() == dragoman.OpenAIResponses, x.route.NoRecall,
+		r == nil, r.Encrypted != nil, r.Mode == dragoman.ReasoningOff, r.Effort == "none":
+		return x.req
+	}
+	req, reasoning := *x.req, *r
+	reasoning.Encrypted = new(true)
+	req.Reasoning = &reasoning
+	return &req
+}
+
 // reasoningField is where clients of Chat find reasoning, which OpenAI's own API does
 // not tell: where most servers that tell it have it.
 const reasoningField = "reasoning_content"
@@ -51,7 +67,7 @@ func (x *exchange) encoding() dialect.EncodeOptions {
 
 // whole answers at once.
 func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
-	resp, err := model.Generate(ctx, x.req)
+	resp, err := model.Generate(ctx, x.asking())
 	if err != nil {
 		return err
 	}
@@ -98,7 +114,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		t.held = true
 		ctx = provider.WithWaiting(ctx, t.waiting)
 	}
-	for ev, err := range model.Stream(ctx, x.req) {
+	for ev, err := range model.Stream(ctx, x.asking()) {
 		switch {
 		case err != nil && t.ended: // as if it had had its end
 		case err != nil:
