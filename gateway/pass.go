@@ -252,8 +252,10 @@ type tap struct {
 	codec dialect.Codec
 	// first and last are the events that count tokens, tail are the last bytes.
 	first, last, tail []byte
-	// head is the first event, or all of them where the last one tells them again.
-	head []byte
+	// head is the first event, or all of them where the last one tells them again, in
+	// pieces that need not be copied when more comes; headBytes is how long it is.
+	head      [][]byte
+	headBytes int
 }
 
 func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
@@ -300,8 +302,10 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 		events, err = enc.Encode(events, ev)
 		return err
 	}
-	_ = d.Feed(t.head, write) // what cannot be read was not said
-	events = events[:0]       // it has been said
+	for _, p := range t.head {
+		_ = d.Feed(p, write) // what cannot be read was not said
+	}
+	events = events[:0] // it has been said
 	_ = d.Close(write)
 	if closed, err := enc.Close(events); err == nil {
 		events = closed
@@ -314,18 +318,21 @@ const (
 	// event may be that counts tokens.
 	tailSize = 4 << 10
 	maxKept  = 2 << 20
+	// pieceSize is the least piece of the head.
+	pieceSize = 4 << 10
 )
 
 // see takes note of whole events.
 func (t *tap) see(p []byte) {
 	switch {
 	case t.codec.Dialect() == dragoman.OpenAIResponses:
-		t.head = append(t.head, p[:max(0, min(len(p), maxKept-len(t.head)))]...)
+		t.keep(p)
 	case t.head == nil:
-		if t.head = p; bytes.Contains(p, []byte("\n\n")) {
-			t.head = p[:bytes.Index(p, []byte("\n\n"))+2]
+		first := p
+		if i := bytes.Index(p, []byte("\n\n")); i >= 0 {
+			first = p[:i+2]
 		}
-		t.head = bytes.Clone(t.head[:min(len(t.head), maxKept)])
+		t.head = [][]byte{bytes.Clone(first[:min(len(first), maxKept)])}
 	}
 	if len(p) >= tailSize {
 		t.tail = append(t.tail[:0], p[len(p)-tailSize:]...)
@@ -343,6 +350,22 @@ func (t *tap) see(p []byte) {
 			}
 		}
 		rest = more
+	}
+}
+
+// keep adds events to the head.
+func (t *tap) keep(p []byte) {
+	p = p[:min(len(p), maxKept-t.headBytes)]
+	t.headBytes += len(p)
+	for len(p) > 0 {
+		last := len(t.head) - 1
+		if last < 0 || len(t.head[last]) == cap(t.head[last]) {
+			size := min(max(pieceSize, t.headBytes/4), 16*pieceSize)
+			t.head, last = append(t.head, make([]byte, 0, size)), last+1
+		}
+		piece := t.head[last]
+		n := min(len(p), cap(piece)-len(piece))
+		t.head[last], p = append(piece, p[:n]...), p[n:]
 	}
 }
 
