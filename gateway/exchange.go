@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -69,7 +70,11 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	if r.Kind() != '{' {
 		return a, serving.Refuse(errors.New("the body is no JSON object"))
 	}
+	var said [len(peeked)]bool
 	for key := range r.Object() {
+		if err := once(&said, key); err != nil {
+			return a, err
+		}
 		switch {
 		case string(key) == "model" && r.Kind() == '"':
 			a.model = r.String()
@@ -91,6 +96,25 @@ func peek(call serving.Call, body []byte) (asked, error) {
 		return a, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: "the field model is missing"}
 	}
 	return a, nil
+}
+
+// peeked are the members that the gateway goes by.
+var peeked = [...]string{"model", "stream", "previous_response_id", "thread"}
+
+// once refuses a member that the gateway goes by where it stands twice, or in letters
+// that some servers take for the same (those that are written in Go, such as Ollama): the
+// one that is sent on may be another than the one that was looked at.
+func once(said *[len(peeked)]bool, key []byte) error {
+	for i, name := range peeked {
+		if len(key) > 2*len(name) || !strings.EqualFold(string(key), name) { // no twin of a letter has more than two bytes
+			continue
+		}
+		if said[i] || string(key) != name {
+			return serving.Refuse(fmt.Errorf("the field %s is there twice, or in other letters: %.80q", name, key))
+		}
+		said[i] = true
+	}
+	return nil
 }
 
 // serve answers a call.
@@ -140,12 +164,15 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
-	if x.route, err = x.setup.find(x.asked.model); err != nil {
+	if !key.Allows(x.asked.model) { // before anything is opened for it
+		return notAllowed(&key, x.asked.model)
+	}
+	if x.route, err = x.setup.find(x.asked.model, key.Allows); err != nil {
 		return err
 	}
 	x.entry.route = x.route.Pattern
 	if x.call.Count {
-		return x.count(&key)
+		return x.count()
 	}
 	if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
 		return refusal(err)
@@ -161,7 +188,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 
 // try has one model of the route answer.
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
-	x.entry.upstream = link.Name
+	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
 	if x.transparent(ctx, up) {
 		return x.pass(ctx, up)
@@ -207,10 +234,7 @@ func (x *exchange) scope() recall.Scope {
 
 // count tells how many tokens a request has (quirk J5). It is an estimate, unless
 // the model's server is asked.
-func (x *exchange) count(key *access.Key) error {
-	if !key.Allows(x.asked.model) {
-		return notAllowed(key, x.asked.model)
-	}
+func (x *exchange) count() error {
 	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
 	if err != nil {
 		return err

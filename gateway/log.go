@@ -15,6 +15,7 @@ type entry struct {
 	dialect         dragoman.Dialect
 	key, model      string
 	route, upstream string
+	series          string // of the upstream
 	stream          bool
 	// transparent says that the answer was passed on byte for byte.
 	transparent bool

@@ -60,7 +60,7 @@ func (m *metrics) begin() { m.running.Add(1) }
 
 func (m *metrics) end(e *entry) {
 	m.running.Add(-1)
-	l := labels{dialect: e.dialect, route: e.route, upstream: e.upstream, key: e.key, status: e.status}
+	l := labels{dialect: e.dialect, route: e.route, upstream: e.series, key: e.key, status: e.status}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.series[l]

@@ -34,11 +34,11 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 	if err != nil {
 		return serving.Model{}, refusal(err)
 	}
-	if _, err := g.current.Load().find(name); err != nil {
-		return serving.Model{}, err
-	}
 	if !key.Allows(name) {
 		return serving.Model{}, notAllowed(&key, name)
+	}
+	if _, err := g.current.Load().find(name, key.Allows); err != nil {
+		return serving.Model{}, err
 	}
 	return serving.Model{Name: name, Owner: "dragoman"}, nil
 }

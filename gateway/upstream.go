@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -138,9 +139,26 @@ const maxOpened = 1000
 func (o *openRoute) way(model string) (*route, error) {
 	spec := o.To
 	if before, after, ok := strings.Cut(o.Pattern, "*"); ok && strings.Contains(spec, "*") {
-		spec = strings.ReplaceAll(spec, "*", strings.TrimSuffix(strings.TrimPrefix(model, before), after))
+		text := strings.TrimSuffix(strings.TrimPrefix(model, before), after)
+		if strings.Contains(text, ",") { // a list would lead to models that neither the route nor the key has named
+			return nil, errNoName
+		}
+		spec = strings.TrimSpace(strings.ReplaceAll(spec, "*", text))
 	}
 	return o.to(spec)
+}
+
+// errNoName says that a text cannot be the name of one model.
+var errNoName = errors.New("gateway: a comma is in no name of a model")
+
+// series is what metrics call a model of the route: without the text of a client's that
+// its name was made of, as such names are without end.
+func (r *route) series(link string) string {
+	provider, _, ok := strings.Cut(link, "/")
+	if !ok || !strings.Contains(r.To, "*") || strings.Contains(r.To, link) {
+		return link
+	}
+	return provider + "/*"
 }
 
 // to opens what a spec says, once.
@@ -205,8 +223,9 @@ func newUpstream(model, native dragoman.Model, sender *http.Client) *upstream {
 	return &upstream{client: client, model: client, dialect: client.Dialect(), native: other}
 }
 
-// find is the route of a model that a client asks for.
-func (s *setup) find(model string) (*route, error) {
+// find is the route of a model that a client asks for, who is told of those that it is
+// allowed where there is none.
+func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 	var way *route
 	r, ok := s.routes.Find(model)
 	var err error
@@ -216,16 +235,16 @@ func (s *setup) find(model string) (*route, error) {
 	if err != nil || !ok {
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorNotFound, Param: "model", Code: "model_not_found",
-			Message: fmt.Sprintf("there is no model %.80q here%s", model, s.known()), Err: err,
+			Message: fmt.Sprintf("there is no model %.80q here%s", model, s.known(allowed)), Err: err,
 		}
 	}
 	return way, nil
 }
 
-// known lists some of the models that there are.
-func (s *setup) known() string {
+// known lists some of the models that there are, and that are allowed.
+func (s *setup) known(allowed func(string) bool) string {
 	const most = 20
-	names := s.routes.Names()
+	names := slices.DeleteFunc(s.routes.Names(), func(name string) bool { return !allowed(name) })
 	more := ""
 	if len(names) > most {
 		names, more = names[:most], ", …"
