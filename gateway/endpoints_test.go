@@ -83,8 +83,8 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/slow", "", key...); status != http.StatusForbidden {
 		t.Errorf("a model that is not allowed: %d", status)
 	}
-	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/none", "", key...); status != http.StatusNotFound {
-		t.Errorf("a model that is not there: %d", status)
+	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/none", "", key...); status != http.StatusForbidden {
+		t.Errorf("whether a model is there that is not allowed is told: %d", status)
 	}
 }
 
