@@ -1,0 +1,90 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/postgres"
+	"github.com/dragoman-go/dragoman/session/sqlite"
+)
+
+// sharedNotes are stores that two gateways can have, by name.
+func sharedNotes(t *testing.T) map[string]func(t *testing.T) session.Notes {
+	all := map[string]func(t *testing.T) session.Notes{}
+	file := filepath.Join(t.TempDir(), "state.db")
+	all["SQLite"] = func(t *testing.T) session.Notes {
+		store, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		return store.Notes()
+	}
+	if url := os.Getenv("DRAGOMAN_POSTGRES"); url != "" {
+		all["PostgreSQL"] = func(t *testing.T) session.Notes {
+			store, err := postgres.Open(t.Context(), url, postgres.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = store.Close() })
+			return store.Notes()
+		}
+	} else {
+		t.Log("not on PostgreSQL: DRAGOMAN_POSTGRES names no server")
+	}
+	return all
+}
+
+func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
+	t.Setenv("SIM_KEY", "upstream-secret")
+	for name, open := range sharedNotes(t) {
+		t.Run(name, func(t *testing.T) {
+			model := &scripted{answers: []string{geminiThinks}}
+			upstream := httptest.NewServer(model)
+			defer upstream.Close()
+			start := func() *world {
+				config, err := gateway.Parse("gateway.yaml", []byte(configOf(upstream.URL)+"gateway:\n  routes: {m: {to: gemini/gemini-3}, echo: {to: sim/echo}}\n"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, err := gateway.New(config, gateway.Options{Notes: open(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				server := httptest.NewServer(g)
+				t.Cleanup(server.Close)
+				return &world{gateway: g, url: server.URL}
+			}
+			one, other := start(), start()
+
+			first := answerOf(t, one, `{"model":"echo","input":"Hello."}`)
+			second := answerOf(t, other, fmt.Sprintf(`{"model":"echo","input":"Again.","previous_response_id":%q}`, first["id"]))
+			if second["error"] != nil {
+				t.Errorf("the other does not know the response: %v", second["error"])
+			}
+
+			c := &client{t: t, codec: openaichat.Codec{}, url: one.url}
+			req := &dragoman.Request{Model: "m", Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("The weather in Oslo, " + t.Name() + "?")}}
+			resp, err := c.ask(req)
+			if err != nil || len(callsOf(resp)) != 1 {
+				t.Fatalf("%v %v", resp, err)
+			}
+			req.Messages = append(req.Messages, forgetful(resp), dragoman.Message{Role: dragoman.RoleTool, Parts: []dragoman.Part{callsOf(resp)[0].ResultText("snow")}})
+			c.url = other.url
+			if _, err := c.ask(req); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(model.asked[1], "c2lnbmF0dXJlLW9mLXRoZS1jYWxs") {
+				t.Errorf("the other does not know the signature: %s", model.asked[1])
+			}
+		})
+	}
+}
