@@ -38,7 +38,7 @@ providers:
 aliases:
 `, s.URL)
 	for _, up := range upstreams {
-		file += fmt.Sprintf("  %[1]s-429: %[1]s/sim/planner?fault=429\n", up)
+		file += fmt.Sprintf("  %[1]s-429: %[1]s/sim/planner?fault=429\n  %[1]s-cut: %[1]s/sim/planner?fault=cut\n", up)
 	}
 	config, err := gateway.Parse("gateway.yaml", []byte(file))
 	if err != nil {
@@ -98,6 +98,19 @@ func TestG2_TheOfficialSDKsAreToldErrorsInTheirOwnTypes(t *testing.T) {
 			if status, message := told(err); status != tc.status || !strings.Contains(message, tc.says) {
 				t.Errorf("%s: %d %q, %v", tc.model, status, message, err)
 			}
+		}
+	})
+}
+
+func TestG2_NoOfficialSDKTakesAnAnswerThatBrokeOffForAWholeOne(t *testing.T) {
+	throughGateway(t, func(t *testing.T, up string, ask func(wish) (said, error)) {
+		_, err := ask(wish{model: up + "-cut", prompt: "Hello!"})
+		if err == nil {
+			t.Fatal("it does")
+		}
+		const why = "the connection to the model broke"
+		if _, message := told(err); !strings.Contains(message, why) && !strings.Contains(err.Error(), why) {
+			t.Error(err)
 		}
 	})
 }

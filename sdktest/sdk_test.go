@@ -200,6 +200,9 @@ func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion
 		case "response.completed", "response.incomplete", "response.failed":
 			ended = true
 			used = responsesUsage(&ev.Response)
+			if ev.Type == "response.failed" { // which the SDK leaves to its user
+				err = errors.New(ev.Response.Error.Message)
+			}
 		}
 	}
 	s = responsesSaid(items)
@@ -207,7 +210,7 @@ func responsesEvents(stream *openaisse.Stream[responses.ResponseStreamEventUnion
 	if text.String() != s.text {
 		differ = fmt.Sprintf("the deltas give %q, the items %q", text.String(), s.text)
 	}
-	return s, differ, stream.Err()
+	return s, differ, errors.Join(err, stream.Err())
 }
 
 func anthropicWhole(body []byte) (said, error) {
