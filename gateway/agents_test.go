@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -113,12 +114,12 @@ func (w *world) logged() string {
 }
 
 // listened is a world whose simulator says what it was asked.
-func listened(t *testing.T, more string) (w *world, asked func() []string) {
+func listened(t *testing.T, config sim.Config, more string) (w *world, asked func() []string) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	var mu sync.Mutex
 	var bodies []string
-	handler := sim.Handler(sim.Config{})
+	handler := sim.Handler(config)
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
@@ -139,7 +140,7 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 	for _, codec := range []dialect.Codec{openaichat.Codec{}, anthropic.Codec{}, gemini.Codec{}, ollama.Codec{}} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed %v", codec.Dialect(), stream), func(t *testing.T) {
-				w, asked := listened(t, "")
+				w, asked := listened(t, sim.Config{}, "")
 				c := &client{t: t, codec: codec, url: w.url}
 				req := &dragoman.Request{
 					Model: "responses/sim/planner", Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
@@ -167,7 +168,7 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 		}
 	}
 	t.Run("not where nothing is kept", func(t *testing.T) {
-		w, asked := listened(t, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
+		w, asked := listened(t, sim.Config{}, "gateway:\n  routes:\n    m: {to: responses/sim/planner, recall: false}\n")
 		c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 		if _, err := c.ask(&dragoman.Request{Model: "m", Reasoning: &dragoman.ReasoningSettings{Effort: "high"}, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
 			t.Fatal(err)
@@ -176,4 +177,100 @@ func TestQuirkB17_EncryptedReasoningIsAskedForAndKeptForClientsThatCannot(t *tes
 			t.Error(body)
 		}
 	})
+}
+
+// searchScript searches for a tool, and calls it when it is there.
+const searchScript = `
+turn the search
+  match turn 1
+  think There may be a tool.
+  call tool_search {"query": "orders"}
+
+turn found
+  match turn 2
+  match result /crm\.list_orders: Lists orders/
+  match tool /^crm(\.|__)list_orders$/
+  call crm.list_orders {"cust": 3}
+
+turn done
+  match result seven
+  say Seven.
+`
+
+// codexSearch is the tool that Codex has, and what it answers.
+const (
+	codexSearch = `{"type":"tool_search","execution":"client","description":"Finds tools.","parameters":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"],"additionalProperties":false}}`
+	codexFound  = `[{"type":"namespace","name":"crm","description":"Customers.","tools":[{"type":"function","name":"list_orders","description":"Lists orders.","strict":false,"defer_loading":true,"parameters":{"type":"object","properties":{"cust":{"type":"integer"}},"required":["cust"]}}]}]`
+)
+
+func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
+	script, err := sim.ParseScenario("search", searchScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, up := range []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock"} {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s streamed %v", up, stream), func(t *testing.T) {
+				w, asked := listened(t, sim.Config{Scenario: script}, "")
+				c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+				input := []string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"How many orders?"}]}`}
+				// turn sends all of it, and takes up what was answered.
+				turn := func() string {
+					hr := c.postBody(t.Context(), "", stream, fmt.Appendf(nil, `{"model":"%s/sim/scenario","stream":%v,"store":false,"reasoning":{"effort":"high"},"include":["reasoning.encrypted_content"],"tools":[%s],"input":[%s]}`,
+						up, stream, codexSearch, strings.Join(input, ",")))
+					body, err := io.ReadAll(hr.Body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.check(hr, body, stream)
+					if stream {
+						body = body[bytes.Index(body, []byte("event: response.completed")):]
+						body = body[bytes.Index(body, []byte(`{`)):]
+						body, _, _ = bytes.Cut(body, []byte("\n"))
+						var last struct{ Response json.RawMessage }
+						if err := json.Unmarshal(body, &last); err != nil {
+							t.Fatal(err)
+						}
+						body = last.Response
+					}
+					var resp struct{ Output []json.RawMessage }
+					if err := json.Unmarshal(body, &resp); err != nil {
+						t.Fatalf("%v: %s", err, body)
+					}
+					for _, item := range resp.Output {
+						input = append(input, string(item))
+					}
+					return input[len(input)-1]
+				}
+				var item struct {
+					Type, CallID, Execution, Status, Namespace, Name string
+					Call                                             string          `json:"call_id"`
+					Arguments                                        json.RawMessage `json:"arguments"`
+				}
+				call := turn()
+				if err := json.Unmarshal([]byte(call), &item); err != nil || item.Type != "tool_search_call" || item.Call == "" || item.Execution != "client" || item.Status != "completed" {
+					t.Fatalf("%v: %s", err, call)
+				}
+				var args struct{ Query string }
+				if err := json.Unmarshal(item.Arguments, &args); err != nil || args.Query != "orders" {
+					t.Errorf("%v: %s", err, item.Arguments)
+				}
+				input = append(input, `{"type":"tool_search_output","call_id":"`+item.Call+`","execution":"client","status":"completed","tools":`+codexFound+`}`)
+				call = turn()
+				if err := json.Unmarshal([]byte(call), &item); err != nil || item.Type != "function_call" || item.Namespace != "crm" || item.Name != "list_orders" {
+					t.Fatalf("%v: %s", err, call)
+				}
+				input = append(input, `{"type":"function_call_output","call_id":"`+item.Call+`","output":"seven"}`)
+				if said := turn(); !strings.Contains(said, "Seven.") {
+					t.Error(said)
+				}
+				if up != "responses" && strings.Contains(w.logged(), "dropped /tools/0") {
+					t.Error(w.logged())
+				}
+				if last := asked()[2]; up == "anthropic" && !strings.Contains(last, `"signature":"`) {
+					t.Errorf("the reasoning before the search is gone: %s", last)
+				}
+			})
+		}
+	}
 }

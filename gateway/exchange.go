@@ -48,6 +48,9 @@ type exchange struct {
 		messages []dragoman.Message
 		echo     *dragoman.Extra
 	}
+	// plain says that req has nothing that only the client's dialect knows, searches that
+	// it has a search for tools that is a function there.
+	plain, searches bool
 }
 
 // asked is what a request says of itself that the gateway must know before it looks
@@ -205,11 +208,14 @@ func refusal(err error) error {
 	return err
 }
 
-// decode reads the request, once.
-func (x *exchange) decode(ctx context.Context) error {
-	if x.req != nil {
+// decode reads the request, once for all models that have it in the client's dialect and
+// once for the others.
+func (x *exchange) decode(ctx context.Context, up *upstream) error {
+	plain := x.codec.Dialect() == dragoman.OpenAIResponses && up.dialect != dragoman.OpenAIResponses
+	if x.req != nil && x.plain == plain {
 		return nil
 	}
+	x.plain, x.searches = plain, false
 	req, rep, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody, LiftErrors: x.route.LiftErrors})
 	if err != nil {
 		return err
@@ -217,6 +223,9 @@ func (x *exchange) decode(ctx context.Context) error {
 	x.entry.losses = rep.Losses
 	x.route.Set.Apply(req)
 	x.goOn(req)
+	if plain {
+		x.searches = x.plainSearch(req)
+	}
 	if !x.route.NoRecall {
 		rep, err := x.recall.Restore(ctx, x.scope(), req)
 		if err != nil {

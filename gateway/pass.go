@@ -98,7 +98,7 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, body io.Rea
 	case resp.Error != nil:
 		return resp.Error
 	}
-	if err := x.decode(ctx); err != nil {
+	if err := x.decode(ctx, up); err != nil {
 		return err
 	}
 	x.up, x.entry.transparent = up, false

@@ -41,6 +41,9 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 	if x.summarises() {
 		resp.Output = summarised(resp.Output)
 	}
+	if x.searches {
+		resp.Output = tellSearches(resp.Output)
+	}
 	if x.stores() {
 		resp.ID = x.responseID()
 		if x.codec.Dialect() == dragoman.OpenAIResponses { // which mints ids for those of others

@@ -18,7 +18,7 @@ import (
 // translate has a model answer in its own dialect, and tells its answer in the
 // client's.
 func (x *exchange) translate(ctx context.Context, up *upstream) error {
-	if err := x.decode(ctx); err != nil {
+	if err := x.decode(ctx, up); err != nil {
 		return err
 	}
 	if x.up = up; x.req.PreviousResponseID != "" && up.dialect != dragoman.OpenAIResponses {
@@ -144,6 +144,8 @@ type telling struct {
 	// calls are those that are complete; cut says that one is not.
 	calls int
 	cut   bool
+	// searching are the parts that are calls of the client's search for tools.
+	searching []place
 }
 
 // tell tells an event.
@@ -177,6 +179,11 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
+	}
+	if t.searches {
+		if ev = t.tellSearch(ev); ev == nil {
+			return nil
+		}
 	}
 	if t.buf, err = t.enc.Encode(t.buf, t.summaries.tell(ev)); err != nil || !t.first { // a native chunk comes before what it means
 		return err

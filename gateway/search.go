@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// Clients of Responses may search for tools themselves (quirk B29): Codex does, and has
+// the tools of all MCP servers behind its search. Other dialects know nothing of that. For
+// them the search is a function like others, its calls and outputs are calls and results,
+// and what it has found are tools. To the client all of it is told as it knows it.
+
+// searchTool is the name of the function that searches.
+const searchTool = "tool_search"
+
+// The types of items that have to do with it.
+const (
+	searchCall   = "tool_search_call"
+	searchOutput = "tool_search_output"
+	moreTools    = "additional_tools"
+)
+
+// searchItem is what is read of an item, or of the tool.
+type searchItem struct {
+	Type        string          `json:"type"`
+	Execution   string          `json:"execution"`
+	CallID      string          `json:"call_id"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Arguments   json.RawMessage `json:"arguments"`
+	Tools       json.RawMessage `json:"tools"`
+}
+
+// plainSearch makes an ordinary function of a request's search, and reports whether it
+// has one.
+func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
+	taken := func(t dragoman.ToolSpec) bool {
+		return t.Kind != dragoman.ToolHosted && t.Name == searchTool && t.Namespace == ""
+	}
+	if slices.ContainsFunc(req.Tools, taken) {
+		return false // a tool of the client's own has the name
+	}
+	tools := slices.Clone(req.Tools)
+	for i := range tools {
+		item, ok := searchOf(&tools[i])
+		if ok {
+			tools[i] = dragoman.ToolSpec{Name: searchTool, Description: item.Description, Parameters: item.Parameters}
+			searches = true
+		}
+	}
+	p := plainer{exchange: x, tools: tools}
+	messages := make([]dragoman.Message, 0, len(req.Messages))
+	for _, m := range req.Messages {
+		if m, ok := p.message(m); ok {
+			messages = append(messages, m)
+		}
+	}
+	if searches || p.changed {
+		req.Tools, req.Messages, req.Native = p.tools, messages, nil
+	}
+	return searches
+}
+
+// searchOf is the search that a client runs itself.
+func searchOf(t *dragoman.ToolSpec) (item searchItem, ok bool) {
+	if t.Kind != dragoman.ToolHosted || t.Source == nil || json.Unmarshal(t.Source.JSON, &item) != nil {
+		return item, false
+	}
+	return item, item.Type == searchTool && item.Execution == "client"
+}
+
+// plainer makes ordinary calls and results of the items of a search.
+type plainer struct {
+	*exchange
+	tools   []dragoman.ToolSpec
+	changed bool
+}
+
+// message is a message without such items, unless nothing is left of it.
+func (p *plainer) message(m dragoman.Message) (dragoman.Message, bool) {
+	var parts []dragoman.Part
+	changed := false
+	for _, part := range m.Parts {
+		o, ok := part.(*dragoman.Opaque)
+		if !ok || o.Dialect != dragoman.OpenAIResponses {
+			parts = append(parts, part)
+			continue
+		}
+		plain, known := p.item(o)
+		if changed = changed || known; plain != nil {
+			parts = append(parts, plain)
+		}
+	}
+	if !changed {
+		return m, true
+	}
+	p.changed = true
+	m.Parts, m.Native = parts, nil
+	return m, len(parts) > 0
+}
+
+// item is what an item means elsewhere; nil: what it says is with the tools.
+func (p *plainer) item(o *dragoman.Opaque) (part dragoman.Part, known bool) {
+	var item searchItem
+	if json.Unmarshal(o.JSON, &item) != nil || item.Execution == "server" {
+		return o, false
+	}
+	switch o.Type {
+	case searchCall:
+		return &dragoman.ToolCall{ID: item.CallID, Name: searchTool, Arguments: string(item.Arguments)}, true
+	case searchOutput:
+		return &dragoman.ToolResult{CallID: item.CallID, Name: searchTool, Content: []dragoman.Part{&dragoman.Text{Text: found(p.add(item.Tools))}}}, true
+	case moreTools:
+		p.add(item.Tools)
+		return nil, true
+	}
+	return o, false
+}
+
+// add adds tools that are not there yet, and returns all that were given.
+func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
+	if len(list) == 0 {
+		return nil
+	}
+	body := slices.Concat([]byte(`{"model":"m","input":"","tools":`), list, []byte(`}`))
+	req, _, err := p.codec.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: p.setup.maxBody})
+	if err != nil {
+		return nil // what is no list of tools adds none
+	}
+	for _, t := range req.Tools {
+		t.Deferred = false // it was found
+		same := func(o dragoman.ToolSpec) bool { return o.Name == t.Name && o.Namespace == t.Namespace }
+		if i := slices.IndexFunc(p.tools, same); i >= 0 {
+			p.tools[i].Deferred = false
+			continue
+		}
+		t.Source = nil // which says that it is deferred
+		p.tools = append(p.tools, t)
+	}
+	return req.Tools
+}
+
+// found says what a search has found. The tools themselves are in the list of tools.
+func found(tools []dragoman.ToolSpec) string {
+	if len(tools) == 0 {
+		return "No tools were found."
+	}
+	var b strings.Builder
+	b.WriteString("These tools were found, and can be called now:")
+	for i := range tools {
+		b.WriteString("\n- " + tools[i].QualifiedName() + ": " + tools[i].Description)
+	}
+	return b.String()
+}
+
+// isSearch reports whether a part is a call of the search.
+func isSearch(p dragoman.Part) (*dragoman.ToolCall, bool) {
+	c, ok := p.(*dragoman.ToolCall)
+	return c, ok && c.Name == searchTool && c.Namespace == ""
+}
+
+// searched is a call of the search as the client knows it.
+func searched(c *dragoman.ToolCall) *dragoman.Opaque {
+	item := struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		CallID    string          `json:"call_id"`
+		Execution string          `json:"execution"`
+		Status    string          `json:"status"`
+		Arguments json.RawMessage `json:"arguments"`
+	}{searchCall, "tsc_" + strings.TrimPrefix(c.ID, "call_"), c.ID, "client", "completed", json.RawMessage(c.Arguments)}
+	if c.Problem != nil || dragoman.CheckArguments(c.Arguments) != nil { // it must not run
+		item.Status, item.Arguments = "incomplete", json.RawMessage("{}")
+	}
+	b, _ := json.Marshal(item) // its arguments are JSON
+	return &dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: searchCall, JSON: b, CallID: c.ID}
+}
+
+// tellSearches is an output with the calls of the search as the client knows them.
+func tellSearches(output []dragoman.Message) []dragoman.Message {
+	out := slices.Clone(output)
+	for i := range out {
+		m := &out[i]
+		parts := slices.Clone(m.Parts)
+		for j, p := range parts {
+			if c, ok := isSearch(p); ok {
+				parts[j], m.Native = searched(c), nil
+			}
+		}
+		m.Parts = parts
+	}
+	return out
+}
+
+// tellSearch is an event with a call of the search as the client knows it; nil: it says
+// nothing that the client would.
+func (t *telling) tellSearch(ev dragoman.Event) dragoman.Event {
+	switch e := ev.(type) {
+	case *dragoman.PartStart:
+		if _, ok := isSearch(e.Part); ok {
+			start := *e
+			start.Part = &dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: searchCall}
+			t.searching = append(t.searching, place{e.Choice, e.Index})
+			return &start
+		}
+	case *dragoman.PartDelta:
+		if slices.Contains(t.searching, place{e.Choice, e.Index}) {
+			return nil
+		}
+	case *dragoman.PartEnd:
+		if c, ok := isSearch(e.Part); ok {
+			end := *e
+			end.Part = searched(c)
+			return &end
+		}
+	}
+	return ev
+}
+
+// place is that of a part.
+type place struct{ choice, index int }
