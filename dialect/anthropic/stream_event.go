@@ -29,6 +29,7 @@ type wireEvent struct {
 	hasDelta bool
 	kind     []byte
 	delta    delta
+	text     []byte // where that of a delta is unescaped
 }
 
 // delta is the delta of a content block, whatever its kind.
@@ -53,15 +54,28 @@ var (
 // read reads the data of an event; its type is the name of the event unless the
 // data say more.
 func (v *wireEvent) read(data, name []byte) error {
+	if v.quickDelta(data) {
+		return nil
+	}
+	return v.readAny(data, name)
+}
+
+// clear forgets the event before; the next one has a type until its data say more.
+func (v *wireEvent) clear(typ []byte) {
+	v.typ, v.index = append(v.typ[:0], typ...), 0
+	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
+	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
+	v.strays.Reset()
+}
+
+// readAny is read for an event that may be written in any way.
+func (v *wireEvent) readAny(data, name []byte) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
 	}
 	r := &v.r
 	r.Reset(data)
-	v.typ, v.index = append(v.typ[:0], name...), 0
-	v.message, v.opening, v.change, v.usage, v.rest = nil, nil, nil, nil, v.rest[:0]
-	v.failure, v.hasDelta, v.twice, v.noBlock = false, false, "", false
-	v.strays.Reset()
+	v.clear(name)
 	typed := false
 	var seen wirekit.Members
 	for key := range r.Object() {

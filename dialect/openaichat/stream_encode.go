@@ -52,9 +52,11 @@ type streamEncoder struct {
 	said   map[int]bool // choices that had text
 	last   []byte       // the latest chunk that was written as it is
 	begun  bool         // a chunk of our own was written
-	untold wirekit.Untold
-	closed bool
-	done   bool // the terminal marker was written
+	// opening is what all chunks of our own begin with, once one was written.
+	opening []byte
+	untold  wirekit.Untold
+	closed  bool
+	done    bool // the terminal marker was written
 }
 
 // sentPart is what the client was told of a part.
@@ -96,7 +98,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		}
 		return e.chunk(dst, ev.Raw), nil
 	case *dragoman.ResponseStart:
-		e.head = ev.Response
+		e.head, e.opening = ev.Response, nil
 	case *dragoman.PartStart:
 		e.unseen = false
 		dst = e.partStart(dst, ev)
@@ -179,6 +181,10 @@ func (e *streamEncoder) write(dst []byte, choice int, finish string, fill func(w
 
 // begin begins a chunk. What all chunks say is settled by the first.
 func (e *streamEncoder) begin() *jsonwire.Writer {
+	if e.opening != nil {
+		e.w.Buf = append(e.w.Buf[:0], e.opening...)
+		return &e.w
+	}
 	e.w.Buf = e.w.Buf[:0]
 	e.w.BeginObject()
 	if !e.begun {
@@ -186,6 +192,7 @@ func (e *streamEncoder) begin() *jsonwire.Writer {
 		e.identify(&e.head)
 	}
 	e.messageEncoder.head(&e.head, "chat.completion.chunk")
+	e.opening = bytes.Clone(e.w.Buf)
 	return &e.w
 }
 

@@ -207,9 +207,11 @@ func Append(dst []byte, name string, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	start := len(dst)
 	dst = append(dst, data...)
-	for i, c := range dst[start:] {
-		if c == '\n' || c == '\r' {
-			dst[start+i] = ' '
+	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 { // hardly ever
+		for i, c := range dst[start:] {
+			if c == '\n' || c == '\r' {
+				dst[start+i] = ' '
+			}
 		}
 	}
 	return append(dst, '\n', '\n')

@@ -1,0 +1,114 @@
+package anthropic
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// quickDelta reads a fragment of a block as Anthropic's own servers write it, which is
+// nearly all that a stream consists of: its members in their order, and nothing else
+// but white space before the last brace. It reports whether it was one; what is written
+// in any other way is left as it is, to the reader of every way.
+func (v *wireEvent) quickDelta(data []byte) bool {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"type":"content_block_delta","index":`))
+	if !ok {
+		return false
+	}
+	index, rest, ok := quickIndex(rest)
+	if !ok {
+		return false
+	}
+	if rest, ok = bytes.CutPrefix(rest, []byte(`,"delta":{"type":"`)); !ok {
+		return false
+	}
+	kind, rest, ok := quickKind(rest)
+	if !ok {
+		return false
+	}
+	if v.text, rest, ok = quickText(v.text[:0], rest); !ok {
+		return false
+	}
+	if rest, ok = bytes.CutPrefix(rest, []byte(`}`)); !ok || string(bytes.TrimLeft(rest, " \t\r\n")) != "}" {
+		return false
+	}
+	v.clear([]byte("content_block_delta"))
+	v.index, v.hasDelta = index, true
+	v.kind = append(v.kind[:0], kind...)
+	v.delta = delta{members: v.delta.members[:0], text: string(v.text), exact: true}
+	return true
+}
+
+// quickIndex reads a small number as JSON writes it.
+func quickIndex(p []byte) (n int64, rest []byte, ok bool) {
+	i := 0
+	for i < len(p) && p[i] >= '0' && p[i] <= '9' {
+		n = n*10 + int64(p[i]-'0')
+		i++
+	}
+	return n, p[i:], i == 1 || i > 1 && i < 10 && p[0] != '0'
+}
+
+// quickKind reads the kind of a delta up to the first quote of its text.
+func quickKind(p []byte) (kind string, rest []byte, ok bool) {
+	for _, k := range [...]struct{ kind, begins string }{
+		{"input_json_delta", `input_json_delta","partial_json":"`},
+		{"text_delta", `text_delta","text":"`},
+		{"thinking_delta", `thinking_delta","thinking":"`},
+		{"signature_delta", `signature_delta","signature":"`},
+	} {
+		if rest, ok := bytes.CutPrefix(p, []byte(k.begins)); ok {
+			return k.kind, rest, true
+		}
+	}
+	return "", nil, false
+}
+
+// quickText appends the text of a string behind its first quote to dst, and returns what
+// stands behind its last. What is escaped by its number is not for it.
+func quickText(dst, p []byte) (text, rest []byte, ok bool) {
+	start := 0 // of what was not appended yet
+	ascii := true
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			ascii = false
+		case c == '"':
+			dst = append(dst, p[start:i]...)
+			return dst, p[i+1:], ascii || utf8.Valid(dst)
+		case c == '\\' && i+1 < len(p):
+			dst = append(dst, p[start:i]...)
+			i++
+			c = unescaped(p[i])
+			if c == 0 {
+				return dst, nil, false
+			}
+			dst = append(dst, c)
+			start = i + 1
+		case c < ' ' || c == '\\':
+			return dst, nil, false
+		}
+	}
+	return dst, nil, false
+}
+
+// unescaped is what a letter behind a backslash stands for; 0 where it is not one
+// letter that says it.
+func unescaped(c byte) byte {
+	switch c {
+	case '"', '\\', '/':
+		return c
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	default:
+		return 0
+	}
+}
