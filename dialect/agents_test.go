@@ -76,3 +76,15 @@ func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
 		}
 	}
 }
+
+func TestTheRoleOfASystemInstructionIsNoLoss(t *testing.T) {
+	const body = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"role":"user","parts":[{"text":"Be kind."}]}}`
+	for _, to := range codecs {
+		_, rep := carried(t, gemini.Codec{}, to, body)
+		for _, l := range rep.Losses {
+			if strings.HasPrefix(l.Path, "/systemInstruction") && l.Severity != dragoman.Info {
+				t.Errorf("%s: %v", to.Dialect(), l)
+			}
+		}
+	}
+}

@@ -352,7 +352,8 @@ func report(rep *dragoman.Report, e *dragoman.Extra, d dragoman.Dialect, at Path
 			s = dragoman.Info
 		}
 		switch f.Path {
-		case "/id", "/status": // the wire's own bookkeeping of an item
+		case "/id", "/status", // the wire's own bookkeeping of an item
+			"/systemInstruction/role": // which Gemini does not heed, and Gemini CLI always sends
 			s = dragoman.Info
 		case "/conversation", "/prompt", "/cachedContent", "/cached_content", "/continuationToken", "/continuation_token":
 			if severity == dragoman.Warn && at.n == 0 && at.prefix == "" {
