@@ -210,7 +210,7 @@ func (t *telling) remember(ctx context.Context) {
 }
 
 // maxTogether bounds what is sent together, with the event that reaches it.
-const maxTogether = 8 << 10
+const maxTogether = 16 << 10
 
 // waiting sends what is held: nothing more may come for long.
 func (t *telling) waiting() {

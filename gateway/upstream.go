@@ -216,7 +216,7 @@ func newUpstream(model, native dragoman.Model, sender *http.Client) *upstream {
 		return &upstream{model: model}
 	}
 	client.Abandon, other.Abandon = history.AbandonPassed, history.AbandonPassed
-	other.Chunks = true
+	client.NoNative, other.Chunks = true, true
 	if client.HTTP == nil {
 		client.HTTP, other.HTTP = sender, sender
 	}

@@ -60,6 +60,10 @@ type Client struct {
 	// Chunks passes on the native bytes of a stream before the events they mean,
 	// as a gateway needs them; zero leaves them out.
 	Chunks bool
+	// NoNative leaves the native form out of answers, as a gateway may that tells them
+	// in another dialect; zero keeps it, so that an answer can be sent back to its API
+	// byte for byte. Chunks and extensions that read native bytes have it all the same.
+	NoNative bool
 
 	// Timeouts bound the phases of a request; each has its own zero value.
 	Timeouts Timeouts

@@ -175,6 +175,7 @@ func (x *exchange) decoding() dialect.DecodeOptions {
 		// id get ids that no earlier turn has.
 		Seed:     hex.EncodeToString(sum[:8]),
 		MaxBytes: x.client.maxResponse(),
+		NoNative: x.client.NoNative && !x.client.Chunks && !x.extended.ReadsChunks() && !x.extended.Maps(),
 	}
 }
 

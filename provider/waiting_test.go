@@ -47,3 +47,20 @@ func TestAStreamSaysBeforeItWaits(t *testing.T) {
 		t.Errorf("%d words, %d waits", words, waits)
 	}
 }
+
+func TestNoNativeLeavesTheNativeFormOut(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"word"},"finish_reason":"stop"}]}`)
+	}))
+	defer s.Close()
+	for _, without := range []bool{false, true} {
+		client := &provider.Client{BaseURL: s.URL, Model: "m", NoNative: without}
+		resp, err := client.Generate(t.Context(), &dragoman.Request{Messages: []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "hi"}}}}})
+		if err != nil || len(resp.Output) != 1 {
+			t.Fatal(resp, err)
+		}
+		if got := resp.Output[0].Native == nil; got != without {
+			t.Errorf("without: %v, but the native form is left out: %v", without, got)
+		}
+	}
+}
