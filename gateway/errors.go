@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -60,14 +61,25 @@ func (e *ownError) Unwrap() error { return e.err }
 // chainError is that of a list of models of which none answered: the last word of
 // those that were asked.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
-	for i := len(chain.Attempts) - 1; i >= 0; i-- {
-		if chain.Attempts[i].Err != nil {
-			e := *apiError(chain.Attempts[i].Err)
-			e.Err = err
-			return &e
-		}
+	if last := lastWord(chain); last != error(chain) {
+		e := *apiError(last)
+		e.Err = err
+		return &e
 	}
 	return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
+}
+
+// lastWord is the error of the model that was asked last, where there were several.
+func lastWord(err error) error {
+	var chain *provider.ChainError
+	if errors.As(err, &chain) {
+		for _, a := range slices.Backward(chain.Attempts) {
+			if a.Err != nil {
+				return a.Err
+			}
+		}
+	}
+	return err
 }
 
 // upstreamError is what a model's server said. That it does not know our credential is

@@ -260,6 +260,7 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil && !isShutdown(ctx) {
 		return // nobody is there to be told
 	}
+	x.out.end() // no heartbeat begins what is an answer with a status
 	e := x.apiError(err)
 	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
 		x.warn(ctx, "a request failed", err)
@@ -272,7 +273,7 @@ func (x *exchange) fail(ctx context.Context, err error) {
 		return
 	}
 	var own *passedError
-	if errors.As(err, &own) && own.dialect == x.codec.Dialect() {
+	if errors.As(lastWord(err), &own) && own.dialect == x.codec.Dialect() {
 		own.write(x)
 		return
 	}

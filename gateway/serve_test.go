@@ -163,6 +163,27 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 	}
 }
 
+func TestG2_OfSeveralRefusalsTheLastIsTold(t *testing.T) {
+	for _, codec := range clientDialects { // each with a health of its own
+		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+`, func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("content-type", "application/json")
+			if r.URL.Path == "/v1/messages" {
+				rw.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"api_error","message":"the first"}}`)
+				return
+			}
+			rw.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(rw, `{"error":{"message":"the second","type":"rate_limit_error","param":null,"code":null}}`)
+		})
+		c := &client{t: t, codec: codec, url: w.url}
+		_, err := c.ask(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+		if api, ok := err.(*dragoman.APIError); !ok || api.Status != http.StatusTooManyRequests || !strings.Contains(api.Message, "the second") { //nolint:errorlint // as the codec gives it
+			t.Errorf("%s: %v", codec.Dialect(), err)
+		}
+	}
+}
+
 func TestQuirkJ9_AClientThatLeavesEndsTheRequestBehindTheGateway(t *testing.T) {
 	for _, codec := range []string{"anthropic", "chat"} { // passed on, and translated
 		left := make(chan struct{})
