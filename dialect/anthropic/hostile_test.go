@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -236,22 +235,10 @@ func TestACallEditedAfterItsNativeBlockEndsTheStreamWithAnError(t *testing.T) {
 	}
 }
 
-// linear fails when twice the work takes far more than twice the time.
+// linear fails when more work takes far more time.
 func linear(t *testing.T, n int, run func(n int)) {
 	t.Helper()
-	clock := func(n int) time.Duration {
-		least := time.Hour
-		for range 3 {
-			start := time.Now()
-			run(n)
-			least = min(least, time.Since(start))
-		}
-		return least
-	}
-	small := clock(n)
-	if large := clock(8 * n); large > 24*small+time.Second {
-		t.Errorf("%d take %v, %d take %v", n, small, 8*n, large)
-	}
+	codectest.Linear(t, t.Name(), 4*n, func(n int) error { run(n); return nil })
 }
 
 func TestManySystemMessagesTakeLinearTime(t *testing.T) {

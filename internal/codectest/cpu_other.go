@@ -4,5 +4,5 @@ package codectest
 
 import "time"
 
-// spent is the time that has passed.
-func spent() time.Duration { return time.Duration(time.Now().UnixNano()) }
+// Spent is the time that has passed.
+func Spent() time.Duration { return time.Duration(time.Now().UnixNano()) }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// spent is how much time of processors this process has taken: other work on the
+// Spent is how much time of processors this process has taken: other work on the
 // machine does not count.
-func spent() time.Duration {
+func Spent() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return time.Duration(time.Now().UnixNano())
