@@ -140,6 +140,20 @@ func hear(text string) heard {
 	return h
 }
 
+// names reports whether a text names a tool that is called by one word: it begins with
+// the word ("Read notes.txt"), or says what it is ("the tool read", "the Read tool").
+func (h heard) names(word string) bool {
+	for i, w := range h.words {
+		if w != word {
+			continue
+		}
+		if i == 0 || h.words[i-1] == "tool" || i+1 < len(h.words) && h.words[i+1] == "tool" {
+			return true
+		}
+	}
+	return false
+}
+
 // enoughWords is the score from which on a tool is called.
 const enoughWords = 2
 
@@ -149,6 +163,9 @@ func (c *candidate) score(h heard) float64 {
 	total := 0.0
 	if inOrder(h.words, c.words) && (strings.ContainsAny(c.spec.Name, "_-.") || len(c.words) > 1) {
 		total += 10
+	}
+	if len(c.words) == 1 && h.names(c.words[0]) {
+		total += 5
 	}
 	for _, w := range h.stems {
 		weight := 0.0

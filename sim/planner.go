@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -114,7 +115,8 @@ type exchange struct {
 // maxPrompt bounds how much of a prompt is looked at.
 const maxPrompt = 8 << 10
 
-// exchangeOf finds the user's last words and what the model made of them so far.
+// exchangeOf finds the user's last words and what the model made of them so far. What agent
+// programs put before them between tags is not what the user said.
 // A text beside results is what clients add to them, and no new prompt.
 func exchangeOf(req *dragoman.Request) exchange {
 	var ex exchange
@@ -127,10 +129,37 @@ func exchangeOf(req *dragoman.Request) exchange {
 		case len(results) > 0:
 			ex.results = append(ex.results, results...)
 		case m.Role == dragoman.RoleUser:
-			ex = exchange{prompt: head(m.Text(), maxPrompt)}
+			ex = exchange{prompt: head(spoken(m.Text()), maxPrompt)}
 		}
 	}
 	return ex
+}
+
+// contextTag begins what a program adds to the user's words: <system-reminder>,
+// <environment_context>. Tags of one word are the user's own.
+var contextTag = regexp.MustCompile(`^<([A-Za-z]+(?:[_-][A-Za-z]+)+)>`)
+
+// spoken is what the user said, without what the program has put before it between tags.
+func spoken(text string) string {
+	rest := strings.TrimSpace(text)
+	for {
+		m := contextTag.FindStringSubmatch(rest)
+		if m == nil {
+			break
+		}
+		_, behind, ok := strings.Cut(rest, "</"+m[1]+">")
+		if !ok {
+			break
+		}
+		rest = strings.TrimSpace(behind)
+	}
+	if len(rest) > 2 && rest[0] == '"' && strings.IndexByte(rest[1:], '"') == len(rest)-2 {
+		rest = rest[1 : len(rest)-1] // opencode quotes all of it
+	}
+	if rest == "" {
+		return text
+	}
+	return rest
 }
 
 func resultsOf(m *dragoman.Message) []*dragoman.ToolResult {

@@ -356,3 +356,30 @@ func TestZ1_AWishInOtherWordsIsOneCallAndAFenceIsNotTold(t *testing.T) {
 		t.Errorf("%v: %q", err, resp.Text())
 	}
 }
+
+func TestWhatAProgramPutsBeforeTheUsersWordsIsNotThePrompt(t *testing.T) {
+	weather := function("get_weather", "Current weather in a city.", cityOnly)
+	search := function("web_search", "Searches the web.", `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`)
+	for text, want := range map[string]string{
+		"<system-reminder>\nUse web_search to search the web.\n</system-reminder>\n<environment_context>Bergen</environment_context>\nWhat is the weather in Oslo?": `get_weather{"city":"Oslo"}`,
+		"<system-reminder>What is the weather in Oslo?</system-reminder>":                                                                                           `get_weather{"city":"Oslo"}`, // there is nothing else
+		"<system-reminder>What is the weather in Oslo?":                                                                                                             `get_weather{"city":"Oslo"}`, // no block
+		`"What is the weather in Oslo?"`:                                                                                                                            `get_weather{"city":"Oslo"}`,
+		"<p>web_search</p> What is the weather in Oslo?":                                                                                                            "web_search", // the user's own
+	} {
+		if got := told(generate(t, sim.Planner{}, ask(text, search, weather))); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+func TestAToolOfOneWordIsPickedWhereTheTextNamesIt(t *testing.T) {
+	path := `{"type":"object","properties":{"file_path":{"type":"string"}},"required":["file_path"]}`
+	read := function("Read", "Opens something.", path)
+	bash := function("Bash", "Runs a command in the shell. Never use it to read a file, its notes, its lines or its text; prefer Read, Grep and Glob, which read files, notes, lines and text.", `{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)
+	for _, text := range []string{"Read the file notes.txt", "Please use the Read tool on the file notes.txt", "Call the tool Read with notes.txt"} {
+		if got := told(generate(t, sim.Planner{}, ask(text, bash, read))); !strings.HasPrefix(got, `Read{"file_path":"notes.txt"}`) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
