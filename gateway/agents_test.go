@@ -218,6 +218,7 @@ func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
 				turn := func() string {
 					hr := c.postBody(t.Context(), "", stream, fmt.Appendf(nil, `{"model":"%s/sim/scenario","stream":%v,"store":false,"reasoning":{"effort":"high"},"include":["reasoning.encrypted_content"],"tools":[%s],"input":[%s]}`,
 						up, stream, codexSearch, strings.Join(input, ",")))
+					defer func() { _ = hr.Body.Close() }()
 					body, err := io.ReadAll(hr.Body)
 					if err != nil {
 						t.Fatal(err)
