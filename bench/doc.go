@@ -6,7 +6,8 @@
 //	go test . -run TestRatios -update        # also writes ../docs/benchmarks.md
 //	go test . -run xxx -bench . -count 10    # plain benchmarks, for benchstat
 //
-// The section on agents is written by module bench/agents.
+// The sections on the gateway and on agents are written by modules bench/gateway and
+// bench/agents.
 //
 // The first build compiles all the SDKs: some minutes and 2.5 GB of memory.
 package bench

@@ -94,26 +94,27 @@ func TestRatios(t *testing.T) {
 		failSpeedup, failEncode, failTime)
 	t.Log("\n" + doc.String())
 	if *update {
-		doc.WriteString(agents(t))
+		doc.WriteString(others(t))
 		if err := os.WriteFile(docPath, []byte(doc.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// agents is the section that module bench/agents writes, the document's last.
-func agents(t *testing.T) string {
+// others are the sections that modules bench/gateway and bench/agents write, behind
+// those of this one.
+func others(t *testing.T) string {
 	t.Helper()
 	was, err := os.ReadFile(docPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const title = "\n## Agents\n"
-	_, section, found := strings.Cut(string(was), title)
-	if !found {
-		return ""
+	for _, title := range []string{"\n## Gateway\n", "\n## Agents\n"} {
+		if _, section, found := strings.Cut(string(was), title); found {
+			return title + section
+		}
 	}
-	return title + section
+	return ""
 }
 
 // verdict says whether a promise is kept, in the table's words.

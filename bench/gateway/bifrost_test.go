@@ -1,0 +1,288 @@
+//go:build linux
+
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bytedance/sonic"
+	bifrostanthropic "github.com/maximhq/bifrost/core/providers/anthropic"
+	bifrostopenai "github.com/maximhq/bifrost/core/providers/openai"
+	bifrostutils "github.com/maximhq/bifrost/core/providers/utils"
+	"github.com/maximhq/bifrost/core/schemas"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/benchdata"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// translation is a piece of work of both sides: bytes in, bytes out.
+type translation struct {
+	name         string
+	in           []byte
+	ours, theirs func([]byte) ([]byte, error)
+	// fail is how many times as fast ours must be at least, or the test fails.
+	fail float64
+	// says is what the bytes that come out say, to compare.
+	says func(testing.TB, []byte) string
+}
+
+func translations(tb testing.TB) []translation {
+	tb.Helper()
+	var chat openaichat.Codec
+	large, err := chat.EncodeRequest(benchdata.Request(), dialect.EncodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	whole, err := anthropic.Codec{}.EncodeResponse(collect(tb, dragoman.Anthropic, stream(dragoman.Anthropic)), dialect.EncodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var schemas interop.SchemaCache
+	ours := func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) }
+	return []translation{
+		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, bifrostRequest, 1, saysRequest},
+		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, bifrostRequest, 2.5, saysRequest},
+		{"whole answer, Anthropic to Chat: a call", whole.Body, ourResponse, bifrostResponse, 0.2, saysResponse},
+		{fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dragoman.Anthropic), ourStream, bifrostStream, 2,
+			func(tb testing.TB, b []byte) string { return said(collect(tb, dragoman.OpenAIChat, b)) }},
+	}
+}
+
+// ourRequest does what the gateway and its provider do with the conversation.
+func ourRequest(body []byte, schemas *interop.SchemaCache) ([]byte, error) {
+	req, _, err := openaichat.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
+	if err != nil {
+		return nil, err
+	}
+	codec := anthropic.Codec{}
+	target := dragoman.Target{Dialect: dragoman.Anthropic, Model: req.Model}
+	req, _, err = history.Normalize(req, history.Options{Target: target, Limits: codec.Limits()})
+	if err != nil {
+		return nil, err
+	}
+	enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{Target: target, Schemas: schemas})
+	return enc.Body, err
+}
+
+func ourResponse(body []byte) ([]byte, error) {
+	resp, _, err := anthropic.Codec{}.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})
+	if err != nil {
+		return nil, err
+	}
+	enc, err := openaichat.Codec{}.EncodeResponse(resp, dialect.EncodeOptions{})
+	return enc.Body, err
+}
+
+func ourStream(body []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := dialect.Translate(&out, openaichat.Codec{}.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true}),
+		anthropic.Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true}), bytes.NewReader(body))
+	return out.Bytes(), err
+}
+
+func bifrostContext() *schemas.BifrostContext {
+	return schemas.NewBifrostContext(context.Background(), schemas.NoDeadline)
+}
+
+func bifrostRequest(body []byte) ([]byte, error) {
+	ctx := bifrostContext()
+	var req bifrostopenai.OpenAIChatRequest
+	if err := sonic.Unmarshal(body, &req); err != nil {
+		return nil, err
+	}
+	out, failed := bifrostanthropic.BuildAnthropicChatRequestBody(ctx, req.ToBifrostChatRequest(ctx), bifrostanthropic.AnthropicRequestBuildConfig{
+		Provider: schemas.Anthropic, IsStreaming: req.Stream != nil && *req.Stream,
+	})
+	if failed != nil {
+		return nil, fmt.Errorf("%+v", failed.Error)
+	}
+	return out, nil
+}
+
+func bifrostResponse(body []byte) ([]byte, error) {
+	response := bifrostanthropic.AcquireAnthropicMessageResponse()
+	defer bifrostanthropic.ReleaseAnthropicMessageResponse(response)
+	if _, _, failed := bifrostutils.HandleProviderResponse(body, response, nil, false, false); failed != nil {
+		return nil, fmt.Errorf("%+v", failed.Error)
+	}
+	return sonic.Marshal(response.ToBifrostChatResponse(bifrostContext()))
+}
+
+// bifrostStream is the loop of its Anthropic provider, and the frames of its server.
+func bifrostStream(body []byte) ([]byte, error) {
+	ctx := bifrostContext()
+	var out bytes.Buffer
+	write := func(r *schemas.BifrostChatResponse) error {
+		chunk, err := sonic.Marshal(r)
+		if err == nil {
+			out.WriteString("data: ")
+			out.Write(chunk)
+			out.WriteString("\n\n")
+		}
+		return err
+	}
+	reader := bifrostutils.GetSSEEventReader(ctx, bytes.NewReader(body))
+	state := bifrostanthropic.NewAnthropicStreamState()
+	id, model, finish := "", "", ""
+	var usage schemas.BifrostLLMUsage
+	for index := 0; ; index++ {
+		_, data, err := reader.ReadEvent()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		var event bifrostanthropic.AnthropicStreamEvent
+		if err := sonic.Unmarshal(data, &event); err != nil {
+			return nil, err
+		}
+		if event.Message != nil {
+			id, model = event.Message.ID, event.Message.Model
+		}
+		if event.Usage != nil {
+			usage.CompletionTokens = max(usage.CompletionTokens, event.Usage.OutputTokens)
+		}
+		if event.Delta != nil && event.Delta.StopReason != nil {
+			finish = bifrostanthropic.ConvertAnthropicFinishReasonToBifrost(*event.Delta.StopReason)
+		}
+		response, failed, last := event.ToBifrostChatCompletionStream(ctx, "", state)
+		if failed != nil {
+			return nil, fmt.Errorf("%+v", failed.Error)
+		}
+		if response != nil {
+			response.ExtraFields = schemas.BifrostResponseExtraFields{ChunkIndex: index}
+			response.ID = id
+			if err := write(response); err != nil {
+				return nil, err
+			}
+		}
+		if last {
+			break
+		}
+	}
+	if err := write(bifrostutils.CreateBifrostChatCompletionChunkResponse(id, &usage, &finish, 0, model, 0)); err != nil {
+		return nil, err
+	}
+	out.WriteString("data: [DONE]\n\n")
+	return out.Bytes(), nil
+}
+
+// saysRequest is what a request of Anthropic's asks: how many tools and messages, and
+// the text of all.
+func saysRequest(tb testing.TB, body []byte) string {
+	tb.Helper()
+	req, _, err := anthropic.Codec{}.DecodeRequest(body, dialect.DecodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d tools", len(req.Tools))
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				out.WriteString(" " + p.Text)
+			case *dragoman.ToolCall:
+				out.WriteString(" call " + p.Name)
+			case *dragoman.ToolResult:
+				out.WriteString(" result " + p.CallID)
+			}
+		}
+	}
+	return out.String()
+}
+
+func saysResponse(tb testing.TB, body []byte) string {
+	tb.Helper()
+	resp, _, err := openaichat.Codec{}.DecodeResponse(body, dialect.DecodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return said(resp)
+}
+
+// TestBothTranslateTheSame: what is compared must be the same work with the same result.
+func TestBothTranslateTheSame(t *testing.T) {
+	for _, w := range translations(t) {
+		own, err := w.ours(w.in)
+		if err != nil {
+			t.Fatal(w.name, err)
+		}
+		other, err := w.theirs(w.in)
+		if err != nil {
+			t.Fatal(w.name, err)
+		}
+		if a, b := w.says(t, own), w.says(t, other); a != b || len(a) < 10 {
+			t.Errorf("%s: ours says\n%.600s\nbifrost's\n%.600s", w.name, a, b)
+		}
+	}
+}
+
+// own is the time that this process has computed, garbage collection included.
+func own(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// cost of a translation.
+type cost struct{ cpu, bytes, allocs float64 }
+
+// compare has both sides translate in turn, and returns the best of each: what disturbs
+// only ever adds.
+func (w translation) compare(tb testing.TB) (ours, theirs cost) {
+	tb.Helper()
+	n := max(20, 4_000_000/len(w.in))
+	best := [2]cost{}
+	for round := range *rounds {
+		for i, f := range []func([]byte) ([]byte, error){w.ours, w.theirs} {
+			runtime.GC()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := own(tb)
+			for range n {
+				if _, err := f(w.in); err != nil {
+					tb.Fatal(err)
+				}
+			}
+			c := cost{float64(own(tb)-start) / float64(n), 0, 0}
+			runtime.ReadMemStats(&after)
+			c.bytes, c.allocs = float64(after.TotalAlloc-before.TotalAlloc)/float64(n), float64(after.Mallocs-before.Mallocs)/float64(n)
+			if round == 0 {
+				best[i] = c
+			}
+			best[i] = cost{min(best[i].cpu, c.cpu), min(best[i].bytes, c.bytes), min(best[i].allocs, c.allocs)}
+		}
+	}
+	return best[0], best[1]
+}
+
+// BenchmarkTranslation is our side, for profiles.
+func BenchmarkTranslation(b *testing.B) {
+	for _, w := range translations(b) {
+		b.Run(w.name+"/ours", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := w.ours(w.in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

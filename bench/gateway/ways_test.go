@@ -1,0 +1,236 @@
+//go:build linux
+
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+// way is from the dialect of a client to that of a model.
+type way struct{ client, model dragoman.Dialect }
+
+var (
+	anthropicToAnthropic = way{dragoman.Anthropic, dragoman.Anthropic}
+	responsesToResponses = way{dragoman.OpenAIResponses, dragoman.OpenAIResponses}
+	chatToChat           = way{dragoman.OpenAIChat, dragoman.OpenAIChat}
+	chatToAnthropic      = way{dragoman.OpenAIChat, dragoman.Anthropic}
+	anthropicToChat      = way{dragoman.Anthropic, dragoman.OpenAIChat}
+)
+
+var names = map[dragoman.Dialect]string{dragoman.Anthropic: "Anthropic", dragoman.OpenAIChat: "Chat", dragoman.OpenAIResponses: "Responses"}
+
+func (w way) String() string { return names[w.client] + " to " + names[w.model] }
+
+// translated reports whether the answer has to be.
+func (w way) translated() bool { return w.client != w.model }
+
+func codecOf(d dragoman.Dialect) dialect.Codec {
+	switch d {
+	case dragoman.Anthropic:
+		return anthropic.Codec{}
+	case dragoman.OpenAIResponses:
+		return openairesponses.Codec{}
+	default:
+		return openaichat.Codec{}
+	}
+}
+
+// path is where a dialect is spoken.
+func path(d dragoman.Dialect) string {
+	for path, spoken := range dialectOf {
+		if spoken == d {
+			return path
+		}
+	}
+	return ""
+}
+
+// request is what everybody asks for.
+func request(d dragoman.Dialect, model string) []byte {
+	const tool = `"name":"write_file","description":"Writes a file.",`
+	const schema = `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`
+	const system, user = "You write programs. You answer with calls.", "Write a parser of server-sent events in Go, and its tests."
+	switch d {
+	case dragoman.Anthropic:
+		return []byte(`{"model":"` + model + `","max_tokens":4096,"stream":true,"system":"` + system + `","messages":[{"role":"user","content":"` + user +
+			`"}],"tools":[{` + tool + `"input_schema":` + schema + `}]}`)
+	case dragoman.OpenAIResponses:
+		return []byte(`{"model":"` + model + `","stream":true,"store":false,"instructions":"` + system + `","input":"` + user + `","tools":[{"type":"function",` + tool +
+			`"parameters":` + schema + `,"strict":false}]}`)
+	default:
+		return []byte(`{"model":"` + model + `","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":4096,"messages":[{"role":"system","content":"` + system +
+			`"},{"role":"user","content":"` + user + `"}],"tools":[{"type":"function","function":{` + tool + `"parameters":` + schema + `}}]}`)
+	}
+}
+
+// modelName is the model that a gateway is asked for.
+func (w way) modelName(pace string) string {
+	return map[dragoman.Dialect]string{dragoman.Anthropic: "anthropic-", dragoman.OpenAIChat: "chat-", dragoman.OpenAIResponses: "responses-"}[w.model] + pace + "/some-model"
+}
+
+// ask asks the gateway, says when the answer has begun, and returns all of it.
+func (w way) ask(ctx context.Context, client *http.Client, at, pace string, began func()) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+path(w.client), bytes.NewReader(request(w.client, w.modelName(pace))))
+	if err != nil {
+		began()
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+clientKey)
+	return answered(client, req, began)
+}
+
+func answered(client *http.Client, req *http.Request, began func()) ([]byte, error) {
+	req.Header.Set("Content-Type", "application/json")
+	if strings.HasSuffix(req.URL.Path, "/messages") {
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+	}
+	resp, err := client.Do(req)
+	began()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %s", resp.StatusCode, body)
+	}
+	return body, err
+}
+
+// contender is somebody whose work is measured.
+type contender struct {
+	name string
+	pid  int
+	ask  func(context.Context, *http.Client) ([]byte, error)
+	// says is what the answer must be, as the client's codec understands it.
+	client dragoman.Dialect
+}
+
+func gatewayContender(at string, pid int, w way, pace string) contender {
+	return contender{"ours", pid, func(ctx context.Context, c *http.Client) ([]byte, error) { return w.ask(ctx, c, at, pace, func() {}) }, w.client}
+}
+
+// proxyContender passes on what the model says: its dialect is the client's.
+func proxyContender(at string, pid int, w way, pace string) contender {
+	return contender{"ReverseProxy", pid, func(ctx context.Context, c *http.Client) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/"+pace+path(w.model), bytes.NewReader(request(w.model, "some-model")))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+modelKey)
+		return answered(c, req, func() {})
+	}, w.model}
+}
+
+// cpu is the time that the threads of a process have computed.
+func cpu(tb testing.TB, pid int) time.Duration {
+	tb.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(threads) == 0 {
+		tb.Fatal("no threads", err)
+	}
+	var sum int64
+	for _, file := range threads {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sum += ns
+	}
+	return time.Duration(sum)
+}
+
+const workers = 8 // clients at once
+
+// work has a contender answer n requests, and returns what one costs it.
+func work(tb testing.TB, c contender, client *http.Client, n int) time.Duration {
+	tb.Helper()
+	before := cpu(tb, c.pid)
+	jobs := make(chan struct{}, n)
+	for range n {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range jobs {
+				if _, err := c.ask(tb.Context(), client); err != nil {
+					tb.Error(c.name, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return (cpu(tb, c.pid) - before) / time.Duration(n)
+}
+
+// check makes sure that the answer of a contender is the right one: the call with all of
+// its arguments.
+func check(tb testing.TB, c contender, client *http.Client) {
+	tb.Helper()
+	body, err := c.ask(tb.Context(), client)
+	if err != nil {
+		tb.Fatal(c.name, err)
+	}
+	got := calls(tb, c.client, body)
+	if want := calls(tb, dragoman.Anthropic, stream(dragoman.Anthropic)); got != want {
+		tb.Fatalf("%s: the call has %d bytes of arguments, want %d", c.name, len(got), len(want))
+	}
+}
+
+// calls are the calls of an answer that is a stream.
+func calls(tb testing.TB, d dragoman.Dialect, body []byte) string {
+	tb.Helper()
+	return said(collect(tb, d, body))
+}
+
+// collect reads a stream.
+func collect(tb testing.TB, d dragoman.Dialect, body []byte) *dragoman.Response {
+	tb.Helper()
+	resp, err := dragoman.Collect(dialect.Events(codecOf(d).NewStreamDecoder(dialect.DecodeOptions{}), bytes.NewReader(body)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return resp
+}
+
+// said are the calls of an answer.
+func said(resp *dragoman.Response) string {
+	var out strings.Builder
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if call, ok := p.(*dragoman.ToolCall); ok {
+				out.WriteString(call.Name + " " + call.Arguments)
+			}
+		}
+	}
+	return out.String()
+}
+
+// pool is a small one of connections that are kept.
+func pool() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}
+}
