@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // What clients try that mean no good.
@@ -120,4 +125,33 @@ func TestG3_AKeyIsToldOnlyOfTheModelsItMayUse(t *testing.T) {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, told)
 		}
 	}
+}
+
+// slowHeader is a writer whose headers are long in coming when they are asked for the
+// second time.
+type slowHeader struct {
+	*httptest.ResponseRecorder
+	asked atomic.Int32
+}
+
+func (w *slowHeader) Header() http.Header {
+	if w.asked.Add(1) == 2 {
+		time.Sleep(2 * gateway.DefaultHeartbeat)
+	}
+	return w.ResponseRecorder.Header()
+}
+
+func TestQuirkJ1_NoHeartbeatBeginsAStreamWhileAnErrorIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := gateway.New(nil, gateway.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &slowHeader{ResponseRecorder: httptest.NewRecorder()}
+		g.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/messages",
+			strings.NewReader(`{"model":"sim/planner?fault=500","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
+		if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "ping") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }

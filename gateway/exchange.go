@@ -184,7 +184,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	if x.asked.stream {
-		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.streamHeader)
+		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.heading())
 	}
 	return x.route.chain.Walk(ctx, x.try)
 }
@@ -234,6 +234,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 		x.entry.losses = append(x.entry.losses, rep.Losses...)
 	}
 	x.req = req
+	x.out.heading(x.heading())
 	return nil
 }
 
@@ -265,7 +266,7 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
 		x.warn(ctx, "a request failed", err)
 	}
-	if x.out.hasBegun() {
+	if x.out.end() { // a heartbeat must not begin a stream while an error is written
 		if x.asked.stream && !x.entry.told {
 			x.entry.told = true
 			x.breakOff(e)

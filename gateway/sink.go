@@ -134,12 +134,22 @@ func (s *sink) flush() {
 	}
 }
 
-// end ends the heartbeat. It returns when none is on its way.
-func (s *sink) end() {
+// heading changes what sets the headers of a stream that begins by itself. It is called
+// while others are at work: it must not read what they change.
+func (s *sink) heading(header func(http.Header)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.header = header
+}
+
+// end ends the heartbeat, and reports whether the status is sent. When it returns no beat
+// is on its way: the headers are the caller's, and so is what is written.
+func (s *sink) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	return s.begun
 }

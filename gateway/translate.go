@@ -103,6 +103,19 @@ func (x *exchange) streamHeader(h http.Header) {
 	x.entry.status = http.StatusOK
 }
 
+// heading sets the headers of a stream that begins with a heartbeat, with the losses that
+// are known now: a beat comes at any time, also while there are more.
+func (x *exchange) heading() func(http.Header) {
+	losses := lossSummary(x.entry.losses)
+	return func(h http.Header) {
+		serving.SetHeader(h, x.codec.Dialect(), serving.StreamType(x.codec), x.id)
+		if losses != "" {
+			h.Set(LossHeader, losses)
+		}
+		x.entry.status = http.StatusOK // which nobody else sets but behind the sink's lock, or its end
+	}
+}
+
 // stream answers event by event. What fails before the first one is an answer with a
 // status, and may be left to the next model of the route.
 func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
