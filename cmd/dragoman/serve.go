@@ -142,6 +142,11 @@ func (o serveFlags) takeOver(g *gateway.Gateway, began, changed *gateway.Config,
 	if err := changed.Check(); err != nil {
 		return err
 	}
+	now := *changed // which is listened on where it began, whatever the file says by now
+	now.Listen = began.Listen
+	if err := now.Check(); err != nil {
+		return err
+	}
 	if err := g.Reload(changed); err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/gateway/access"
 )
 
 func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
@@ -128,5 +133,23 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestG3_AConfigWithoutKeysIsNotTakenOverWhereOthersReachTheGateway(t *testing.T) {
+	key := access.Key{Name: "team", Hash: access.HashOf("a-secret-of-the-team")}
+	began := &gateway.Config{Listen: "0.0.0.0:8088", Keys: []access.Key{key}}
+	g, err := gateway.New(began, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = serveFlags{}.takeOver(g, began, &gateway.Config{Listen: "127.0.0.1:8088"}, io.Discard)
+	var open *gateway.OpenRelayError
+	if !errors.As(err, &open) {
+		t.Errorf("%v", err)
+	}
+	rec := httptest.NewRecorder()
+	if g.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/models", nil)); rec.Code != http.StatusUnauthorized {
+		t.Errorf("everybody is let in: %d", rec.Code)
 	}
 }
