@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
@@ -154,4 +156,61 @@ func TestQuirkJ1_NoHeartbeatBeginsAStreamWhileAnErrorIsWritten(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+func TestG3_WhatNobodyCountsIsTakenFromTheBudgetAllTheSame(t *testing.T) {
+	const line = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}` + "\n"
+	const last = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"
+	for name, path := range map[string]string{"passed on": "/api/chat", "translated": "/v1/chat/completions"} {
+		for _, leaves := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, leaves %v", name, leaves), func(t *testing.T) {
+				t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+				w := worldOf(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 40, per: month}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+					_, _ = io.WriteString(rw, strings.Repeat(line, 30))
+					if _ = http.NewResponseController(rw).Flush(); leaves {
+						<-r.Context().Done()
+					}
+					_, _ = io.WriteString(rw, last)
+				})
+				ask := func() int {
+					ctx, leave := context.WithCancel(t.Context())
+					defer leave()
+					r, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url+path, strings.NewReader(`{"model":"ollama/m","stream":true,"messages":[{"role":"user","content":"hello hello hello"}]}`))
+					r.Header.Set("Authorization", "Bearer a-secret-of-the-team")
+					resp, err := http.DefaultClient.Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer resp.Body.Close()
+					if !leaves {
+						_, _ = io.Copy(io.Discard, resp.Body)
+					} else if _, err := io.ReadFull(resp.Body, make([]byte, 2000)); err != nil {
+						t.Log(err)
+					}
+					return resp.StatusCode
+				}
+				if status := ask(); status != http.StatusOK {
+					t.Fatal(status)
+				}
+				w.wantLog(t, `"msg":"request"`)
+				if status := ask(); status != http.StatusTooManyRequests {
+					t.Errorf("%d: %s", status, w.logged())
+				}
+			})
+		}
+	}
+}
+
+func TestG2_WhatBreaksBehindTheEndIsNoError(t *testing.T) {
+	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("content-type", "text/event-stream")
+		_, _ = io.WriteString(rw, anthropicAnswer)
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
+	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != anthropicAnswer {
+		t.Errorf("%v: %s", err, body)
+	}
 }

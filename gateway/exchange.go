@@ -136,7 +136,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 func (x *exchange) end() {
 	x.out.end()
 	if x.lease != nil {
-		x.lease.Spend(x.entry.usage)
+		x.lease.Spend(x.spent())
 		x.lease.Release()
 	}
 	x.entry.took, x.entry.bytes = time.Since(x.entry.begun), x.out.bytes
@@ -146,6 +146,27 @@ func (x *exchange) end() {
 	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole
 	x.metrics.end(&x.entry)
 	x.entry.log(x.r.Context(), x.opts.Log)
+}
+
+// bytesPerToken is how much text a token is taken for where nobody counts.
+const bytesPerToken = 4
+
+// spent is what a request is taken to have used. What no server has told is estimated: it
+// does not tell, it was not asked to (OpenAI's streams count on demand), or the client left
+// before it did. Else a key with a budget would use models for nothing.
+func (x *exchange) spent() dragoman.Usage {
+	u := x.entry.usage
+	left := x.r.Context().Err() != nil && x.entry.upstream != ""
+	if x.entry.pieces == 0 && !left { // nobody has answered
+		return u
+	}
+	if !u.Input.Known {
+		u.Input = dragoman.Counted(int64(len(x.body)) / bytesPerToken)
+	}
+	if !u.Output.Known || x.entry.err != nil {
+		u.Output = dragoman.Counted(max(u.Output.N, x.entry.pieces))
+	}
+	return u
 }
 
 // answer finds out who asks for what, and has it answered.

@@ -25,8 +25,10 @@ type entry struct {
 	status      int
 	bytes       int64
 	usage       dragoman.Usage
-	losses      []dragoman.Loss
-	err         error
+	// pieces is about how many tokens of an answer came: events of a stream.
+	pieces int64
+	losses []dragoman.Loss
+	err    error
 	// told says that the client was told of the error within a stream, whole that it has
 	// been sent the end of one, left that it has gone before that.
 	told, whole, left bool

@@ -47,11 +47,11 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	err = x.copy(buf, passed.Body, t)
 	ended, usage := t.end()
-	x.entry.usage = usage
+	x.entry.usage, x.entry.pieces = usage, t.pieces
 	switch {
 	case err == nil && !ended:
 		err = dragoman.ErrIncompleteStream
-	case ended && ctx.Err() != nil: // some clients hang up when they have heard the end
+	case ended: // what breaks behind the end changes nothing; some clients hang up when they have heard it
 		err, x.entry.whole = nil, true
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
@@ -141,7 +141,7 @@ func (x *exchange) passWhole(passed *provider.Passed) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
 	}
-	x.entry.usage = resp.Usage
+	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	return begun(x.out.write(body))
 }
@@ -256,6 +256,8 @@ type tap struct {
 	// pieces that need not be copied when more comes; headBytes is how long it is.
 	head      [][]byte
 	headBytes int
+	// pieces is how many events came.
+	pieces int64
 }
 
 func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
@@ -324,6 +326,11 @@ const (
 
 // see takes note of whole events.
 func (t *tap) see(p []byte) {
+	if t.codec.Dialect() == dragoman.Ollama {
+		t.pieces += int64(bytes.Count(p, []byte("\n")))
+	} else {
+		t.pieces += int64(bytes.Count(p, []byte("data:")))
+	}
 	switch {
 	case t.codec.Dialect() == dragoman.OpenAIResponses:
 		t.keep(p)

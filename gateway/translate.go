@@ -79,6 +79,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 		return err
 	}
 	x.entry.losses = append(x.entry.losses, enc.Report.Losses...)
+	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.keep(ctx, resp)
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
@@ -173,6 +174,8 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
 		t.out.begin(http.StatusOK, t.streamHeader)
+	case *dragoman.PartDelta:
+		t.entry.pieces++
 	case *dragoman.PartEnd:
 		if call, ok := e.Part.(*dragoman.ToolCall); ok {
 			t.calls++
