@@ -61,25 +61,34 @@ func (e *ownError) Unwrap() error { return e.err }
 // chainError is that of a list of models of which none answered: the last word of
 // those that were asked.
 func chainError(chain *provider.ChainError, err error) *dragoman.APIError {
-	if last := lastWord(chain); last != error(chain) {
-		e := *apiError(last)
-		e.Err = err
-		return &e
+	last := lastOf(chain)
+	if last == nil {
+		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
 	}
-	return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "no model of this route is available at the moment", Err: err}
+	e := *apiError(last)
+	e.Err = err
+	return &e
 }
 
 // lastWord is the error of the model that was asked last, where there were several.
 func lastWord(err error) error {
 	var chain *provider.ChainError
 	if errors.As(err, &chain) {
-		for _, a := range slices.Backward(chain.Attempts) {
-			if a.Err != nil {
-				return a.Err
-			}
+		if last := lastOf(chain); last != nil {
+			return last
 		}
 	}
 	return err
+}
+
+// lastOf is the error of the link that was asked last; nil where none was.
+func lastOf(chain *provider.ChainError) error {
+	for _, a := range slices.Backward(chain.Attempts) {
+		if a.Err != nil {
+			return a.Err
+		}
+	}
+	return nil
 }
 
 // upstreamError is what a model's server said. That it does not know our credential is

@@ -56,8 +56,10 @@ func translations(tb testing.TB) []translation {
 		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, bifrostRequest, 1, saysRequest},
 		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, bifrostRequest, 2.5, saysRequest},
 		{"whole answer, Anthropic to Chat: a call", whole.Body, ourResponse, bifrostResponse, 0.2, saysResponse},
-		{fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dragoman.Anthropic), ourStream, bifrostStream, 2,
-			func(tb testing.TB, b []byte) string { return said(collect(tb, dragoman.OpenAIChat, b)) }},
+		{
+			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dragoman.Anthropic), ourStream, bifrostStream, 2,
+			func(tb testing.TB, b []byte) string { return said(collect(tb, dragoman.OpenAIChat, b)) },
+		},
 	}
 }
 
