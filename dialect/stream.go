@@ -69,7 +69,7 @@ func pump(d StreamDecoder, r io.Reader, emit func(dragoman.Event) error) error {
 // What is read at once, the more the quicker it comes: a server waits with thousands
 // of streams.
 const (
-	leastRoom = 4 << 10
+	leastRoom = 2 << 10
 	mostRoom  = 32 << 10
 )
 

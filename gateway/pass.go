@@ -160,7 +160,7 @@ func copyHeader(to, from http.Header) {
 // room is how much of an answer is read at once: thousands of streams wait with one
 // each. One that comes quicker gets more, up to mostRoom.
 const (
-	room     = 4 << 10
+	room     = 2 << 10
 	mostRoom = 32 << 10
 )
 

@@ -94,6 +94,7 @@ func newSender() *http.Client {
 	}
 	t := def.Clone()
 	t.MaxIdleConnsPerHost, t.MaxIdleConns = keptIdle, keptAll
+	t.WriteBufferSize = 2 << 10 // of every stream that waits; a large request is written past it
 	return &http.Client{Transport: t}
 }
 

@@ -229,7 +229,9 @@ func (c *Client) http() *http.Client {
 func (a *answer) Read(p []byte) (int, error) {
 	if len(a.head) > 0 {
 		n := copy(p, a.head)
-		a.head = a.head[n:]
+		if a.head = a.head[n:]; len(a.head) == 0 {
+			a.head = nil // a stream may wait for long
+		}
 		return n, nil
 	}
 	if a.after != nil {

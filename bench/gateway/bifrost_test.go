@@ -5,6 +5,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -28,11 +29,11 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// translation is a piece of work of both sides: bytes in, bytes out.
+// translation is a piece of work of both sides: bytes in, bytes out, as they come.
 type translation struct {
 	name         string
 	in           []byte
-	ours, theirs func([]byte) ([]byte, error)
+	ours, theirs func(io.Writer, []byte) error
 	// fail is how many times as fast ours must be at least, or the test fails.
 	fail float64
 	// says is what the bytes that come out say, to compare.
@@ -46,20 +47,31 @@ func translations(tb testing.TB) []translation {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	whole, err := anthropic.Codec{}.EncodeResponse(collect(tb, dragoman.Anthropic, stream(dragoman.Anthropic)), dialect.EncodeOptions{})
+	answer, err := anthropic.Codec{}.EncodeResponse(collect(tb, dragoman.Anthropic, stream(dragoman.Anthropic)), dialect.EncodeOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var schemas interop.SchemaCache
-	ours := func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) }
+	ours := atOnce(func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) })
 	return []translation{
-		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, bifrostRequest, 1, saysRequest},
-		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, bifrostRequest, 2.5, saysRequest},
-		{"whole answer, Anthropic to Chat: a call", whole.Body, ourResponse, bifrostResponse, 0.2, saysResponse},
+		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1, saysRequest},
+		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 2.5, saysRequest},
+		{"whole answer, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.2, saysResponse},
 		{
 			fmt.Sprintf("stream, Anthropic to Chat: %d argument deltas", benchdata.StreamChunks), benchdata.ToolStream(dragoman.Anthropic), ourStream, bifrostStream, 2,
 			func(tb testing.TB, b []byte) string { return said(collect(tb, dragoman.OpenAIChat, b)) },
 		},
+	}
+}
+
+// atOnce is work whose result comes at once.
+func atOnce(f func([]byte) ([]byte, error)) func(io.Writer, []byte) error {
+	return func(w io.Writer, b []byte) error {
+		out, err := f(b)
+		if err == nil {
+			_, err = w.Write(out)
+		}
+		return err
 	}
 }
 
@@ -88,11 +100,9 @@ func ourResponse(body []byte) ([]byte, error) {
 	return enc.Body, err
 }
 
-func ourStream(body []byte) ([]byte, error) {
-	var out bytes.Buffer
-	err := dialect.Translate(&out, openaichat.Codec{}.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true}),
+func ourStream(w io.Writer, body []byte) error {
+	return dialect.Translate(w, openaichat.Codec{}.NewStreamEncoder(dialect.EncodeOptions{StreamUsage: true}),
 		anthropic.Codec{}.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true}), bytes.NewReader(body))
-	return out.Bytes(), err
 }
 
 func bifrostContext() *schemas.BifrostContext {
@@ -124,16 +134,16 @@ func bifrostResponse(body []byte) ([]byte, error) {
 }
 
 // bifrostStream is the loop of its Anthropic provider, and the frames of its server.
-func bifrostStream(body []byte) ([]byte, error) {
+func bifrostStream(w io.Writer, body []byte) error {
 	ctx := bifrostContext()
-	var out bytes.Buffer
+	var out []byte
 	write := func(r *schemas.BifrostChatResponse) error {
 		chunk, err := sonic.Marshal(r)
-		if err == nil {
-			out.WriteString("data: ")
-			out.Write(chunk)
-			out.WriteString("\n\n")
+		if err != nil {
+			return err
 		}
+		out = append(append(append(out[:0], "data: "...), chunk...), "\n\n"...)
+		_, err = w.Write(out)
 		return err
 	}
 	reader := bifrostutils.GetSSEEventReader(ctx, bytes.NewReader(body))
@@ -145,11 +155,11 @@ func bifrostStream(body []byte) ([]byte, error) {
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 		var event bifrostanthropic.AnthropicStreamEvent
 		if err := sonic.Unmarshal(data, &event); err != nil {
-			return nil, err
+			return err
 		}
 		if event.Message != nil {
 			id, model = event.Message.ID, event.Message.Model
@@ -162,13 +172,13 @@ func bifrostStream(body []byte) ([]byte, error) {
 		}
 		response, failed, last := event.ToBifrostChatCompletionStream(ctx, "", state)
 		if failed != nil {
-			return nil, fmt.Errorf("%+v", failed.Error)
+			return fmt.Errorf("%+v", failed.Error)
 		}
 		if response != nil {
 			response.ExtraFields = schemas.BifrostResponseExtraFields{ChunkIndex: index}
 			response.ID = id
 			if err := write(response); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if last {
@@ -176,10 +186,10 @@ func bifrostStream(body []byte) ([]byte, error) {
 		}
 	}
 	if err := write(bifrostutils.CreateBifrostChatCompletionChunkResponse(id, &usage, &finish, 0, model, 0)); err != nil {
-		return nil, err
+		return err
 	}
-	out.WriteString("data: [DONE]\n\n")
-	return out.Bytes(), nil
+	_, err := io.WriteString(w, "data: [DONE]\n\n")
+	return err
 }
 
 // saysRequest is what a request of Anthropic's asks: how many tools and messages, and
@@ -219,15 +229,11 @@ func saysResponse(tb testing.TB, body []byte) string {
 // TestBothTranslateTheSame: what is compared must be the same work with the same result.
 func TestBothTranslateTheSame(t *testing.T) {
 	for _, w := range translations(t) {
-		own, err := w.ours(w.in)
-		if err != nil {
+		var own, other bytes.Buffer
+		if err := errors.Join(w.ours(&own, w.in), w.theirs(&other, w.in)); err != nil {
 			t.Fatal(w.name, err)
 		}
-		other, err := w.theirs(w.in)
-		if err != nil {
-			t.Fatal(w.name, err)
-		}
-		if a, b := w.says(t, own), w.says(t, other); a != b || len(a) < 10 {
+		if a, b := w.says(t, own.Bytes()), w.says(t, other.Bytes()); a != b || len(a) < 10 {
 			t.Errorf("%s: ours says\n%.600s\nbifrost's\n%.600s", w.name, a, b)
 		}
 	}
@@ -253,13 +259,13 @@ func (w translation) compare(tb testing.TB) (ours, theirs cost) {
 	n := max(20, 4_000_000/len(w.in))
 	best := [2]cost{}
 	for round := range *rounds {
-		for i, f := range []func([]byte) ([]byte, error){w.ours, w.theirs} {
+		for i, f := range []func(io.Writer, []byte) error{w.ours, w.theirs} {
 			runtime.GC()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := own(tb)
 			for range n {
-				if _, err := f(w.in); err != nil {
+				if err := f(io.Discard, w.in); err != nil {
 					tb.Fatal(err)
 				}
 			}
@@ -281,7 +287,7 @@ func BenchmarkTranslation(b *testing.B) {
 		b.Run(w.name+"/ours", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := w.ours(w.in); err != nil {
+				if err := w.ours(io.Discard, w.in); err != nil {
 					b.Fatal(err)
 				}
 			}
