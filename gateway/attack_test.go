@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,6 +212,61 @@ func TestG2_WhatBreaksBehindTheEndIsNoError(t *testing.T) {
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url}
 	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != anthropicAnswer {
+		t.Errorf("%v: %s", err, body)
+	}
+}
+
+// complete are streams that are whole, each in a way that is not the vendor's own.
+var complete = map[string]struct{ path, body, answer string }{
+	"no names": {"/v1/messages", anthropicRequest, regexp.MustCompile(`(?m)^event: .*\n`).ReplaceAllString(anthropicAnswer, "")},
+	"ids":      {"/v1/messages", anthropicRequest, strings.ReplaceAll(anthropicAnswer, "event: ", "id: 7\nevent: ")},
+	"comments": {"/v1/messages", anthropicRequest, strings.ReplaceAll(anthropicAnswer, "event: ", ": comment\nevent: ")},
+	"chat with names": {
+		"/v1/chat/completions", `{"model":"plain/m","stream":true,"messages":[{"role":"user","content":"hi"}]}`,
+		"event: message\ndata: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\nevent: done\ndata: [DONE]\n\n",
+	},
+	"a large end": {
+		"/v1/responses", `{"model":"responses/m","stream":true,"input":"hi"}`,
+		"event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[],\"usage\":null}}\n\n" +
+			"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[{\"type\":\"image_generation_call\",\"id\":\"ig_1\",\"status\":\"completed\",\"result\":\"" + strings.Repeat("iVBORw0K", 400_000) + "\"}],\"usage\":{\"input_tokens\":3,\"output_tokens\":4,\"total_tokens\":7}}}\n\n",
+	},
+}
+
+func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
+	for name, tc := range complete {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SIM_KEY", "upstream-secret")
+			s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("content-type", "text/event-stream")
+				_, _ = io.WriteString(rw, tc.answer)
+			}))
+			t.Cleanup(s.Close)
+			w := newWorldOf(t, s, configOf(s.URL)+fmt.Sprintf("  plain: {type: openai-chat, base_url: %q, api_key_env: SIM_KEY}\n", s.URL+"/v1"))
+			resp, err := http.Post(w.url+tc.path, "application/json", strings.NewReader(tc.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); err != nil || string(body) != tc.answer {
+				t.Errorf("%v: %d bytes for %d: …%s", err, len(body), len(tc.answer), body[max(0, len(body)-500):])
+			}
+			w.wantLog(t, `"transparent":true`)
+			if log := w.logged(); strings.Contains(log, `"error"`) || name == "a large end" && !strings.Contains(log, `"output_tokens":4`) {
+				t.Error(log)
+			}
+		})
+	}
+}
+
+func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
+	const last = `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}`
+	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, last) })
+	resp, err := http.Post(w.url+"/api/chat", "application/json", strings.NewReader(`{"model":"ollama/m","messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(body), last+"\n{\"error\":") {
 		t.Errorf("%v: %s", err, body)
 	}
 }

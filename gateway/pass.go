@@ -49,14 +49,14 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	ended, usage := t.end()
 	x.entry.usage, x.entry.pieces = usage, t.pieces
 	switch {
-	case err == nil && !ended:
+	case err == nil && !ended && !t.unsure: // what cannot be judged is not called broken
 		err = dragoman.ErrIncompleteStream
 	case ended: // what breaks behind the end changes nothing; some clients hang up when they have heard it
 		err, x.entry.whole = nil, true
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
-		_ = x.out.send(t.broken(x.id, x.apiError(err))) // who has gone away is told nothing
+		_ = x.out.send(append(t.gap(t.tail), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
 	}
 	return begun(err)
 }
@@ -164,28 +164,33 @@ const (
 	mostRoom = 32 << 10
 )
 
-// maxEvent bounds an event that is held back until it is whole.
-const maxEvent = 1 << 20
+// maxEvent bounds an event that is held back until it is whole: the last one of
+// Responses has the whole answer, with its images.
+const maxEvent = 16 << 20
 
 // copy passes on what has come and what comes, whole events at a time: where the server
 // is cut off amid one, the client gets an error instead of half of it.
 func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 	for first := true; ; first = false {
 		var err error
+		looked := 0 // of buf, for the end of an event
 		if !first {
 			var n int
+			looked = max(0, len(buf)-len("\r\n\r"))
 			n, err = body.Read(buf[len(buf):cap(buf)])
 			buf = buf[:len(buf)+n]
 		}
-		whole := len(buf)
+		whole := t.whole(buf[looked:])
+		if whole > 0 {
+			whole += looked
+		}
 		switch {
-		case err == nil && len(buf) < maxEvent:
-			whole = t.whole(buf)
-		case err != nil && !t.complete(buf[t.whole(buf):]):
-			whole = t.whole(buf)
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
+		case err == nil && len(buf) >= maxEvent && whole == 0:
+			whole, t.unsure = len(buf), true
+		case err != nil && t.complete(buf[whole:]):
+			whole = len(buf)
+		case errors.Is(err, io.EOF):
+			err = io.ErrUnexpectedEOF
 		}
 		if whole > 0 {
 			t.see(buf[:whole])
@@ -256,8 +261,10 @@ type tap struct {
 	// pieces that need not be copied when more comes; headBytes is how long it is.
 	head      [][]byte
 	headBytes int
-	// pieces is how many events came.
+	// pieces is how many events came; unsure says that one was too long to be held back, or
+	// cannot be read.
 	pieces int64
+	unsure bool
 }
 
 func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
@@ -292,6 +299,18 @@ func (t *tap) complete(rest []byte) bool {
 	return ok && (string(data) == "[DONE]" || jsonwire.Check(data) == nil)
 }
 
+// gap is what parts an event from those before it, the last of which may lack its end.
+func (t *tap) gap(before []byte) []byte {
+	end := []byte("\n\n")
+	if t.codec.Dialect() == dragoman.Ollama {
+		end = end[:1]
+	}
+	if t.whole(before) == len(before) {
+		return nil
+	}
+	return end
+}
+
 // broken are the events that end a stream with an error. What is open is ended, where the
 // dialect's clients want that.
 func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
@@ -307,6 +326,9 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 	for _, p := range t.head {
 		_ = d.Feed(p, write) // what cannot be read was not said
 	}
+	if n := len(t.head); n > 0 {
+		_ = d.Feed(t.gap(t.head[n-1]), write)
+	}
 	events = events[:0] // it has been said
 	_ = d.Close(write)
 	if closed, err := enc.Close(events); err == nil {
@@ -316,10 +338,10 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 }
 
 const (
-	// tailSize is how much of the end of an answer is looked at, maxKept how long an
-	// event may be that counts tokens.
+	// tailSize is how much of the end of an answer is looked at, maxHead how much is kept
+	// of its beginning.
 	tailSize = 4 << 10
-	maxKept  = 2 << 20
+	maxHead  = 2 << 20
 	// pieceSize is the least piece of the head.
 	pieceSize = 4 << 10
 )
@@ -339,7 +361,7 @@ func (t *tap) see(p []byte) {
 		if i := bytes.Index(p, []byte("\n\n")); i >= 0 {
 			first = p[:i+2]
 		}
-		t.head = [][]byte{bytes.Clone(first[:min(len(first), maxKept)])}
+		t.head = [][]byte{bytes.Clone(first[:min(len(first), maxHead)])}
 	}
 	if len(p) >= tailSize {
 		t.tail = append(t.tail[:0], p[len(p)-tailSize:]...)
@@ -351,10 +373,8 @@ func (t *tap) see(p []byte) {
 	}
 	for rest := p; counts(t.codec.Dialect(), rest); {
 		event, more := t.eventWith(rest)
-		if len(event) <= maxKept {
-			if t.last = append(t.last[:0], event...); t.first == nil {
-				t.first = bytes.Clone(event)
-			}
+		if t.last = append(t.last[:0], event...); t.first == nil {
+			t.first = bytes.Clone(event)
 		}
 		rest = more
 	}
@@ -362,7 +382,7 @@ func (t *tap) see(p []byte) {
 
 // keep adds events to the head.
 func (t *tap) keep(p []byte) {
-	p = p[:min(len(p), maxKept-t.headBytes)]
+	p = p[:min(len(p), maxHead-t.headBytes)]
 	t.headBytes += len(p)
 	for len(p) > 0 {
 		last := len(t.head) - 1
@@ -458,7 +478,8 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 	}
 	for _, p := range pieces {
 		if err := d.Feed(p, see); err != nil {
-			return true, usage // what cannot be judged is not called broken
+			t.unsure = true
+			return false, usage
 		}
 	}
 	_ = d.Close(see) // it says what see has heard
@@ -484,9 +505,12 @@ func (t *tap) terminal() []byte {
 	return out
 }
 
+// terminates reports whether an event may end an answer. Servers leave out its name, or
+// put an id or a comment before it.
 func terminates(d dragoman.Dialect, event []byte) bool {
+	has := func(s string) bool { return bytes.HasPrefix(event, []byte(s)) || bytes.Contains(event, []byte("\n"+s)) }
 	name := func(s string) bool {
-		return bytes.HasPrefix(event, []byte("event: "+s)) || bytes.HasPrefix(event, []byte("event:"+s))
+		return has("event: "+s) || has("event:"+s) || bytes.Contains(event, []byte(`"type":"`+s+`"`)) || bytes.Contains(event, []byte(`"type": "`+s+`"`))
 	}
 	switch d {
 	case dragoman.Anthropic:
@@ -494,6 +518,6 @@ func terminates(d dragoman.Dialect, event []byte) bool {
 	case dragoman.OpenAIResponses:
 		return name("response.completed") || name("response.incomplete") || name("response.failed") || name("error")
 	default:
-		return bytes.HasPrefix(event, []byte("data:"))
+		return has("data:")
 	}
 }
