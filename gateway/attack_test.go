@@ -270,3 +270,33 @@ func TestG2_AnErrorStandsApartFromALastEventWithoutItsEnd(t *testing.T) {
 		t.Errorf("%v: %s", err, body)
 	}
 }
+
+func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testing.T) {
+	t.Setenv("ONE_KEY", "the-secret-of-the-one")
+	t.Setenv("OTHER_KEY", "the-secret-of-the-other")
+	for name, route := range map[string]string{"passed on": "{to: responses/m}", "translated": "{to: responses/m, repair: always}"} {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stream %v", name, stream), func(t *testing.T) {
+				w := newWorld(t, "gateway: {keys: {one: {key_env: ONE_KEY}, other: {key_env: OTHER_KEY}}, routes: {m: "+strings.Replace(route, "responses/m", "responses/sim/echo", 1)+"}}\n")
+				ask := func(key, more string) (int, string) {
+					c := &client{t: t, codec: openairesponses.Codec{}, url: w.url, key: key}
+					resp := c.postBody(t.Context(), "", stream, fmt.Appendf(nil, `{"model":"m","stream":%v,"input":"hi"%s}`, stream, more)) //nolint:bodyclose // the test's end does
+					body, _ := io.ReadAll(resp.Body)
+					return resp.StatusCode, string(body)
+				}
+				_, body := ask("the-secret-of-the-one", "")
+				id := regexp.MustCompile(`"id": ?"(sim_[^"]+|resp_[^"]+)"`).FindStringSubmatch(body)
+				if id == nil {
+					t.Fatal(body)
+				}
+				more := `,"previous_response_id":"` + id[1] + `"`
+				if status, body := ask("the-secret-of-the-other", more); status != http.StatusBadRequest || !strings.Contains(body, "has expired, or was not stored") {
+					t.Errorf("another's: %d %s", status, body)
+				}
+				if _, body := ask("the-secret-of-the-one", more); strings.Contains(body, "has expired, or was not stored") {
+					t.Errorf("its own: %s", body)
+				}
+			})
+		}
+	}
+}

@@ -142,6 +142,7 @@ func (x *exchange) passWhole(passed *provider.Passed) error {
 		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
+	x.own(x.r.Context(), resp.ID)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	return begun(x.out.write(body))
 }
@@ -193,7 +194,10 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 			err = io.ErrUnexpectedEOF
 		}
 		if whole > 0 {
-			t.see(buf[:whole])
+			begins := len(t.tail) == 0
+			if t.see(buf[:whole]); begins && x.owned() {
+				x.own(x.r.Context(), t.id())
+			}
 			if err := x.out.send(buf[:whole]); err != nil {
 				return err
 			}
@@ -297,6 +301,21 @@ func (t *tap) complete(rest []byte) bool {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	data = bytes.TrimSpace(data)
 	return ok && (string(data) == "[DONE]" || jsonwire.Check(data) == nil)
+}
+
+// id is that of the answer, as its first event has it.
+func (t *tap) id() (id string) {
+	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
+	see := func(ev dragoman.Event) error {
+		if e, ok := ev.(*dragoman.ResponseStart); ok {
+			id = e.Response.ID
+		}
+		return nil
+	}
+	for _, p := range t.head {
+		_ = d.Feed(p, see) // what cannot be read has none
+	}
+	return id
 }
 
 // gap is what parts an event from those before it, the last of which may lack its end.

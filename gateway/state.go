@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // stores reports whether clients can go on with the response by its id, and the
@@ -117,12 +118,47 @@ func (x *exchange) recallConversation(ctx context.Context) error {
 	}
 	var err error
 	if x.before, err = x.recall.Load(ctx, x.entry.key, x.asked.previous); errors.Is(err, recall.ErrNotFound) {
-		return nil
+		return x.disowned(ctx)
 	}
 	if err == nil && x.asked.thread.Asked {
 		return x.loadThread(ctx)
 	}
 	return err
+}
+
+// owned reports whether it matters whose the answers are that the model's server keeps:
+// its account is that of all keys, and it would go on with anybody's.
+func (x *exchange) owned() bool {
+	return !x.keys.Open() && (x.codec.Dialect() == dragoman.OpenAIResponses || x.asked.thread.Asked)
+}
+
+// ownerKey is where it is noted that an answer which the model's server keeps is a key's.
+func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
+
+// own notes whose an answer is, before its client hears of it.
+func (x *exchange) own(ctx context.Context, id string) {
+	if id == "" || !x.owned() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
+		return
+	}
+	if err := x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), []byte{1}, x.opts.Now().Add(x.ttl)); err != nil {
+		x.warn(ctx, "whose a response is could not be kept", err)
+	}
+}
+
+// disowned refuses a request that goes on with what is not known to be its key's.
+func (x *exchange) disowned(ctx context.Context) error {
+	if !x.owned() {
+		return nil
+	}
+	_, found, err := x.opts.Notes.Get(ctx, ownerKey(x.entry.key, x.asked.previous))
+	switch {
+	case err != nil || found:
+		return err
+	case x.asked.thread.Asked:
+		return serving.NoThread(x.asked.previous)
+	default:
+		return unknownResponse(x.asked.previous)
+	}
 }
 
 // goOn puts the conversation that a request goes on with before what it says itself.

@@ -73,6 +73,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	}
 	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
+	x.own(ctx, resp.ID)
 	told := x.told(*resp)
 	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
@@ -170,6 +171,7 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 	switch e := ev.(type) {
 	case *dragoman.ResponseStart:
 		t.first = true
+		t.own(ctx, e.Response.ID)
 		ev = &dragoman.ResponseStart{Response: t.told(e.Response)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
