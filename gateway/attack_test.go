@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -298,5 +299,51 @@ func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testi
 				}
 			})
 		}
+	}
+}
+
+func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
+	w := newWorld(t, "")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.gateway.Serve(ctx, l, time.Second) }()
+	for _, tc := range []struct {
+		host, origin string
+		status       int
+	}{
+		{"", "", 200},
+		{"localhost:8088", "", 200},
+		{"[::1]:8088", "", 200},
+		{"gateway", "", 200},
+		{"host.docker.internal:8088", "", 200},
+		{"", "http://localhost:3000", 200},
+		{"", "http://127.0.0.1", 200},
+		{"", "vscode-webview://abc", 200},
+		{"", "https://evil.example", 403},
+		{"", "http://localhost.evil.example", 403},
+		{"", "null", 403},
+		{"evil.example:8088", "", 403}, // its name leads here by now
+		{"evil.example:8088", "http://evil.example:8088", 403},
+	} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/v1/chat/completions", strings.NewReader(`{"model":"sim/echo","messages":[{"role":"user","content":"hi"}]}`))
+		r.Header.Set("Content-Type", "text/plain") // so that no browser asks beforehand
+		if r.Host = tc.host; tc.origin != "" {
+			r.Header.Set("Origin", tc.origin)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != tc.status {
+			t.Errorf("%q %q: %d", tc.host, tc.origin, resp.StatusCode)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	defer breakOff(nil)
 	defer g.sender.CloseIdleConnections()
 	server := &http.Server{
-		Handler: g, BaseContext: func(net.Listener) context.Context { return base },
+		Handler: g.guarded(), BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: g.headerBytes,
 	}
 	ended := make(chan error, 1)
