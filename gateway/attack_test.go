@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -345,5 +347,39 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestG1_ABodyThatIsPackedIsUnpackedWithinItsBound(t *testing.T) {
+	packed := func(text string) *bytes.Buffer {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+		return &b
+	}
+	const hi = `{"model":"sim/echo","messages":[{"role":"user","content":"hi"}]`
+	w := newWorld(t, "gateway: {limits: {body_bytes: 100000}}\n")
+	for _, tc := range []struct {
+		how    string
+		body   io.Reader
+		status int
+	}{
+		{"gzip", packed(hi + "}"), 200},
+		{"gzip", packed(hi + strings.Repeat(" ", 1_000_000) + "}"), 413}, // a bomb
+		{"gzip", strings.NewReader(hi + "}"), 400},
+		{"zstd", strings.NewReader(hi + "}"), 415},
+		{"identity", strings.NewReader(hi + "}"), 200},
+	} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/v1/chat/completions", tc.body)
+		r.Header.Set("Content-Encoding", tc.how)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		if _ = resp.Body.Close(); resp.StatusCode != tc.status {
+			t.Errorf("%s: %d %s", tc.how, resp.StatusCode, body)
+		}
 	}
 }

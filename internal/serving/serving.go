@@ -4,7 +4,10 @@
 package serving
 
 import (
+	"compress/gzip"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -146,7 +149,11 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
-	body, err := bodies.ReadAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength)
+	from, err := unpacked(w, r, most)
+	if err != nil {
+		return nil, err
+	}
+	body, err := bodies.ReadAll(from, r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -155,6 +162,26 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 		return nil, Refuse(err)
 	}
 	return body, nil
+}
+
+// unpacked is the body of a request, of at most so many bytes in both forms. Some clients
+// pack what is long.
+func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, error) {
+	packed := http.MaxBytesReader(w, r.Body, int64(most))
+	switch how := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); how {
+	case "", "identity":
+		return packed, nil
+	case "gzip":
+		body, err := gzip.NewReader(packed)
+		if err != nil {
+			return nil, Refuse(err)
+		}
+		return http.MaxBytesReader(w, body, int64(most)), nil
+	default:
+		return nil, &dragoman.APIError{
+			Class: dragoman.ErrorBadRequest, Status: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("a body that is packed with %.40q cannot be read here; gzip can, or send it as it is", how),
+		}
+	}
 }
 
 // Refuse is an error as one of the request's own.
