@@ -258,7 +258,12 @@ func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int
 	status, body, _ = codec.EncodeError(e)
 	h.Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
+		// Whole seconds are all that HTTP has, and some clients fail on others; those that
+		// wait for less know the second one.
+		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
+		if e.RetryAfter%time.Second != 0 {
+			h.Set("Retry-After-Ms", strconv.FormatInt(int64((e.RetryAfter+time.Millisecond-1)/time.Millisecond), 10))
+		}
 	}
 	if e.Class == dragoman.ErrorQuota { // clients of OpenAI and Anthropic would ask again and again
 		h.Set("X-Should-Retry", "false")
