@@ -293,7 +293,7 @@ func TestG7_AnAnswerThatTheModelsServerKeepsIsGoneOnWithByItsOwnKeyOnly(t *testi
 					t.Fatal(body)
 				}
 				more := `,"previous_response_id":"` + id[1] + `"`
-				if status, body := ask("the-secret-of-the-other", more); status != http.StatusBadRequest || !strings.Contains(body, "has expired, or was not stored") {
+				if status, body := ask("the-secret-of-the-other", more); status != http.StatusBadRequest || !strings.Contains(body, `"code":"previous_response_not_found"`) || !strings.Contains(body, "has expired, or was not stored") {
 					t.Errorf("another's: %d %s", status, body)
 				}
 				if _, body := ask("the-secret-of-the-one", more); strings.Contains(body, "has expired, or was not stored") {

@@ -6,12 +6,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -174,10 +177,19 @@ func (x *exchange) goOn(req *dragoman.Request) {
 	}
 }
 
-// unknownResponse says that nobody knows the response that a request goes on with.
+// unknownResponse says that nobody knows the response that a request goes on with, in
+// OpenAI's own words: clients know it by a code that no other language has a place for, and
+// send the whole conversation then.
 func unknownResponse(id string) error {
-	return &dragoman.APIError{
-		Class: dragoman.ErrorBadRequest, Param: "previous_response_id", Code: "previous_response_not_found",
-		Message: fmt.Sprintf("Previous response with id %.80q not found: it has expired, or was not stored; send the whole conversation.", id),
-	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.Key("error")
+	w.BeginObject()
+	w.StringField("message", fmt.Sprintf("Previous response with id %.80q not found: it has expired, or was not stored; send the whole conversation.", id))
+	w.StringField("type", "invalid_request_error")
+	w.StringField("param", "previous_response_id")
+	w.StringField("code", "previous_response_not_found")
+	w.EndObject()
+	w.EndObject()
+	return openairesponses.Codec{}.DecodeError(http.StatusBadRequest, http.Header{}, w.Buf)
 }
