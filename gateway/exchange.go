@@ -334,6 +334,6 @@ func (x *exchange) breakOff(e *dragoman.APIError) {
 // warn logs what a client is not told.
 func (x *exchange) warn(ctx context.Context, what string, err error) {
 	if x.opts.Log != nil {
-		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", err.Error())
+		x.opts.Log.WarnContext(ctx, what, "request", x.id, "route", x.entry.route, "upstream", x.entry.upstream, "error", bounded(err.Error()))
 	}
 }

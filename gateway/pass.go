@@ -3,6 +3,8 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +26,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 			return serving.Refuse(err)
 		}
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.r.Header})
+	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn()})
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,20 @@ func (x *exchange) passWhole(passed *provider.Passed) error {
 	x.own(x.r.Context(), resp.ID)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	return begun(x.out.write(body))
+}
+
+// passedOn are the client's headers. What a client calls a request by is known to its own
+// key only: two clients of one account may well use the same word.
+func (x *exchange) passedOn() http.Header {
+	h := x.r.Header
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if said := h.Get(name); said != "" && x.entry.key != "" {
+			h = h.Clone()
+			sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", len(x.entry.key), x.entry.key, said))
+			h.Set(name, hex.EncodeToString(sum[:]))
+		}
+	}
+	return h
 }
 
 // copyHeader sets what a server said beside its answer. Its id of the request stands

@@ -97,6 +97,25 @@ func (w *world) wantLog(t *testing.T, want ...string) {
 	}
 }
 
+func TestTwoKeysWithOneIdempotencyKeyAreTwoRequests(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
+	seen := map[string]bool{}
+	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n  routes: {anthropic/*: {to: anthropic/*}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		seen[r.Header.Get("Idempotency-Key")] = true
+		rw.Header().Set("content-type", "text/event-stream")
+		_, _ = io.WriteString(rw, anthropicAnswer)
+	})
+	for _, key := range []string{"the-first-key-of-this-test", "the-second-key-of-this-test", "the-first-key-of-this-test"} {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest, "authorization", "Bearer "+key, "idempotency-key", "the same"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	if len(seen) != 2 || seen["the same"] || seen[""] {
+		t.Errorf("%v", seen)
+	}
+}
+
 func TestG2_TheServersOwnRefusalIsTheAnswerOfATransparentRoute(t *testing.T) {
 	const own = `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too big","extra":1},"request_id":"req_1"}`
 	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
