@@ -42,7 +42,7 @@ func portkey(tb testing.TB) (url string, pid int, reason string) {
 	if _, err := os.Stat(script); err != nil {
 		ctx, cancel := context.WithTimeout(tb.Context(), 3*time.Minute)
 		defer cancel()
-		install := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps", "--prefix", folder,
+		install := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--fetch-retries=1", "--ignore-scripts", "--legacy-peer-deps", "--prefix", folder,
 			"@portkey-ai/gateway@"+portkeyVersion, "@hono/node-server@"+honoVersion) //nolint:gosec // ours
 		if out, err := install.CombinedOutput(); err != nil {
 			return "", 0, fmt.Sprintf("it cannot be installed: %v: %.200s", err, out)
