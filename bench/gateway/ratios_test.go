@@ -240,7 +240,7 @@ const why = `Missed, and why:
 - Portkey's gateway, paced: what the kernel does is the same for both. By the first table, the reverse proxy itself would not get three times as many in one dialect.
 - bifrost, a small request: by a profile 14 % of ours is looking for members that two readers would read differently, 9 % the registry of names and formats, made anew for each request, 5 % making the conversation valid, 6 % fingerprints; allocating, which is in all of them, is 27 %. A large request is translated several times as fast.
 - bifrost, a whole answer whose arguments are 4 kB: ours goes over the arguments again and again (as part of the answer, of its content and of the call; for members that are there twice; to see that they are JSON; and to quote them), which is most of its time, and sonic, compiled for the machine, is quicker at each.
-- Memory is kept with little to spare when answers are translated. In HTTP/1.1 nearly a third of it is stacks, 30 KiB for a stream, which has several goroutines of net/http; buffers of net/http are another 20 KiB; and the collector lets garbage grow to the size of what lives.
+- Memory is kept with little to spare when answers are translated. In HTTP/1.1 nearly a third of it is stacks, 30 KiB for a stream, which has several goroutines of net/http; buffers of net/http are another 9 KiB; and the collector lets garbage grow to the size of what lives.
 
 ` + "`go test .` in `bench/gateway/`" + ` fails when the paced figures are above 1.5 and 2.5, when Portkey's gateway in bursts is less than 2.5 times behind, and when bifrost's translation comes closer than it is known to be.
 `
