@@ -283,6 +283,9 @@ func (t *tap) terminal() []byte {
 func terminates(d dragoman.Dialect, event []byte) bool {
 	has := func(s string) bool { return bytes.HasPrefix(event, []byte(s)) || bytes.Contains(event, []byte("\n"+s)) }
 	name := func(s string) bool {
+		if !bytes.Contains(event, []byte(s)) { // nearly all of them: the rest costs more
+			return false
+		}
 		return has("event: "+s) || has("event:"+s) || bytes.Contains(event, []byte(`"type":"`+s+`"`)) || bytes.Contains(event, []byte(`"type": "`+s+`"`))
 	}
 	switch d {
