@@ -152,7 +152,7 @@ func bifrostStream(w io.Writer, body []byte) error {
 	var usage schemas.BifrostLLMUsage
 	for index := 0; ; index++ {
 		_, data, err := reader.ReadEvent()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return err

@@ -65,7 +65,7 @@ func portkey(tb testing.TB) (url string, pid int, reason string) {
 	})
 	url = "http://" + addr.String()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		resp, err := http.Get(url) //nolint:noctx,gosec // this machine
+		resp, err := http.Get(url) //nolint:gosec // this machine
 		if err == nil {
 			_ = resp.Body.Close()
 			return url, cmd.Process.Pid, ""
