@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -18,7 +17,7 @@ import (
 func (g *Gateway) guarded() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.keys.Open() && foreign(r) {
-			serving.WriteError(w, openaichat.Codec{}, &dragoman.APIError{
+			serving.WriteError(w, serving.CodecOf(r), &dragoman.APIError{
 				Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: "pages of other sites may not use a gateway without keys; give it keys, or ask for it as 127.0.0.1",
 			})
 			return

@@ -4,9 +4,11 @@
 //
 //	config, err := gateway.Load("gateway.yaml")
 //	g, err := gateway.New(config, gateway.Options{Log: slog.Default()})
-//	err = http.ListenAndServe(config.Address(), g)
+//	l, err := net.Listen("tcp", config.Address())
+//	err = g.Serve(ctx, l, 0)
 //
-// A [Gateway] is an [http.Handler]. Without a config it serves the simulator's models.
+// [Gateway.Serve] refuses to be an open relay, and drains. A [Gateway] is an [http.Handler],
+// too, for programs with a server of their own, which then sees to that. Without a config it serves the simulator's models.
 // docs/gateway.md says how clients are pointed at it; "dragoman serve" is the command.
 //
 // # The way of a request

@@ -80,6 +80,9 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	if status, text := get(t, http.MethodPost, w.url+"/api/show", `{"model":"fast"}`, key...); status != http.StatusOK || !strings.Contains(text, `"capabilities"`) {
 		t.Errorf("%d %s", status, text)
 	}
+	if status, _ := get(t, http.MethodPost, w.url+"/api/show", `{"model":"fast"}`); status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d", status)
+	}
 	if status, _ := get(t, http.MethodGet, w.url+"/v1/models/slow", "", key...); status != http.StatusForbidden {
 		t.Errorf("a model that is not allowed: %d", status)
 	}

@@ -214,6 +214,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
+	x.up = up
 	if x.transparent(ctx, up) {
 		return x.pass(ctx, up)
 	}
@@ -263,8 +264,8 @@ func (x *exchange) scope() recall.Scope {
 	return recall.Scope{Key: x.entry.key, Route: x.route.Pattern}
 }
 
-// count tells how many tokens a request has (quirk J5). It is an estimate, unless
-// the model's server is asked.
+// count tells how many tokens a request has (quirk J5), by an estimate: no server is
+// asked.
 func (x *exchange) count() error {
 	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
 	if err != nil {

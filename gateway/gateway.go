@@ -87,6 +87,9 @@ func New(c *Config, o Options) (*Gateway, error) {
 // being answered go on as they began. An error leaves everything as it is. What was
 // listened on and where is remembered stay: they take another start.
 func (g *Gateway) Reload(c *Config) error {
+	if c == nil {
+		c = &Config{}
+	}
 	s, err := newSetup(c, g.sender)
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (g *Gateway) Reload(c *Config) error {
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	serving.Handle(mux, g.serve)
-	serving.Models{Version: g.opts.Version, List: g.list, Find: g.findModel}.Handle(mux)
+	serving.Models{Version: g.opts.Version, Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(mux)
 	mux.HandleFunc("GET /v1/responses/{id}", g.retrieve)
 	mux.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	mux.HandleFunc("GET /healthz", g.health)

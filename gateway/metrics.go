@@ -75,7 +75,9 @@ func (m *metrics) end(e *entry) {
 	s.streams += count(e.stream)
 	s.transparent += count(e.transparent)
 	s.left += count(e.left)
-	s.losses += int64(len(e.losses))
+	for _, l := range e.losses {
+		s.losses += count(l.Severity >= dragoman.Warn)
+	}
 	s.input += e.usage.Input.Or(0)
 	s.output += e.usage.Output.Or(0)
 	s.seconds.add(e.took)

@@ -63,8 +63,10 @@ func (g *Gateway) health(w http.ResponseWriter, _ *http.Request) {
 
 // insider refuses who has no key, where there are any.
 func (g *Gateway) insider(r *http.Request) error {
-	_, err := g.keys.Identify(access.FromRequest(r))
-	return err
+	if _, err := g.keys.Identify(access.FromRequest(r)); err != nil {
+		return refusal(err)
+	}
+	return nil
 }
 
 // retrieve tells a response that the gateway has kept.

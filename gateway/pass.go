@@ -34,7 +34,6 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if passed.Err != nil {
 		return newPassedError(up.dialect, passed)
 	}
-	x.entry.transparent = true
 	t := newTap(x.codec)
 	if !x.asked.stream {
 		return x.passWhole(passed)
@@ -46,6 +45,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	case buf[0] == '{' && x.codec.Dialect() != dragoman.Ollama:
 		return x.passUnstreamed(ctx, up, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
+	x.entry.transparent = true
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	err = x.copy(buf, passed.Body, t)
 	ended, usage := t.end()
@@ -144,6 +144,10 @@ func (x *exchange) passWhole(passed *provider.Passed) error {
 		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
+	x.entry.transparent = true
+	if resp.Error != nil { // it stands in the answer, which is the server's own
+		x.entry.err = resp.Error
+	}
 	x.own(x.r.Context(), resp.ID)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	return begun(x.out.write(body))
@@ -188,6 +192,7 @@ const maxEvent = 16 << 20
 // copy passes on what has come and what comes, whole events at a time: where the server
 // is cut off amid one, the client gets an error instead of half of it.
 func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
+	noted := !x.owned()
 	for first := true; ; first = false {
 		var err error
 		looked := 0 // of buf, for the end of an event
@@ -210,9 +215,11 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 			err = io.ErrUnexpectedEOF
 		}
 		if whole > 0 {
-			begins := len(t.tail) == 0
-			if t.see(buf[:whole]); begins && x.owned() {
-				x.own(x.r.Context(), t.id())
+			t.see(buf[:whole])
+			if !noted { // an event may say it, or a comment come before
+				id := t.id()
+				x.own(x.r.Context(), id)
+				noted = id != ""
 			}
 			if err := x.out.send(buf[:whole]); err != nil {
 				return err

@@ -19,8 +19,12 @@ const DefaultDrain = 30 * time.Second
 // Serve serves on a listener until ctx ends. From then on it takes no more requests,
 // and lets answers end that are on their way, for as long as drain; zero means
 // [DefaultDrain]. Those that take longer end with an error in their dialect. It closes
-// the listener.
+// the listener. Without keys it refuses one that other machines reach, with an
+// [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
+	if at := l.Addr().String(); l.Addr().Network() == "tcp" && g.keys.Open() && !loopback(at) {
+		return errors.Join(&OpenRelayError{Listen: at}, l.Close())
+	}
 	base, breakOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer breakOff(nil)
 	defer g.sender.CloseIdleConnections()

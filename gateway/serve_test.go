@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -146,20 +147,25 @@ func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T)
 }
 
 func TestG2_NothingIsAskedAgainBehindTheFirstByte(t *testing.T) {
+	t.Setenv("SIM_KEY", "upstream-secret")
 	for _, codec := range clientDialects {
 		var asked atomic.Int32
-		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
 			rw.Header().Set("content-type", "text/event-stream")
 			_, _ = io.WriteString(rw, anthropicAnswer[:strings.Index(anthropicAnswer, "event: message_delta")])
 			_ = http.NewResponseController(rw).Flush()
 			panic(http.ErrAbortHandler)
-		})
+		}))
+		// It could be asked again, and there is another model that could be.
+		w := newWorldOf(t, server, strings.ReplaceAll(configOf(server.URL), "retries: 0", "retries: 2")+"aliases: {best: \"anthropic/m, chat/n\"}\n")
 		c := &client{t: t, codec: codec, url: w.url}
-		resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
-		if _, err := io.ReadAll(resp.Body); err != nil || asked.Load() != 1 {
-			t.Errorf("%s: asked %d times, %v", codec.Dialect(), asked.Load(), err)
+		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || asked.Load() != 1 || !bytes.Contains(body, []byte("connection to the model broke")) {
+			t.Errorf("%s: asked %d times, %v: %s", codec.Dialect(), asked.Load(), err, body)
 		}
+		server.Close()
 	}
 }
 
@@ -356,6 +362,86 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestG3_ServeIsNoOpenRelay(t *testing.T) {
+	w := newWorld(t, "")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var relay *gateway.OpenRelayError
+	if err := w.gateway.Serve(t.Context(), l, 0); !errors.As(err, &relay) {
+		t.Errorf("%v", err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestG4_WhatARouteSetsIsWhatIsAskedFor(t *testing.T) {
+	model := &scripted{answers: []string{anthropicThinks}}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude-sonnet-4-5, set: {temperature: 0.25, max_tokens: 77}}}\n", model.ServeHTTP)
+	for _, codec := range clientDialects {
+		c := &client{t: t, codec: codec, url: w.url}
+		if _, err := c.ask(&dragoman.Request{Model: "m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+			t.Fatal(err)
+		}
+		sent := model.asked[len(model.asked)-1]
+		if lookup(t, sent, "temperature") != 0.25 || lookup(t, sent, "max_tokens") != 77.0 {
+			t.Errorf("%s: %s", codec.Dialect(), sent)
+		}
+	}
+}
+
+func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
+	release, reached := make(chan struct{}), make(chan struct{}, 1)
+	w := worldOf(t, "gateway:\n  limits: {streams: 1}\n", func(rw http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		rw.Header().Set("content-type", "text/event-stream")
+		_, _ = io.WriteString(rw, anthropicAnswer)
+	})
+	ended := make(chan string)
+	go func() {
+		_, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest)
+		ended <- text
+	}()
+	<-reached
+	if status, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest); status != 529 || !strings.Contains(text, "overloaded_error") {
+		t.Errorf("%d %s", status, text)
+	}
+	close(release)
+	if text := <-ended; text != anthropicAnswer {
+		t.Errorf("%s", text)
+	}
+	w.wantLog(t, `"status":200`)
+	if status, text := get(t, http.MethodPost, w.url+"/v1/messages", anthropicRequest); status != http.StatusOK {
+		t.Errorf("when there is room again: %d %s", status, text)
+	}
+}
+
+func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
+	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+	const stream = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n" +
+		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[]}}\n\ndata: [DONE]\n\n"
+	asked := 0
+	w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: responses/m}}\n", func(rw http.ResponseWriter, _ *http.Request) {
+		asked++
+		rw.Header().Set("content-type", "text/event-stream")
+		for _, piece := range []string{": ping\n\n", stream} {
+			_, _ = io.WriteString(rw, piece)
+			_ = http.NewResponseController(rw).Flush()
+		}
+	})
+	for i, body := range []string{`{"model":"m","stream":true,"input":"hi"}`, `{"model":"m","stream":true,"input":"hi","previous_response_id":"resp_theirs"}`} {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || asked != i+1 {
+			t.Errorf("request %d: %d %s", i, status, text)
+		}
 	}
 }
 

@@ -134,6 +134,9 @@ func (t *tap) see(p []byte) {
 		if i := bytes.Index(p, []byte("\n\n")); i >= 0 {
 			first = p[:i+2]
 		}
+		if t.codec.Dialect() != dragoman.Ollama && !bytes.Contains(first, []byte("data:")) {
+			break // a comment
+		}
 		t.head = [][]byte{bytes.Clone(first[:min(len(first), maxHead)])}
 	}
 	if len(p) >= tailSize {

@@ -34,6 +34,8 @@ type Models struct {
 	// names, or an error.
 	List func(*http.Request) ([]Model, error)
 	Find func(r *http.Request, name string) (Model, error)
+	// Allow refuses who may not ask at all, before anything is read; nil: everybody may.
+	Allow func(*http.Request) error
 	// MaxBytes bounds the bodies of requests; 0 means 64 MiB.
 	MaxBytes int
 }
@@ -228,6 +230,12 @@ func ollamaList(all []Model) any {
 
 // show tells about a model as Ollama does.
 func (m Models) show(w http.ResponseWriter, r *http.Request) {
+	if m.Allow != nil {
+		if err := m.Allow(r); err != nil {
+			WriteError(w, ollama.Codec{}, err)
+			return
+		}
+	}
 	body, err := Body(w, r, dialect.DecodeOptions{MaxBytes: m.MaxBytes}.Limit())
 	if err != nil {
 		WriteError(w, ollama.Codec{}, err)

@@ -111,17 +111,17 @@ func NotFound(w http.ResponseWriter, r *http.Request) {
 	case "/chat/completions", "/responses", "/models":
 		hint = "; the base URL of OpenAI's languages ends in /v1"
 	}
-	WriteError(w, codecOf(r), notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint))
+	WriteError(w, CodecOf(r), notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint))
 }
 
 func notFound(message string) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: message}
 }
 
-// codecOf is the dialect of a client at a path that several vendors have, or none.
-func codecOf(r *http.Request) dialect.Codec {
+// CodecOf is the dialect of a client at a path that several vendors have, or none.
+func CodecOf(r *http.Request) dialect.Codec {
 	switch {
-	case isAnthropic(r):
+	case isAnthropic(r), strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		return anthropic.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/v1beta"):
 		return gemini.Codec{}
