@@ -59,7 +59,8 @@ type State struct {
 	PostgresEnv string
 	// TTL is how long it is kept; zero means [DefaultStateTTL].
 	TTL time.Duration
-	// MaxBytes is how much is kept; zero means [DefaultStateBytes].
+	// MaxBytes is how much is kept in memory; zero means [DefaultStateBytes]. A database
+	// has no such bound: what is in it expires.
 	MaxBytes int64
 }
 
@@ -207,6 +208,9 @@ func (c *Config) Check() error {
 	}
 	if c.State.SQLite != "" && c.State.PostgresEnv != "" {
 		return &ConfigError{Setting: "state", Reason: "it is either in SQLite or in PostgreSQL"}
+	}
+	if c.State.MaxBytes != 0 && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
+		return &ConfigError{Setting: "state", Reason: "max_bytes bounds what is in memory; what is in a database expires by ttl"}
 	}
 	if len(c.Keys) == 0 && !loopback(c.Address()) {
 		return &OpenRelayError{Listen: c.Address()}

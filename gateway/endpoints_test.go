@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -170,6 +171,18 @@ func TestQuirkC13_AStreamWithoutAnEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 		if !strings.Contains(text, "half") || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %s", tc.setting, text)
 		}
+	}
+}
+
+func TestABoundOfMemoryIsNoneOfADatabase(t *testing.T) {
+	var bad *gateway.ConfigError
+	for _, state := range []gateway.State{{SQLite: "state.db", MaxBytes: 1}, {PostgresEnv: "DATABASE", MaxBytes: 1}} {
+		if err := (&gateway.Config{State: state}).Check(); !errors.As(err, &bad) || bad.Setting != "state" {
+			t.Errorf("%+v: %v", state, err)
+		}
+	}
+	if err := (&gateway.Config{State: gateway.State{MaxBytes: 1}}).Check(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -283,7 +283,6 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil && !isShutdown(ctx) {
 		return // nobody is there to be told
 	}
-	x.out.end() // no heartbeat begins what is an answer with a status
 	e := x.apiError(err)
 	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
 		x.warn(ctx, "a request failed", err)

@@ -84,6 +84,13 @@ func TestErrorsOfOneLineAreInItsOrder(t *testing.T) {
 	}
 }
 
+func TestAFileMayBoundTheMemoryOfTheState(t *testing.T) {
+	c, err := gateway.Parse("gateway.yaml", []byte("version: 1\ngateway: {state: {store: memory, max_bytes: 1000}}\n"))
+	if err != nil || c.State.MaxBytes != 1000 {
+		t.Errorf("%+v %v", c, err)
+	}
+}
+
 func TestAConfigFileSaysEverything(t *testing.T) {
 	setKeys(t)
 	const hash = "39d11fa2a0c49447dcc8d3ccb33a7b8a6f6d6f4d3a12ec3f4f4efc5cbb5ed8ee"
@@ -113,7 +120,7 @@ gateway:
       set: {temperature: 0.20, top_p: 1, top_k: 4, seed: 0, max_tokens: 4096, frequency_penalty: -1.5, presence_penalty: 2,
         effort: low, verbosity: high, service_tier: flex, parallel_tool_calls: false}
     plain: {to: fast, repair: auto, lift_errors: false, unfinished: error, recall: true, set: {}}
-  state: {sqlite: state.db, ttl: 1h, max_bytes: 1000}
+  state: {sqlite: state.db, ttl: 1h}
   heartbeat: none
   limits: {body_bytes: 1, header_bytes: 2, streams: 3}
 `)
@@ -144,7 +151,7 @@ gateway:
 			},
 			{Pattern: "plain", To: "fast"},
 		},
-		State:     gateway.State{SQLite: "state.db", TTL: time.Hour, MaxBytes: 1000},
+		State:     gateway.State{SQLite: "state.db", TTL: time.Hour},
 		Heartbeat: -1,
 		Limits:    gateway.Limits{BodyBytes: 1, HeaderBytes: 2, Streams: 3},
 	}

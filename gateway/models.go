@@ -74,7 +74,7 @@ func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
 	codec := openairesponses.Codec{}
 	body, err := g.kept(r.Context(), r)
 	if err != nil {
-		serving.WriteError(w, codec, err)
+		serving.WriteError(w, codec, apiError(err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -98,17 +98,17 @@ func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 	codec := openairesponses.Codec{}
 	key, err := g.keys.Identify(access.FromRequest(r))
 	if err != nil {
-		serving.WriteError(w, codec, refusal(err))
+		serving.WriteError(w, codec, apiError(refusal(err)))
 		return
 	}
 	id := r.PathValue("id")
 	if _, err := g.kept(r.Context(), r); err != nil {
-		serving.WriteError(w, codec, err)
+		serving.WriteError(w, codec, apiError(err))
 		return
 	}
 	err = errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
 	if err != nil && !errors.Is(err, recall.ErrNotFound) {
-		serving.WriteError(w, codec, err)
+		serving.WriteError(w, codec, apiError(err))
 		return
 	}
 	serving.WriteJSON(w, struct {
@@ -119,5 +119,5 @@ func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 }
 
 func noResponse(id string) error {
-	return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."}
+	return &ownError{&dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."}}
 }
