@@ -39,7 +39,7 @@ func (c *check) bad(at, rule string, args ...any) {
 
 // root reads a body or the data of an event, which is an object.
 func (c *check) root(data []byte) object {
-	v, err := parse(data, jsontext.AllowDuplicateNames(c.kept))
+	v, err := parse(data, jsontext.AllowDuplicateNames(c.kept), jsontext.AllowInvalidUTF8(c.kept))
 	if err != nil {
 		c.bad("", "not JSON: %v", err)
 	}
