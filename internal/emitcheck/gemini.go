@@ -164,7 +164,7 @@ func (s *geminiStream) chunk(r object) {
 		s.id, s.model = id, model
 	}
 	if id != s.id || model != s.model {
-		r.bad("", "responseId or modelVersion differ from those of the first chunk")
+		r.value("", "responseId or modelVersion differ from those of the first chunk")
 	}
 	s.usage = false
 	if u, ok := r.objOrNull("usageMetadata"); ok {
@@ -272,7 +272,7 @@ func (s *geminiStream) part(state *geminiCandidate, p object) {
 	switch data {
 	case "":
 		if !p.has("thoughtSignature") {
-			p.bad("", "a part without data")
+			p.value("", "a part without data") // what is kept may be of a kind that nobody knows
 		}
 	case "text":
 		p.str("text")

@@ -175,7 +175,7 @@ func (s *chatStream) chunk(r object) {
 		r.bad("id", "%q, the first chunk has %q", id, s.id)
 	}
 	if model != s.model || created != s.created {
-		r.bad("", "model or created differ from those of the first chunk")
+		r.value("", "model or created differ from those of the first chunk")
 	}
 	if s.usage {
 		r.bad("", "a chunk behind the usage")

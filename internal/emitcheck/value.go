@@ -129,7 +129,8 @@ func (o object) bad(key, rule string, args ...any) {
 	o.c.bad(at, rule, args...)
 }
 
-// value is a broken rule of what a codec keeps as another server sent it.
+// value is a broken rule of what a codec keeps as another server sent it: which members
+// there are, and what they hold.
 func (o object) value(key, rule string, args ...any) {
 	if !o.c.kept {
 		o.bad(key, rule, args...)
@@ -145,7 +146,7 @@ func (o object) has(key string) bool {
 func (o object) need(key string) (any, bool) {
 	v, ok := o.m[key]
 	if !ok {
-		o.bad(key, "missing")
+		o.value(key, "missing")
 	}
 	return v, ok
 }
@@ -154,7 +155,7 @@ func (o object) str(key string) string {
 	v, ok := o.need(key)
 	s, isText := v.(string)
 	if ok && !isText {
-		o.bad(key, "not a string")
+		o.value(key, "not a string")
 	}
 	return s
 }
@@ -163,14 +164,14 @@ func (o object) str(key string) string {
 func (o object) filled(key string) string {
 	s := o.str(key)
 	if s == "" {
-		o.bad(key, "empty")
+		o.value(key, "empty")
 	}
 	return s
 }
 
 func (o object) is(key, want string) {
 	if s := o.str(key); s != want {
-		o.bad(key, "%q, want %q", s, want)
+		o.value(key, "%q, want %q", s, want)
 	}
 }
 
@@ -182,7 +183,7 @@ func (o object) oneOf(key string, words ...string) string {
 			return s
 		}
 	}
-	o.bad(key, "%q, which is none of %q", s, words)
+	o.value(key, "%q, which is none of %q", s, words)
 	return s
 }
 
@@ -214,7 +215,7 @@ func (o object) flag(key string) bool {
 	v, ok := o.need(key)
 	b, isFlag := v.(bool)
 	if ok && !isFlag {
-		o.bad(key, "not a boolean")
+		o.value(key, "not a boolean")
 	}
 	return b
 }
@@ -225,7 +226,7 @@ func (o object) count(key string) int {
 	digits, _ := v.(json.Number)
 	n, err := strconv.Atoi(string(digits))
 	if ok && (err != nil || n < 0) {
-		o.bad(key, "%v is not an integer from 0", v)
+		o.value(key, "%v is not an integer from 0", v)
 	}
 	return n
 }
@@ -277,7 +278,7 @@ func (o object) counts(keys ...string) {
 func (o object) numberOrNull(key string) {
 	v, ok := o.need(key)
 	if _, isNumber := v.(json.Number); ok && v != nil && !isNumber {
-		o.bad(key, "not a number or null")
+		o.value(key, "not a number or null")
 	}
 }
 
@@ -285,7 +286,7 @@ func (o object) obj(key string) object {
 	v, ok := o.need(key)
 	m, isObject := v.(map[string]any)
 	if ok && !isObject {
-		o.bad(key, "not an object")
+		o.value(key, "not an object")
 	}
 	return object{c: o.c, at: o.at + "/" + key, m: m}
 }
@@ -302,7 +303,7 @@ func (o object) list(key string) []any {
 	v, ok := o.need(key)
 	l, isList := v.([]any)
 	if ok && !isList {
-		o.bad(key, "not an array")
+		o.value(key, "not an array")
 	}
 	return l
 }
@@ -335,7 +336,7 @@ func (s *ids) add(o object, key string) string {
 		*s = ids{}
 	}
 	if (*s)[id] {
-		o.bad(key, "%q a second time", id)
+		o.value(key, "%q a second time", id)
 	}
 	(*s)[id] = true
 	return id
