@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,10 +14,9 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/dragoman-go/dragoman/provider"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 const testKey = "0123456789abcdef-of-a-test"
 
@@ -53,7 +51,7 @@ func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
 		}
 		got := err.Error() + "\n"
 		golden := filepath.Join("testdata", name+".golden")
-		if *update {
+		if codectest.Update() {
 			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 				t.Fatal(err)
 			}

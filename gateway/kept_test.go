@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 // scripted is a server that says what it is told to, and remembers what it was asked.
@@ -112,20 +113,7 @@ func lookup(t *testing.T, text string, path ...any) any {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range path {
-		switch p := p.(type) {
-		case string:
-			m, _ := v.(map[string]any)
-			v = m[p]
-		case int:
-			l, _ := v.([]any)
-			if p >= len(l) {
-				return nil
-			}
-			v = l[p]
-		}
-	}
-	return v
+	return codectest.At(v, path...)
 }
 
 func TestWhatPeersLoseIsKeptOrReported(t *testing.T) {

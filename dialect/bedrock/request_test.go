@@ -14,22 +14,7 @@ import (
 )
 
 // field follows a path of members and indexes.
-func field(v any, path ...any) any {
-	for _, p := range path {
-		switch p := p.(type) {
-		case string:
-			m, _ := v.(map[string]any)
-			v = m[p]
-		case int:
-			l, _ := v.([]any)
-			if p >= len(l) {
-				return nil
-			}
-			v = l[p]
-		}
-	}
-	return v
-}
+func field(v any, path ...any) any { return codectest.At(v, path...) }
 
 func js(v any) string {
 	b, _ := json.Marshal(v)

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -43,22 +44,7 @@ func reported(r dragoman.Report, kind dragoman.LossKind, path string) bool {
 }
 
 // at walks a decoded document: at(v, "input", 0, "role").
-func at(v any, path ...any) any {
-	for _, p := range path {
-		switch p := p.(type) {
-		case string:
-			m, _ := v.(map[string]any)
-			v = m[p]
-		case int:
-			l, _ := v.([]any)
-			if p >= len(l) {
-				return nil
-			}
-			v = l[p]
-		}
-	}
-	return v
-}
+func at(v any, path ...any) any { return codectest.At(v, path...) }
 
 func user(text string) dragoman.Message { return dragoman.UserText(text) }
 

@@ -25,6 +25,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
+// Update reports whether golden files are to be rewritten: the flag -update.
+func Update() bool { return *update }
+
 // Render makes the sections that follow an input of a golden file: what must
 // come of it.
 type Render func(t *testing.T, in txtar.File) []txtar.File
