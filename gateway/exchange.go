@@ -48,6 +48,8 @@ type exchange struct {
 		messages []dragoman.Message
 		echo     *dragoman.Extra
 	}
+	// remembers says that what the client may forget of its answer is remembered.
+	remembers bool
 	// plain says that req has nothing that only the client's dialect knows, searches that
 	// it has a search for tools that is a function there.
 	plain, searches bool

@@ -76,7 +76,7 @@ func (m *metrics) end(e *entry) {
 	s.transparent += count(e.transparent)
 	s.left += count(e.left)
 	for _, l := range e.losses {
-		s.losses += count(l.Severity >= dragoman.Warn)
+		s.losses += count(isLoss(&l))
 	}
 	s.input += e.usage.Input.Or(0)
 	s.output += e.usage.Output.Or(0)

@@ -389,7 +389,7 @@ func TestG4_WhatARouteSetsIsWhatIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent := model.asked[len(model.asked)-1]
-		if lookup(t, sent, "temperature") != 0.25 || lookup(t, sent, "max_tokens") != 77.0 {
+		if lookup(sent, "temperature") != 0.25 || lookup(sent, "max_tokens") != 77.0 {
 			t.Errorf("%s: %s", codec.Dialect(), sent)
 		}
 	}

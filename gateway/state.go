@@ -14,6 +14,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/recall"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
@@ -76,7 +77,8 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
 	if !x.route.NoRecall {
-		if err := x.recall.Keep(ctx, x.scope(), x.req, resp); err != nil {
+		err := x.recall.Keep(ctx, x.scope(), x.req, resp)
+		if x.remembers = err == nil; err != nil {
 			x.warn(ctx, "reasoning could not be kept", err)
 		}
 	}
@@ -85,6 +87,16 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
 			x.warn(ctx, "a response could not be kept", err)
 		}
 	}
+}
+
+// lost are the losses of an answer that are any: opaque state that the client cannot have
+// is not lost where the gateway remembers it (quirk B17). If it is missed later, that is
+// told then.
+func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
+	if !x.remembers {
+		return of
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(l dragoman.Loss) bool { return extra.IsOpaque(&l) })
 }
 
 // store remembers a response and the conversation that it belongs to.

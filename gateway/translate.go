@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -79,9 +80,9 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	if err != nil {
 		return err
 	}
-	x.entry.losses = append(x.entry.losses, enc.Report.Losses...)
-	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.keep(ctx, resp)
+	x.entry.losses = append(x.entry.losses, x.lost(enc.Report.Losses)...)
+	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.entry.status = http.StatusOK
 	x.out.begin(http.StatusOK, func(h http.Header) {
 		serving.SetHeader(h, x.codec.Dialect(), "application/json", x.id)
@@ -281,7 +282,7 @@ func (t *telling) broken(err error) error {
 // end tells what the dialect demands at the end.
 func (t *telling) end() (err error) {
 	t.buf, err = t.enc.Close(t.buf)
-	t.entry.losses = append(t.entry.losses, t.enc.Report().Losses...)
+	t.entry.losses = append(t.entry.losses, t.lost(t.enc.Report().Losses)...)
 	if err != nil {
 		return err
 	}
@@ -317,13 +318,19 @@ func (x *exchange) lossHeader(h http.Header) {
 // maxSummary bounds the header.
 const maxSummary = 1 << 10
 
+// isLoss reports whether something of weight is lost: where a call lacks the signature that
+// its model wants, the gateway has not kept it (quirk B16).
+func isLoss(l *dragoman.Loss) bool {
+	return l.Severity >= dragoman.Warn || extra.IsUnsigned(l)
+}
+
 // lossSummary is "2; dropped /tools/0/strict; lowered …", and empty where nothing of
 // weight was lost.
 func lossSummary(all []dragoman.Loss) string {
 	var b strings.Builder
 	n, left := 0, 0
 	for _, l := range all {
-		if l.Severity < dragoman.Warn {
+		if !isLoss(&l) {
 			continue
 		}
 		n++

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
@@ -108,7 +109,7 @@ func (n *normaliser) sign() {
 			if through, _ := wirekit.ThroughChat(c, wirekit.RecordsOf(d.Parts)); c.Signature != "" || through != "" {
 				return p
 			}
-			n.rep.Add(dragoman.Synthesised, dragoman.Info, d.part(j), "the call has no signature of this provider; the one that stands for none is written")
+			extra.ReportUnsigned(&n.rep, d.part(j)+"/signature")
 			signed := *c
 			signed.Signature = n.limits.DummySignature
 			return &signed

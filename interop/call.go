@@ -159,7 +159,7 @@ func unsaidOfCall(c *dragoman.ToolCall, format dragoman.Format, at extra.Path, r
 		extra.ReportItem(rep, c.ItemID, at, "/item_id")
 	}
 	if c.Signature != "" && c.Signature != GeminiNoSignature {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+		extra.ReportOpaque(rep, at.String()+"/signature")
 	}
 }
 

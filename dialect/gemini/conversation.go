@@ -90,7 +90,7 @@ func (c *conversation) signature(m *dragoman.Message, signature string, at extra
 	if signature == "" || signature == skipSignature || c.mayReturn(m, nil) {
 		return signature
 	}
-	rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+	extra.ReportOpaque(rep, at.String()+"/signature")
 	return ""
 }
 
@@ -229,7 +229,7 @@ func (c *conversation) Said(t *blockwire.Turn) {
 		return
 	}
 	b.Signature = skipSignature
-	c.rep.Add(dragoman.Synthesised, dragoman.Info, b.At.String()+"/signature", "the API demands a signature on the first call of a turn; the one that stands for none is written")
+	extra.ReportUnsigned(c.rep, b.At.String()+"/signature")
 }
 
 // source is the message that a block came from.

@@ -219,7 +219,7 @@ func (e *answerEncoder) signature(origin *dragoman.Origin, signature string, at 
 	if signature == "" || origin == nil || origin.Dialect == name {
 		return signature
 	}
-	e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque reasoning belongs to its own provider")
+	extra.ReportOpaque(e.rep, at.String()+"/signature")
 	return ""
 }
 
@@ -274,7 +274,7 @@ func (e *answerEncoder) reasoning(w *jsonwire.Writer, origin *dragoman.Origin, p
 // carried: its records stand on calls.
 func (e *answerEncoder) unsaidOfThinking(p *dragoman.Reasoning, carried bool, at extra.Path) {
 	if (p.Encrypted != "" || len(p.Details) > 0) && !carried {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+		extra.ReportOpaque(e.rep, at.String())
 	}
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)

@@ -54,7 +54,7 @@ func (r *records) with(choice int, c *dragoman.ToolCall) *wirekit.Records {
 func (r *records) report(rep *dragoman.Report) {
 	for _, h := range r.held {
 		if !r.known[h.choice].Carried(h.part) {
-			rep.Add(dragoman.Dropped, dragoman.Warn, h.at.String(), "opaque reasoning belongs to its own provider")
+			extra.ReportOpaque(rep, h.at.String())
 		}
 	}
 	r.held = nil

@@ -451,7 +451,7 @@ func (e *messageEncoder) unsaidOfThinking(p *dragoman.Reasoning, at extra.Path) 
 	extra.ReportItem(e.rep, p.ID, at, "/id")
 	extra.Report(e.rep, p.Extra, name, at)
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
-		e.rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+		extra.ReportOpaque(e.rep, at.String())
 	}
 }
 

@@ -508,7 +508,7 @@ func (t *turn) addReasoning(e *messageEncoder, m *dragoman.Message, p *dragoman.
 	case e.target.Caps.ReasoningField != "" && visible(p) != "":
 		t.reasoning = append(t.reasoning, &dragoman.Reasoning{Text: visible(p), Field: e.target.Caps.ReasoningField})
 		if p.Signature != "" || p.Encrypted != "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, here.at.String(), "opaque reasoning belongs to its own provider")
+			extra.ReportOpaque(e.rep, here.at.String())
 		}
 		e.unsaidOfReasoning(p, here.at)
 	default:

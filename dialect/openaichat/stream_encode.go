@@ -368,7 +368,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) []byte {
 			dst = e.details(e.rest(dst, ev.Choice, p, full), ev.Choice, part)
 		}
 		if part.Signature != "" || part.Encrypted != "" {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, p.at.String(), "opaque reasoning has no place in a Chat stream")
+			extra.ReportOpaque(e.rep, p.at.String())
 		}
 	case *dragoman.ToolCall:
 		part = wirekit.Judged(part)

@@ -211,7 +211,7 @@ func (e *outputEncoder) writeReasoning(w *jsonwire.Writer, it *outputItem) {
 	} else {
 		skip = append(skip, "encrypted_content")
 		if p.Encrypted != "" || p.Signature != "" || p.Details != nil {
-			e.rep.Add(dragoman.Dropped, dragoman.Warn, it.at.String(), "state of another provider's reasoning; it cannot be replayed through this wire")
+			extra.ReportOpaque(e.rep, it.at.String())
 		}
 	}
 	extra.Write(w, without(p.Extra, skip...), name, "")

@@ -166,7 +166,7 @@ func Signature(p *dragoman.Reasoning, origin *dragoman.Origin, d dragoman.Dialec
 	}
 	extra.ReportItem(rep, p.ID, at, "/id")
 	if p.Signature != "" || p.Encrypted != "" || len(p.Details) > 0 {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String(), "opaque reasoning belongs to its own provider")
+		extra.ReportOpaque(rep, at.String())
 	}
 	return ""
 }

@@ -294,8 +294,36 @@ func told(f dragoman.Field) bool {
 // other can read it.
 func ReportState(rep *dragoman.Report, signature string, at Path) {
 	if signature != "" {
-		rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/signature", "opaque state belongs to its own provider")
+		ReportOpaque(rep, at.String()+"/signature")
 	}
+}
+
+// opaque is what the losses of opaque state say.
+const opaque = "opaque reasoning state belongs to its own provider"
+
+// ReportOpaque reports opaque state, such as signatures and encrypted reasoning, that is
+// left out because another provider could not read it.
+func ReportOpaque(rep *dragoman.Report, path string) {
+	rep.Add(dragoman.Dropped, dragoman.Warn, path, opaque)
+}
+
+// IsOpaque reports whether a loss is one of [ReportOpaque]'s: it is none where somebody on
+// the way keeps the state.
+func IsOpaque(l *dragoman.Loss) bool { return l.Kind == dragoman.Dropped && l.Detail == opaque }
+
+// unsigned is what is said of calls without a signature.
+const unsigned = "the API demands a signature on the first call of a turn; the one that stands for none is written"
+
+// ReportUnsigned reports a call that gets the signature which stands for none (quirk B16).
+// The conversation loses nothing that it had.
+func ReportUnsigned(rep *dragoman.Report, path string) {
+	rep.Add(dragoman.Synthesised, dragoman.Info, path, unsigned)
+}
+
+// IsUnsigned reports whether a loss is one of [ReportUnsigned]'s: to who should have
+// remembered the signature, it is a loss.
+func IsUnsigned(l *dragoman.Loss) bool {
+	return l.Kind == dragoman.Synthesised && l.Detail == unsigned
 }
 
 // ReportItem reports the identity that another wire gave an item, a call or
