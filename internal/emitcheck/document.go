@@ -22,16 +22,22 @@ type Document struct{ response *jsonschema.Schema }
 // so, and what is returned takes everything.
 func OpenResponses(t testing.TB) *Document {
 	t.Helper()
-	var library specs.Library
-	s, err := library.Schema("openresponses.openapi.json", "ResponseResource")
+	d, err := LoadOpenResponses()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.Logf("responses are not held against the Open Responses document: %v", err)
-		return &Document{}
 	case err != nil:
 		t.Fatal(err)
 	}
-	return &Document{response: s}
+	return d
+}
+
+// LoadOpenResponses compiles the document. The error wraps [io/fs.ErrNotExist] where it
+// is absent; what is returned beside an error takes everything.
+func LoadOpenResponses() (*Document, error) {
+	var library specs.Library
+	s, err := library.Schema("openresponses.openapi.json", "ResponseResource")
+	return &Document{response: s}, err
 }
 
 // Absent says that the document is not there and nothing is judged.
@@ -58,11 +64,16 @@ func (d *Document) Stream(body []byte) error {
 			last = append([]byte{'{'}, data...)
 		}
 	}
+	return d.end(last)
+}
+
+// end judges the response object in the event that ends a stream.
+func (d *Document) end(event []byte) error {
 	var e struct {
 		Type     string
 		Response json.RawMessage
 	}
-	if err := json.Unmarshal(last, &e); err != nil || e.Response == nil {
+	if err := json.Unmarshal(event, &e); err != nil || e.Response == nil {
 		return fmt.Errorf("no response ends the stream: %w", err)
 	}
 	if err := d.Whole(e.Response); err != nil {

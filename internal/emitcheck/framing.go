@@ -149,28 +149,120 @@ func (f *lines) end() error {
 	return f.to.end()
 }
 
-// array is one JSON array whose elements come one by one. It is judged at its end.
+// array is one JSON array whose elements come one by one. Each is judged when it is
+// whole.
 type array struct {
 	to   judge
-	body []byte
+	n    int
+	step func(*array, byte) error // what may come next; nil: the array may begin
+
+	element         []byte
+	depth           int
+	quoted, escaped bool
 }
 
 func (f *array) feed(p []byte) error {
-	f.body = append(f.body, p...)
+	if f.step == nil {
+		f.step = (*array).begin
+	}
+	for _, c := range p {
+		if err := f.step(f, c); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 func (f *array) end() error {
-	elements, err := rawElements(f.body)
-	if err != nil {
-		return err
-	}
-	for i, e := range elements {
-		if err := f.to.next(i, "", e); err != nil {
-			return err
-		}
+	switch {
+	case f.step == nil:
+		return errNoArray
+	case f.depth >= 0:
+		return f.bad("the array has no end")
 	}
 	return f.to.end()
+}
+
+var errNoArray = errors.New("the body is not an array")
+
+// bad says what is wrong with the element that comes next, or should.
+func (f *array) bad(rule string) error { return fmt.Errorf("element %d: not JSON: %s", f.n, rule) }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func (f *array) begin(c byte) error {
+	switch {
+	case c == '[':
+		f.step = (*array).first
+	case !isSpace(c):
+		return errNoArray
+	}
+	return nil
+}
+
+// first is before an element, or the end of an array that has none.
+func (f *array) first(c byte) error {
+	if c == ']' {
+		return f.close()
+	}
+	return f.next(c)
+}
+
+func (f *array) next(c byte) error {
+	switch {
+	case isSpace(c):
+		return nil
+	case c != '{':
+		return f.bad("no object begins here")
+	}
+	f.step = (*array).inside
+	return f.inside(c)
+}
+
+func (f *array) inside(c byte) error {
+	f.element = append(f.element, c)
+	switch {
+	case f.escaped:
+		f.escaped = false
+	case f.quoted:
+		f.escaped, f.quoted = c == '\\', c != '"'
+	case c == '"':
+		f.quoted = true
+	case c == '{', c == '[':
+		f.depth++
+	case c == '}', c == ']':
+		f.depth--
+	}
+	if f.depth > 0 {
+		return nil
+	}
+	n, element := f.n, f.element
+	f.n, f.element, f.step = n+1, f.element[:0], (*array).behind
+	return f.to.next(n, "", element)
+}
+
+func (f *array) behind(c byte) error {
+	switch {
+	case c == ',':
+		f.step = (*array).next
+	case c == ']':
+		return f.close()
+	case !isSpace(c):
+		return f.bad("no comma comes before it")
+	}
+	return nil
+}
+
+func (f *array) close() error {
+	f.step, f.depth = (*array).over, -1
+	return nil
+}
+
+func (f *array) over(c byte) error {
+	if !isSpace(c) {
+		return fmt.Errorf("behind the array: %.80q", c)
+	}
+	return nil
 }
 
 // base is what the judges of all streams have: an end, which comes exactly once.

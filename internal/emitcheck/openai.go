@@ -110,6 +110,8 @@ type chatStream struct {
 	calls     ids
 	usage     bool
 	failed    bool
+	// unasked: the request did not ask for the usage.
+	unasked bool
 }
 
 // maxChoices is the most that the API gives.
@@ -183,6 +185,8 @@ func (s *chatStream) chunk(r object) {
 	choices := r.objects("choices")
 	told := chatUsage(r)
 	switch {
+	case told && s.unasked:
+		r.bad("usage", "in a stream that was not asked for it")
 	case told && len(choices) > 0:
 		r.bad("usage", "beside choices; it has a chunk of its own")
 	case told:

@@ -1,6 +1,7 @@
 package emitcheck
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"strings"
@@ -149,6 +150,7 @@ type responsesStream struct {
 	items   []*streamedItem
 	itemIDs ids
 	calls   ids
+	last    []byte // the event that ended it
 }
 
 // streamedItem is an item that was added.
@@ -198,6 +200,9 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 	}
 	if c.err == nil {
 		s.event(e, name)
+	}
+	if s.over != "" {
+		s.last = bytes.Clone(data)
 	}
 	return c.err
 }

@@ -1,0 +1,105 @@
+package emitcheck
+
+import (
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// lists and models are the rules of what clients ask before they ask a model: which ones
+// there are, and what one of them is.
+var (
+	lists = map[dragoman.Dialect]func(object){
+		dragoman.OpenAIChat: openaiModels, dragoman.Anthropic: anthropicModels, dragoman.Gemini: geminiModels, dragoman.Ollama: ollamaModels,
+	}
+	models = map[dragoman.Dialect]func(object){
+		dragoman.OpenAIChat: openaiModel, dragoman.Anthropic: anthropicModel, dragoman.Gemini: geminiModel,
+	}
+)
+
+func openaiModels(r object) {
+	r.is("object", "list")
+	for _, m := range r.objects("data") {
+		openaiModel(m)
+	}
+}
+
+func openaiModel(m object) {
+	m.filled("id")
+	m.is("object", "model")
+	m.count("created")
+	m.filled("owned_by")
+}
+
+func anthropicModels(r object) {
+	first, last := "", ""
+	for i, m := range r.objects("data") {
+		anthropicModel(m)
+		if last = m.str("id"); i == 0 {
+			first = last
+		}
+	}
+	r.flag("has_more")
+	for key, want := range map[string]string{"first_id": first, "last_id": last} {
+		if id, _ := r.textOrNull(key); id != want {
+			r.bad(key, "%q, the list has %q", id, want)
+		}
+	}
+}
+
+func anthropicModel(m object) {
+	m.is("type", "model")
+	m.filled("id")
+	m.filled("display_name")
+	m.time("created_at")
+}
+
+func geminiModels(r object) {
+	for _, m := range r.objects("models") {
+		geminiModel(m)
+	}
+}
+
+func geminiModel(m object) {
+	if name := m.filled("name"); !strings.HasPrefix(name, "models/") {
+		m.bad("name", "%q does not begin with models/", name)
+	}
+	m.list("supportedGenerationMethods")
+}
+
+func ollamaModels(r object) {
+	for _, m := range r.objects("models") {
+		m.filled("name")
+		m.filled("model")
+		m.time("modified_at")
+		m.count("size")
+		m.filled("digest")
+		m.obj("details")
+	}
+}
+
+func ollamaShown(r object) {
+	r.obj("details")
+	r.obj("model_info")
+	r.list("capabilities")
+}
+
+func ollamaVersion(r object) { r.str("version") }
+
+func deletedResponse(r object) {
+	r.filled("id")
+	r.is("object", "response")
+	if !r.flag("deleted") {
+		r.bad("deleted", "false in an answer that is no error")
+	}
+}
+
+// time is a moment as RFC 3339 writes it.
+func (o object) time(key string) {
+	if at := o.str(key); o.c.err == nil {
+		if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
+			o.bad(key, "%q is no time of RFC 3339", at)
+		}
+	}
+}
