@@ -86,7 +86,7 @@ func (e *requestEncoder) encode() error {
 		if e.shared.Obfuscation != nil {
 			w.RawField("include_obfuscation", e.shared.Obfuscation)
 		}
-		extra.Write(w, req.Extra, name, "/stream_options")
+		extra.WriteBut(w, req.Extra, name, "/stream_options", e.noted)
 		w.EndObject()
 	}
 	e.sampling()
@@ -169,7 +169,7 @@ func (e *requestEncoder) noted(f dragoman.Field) bool {
 		return req.Reasoning != nil
 	case "/verbosity":
 		return req.Verbosity != ""
-	case "/stream_options":
+	case "/stream_options", "/stream_options/include_usage":
 		return req.StreamUsage
 	case "/temperature":
 		return s.Temperature != nil

@@ -690,3 +690,19 @@ func TestADeveloperMessageThatBecomesASystemMessageIsReported(t *testing.T) {
 	_, rep = messages(t, dragoman.Target{}, m)
 	lossless(t, rep)
 }
+
+// Who sends a request on may count what its client did not want to be told.
+func TestUsageThatAClientDidNotWantIsAskedForByAnother(t *testing.T) {
+	for options, want := range map[string]string{
+		`{"include_usage":false}`:                        `{"include_usage":true}`,
+		`{"include_usage":null,"x":1}`:                   `{"include_usage":true,"x":1}`,
+		`{"include_usage":true,"include_obfuscation":0}`: `{"include_usage":true,"include_obfuscation":0}`,
+	} {
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"stream_options":`+options+`}`)
+		m, _ := encodeRequest(t, req, dialect.EncodeOptions{})
+		sameJSON(t, string(m["stream_options"]), options)
+		req.StreamUsage = true
+		m, _ = encodeRequest(t, req, dialect.EncodeOptions{})
+		sameJSON(t, string(m["stream_options"]), want)
+	}
+}
