@@ -153,7 +153,9 @@ func failures() []Fault {
 	status := func(class dragoman.ErrorClass, code int, retry time.Duration) func(*script, dialect.Codec) {
 		return func(s *script, codec dialect.Codec) {
 			*s = errorScript(codec, &dragoman.APIError{Class: class, Status: code, RetryAfter: retry, Message: "the simulator was asked for this error"})
-			s.status = code
+			if codec.Dialect() != dragoman.Gemini { // whose errors say the status, too
+				s.status = code
+			}
 		}
 	}
 	list := []Fault{
