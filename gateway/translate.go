@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 )
@@ -177,6 +179,10 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
 		t.out.begin(http.StatusOK, t.streamHeader)
+	case *dragoman.Chunk:
+		if t.codec.Dialect() == dragoman.OpenAIChat && !t.req.StreamUsage && usageAlone(e.Raw) {
+			return nil // it was asked for by us, and clients take every chunk to have a choice
+		}
 	case *dragoman.PartDelta:
 		t.entry.pieces++
 	case *dragoman.PartEnd:
@@ -281,7 +287,13 @@ func (t *telling) broken(err error) error {
 
 // end tells what the dialect demands at the end.
 func (t *telling) end() (err error) {
+	before := len(t.buf)
 	t.buf, err = t.enc.Close(t.buf)
+	if t.ended && len(t.buf) == before && t.codec.Dialect() == dragoman.OpenAIResponses {
+		// The last event was the server's own. What it marks the end with comes behind that,
+		// and is not passed on.
+		t.buf = append(t.buf, "data: [DONE]\n\n"...)
+	}
 	t.entry.losses = append(t.entry.losses, t.lost(t.enc.Report().Losses)...)
 	if err != nil {
 		return err
@@ -290,6 +302,32 @@ func (t *telling) end() (err error) {
 		return err
 	}
 	return nil // some clients hang up when they have heard the end
+}
+
+// usageAlone reports whether a chunk of Chat has the usage, and no choice.
+func usageAlone(raw []byte) bool {
+	_, doc, ok := bytes.Cut(raw, []byte("data:"))
+	if !ok || !bytes.Contains(doc, []byte(`"usage"`)) {
+		return false
+	}
+	r := jsonwire.NewReader(doc)
+	if r.Kind() != '{' {
+		return false
+	}
+	usage, empty := false, false
+	for key := range r.Object() {
+		switch string(key) {
+		case "usage":
+			usage = r.Kind() == '{'
+			r.Skip()
+		case "choices":
+			list := r.Raw()
+			empty = len(list) > 1 && list[0] == '[' && len(bytes.TrimSpace(list[1:len(list)-1])) == 0
+		default:
+			r.Skip()
+		}
+	}
+	return usage && empty
 }
 
 // newLosses adds the losses that are not there yet: the end of a stream tells again
