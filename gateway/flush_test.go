@@ -90,7 +90,7 @@ func TestG5_EventsThatCameTogetherAreSentTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := &flushes{ResponseRecorder: httptest.NewRecorder()}
-		w.gateway.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(codec, req.Model, true), strings.NewReader(string(enc.Body))))
+		judged(t, w.gateway).ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(codec, req.Model, true), strings.NewReader(string(enc.Body))))
 		if got := strings.Count(out.Body.String(), "word"); got != 10 || out.n.Load() > 4 {
 			t.Errorf("%s: %d words, flushed %d times", codec.Dialect(), got, out.n.Load())
 		}

@@ -24,22 +24,24 @@ import (
 )
 
 // worldOf is a gateway with a server of the test's own behind it.
-func worldOf(t testing.TB, more string, handler http.HandlerFunc) *world {
+func worldOf(t testing.TB, more string, handler http.HandlerFunc, how ...option) *world {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	return newWorldOf(t, s, configOf(s.URL)+more)
+	return newWorldOf(t, s, configOf(s.URL)+more, how...)
 }
 
-// anthropicAnswer is a stream that no encoder of ours would write.
+// anthropicAnswer is a stream of Anthropic's, with a member that nobody knows.
 const anthropicAnswer = "event: message_start\ndata: {\"type\":\"message_start\", \"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":1},\"novel\":true}}\n\n" +
-	": a comment\n\nevent: vendor.thing\ndata: {\"type\":\"vendor.thing\",\"x\":1}\n\n" +
 	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
 	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"message_stop\"}}\n\n" +
 	"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":3}}\n\n" +
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+
+// anthropicOdd is the same as no encoder of ours would write it.
+var anthropicOdd = strings.Replace(anthropicAnswer, "event: content_block_start", ": a comment\n\nevent: vendor.thing\ndata: {\"type\":\"vendor.thing\",\"x\":1}\n\nevent: content_block_start", 1)
 
 const anthropicRequest = `{ "model" : "anthropic/some-model",  "max_tokens":10,"stream":true,"messages":[{"role":"user","content":"hi"}],"novel_field":[1, 2]}`
 
@@ -51,15 +53,15 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 		header = r.Header
 		rw.Header().Set("content-type", "text/event-stream")
 		rw.Header().Set("request-id", "req_theirs")
-		for event := range bytes.SplitAfterSeq([]byte(anthropicAnswer), []byte("\n")) {
+		for event := range bytes.SplitAfterSeq([]byte(anthropicOdd), []byte("\n")) {
 			_, _ = rw.Write(event)
 			_ = http.NewResponseController(rw).Flush()
 		}
-	})
+	}, passesOn("the vendor has an event that is new"))
 	c := &client{t: t, codec: anthropic.Codec{}, url: w.url, key: "the client's own"}
 	resp := c.postBody(t.Context(), "", true, []byte(anthropicRequest)) //nolint:bodyclose // the test's end does
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || string(body) != anthropicAnswer {
+	if err != nil || string(body) != anthropicOdd {
 		t.Errorf("%v: %s", err, body)
 	}
 	if want := strings.Replace(anthropicRequest, "anthropic/some-model", "some-model", 1); string(got) != want {
@@ -250,7 +252,7 @@ func TestQuirkJ1_PausesAreFilledWithHeartbeats(t *testing.T) {
 					t.Fatal(err)
 				}
 				rec := httptest.NewRecorder()
-				g.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
+				judged(t, g).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
 				want := 2 // in 40 seconds
 				if tc.ping == "" {
 					want = 0
@@ -344,7 +346,7 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- w.gateway.Serve(ctx, l, tc.drain) }()
-			c := &client{t: t, codec: openaichat.Codec{}, url: "http://" + l.Addr().String()}
+			c := &client{t: t, codec: openaichat.Codec{}, url: w.behindJudge(t, l.Addr().String())}
 			resp := c.post(t.Context(), &dragoman.Request{Model: "anthropic/m", Stream: true, Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
 			<-reached
 			stop()
@@ -437,7 +439,7 @@ func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
 			_, _ = io.WriteString(rw, piece)
 			_ = http.NewResponseController(rw).Flush()
 		}
-	})
+	}, passesOn("the server leaves out most of a response"))
 	for i, body := range []string{`{"model":"m","stream":true,"input":"hi"}`, `{"model":"m","stream":true,"input":"hi","previous_response_id":"resp_theirs"}`} {
 		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer a-secret-of-the-team"); status != http.StatusOK || text != ": ping\n\n"+stream || asked != i+1 {
 			t.Errorf("request %d: %d %s", i, status, text)

@@ -59,7 +59,7 @@ func TestG7_GatewaysBehindABalancerShareWhatTheyRemember(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				server := httptest.NewServer(g)
+				server := httptest.NewServer(judged(t, g))
 				t.Cleanup(server.Close)
 				return &world{gateway: g, url: server.URL}
 			}
