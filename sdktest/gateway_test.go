@@ -14,14 +14,15 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
 // upstreams are the providers behind the gateway: the simulator, in every dialect.
 var upstreams = []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock"}
 
-// newGateway starts a gateway before a simulator. What is refused is not asked again
-// there: that is the client's to see.
+// newGateway starts a gateway before a simulator, and behind the judge of what it emits.
+// What is refused is not asked again there: that is the client's to see.
 func newGateway(t *testing.T) (url string) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "any")
@@ -48,7 +49,10 @@ aliases:
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(g)
+	server := httptest.NewServer(emitcheck.Handler(g, emitcheck.Options{
+		Document: emitcheck.OpenResponses(t),
+		Report:   func(v *emitcheck.Violation) { t.Errorf("%v\n%s", v, v.Body) },
+	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
