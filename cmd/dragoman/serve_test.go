@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 )
 
 func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
@@ -98,9 +100,15 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := bufio.NewReader(pipe)
-	_, url, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	_, at, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	to, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := httptest.NewServer(emitcheck.Proxy(to, emitcheck.Options{Report: func(v *emitcheck.Violation) { t.Errorf("%v\n%s", v, v.Body) }}))
+	defer judge.Close()
 	status := func(model string) int {
-		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`))
+		resp, err := http.Post(judge.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
