@@ -208,3 +208,46 @@ func Example() {
 	fmt.Println(resp.StatusCode, strings.Contains(string(body), `"text":"Good morning."`))
 	// Output: 200 true
 }
+
+func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
+	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: sim/echo}}\n")
+	const bearer = "Bearer a-secret-of-the-team"
+	_, kept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
+	id, _ := lookup(t, kept, "id").(string)
+	for _, tc := range []struct {
+		method, path, body, key string
+		status                  int
+		dialect, more           string
+	}{
+		{http.MethodGet, "/v1/models", "", bearer, 200, "openai.chat_completions", `"key":"team"`},
+		{http.MethodGet, "/v1/models/m", "", bearer, 200, "openai.chat_completions", `"model":"m","route":"m"`},
+		{http.MethodGet, "/v1/models/none", "", bearer, 404, "openai.chat_completions", `"error":`},
+		{http.MethodGet, "/v1/models", "", "Bearer another", 401, "openai.chat_completions", `"key":"?"`},
+		{http.MethodGet, "/v1beta/models", "", bearer, 200, "gemini.generate_content", `"key":"team"`},
+		{http.MethodGet, "/api/tags", "", bearer, 200, "ollama.chat", `"key":"team"`},
+		{http.MethodPost, "/api/show", `{"model":"m"}`, bearer, 200, "ollama.chat", `"model":"m","route":"m"`},
+		{http.MethodGet, "/v1/responses/" + id, "", bearer, 200, "openai.responses", `"key":"team"`},
+		{http.MethodDelete, "/v1/responses/" + id, "", bearer, 200, "openai.responses", `"key":"team"`},
+		{http.MethodGet, "/v1/responses/" + id, "", bearer, 404, "openai.responses", `"error":`},
+		{http.MethodPost, "/v1/embeddings", "{}", bearer, 404, "openai.chat_completions", `"path":"/v1/embeddings"`},
+	} {
+		w.mu.Lock()
+		w.log.Reset()
+		w.mu.Unlock()
+		status, text := get(t, tc.method, w.url+tc.path, tc.body, "authorization", tc.key)
+		if status != tc.status {
+			t.Errorf("%s %s: %d %s", tc.method, tc.path, status, text)
+		}
+		w.wantLog(t, `"msg":"request"`, fmt.Sprintf(`"dialect":%q,"path":%q`, tc.dialect, tc.path), fmt.Sprintf(`"status":%d`, tc.status), fmt.Sprintf(`"bytes":%d`, len(text)), tc.more)
+	}
+	_, text := get(t, http.MethodGet, w.url+"/metrics", "", "authorization", bearer)
+	for _, want := range []string{
+		`dragoman_requests_total{dialect="openai.responses",route="",upstream="",key="team",status="200"} 2`, `dragoman_requests_total{dialect="ollama.chat",route="m",upstream="",key="team",status="200"} 1`,
+		"dragoman_requests_running 0\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}

@@ -104,16 +104,18 @@ func (g *Gateway) Reload(c *Config) error {
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	serving.Handle(mux, g.serve)
-	serving.Models{Version: g.opts.Version, Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(mux)
-	mux.HandleFunc("GET /v1/responses/{id}", g.retrieve)
-	mux.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	mux.HandleFunc("GET /healthz", g.health)
 	mux.HandleFunc("GET /metrics", g.showMetrics)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code asks so
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "Dragoman is running.\n")
 	})
-	mux.HandleFunc("/", serving.NotFound)
+	asides := http.NewServeMux()
+	serving.Models{Version: g.opts.Version, Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(asides)
+	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
+	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
+	asides.HandleFunc("/", serving.NotFound)
+	mux.Handle("/", g.noted(asides))
 	return mux
 }
 

@@ -18,6 +18,8 @@ import (
 // metrics counts exchanges, for Prometheus. The zero value is ready.
 type metrics struct {
 	running atomic.Int64
+	// cut is how many were broken off because the gateway ended.
+	cut atomic.Int64
 
 	mu     sync.Mutex
 	series map[labels]*series
@@ -60,6 +62,11 @@ func (m *metrics) begin() { m.running.Add(1) }
 
 func (m *metrics) end(e *entry) {
 	m.running.Add(-1)
+	m.add(e)
+}
+
+// add counts an exchange.
+func (m *metrics) add(e *entry) {
 	l := labels{dialect: e.dialect, route: e.route, upstream: e.series, key: e.key, status: e.status}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -15,9 +14,9 @@ import (
 // list are the models that a client may ask for by a name of their own. What a
 // pattern stands for is without end.
 func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
-	key, err := g.keys.Identify(access.FromRequest(r))
+	key, err := g.who(r)
 	if err != nil {
-		return nil, refusal(err)
+		return nil, err
 	}
 	var out []serving.Model
 	for _, name := range g.current.Load().routes.Names() {
@@ -30,16 +29,20 @@ func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 
 // findModel is one that a client may ask for.
 func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error) {
-	key, err := g.keys.Identify(access.FromRequest(r))
+	key, err := g.who(r)
 	if err != nil {
-		return serving.Model{}, refusal(err)
-	}
-	if !key.Allows(name) {
-		return serving.Model{}, notAllowed(&key, name)
-	}
-	if _, err := g.current.Load().find(name, key.Allows); err != nil {
 		return serving.Model{}, err
 	}
+	note := noteOf(r)
+	note.model = name
+	if !key.Allows(name) {
+		return serving.Model{}, note.failed(notAllowed(&key, name))
+	}
+	route, err := g.current.Load().find(name, key.Allows)
+	if err != nil {
+		return serving.Model{}, note.failed(err)
+	}
+	note.route = route.Pattern
 	return serving.Model{Name: name, Owner: "dragoman"}, nil
 }
 
@@ -63,52 +66,49 @@ func (g *Gateway) health(w http.ResponseWriter, _ *http.Request) {
 
 // insider refuses who has no key, where there are any.
 func (g *Gateway) insider(r *http.Request) error {
-	if _, err := g.keys.Identify(access.FromRequest(r)); err != nil {
-		return refusal(err)
-	}
-	return nil
+	_, err := g.who(r)
+	return err
 }
 
 // retrieve tells a response that the gateway has kept.
 func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
-	codec := openairesponses.Codec{}
-	body, err := g.kept(r.Context(), r)
+	_, body, err := g.kept(r)
 	if err != nil {
-		serving.WriteError(w, codec, apiError(err))
+		refuse(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // who has gone away is told nothing
 }
 
-func (g *Gateway) kept(ctx context.Context, r *http.Request) ([]byte, error) {
-	key, err := g.keys.Identify(access.FromRequest(r))
-	if err != nil {
-		return nil, refusal(err)
+// refuse says why there is no response.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	serving.WriteError(w, openairesponses.Codec{}, apiError(noteOf(r).failed(err)))
+}
+
+// kept is the response that a request names, and whose it is.
+func (g *Gateway) kept(r *http.Request) (key access.Key, body []byte, err error) {
+	if key, err = g.who(r); err != nil {
+		return key, nil, err
 	}
-	body, found, err := g.opts.Notes.Get(ctx, bodyKey(key.Name, r.PathValue("id")))
+	body, found, err := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id")))
 	if err == nil && !found {
 		err = noResponse(r.PathValue("id"))
 	}
-	return body, err
+	return key, body, err
 }
 
 // forget takes a response out of what the gateway remembers.
 func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
-	codec := openairesponses.Codec{}
-	key, err := g.keys.Identify(access.FromRequest(r))
+	key, _, err := g.kept(r)
 	if err != nil {
-		serving.WriteError(w, codec, apiError(refusal(err)))
+		refuse(w, r, err)
 		return
 	}
 	id := r.PathValue("id")
-	if _, err := g.kept(r.Context(), r); err != nil {
-		serving.WriteError(w, codec, apiError(err))
-		return
-	}
 	err = errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
 	if err != nil && !errors.Is(err, recall.ErrNotFound) {
-		serving.WriteError(w, codec, apiError(err))
+		refuse(w, r, err)
 		return
 	}
 	serving.WriteJSON(w, struct {

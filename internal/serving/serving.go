@@ -123,6 +123,8 @@ func CodecOf(r *http.Request) dialect.Codec {
 	switch {
 	case isAnthropic(r), strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		return anthropic.Codec{}
+	case strings.HasPrefix(r.URL.Path, "/v1/responses"):
+		return openairesponses.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/v1beta"):
 		return gemini.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/api/"):

@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/serving"
+)
+
+// aside is the answer to a request that asks no model: for a list, for a response that is
+// kept, or for what nobody serves. It has a line in the log and is counted as others are
+// (requirement G6).
+type aside struct {
+	http.ResponseWriter
+	entry entry
+}
+
+// asideKey is where a request's context has its aside.
+type asideKey struct{}
+
+// noted has requests that ask no model answered by h, and takes note of each. They are
+// none of those that are under way, as they take no time.
+func (g *Gateway) noted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		codec := serving.CodecOf(r)
+		a := &aside{ResponseWriter: w, entry: entry{begun: time.Now(), made: g.opts.Now(), id: g.newID(), dialect: codec.Dialect(), path: r.URL.Path}}
+		defer func() {
+			a.entry.took = time.Since(a.entry.begun)
+			a.entry.left = r.Context().Err() != nil
+			g.metrics.add(&a.entry)
+			a.entry.log(r.Context(), g.opts.Log)
+		}()
+		w.Header().Set(serving.RequestIDHeader(codec.Dialect()), a.entry.id)
+		h.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), asideKey{}, a)))
+	})
+}
+
+// noteOf is the entry of a request that asks no model.
+func noteOf(r *http.Request) *entry {
+	if a, ok := r.Context().Value(asideKey{}).(*aside); ok {
+		return &a.entry
+	}
+	return new(entry) // which nobody reads
+}
+
+// who is the key that asks, where no model is asked.
+func (g *Gateway) who(r *http.Request) (access.Key, error) {
+	note := noteOf(r)
+	key, err := g.keys.Identify(access.FromRequest(r))
+	if err != nil {
+		note.key = "?"
+		return key, note.failed(refusal(err))
+	}
+	note.key = key.Name
+	return key, nil
+}
+
+// failed notes an error, and returns it.
+func (e *entry) failed(err error) error {
+	e.err = err
+	return err
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *aside) WriteHeader(status int) {
+	a.begin(status)
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (a *aside) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	n, err := a.ResponseWriter.Write(p)
+	a.entry.bytes += int64(n)
+	return n, err
+}
+
+func (a *aside) begin(status int) {
+	if a.entry.status == 0 {
+		a.entry.status, a.entry.first = status, time.Since(a.entry.begun)
+	}
+}
+
+// Unwrap is for [http.ResponseController].
+func (a *aside) Unwrap() http.ResponseWriter { return a.ResponseWriter }
