@@ -58,7 +58,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
-		_ = x.out.send(append(t.gap(t.tail), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
+		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
 	}
 	return begun(err)
 }

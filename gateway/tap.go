@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -10,15 +11,25 @@ import (
 )
 
 // tap watches an answer that is passed on, without a word: whether it came to its
-// end, and what was counted. It looks at few bytes more than once.
+// end, and what was counted. Each event is looked at once, as it passes: at its name, or
+// for a member that says so where its dialect names none.
 type tap struct {
 	codec dialect.Codec
-	// first and last are the events that count tokens, tail are the last bytes.
-	first, last, tail []byte
+	// first and last are the events that count tokens, but for those of ending: the ones
+	// that may end the answer, and what counts behind them.
+	first, last, ending []byte
+	// final is the last event, where only what came last shows that nothing is missing.
+	final []byte
+	// named says that an event has ended the answer by its name.
+	named bool
 	// head is the first event, or all of them where the last one tells them again, in
 	// pieces that need not be copied when more comes; headBytes is how long it is.
 	head      [][]byte
 	headBytes int
+	// eol is the last byte of this server's lines; 0: it is not known yet.
+	eol byte
+	// open says that the last event lacks its end.
+	open bool
 	// pieces is how many events came; unsure says that one was too long to be held back, or
 	// cannot be read.
 	pieces int64
@@ -29,19 +40,29 @@ func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
 
 // whole is how many bytes of buf are whole events.
 func (t *tap) whole(buf []byte) int {
-	switch {
-	case t.codec.Dialect() == dragoman.Ollama:
+	if t.codec.Dialect() == dragoman.Ollama {
 		return bytes.LastIndexByte(buf, '\n') + 1
-	case bytes.HasSuffix(buf, []byte("\n\n")), bytes.HasSuffix(buf, []byte("\r\n\r\n")):
-		return len(buf)
 	}
-	if i := bytes.LastIndex(buf, []byte("\n\n")); i >= 0 {
-		return i + 2
-	}
-	if i := bytes.LastIndex(buf, []byte("\r\n\r\n")); i >= 0 {
-		return i + 4
+	for i := len(buf) - 1; i > 0; i-- {
+		if c := buf[i]; c <= '\r' && isBlank(buf[:i+1]) {
+			return i + 1
+		}
 	}
 	return 0
+}
+
+// isBlank reports whether p ends with a blank line. Lines end with a line feed, a carriage
+// return, or both.
+func isBlank(p []byte) bool {
+	n := len(p)
+	switch before := p[n-2]; {
+	case p[n-1] == '\n' && before == '\r':
+		return n > 2 && (p[n-3] == '\n' || p[n-3] == '\r')
+	case p[n-1] == '\n':
+		return before == '\n'
+	default:
+		return p[n-1] == '\r' && before == '\r' // what follows a line feed is half of a line's end
+	}
 }
 
 // complete reports whether what a stream ends with is nothing, or an event that only
@@ -51,7 +72,7 @@ func (t *tap) complete(rest []byte) bool {
 	if t.codec.Dialect() == dragoman.Ollama || len(rest) == 0 {
 		return len(rest) == 0 || jsonwire.Check(rest) == nil
 	}
-	line := rest[bytes.LastIndexByte(rest, '\n')+1:]
+	line := rest[bytes.LastIndexAny(rest, "\r\n")+1:]
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	data = bytes.TrimSpace(data)
 	return ok && (string(data) == "[DONE]" || jsonwire.Check(data) == nil)
@@ -73,15 +94,19 @@ func (t *tap) id() (id string) {
 }
 
 // gap is what parts an event from those before it, the last of which may lack its end.
-func (t *tap) gap(before []byte) []byte {
-	end := []byte("\n\n")
+func (t *tap) gap() []byte {
+	if t.open {
+		return t.blank()
+	}
+	return nil
+}
+
+// blank is what ends an event.
+func (t *tap) blank() []byte {
 	if t.codec.Dialect() == dragoman.Ollama {
-		end = end[:1]
+		return []byte("\n")
 	}
-	if t.whole(before) == len(before) {
-		return nil
-	}
-	return end
+	return []byte("\n\n")
 }
 
 // broken are the events that end a stream with an error. What is open is ended, where the
@@ -99,8 +124,8 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 	for _, p := range t.head {
 		_ = d.Feed(p, write) // what cannot be read was not said
 	}
-	if n := len(t.head); n > 0 {
-		_ = d.Feed(t.gap(t.head[n-1]), write)
+	if n := len(t.head) - 1; n >= 0 && t.whole(t.head[n]) != len(t.head[n]) {
+		_ = d.Feed(t.blank(), write)
 	}
 	events = events[:0] // it has been said
 	_ = d.Close(write)
@@ -111,49 +136,118 @@ func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
 }
 
 const (
-	// tailSize is how much of the end of an answer is looked at, maxHead how much is kept
-	// of its beginning.
-	tailSize = 4 << 10
-	maxHead  = 2 << 20
+	// maxHead is how much is kept of the beginning of an answer, maxFinal of its last event
+	// and maxEnding of those that may end it, unless one alone is longer: servers that say of
+	// every event that it is the last are not remembered for ever.
+	maxHead   = 2 << 20
+	maxFinal  = 4 << 10
+	maxEnding = 64 << 10
 	// pieceSize is the least piece of the head.
 	pieceSize = 4 << 10
 )
 
 // see takes note of whole events.
 func (t *tap) see(p []byte) {
-	if t.codec.Dialect() == dragoman.Ollama {
-		t.pieces += int64(bytes.Count(p, []byte("\n")))
-	} else {
-		t.pieces += int64(bytes.Count(p, []byte("data:")))
-	}
-	switch {
-	case t.codec.Dialect() == dragoman.OpenAIResponses:
+	if t.codec.Dialect() == dragoman.OpenAIResponses {
 		t.keep(p)
-	case t.head == nil:
-		first := p
-		if i := bytes.Index(p, []byte("\n\n")); i >= 0 {
-			first = p[:i+2]
-		}
-		if t.codec.Dialect() != dragoman.Ollama && !bytes.Contains(first, []byte("data:")) {
-			break // a comment
-		}
-		t.head = [][]byte{bytes.Clone(first[:min(len(first), maxHead)])}
 	}
-	if len(p) >= tailSize {
-		t.tail = append(t.tail[:0], p[len(p)-tailSize:]...)
-	} else {
-		if len(t.tail)+len(p) > 2*tailSize {
-			t.tail = append(t.tail[:0], t.tail[len(t.tail)-tailSize:]...)
-		}
-		t.tail = append(t.tail, p...)
+	if t.eol == 0 {
+		t.eol = eolOf(p)
 	}
-	for rest := p; counts(t.codec.Dialect(), rest); {
-		event, more := t.eventWith(rest)
-		if t.last = append(t.last[:0], event...); t.first == nil {
-			t.first = bytes.Clone(event)
-		}
-		rest = more
+	for len(p) > 0 {
+		n := t.next(p)
+		t.note(p[:n])
+		p = p[n:]
 	}
+}
+
+// eolOf is how the lines of a server end: its own, as no JSON has one within a text.
+func eolOf(p []byte) byte {
+	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') >= 0 {
+		return '\r'
+	}
+	return '\n'
+}
+
+// next is how long the first event of p is.
+func (t *tap) next(p []byte) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(p[at:], t.eol)
+		if i < 0 {
+			t.open = true
+			return len(p)
+		}
+		at += i + 1
+		switch {
+		case t.codec.Dialect() == dragoman.Ollama:
+		case at < len(p) && p[at] == t.eol:
+			at++
+		case at+1 < len(p) && p[at] == '\r' && p[at+1] == '\n':
+			at += 2
+		default:
+			continue
+		}
+		t.open = false
+		return at
+	}
+}
+
+// note takes note of one event.
+func (t *tap) note(event []byte) {
+	d := t.codec.Dialect()
+	name, data := t.parts(event)
+	if len(data) == 0 { // a comment, or a blank
+		return
+	}
+	t.pieces++
+	if t.head == nil {
+		t.head = [][]byte{bytes.Clone(event[:min(len(event), maxHead)])}
+	}
+	ends, counting := terminates(d, name, data), counts(d, data)
+	switch {
+	case ends && d == dragoman.OpenAIResponses && !counting: // it may be as long as all of the others
+		t.named = true
+	case ends || counting && len(t.ending) > 0:
+		t.named = t.named || d == dragoman.OpenAIResponses
+		if len(t.ending)+len(event) > maxEnding {
+			t.ending = t.ending[:0]
+		}
+		t.ending = append(append(t.ending, t.final...), event...)
+	case counting && t.first == nil:
+		t.first = bytes.Clone(event)
+	case counting:
+		t.last = append(t.last[:0], event...)
+	}
+	t.final = t.final[:0]
+	if !ends && !counting && !named(d) && len(event) <= maxFinal {
+		t.final = append(t.final, event...)
+	}
+}
+
+// named reports whether a dialect names its events.
+func named(d dragoman.Dialect) bool {
+	return d == dragoman.Anthropic || d == dragoman.OpenAIResponses
+}
+
+// parts are the name of an event, and its data, on as many lines as it has.
+func (t *tap) parts(event []byte) (name, data []byte) {
+	if t.codec.Dialect() == dragoman.Ollama {
+		return nil, bytes.TrimSpace(event)
+	}
+	for len(event) > 0 {
+		if data, ok := bytes.CutPrefix(event, []byte("data:")); ok {
+			return name, data
+		}
+		n := bytes.IndexByte(event, t.eol) + 1
+		if n == 0 {
+			n = len(event)
+		}
+		if value, ok := bytes.CutPrefix(event[:n], []byte("event:")); ok {
+			name = bytes.TrimSpace(value)
+		}
+		event = event[n:]
+	}
+	return name, nil
 }
 
 // keep adds events to the head.
@@ -186,44 +280,22 @@ func counter(d dragoman.Dialect) []byte {
 }
 
 // counts reports whether an event counts tokens. "usage":null does not.
-func counts(d dragoman.Dialect, p []byte) bool { return counterAt(d, p) >= 0 }
+func counts(d dragoman.Dialect, p []byte) bool { return says(p, counter(d)) }
 
-func counterAt(d dragoman.Dialect, p []byte) int {
-	name := counter(d)
-	for at := 0; ; {
-		i := bytes.Index(p[at:], name)
+// says reports whether a member of a name, without the quote before it, has a value: not
+// null, false or an empty text. Within a text the quote behind a name has a backslash.
+func says(p, name []byte) bool {
+	for {
+		i := bytes.Index(p, name)
 		if i < 0 {
-			return -1
+			return false
 		}
-		begins := at + i
-		at = begins + len(name)
-		if begins == 0 || p[begins-1] != '"' {
-			continue
-		}
-		if rest := bytes.TrimLeft(p[at:min(len(p), at+8)], ": "); len(rest) > 0 && rest[0] != 'n' {
-			return at
+		isName := i > 0 && p[i-1] == '"'
+		p = p[i+len(name):]
+		if value := bytes.TrimLeft(p[:min(len(p), 8)], ": "); isName && len(value) > 0 && value[0] != 'n' && value[0] != 'f' && !bytes.HasPrefix(value, []byte(`""`)) {
+			return true
 		}
 	}
-}
-
-// eventWith is the first event of p that counts tokens, and what stands behind it.
-func (t *tap) eventWith(p []byte) (event, rest []byte) {
-	at := counterAt(t.codec.Dialect(), p)
-	end := []byte("\n\n")
-	if t.codec.Dialect() == dragoman.Ollama {
-		end = end[:1]
-	} else if bytes.Contains(p, []byte("\r\n\r\n")) {
-		end = []byte("\r\n\r\n")
-	}
-	from := max(0, bytes.LastIndex(p[:at], end)+len(end))
-	if bytes.LastIndex(p[:at], end) < 0 {
-		from = 0
-	}
-	to := len(p)
-	if i := bytes.Index(p[at:], end); i >= 0 {
-		to = at + i + len(end)
-	}
-	return p[from:to], p[to:]
 }
 
 // end reports whether the answer came to its end, and what was counted.
@@ -244,59 +316,45 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 		}
 		return nil
 	}
-	tail := t.terminal()
-	pieces := [][]byte{t.first, t.last, tail}
-	if bytes.Equal(t.first, t.last) || bytes.Contains(tail, t.last) {
-		pieces[1] = nil
-	}
-	if bytes.Contains(tail, t.first) {
-		pieces[0] = nil
-	}
-	for _, p := range pieces {
+	for _, p := range [][]byte{t.first, t.last, t.ending, t.final} {
 		if err := d.Feed(p, see); err != nil {
 			t.unsure = true
-			return false, usage
+			return t.named, usage
 		}
 	}
 	_ = d.Close(see) // it says what see has heard
-	return ended, usage
+	return ended || t.named, usage
 }
 
-// terminal are the whole events of the tail that end answers; of dialects that name
-// their events the others would not be understood without those before.
-func (t *tap) terminal() []byte {
-	tail := t.tail
-	if t.codec.Dialect() == dragoman.Ollama {
-		if i := bytes.IndexByte(tail, '\n'); i >= 0 && len(tail) > tailSize/2 {
-			tail = tail[i+1:]
-		}
-		return tail
-	}
-	var out []byte
-	for event := range bytes.SplitAfterSeq(bytes.ReplaceAll(tail, []byte("\r\n"), []byte("\n")), []byte("\n\n")) {
-		if terminates(t.codec.Dialect(), event) {
-			out = append(out, event...)
-		}
-	}
-	return out
-}
-
-// terminates reports whether an event may end an answer. Servers leave out its name, or
-// put an id or a comment before it.
-func terminates(d dragoman.Dialect, event []byte) bool {
-	has := func(s string) bool { return bytes.HasPrefix(event, []byte(s)) || bytes.Contains(event, []byte("\n"+s)) }
-	name := func(s string) bool {
-		if !bytes.Contains(event, []byte(s)) { // nearly all of them: the rest costs more
-			return false
-		}
-		return has("event: "+s) || has("event:"+s) || bytes.Contains(event, []byte(`"type":"`+s+`"`)) || bytes.Contains(event, []byte(`"type": "`+s+`"`))
-	}
+// terminates reports whether an event may end an answer.
+func terminates(d dragoman.Dialect, name, data []byte) bool {
 	switch d {
 	case dragoman.Anthropic:
-		return name("message_delta") || name("message_stop") || name("error")
+		return isNamed(name, data, "message_delta", "message_stop", "error")
 	case dragoman.OpenAIResponses:
-		return name("response.completed") || name("response.incomplete") || name("response.failed") || name("error")
+		return isNamed(name, data, "response.completed", "response.incomplete", "response.failed", "error")
+	case dragoman.Gemini:
+		return says(data, []byte(`finishReason"`))
+	case dragoman.Ollama:
+		return says(data, []byte(`done"`))
 	default:
-		return has("data:")
+		return says(data, []byte(`finish_reason"`)) || bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 16)], " "), []byte("[DONE]"))
 	}
+}
+
+// isNamed reports whether an event has one of some names. Servers leave out the line that
+// has it, or write the same in all: then the data says it, at its beginning unless a server
+// sorts its members.
+func isNamed(name, data []byte, names ...string) bool {
+	if len(name) == 0 || string(name) == "message" {
+		begins := bytes.TrimLeft(data[:min(len(data), 64)], " {")
+		typ, ok := bytes.CutPrefix(begins, []byte(`"type"`))
+		if !ok {
+			return slices.ContainsFunc(names, func(n string) bool {
+				return bytes.Contains(data, []byte(`"type":"`+n+`"`)) || bytes.Contains(data, []byte(`"type": "`+n+`"`))
+			})
+		}
+		name, _, _ = bytes.Cut(bytes.TrimLeft(typ, `: "`), []byte{'"'})
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return string(name) == n })
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -132,4 +133,99 @@ func FuzzTap(f *testing.F) {
 			t.Fatalf("%d of %d bytes are whole", n, len(stream))
 		}
 	})
+}
+
+// byLine is a stream with other ends of lines.
+func byLine(stream []byte, end string) []byte {
+	return bytes.ReplaceAll(stream, []byte("\n"), []byte(end))
+}
+
+func TestQuirkC18_ATapKnowsEventsByEveryEndOfALine(t *testing.T) {
+	for _, codec := range tapped {
+		if codec.Dialect() == dragoman.Ollama {
+			continue // its events are lines
+		}
+		plain := streamOf(t, codec, "hello")
+		_, want := tappedBy(codec, plain, len(plain)).end()
+		for _, end := range []string{"\n", "\r\n", "\r"} {
+			stream := byLine(plain, end)
+			for _, size := range []int{1, 2, 3, 50, len(stream)} {
+				tap := tappedBy(codec, stream, size)
+				if ended, usage := tap.end(); !ended || usage != want || tap.open {
+					t.Errorf("%s, lines that end with %q, pieces of %d: ended %v, %v, want %v", codec.Dialect(), end, size, ended, usage, want)
+				}
+			}
+			// Each event is whole when its blank line is there, and not before.
+			first := stream[:bytes.Index(stream, []byte(end+end))+2*len(end)]
+			if tap := newTap(codec); tap.whole(first) != len(first) || tap.whole(first[:len(first)-1]) != 0 {
+				t.Errorf("%s, %q: of %d bytes %d are whole", codec.Dialect(), end, len(first), tap.whole(first))
+			}
+		}
+	}
+}
+
+func TestATapKnowsAnEndHoweverLongItsEventIs(t *testing.T) {
+	long := string(bytes.Repeat([]byte("long "), 4000))
+	for name, tc := range map[string]struct {
+		codec  dialect.Codec
+		stream string
+		output int64 // 0: it does not say
+	}{
+		"Responses, without a count": {openairesponses.Codec{}, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"completed\",\"instructions\":\"" + long + "\",\"output\":[]}}\n\n", 0},
+		"Responses, failed":          {openairesponses.Codec{}, "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"failed\",\"instructions\":\"" + long + "\",\"usage\":null,\"output\":[]}}\n\n", 0},
+		"Responses, with a count":    {openairesponses.Codec{}, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"completed\",\"instructions\":\"" + long + "\",\"output\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":7,\"total_tokens\":8}}}\n\ndata: [DONE]\n\n", 7},
+		"Responses, without a name":  {openairesponses.Codec{}, "data: {\"response\":{\"id\":\"r\",\"object\":\"response\",\"status\":\"completed\",\"instructions\":\"" + long + "\",\"output\":[]},\"type\":\"response.completed\"}\n\n", 0},
+		"Anthropic":                  {anthropic.Codec{}, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"container\":\"" + long + "\"},\"usage\":{\"output_tokens\":7}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\",\"x\":\"" + long + "\"}\n\n", 7},
+		"Anthropic, an error":        {anthropic.Codec{}, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"" + long + "\"}}\n\n", 0},
+		"Chat":                       {openaichat.Codec{}, "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + long + "\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7,\"total_tokens\":8}}\n\n", 7},
+		"Chat, and its count behind": {openaichat.Codec{}, "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + long + "\"},\"finish_reason\":\"stop\"}],\"usage\":null}\n\ndata: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7,\"total_tokens\":8}}\n\ndata: [DONE]\n\n", 7},
+		"Gemini":                     {gemini.Codec{}, "data: {\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"" + long + "\"}]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":1,\"candidatesTokenCount\":7}}\n\n", 7},
+		"Ollama":                     {ollama.Codec{}, "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"" + long + "\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":1,\"eval_count\":7}\n", 7},
+	} {
+		for _, size := range []int{1000, len(tc.stream)} {
+			tap := tappedBy(tc.codec, []byte(tc.stream), size)
+			if ended, usage := tap.end(); !ended || tap.unsure || usage.Output.Or(0) != tc.output {
+				t.Errorf("%s, pieces of %d: ended %v, unsure %v, %v", name, size, ended, tap.unsure, usage)
+			}
+			if name == "Responses, without a count" && len(tap.ending)+len(tap.final)+len(tap.last) > 0 {
+				t.Errorf("%s: an event is kept of which only the name is wanted", name)
+			}
+		}
+	}
+}
+
+func TestATapDoesNotTakeTheEndOfOneChoiceForThatOfAll(t *testing.T) {
+	chunk := func(choice int, finish string) string {
+		return fmt.Sprintf("data: {\"id\":\"c\",\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"x\"},\"finish_reason\":%s}]}\n\n", choice, finish)
+	}
+	open := chunk(0, "null") + chunk(1, "null") + chunk(0, `"stop"`) + chunk(1, "null")
+	for stream, want := range map[string]bool{open: false, open + chunk(1, `"stop"`): true, open + chunk(1, `"length"`) + "data: [DONE]\n\n": true} {
+		if ended, _ := tappedBy(openaichat.Codec{}, []byte(stream), 10).end(); ended != want {
+			t.Errorf("ended %v: %s", ended, stream)
+		}
+	}
+}
+
+// BenchmarkTap is what it costs to watch one event.
+func BenchmarkTap(b *testing.B) {
+	for _, codec := range tapped {
+		stream := streamOf(b, codec, string(bytes.Repeat([]byte("many words "), 1000)))
+		sep := []byte("\n\n")
+		if codec.Dialect() == dragoman.Ollama {
+			sep = sep[:1]
+		}
+		events := bytes.SplitAfter(bytes.TrimSuffix(stream, sep), sep)
+		b.Run(string(codec.Dialect()), func(b *testing.B) {
+			b.ReportAllocs()
+			t := newTap(codec)
+			for i := 0; b.Loop(); i++ {
+				if i == len(events)-4 {
+					i, t = 0, newTap(codec)
+				}
+				if e := events[i]; t.whole(e) == len(e) {
+					t.see(e)
+				}
+			}
+		})
+	}
 }
