@@ -17,10 +17,12 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/emitcheck"
 )
 
 // worldOf is a gateway with a server of the test's own behind it.
@@ -187,6 +189,41 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 	resp, err := c.ask(&dragoman.Request{Model: "best", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
 	if err != nil || textOf(resp) != "From the other." || len(asked) != 2 {
 		t.Fatalf("%v %v %v", resp, err, asked)
+	}
+}
+
+func TestG4_AModelThatFailsBehindAHeartbeatIsStoodInForByTheNext(t *testing.T) {
+	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // the first is passed on, and translated
+		beaten := make(chan struct{})
+		w := worldOf(t, `aliases: {best: "anthropic/m, chat/n"}
+gateway: {heartbeat: 1ms, routes: {best: {to: best}}}
+`, func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/messages" {
+				select { // nothing is said before the client has heard that somebody lives
+				case <-beaten:
+				case <-r.Context().Done():
+				}
+				rw.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			rw.Header().Set("content-type", "text/event-stream")
+			_, _ = io.WriteString(rw, `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"n","choices":[{"index":0,"delta":{"role":"assistant","content":"From the other."},"finish_reason":null}]}`+"\n\n"+
+				`data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"n","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		})
+		c := &client{t: t, codec: codec, url: w.url}
+		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
+		body := make([]byte, 4)
+		if _, err := io.ReadFull(resp.Body, body); err != nil {
+			t.Fatal(err)
+		}
+		close(beaten)
+		rest, err := io.ReadAll(resp.Body)
+		if body = append(body, rest...); err != nil || !bytes.Contains(body, []byte("ping")) || !bytes.Contains(body, []byte("From the other.")) {
+			t.Errorf("%s: %v %s", codec.Dialect(), err, body)
+		}
+		if err := emitcheck.Stream(codec.Dialect(), resp.Header, body); err != nil {
+			t.Errorf("%v\n%s", err, body)
+		}
 	}
 }
 
@@ -360,7 +397,8 @@ func TestG5_WhatIsOnItsWayEndsBeforeTheGatewayDoes(t *testing.T) {
 			if done := bytes.Contains(body, []byte(`"finish_reason":"stop"`)); done != tc.whole || !tc.whole && !bytes.Contains(body, []byte("shutting down")) {
 				t.Errorf("%s", body)
 			}
-			if err := <-ended; err != nil {
+			var cut *gateway.CutOffError
+			if err := <-ended; tc.whole && err != nil || !tc.whole && (!errors.As(err, &cut) || cut.Answers != 1) {
 				t.Error(err)
 			}
 		})

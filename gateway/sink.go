@@ -69,14 +69,6 @@ func (s *sink) tick() {
 	s.timer.Reset(wait)
 }
 
-// hasBegun reports whether the status is sent: what goes wrong from then on is told
-// within the answer.
-func (s *sink) hasBegun() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.begun
-}
-
 // begin sends the status and the headers, unless a heartbeat did.
 func (s *sink) begin(status int, header func(http.Header)) {
 	s.mu.Lock()

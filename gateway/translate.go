@@ -274,9 +274,10 @@ func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
 	return &dragoman.StreamError{Err: t.apiError(err), Usage: e.Usage}
 }
 
-// broken is an error of a stream. Behind the first event it is told within it.
+// broken is an error of a stream. Behind the first event it is told within it; before, the
+// next model may answer, also where there was a heartbeat: that is nothing of an answer.
 func (t *telling) broken(err error) error {
-	if !t.first && !t.out.hasBegun() {
+	if !t.first {
 		return err
 	}
 	if t.entry.told {
