@@ -274,3 +274,15 @@ func TestQuirkB29_AClientsSearchForToolsReachesEveryModel(t *testing.T) {
 		}
 	}
 }
+
+func TestQuirkB29_WhatASearchFoundAndNobodyCanReadIsReported(t *testing.T) {
+	w, _ := listened(t, sim.Config{}, "")
+	body := `{"model":"anthropic/sim/planner","max_output_tokens":100,"tools":[` + codexSearch + `],"input":[{"type":"message","role":"user","content":"hi"},
+		{"type":"tool_search_call","call_id":"call_1","execution":"client","status":"completed","arguments":{"query":"orders"}},
+		{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":{"no":"list"}}]}`
+	c := &client{t: t, codec: openairesponses.Codec{}, url: w.url}
+	resp := c.postBody(t.Context(), "", false, []byte(body)) //nolint:bodyclose // the test's end does
+	if losses := resp.Header.Get(gateway.LossHeader); resp.StatusCode != http.StatusOK || !strings.Contains(losses, "dropped /messages/2/tools") {
+		t.Errorf("%d, losses %q", resp.StatusCode, losses)
+	}
+}

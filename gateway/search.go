@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,7 +55,8 @@ func (x *exchange) plainSearch(req *dragoman.Request) (searches bool) {
 	}
 	p := plainer{exchange: x, tools: tools}
 	messages := make([]dragoman.Message, 0, len(req.Messages))
-	for _, m := range req.Messages {
+	for i, m := range req.Messages {
+		p.at = i
 		if m, ok := p.message(m); ok {
 			messages = append(messages, m)
 		}
@@ -78,6 +80,8 @@ type plainer struct {
 	*exchange
 	tools   []dragoman.ToolSpec
 	changed bool
+	// at is which message is made plain.
+	at int
 }
 
 // message is a message without such items, unless nothing is left of it.
@@ -127,9 +131,17 @@ func (p *plainer) add(list json.RawMessage) []dragoman.ToolSpec {
 		return nil
 	}
 	body := slices.Concat([]byte(`{"model":"m","input":"","tools":`), list, []byte(`}`))
-	req, _, err := p.codec.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: p.setup.maxBody})
-	if err != nil {
-		return nil // what is no list of tools adds none
+	req, rep, err := p.codec.DecodeRequest(body, dialect.DecodeOptions{MaxBytes: p.setup.maxBody})
+	where := fmt.Sprintf("/messages/%d", p.at)
+	if err != nil { // what is no list of tools adds none
+		p.entry.losses = append(p.entry.losses, dragoman.Loss{
+			Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: where + "/tools", Detail: "these are no tools: " + bounded(err.Error()),
+		})
+		return nil
+	}
+	for _, l := range rep.Losses {
+		l.Path = where + l.Path
+		p.entry.losses = append(p.entry.losses, l)
 	}
 	for _, t := range req.Tools {
 		t.Deferred = false // it was found
