@@ -53,6 +53,8 @@ type exchange struct {
 	// plain says that req has nothing that only the client's dialect knows, searches that
 	// it has a search for tools that is a function there.
 	plain, searches bool
+	// unkept says that the response was to be stored, and could not be.
+	unkept bool
 }
 
 // asked is what a request says of itself that the gateway must know before it looks
@@ -145,7 +147,11 @@ func (x *exchange) end() {
 	if !x.out.at.IsZero() {
 		x.entry.first = x.out.at.Sub(x.entry.begun)
 	}
-	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole
+	shutdown := isShutdown(x.r.Context())
+	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole && !shutdown
+	if x.entry.err != nil && shutdown {
+		x.metrics.cut.Add(1)
+	}
 	x.metrics.end(&x.entry)
 	x.entry.log(x.r.Context(), x.opts.Log)
 }

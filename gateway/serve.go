@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -18,8 +19,8 @@ const DefaultDrain = 30 * time.Second
 
 // Serve serves on a listener until ctx ends. From then on it takes no more requests,
 // and lets answers end that are on their way, for as long as drain; zero means
-// [DefaultDrain]. Those that take longer end with an error in their dialect. It closes
-// the listener. Without keys it refuses one that other machines reach, with an
+// [DefaultDrain]. Those that take longer end with an error in their dialect, and Serve
+// with a [*CutOffError]. It closes the listener. Without keys it refuses one that other machines reach, with an
 // [*OpenRelayError].
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
 	if at := l.Addr().String(); l.Addr().Network() == "tcp" && g.keys.Open() && !loopback(at) {
@@ -46,10 +47,28 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	// Who is broken off is told so, which takes a moment.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+breakTime)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil {
-		return errors.Join(err, server.Close())
+	if err := server.Shutdown(last); err != nil { // some do not even take their end
+		g.metrics.cut.Add(g.metrics.running.Load())
+		_ = server.Close() // which cuts them off
+	}
+	if n := g.metrics.cut.Load(); n > 0 {
+		return &CutOffError{Answers: n, Drain: wait}
 	}
 	return nil
+}
+
+// CutOffError says that a gateway ended before all of its answers did.
+type CutOffError struct {
+	// Answers is how many were cut off, Drain how long they had.
+	Answers int64
+	Drain   time.Duration
+}
+
+func (e *CutOffError) Error() string {
+	if e.Answers == 1 {
+		return fmt.Sprintf("gateway: 1 answer was cut off: it took longer than %v to end", e.Drain)
+	}
+	return fmt.Sprintf("gateway: %d answers were cut off: they took longer than %v to end", e.Answers, e.Drain)
 }
 
 // breakTime is how long those may take that are told that it is over.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -127,7 +126,7 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	}
 	fmt.Fprintf(said, "dragoman: the gateway listens on http://%s\n", listener.Addr())
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := g.Serve(ctx, listener, o.drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := g.Serve(ctx, listener, o.drain); err != nil {
 		return failed("%w", err)
 	}
 	return nil

@@ -69,29 +69,23 @@ func said(t *testing.T, from *bufio.Reader, want string) string {
 	}
 }
 
-func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
+// program is this one, in a process of its own that a test sends signals to.
+func program(t *testing.T, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no SIGHUP")
+		t.Skip("there are no signals")
 	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "dragoman")
-	if err := os.Symlink(self, program); err != nil {
+	name := filepath.Join(t.TempDir(), "dragoman")
+	if err := os.Symlink(self, name); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "gateway.yaml")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("version: 1\naliases: {first: sim/echo}\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a test that would hang
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--config", file, "--log", "off")
+	t.Cleanup(cancel)
+	cmd = exec.CommandContext(ctx, name, args...)
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +93,44 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out := bufio.NewReader(pipe)
+	return cmd, bufio.NewReader(pipe)
+}
+
+func TestC4_ServeThatCutsAnswersOffSaysHowManyAndFails(t *testing.T) {
+	cmd, out := program(t, "serve", "--listen", "127.0.0.1:0", "--log", "off", "--drain", "1ns")
+	_, url, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
+	resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(`{"model":"sim/echo?rate=0.0001","stream":true,"max_tokens":100,"messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(resp.Body); err != nil || !bytes.Contains(text, []byte("shutting down")) {
+		t.Errorf("%v %s", err, text)
+	}
+	if text, err := io.ReadAll(out); err != nil || !bytes.Contains(text, []byte("1 answer was cut off")) {
+		t.Errorf("%v %s", err, text)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed {
+		t.Error(cmd.ProcessState)
+	}
+}
+
+func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gateway.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("version: 1\naliases: {first: sim/echo}\n")
+	cmd, out := program(t, "serve", "--listen", "127.0.0.1:0", "--config", file, "--log", "off")
 	_, at, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
 	to, err := url.Parse(at)
 	if err != nil {
