@@ -31,7 +31,7 @@ func (x *exchange) echo() *dragoman.Extra {
 		}
 	}
 	kept := []byte("false")
-	if x.stores() {
+	if x.stores() && !x.unkept {
 		kept = []byte("true")
 	}
 	out.Fields = append(out.Fields, dragoman.Field{Path: "/store", Value: kept})

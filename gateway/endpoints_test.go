@@ -214,7 +214,7 @@ func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: sim/echo}}\n")
 	const bearer = "Bearer a-secret-of-the-team"
 	_, kept := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":"hi"}`, "authorization", bearer)
-	id, _ := lookup(t, kept, "id").(string)
+	id, _ := lookup(kept, "id").(string)
 	for _, tc := range []struct {
 		method, path, body, key string
 		status                  int

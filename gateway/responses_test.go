@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway"
 )
 
 func decodeJSON(t testing.TB, r io.Reader) map[string]any {
@@ -141,5 +142,28 @@ func TestG1_AResponseSaysAgainAllOfWhatWasAskedForThoughHalfOfItWasLeftOut(t *te
 		if err := openResponses(t).Whole(body); err != nil {
 			t.Errorf("%s: %v\n%s", asked, err, body)
 		}
+	}
+}
+
+func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
+	w := newWorld(t, "")
+	input := fmt.Sprintf(`[{"role":"user","content":%q},{"role":"assistant","content":"And?"},{"role":"user","content":"Hello."}]`, strings.Repeat("x", 5<<20))
+	for _, stream := range []string{"false", "true"} {
+		got := answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":%s,"stream":%s}`, input, stream))
+		if got["store"] != false || got["status"] == nil {
+			t.Errorf("streamed %s: store %v", stream, got["store"])
+		}
+		if status, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v", w.url, got["id"]), ""); status != http.StatusNotFound {
+			t.Errorf("%d %.200s", status, text)
+		}
+		w.wantLog(t, `"losses":"1; dropped /store"`)
+	}
+	resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(fmt.Sprintf(`{"model":"sim/echo","input":%s}`, input)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if losses := resp.Header.Get(gateway.LossHeader); losses != "1; dropped /store" {
+		t.Errorf("losses: %q", losses)
 	}
 }

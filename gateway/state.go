@@ -37,6 +37,7 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 	if resp.Created.IsZero() {
 		resp.Created = x.entry.made
 	}
+	x.entry.made = resp.Created // which its end says again, though some models do not
 	if x.codec.Dialect() == dragoman.OpenAIResponses && x.up.dialect != dragoman.OpenAIResponses {
 		if x.said.echo == nil {
 			x.said.echo = x.echo()
@@ -85,6 +86,7 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
 	if x.stores() {
 		if err := x.store(ctx, resp); err != nil {
 			x.warn(ctx, "a response could not be kept", err)
+			x.unstored(err)
 		}
 	}
 }
@@ -97,6 +99,21 @@ func (x *exchange) lost(of []dragoman.Loss) []dragoman.Loss {
 		return of
 	}
 	return slices.DeleteFunc(slices.Clone(of), func(l dragoman.Loss) bool { return extra.IsOpaque(&l) })
+}
+
+// unstored takes note that a response is not kept, which its client is told as far as there
+// is time: the response says that it is not stored.
+func (x *exchange) unstored(err error) {
+	x.unkept, x.said.echo = true, nil
+	detail := "the response could not be kept"
+	if errors.Is(err, recall.ErrTooLarge) {
+		detail = "the response is too large to be kept"
+	}
+	path := "/store"
+	if x.threads() {
+		path = "/thread"
+	}
+	x.entry.losses = append(x.entry.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: path, Detail: detail})
 }
 
 // store remembers a response and the conversation that it belongs to.
@@ -116,7 +133,10 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
 	if err != nil {
 		return err
 	}
-	return x.opts.Notes.Put(ctx, bodyKey(x.entry.key, x.responseID()), enc.Body, x.opts.Now().Add(x.ttl))
+	if err := x.opts.Notes.Put(ctx, bodyKey(x.entry.key, x.responseID()), enc.Body, x.opts.Now().Add(x.ttl)); err != nil {
+		return errors.Join(err, x.recall.Delete(ctx, x.entry.key, x.responseID())) // all of it is kept, or nothing
+	}
+	return nil
 }
 
 // bodyKey is where the body of a response is kept. Keys do not see each other's.

@@ -77,12 +77,12 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
 	x.own(ctx, resp.ID)
+	x.keep(ctx, resp) // before the client is told that it is kept
 	told := x.told(*resp)
 	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
 		return err
 	}
-	x.keep(ctx, resp)
 	x.entry.losses = append(x.entry.losses, x.lost(enc.Report.Losses)...)
 	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.entry.status = http.StatusOK
@@ -193,12 +193,14 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 	case *dragoman.StreamError:
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		if ev = t.failure(e); t.ended { // no native chunk says so
+			t.remember(ctx)
 			if t.buf, err = t.enc.Encode(t.buf, &dragoman.Chunk{}); err != nil {
 				return err
 			}
 		}
 	case *dragoman.ResponseEnd:
 		t.ended = true
+		t.remember(ctx)
 		end := *e
 		end.Response = t.told(e.Response)
 		ev = &end
@@ -212,9 +214,6 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 	}
 	if t.buf, err = t.enc.Encode(t.buf, t.summaries.tell(ev)); err != nil || !t.first { // a native chunk comes before what it means
 		return err
-	}
-	if t.ended {
-		t.remember(ctx)
 	}
 	if t.held && len(t.buf) < maxTogether {
 		return nil
@@ -230,6 +229,8 @@ func (t *telling) remember(ctx context.Context) {
 	}
 	if resp, err := t.sum.Response(); err == nil {
 		t.keep(ctx, resp)
+	} else if t.stores() {
+		t.unstored(err)
 	}
 	t.sum = nil
 }
