@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -92,10 +93,27 @@ func lastOf(chain *provider.ChainError) error {
 }
 
 // upstreamError is what a model's server said. That it does not know our credential is
-// no fault of the client's, who would otherwise look for it in its own.
+// no fault of the client's, who would otherwise look for it in its own. That it refuses
+// something to who has that credential (a model, a region) is no failure either that goes
+// away when a client asks again, as it does after a 5xx: the client must ask for something
+// else, and hears who refuses and why.
 func upstreamError(e *dragoman.APIError) *dragoman.APIError {
-	if e.Class == dragoman.ErrorAuth || e.Class == dragoman.ErrorPermission {
+	switch e.Class {
+	case dragoman.ErrorAuth:
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server does not take the gateway's credential", Err: e}
+	case dragoman.ErrorPermission:
+		message := "the model's server refuses this to the gateway"
+		if why := e.Message; why != "" && !tellsAccount(why) {
+			message += ": " + why
+		}
+		return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: message, Err: e}
+	default:
+		return e
 	}
-	return e
+}
+
+// tellsAccount reports whether a server's words are about the account that the gateway has
+// with it: it quotes a credential, which was taken out, or names who was refused as AWS does.
+func tellsAccount(text string) bool {
+	return strings.Contains(text, "[redacted]") || strings.Contains(text, "arn:aws")
 }

@@ -150,6 +150,33 @@ func TestG2_ThatTheGatewaysCredentialIsRefusedIsNoFaultOfTheClient(t *testing.T)
 	}
 }
 
+func TestG2_WhatAServerRefusesToTheGatewayIsToldWithItsReason(t *testing.T) {
+	const says = "Your account may not use model m."
+	for _, tc := range []struct {
+		message string
+		told    bool
+	}{
+		{says, true}, {"The key upstream-secret may not use m.", false}, {"User: arn:aws:iam::123456789012:user/us is not authorized to perform: bedrock:InvokeModel", false},
+	} {
+		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("content-type", "application/json")
+			rw.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprintf(rw, `{"type":"error","error":{"type":"permission_error","message":%q}}`, tc.message)
+		})
+		for _, codec := range clientDialects {
+			c := &client{t: t, codec: codec, url: w.url}
+			_, err := c.ask(&dragoman.Request{Model: "anthropic/m", MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}})
+			api, ok := err.(*dragoman.APIError) //nolint:errorlint // as the codec gives it
+			if !ok || api.Status != http.StatusForbidden || !strings.Contains(api.Message, "the model's server refuses") || strings.Contains(api.Message, says) != tc.told || !tc.told && strings.Contains(api.Message, "m.") {
+				t.Errorf("%s: %v", codec.Dialect(), err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "upstream-secret") || strings.Contains(err.Error(), "123456789012")) {
+				t.Errorf("%s: of the account: %v", codec.Dialect(), err)
+			}
+		}
+	}
+}
+
 func TestG2_NothingIsAskedAgainBehindTheFirstByte(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
 	for _, codec := range clientDialects {
