@@ -251,3 +251,20 @@ func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsDifferThoughTheirSourceFails(t *testing.T) {
+	g, err := gateway.New(nil, gateway.Options{Random: strings.NewReader("short")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	defer server.Close()
+	seen := map[string]bool{}
+	for range 3 {
+		_, text := get(t, http.MethodPost, server.URL+"/v1/responses", `{"model":"sim/echo","input":"hi"}`)
+		seen[fmt.Sprint(lookup(t, text, "id"))] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%v", seen)
+	}
+}

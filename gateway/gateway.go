@@ -23,7 +23,8 @@ type Options struct {
 	Log *slog.Logger
 	// Notes is where the gateway remembers; nil means in memory.
 	Notes session.Notes
-	// Random is where ids come from; nil means the system's source.
+	// Random is where ids come from, of several requests at once; nil means the system's
+	// source, which also stands in for one that fails.
 	Random io.Reader
 	// Now is the clock of limits and expiry; nil means the system's.
 	Now func() time.Time
@@ -138,6 +139,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // newID names a request.
 func (g *Gateway) newID() string {
 	var b [16]byte
-	_, _ = io.ReadFull(g.opts.Random, b[:]) // the system's never fails
+	if _, err := io.ReadFull(g.opts.Random, b[:]); err != nil { // two requests with one id would have one response
+		_, _ = rand.Read(b[:]) // which never fails
+	}
 	return "req_" + hex.EncodeToString(b[:])
 }
