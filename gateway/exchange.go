@@ -302,16 +302,23 @@ func (x *exchange) fail(ctx context.Context, err error) {
 		}
 		return
 	}
-	var own *passedError
-	if errors.As(lastWord(err), &own) && own.dialect == x.codec.Dialect() {
-		own.write(x)
-		return
-	}
-	status, body := serving.Error(x.w.Header(), x.codec, withoutID(e))
-	x.w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	status, body := x.refusalOf(err, e)
 	x.entry.status = status
-	x.out.begin(status, func(h http.Header) { x.lossHeader(h) })
+	x.out.begin(status, x.lossHeader)
 	_ = x.out.write(body) // who has gone away is told nothing
+}
+
+// refusalOf is how an answer that there is none is told: in the words of the server that
+// refused, where it spoke the client's dialect and meant the client, else as e.
+func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body []byte) {
+	var own *passedError
+	if errors.As(lastWord(err), &own) && own.dialect == x.codec.Dialect() && upstreamError(own.err) == own.err {
+		copyHeader(x.w.Header(), own.header)
+		return own.status, own.body
+	}
+	status, body = serving.Error(x.w.Header(), x.codec, withoutID(e))
+	x.w.Header().Set(serving.RequestIDHeader(x.codec.Dialect()), x.id)
+	return status, body
 }
 
 // apiError is an error as the client is told of it.

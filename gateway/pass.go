@@ -262,18 +262,3 @@ func newPassedError(d dragoman.Dialect, p *provider.Passed) error {
 
 func (e *passedError) Error() string { return e.err.Error() }
 func (e *passedError) Unwrap() error { return e.err }
-
-// write answers with the refusal as it came. That a server does not take our
-// credential is no refusal of the client's request.
-func (e *passedError) write(x *exchange) {
-	if told := upstreamError(e.err); told != e.err {
-		status, body := serving.Error(x.w.Header(), x.codec, told)
-		x.entry.status = status
-		x.out.begin(status, func(http.Header) {})
-		_ = x.out.write(body) // who has gone away is told nothing
-		return
-	}
-	x.entry.status = e.status
-	x.out.begin(e.status, func(h http.Header) { copyHeader(h, e.header) })
-	_ = x.out.write(e.body) // who has gone away is told nothing
-}

@@ -101,15 +101,8 @@ func begun(err error) error {
 	return fmt.Errorf("%w: %w", provider.ErrBegun, err)
 }
 
-// streamHeader are the headers of a stream.
-func (x *exchange) streamHeader(h http.Header) {
-	serving.SetHeader(h, x.codec.Dialect(), serving.StreamType(x.codec), x.id)
-	x.lossHeader(h)
-	x.entry.status = http.StatusOK
-}
-
-// heading sets the headers of a stream that begins with a heartbeat, with the losses that
-// are known now: a beat comes at any time, also while there are more.
+// heading sets the headers of a stream, with the losses that are known now: a heartbeat may
+// begin it at any time, also while there are more.
 func (x *exchange) heading() func(http.Header) {
 	losses := lossSummary(x.entry.losses)
 	return func(h http.Header) {
@@ -178,7 +171,7 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		ev = &dragoman.ResponseStart{Response: t.told(e.Response)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
-		t.out.begin(http.StatusOK, t.streamHeader)
+		t.out.begin(http.StatusOK, t.heading())
 	case *dragoman.Chunk:
 		if t.codec.Dialect() == dragoman.OpenAIChat && !t.req.StreamUsage && usageAlone(e.Raw) {
 			return nil // it was asked for by us, and clients take every chunk to have a choice
