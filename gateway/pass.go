@@ -26,7 +26,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 			return serving.Refuse(err)
 		}
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn()})
+	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return err
 	}

@@ -50,9 +50,10 @@ const anthropicRequest = `{ "model" : "anthropic/some-model",  "max_tokens":10,"
 func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 	var got []byte
 	var header http.Header
+	var query string
 	w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		got, _ = io.ReadAll(r.Body)
-		header = r.Header
+		header, query = r.Header, r.URL.RawQuery
 		rw.Header().Set("content-type", "text/event-stream")
 		rw.Header().Set("request-id", "req_theirs")
 		for event := range bytes.SplitAfterSeq([]byte(anthropicOdd), []byte("\n")) {
@@ -76,6 +77,9 @@ func TestG1_OneDialectWithNothingToChangePassesByteForByte(t *testing.T) {
 		t.Errorf("ids: %v", resp.Header)
 	}
 	w.wantLog(t, `"transparent":true`, `"input_tokens":7`, `"output_tokens":3`, `"status":200`)
+	if get(t, http.MethodPost, w.url+"/v1/messages?beta=true&key=a-secret", anthropicRequest); query != "beta=true" { // as Claude Code asks
+		t.Errorf("query: %q", query)
+	}
 }
 
 // wantLog waits for the line of a request, which is written behind its answer.

@@ -24,10 +24,12 @@ type exchange struct {
 	limits dragoman.Limits
 	clock  Clock
 	// req is the request as it was given, which is never changed; nil where native
-	// bytes are passed on, with the headers of who sent them. stream says that the
-	// answer is asked for as a stream.
+	// bytes are passed on, with the headers and the query of who sent them, whose names
+	// that are sent are in params. stream says that the answer is asked for as a stream.
 	req    *dragoman.Request
 	passed http.Header
+	query  string
+	params []string
 	stream bool
 	model  string
 

@@ -25,6 +25,10 @@ type Passage struct {
 	// what means something to the dialect and is no credential; what the client sets
 	// itself stays, and betas of both are sent (quirk J16).
 	Header http.Header
+	// Query is that of the URL of who asks, as it stands there. Of it is sent what is no
+	// credential by its name, does not choose the form of the answer (alt, fields), and is
+	// not in the client's own URL.
+	Query string
 }
 
 // Passed is the answer to a [Passage].
@@ -59,7 +63,7 @@ func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 	if x.model == "" {
 		x.model = p.Model
 	}
-	x.passed = p.Header
+	x.passed, x.query = p.Header, p.Query
 	if err := x.load(p.Body); err != nil {
 		return nil, err
 	}

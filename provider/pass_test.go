@@ -221,6 +221,35 @@ func TestJ16_OnlyHeadersThatMeanSomethingToTheDialectAreSentOn(t *testing.T) {
 	}
 }
 
+func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *testing.T) {
+	for _, tc := range []struct {
+		codec            dialect.Codec
+		base, asks, want string
+	}{
+		{anthropic.Codec{}, "", "beta=true", "beta=true"},
+		{anthropic.Codec{}, "", "beta=true&key=k&api_key=k&API-Key=k&access_token=k&x-goog-api-key=k&%61pi_key=k&a;key=k&%zz=1&=2&b=%20x&b=2", "beta=true&b=%20x&b=2"},
+		{gemini.Codec{}, "", "alt=json&%24alt=proto&key=k&callback=f&quotaUser=u", "alt=sse&quotaUser=u"},
+		{openaichat.Codec{}, "?api-version=1&tenant=ours-and-long-enough", "api-version=2&tenant=theirs&x=1", "api-version=1&tenant=ours-and-long-enough&x=1"},
+		{openaichat.Codec{}, "", "", ""},
+	} {
+		u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":{"message":"true is no value, nor is a-long-value-of-theirs"}}`)
+		})
+		c := &provider.Client{Codec: tc.codec, BaseURL: u.URL + tc.base, Model: "m"}
+		passed, err := c.Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true, Query: tc.asks + "&more=a-long-value-of-theirs"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := u.requests()[0].query, strings.TrimPrefix(tc.want+"&more=a-long-value-of-theirs", "&"); got != want {
+			t.Errorf("%q is sent of %q, want %q", got, tc.asks, want)
+		}
+		if body, _ := io.ReadAll(passed.Body); !strings.Contains(string(body), "a-long-value-of-theirs") {
+			t.Errorf("what they say themselves is taken for a secret of ours: %s", body)
+		}
+	}
+}
+
 func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "{}"))
 	for _, tc := range []struct {

@@ -82,15 +82,15 @@ func (s *secrets) headers(h, before http.Header, least int) {
 
 // url takes the password, or the user where there is none, with the header that
 // net/http makes of them, and the values of the query, but for those that the API
-// itself wants.
-func (s *secrets) url(u *url.URL) {
+// itself wants and those that who asks has, which are named in asked.
+func (s *secrets) url(u *url.URL, asked []string) {
 	if u.User != nil {
 		password, _ := u.User.Password()
 		s.add(cmp.Or(password, u.User.Username()), minSecret)
 		s.add(base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)), minSecret)
 	}
 	for name, values := range u.Query() {
-		if name == "alt" || name == "api-version" || name == "beta" {
+		if name == "alt" || name == "api-version" || name == "beta" || slices.Contains(asked, name) {
 			continue
 		}
 		for _, v := range values {

@@ -158,7 +158,8 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	if name := unsendable(req.Header); name != "" {
 		return nil, badHeader(name)
 	}
-	x.secrets.url(req.URL)
+	x.forwardQuery(req.URL)
+	x.secrets.url(req.URL, x.params)
 	x.secrets.headers(x.client.Header, nil, minSetting)
 	if x.client.Auth != nil {
 		before := req.Header.Clone()
@@ -166,7 +167,7 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 			return nil, err
 		}
 		x.secrets.headers(req.Header, before, minSecret)
-		x.secrets.url(req.URL)
+		x.secrets.url(req.URL, x.params)
 		if unsendable(req.Header) != "" {
 			return nil, unusable(errBadKey)
 		}
