@@ -64,6 +64,8 @@ type asked struct {
 	stream   bool
 	previous string // the response that it goes on with
 	thread   serving.Thread
+	// background says that the answer is not waited for, unstored that nobody is to keep it.
+	background, unstored bool
 }
 
 // peek reads what must be known, and passes over the rest.
@@ -89,6 +91,12 @@ func peek(call serving.Call, body []byte) (asked, error) {
 			a.stream = r.Bool()
 		case string(key) == "previous_response_id" && r.Kind() == '"':
 			a.previous = r.String()
+		case string(key) == "background": // whatever a server may take for yes
+			a.background = r.Kind() != 'f' && r.Kind() != 'n'
+			r.Skip()
+		case string(key) == "store" && r.Kind() == 'f':
+			a.unstored = true
+			r.Skip()
 		case string(key) == "thread" && call.Codec.Dialect() == dragoman.Anthropic:
 			a.thread = serving.ReadThread(r)
 			a.previous = a.thread.Previous
@@ -106,7 +114,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 }
 
 // peeked are the members that the gateway goes by.
-var peeked = [...]string{"model", "stream", "previous_response_id", "thread"}
+var peeked = [...]string{"model", "stream", "previous_response_id", "thread", "background"}
 
 // once refuses a member that the gateway goes by where it stands twice, or in letters
 // that some servers take for the same (those that are written in Go, such as Ollama): the
@@ -206,6 +214,9 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if x.call.Count {
 		return x.count()
 	}
+	if err := x.foreground(&key); err != nil {
+		return err
+	}
 	if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
 		return refusal(err)
 	}
@@ -216,6 +227,24 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.heading())
 	}
 	return x.route.chain.Walk(ctx, x.try)
+}
+
+// foreground refuses an answer that a server makes in the background, for a key whose tokens
+// are bounded: what it costs is known when the request has long ended, and nobody would take
+// it into account.
+func (x *exchange) foreground(key *access.Key) error {
+	if !x.asked.background || x.codec.Dialect() != dragoman.OpenAIResponses || key.Budget.Tokens == 0 && key.TokensPerMinute == 0 {
+		return nil
+	}
+	for _, up := range x.route.upstreams {
+		if up.dialect == dragoman.OpenAIResponses {
+			return &ownError{&dragoman.APIError{
+				Class: dragoman.ErrorBadRequest, Param: "background",
+				Message: "background: this key has a bound of tokens, and what an answer in the background costs cannot be counted; ask without it",
+			}}
+		}
+	}
+	return nil
 }
 
 // try has one model of the route answer.

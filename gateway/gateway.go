@@ -115,6 +115,8 @@ func (g *Gateway) routes() *http.ServeMux {
 	serving.Models{Version: g.opts.Version, Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(asides)
 	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
 	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
+	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
+	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.about("/input_items"))
 	asides.HandleFunc("/", serving.NotFound)
 	mux.Handle("/", g.noted(asides))
 	return mux

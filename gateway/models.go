@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -70,52 +69,53 @@ func (g *Gateway) insider(r *http.Request) error {
 	return err
 }
 
-// retrieve tells a response that the gateway has kept.
+// retrieve tells a response that the gateway has kept, or its model's server.
 func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
-	_, body, err := g.kept(r)
+	g.respond(w, r, func(_ *access.Key, body []byte) error {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // who has gone away is told nothing
+		return nil
+	})
+}
+
+// respond has a response that the gateway keeps dealt with, and leaves others to who keeps
+// them.
+func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
+	key, err := g.who(r)
 	if err != nil {
 		refuse(w, r, err)
 		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // who has gone away is told nothing
-}
-
-// refuse says why there is no response.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	serving.WriteError(w, openairesponses.Codec{}, apiError(noteOf(r).failed(err)))
-}
-
-// kept is the response that a request names, and whose it is.
-func (g *Gateway) kept(r *http.Request) (key access.Key, body []byte, err error) {
-	if key, err = g.who(r); err != nil {
-		return key, nil, err
 	}
 	body, found, err := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id")))
-	if err == nil && !found {
-		err = noResponse(r.PathValue("id"))
+	switch {
+	case err != nil:
+	case found:
+		err = deal(&key, body)
+	default:
+		if found, err = g.elsewhere(w, r, &key, ""); err == nil && !found {
+			err = noResponse(r.PathValue("id"))
+		}
 	}
-	return key, body, err
-}
-
-// forget takes a response out of what the gateway remembers.
-func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
-	key, _, err := g.kept(r)
 	if err != nil {
 		refuse(w, r, err)
-		return
 	}
-	id := r.PathValue("id")
-	err = errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
-	if err != nil && !errors.Is(err, recall.ErrNotFound) {
-		refuse(w, r, err)
-		return
-	}
-	serving.WriteJSON(w, struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{id, "response", true})
+}
+
+// forget takes a response out of what the gateway remembers, or its model's server does.
+func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
+	g.respond(w, r, func(key *access.Key, _ []byte) error {
+		id := r.PathValue("id")
+		err := errors.Join(g.opts.Notes.Delete(r.Context(), bodyKey(key.Name, id)), g.recall.Delete(r.Context(), key.Name, id))
+		if err != nil && !errors.Is(err, recall.ErrNotFound) {
+			return err
+		}
+		serving.WriteJSON(w, struct {
+			ID      string `json:"id"`
+			Object  string `json:"object"`
+			Deleted bool   `json:"deleted"`
+		}{id, "response", true})
+		return nil
+	})
 }
 
 func noResponse(id string) error {

@@ -192,7 +192,7 @@ const maxEvent = 16 << 20
 // copy passes on what has come and what comes, whole events at a time: where the server
 // is cut off amid one, the client gets an error instead of half of it.
 func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
-	noted := !x.owned()
+	noted := !x.keptElsewhere()
 	for first := true; ; first = false {
 		var err error
 		looked := 0 // of buf, for the end of an event

@@ -167,3 +167,83 @@ func TestG7_AResponseThatIsTooLargeToBeKeptDoesNotSayThatItIs(t *testing.T) {
 		t.Errorf("losses: %q", losses)
 	}
 }
+
+func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
+	const keys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
+	for _, with := range []string{keys, ""} {
+		var asked []string
+		w := worldOf(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			asked = append(asked, fmt.Sprintf("%s %s %v %d", r.Method, r.URL, r.Header.Get("Authorization") == "Bearer upstream-secret", len(body)))
+			rw.Header().Set("content-type", "application/json")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/cancel"):
+				rw.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(rw, `{"error":{"message":"it has ended","type":"invalid_request_error","param":null,"code":null}}`)
+			case r.Method == http.MethodDelete:
+				_, _ = io.WriteString(rw, `{"id":"resp_1","object":"response","deleted":true}`)
+			default:
+				_, _ = io.WriteString(rw, responsesThinks)
+			}
+		})
+		ask := func(method, path, body, key string) (int, string) {
+			return get(t, method, w.url+"/v1/responses"+path, body, "authorization", "Bearer the-"+key+"-key-of-this-test")
+		}
+		if status, text := ask(http.MethodGet, "/resp_1", "", "first"); status != http.StatusNotFound || !strings.Contains(text, "not found") || len(asked) != 0 {
+			t.Errorf("before it is there: %d %s", status, text)
+		}
+		if status, text := ask(http.MethodPost, "", `{"model":"m","input":"hi","background":true}`, "first"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		asked = nil
+		for _, tc := range []struct {
+			method, path, key string
+			status            int
+			want              string
+		}{
+			{http.MethodGet, "/resp_1?include[]=x&key=k", "first", 200, responsesThinks},
+			{http.MethodGet, "/resp_1/input_items?limit=2", "first", 200, responsesThinks},
+			{http.MethodPost, "/resp_1/cancel", "first", 400, `{"error":{"message":"it has ended","type":"invalid_request_error","param":null,"code":null}}`},
+			{http.MethodDelete, "/resp_1", "first", 200, `{"id":"resp_1","object":"response","deleted":true}`},
+		} {
+			if status, text := ask(tc.method, tc.path, "", tc.key); status != tc.status || text != tc.want {
+				t.Errorf("%s %s: %d %s", tc.method, tc.path, status, text)
+			}
+		}
+		if got, want := strings.Join(asked, "\n"), "GET /v1/responses/resp_1?include[]=x true 0\nGET /v1/responses/resp_1/input_items?limit=2 true 0\nPOST /v1/responses/resp_1/cancel true 0\nDELETE /v1/responses/resp_1 true 0"; got != want {
+			t.Errorf("asked:\n%s\nwant:\n%s", got, want)
+		}
+		w.wantLog(t, `"path":"/v1/responses/resp_1/cancel"`, `"model":"m","route":"m","upstream":"responses/gpt"`)
+		asked = nil
+		for _, path := range []string{"/resp_1", "/resp_1/input_items", "/resp_1%2f..%2f..%2ffiles"} {
+			if status, text := ask(http.MethodGet, path, "", "second"); with != "" && (status != http.StatusNotFound || len(asked) != 0) {
+				t.Errorf("another key: %s: %d %s", path, status, text)
+			}
+		}
+	}
+}
+
+func TestG3_WhatIsAnsweredInTheBackgroundIsNoWayAroundABudget(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
+	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 100, per: day}}, second: {key_env: SECOND_KEY}}\n  routes: {m: {to: responses/gpt}, other: {to: sim/echo}}\n", (&scripted{answers: []string{responsesThinks}}).ServeHTTP)
+	for _, tc := range []struct {
+		key, body string
+		status    int
+	}{
+		{"first", `{"model":"m","input":"hi","background":true}`, 400},
+		{"first", `{"model":"m","input":"hi","background":"true"}`, 400},
+		{"first", `{"model":"m","input":"hi","background":false,"background":true}`, 400},
+		{"first", `{"model":"m","input":"hi","Background":true}`, 400},
+		{"first", `{"model":"m","input":"hi","background":false}`, 200},
+		{"first", `{"model":"other","input":"hi","background":true}`, 200}, // nobody does
+		{"second", `{"model":"m","input":"hi","background":true}`, 200},
+	} {
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses", tc.body, "authorization", "Bearer the-"+tc.key+"-key-of-this-test")
+		if status != tc.status || status == 400 && !strings.Contains(text, "background") {
+			t.Errorf("%s: %s: %d %s", tc.key, tc.body, status, text)
+		}
+	}
+}

@@ -167,19 +167,6 @@ func (x *exchange) owned() bool {
 	return !x.keys.Open() && (x.codec.Dialect() == dragoman.OpenAIResponses || x.asked.thread.Asked)
 }
 
-// ownerKey is where it is noted that an answer which the model's server keeps is a key's.
-func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
-
-// own notes whose an answer is, before its client hears of it.
-func (x *exchange) own(ctx context.Context, id string) {
-	if id == "" || !x.owned() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
-		return
-	}
-	if err := x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), []byte{1}, x.opts.Now().Add(x.ttl)); err != nil {
-		x.warn(ctx, "whose a response is could not be kept", err)
-	}
-}
-
 // disowned refuses a request that goes on with what is not known to be its key's.
 func (x *exchange) disowned(ctx context.Context) error {
 	if !x.owned() {

@@ -30,8 +30,10 @@ type exchange struct {
 	passed http.Header
 	query  string
 	params []string
-	stream bool
-	model  string
+	// kept and method are those of a request that asks no model.
+	kept, method string
+	stream       bool
+	model        string
 
 	// What preparing made of it: the target, the registry, which nobody else
 	// shares, the native payload, and what was lost. cured says that content was

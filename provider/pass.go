@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -21,6 +23,10 @@ type Passage struct {
 	Body []byte
 	// Stream says that the Body asks for a stream.
 	Stream bool
+	// Kept is what the server keeps that the request is about, where it asks no model: an id,
+	// or what is below one ("resp_1/cancel"), of letters, digits, - and _. Method is how it
+	// is asked for; empty means POST.
+	Kept, Method string
 	// Header is that of who asks, with names as net/http writes them. Of it is sent
 	// what means something to the dialect and is no credential; what the client sets
 	// itself stays, and betas of both are sent (quirk J16).
@@ -63,7 +69,10 @@ func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 	if x.model == "" {
 		x.model = p.Model
 	}
-	x.passed, x.query = p.Header, p.Query
+	x.passed, x.query, x.kept, x.method = p.Header, p.Query, p.Kept, p.Method
+	if !plainPath(p.Kept) {
+		return nil, fmt.Errorf("provider: %.80q names nothing that is kept: %w", p.Kept, dragoman.ErrInvalid)
+	}
 	if err := x.load(p.Body); err != nil {
 		return nil, err
 	}
@@ -80,6 +89,27 @@ func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 			}
 			return nil, x.told(err)
 		}
+	}
+}
+
+// plainPath reports whether a text, which may be empty, is a path that leads nowhere else.
+func plainPath(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '/' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// about makes a request one about what the server keeps.
+func (x *exchange) about(req *http.Request) {
+	if x.method != "" {
+		req.Method = x.method
+	}
+	if x.kept == "" {
+		return
+	}
+	below := func(path string) string { return strings.TrimSuffix(path, "/") + "/" + x.kept }
+	if req.URL.Path = below(req.URL.Path); req.URL.RawPath != "" {
+		req.URL.RawPath = below(req.URL.RawPath)
 	}
 }
 

@@ -250,6 +250,22 @@ func TestJ16_TheQueryOfWhoAsksIsSentOnWithoutCredentialsAndWhatTheClientSets(t *
 	}
 }
 
+func TestPassingAsksForWhatAServerKeepsAndForNothingElse(t *testing.T) {
+	u := upstreams(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
+	c := &provider.Client{Codec: openairesponses.Codec{}, BaseURL: u.URL + "/v1?api-version=1", Model: "m"}
+	if _, err := c.Pass(t.Context(), provider.Passage{Kept: "resp_1/input_items", Method: http.MethodGet}); err != nil {
+		t.Fatal(err)
+	}
+	if got := u.requests()[0]; got.path != "/v1/responses/resp_1/input_items" || got.query != "api-version=1" || len(got.body) != 0 || got.header.Get("Content-Type") != "" {
+		t.Errorf("%+v", got)
+	}
+	for _, kept := range []string{"../files", "a?b", "a%2fb", "a b"} {
+		if _, err := c.Pass(t.Context(), provider.Passage{Kept: kept, Method: http.MethodGet}); !errors.Is(err, dragoman.ErrInvalid) {
+			t.Errorf("%q: %v", kept, err)
+		}
+	}
+}
+
 func TestJ16_HeadersOfTheClientStayAndBetasAreJoined(t *testing.T) {
 	u := upstreams(t, answering(http.StatusOK, "{}"))
 	for _, tc := range []struct {

@@ -136,10 +136,13 @@ func (x *exchange) request(ctx, sending context.Context) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
-	req.ContentLength = int64(len(x.payload))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.payload)), nil }
-	req.Body, _ = req.GetBody()
-	req.Header.Set("Content-Type", "application/json")
+	x.about(req)
+	if len(x.payload) > 0 {
+		req.ContentLength = int64(len(x.payload))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.payload)), nil }
+		req.Body, _ = req.GetBody()
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("User-Agent", "dragoman")
 	if x.stream {
 		req.Header.Set("Accept", accepts(x.limits.Dialect))

@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// Responses that a model's server keeps itself are asked for there, by the key whose they
+// are: the gateway notes where each came from.
+
+// origin is where a response came from: the model that was asked for, and which of its route
+// answered.
+type origin struct {
+	Model string `json:"model"`
+	Link  string `json:"link"`
+}
+
+// ownerKey is where it is noted that an answer which the model's server keeps is a key's.
+func ownerKey(key, id string) string { return "owner " + bodyKey(key, id) }
+
+// keptElsewhere reports whether it must be known who has an answer, and whose it is.
+func (x *exchange) keptElsewhere() bool {
+	if x.codec.Dialect() == dragoman.OpenAIResponses {
+		return !x.keys.Open() || !x.asked.unstored
+	}
+	return x.owned()
+}
+
+// own notes whose an answer is and who keeps it, before its client hears of it.
+func (x *exchange) own(ctx context.Context, id string) {
+	if id == "" || !x.keptElsewhere() || x.up != nil && x.up.dialect != x.codec.Dialect() { // or the gateway keeps it itself
+		return
+	}
+	from, err := json.Marshal(origin{Model: x.asked.model, Link: x.entry.upstream})
+	if err == nil {
+		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, x.opts.Now().Add(x.ttl))
+	}
+	if err != nil {
+		x.warn(ctx, "whose a response is could not be kept", err)
+	}
+}
+
+// elsewhere asks the server that keeps a response for it, or for what is below it. It
+// reports whether there is one.
+func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.Key, below string) (found bool, err error) {
+	id := r.PathValue("id")
+	b, found, err := g.opts.Notes.Get(r.Context(), ownerKey(key.Name, id))
+	var from origin
+	if err != nil || !found || json.Unmarshal(b, &from) != nil || !key.Allows(from.Model) {
+		return false, err
+	}
+	note := noteOf(r)
+	way, err := g.current.Load().find(from.Model, key.Allows)
+	if err != nil { // the config has changed
+		return false, nil
+	}
+	up := way.upstreams[from.Link]
+	if up == nil || up.client == nil || up.dialect != dragoman.OpenAIResponses {
+		return false, nil
+	}
+	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
+	passed, err := up.client.Pass(r.Context(), provider.Passage{
+		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: r.URL.Query().Get("stream") == "true",
+	})
+	if errors.Is(err, dragoman.ErrInvalid) { // no server would keep it under such a name
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	defer func() { _ = passed.Body.Close() }() // it was read as far as anybody wants
+	if passed.Err != nil && upstreamError(passed.Err) != passed.Err {
+		return true, passed.Err
+	}
+	copyHeader(w.Header(), passed.Header)
+	w.WriteHeader(passed.Status)
+	return true, flushing(w, passed.Body)
+}
+
+// flushing copies an answer as it comes.
+func flushing(w http.ResponseWriter, from io.Reader) error {
+	out, buf := http.NewResponseController(w), make([]byte, room)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return nil // who has gone away is told nothing
+			}
+			_ = out.Flush() // what cannot be flushed is sent at the end
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return begun(err)
+		}
+	}
+}
+
+// about serves what is below a response that its model's server keeps: nobody else has it.
+func (g *Gateway) about(below string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		key, err := g.who(r)
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		found, err := g.elsewhere(w, r, &key, below)
+		if err == nil && !found {
+			err = noResponse(r.PathValue("id"))
+			if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
+				err = &ownError{serving.Refuse(errors.New("the gateway keeps this response itself, and has no " + strings.TrimPrefix(below, "/") + " of it"))}
+			}
+		}
+		if err != nil {
+			refuse(w, r, err)
+		}
+	}
+}
+
+// refuse says why there is no response. Behind the first byte the connection ends: nobody
+// takes the answer for whole.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if err = noteOf(r).failed(err); errors.Is(err, provider.ErrBegun) {
+		panic(http.ErrAbortHandler)
+	}
+	serving.WriteError(w, openairesponses.Codec{}, apiError(err))
+}
