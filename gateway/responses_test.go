@@ -172,6 +172,7 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
 	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
 	const keys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
+	const items = `{"object":"list","data":[{"type":"message","id":"msg_1","role":"user","content":[{"type":"input_text","text":"hi"}]}],"first_id":"msg_1","last_id":"msg_1","has_more":false}`
 	for _, with := range []string{keys, ""} {
 		var asked []string
 		w := worldOf(t, "gateway:\n"+with+"  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
@@ -184,6 +185,8 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 				_, _ = io.WriteString(rw, `{"error":{"message":"it has ended","type":"invalid_request_error","param":null,"code":null}}`)
 			case r.Method == http.MethodDelete:
 				_, _ = io.WriteString(rw, `{"id":"resp_1","object":"response","deleted":true}`)
+			case strings.HasSuffix(r.URL.Path, "/input_items"):
+				_, _ = io.WriteString(rw, items)
 			default:
 				_, _ = io.WriteString(rw, responsesThinks)
 			}
@@ -204,7 +207,7 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 			want              string
 		}{
 			{http.MethodGet, "/resp_1?include[]=x&key=k", "first", 200, responsesThinks},
-			{http.MethodGet, "/resp_1/input_items?limit=2", "first", 200, responsesThinks},
+			{http.MethodGet, "/resp_1/input_items?limit=2", "first", 200, items},
 			{http.MethodPost, "/resp_1/cancel", "first", 400, `{"error":{"message":"it has ended","type":"invalid_request_error","param":null,"code":null}}`},
 			{http.MethodDelete, "/resp_1", "first", 200, `{"id":"resp_1","object":"response","deleted":true}`},
 		} {

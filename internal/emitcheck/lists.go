@@ -48,6 +48,17 @@ func anthropicModels(r object) {
 	}
 }
 
+// responsesItems are what a response was asked with.
+func responsesItems(r object) {
+	r.is("object", "list")
+	for _, item := range r.objects("data") {
+		item.filled("type")
+	}
+	r.flag("has_more")
+	r.textOrNull("first_id")
+	r.textOrNull("last_id")
+}
+
 func anthropicModel(m object) {
 	m.is("type", "model")
 	m.filled("id")
