@@ -349,6 +349,7 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 			t.Errorf("%q %q: %d", tc.host, tc.origin, resp.StatusCode)
 		}
 	}
+	w.wantLog(t, `"status":403`, "not from a page of another site")
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -15,11 +15,15 @@ import (
 // that is open in a browser there is not: it could send requests that somebody pays for,
 // and read the answers where its name leads to this machine.
 func (g *Gateway) guarded() http.Handler {
+	refuse := g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.WriteError(w, serving.CodecOf(r), noteOf(r).failed(&dragoman.APIError{
+			Class: dragoman.ErrorPermission, Status: http.StatusForbidden,
+			Message: "without keys the gateway is for this machine: ask for it by its address or as localhost, not from a page of another site; give it keys to serve others",
+		}))
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.keys.Open() && foreign(r) {
-			serving.WriteError(w, serving.CodecOf(r), &dragoman.APIError{
-				Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: "pages of other sites may not use a gateway without keys; give it keys, or ask for it as 127.0.0.1",
-			})
+			refuse.ServeHTTP(w, r)
 			return
 		}
 		g.ServeHTTP(w, r)

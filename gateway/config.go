@@ -193,7 +193,7 @@ func (c *Config) Address() string {
 }
 
 // Check says what of a config cannot be used, files aside: an address that is none, a
-// route or a key that is wrong, two places for the state, or, an [*OpenRelayError], an
+// route, a key or a bound that is wrong, two places for the state, or, an [*OpenRelayError], an
 // address beyond loopback without any keys. Loopback is localhost and the loopback
 // addresses as they are written; other names are not looked up.
 func (c *Config) Check() error {
@@ -212,8 +212,38 @@ func (c *Config) Check() error {
 	if c.State.MaxBytes != 0 && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
 		return &ConfigError{Setting: "state", Reason: "max_bytes bounds what is in memory; what is in a database expires by ttl"}
 	}
+	if err := c.checkValues(); err != nil {
+		return err
+	}
 	if len(c.Keys) == 0 && !loopback(c.Address()) {
 		return &OpenRelayError{Listen: c.Address()}
+	}
+	return nil
+}
+
+// checkValues finds values that a file cannot have, and a program may.
+func (c *Config) checkValues() error {
+	for _, v := range []struct {
+		setting string
+		n       int64
+	}{
+		{"limits.body_bytes", int64(c.Limits.BodyBytes)},
+		{"limits.header_bytes", int64(c.Limits.HeaderBytes)},
+		{"limits.streams", int64(c.Limits.Streams)},
+		{"state.ttl", int64(c.State.TTL)},
+		{"state.max_bytes", c.State.MaxBytes},
+	} {
+		if v.n < 0 {
+			return &ConfigError{Setting: v.setting, Reason: "it is negative; leave it zero for the default"}
+		}
+	}
+	for _, r := range c.Routes {
+		switch {
+		case r.Repair != RepairAuto && r.Repair != RepairAlways:
+			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("repair is %.40q, and not always or empty", r.Repair)}
+		case r.Unfinished != UnfinishedError && r.Unfinished != UnfinishedEnd:
+			return &RouteError{Pattern: r.Pattern, Reason: fmt.Sprintf("unfinished is %.40q, and not end or empty", r.Unfinished)}
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/session"
 )
 
 func TestG3_NobodyListensBeyondLoopbackWithoutKeys(t *testing.T) {
@@ -70,10 +71,37 @@ func TestCheckSaysWhatCannotBeUsed(t *testing.T) {
 		`route "a": a * of where it leads`:   {Routes: []gateway.Route{{Pattern: "a", To: "x/*"}}},
 		`route "a*b*": a * of where it`:      {Routes: []gateway.Route{{Pattern: "a*b*", To: "x/*"}}},
 		`state: it is either in`:             {State: gateway.State{SQLite: "a", PostgresEnv: "b"}},
+		`limits.body_bytes: it is negative`:  {Limits: gateway.Limits{BodyBytes: -1}},
+		`state.ttl: it is negative`:          {State: gateway.State{TTL: -1}},
+		`repair is "sometimes"`:              {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Repair: "sometimes"}}},
+		`unfinished is "maybe"`:              {Routes: []gateway.Route{{Pattern: "a", To: "sim/echo", Unfinished: "maybe"}}},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+func TestNewRefusesWhatItWouldPassOverInSilence(t *testing.T) {
+	for want, c := range map[string]*gateway.Config{
+		"give the notes of its store as Options.Notes": {State: gateway.State{SQLite: "state.db"}},
+		"as Options.Notes":  {State: gateway.State{PostgresEnv: "DATABASE"}},
+		"it is negative":    {Limits: gateway.Limits{Streams: -1}},
+		"there are no keys": {Listen: "0.0.0.0:80"},
+	} {
+		if _, err := gateway.New(c, gateway.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := gateway.New(&gateway.Config{State: gateway.State{SQLite: "state.db"}}, gateway.Options{Notes: new(session.MemoryNotes)}); err != nil {
+		t.Error(err)
+	}
+	g, err := gateway.New(nil, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Reload(&gateway.Config{Limits: gateway.Limits{BodyBytes: -1}}); err == nil {
+		t.Error("a config was taken over that New refuses")
 	}
 }
 

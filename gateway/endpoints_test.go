@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,6 +142,56 @@ func TestG2_WhatIsNotServedIsToldInTheDialectOfThePath(t *testing.T) {
 		if status, text := get(t, http.MethodPost, w.url+path, "{}"); status != http.StatusNotFound || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
+	}
+}
+
+func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *testing.T) {
+	w := newWorld(t, "")
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		allow, want  string
+	}{
+		{http.MethodPost, "/v1/embeddings", 404, "", `"code":"unknown_url"`},
+		{http.MethodPost, "/v1/v1/messages", 404, "", "only the base URL of OpenAI's"},
+		{http.MethodGet, "/v1/chat/completions", 405, "POST", `"code":"method_not_supported"`},
+		{http.MethodOptions, "/v1/chat/completions", 405, "POST", "not with OPTIONS"},
+		{http.MethodPut, "/v1/responses/resp_1", 405, "DELETE, GET", "DELETE, GET"},
+		{http.MethodGet, "/v1/messages", 405, "POST", `"invalid_request_error"`},
+		{http.MethodPut, "/v1beta/models/m:generateContent", 400, "GET, POST", `"code":400`}, // Gemini's errors repeat one of its own
+		{http.MethodGet, "/api/chat", 405, "POST", `{"error":`},
+		{http.MethodGet, "/v1/responses/resp_1", 404, "", `"code":null`},
+		{http.MethodPost, "/metrics", 405, "GET", "GET"},
+	} {
+		req, _ := http.NewRequestWithContext(t.Context(), tc.method, w.url+tc.path, strings.NewReader("{}"))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != tc.status || resp.Header.Get("Allow") != tc.allow || !strings.Contains(string(body), tc.want) || strings.Contains(string(body), "model_not_found") {
+			t.Errorf("%s %s: %d, Allow %q, %s", tc.method, tc.path, resp.StatusCode, resp.Header.Get("Allow"), body)
+		}
+		w.wantLog(t, `"path":"`+tc.path+`"`, `"status":`+strconv.Itoa(tc.status))
+	}
+}
+
+func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
+	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "more than 1000 bytes") {
+		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
 

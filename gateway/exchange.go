@@ -252,10 +252,15 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
 	x.up = up
+	ask := x.translate
 	if x.transparent(ctx, up) {
-		return x.pass(ctx, up)
+		ask = x.pass
 	}
-	return x.translate(ctx, up)
+	err := ask(ctx, up)
+	if err != nil && ctx.Err() == nil {
+		x.entry.failures = append(x.entry.failures, failure{upstream: link.Name, series: x.entry.series, err: err})
+	}
+	return err
 }
 
 // refusal is why a key is not admitted, as a client is told of it.

@@ -21,7 +21,8 @@ type Options struct {
 	// Log gets a line for every request, and what clients are not told; nil logs
 	// nothing.
 	Log *slog.Logger
-	// Notes is where the gateway remembers; nil means in memory.
+	// Notes is where the gateway remembers; nil means in memory. Where the config's State
+	// names a database they are the notes of its store, which the caller opens and closes.
 	Notes session.Notes
 	// Random is where ids come from, of several requests at once; nil means the system's
 	// source, which also stands in for one that fails.
@@ -50,7 +51,9 @@ type Gateway struct {
 
 var _ http.Handler = (*Gateway)(nil)
 
-// New makes a gateway.
+// New makes a gateway. A nil config is that of the simulator's models. What [Config.Check]
+// refuses is an error, and so is a database of its state that is not given as Options.Notes:
+// New opens none.
 func New(c *Config, o Options) (*Gateway, error) {
 	if o.Random == nil {
 		o.Random = rand.Reader
@@ -60,6 +63,12 @@ func New(c *Config, o Options) (*Gateway, error) {
 	}
 	if c == nil {
 		c = &Config{}
+	}
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if o.Notes == nil && (c.State.SQLite != "" || c.State.PostgresEnv != "") {
+		return nil, &ConfigError{Setting: "state", Reason: "it is in a database, which whoever makes the gateway opens: give the notes of its store as Options.Notes"}
 	}
 	g := &Gateway{opts: o, sender: newSender()}
 	keys, err := access.New(c.Keys, access.Options{Now: o.Now})
@@ -91,6 +100,9 @@ func (g *Gateway) Reload(c *Config) error {
 	if c == nil {
 		c = &Config{}
 	}
+	if err := c.Check(); err != nil {
+		return err
+	}
 	s, err := newSetup(c, g.sender)
 	if err != nil {
 		return err
@@ -117,7 +129,7 @@ func (g *Gateway) routes() *http.ServeMux {
 	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
 	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.about("/input_items"))
-	asides.HandleFunc("/", serving.NotFound)
+	asides.HandleFunc("/", serving.Nowhere(mux, asides))
 	mux.Handle("/", g.noted(asides))
 	return mux
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -28,10 +29,29 @@ type entry struct {
 	// pieces is about how many tokens of an answer came: events of a stream.
 	pieces int64
 	losses []dragoman.Loss
-	err    error
+	// failed are the models that were asked and did not answer: another one did, or none.
+	failures []failure
+	err      error
 	// told says that the client was told of the error within a stream, whole that it has
 	// been sent the end of one, left that it has gone before that.
 	told, whole, left bool
+}
+
+// failure is that of one model of a route.
+type failure struct {
+	upstream, series string
+	err              error
+}
+
+// failedOver tells which models failed before the one that answered, and why.
+func (e *entry) failedOver() string {
+	var all []string
+	for _, f := range e.failures {
+		if f.upstream != e.upstream {
+			all = append(all, f.upstream+": "+bounded(f.err.Error()))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // maxLogged bounds the texts of others in the log.
@@ -66,6 +86,10 @@ func (e *entry) log(ctx context.Context, to *slog.Logger) {
 	}
 	if s := lossSummary(e.losses); s != "" {
 		attrs = append(attrs, slog.String("losses", s))
+	}
+	if s := e.failedOver(); s != "" {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("failed_over", s))
 	}
 	if e.left {
 		attrs = append(attrs, slog.Bool("client_left", true))

@@ -23,6 +23,8 @@ type metrics struct {
 
 	mu     sync.Mutex
 	series map[labels]*series
+	// failures are those of models, by the upstream.
+	failures map[string]int64
 }
 
 // labels tell series apart. Names of models that clients make up are none of them:
@@ -78,6 +80,12 @@ func (m *metrics) add(e *entry) {
 		s = new(series)
 		m.series[l] = s
 	}
+	for _, f := range e.failures {
+		if m.failures == nil {
+			m.failures = map[string]int64{}
+		}
+		m.failures[f.series]++
+	}
 	s.requests++
 	s.streams += count(e.stream)
 	s.transparent += count(e.transparent)
@@ -103,7 +111,11 @@ func count(b bool) int64 {
 // showMetrics serves what was counted, as Prometheus reads it.
 func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
 	if err := g.insider(r); err != nil {
-		http.Error(w, err.Error(), http.StatusUnauthorized)
+		// Scrapers who may ask do so all the time; only others are noted.
+		g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = g.insider(r)
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		})).ServeHTTP(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -135,6 +147,10 @@ func (m *metrics) text() string {
 		for _, k := range keys {
 			fmt.Fprintf(&b, "%s{%s} %d\n", c.name, k, c.of(m.series[k]))
 		}
+	}
+	fmt.Fprint(&b, "# HELP dragoman_upstream_failures_total Requests that a model was asked and did not answer well, also where the next one of its route did.\n# TYPE dragoman_upstream_failures_total counter\n")
+	for _, upstream := range slices.Sorted(maps.Keys(m.failures)) {
+		fmt.Fprintf(&b, "dragoman_upstream_failures_total{upstream=%q} %d\n", upstream, m.failures[upstream])
 	}
 	for _, h := range []struct {
 		name, help string

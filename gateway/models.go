@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -119,5 +120,5 @@ func (g *Gateway) forget(w http.ResponseWriter, r *http.Request) {
 }
 
 func noResponse(id string) error {
-	return &ownError{&dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."}}
+	return &ownError{serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: "Response with id '" + bounded(id) + "' not found."})}
 }

@@ -42,6 +42,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	}
 	g.draining.Store(true)
 	wait := orElse(drain, DefaultDrain)
+	if n := g.metrics.running.Load(); n > 0 && g.opts.Log != nil {
+		g.opts.Log.InfoContext(ctx, "shutting down: answers that are on their way may end", "running", n, "drain", wait)
+	}
 	over := time.AfterFunc(wait, func() { breakOff(errShutdown) })
 	defer over.Stop()
 	// Who is broken off is told so, which takes a moment.

@@ -221,6 +221,11 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 	if err != nil || textOf(resp) != "From the other." || len(asked) != 2 {
 		t.Fatalf("%v %v %v", resp, err, asked)
 	}
+	// Who runs the gateway hears of it.
+	w.wantLog(t, `"level":"WARN","msg":"request"`, `"upstream":"chat/n","status":200`, `"failed_over":"anthropic/m: `)
+	if _, text := get(t, http.MethodGet, w.url+"/metrics", ""); !strings.Contains(text, "\ndragoman_upstream_failures_total{upstream=\"anthropic/m\"} 1\n") || strings.Contains(text, `failures_total{upstream="chat/n"}`) {
+		t.Errorf("%s", text)
+	}
 }
 
 func TestG4_AModelThatFailsBehindAHeartbeatIsStoodInForByTheNext(t *testing.T) {

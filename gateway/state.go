@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/extra"
-	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -200,15 +198,7 @@ func (x *exchange) goOn(req *dragoman.Request) {
 // OpenAI's own words: clients know it by a code that no other language has a place for, and
 // send the whole conversation then.
 func unknownResponse(id string) error {
-	var w jsonwire.Writer
-	w.BeginObject()
-	w.Key("error")
-	w.BeginObject()
-	w.StringField("message", fmt.Sprintf("Previous response with id %.80q not found: it has expired, or was not stored; send the whole conversation.", id))
-	w.StringField("type", "invalid_request_error")
-	w.StringField("param", "previous_response_id")
-	w.StringField("code", "previous_response_not_found")
-	w.EndObject()
-	w.EndObject()
-	return openairesponses.Codec{}.DecodeError(http.StatusBadRequest, http.Header{}, w.Buf)
+	return serving.OpenAIs(openairesponses.Codec{}, "previous_response_not_found", &dragoman.APIError{
+		Class: dragoman.ErrorBadRequest, Param: "previous_response_id", Message: fmt.Sprintf("Previous response with id %.80q not found: it has expired, or was not stored; send the whole conversation.", id),
+	})
 }

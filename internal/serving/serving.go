@@ -22,6 +22,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/bodies"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Call is what a client asks for, as far as its URL says it.
@@ -104,14 +106,63 @@ func (h Handler) gemini(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, gemini.Codec{}, notFound("there is no method at "+r.URL.Path))
 }
 
-// NotFound answers what nobody serves.
-func NotFound(w http.ResponseWriter, r *http.Request) {
-	hint := ""
-	switch r.URL.Path {
-	case "/chat/completions", "/responses", "/models":
-		hint = "; the base URL of OpenAI's languages ends in /v1"
+// Nowhere answers what none of the muxes serves: with a 405 where they serve another method
+// there, else with a 404.
+func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		codec := CodecOf(r)
+		if allowed := methods(r, muxes); len(allowed) > 0 {
+			all := strings.Join(allowed, ", ")
+			w.Header().Set("Allow", all)
+			status, body := Error(w.Header(), codec, OpenAIs(codec, "method_not_supported", &dragoman.APIError{
+				Class: dragoman.ErrorBadRequest, Status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s is served with %s, not with %s", r.URL.Path, all, r.Method),
+			}))
+			if codec.Dialect() != dragoman.Gemini { // whose errors repeat the status
+				status = http.StatusMethodNotAllowed
+			}
+			w.WriteHeader(status)
+			_, _ = w.Write(body) // who has gone away is told nothing
+			return
+		}
+		hint := ""
+		switch r.URL.Path {
+		case "/chat/completions", "/responses", "/models":
+			hint = "; the base URL of OpenAI's languages ends in /v1"
+		case "/v1/v1/messages", "/v1/v1/models", "/v1/api/chat", "/v1/v1beta/models":
+			hint = "; only the base URL of OpenAI's languages ends in /v1"
+		}
+		WriteError(w, codec, OpenAIs(codec, "unknown_url", notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint)))
 	}
-	WriteError(w, CodecOf(r), notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint))
+}
+
+// methods are those that are served where a request leads.
+func methods(r *http.Request, muxes []*http.ServeMux) (allowed []string) {
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost} {
+		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		for _, mux := range muxes {
+			if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, method+" ") && method != r.Method {
+				allowed = append(allowed, method)
+				break
+			}
+		}
+	}
+	return allowed
+}
+
+// OpenAIs is an error with the code that OpenAI has for it, where one of its clients asks:
+// that of the class would say that there is no such model.
+func OpenAIs(codec dialect.Codec, code string, e *dragoman.APIError) *dragoman.APIError {
+	if d := codec.Dialect(); d != dragoman.OpenAIChat && d != dragoman.OpenAIResponses {
+		return e
+	}
+	typ, _ := wirekit.OpenAIErrorWords(e.Class)
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.Key("error")
+	wirekit.WriteOpenAIError(&w, e, typ, code)
+	w.EndObject()
+	status, _, _ := codec.EncodeError(e)
+	return codec.DecodeError(status, nil, w.Buf)
 }
 
 func notFound(message string) *dragoman.APIError {
@@ -151,6 +202,9 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
+	if r.ContentLength > int64(most) { // nothing of it is asked for
+		return nil, tooLarge(int64(most), nil)
+	}
 	from, err := unpacked(w, r, most)
 	if err != nil {
 		return nil, err
@@ -159,11 +213,15 @@ func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: "the body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes", Err: err}
+		return nil, tooLarge(large.Limit, err)
 	case err != nil:
 		return nil, Refuse(err)
 	}
 	return body, nil
+}
+
+func tooLarge(most int64, err error) error {
+	return &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: "the body has more than " + strconv.FormatInt(most, 10) + " bytes", Err: err}
 }
 
 // unpacked is the body of a request, of at most so many bytes in both forms. Some clients
