@@ -96,7 +96,7 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 }
 
 func TestG6_WhatHappenedIsCounted(t *testing.T) {
-	w := newWorld(t, "gateway:\n  routes: {m: {to: anthropic/sim/echo}}\n")
+	w := newWorld(t, "aliases: {quick: anthropic/sim/echo}\ngateway:\n  routes: {m: {to: quick}}\n")
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}
 	for _, stream := range []bool{true, false} {
 		if _, err := c.ask(&dragoman.Request{Model: "m", Stream: stream, Messages: []dragoman.Message{userSays("hello")}}); err != nil {

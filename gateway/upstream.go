@@ -193,8 +193,12 @@ func (o *openRoute) open(spec string) (*route, error) {
 	}
 	chain, ok := model.(*provider.Chain)
 	if !ok {
-		out.chain = &provider.Chain{Links: []provider.Link{{Name: spec, Model: model}}}
-		out.upstreams[spec] = newUpstream(model, native, o.sender)
+		name := spec
+		if specs, err := o.models.Resolve(spec); err == nil && len(specs) == 1 {
+			name = specs[0] // not the alias of it
+		}
+		out.chain = &provider.Chain{Links: []provider.Link{{Name: name, Model: model}}}
+		out.upstreams[name] = newUpstream(model, native, o.sender)
 		return out, nil
 	}
 	out.chain = chain

@@ -196,7 +196,7 @@ func MustOpen(spec string) dragoman.Model {
 // which has no wire; so are the links of a chain, but that none is a chain. Each is
 // a new one. Chains that are opened from one Config share their health.
 func (c *Config) Open(spec string) (dragoman.Model, error) {
-	specs, err := c.resolve(spec)
+	specs, err := c.Resolve(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -217,9 +217,9 @@ func (c *Config) Open(spec string) (dragoman.Model, error) {
 	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
 }
 
-// resolve turns a spec into those of single models: lists are taken apart, and
-// aliases followed. Each model is there once.
-func (c *Config) resolve(spec string) ([]string, error) {
+// Resolve turns a spec into those of single models: lists are taken apart, and
+// aliases followed. Each model is there once. Whether there is such a provider, Open says.
+func (c *Config) Resolve(spec string) ([]string, error) {
 	w := aliasWalk{aliases: c.Aliases, seen: map[string]bool{}, done: map[string]error{}}
 	err := w.list(spec, nil)
 	var bad *SpecError
