@@ -67,6 +67,54 @@ func TestQuirkJ5_TokensAreCountedWithSystemTextAndTools(t *testing.T) {
 	}
 }
 
+func TestQuirkJ5_TheModelsServerCountsWhereItSpeaksTheDialectOfTheClient(t *testing.T) {
+	type answer struct {
+		status int
+		body   string
+	}
+	var asked []string
+	var says answer
+	w := worldOf(t, "gateway:\n  routes: {claude: {to: anthropic/claude-x}, gpt: {to: responses/gpt-x}, gem: {to: gemini/gem-x}, other: {to: chat/y}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.URL.String()+" "+string(body))
+		rw.Header().Set("content-type", "application/json")
+		rw.WriteHeader(says.status)
+		_, _ = io.WriteString(rw, says.body)
+	})
+	const messages = `,"messages":[{"role":"user","content":"How many tokens are these?"}]}`
+	for _, tc := range []struct {
+		name, path, body string
+		says             answer
+		asked            string
+		estimate         bool
+	}{
+		{"Anthropic's", "/v1/messages/count_tokens?beta=true", `{"model":"claude"` + messages, answer{200, `{"input_tokens":777}`}, `/v1/messages/count_tokens?beta=true {"model":"claude-x"` + messages, false},
+		{"OpenAI's", "/v1/responses/input_tokens", `{"model":"gpt","input":"How many?"}`, answer{200, `{"object":"response.input_tokens","input_tokens":777}`}, `/v1/responses/input_tokens {"model":"gpt-x","input":"How many?"}`, false},
+		{"Gemini's", "/v1beta/models/gem:countTokens", `{"contents":[{"parts":[{"text":"How many?"}]}]}`, answer{200, `{"totalTokens":777}`}, `/v1beta/models/gem-x:countTokens {"contents":[{"parts":[{"text":"How many?"}]}]}`, false},
+		{"a server that has no such endpoint", "/v1/messages/count_tokens", `{"model":"claude"` + messages, answer{404, `{"type":"error","error":{"type":"not_found_error","message":"no"}}`}, `/v1/messages/count_tokens {"model":"claude-x"` + messages, true},
+		{"a server that says something else", "/v1/messages/count_tokens", `{"model":"claude"` + messages, answer{200, `{"tokens":777}`}, `/v1/messages/count_tokens {"model":"claude-x"` + messages, true},
+		{"a server of another dialect is not asked", "/v1/messages/count_tokens", `{"model":"other"` + messages, answer{200, `{"input_tokens":777}`}, "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			asked, says = nil, tc.says
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+tc.path, strings.NewReader(tc.body))
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, _ := io.ReadAll(resp.Body)
+			if got := strings.Join(asked, "\n"); got != tc.asked {
+				t.Errorf("asked %s, want %s", got, tc.asked)
+			}
+			estimate := resp.Header.Get(gateway.CountHeader) == "estimate"
+			if resp.StatusCode != http.StatusOK || estimate != tc.estimate || strings.Contains(string(body), "777") == tc.estimate {
+				t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+			}
+		})
+	}
+}
+
 func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	w := newWorld(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, models: [fast]}}\n  routes: {fast: {to: sim/echo}, slow: {to: sim/echo}, all-*: {to: sim/echo}}\n")

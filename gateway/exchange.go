@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
-	"github.com/dragoman-go/dragoman/sim"
 )
 
 // exchange is one request of a client and the answer to it. It belongs to one
@@ -171,6 +170,9 @@ const bytesPerToken = 4
 // does not tell, it was not asked to (OpenAI's streams count on demand), or the client left
 // before it did. Else a key with a budget would use models for nothing.
 func (x *exchange) spent() dragoman.Usage {
+	if x.call.Count { // which costs nothing
+		return dragoman.Usage{}
+	}
 	u := x.entry.usage
 	left := x.r.Context().Err() != nil && x.entry.upstream != ""
 	if x.entry.pieces == 0 && !left { // nobody has answered
@@ -212,7 +214,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	}
 	x.entry.route = x.route.Pattern
 	if x.call.Count {
-		return x.count()
+		return x.count(ctx, presented)
 	}
 	if err := x.foreground(&key); err != nil {
 		return err
@@ -304,18 +306,6 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 
 func (x *exchange) scope() recall.Scope {
 	return recall.Scope{Key: x.entry.key, Route: x.route.Pattern}
-}
-
-// count tells how many tokens a request has (quirk J5), by an estimate: no server is
-// asked.
-func (x *exchange) count() error {
-	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
-	if err != nil {
-		return err
-	}
-	x.out.begin(http.StatusOK, func(h http.Header) { h.Set("Content-Type", "application/json") })
-	x.entry.status = http.StatusOK
-	return x.out.write(serving.CountBody(x.codec.Dialect(), sim.CountTokens(req)))
 }
 
 // fail tells what went wrong: before the first byte as an answer with a status, behind

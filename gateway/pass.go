@@ -20,11 +20,9 @@ import (
 
 // pass passes a request on as it is, and the answer back, byte for byte.
 func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
-	body := x.body
-	if name := up.client.Model; !x.call.InURL && name != "" && name != x.asked.model {
-		if body, err = jsonwire.ReplaceString(x.body, name, []string{"model"}); err != nil {
-			return serving.Refuse(err)
-		}
+	body, err := x.renamed(up)
+	if err != nil {
+		return err
 	}
 	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
@@ -61,6 +59,19 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
 	}
 	return begun(err)
+}
+
+// renamed is the request with the name that the upstream has for its model.
+func (x *exchange) renamed(up *upstream) ([]byte, error) {
+	name := up.client.Model
+	if x.call.InURL || name == "" || name == x.asked.model {
+		return x.body, nil
+	}
+	body, err := jsonwire.ReplaceString(x.body, name, []string{"model"})
+	if err != nil {
+		return nil, serving.Refuse(err)
+	}
+	return body, nil
 }
 
 // begins reads the first bytes of a stream, without the blanks before them. What can be

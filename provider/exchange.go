@@ -32,8 +32,10 @@ type exchange struct {
 	params []string
 	// kept and method are those of a request that asks no model.
 	kept, method string
-	stream       bool
-	model        string
+	// count is where tokens are counted, of a request that asks for that.
+	count  string
+	stream bool
+	model  string
 
 	// What preparing made of it: the target, the registry, which nobody else
 	// shares, the native payload, and what was lost. cured says that content was

@@ -27,6 +27,9 @@ type Passage struct {
 	// or what is below one ("resp_1/cancel"), of letters, digits, - and _. Method is how it
 	// is asked for; empty means POST.
 	Kept, Method string
+	// Count asks how many tokens the Body has, and for no answer, where the dialect has a way
+	// to: Anthropic, Gemini and OpenAI's Responses do.
+	Count bool
 	// Header is that of who asks, with names as net/http writes them. Of it is sent
 	// what means something to the dialect and is no credential; what the client sets
 	// itself stays, and betas of both are sent (quirk J16).
@@ -70,6 +73,11 @@ func (c *Client) Pass(ctx context.Context, p Passage) (*Passed, error) {
 		x.model = p.Model
 	}
 	x.passed, x.query, x.kept, x.method = p.Header, p.Query, p.Kept, p.Method
+	if p.Count {
+		if x.count = countsAt(c.Dialect()); x.count == "" {
+			return nil, fmt.Errorf("provider: %s counts no tokens: %w", c.Dialect(), dragoman.ErrUnsupported)
+		}
+	}
 	if !plainPath(p.Kept) {
 		return nil, fmt.Errorf("provider: %.80q names nothing that is kept: %w", p.Kept, dragoman.ErrInvalid)
 	}
@@ -99,18 +107,50 @@ func plainPath(text string) bool {
 	})
 }
 
-// about makes a request one about what the server keeps.
+// countsAt is where tokens are counted, beside where a model is asked; empty where they are
+// not.
+func countsAt(d dragoman.Dialect) string {
+	switch d {
+	case dragoman.Anthropic:
+		return "/count_tokens"
+	case dragoman.OpenAIResponses:
+		return "/input_tokens"
+	case dragoman.Gemini:
+		return ":countTokens"
+	default:
+		return ""
+	}
+}
+
+// about makes a request one that asks no model: about what the server keeps, or for a count.
 func (x *exchange) about(req *http.Request) {
 	if x.method != "" {
 		req.Method = x.method
 	}
-	if x.kept == "" {
-		return
+	leads := func(path string) string {
+		switch {
+		case strings.HasPrefix(x.count, ":"):
+			path, _, _ = cutLast(path, ":")
+			return path + x.count
+		case x.count != "":
+			return strings.TrimSuffix(path, "/") + x.count
+		case x.kept != "":
+			return strings.TrimSuffix(path, "/") + "/" + x.kept
+		default:
+			return path
+		}
 	}
-	below := func(path string) string { return strings.TrimSuffix(path, "/") + "/" + x.kept }
-	if req.URL.Path = below(req.URL.Path); req.URL.RawPath != "" {
-		req.URL.RawPath = below(req.URL.RawPath)
+	if req.URL.Path = leads(req.URL.Path); req.URL.RawPath != "" {
+		req.URL.RawPath = leads(req.URL.RawPath)
 	}
+}
+
+// cutLast is [strings.Cut] at the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // pass makes one attempt. An answer that is a refusal is returned with its error.

@@ -107,6 +107,11 @@ func (a asked) posted(r *http.Request) asked {
 	switch path {
 	case "/v1/messages/count_tokens":
 		return asked{dialect: dragoman.Anthropic, form: listed, rules: func(o object) { o.count("input_tokens") }}
+	case "/v1/responses/input_tokens":
+		return asked{dialect: dragoman.OpenAIResponses, form: listed, rules: func(o object) {
+			o.is("object", "response.input_tokens")
+			o.count("input_tokens")
+		}}
 	case "/api/show":
 		return asked{dialect: dragoman.Ollama, form: listed, rules: ollamaShown}
 	}

@@ -281,9 +281,12 @@ func innerRequest(body []byte) []byte {
 
 // CountBody tells how many tokens a request has (quirk J5).
 func CountBody(d dragoman.Dialect, n int64) []byte {
-	name := "input_tokens"
-	if d == dragoman.Gemini {
-		name = "totalTokens"
+	switch d {
+	case dragoman.Gemini:
+		return fmt.Appendf(nil, `{"totalTokens":%d}`, n)
+	case dragoman.OpenAIResponses:
+		return fmt.Appendf(nil, `{"object":"response.input_tokens","input_tokens":%d}`, n)
+	default:
+		return fmt.Appendf(nil, `{"input_tokens":%d}`, n)
 	}
-	return fmt.Appendf(nil, "{%q:%d}", name, n)
 }

@@ -46,6 +46,7 @@ type Handler func(http.ResponseWriter, *http.Request, Call)
 //	POST /v1/responses                                   OpenAI Responses
 //	POST /v1/messages                                    Anthropic
 //	POST /v1/messages/count_tokens
+//	POST /v1/responses/input_tokens
 //	POST /v1beta/models/{model}:generateContent          Gemini, also below /v1 and
 //	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
 //	POST /v1beta/models/{model}:countTokens
@@ -58,6 +59,7 @@ func Handle(mux *http.ServeMux, h Handler) {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
 	}
 	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: anthropic.Codec{}, Count: true}) })
+	mux.HandleFunc("POST /v1/responses/input_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: openairesponses.Codec{}, Count: true}) })
 	// The AI SDK takes a name with a slash for one that says what it is of ("tunedModels/mine").
 	for _, root := range []string{"/v1beta/models/", "/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
 		mux.HandleFunc("POST "+root+"{rest...}", h.gemini)

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// CountHeader says of a count of tokens that nobody but the gateway has counted them:
+// "estimate".
+const CountHeader = "X-Dragoman-Count"
+
+// count tells how many tokens a request has (quirk J5). Where the model's server speaks the
+// client's dialect, and the request would be passed on to it as it is, it is asked; else,
+// and where it does not say, the number is an estimate, and is called so.
+func (x *exchange) count(ctx context.Context, presented string) error {
+	if err := x.recallConversation(ctx); err != nil {
+		return err
+	}
+	link := x.route.chain.Links[0]
+	if up := x.route.upstreams[link.Name]; up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
+		var err error
+		if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
+			return refusal(err)
+		}
+		x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
+		body, err := x.counted(ctx, up)
+		if err == nil {
+			x.entry.transparent = true
+			return x.tellCount(body, "")
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		x.warn(ctx, "the model's server does not count tokens; the gateway estimates them", err)
+	}
+	req, _, err := x.call.Decode(x.body, dialect.DecodeOptions{MaxBytes: x.setup.maxBody})
+	if err != nil {
+		return err
+	}
+	x.goOn(req)
+	return x.tellCount(serving.CountBody(x.codec.Dialect(), sim.CountTokens(req)), "estimate")
+}
+
+// countTime is how long a server may take to count: clients wait for it before they ask.
+const countTime = 10 * time.Second
+
+// counted is what the model's server says.
+func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	body, err := x.renamed(up)
+	if err != nil {
+		return nil, err
+	}
+	passed, err := up.client.Pass(ctx, provider.Passage{Count: true, Model: x.asked.model, Body: body, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = passed.Body.Close() }() // it was read
+	if passed.Err != nil {
+		return nil, passed.Err
+	}
+	all, err := x.answerOf(passed.Body)
+	if err == nil && !countsTokens(x.codec.Dialect(), all) {
+		err = fmt.Errorf("it answers %.80q: %w", all, dragoman.ErrInvalid)
+	}
+	return all, err
+}
+
+// countsTokens reports whether an answer has a count.
+func countsTokens(d dragoman.Dialect, body []byte) (counts bool) {
+	name := "input_tokens"
+	if d == dragoman.Gemini {
+		name = "totalTokens"
+	}
+	r := jsonwire.NewReader(body)
+	if r.Kind() != '{' {
+		return false
+	}
+	for key := range r.Object() {
+		counts = counts || string(key) == name && r.Kind() == '0'
+		r.Skip()
+	}
+	return counts && r.End() == nil
+}
+
+// tellCount answers with a count; how says how it was made, where the server did not.
+func (x *exchange) tellCount(body []byte, how string) error {
+	x.entry.status = http.StatusOK
+	x.out.begin(http.StatusOK, func(h http.Header) {
+		h.Set("Content-Type", "application/json")
+		if how != "" {
+			h.Set(CountHeader, how)
+		}
+	})
+	return begun(x.out.write(body))
+}
