@@ -66,6 +66,9 @@ type Capabilities struct {
 	// NoCacheBreakpoints: the model rejects cache breakpoints, as most on Bedrock
 	// do; none is sent.
 	NoCacheBreakpoints bool
+	// DefaultMaxTokens is the bound of an answer that is written where a request has none
+	// and the wire demands one; zero means the dialect's. The model takes at least that.
+	DefaultMaxTokens int64
 	// LegacyMaxTokens: max_tokens instead of max_completion_tokens.
 	LegacyMaxTokens bool
 	// ForcedChoice says when the model accepts a forced tool.

@@ -94,7 +94,7 @@ func flushing(w http.ResponseWriter, from io.Reader) error {
 		n, err := from.Read(buf)
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return nil // who has gone away is told nothing
+				return nil //nolint:nilerr // who has gone away is told nothing
 			}
 			_ = out.Flush() // what cannot be flushed is sent at the end
 		}

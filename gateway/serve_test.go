@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -248,13 +249,14 @@ gateway: {heartbeat: 1ms, routes: {best: {to: best}}}
 		})
 		c := &client{t: t, codec: codec, url: w.url}
 		resp := c.post(t.Context(), &dragoman.Request{Model: "best", Stream: true, MaxOutputTokens: new(int64(5)), Messages: []dragoman.Message{userSays("hi")}}) //nolint:bodyclose // the test's end does
-		body := make([]byte, 4)
-		if _, err := io.ReadFull(resp.Body, body); err != nil {
+		var beats [4]byte
+		if _, err := io.ReadFull(resp.Body, beats[:]); err != nil {
 			t.Fatal(err)
 		}
 		close(beaten)
 		rest, err := io.ReadAll(resp.Body)
-		if body = append(body, rest...); err != nil || !bytes.Contains(body, []byte("ping")) || !bytes.Contains(body, []byte("From the other.")) {
+		body := slices.Concat(beats[:], rest)
+		if err != nil || !bytes.Contains(body, []byte("ping")) || !bytes.Contains(body, []byte("From the other.")) {
 			t.Errorf("%s: %v %s", codec.Dialect(), err, body)
 		}
 		if err := emitcheck.Stream(codec.Dialect(), resp.Header, body); err != nil {
@@ -550,5 +552,24 @@ func TestG4_AConfigIsTakenOverUnderLoad(t *testing.T) {
 	}
 	if _, err := c.ask(&dragoman.Request{Model: "a18", Messages: []dragoman.Message{userSays("hi")}}); err == nil {
 		t.Error("the config before is still there")
+	}
+}
+
+func TestAClientThatGivesNoBoundGetsOneThatTheModelTakes(t *testing.T) {
+	for name, want := range map[string]float64{"claude-opus-5-5": 32000, "claude-sonnet-4-5-20250929": 32000, "claude-opus-4-20250514": 32000, "claude-3-opus-20240229": 4096, "somebody-else": 4096} {
+		model := &scripted{answers: []string{anthropicThinks}}
+		w := worldOf(t, "", model.ServeHTTP)
+		for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
+			c := &client{t: t, codec: codec, url: w.url}
+			for _, bound := range []*int64{nil, new(int64(77))} {
+				if _, err := c.ask(&dragoman.Request{Model: "anthropic/" + name, MaxOutputTokens: bound, Messages: []dragoman.Message{userSays("hi")}}); err != nil {
+					t.Fatal(err)
+				}
+				got := lookup(model.asked[len(model.asked)-1], "max_tokens")
+				if bound == nil && got != want || bound != nil && got != 77.0 {
+					t.Errorf("%s to %s: %v", codec.Dialect(), name, got)
+				}
+			}
+		}
 	}
 }

@@ -24,7 +24,8 @@ import (
 const name = dragoman.Anthropic
 
 // DefaultMaxTokens is the max_tokens written where the request asks for none:
-// the wire demands a number. Every model since Claude 3 takes it.
+// the wire demands a number. Every model since Claude 3 takes it; of one that takes more
+// [dragoman.Capabilities].DefaultMaxTokens says so.
 const DefaultMaxTokens = 4096
 
 // MinThinkingBudget is the least thinking budget the API takes.

@@ -52,6 +52,13 @@ func TestMaxTokensIsWrittenBecauseTheWireDemandsIt(t *testing.T) {
 	if v, _ = encode(t, req, dialect.EncodeOptions{}); v["max_tokens"] != json.Number("12096") {
 		t.Errorf("a thinking budget must fit below max_tokens, which is %v", v["max_tokens"])
 	}
+	more := dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{DefaultMaxTokens: 32000}}}
+	for budget, want := range map[int64]json.Number{8000: "32000", 30000: "34096"} { // no model is asked for more than it takes because it can take much
+		req.Reasoning.BudgetTokens = &budget
+		if v, _ = encode(t, req, more); v["max_tokens"] != want {
+			t.Errorf("with a thinking budget of %d: %v", budget, v["max_tokens"])
+		}
+	}
 }
 
 func TestBothVersionsSamplingIsWrittenOnlyWhereTheModelTakesIt(t *testing.T) {

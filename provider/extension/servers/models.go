@@ -82,7 +82,10 @@ func modelTable() []extension.Extension {
 		c.Efforts = efforts
 		return c
 	}
-	adaptive := dragoman.Capabilities{NoSampling: true, NoThinkingBudgets: true, NoPrefill: true}
+	// All of Claude since 4 takes so much; what Anthropic's codec says of older models is
+	// little for an agent's work.
+	const answer = 32_000
+	adaptive := dragoman.Capabilities{NoSampling: true, NoThinkingBudgets: true, NoPrefill: true, DefaultMaxTokens: answer}
 	unforced := adaptive
 	unforced.ForcedChoice = dragoman.ForcedNever
 	return []extension.Extension{
@@ -112,11 +115,12 @@ func modelTable() []extension.Extension {
 				{Names: []string{"claude-fable-5", "claude-mythos-5"}, Caps: with(adaptive, "low medium high xhigh max")},
 				{Names: []string{"claude-haiku-5-5"}, Caps: with(adaptive, all)},
 				{Names: []string{"claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5"}, Caps: with(adaptive, all)},
-				{Names: []string{"claude-opus-5"}, Caps: dragoman.Capabilities{NoSampling: true, NoPrefill: true, Efforts: all}},
-				{Names: []string{"claude-opus-4-6", "claude-sonnet-4-6"}, Caps: dragoman.Capabilities{NoPrefill: true}},
+				{Names: []string{"claude-opus-5"}, Caps: dragoman.Capabilities{NoSampling: true, NoPrefill: true, Efforts: all, DefaultMaxTokens: answer}},
+				{Names: []string{"claude-opus-4-6", "claude-sonnet-4-6"}, Caps: dragoman.Capabilities{NoPrefill: true, DefaultMaxTokens: answer}},
 				{Names: []string{
-					"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-1", "claude-opus-4", "claude-sonnet-4", "claude-3", "claude-2",
-				}, Caps: dragoman.Capabilities{ThinkingBudgets: true}},
+					"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-1", "claude-opus-4", "claude-sonnet-4",
+				}, Caps: dragoman.Capabilities{ThinkingBudgets: true, DefaultMaxTokens: answer}},
+				{Names: []string{"claude-3", "claude-2"}, Caps: dragoman.Capabilities{ThinkingBudgets: true}},
 			},
 		},
 		Models{
