@@ -32,7 +32,8 @@ type Action struct {
 // Trigger is a moment in the life of a session.
 type Trigger string
 
-// BeforeSave is the moment before a session is stored.
+// BeforeSave is the moment before a session is stored, as a program says by calling the
+// session's method of that name.
 const BeforeSave Trigger = "session_save_prepare"
 
 // Session is what an action may see of a session.

@@ -20,7 +20,9 @@ type Compact struct {
 	// Keep is how many messages stay at least, where the parameters do not say;
 	// zero means 40.
 	Keep int
-	// OnSave does it whenever a session is about to be stored.
+	// OnSave does it whenever a program calls the session's BeforeSave, which package
+	// session has. Nothing else does it: neither saving a session itself nor an agent, which
+	// do not know the wire whose native history it is.
 	OnSave bool
 }
 
