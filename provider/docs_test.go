@@ -147,7 +147,7 @@ func named(caps dragoman.Capabilities) []string {
 	v := reflect.ValueOf(caps)
 	for i := range v.NumField() {
 		f := v.Field(i)
-		if f.Kind() != reflect.Bool && f.Kind() != reflect.String {
+		if f.Kind() != reflect.Bool && f.Kind() != reflect.String && f.Kind() != reflect.Int64 {
 			continue
 		}
 		name := names[0]
@@ -157,7 +157,7 @@ func named(caps dragoman.Capabilities) []string {
 		case f.Kind() == reflect.Bool:
 			out = append(out, name)
 		default:
-			out = append(out, name+": "+f.String())
+			out = append(out, fmt.Sprintf("%s: %v", name, f))
 		}
 	}
 	return out

@@ -339,8 +339,8 @@ func (r *configReader) headers(n *node) map[string]string {
 func (r *configReader) capabilities(n *node) map[string]string {
 	out := map[string]string{}
 	r.Each(n, "capabilities", func(key, value *node) {
-		if value.Kind != filetree.Bool && value.Kind != filetree.String {
-			r.Bad(value, "capabilities: %s: want true, false or a text, have %s", key.Text, value.Kind)
+		if value.Kind != filetree.Bool && value.Kind != filetree.String && value.Kind != filetree.Number {
+			r.Bad(value, "capabilities: %s: want true, false, a number or a text, have %s", key.Text, value.Kind)
 			return
 		}
 		if err := capname.File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {

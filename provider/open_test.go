@@ -347,7 +347,7 @@ func TestX15_WhatIsWrongWithAFileIsSaidWithItsLine(t *testing.T) {
 		"version: 1\nproviders:\n  w:\n    type: openai\n    base_url: x":      {"5:15", "https://"},
 		"version: 1\nproviders:\n  openai:\n    api_key: sk-hush":              {"4:14", "api_key_env"},
 		"version: 1\nproviders:\n  openai:\n    capabilities: {no_tool: true}": {"4:", "no_tools"},
-		"version: 1\nproviders:\n  openai:\n    capabilities: {no_tools: 3}":   {"4:", "true, false"},
+		"version: 1\nproviders:\n  openai:\n    capabilities: {no_tools: 3}":   {"4:", "true or false"},
 		"version: 1\nproviders:\n  openai:\n    timeouts: {idle: soon}":        {"4:", "30s"},
 		"version: 1\nproviders:\n  openai:\n    retries: -1":                   {"4:14", "whole number"},
 		"version: 1\nproviders:\n  openai:\n    max_request_bytes: 0":          {"4:24", "whole number"},

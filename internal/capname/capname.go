@@ -5,6 +5,7 @@ package capname
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -44,6 +45,13 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 			return nil
 		case f.Type() == reflect.TypeFor[dragoman.ForcedChoice]() && value != string(dragoman.ForcedWithoutThinking) && value != string(dragoman.ForcedNever):
 			return fmt.Errorf("%s is %s, %s or %s", name, forcedAlways, dragoman.ForcedWithoutThinking, dragoman.ForcedNever)
+		case f.Kind() == reflect.Int64:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n < 0 {
+				return fmt.Errorf("%s is a number, not %q", name, value)
+			}
+			f.SetInt(n)
+			return nil
 		case f.Kind() == reflect.String && valued:
 			f.SetString(value)
 			return nil
@@ -59,7 +67,7 @@ func (s Style) Names() []string {
 	var names []string
 	for f := range reflect.TypeFor[dragoman.Capabilities]().Fields() {
 		switch f.Type.Kind() {
-		case reflect.Bool, reflect.String:
+		case reflect.Bool, reflect.String, reflect.Int64:
 			names = append(names, s.name(f.Name))
 		}
 	}
