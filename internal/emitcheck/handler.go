@@ -71,13 +71,19 @@ func Proxy(to *url.URL, o Options) http.Handler {
 		transport = transport.Clone()
 		transport.Proxy, transport.DisableCompression = nil, true
 	}
-	return Handler(&httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.Host = r.In.Host
 		},
-	}, o)
+	}
+	return Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else the first byte of an answer closes the body, and who still looks for its end
+		// takes that for a failure of the request.
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 has it
+		proxy.ServeHTTP(w, r)
+	}), o)
 }
 
 // tee is where a server writes an answer: to its client, and to who judges it.

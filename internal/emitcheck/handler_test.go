@@ -354,3 +354,47 @@ func TestAProxyJudgesAServerAsAHandlerDoes(t *testing.T) {
 		}
 	}
 }
+
+func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		if _, err := io.ReadFull(r.Body, make([]byte, len(`{"stream":true}`))); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", ofEvents)
+		_, _ = io.WriteString(w, chatRole)
+		_ = c.Flush()
+		if rest, err := io.ReadAll(r.Body); err != nil || len(rest) != 1 {
+			t.Errorf("%v: %q", err, rest)
+		}
+		_, _ = io.WriteString(w, chatStop+chatDone)
+	}))
+	defer behind.Close()
+	to, err := url.Parse(behind.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found reports
+	proxy := httptest.NewServer(emitcheck.Proxy(to, emitcheck.Options{Report: found.add}))
+	body, rest := io.Pipe()
+	go func() { _, _ = io.WriteString(rest, `{"stream":true}`) }()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL+"/v1/chat/completions", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(rest, " ")
+	_ = rest.Close()
+	if all, err := io.ReadAll(resp.Body); err != nil || string(all) != chatRole+chatStop+chatDone {
+		t.Errorf("%v: %s", err, all)
+	}
+	_ = resp.Body.Close()
+	proxy.Close()
+	if len(found.found) > 0 {
+		t.Error(found.found)
+	}
+}
