@@ -1,4 +1,4 @@
-# Shared by run and long. Sourced, never run.
+# Shared by the scripts of this folder. Sourced, never run.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -34,6 +34,12 @@ tool() {
 		mv "$dir/$name.$$" "$dir/$name"
 	fi
 	printf '%s/%s' "$dir" "$name"
+}
+
+# registry_reached reports whether npm has a registry to fetch packages from: what fails
+# there is another thing than what fails where there is no network.
+registry_reached() {
+	timeout 60 npm ping --fetch-retries=1 >/dev/null 2>&1 || timeout 60 npm view npm version --fetch-retries=1 >/dev/null 2>&1
 }
 
 # nested_modules lists the directories of nested modules that have code.
