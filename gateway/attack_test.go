@@ -226,7 +226,7 @@ var complete = map[string]struct{ path, body, answer string }{
 	"ids":      {"/v1/messages", anthropicRequest, strings.ReplaceAll(anthropicAnswer, "event: ", "id: 7\nevent: ")},
 	"comments": {"/v1/messages", anthropicRequest, strings.ReplaceAll(anthropicAnswer, "event: ", ": comment\nevent: ")},
 	"chat with names": {
-		"/v1/chat/completions", `{"model":"plain/m","stream":true,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions", `{"model":"openai/m","stream":true,"messages":[{"role":"user","content":"hi"}]}`,
 		"event: message\ndata: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\nevent: done\ndata: [DONE]\n\n",
 	},
 	"a large end": {
@@ -245,7 +245,7 @@ func TestG2_AWholeStreamIsNotCalledBroken(t *testing.T) {
 				_, _ = io.WriteString(rw, tc.answer)
 			}))
 			t.Cleanup(s.Close)
-			w := newWorldOf(t, s, configOf(s.URL)+fmt.Sprintf("  plain: {type: openai-chat, base_url: %q, api_key_env: SIM_KEY}\n", s.URL+"/v1"), passesOn("servers differ in how they write a stream"))
+			w := newWorldOf(t, s, configOf(s.URL), passesOn("servers differ in how they write a stream"))
 			resp, err := http.Post(w.url+tc.path, "application/json", strings.NewReader(tc.body))
 			if err != nil {
 				t.Fatal(err)

@@ -61,7 +61,7 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 func ownProvider(d dragoman.Dialect) string {
 	switch d {
 	case dragoman.OpenAIChat:
-		return "chat"
+		return "openai"
 	case dragoman.OpenAIResponses:
 		return "responses"
 	case dragoman.Anthropic:

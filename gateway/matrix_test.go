@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -23,6 +24,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -30,8 +32,9 @@ import (
 var clientDialects = []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}, anthropic.Codec{}, gemini.Codec{}, gemini.Codec{Array: true}, ollama.Codec{}}
 
 // upstreams are the providers that the tests reach the simulator by, in every dialect;
-// the last is the one within this process.
-var upstreams = []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock", "sim"}
+// chat is one whose server is only compatible, and the last is the one within this
+// process.
+var upstreams = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock", "sim"}
 
 // client speaks to a gateway in a dialect, with nothing of a provider's client.
 type client struct {
@@ -145,6 +148,7 @@ func configOf(simURL string) string {
 	return fmt.Sprintf(`version: 1
 providers:
   chat: {type: compatible, base_url: "%[1]s/v1", retries: 0}
+  openai: {type: openai-chat, base_url: "%[1]s/v1", api_key_env: SIM_KEY, retries: 0}
   responses: {type: openai, base_url: "%[1]s/v1", api_key_env: SIM_KEY, retries: 0}
   anthropic: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
   gemini: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
@@ -279,6 +283,38 @@ func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
 		}
 		if text := textOf(resp); !strings.Contains(text, "snow") || !strings.Contains(text, "sun") || len(callsOf(resp)) != 0 {
 			t.Errorf("%q, %v", text, resp.Stop)
+		}
+	})
+}
+
+// lineOf waits for the line of a request in the log.
+func (w *world) lineOf(t *testing.T, id string) (line string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtimeGosched() {
+		for line := range strings.Lines(w.logged()) {
+			if strings.Contains(line, `"msg":"request"`) && strings.Contains(line, `"id":"`+id+`"`) {
+				return line
+			}
+		}
+	}
+	t.Fatalf("no line of %q in the log:\n%s", id, w.logged())
+	return ""
+}
+
+func TestG1_WhatBothEndsSpeakIsPassedOnAndNothingElseIs(t *testing.T) {
+	w := newWorld(t, "")
+	everyWay(t, w, func(t *testing.T, c *client, model string, stream bool) {
+		resp := c.post(t.Context(), &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Messages: []dragoman.Message{userSays("Say hello.")}}) //nolint:bodyclose // the test's end does
+		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%d %v: %s", resp.StatusCode, err, body)
+		}
+		want := strings.HasPrefix(model, ownProvider(c.codec.Dialect())+"/")
+		if g, ok := c.codec.(gemini.Codec); ok && g.Array && stream {
+			want = false // servers are asked for events
+		}
+		line := w.lineOf(t, resp.Header.Get(serving.RequestIDHeader(c.codec.Dialect())))
+		if got := strings.Contains(line, `"transparent":true`); got != want {
+			t.Errorf("transparent is %v: %s", got, line)
 		}
 	})
 }
