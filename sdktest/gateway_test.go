@@ -18,8 +18,9 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// upstreams are the providers behind the gateway: the simulator, in every dialect.
-var upstreams = []string{"chat", "responses", "anthropic", "gemini", "ollama", "bedrock"}
+// upstreams are the providers behind the gateway: the simulator, in every dialect. That of
+// chat is only compatible.
+var upstreams = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock"}
 
 // newGateway starts a gateway before a simulator, and behind the judge of what it emits.
 // What is refused is not asked again there: that is the client's to see.
@@ -31,6 +32,7 @@ func newGateway(t *testing.T) (url string) {
 	file := fmt.Sprintf(`version: 1
 providers:
   chat: {type: compatible, base_url: "%[1]s/v1", retries: 0}
+  openai: {type: openai-chat, base_url: "%[1]s/v1", api_key_env: SIM_KEY, retries: 0}
   responses: {type: openai, base_url: "%[1]s/v1", api_key_env: SIM_KEY, retries: 0}
   anthropic: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}
   gemini: {base_url: "%[1]s", api_key_env: SIM_KEY, retries: 0}

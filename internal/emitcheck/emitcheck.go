@@ -6,6 +6,9 @@
 //		t.Errorf("%v\n%s", err, body)
 //	}
 //
+// [Handler] stands before a server and judges every answer by what its request asks
+// for, [Proxy] does so with one that runs elsewhere; the program checkproxy is that proxy.
+//
 // An error names the place and the rule that is broken there. What the checkers do
 // not know (a block type, an item, a member) they let pass; what they know must be
 // complete and in order.

@@ -398,3 +398,16 @@ func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
 		t.Error(found.found)
 	}
 }
+
+func TestWhatIsSetBehindTheStatusIsNotSent(t *testing.T) {
+	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = http.NewResponseController(w).Flush()
+		w.Header().Set("Content-Type", ofEvents)
+		_, _ = io.WriteString(w, chatRole+chatText+chatStop+chatDone)
+	})
+	_, _ = io.Copy(io.Discard, ask(t.Context()))
+	if got := end(); len(got) != 1 || !strings.Contains(got[0], "content type") {
+		t.Error(got)
+	}
+}
