@@ -496,15 +496,19 @@ func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
 		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, "data: half"},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
-			clock := newClock()
+			clock, passed := newClock(), make(chan struct{})
 			u := upstreams(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, tc.begun)
 				w.(http.Flusher).Flush()
+				if tc.begun != "" { // it is there before time goes on
+					<-passed
+				}
 				for r.Context().Err() == nil {
 					clock.advance(time.Second)
 				}
 			})
 			got, err := u.client(&provider.Client{Clock: clock, Timeouts: tc.timeouts, Retry: provider.Retry{Max: -1}}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
+			close(passed)
 			if err == nil {
 				defer func() { _ = got.Body.Close() }()
 				_, err = io.Copy(io.Discard, got.Body)
