@@ -3,8 +3,11 @@ package session
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // Notes keep small values for a while, each under a key: what a program must
@@ -102,7 +105,8 @@ func (m *MemoryNotes) now() time.Time {
 	return time.Now()
 }
 
-// Put keeps a value. One that is greater than all bounds is not kept.
+// Put keeps a value. One that is greater than the bound of all is an error
+// ([dragoman.ErrTooLarge]), and the others stay.
 func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires time.Time) error {
 	if err := CheckNote(key, value, expires); err != nil {
 		return err
@@ -114,7 +118,10 @@ func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.remove(m.byKey[key])
+	m.remove(m.byKey[key]) // also where the new one is not kept: it is not true any more
+	if most := m.maxBytes(); note.size() > most {
+		return fmt.Errorf("session: a note of %d bytes is more than all that is kept in memory, %d: %w", len(value), most, dragoman.ErrTooLarge)
+	}
 	if m.puts++; m.puts%SweepEvery == 0 {
 		m.sweep(now, sweepLook)
 	}
@@ -132,16 +139,20 @@ func (m *MemoryNotes) Put(ctx context.Context, key string, value []byte, expires
 	return nil
 }
 
+func (m *MemoryNotes) maxBytes() int64 {
+	if m.MaxBytes <= 0 {
+		return defaultNoteBytes
+	}
+	return m.MaxBytes
+}
+
 // over reports whether there is more than the bounds allow.
 func (m *MemoryNotes) over() bool {
-	bytes, entries := m.MaxBytes, m.MaxEntries
-	if bytes <= 0 {
-		bytes = defaultNoteBytes
-	}
+	entries := m.MaxEntries
 	if entries <= 0 {
 		entries = defaultNoteEntries
 	}
-	return m.bytes > bytes || m.used.Len() > entries
+	return m.bytes > m.maxBytes() || m.used.Len() > entries
 }
 
 // remove forgets a note; the caller holds the lock.

@@ -1,11 +1,13 @@
 package session_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sessiontest"
 )
@@ -51,18 +53,20 @@ func TestWhatWasNotUsedForTheLongestTimeIsForgottenFirst(t *testing.T) {
 	}
 }
 
-func TestANoteGreaterThanAllBoundsIsNotKeptAndCostsNothing(t *testing.T) {
+func TestANoteGreaterThanAllBoundsIsRefusedAndCostsNothing(t *testing.T) {
 	n := &session.MemoryNotes{MaxBytes: 10_000}
 	later := time.Now().Add(time.Hour)
-	for range 3 {
-		if err := n.Put(t.Context(), "large", []byte(strings.Repeat("x", 20_000)), later); err != nil {
+	for _, key := range []string{"small", "large"} {
+		if err := n.Put(t.Context(), key, []byte("x"), later); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if has(t, n, "large") {
-		t.Error("it is there")
+	for range 3 {
+		if err := n.Put(t.Context(), "large", []byte(strings.Repeat("x", 20_000)), later); !errors.Is(err, dragoman.ErrTooLarge) {
+			t.Fatal(err)
+		}
 	}
-	if err := n.Put(t.Context(), "small", []byte("x"), later); err != nil || !has(t, n, "small") {
-		t.Errorf("what is small finds no place: %v", err)
+	if has(t, n, "large") || !has(t, n, "small") {
+		t.Error("what was there before is there, or others are not")
 	}
 }
