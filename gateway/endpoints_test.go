@@ -358,7 +358,7 @@ func TestIDsDifferThoughTheirSourceFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(g)
+	server := httptest.NewServer(judged(t, g))
 	defer server.Close()
 	seen := map[string]bool{}
 	for range 3 {
