@@ -225,6 +225,22 @@ func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *t
 	}
 }
 
+func TestG2_ARequestThatSaysNothingIsRefusedBeforeSomebodyPaysForIt(t *testing.T) {
+	asked := 0
+	w := worldOf(t, "gateway:\n  routes: {other: {to: bedrock/m}}\n", func(http.ResponseWriter, *http.Request) { asked++ })
+	for path, body := range map[string]string{
+		"/v1/chat/completions":                 `{"model":"other"}`,
+		"/v1/responses":                        `{"model":"other","input":[]}`,
+		"/v1/messages":                         `{"model":"other","max_tokens":5,"messages":[]}`,
+		"/v1beta/models/other:generateContent": `{"contents":[]}`,
+		"/api/chat":                            `{"model":"other","messages":[]}`,
+	} {
+		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "nothing to answer") || asked > 0 {
+			t.Errorf("%s: %d %s, asked %d times", path, status, text, asked)
+		}
+	}
+}
+
 func TestABodyThatIsAnnouncedAsTooLargeIsNotWaitedFor(t *testing.T) {
 	w := newWorld(t, "gateway:\n  limits: {body_bytes: 1000}\n")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))

@@ -289,6 +289,9 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	x.entry.losses = rep.Losses
 	x.route.Set.Apply(req)
 	x.goOn(req)
+	if up.dialect != x.codec.Dialect() && silent(req) { // a server of its own dialect says so itself
+		return nothingSaid(x.codec.Dialect())
+	}
 	if plain {
 		x.searches = x.plainSearch(req)
 	}
@@ -302,6 +305,24 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	x.req = req
 	x.out.heading(x.heading())
 	return nil
+}
+
+// silent reports whether a request says nothing that a model could answer. What repairs
+// conversations would write a word into it, which somebody pays for.
+func silent(req *dragoman.Request) bool {
+	return req.PreviousResponseID == "" && len(req.Messages) == 0
+}
+
+// nothingSaid refuses a request without a message.
+func nothingSaid(d dragoman.Dialect) error {
+	param := "messages"
+	switch d {
+	case dragoman.OpenAIResponses:
+		param = "input"
+	case dragoman.Gemini:
+		param = "contents"
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: param, Message: param + ": there is nothing to answer; at least one message is needed"}
 }
 
 func (x *exchange) scope() recall.Scope {

@@ -87,7 +87,7 @@ func (m *metrics) add(e *entry) {
 		m.failures[f.series]++
 	}
 	s.requests++
-	s.streams += count(e.stream)
+	s.streams += count(e.stream && e.status == http.StatusOK)
 	s.transparent += count(e.transparent)
 	s.left += count(e.left)
 	for _, l := range e.losses {

@@ -178,7 +178,7 @@ func CodecOf(r *http.Request) dialect.Codec {
 		return anthropic.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/v1/responses"):
 		return openairesponses.Codec{}
-	case strings.HasPrefix(r.URL.Path, "/v1beta"):
+	case strings.HasPrefix(r.URL.Path, "/v1beta"), strings.HasPrefix(r.URL.Path, "/v1/projects/"), strings.HasPrefix(r.URL.Path, "/v1/models/") && strings.Contains(r.URL.Path, ":") && r.Method == http.MethodPost:
 		return gemini.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/api/"):
 		return ollama.Codec{}
