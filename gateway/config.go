@@ -47,6 +47,21 @@ type Config struct {
 	// Models is what models are opened from; nil means the built-in providers, with
 	// settings from the environment.
 	Models *provider.Config
+
+	// Warnings are what [Parse] found that can be used and is most likely not meant, in
+	// the order of the file. Nothing goes by them.
+	Warnings []*provider.FileError
+}
+
+// Served are the routes by which models are found: those of the config or, where it has
+// none, one for each of its aliases, by its name, and of its providers, as name/*. Where
+// there is nothing of that either, the simulator's models are served, with and without
+// their prefix.
+func (c *Config) Served() []Route {
+	if len(c.Routes) > 0 {
+		return slices.Clone(c.Routes)
+	}
+	return implied(c.Models)
 }
 
 // State is where a gateway keeps what clients forget: in memory, unless a database
@@ -368,11 +383,17 @@ func badTarget(same, to string) string {
 	switch {
 	case strings.TrimSpace(to) == "":
 		return "it leads nowhere"
-	case strings.Contains(to, "*") && strings.Count(same, "*") != 1:
-		return "a * of where it leads is what the one * of the pattern stands for, and it has none or several"
-	default:
-		return ""
+	case strings.Contains(to, "*") && !strings.Contains(same, "*"):
+		return "its * would be the text that the * of the route's name stands for, and that name has none"
+	case strings.Contains(to, "*") && strings.Count(same, "*") > 1:
+		return "its * would be the text that the * of the route's name stands for, and that name has several"
 	}
+	for spec := range strings.SplitSeq(to, ",") {
+		if before, _, ok := strings.Cut(spec, "*"); ok && !strings.Contains(before, "/") {
+			return fmt.Sprintf("a * can be a part of a model's name only, behind the provider and its slash, as in sim/*; have %.80q", strings.TrimSpace(spec))
+		}
+	}
+	return ""
 }
 
 // starless is a spec with names in the place of its stars, of models that may be there.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,9 +57,9 @@ func readFile(name string) ([]byte, error) {
 //	  listen: 127.0.0.1:8088
 //	  keys:
 //	    team-search:
-//	      key_env: TEAM_SEARCH_KEY        # a variable that holds the key, or
-//	      key_sha256: 9f86d0…             # its SHA-256 in hex; the key itself never stands here
-//	      models: [fast, "openai/*"]      # names that may be asked for; none: all
+//	      key_env: TEAM_SEARCH_KEY        # a variable that holds the key, or a list of them, and
+//	      key_sha256: 9f86d0…             # the same by its SHA-256 in hex; the key itself never stands here
+//	      models: [gpt-4o, "local-*"]     # names that may be asked for; none: all
 //	      requests_per_minute: 60
 //	      tokens_per_minute: 200000
 //	      parallel: 20
@@ -77,8 +78,11 @@ func readFile(name string) ([]byte, error) {
 //	  heartbeat: 15s                      # or none
 //	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0}
 //
-// What is read can be opened: every route leads to a model, and the variables of keys
-// are set. [Config.Check] says whether it may be served.
+// What is read can be opened: every route leads to a model, the variables of keys are
+// set, and the folder of an SQLite file is there. [Config.Check] says whether it may be
+// served, [Config.Served] what is where there are no routes, and Config.Warnings what is
+// most likely not meant: names that a key may ask for and no route has, and credentials of
+// providers that are not there.
 func Parse(name string, data []byte, own ...extension.Extension) (*Config, error) {
 	models, err := provider.Parse(name, data, own...)
 	wrong := fileErrors(err)
@@ -97,6 +101,7 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 	if len(wrong) > 0 {
 		return nil, joined(wrong)
 	}
+	r.config.Warnings = r.warnings(name, root)
 	return r.config, nil
 }
 
@@ -117,14 +122,19 @@ func fileErrors(err error) (out []*provider.FileError) {
 
 // joined are errors in the order of the file.
 func joined(wrong []*provider.FileError) error {
-	slices.SortStableFunc(wrong, func(a, b *provider.FileError) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
-	})
+	sorted(wrong)
 	all := make([]error, len(wrong))
 	for i, e := range wrong {
 		all[i] = e
 	}
 	return errors.Join(all...)
+}
+
+// sorted puts errors into the order of the file.
+func sorted(list []*provider.FileError) {
+	slices.SortStableFunc(list, func(a, b *provider.FileError) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
 }
 
 type node = filetree.Node
@@ -133,6 +143,16 @@ type node = filetree.Node
 type reader struct {
 	filetree.Reader
 	config *Config
+	// allowed are the names that keys may ask for, leads where models are named that
+	// routes lead to.
+	allowed []*node
+	leads   []lead
+}
+
+// lead is where a file names models, and what they are.
+type lead struct {
+	at    *node
+	model dragoman.Model
 }
 
 func (r *reader) read(root *node) {
@@ -160,6 +180,10 @@ func (r *reader) gateway(n *node) {
 }
 
 func (r *reader) listen(n *node) string {
+	if n.Kind == filetree.Number {
+		r.Bad(n, "listen: want host:port, have the number %.20s; write 127.0.0.1:%.20s", n.Text, n.Text)
+		return ""
+	}
 	address := r.String(n, "listen")
 	if n.Kind != filetree.String {
 		return ""
@@ -203,8 +227,8 @@ func (r *reader) state(n *node) (s State) {
 			}
 		}),
 		"sqlite": place(func(n *node) {
-			if s.SQLite = r.String(n, "sqlite"); n.Kind == filetree.String && s.SQLite == "" {
-				r.Bad(n, "sqlite: the name of the file is missing")
+			if s.SQLite = r.String(n, "sqlite"); n.Kind == filetree.String {
+				r.folder(n)
 			}
 		}),
 		"postgres_env": place(func(n *node) { s.PostgresEnv, _ = r.variable(n, "postgres_env") }),
@@ -213,8 +237,21 @@ func (r *reader) state(n *node) (s State) {
 		},
 		"ttl":       func(n *node) { s.TTL = r.Duration(n, "ttl", "") },
 		"max_bytes": func(n *node) { s.MaxBytes = int64(r.Count(n, "max_bytes", 1)) },
-	})
+	}, "postgres")
 	return s
+}
+
+// folder refuses a file of a database whose folder is not there: whoever mistypes its name
+// would find the state gone, and a folder that nobody wanted.
+func (r *reader) folder(n *node) {
+	if n.Text == "" {
+		r.Bad(n, "sqlite: the name of the file is missing")
+		return
+	}
+	folder := filepath.Dir(n.Text)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		r.Bad(n, "sqlite: there is no folder %.200s; make it first", folder)
+	}
 }
 
 // variableName is what can be told in a message: who wrote a secret instead of the
@@ -243,12 +280,12 @@ func (r *reader) keys(n *node) {
 	}
 	owners := map[[32]byte]string{}
 	r.Each(n, "keys", func(key, value *node) {
-		k := r.key(key, value)
-		if owner, twice := owners[k.Hash]; twice {
-			r.Bad(key, "keys: %s has the same key as %s", key.Text, owner)
-		}
-		if k.Hash != [32]byte{} {
-			owners[k.Hash] = key.Text
+		k, secrets := r.key(key, value)
+		for _, hash := range secrets {
+			if owner, twice := owners[hash]; twice {
+				r.Bad(key, "keys: %s has the same key as %s", key.Text, owner)
+			}
+			owners[hash] = key.Text
 		}
 		r.config.Keys = append(r.config.Keys, k)
 	})
@@ -257,17 +294,29 @@ func (r *reader) keys(n *node) {
 // keyName is what a key may be called: it stands in logs and metrics.
 var keyName = regexp.MustCompile(`^[\p{L}\p{N}_.@:/+-]{1,100}$`)
 
-func (r *reader) key(key, value *node) access.Key {
-	k := access.Key{Name: key.Text}
+// key reads a key, and the hashes of its secrets: of the one that there is, and while that
+// is being changed of the old and the new.
+func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
+	k.Name = key.Text
 	if !keyName.MatchString(key.Text) {
 		r.Bad(key, "keys: %.80q can be no name of a key; want letters, digits and _ . @ : / + -", key.Text)
 	}
-	what, secrets := "key "+key.Text, 0
+	what, named := "key "+key.Text, false
+	read := func(field string, one func(*node) [32]byte) func(*node) {
+		return func(n *node) {
+			named = true
+			for _, item := range r.oneOrMore(n, field) {
+				if hash := one(item); hash != [32]byte{} {
+					secrets = append(secrets, hash)
+				}
+			}
+		}
+	}
 	r.Fields(value, what, map[string]func(*node){
-		"key_env":    func(n *node) { secrets++; k.Hash = r.keyEnv(n) },
-		"key_sha256": func(n *node) { secrets++; k.Hash = r.keyHash(n) },
+		"key_env":    read("key_env", r.keyEnv),
+		"key_sha256": read("key_sha256", r.keyHash),
 		"key": func(n *node) {
-			secrets++
+			named = true
 			r.Bad(n, "key: a key does not stand in this file; name the variable that holds it with key_env, or give its SHA-256 with key_sha256")
 		},
 		"models":              func(n *node) { k.Models = r.models(n) },
@@ -275,15 +324,25 @@ func (r *reader) key(key, value *node) access.Key {
 		"tokens_per_minute":   func(n *node) { k.TokensPerMinute = r.Count(n, "tokens_per_minute", 1) },
 		"parallel":            func(n *node) { k.Parallel = r.Count(n, "parallel", 1) },
 		"budget":              func(n *node) { k.Budget = r.budget(n) },
-	})
-	switch {
-	case value.Kind != filetree.Map:
-	case secrets == 0:
+	}, "key")
+	if value.Kind == filetree.Map && !named {
 		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
-	case secrets > 1:
-		r.Bad(key, "%s: want one of key_env and key_sha256", what)
 	}
-	return k
+	if len(secrets) > 0 {
+		k.Hash, k.Also = secrets[0], append(k.Also, secrets[1:]...)
+	}
+	return k, secrets
+}
+
+// oneOrMore are the items of a list, or the one value that stands in its place.
+func (r *reader) oneOrMore(n *node, what string) []*node {
+	if n.Kind != filetree.List {
+		return []*node{n}
+	}
+	if len(n.Items) == 0 {
+		r.Bad(n, "%s: the list is empty", what)
+	}
+	return n.Items
 }
 
 // minKey is how long a key must be: a shorter one can be guessed.
@@ -330,6 +389,7 @@ func (r *reader) models(n *node) []string {
 	case n.Kind == filetree.List && len(at) == 0:
 		r.Bad(n, "models: there is none; leave it out to allow all")
 	}
+	r.allowed = append(r.allowed, at...)
 	for _, item := range at {
 		if reason := badPattern(item.Text); item.Kind == filetree.String && reason != "" {
 			r.Bad(item, "models: %.80q: %s", item.Text, reason)
@@ -406,8 +466,10 @@ func (r *reader) opener() func(at *node, spec string) {
 		}
 		err, known := tried[spec]
 		if !known {
-			_, err = probe.Open(starless(spec))
+			var model dragoman.Model
+			model, err = probe.Open(starless(spec))
 			tried[spec] = err
+			r.leads = append(r.leads, lead{at, model})
 		}
 		var bad *provider.SpecError
 		switch {

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,7 @@ func setKeys(t testing.TB) {
 	t.Setenv("DRAGOMAN_TEST_SHORT", "short")
 	t.Setenv("DRAGOMAN_TEST_SPACES", "a key with spaces in it")
 	t.Setenv("DRAGOMAN_TEST_UNSET", "")
+	t.Setenv("DRAGOMAN_TEST_OLD", "the-key-until-now")
 }
 
 func parse(t *testing.T, text string) *gateway.Config {
@@ -40,7 +42,7 @@ func parse(t *testing.T, text string) *gateway.Config {
 // The messages are in testdata, so that they can be read.
 func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
 	setKeys(t)
-	for _, name := range []string{"bad", "routes"} {
+	for _, name := range []string{"bad", "routes", "hints"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -67,6 +69,103 @@ func TestG4_ABadFileIsToldAtOnceWithItsLines(t *testing.T) {
 			if strings.Contains(got, secret) {
 				t.Errorf("%s: the errors tell %q", name, secret)
 			}
+		}
+	}
+}
+
+func TestAFileThatIsNoYAMLSaysWhatToWrite(t *testing.T) {
+	for text, want := range map[string]string{
+		"version: 1\ngateway:\n\tlisten: 127.0.0.1:1\n":           "f:3:1: there is a tab; YAML is indented with spaces",
+		"version: 1\naliases:\n  a: |\n\tb\n":                     "f:4:1: there is a tab; YAML is indented with spaces",
+		"version: 1\naliases:\n  a: \"b\n\tc\"\n":                 "f:4:1: there is a tab; YAML is indented with spaces",
+		"---\nversion: 1\n---\ngateway:\n  listen: 127.0.0.1:1\n": "f:3:1: a second document begins here",
+		"version: 1\n---\n":                                       "f:2:1: a second document begins here",
+	} {
+		if _, err := gateway.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Some editors write it before everything else.
+func TestAMarkOfTheByteOrderIsPassedOver(t *testing.T) {
+	for _, text := range []string{"version: 1\ngateway: {listen: 127.0.0.1:1}\n", `{"version": 1, "gateway": {"listen": "127.0.0.1:1"}}`} {
+		if c := parse(t, "\ufeff"+text); c.Listen != "127.0.0.1:1" {
+			t.Errorf("%q: %+v", text, c)
+		}
+	}
+	_, err := gateway.Parse("f", []byte("\ufeffversion: 2\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "f:1:10: ") {
+		t.Error(err)
+	}
+}
+
+func TestG3_WhatAKeyMayAskForAndNobodyServesIsAWarning(t *testing.T) {
+	setKeys(t)
+	for text, want := range map[string]string{
+		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, \"openai/*\", gpt-4o, \"g*o\", \"*\"]}}\n  routes: {gpt-4o: {to: sim/echo}, claude-*: {to: sim/echo}}\n": `f:3:51: models: no route serves "fast", so this key cannot use it; there are gpt-4o, claude-*` +
+			`|f:3:57: models: no route serves "openai/*", so this key cannot use it; there are gpt-4o, claude-*`,
+		"aliases: {fast: sim/echo}\ngateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: [fast, sim/echo]}}\n": `f:4:57: models: no route serves "sim/echo", so this key cannot use it; there are fast`,
+		"gateway:\n  keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: \"sim/echo\"}}\n":                                "",
+	} {
+		if got := warned(parse(t, "version: 1\n"+text)); got != want {
+			t.Errorf("%s\nhave %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// warned are the warnings of a config, with | between them.
+func warned(c *gateway.Config) string {
+	var all []string
+	for _, w := range c.Warnings {
+		all = append(all, w.Error())
+	}
+	return strings.Join(all, "|")
+}
+
+func TestACredentialThatIsNotThereIsAWarning(t *testing.T) {
+	setKeys(t)
+	for _, name := range []string{"OPENAI_API_KEY", "MISTRAL_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_BASE_URL"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("MISTRAL_API_KEY", "there it is")
+	const providers = "version: 1\nproviders:\n  work: {type: compatible, base_url: \"http://127.0.0.1:9\", api_key_env: DRAGOMAN_TEST_UNSET}\n" +
+		"  idle: {type: mistral, api_key_env: [DRAGOMAN_TEST_UNSET, DRAGOMAN_TEST_NONE]}\n  told: {type: mistral, api_key_env: [DRAGOMAN_TEST_UNSET, DRAGOMAN_TEST_KEY]}\n"
+	const both = "f:3:73: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set|f:4:38: provider idle: api_key_env: DRAGOMAN_TEST_UNSET or DRAGOMAN_TEST_NONE is not set"
+	for text, want := range map[string]string{
+		providers: both,
+		providers + "gateway: {routes: {a: {to: [work/m, told/m, mistral/m, sim/echo]}}}\n":     both,
+		"version: 1\naliases:\n  a: openai/m, anthropic/m\n  b: openai/n\n":                     "f:3:6: the provider openai cannot be asked: no credential; set OPENAI_API_KEY|f:3:6: the provider anthropic cannot be asked: no credential; set ANTHROPIC_API_KEY",
+		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x: {to: sim/echo}}}\n":          "",
+		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x-*: {to: \"ollama/*, a\"}}}\n": "f:3:30: the provider openai cannot be asked: no credential; set OPENAI_API_KEY",
+		"version: 1\nproviders: {w: {type: openai, api_key_env: sk-the-key-itself}}\n":          "f:2:44: provider w: api_key_env: want the name of a variable, of letters, digits and _",
+		"version: 1\ngateway: {routes: {x: {to: bedrock/m}}}\n":                                 "f:2:28: the provider bedrock cannot be asked: region: it is missing; set AWS_REGION or AWS_DEFAULT_REGION",
+	} {
+		if got := warned(parse(t, text)); got != want {
+			t.Errorf("%s\nhave %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestG4_WithoutRoutesAliasesAndProvidersAreServedAndElseTheSimulator(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "echo echo?* planner planner?* scenario scenario?* sim/*",
+		"gateway: {listen: 127.0.0.1:1}\n": "echo echo?* planner planner?* scenario scenario?* sim/*",
+		"aliases: {b: sim/echo, a: sim/echo}\nproviders: {ollama: {}}\n":            "a b ollama/*",
+		"providers: {ollama: {}}\ngateway: {routes: {x: {to: sim/echo}}}\n":         "x",
+		"aliases: {a: sim/echo}\ngateway: {routes: {}}\n":                           "a",
+		"aliases: {a: sim/echo}\ngateway: {routes: {\"sim/*\": {to: \"sim/*\"}}}\n": "sim/*",
+	} {
+		c := parse(t, "version: 1\n"+text)
+		var patterns []string
+		for _, r := range c.Served() {
+			patterns = append(patterns, r.Pattern)
+		}
+		if got := strings.Join(patterns, " "); got != want {
+			t.Errorf("%s\nhave %s\nwant %s", text, got, want)
+		}
+		if _, err := gateway.New(c, gateway.Options{}); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -106,7 +205,7 @@ gateway:
       tokens_per_minute: 200000
       parallel: 20
       budget: {tokens: 5000000000, per: month}
-    b: {key_sha256: `+strings.ToUpper(hash)+`, models: fast}
+    b: {key_sha256: [`+strings.ToUpper(hash)+`, `+strings.Repeat("ab", 32)+`], key_env: DRAGOMAN_TEST_OLD, models: fast}
   routes:
     claude-*: {to: [fast, work/big]}
     gpt-4o:
@@ -125,10 +224,13 @@ gateway:
 	if got.Models == nil || got.Models.Aliases["fast"] != "work/small" {
 		t.Errorf("models: %+v", got.Models)
 	}
-	got.Models = nil
+	if len(got.Warnings) != 3 {
+		t.Errorf("warnings: %q", got.Warnings)
+	}
+	got.Models, got.Warnings = nil, nil
 	num := func(s string) *dragoman.Number { n := dragoman.Number(s); return &n }
 	b := got.Keys[1]
-	if fmt.Sprintf("%x", b.Hash) != hash || b.Name != "b" || !reflect.DeepEqual(b.Models, []string{"fast"}) {
+	if also := [][32]byte{[32]byte(bytes.Repeat([]byte{0xab}, 32)), access.HashOf("the-key-until-now")}; fmt.Sprintf("%x", b.Hash) != hash || !reflect.DeepEqual(b.Also, also) || b.Name != "b" || !reflect.DeepEqual(b.Models, []string{"fast"}) {
 		t.Errorf("b is %+v", b)
 	}
 	want := &gateway.Config{
@@ -230,6 +332,11 @@ func TestTheExampleInTheDocumentationIsRead(t *testing.T) {
 		}
 		if err := c.Check(); err != nil {
 			t.Error(err)
+		}
+		for _, w := range c.Warnings {
+			if !strings.Contains(w.Reason, "no credential") {
+				t.Errorf("%v", w)
+			}
 		}
 	}
 }

@@ -171,6 +171,9 @@ func newWorldOf(t testing.TB, s *httptest.Server, file string, how ...option) *w
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(config.Routes) == 0 { // the simulator is there without a wire, too
+		config.Routes = append(config.Served(), gateway.Route{Pattern: "sim/*", To: "sim/*"})
+	}
 	w := &world{sim: s}
 	for _, o := range how {
 		o(w)

@@ -49,10 +49,7 @@ type upstream struct {
 // have another one.
 func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
-	list := c.Routes
-	if len(list) == 0 {
-		list = implied(c.Models)
-	}
+	list := c.Served()
 	var err error
 	if s.routes, err = NewRoutes(list); err != nil {
 		return nil, err
@@ -99,20 +96,23 @@ func newSender() *http.Client {
 }
 
 // implied are the routes of a config that has none: its aliases and providers by their
-// names, and the simulator's models with and without their prefix.
+// names. The simulator stands in for nothing at all: who has models of their own is not
+// to get made-up answers from a name that was mistyped.
 func implied(c *provider.Config) []Route {
 	all := map[string]string{}
-	for _, name := range sim.Names() {
-		bare := strings.TrimPrefix(name, "sim/")
-		all[bare], all[bare+"?*"] = "sim/"+bare, "sim/"+bare+"?*" // settings may follow
-	}
-	all["sim/*"] = "sim/*"
 	if c != nil {
 		for name := range c.Providers {
 			all[name+"/*"] = name + "/*"
 		}
 		for name := range c.Aliases {
 			all[name] = name
+		}
+	}
+	if len(all) == 0 {
+		all["sim/*"] = "sim/*"
+		for _, name := range sim.Names() {
+			bare := strings.TrimPrefix(name, "sim/")
+			all[bare], all[bare+"?*"] = "sim/"+bare, "sim/"+bare+"?*" // settings may follow
 		}
 	}
 	var out []Route

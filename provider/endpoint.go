@@ -121,6 +121,8 @@ func parseBase(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	switch {
+	case !strings.Contains(s, "://"): // 127.0.0.1:8000, which the parser does not even take for a URL
+		return nil, &SettingError{Setting: "base_url", Reason: "it must begin with http:// or https://"}
 	case err != nil:
 		// Nor is what the parser says: it takes a part of a password for a port.
 		return nil, &SettingError{Setting: "base_url", Reason: "it is no URL; what a URL cannot hold is written as %XX in it"}

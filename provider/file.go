@@ -238,7 +238,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 
 		"max_request_bytes":  func(n *node) { s.MaxRequestBytes = r.Count(n, "max_request_bytes", 1) },
 		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.Count(n, "max_response_bytes", 1) },
-	})
+	}, "api_key")
 	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
 		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
 	}

@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,12 +19,13 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/postgres"
 	"github.com/dragoman-go/dragoman/session/sqlite"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
 func newServe() *cobra.Command {
 	var o serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [--listen ADDRESS] [--config FILE]",
+		Use:   "serve [--listen ADDRESS] [--config FILE] [--check]",
 		Short: "Serve every wire language over any model",
 		Long: `Serve is a gateway: clients that speak OpenAI Chat, OpenAI Responses, Anthropic,
 Gemini or Ollama reach any model through it, tools, reasoning and streams intact.
@@ -33,24 +36,35 @@ Point the base URL of a client at it:
   Gemini      http://127.0.0.1:8088
   Ollama      http://127.0.0.1:8088
 
-Without a config it serves the simulator's models, sim/planner, sim/echo and
-sim/scenario. With one, which --config or the variable DRAGOMAN_CONFIG names, it
-serves the routes of its section "gateway"; docs/gateway.md has all of it. The file
-is read again when it changes, and at once after a SIGHUP; one that cannot be used is
-told, and changes nothing.
+What is served, the config says, which --config or the variable DRAGOMAN_CONFIG
+names; docs/gateway.md has all of it:
+
+  - the routes of its section "gateway", and nothing else; or
+  - where it has no routes, each alias by its name and each provider of the file as
+    NAME/*; or
+  - where it has none of these either, or there is no config, the simulator's models:
+    sim/planner, sim/echo and sim/scenario, also without "sim/".
+
+--check reads the config, says what would be served, and ends: with exit code 1 where
+something is wrong. The file is read again when it changes, and at once after a
+SIGHUP; one that cannot be used is told, and changes nothing.
 
 It refuses to listen where other machines reach it unless the config has keys. The
 log, a line for each request, goes to standard error. After an interrupt it takes no
-more requests, and lets answers end that are on their way; a second one ends it at
+more requests, and lets those end that are being answered; a second one ends it at
 once.
 
   GET /healthz, GET /metrics`,
 		Example: `  dragoman serve
+  dragoman serve --config gateway.yaml --check
   dragoman serve --config gateway.yaml --log json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			if o.check {
+				return o.checked(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			return o.serve(ctx, stop, cmd.ErrOrStderr())
 		},
 	}
@@ -58,13 +72,109 @@ once.
 	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+gateway.DefaultListen+")")
 	f.StringVar(&o.config, "config", "", "the config file")
 	f.StringVar(&o.log, "log", "text", "how to log: text, json or off")
-	f.DurationVar(&o.drain, "drain", gateway.DefaultDrain, "how long answers may take that are on their way at the end")
+	f.DurationVar(&o.drain, "drain", gateway.DefaultDrain, "how long to wait at the end for answers to finish; 0s cuts them off at once")
+	f.BoolVar(&o.check, "check", false, "say what the config would serve, or what is wrong with it, and end")
 	return cmd
 }
 
 type serveFlags struct {
 	listen, config, log string
 	drain               time.Duration
+	check               bool
+}
+
+// read is the config that these flags name, which may be served, and the watcher that
+// read it; one without a file where there is none.
+func (o serveFlags) read() (*gateway.Config, *gateway.Watcher, error) {
+	if o.drain < 0 {
+		return nil, nil, misused("--drain %v is below zero", o.drain)
+	}
+	watcher := &gateway.Watcher{File: o.config}
+	if watcher.File == "" {
+		watcher.File = os.Getenv("DRAGOMAN_CONFIG")
+	}
+	config := &gateway.Config{}
+	if watcher.File != "" {
+		var err error
+		if config, err = watcher.Load(); err != nil {
+			return nil, nil, failed("%w", err)
+		}
+	}
+	if o.listen != "" {
+		config.Listen = o.listen
+	}
+	if err := config.Check(); err != nil {
+		return nil, nil, failed("%w", err)
+	}
+	return config, watcher, nil
+}
+
+// checked says what a config would serve, or what is wrong with it. It does not listen,
+// and opens no database.
+func (o serveFlags) checked(out, said io.Writer) error {
+	if _, err := o.logger(io.Discard); err != nil {
+		return err
+	}
+	config, watcher, err := o.read()
+	if err != nil {
+		return err
+	}
+	if _, err := gateway.New(config, gateway.Options{}); err != nil {
+		return failed("%w", err)
+	}
+	warn(said, config)
+	to := "everybody on this machine"
+	if n := len(config.Keys); n > 0 {
+		to = counted(n, "key")
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\n", summary(config, watcher.File != ""))
+	for _, r := range config.Served() {
+		to := r.To
+		if len(config.Routes) == 0 && config.Models != nil && config.Models.Aliases[to] != "" {
+			to = config.Models.Aliases[to] // the alias itself says nothing
+		}
+		fmt.Fprintf(w, "  %s\t→ %s\n", r.Pattern, to)
+	}
+	fmt.Fprintf(w, "It would listen on %s, for %s.\n", config.Address(), to)
+	return w.Flush()
+}
+
+// summary says in a line what is served, and why.
+func summary(c *gateway.Config, file bool) string {
+	var names []string
+	for _, r := range c.Served() {
+		names = append(names, r.Pattern)
+	}
+	const most = 10
+	if n := len(names); n > most {
+		names = append(names[:most:most], fmt.Sprintf("and %d more", n-most))
+	}
+	switch list := strings.Join(names, ", "); {
+	case !file:
+		return "there is no config, so the simulator answers: " + strings.Join(sim.Names(), ", ")
+	case len(c.Routes) > 0:
+		return counted(len(c.Routes), "route") + ": " + list
+	case len(c.Models.Aliases) > 0 || len(c.Models.Providers) > 0:
+		return "there are no routes, so the aliases and providers of the config are served: " + list
+	default:
+		return "the config has no routes, aliases or providers, so the simulator answers: " + strings.Join(sim.Names(), ", ")
+	}
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// warn says what of a config is most likely not meant.
+func warn(said io.Writer, c *gateway.Config) {
+	for _, w := range c.Warnings {
+		fmt.Fprintf(said, "dragoman: warning: %v\n", w)
+	}
 }
 
 // logger is what the gateway logs to.
@@ -87,23 +197,9 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	if err != nil {
 		return err
 	}
-	watcher := &gateway.Watcher{File: o.config, Failed: func(err error) {
-		fmt.Fprintf(said, "dragoman: the config is not taken over: %v\n", err)
-	}}
-	if watcher.File == "" {
-		watcher.File = os.Getenv("DRAGOMAN_CONFIG")
-	}
-	config := &gateway.Config{}
-	if watcher.File != "" {
-		if config, err = watcher.Load(); err != nil {
-			return failed("%w", err)
-		}
-	}
-	if o.listen != "" {
-		config.Listen = o.listen
-	}
-	if err := config.Check(); err != nil {
-		return failed("%w", err)
+	config, watcher, err := o.read()
+	if err != nil {
+		return err
 	}
 	notes, closeNotes, err := openNotes(ctx, config.State)
 	if err != nil {
@@ -118,23 +214,31 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 	if err != nil {
 		return failed("%w", err)
 	}
-	if watcher.File == "" {
-		fmt.Fprintln(said, "dragoman: there is no config, so the simulator answers: sim/planner, sim/echo, sim/scenario")
-	} else {
-		watcher.Change = func(changed *gateway.Config) error { return o.takeOver(g, config, changed, said) }
+	warn(said, config)
+	fmt.Fprintln(said, "dragoman: "+summary(config, watcher.File != ""))
+	if watcher.File != "" {
+		before := config
+		watcher.Change = func(changed *gateway.Config) error {
+			err := o.takeOver(g, config, before, changed, said)
+			if err == nil {
+				before = changed
+			}
+			return err
+		}
+		watcher.Failed = func(err error) { fmt.Fprintf(said, "dragoman: the config is not taken over: %v\n", err) }
 		go watch(ctx, watcher)
 	}
 	fmt.Fprintf(said, "dragoman: the gateway listens on http://%s\n", listener.Addr())
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := g.Serve(ctx, listener, o.drain); err != nil {
+	if err := g.Serve(ctx, listener, max(o.drain, 1)); err != nil { // zero would mean the default
 		return failed("%w", err)
 	}
 	return nil
 }
 
-// takeOver puts a config in the place of the one that was there. What takes another
-// start is told.
-func (o serveFlags) takeOver(g *gateway.Gateway, began, changed *gateway.Config, said io.Writer) error {
+// takeOver puts a config in the place of the one before. What takes another start than
+// the one it began with is told.
+func (o serveFlags) takeOver(g *gateway.Gateway, began, before, changed *gateway.Config, said io.Writer) error {
 	if o.listen != "" {
 		changed.Listen = o.listen
 	}
@@ -149,11 +253,29 @@ func (o serveFlags) takeOver(g *gateway.Gateway, began, changed *gateway.Config,
 	if err := g.Reload(changed); err != nil {
 		return err
 	}
-	fmt.Fprintln(said, "dragoman: the config was read again")
-	if changed.Address() != began.Address() || changed.State != began.State || changed.Limits.HeaderBytes != began.Limits.HeaderBytes {
-		fmt.Fprintln(said, "dragoman: listen, state and header_bytes change with the next start")
+	fmt.Fprintln(said, "dragoman: the config was read again: "+summary(changed, true))
+	warn(said, changed)
+	if len(before.Keys) > 0 && len(changed.Keys) == 0 {
+		fmt.Fprintln(said, "dragoman: warning: the config has no keys any more: everybody on this machine may use all of its models")
+	}
+	if settings := restarts(began, changed); len(settings) > 0 {
+		fmt.Fprintf(said, "dragoman: warning: of the config, %s changed: that takes another start\n", strings.Join(settings, " and "))
 	}
 	return nil
+}
+
+// restarts are the settings that differ and that nothing but another start takes over.
+func restarts(began, changed *gateway.Config) (out []string) {
+	if changed.Address() != began.Address() {
+		out = append(out, "listen")
+	}
+	if changed.State != began.State {
+		out = append(out, "state")
+	}
+	if changed.Limits.HeaderBytes != began.Limits.HeaderBytes {
+		out = append(out, "limits.header_bytes")
+	}
+	return out
 }
 
 // watch reads the config again when it changes, and after a SIGHUP.

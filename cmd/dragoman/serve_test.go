@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/internal/emitcheck"
+	"github.com/dragoman-go/dragoman/provider"
 )
 
 func TestG3_ServeRefusesWhereOthersReachItWithoutKeys(t *testing.T) {
@@ -46,11 +47,88 @@ func TestServeSaysWhatIsWrongWithItsCommandLineAndItsConfig(t *testing.T) {
 		{[]string{"serve", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
 		{[]string{"serve", "--config", bad + "x"}, exitFailed, "no such file"},
 		{[]string{"serve", "--listen", "nowhere"}, exitFailed, "host:port"},
+		{[]string{"serve", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
+		{[]string{"serve", "--check", "--drain", "-1s"}, exitUsage, "--drain -1s is below zero"},
+		{[]string{"serve", "--check", "--log", "loud"}, exitUsage, "none of text, json, off"},
+		{[]string{"serve", "--check", "--config", bad}, exitFailed, "gateway.yaml:3:3"},
+		{[]string{"serve", "--check", "--listen", "0.0.0.0:80"}, exitFailed, "there are no keys"},
 		{[]string{"serve", "now"}, exitUsage, "unknown command"},
 	} {
 		var stderr bytes.Buffer
 		if code := run(tc.args, nil, io.Discard, &stderr); code != tc.code || !strings.Contains(stderr.String(), tc.want) {
 			t.Errorf("%v: %d %s", tc.args, code, &stderr)
+		}
+	}
+}
+
+func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
+	t.Setenv("DRAGOMAN_CONFIG", "")
+	t.Setenv("DRAGOMAN_TEST_UNSET", "")
+	t.Setenv("DRAGOMAN_TEST_KEY", "a-key-of-the-test")
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	for _, tc := range []struct{ config, out, err string }{
+		{
+			"", "there is no config, so the simulator answers: sim/planner, sim/echo, sim/scenario\n  echo        → sim/echo\n  echo?*      → sim/echo?*\n" +
+				"  planner     → sim/planner\n  planner?*   → sim/planner?*\n  scenario    → sim/scenario\n  scenario?*  → sim/scenario?*\n  sim/*       → sim/*\n" +
+				"It would listen on 127.0.0.1:8088, for everybody on this machine.\n", "",
+		},
+		{
+			"version: 1\ngateway: {listen: 127.0.0.1:1}\n", "the config has no routes, aliases or providers, so the simulator answers: sim/planner", "",
+		},
+		{
+			"version: 1\naliases: {fast: sim/echo}\nproviders: {work: {type: ollama, api_key_env: DRAGOMAN_TEST_UNSET}}\n",
+			"there are no routes, so the aliases and providers of the config are served: fast, work/*\n  fast    → sim/echo\n  work/*  → work/*\n",
+			"dragoman: warning: " + file + ":3:47: provider work: api_key_env: DRAGOMAN_TEST_UNSET is not set\n",
+		},
+		{
+			"version: 1\ngateway: {listen: \":80\", keys: {a: {key_env: DRAGOMAN_TEST_KEY, models: x}}, routes: {m-*: {to: [sim/echo, sim/planner]}}}\n",
+			"1 route: m-*\n  m-*  → sim/echo, sim/planner\nIt would listen on :80, for 1 key.\n",
+			"dragoman: warning: " + file + `:2:73: models: no route serves "x", so this key cannot use it; there are m-*` + "\n",
+		},
+	} {
+		args := []string{"serve", "--check"}
+		if tc.config != "" {
+			if err := os.WriteFile(file, []byte(tc.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args = append(args, "--config", file)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run(args, nil, &stdout, &stderr); code != exitOK || !strings.HasPrefix(stdout.String(), tc.out) || stderr.String() != tc.err {
+			t.Errorf("%s: %d\n%s\n%s", tc.config, code, &stdout, &stderr)
+		}
+	}
+}
+
+func TestG4_ServeSaysWhatAReloadChangesAndWhatItDoesNot(t *testing.T) {
+	team := []access.Key{{Name: "team", Hash: access.HashOf("a-secret-of-the-team")}}
+	began := &gateway.Config{Keys: team, Models: &provider.Config{}}
+	g, err := gateway.New(began, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	route := []gateway.Route{{Pattern: "m", To: "sim/echo"}}
+	const read = "dragoman: the config was read again: 1 route: m\n"
+	for _, tc := range []struct {
+		changed gateway.Config
+		want    string
+	}{
+		{gateway.Config{Keys: team, Routes: route}, read},
+		{gateway.Config{Keys: team, Routes: route, Listen: gateway.DefaultListen, Limits: gateway.Limits{Streams: 5}}, read},
+		{gateway.Config{Keys: team, Routes: route, Listen: "127.0.0.1:1"}, read + "dragoman: warning: of the config, listen changed: that takes another start\n"},
+		{
+			gateway.Config{Keys: team, Routes: route, State: gateway.State{TTL: time.Hour}, Limits: gateway.Limits{HeaderBytes: 1}},
+			read + "dragoman: warning: of the config, state and limits.header_bytes changed: that takes another start\n",
+		},
+		{gateway.Config{Routes: route}, read + "dragoman: warning: the config has no keys any more: everybody on this machine may use all of its models\n"},
+		{
+			gateway.Config{Keys: team, Routes: route, Warnings: []*provider.FileError{{File: "f", Line: 1, Column: 2, Reason: "odd"}}},
+			read + "dragoman: warning: f:1:2: odd\n",
+		},
+	} {
+		var out bytes.Buffer
+		if err := (serveFlags{}).takeOver(g, began, began, &tc.changed, &out); err != nil || out.String() != tc.want {
+			t.Errorf("%v\nhave %s\nwant %s", err, &out, tc.want)
 		}
 	}
 }
@@ -131,6 +209,7 @@ func TestG4_ServeTakesAConfigOverThatChanged(t *testing.T) {
 	}
 	write("version: 1\naliases: {first: sim/echo}\n")
 	cmd, out := program(t, "serve", "--listen", "127.0.0.1:0", "--config", file, "--log", "off")
+	said(t, out, "so the aliases and providers of the config are served: first")
 	_, at, _ := strings.Cut(said(t, out, "listens on"), "listens on ")
 	to, err := url.Parse(at)
 	if err != nil {
@@ -182,7 +261,7 @@ func TestG3_AConfigWithoutKeysIsNotTakenOverWhereOthersReachTheGateway(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = serveFlags{}.takeOver(g, began, &gateway.Config{Listen: "127.0.0.1:8088"}, io.Discard)
+	err = serveFlags{}.takeOver(g, began, began, &gateway.Config{Listen: "127.0.0.1:8088"}, io.Discard)
 	var open *gateway.OpenRelayError
 	if !errors.As(err, &open) {
 		t.Errorf("%v", err)

@@ -28,6 +28,13 @@ type Keys struct {
 type table struct {
 	keys     []Key
 	accounts []*account
+	secrets  []secret
+}
+
+// secret is the hash of one, and the place of its key.
+type secret struct {
+	hash [sha256.Size]byte
+	key  int
 }
 
 // New makes Keys. Without any, everybody is admitted to everything, under the name
@@ -57,7 +64,10 @@ func (k *Keys) Replace(keys []Key) error {
 	}
 	t, now := &table{}, k.now()
 	for _, key := range keys {
-		key.Models = slices.Clone(key.Models)
+		key.Models, key.Also = slices.Clone(key.Models), slices.Clone(key.Also)
+		for _, hash := range key.hashes() {
+			t.secrets = append(t.secrets, secret{hash, len(t.keys)})
+		}
 		a := old[key.Name]
 		if a == nil {
 			a = &account{}
@@ -81,7 +91,7 @@ func (k *Keys) Identify(presented string) (Key, error) {
 		return Key{}, err
 	}
 	key := t.keys[i]
-	key.Models = slices.Clone(key.Models)
+	key.Models, key.Also = slices.Clone(key.Models), slices.Clone(key.Also)
 	return key, nil
 }
 
@@ -125,8 +135,9 @@ func (t *table) find(presented string) (int, error) {
 		return -1, &RefusedError{Reason: NoKey}
 	}
 	sum, found := sha256.Sum256([]byte(presented)), -1
-	for i := range t.keys {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t.keys[i].Hash[:]), i, found)
+	for i := range t.secrets {
+		s := &t.secrets[i]
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], s.hash[:]), s.key, found)
 	}
 	if found < 0 {
 		return -1, &RefusedError{Reason: UnknownKey}

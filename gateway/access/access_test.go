@@ -125,6 +125,49 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 	}
 }
 
+// While a secret is being changed, the old and the new are one key with one account.
+func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
+	one := key("one", "secret-old")
+	one.Parallel = 1
+	k := newKeys(t, one, key("two", "secret-two"))
+	change := one
+	change.Hash, change.Also = access.HashOf("secret-new"), [][32]byte{access.HashOf("secret-old")}
+	lease, err := k.Admit(t.Context(), "secret-old", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Replace([]access.Key{change, key("two", "secret-two")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, presented := range []string{"secret-old", "secret-new"} {
+		if id, err := k.Identify(presented); err != nil || id.Name != "one" {
+			t.Errorf("%s: %+v, %v", presented, id, err)
+		}
+		var refused *access.RefusedError
+		if _, err := k.Admit(t.Context(), presented, "m"); !errors.As(err, &refused) || refused.Reason != access.TooManyAtOnce {
+			t.Errorf("%s has an account of its own: %v", presented, err)
+		}
+	}
+	lease.Release()
+	if id, err := k.Identify("secret-two"); err != nil || id.Name != "two" {
+		t.Errorf("%+v, %v", id, err)
+	}
+	change.Also = nil
+	if err := k.Replace([]access.Key{change}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Identify("secret-old"); err == nil {
+		t.Error("the old secret is still taken")
+	}
+	var bad *access.KeyError
+	for _, also := range [][][32]byte{{{}}, {access.HashOf("")}, {change.Hash}, {access.HashOf("secret-two")}} {
+		change.Also = also
+		if err := k.Replace([]access.Key{key("two", "secret-two"), change}); !errors.As(err, &bad) || bad.Key != "one" {
+			t.Errorf("%x: %v", also, err)
+		}
+	}
+}
+
 func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
 	k := newKeys(t)
 	lease, err := k.Admit(t.Context(), "anything", "m")

@@ -18,6 +18,9 @@ type Key struct {
 	// secret itself is kept nowhere. SHA-256 is quick to try: a secret must be
 	// random, of 16 characters or more, and not a word that somebody chose.
 	Hash [sha256.Size]byte
+	// Also are the hashes of further secrets that are the same key: while one is being
+	// changed, the old and the new are.
+	Also [][sha256.Size]byte
 	// Models are the names that clients may ask for, in which * stands for any
 	// text; empty means all.
 	Models []string
@@ -91,18 +94,26 @@ func check(keys []Key) error {
 	for i := range keys {
 		k := &keys[i]
 		bad := k.wrong()
-		if other, twice := hashes[k.Hash]; bad == "" && twice {
-			bad = "it is the same secret as that of " + other
-		}
 		if bad == "" && names[k.Name] {
 			bad = "the name is there twice"
+		}
+		for _, hash := range k.hashes() {
+			if other, twice := hashes[hash]; bad == "" && twice {
+				bad = "it is the same secret as that of " + other
+			}
+			hashes[hash] = k.Name
 		}
 		if bad != "" {
 			return &KeyError{Key: k.Name, Reason: bad}
 		}
-		names[k.Name], hashes[k.Hash] = true, k.Name
+		names[k.Name] = true
 	}
 	return nil
+}
+
+// hashes are those of all secrets of a key.
+func (k *Key) hashes() [][sha256.Size]byte {
+	return slices.Concat([][sha256.Size]byte{k.Hash}, k.Also)
 }
 
 // wrong says what is wrong with a key by itself, or nothing.
@@ -110,9 +121,9 @@ func (k *Key) wrong() string {
 	switch {
 	case k.Name == "":
 		return "the name is missing"
-	case k.Hash == [sha256.Size]byte{}:
+	case slices.Contains(k.hashes(), [sha256.Size]byte{}):
 		return "the hash is missing"
-	case k.Hash == HashOf(""):
+	case slices.Contains(k.hashes(), HashOf("")):
 		return "the hash is that of an empty text"
 	case k.RequestsPerMinute < 0 || k.TokensPerMinute < 0 || k.Parallel < 0 || k.Budget.Tokens < 0:
 		return "a bound is below zero"

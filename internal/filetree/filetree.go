@@ -71,9 +71,11 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason) }
 
-// Read reads YAML, or JSON where that is what the file begins like. Without a
-// tree the errors say why; with one they say what of it is [Wrong].
+// Read reads YAML, or JSON where that is what the file begins like; a mark of the byte
+// order, which some editors write first, is passed over. Without a tree the errors say
+// why; with one they say what of it is [Wrong].
 func Read(data []byte) (*Node, []*Error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return readYAML(data)
 	}
@@ -248,7 +250,7 @@ func readYAML(data []byte) (root *Node, errs []*Error) {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
 		return nil, []*Error{{Line: 1, Column: 1, Reason: "the file is empty; write version: 1"}}
 	case len(file.Docs) > 1:
-		return nil, []*Error{y.wrong(file.Docs[1].Body.GetToken(), "there is more than one document")}
+		return nil, []*Error{y.wrong(file.Docs[1].Start, "a second document begins here; a file has one: leave out this ---, or what is behind it")}
 	}
 	root = y.node(file.Docs[0].Body)
 	return root, y.errs
@@ -336,10 +338,13 @@ func (y *yamlTree) refuse(n *Node, at *token.Token, format string, args ...any) 
 // syntax gives an error of the parser our form.
 func (y *yamlTree) syntax(err error) *Error {
 	var e yaml.Error
-	if errors.As(err, &e) {
-		return y.wrong(e.GetToken(), "%s", e.GetMessage())
+	if !errors.As(err, &e) {
+		return y.wrong(nil, "%v", err)
 	}
-	return y.wrong(nil, "%v", err)
+	if text := e.GetMessage(); !strings.Contains(text, "\t") && !strings.Contains(text, "tab character") {
+		return y.wrong(e.GetToken(), "%s", text)
+	}
+	return y.wrong(e.GetToken(), "there is a tab; YAML is indented with spaces")
 }
 
 // node turns a value into ours. What YAML has beyond JSON is refused, comments and

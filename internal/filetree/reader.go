@@ -31,8 +31,10 @@ func (r *Reader) Want(n *Node, kind Kind, what string) bool {
 	return n.Kind == kind
 }
 
-// Fields hands out the members of a mapping by their names; others are wrong.
-func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node)) {
+// Fields hands out the members of a mapping by their names; others are wrong. Unoffered
+// are those that are there to be refused, with a word of their own: nobody who mistypes
+// another is told of them.
+func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node), unoffered ...string) {
 	r.Each(n, what, func(key, value *Node) {
 		if set := fields[key.Text]; set != nil {
 			set(value)
@@ -40,7 +42,9 @@ func (r *Reader) Fields(n *Node, what string, fields map[string]func(*Node)) {
 		}
 		known := make([]string, 0, len(fields))
 		for name := range fields {
-			known = append(known, name)
+			if !slices.Contains(unoffered, name) {
+				known = append(known, name)
+			}
 		}
 		slices.Sort(known)
 		there := "there are "
@@ -110,6 +114,10 @@ func (r *Reader) Count(n *Node, what string, least int) int {
 
 // Duration is a time above zero; or is what else may stand there, for the message.
 func (r *Reader) Duration(n *Node, what, or string) time.Duration {
+	if n.Kind == Number {
+		r.Bad(n, "%s: want a time with its unit%s, have the number %s; write %ss for seconds", what, or, clip(n.Text), clip(n.Text))
+		return 0
+	}
 	d, err := time.ParseDuration(r.String(n, what))
 	if n.Kind == String && (err != nil || d <= 0) {
 		r.Bad(n, "%s: want a time such as 30s or 2m%s, have %q", what, or, n.Text)

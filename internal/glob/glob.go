@@ -18,6 +18,22 @@ func Match(pattern, s string) bool { return match(pattern, s, true) }
 // characters, and all else, ? too, for itself.
 func MatchStars(pattern, s string) bool { return match(pattern, s, false) }
 
+// Overlap reports whether some text fits two patterns of [MatchStars].
+func Overlap(a, b string) bool {
+	starA, starB := strings.IndexByte(a, '*'), strings.IndexByte(b, '*')
+	switch {
+	case starA < 0:
+		return MatchStars(b, a)
+	case starB < 0:
+		return MatchStars(a, b)
+	}
+	// Between the first and the last star of each, all of the other has room.
+	beginA, beginB := a[:starA], b[:starB]
+	endA, endB := a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:]
+	return (strings.HasPrefix(beginA, beginB) || strings.HasPrefix(beginB, beginA)) &&
+		(strings.HasSuffix(endA, endB) || strings.HasSuffix(endB, endA))
+}
+
 // match takes at most len(pattern)·len(s) steps, and allocates nothing.
 func match(pattern, s string, marks bool) bool {
 	star, from := -1, 0 // the last star, and where what follows it is tried

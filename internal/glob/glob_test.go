@@ -36,6 +36,30 @@ func TestAPatternMatchesAsDefined(t *testing.T) {
 	})
 }
 
+// overlapByDefinition tells by all texts that could tell.
+func overlapByDefinition(a, b []rune) bool {
+	switch {
+	case len(a) > 0 && a[0] == '*':
+		return overlapByDefinition(a[1:], b) || len(b) > 0 && overlapByDefinition(a, b[1:])
+	case len(b) > 0 && b[0] == '*':
+		return overlapByDefinition(b, a)
+	case len(a) == 0 || len(b) == 0:
+		return len(a) == len(b)
+	default:
+		return a[0] == b[0] && overlapByDefinition(a[1:], b[1:])
+	}
+}
+
+func TestPatternsOverlapWhereATextFitsBoth(t *testing.T) {
+	patterns := rapid.StringOfN(rapid.RuneFrom([]rune("abé?**")), 0, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := patterns.Draw(t, "a"), patterns.Draw(t, "b")
+		if got, want := Overlap(a, b), overlapByDefinition([]rune(a), []rune(b)); got != want {
+			t.Fatalf("Overlap(%q, %q) is %t, want %t", a, b, got, want)
+		}
+	})
+}
+
 func TestAQuestionMarkIsOneCharacterOrItself(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, s   string

@@ -119,7 +119,7 @@ func TestP6_ErrorsOfAFileNameTheLineAndTheColumn(t *testing.T) {
 		{"an alias", "version: 1\nrules: *x\n", "f:2:8: "},
 		{"a merge", head + "  - <<: {id: a}\n    effect: deny\n", "f:3:5: anchors, aliases, tags and merge keys"},
 		{"a tag", head + "  - id: !!str a\n", "f:3:9: anchors, aliases, tags"},
-		{"two documents", "version: 1\n---\nversion: 1\n", "f:3:"},
+		{"two documents", "version: 1\n---\nversion: 1\n", "f:2:1: a second document"},
 		{"wrong indentation", "version: 1\nrules:\n  - id: a\n   effect: deny\n", "f:4:"},
 		{"a hexadecimal number", head + "  - id: a\n    effect: allow\n    edits: {x: 0x10}\n", "f:5:16: write the number 0x10 as JSON does"},
 		{"an infinity", head + "  - id: a\n    effect: allow\n    edits: {x: .inf}\n", "f:5:16: "},

@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/glob"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// warnings are what can be used and is most likely not meant: keys that may ask for what
+// nobody serves, and providers without a credential. Credentials are looked at again with
+// every request: where one is missing, the others can be served.
+func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
+	warn := func(at *node, format string, args ...any) {
+		out = append(out, &provider.FileError{File: file, Line: at.Line, Column: at.Column, Reason: fmt.Sprintf(format, args...)})
+	}
+	told := unsetKeys(root, warn)
+	if len(r.config.Routes) == 0 {
+		r.impliedLeads(root)
+	}
+	for _, l := range r.leads {
+		for _, client := range clientsOf(l.model) {
+			why := lacks(client)
+			if why != "" && !slices.Contains(told, client.Name) {
+				told = append(told, client.Name)
+				warn(l.at, "the provider %s cannot be asked: %s", client.Name, why)
+			}
+		}
+	}
+	r.unserved(warn)
+	sorted(out)
+	return out
+}
+
+// unserved warns of names that a key may ask for and nobody can.
+func (r *reader) unserved(warn func(at *node, format string, args ...any)) {
+	if len(r.allowed) == 0 {
+		return
+	}
+	var patterns []string
+	for _, route := range r.config.Served() {
+		patterns = append(patterns, route.Pattern)
+	}
+	for _, name := range r.allowed {
+		if !slices.ContainsFunc(patterns, func(p string) bool { return glob.Overlap(p, name.Text) }) {
+			warn(name, "models: no route serves %.80q, so this key cannot use it; there are %s", name.Text, someOf(patterns))
+		}
+	}
+}
+
+// someOf lists names, but for those that are too many to be read.
+func someOf(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// unsetKeys warns of variables that are to hold a provider's key and do not, and returns
+// whose.
+func unsetKeys(root *node, warn func(at *node, format string, args ...any)) (told []string) {
+	providers := member(root, "providers")
+	for i, p := range providers.Keys {
+		at := member(providers.Items[i], "api_key_env")
+		variables := (&filetree.Reader{}).Strings(at, "")
+		set := func(name string) bool { return strings.TrimSpace(os.Getenv(name)) != "" }
+		if len(variables) == 0 || slices.ContainsFunc(variables, set) {
+			continue
+		}
+		told = append(told, p.Text)
+		if slices.ContainsFunc(variables, func(v string) bool { return !variableName.MatchString(v) }) { // it may be the key itself
+			warn(at, "provider %s: api_key_env: want the name of a variable, of letters, digits and _", p.Text)
+			continue
+		}
+		warn(at, "provider %s: api_key_env: %s is not set", p.Text, strings.Join(variables, " or "))
+	}
+	return told
+}
+
+// member is a member of a mapping, or nothing.
+func member(n *node, name string) *node {
+	for i, key := range n.Keys {
+		if key.Text == name {
+			return n.Items[i]
+		}
+	}
+	return &node{}
+}
+
+// impliedLeads are the aliases, where these are what is served.
+func (r *reader) impliedLeads(root *node) {
+	check := r.opener()
+	aliases := member(root, "aliases")
+	for i, key := range aliases.Keys {
+		check(aliases.Items[i], key.Text)
+	}
+}
+
+// clientsOf are the clients of a model that was opened: of one, or of a chain.
+func clientsOf(model any) (out []*provider.Client) {
+	switch m := model.(type) {
+	case *provider.Client:
+		out = append(out, m)
+	case *provider.Chain:
+		for _, link := range m.Links {
+			out = append(out, clientsOf(link.Model)...)
+		}
+	}
+	return out
+}
+
+// lacks says what a client of a file needs before it can send anything: a variable, or
+// nothing. It is asked for its credential, which of such a client the environment holds,
+// and nobody else.
+func lacks(client *provider.Client) string {
+	if client.Auth == nil {
+		return ""
+	}
+	ctx := context.Background()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/", http.NoBody)
+	if err != nil {
+		return ""
+	}
+	var missing *provider.MissingKeyError
+	var setting *provider.SettingError
+	switch err := client.Auth.Authorize(ctx, req, nil); {
+	case errors.As(err, &missing):
+		return missing.Error()
+	case errors.As(err, &setting):
+		return setting.Setting + ": " + setting.Reason
+	default:
+		return ""
+	}
+}
