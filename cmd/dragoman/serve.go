@@ -229,7 +229,7 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 		go watch(ctx, watcher)
 	}
 	fmt.Fprintf(said, "dragoman: the gateway listens on http://%s\n", listener.Addr())
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop)                                    // a second signal ends the program at once
 	if err := g.Serve(ctx, listener, max(o.drain, 1)); err != nil { // zero would mean the default
 		return failed("%w", err)
 	}
