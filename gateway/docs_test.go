@@ -2,11 +2,14 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/gateway"
 )
 
 // Who builds dashboards reads the page and not the code.
@@ -57,6 +60,35 @@ func TestG6_ThePageListsEveryMetricItsLabelsAndEveryFieldOfTheLog(t *testing.T) 
 	for name := range found {
 		if !listed(name) {
 			t.Errorf("docs/gateway.md does not list %s", name)
+		}
+	}
+}
+
+// What Parse knows is what it offers to who mistypes it.
+func TestThePageHasEveryFieldOfTheFile(t *testing.T) {
+	setKeys(t)
+	page, err := os.ReadFile("../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, section := range map[string]string{
+		"gateway": `"?": 1`,
+		"a key":   `"keys": {"a": {"key_env": "DRAGOMAN_TEST_KEY", "?": 1}}`,
+		"budget":  `"keys": {"a": {"key_env": "DRAGOMAN_TEST_KEY", "budget": {"tokens": 1, "per": "day", "?": 1}}}`,
+		"a route": `"routes": {"a": {"to": "sim/echo", "?": 1}}`,
+		"set":     `"routes": {"a": {"to": "sim/echo", "set": {"?": 1}}}`,
+		"state":   `"state": {"?": 1}`,
+		"limits":  `"limits": {"?": 1}`,
+	} {
+		_, err := gateway.Parse("f", []byte(`{"version": 1, "gateway": {`+section+`}}`))
+		_, fields, found := strings.Cut(fmt.Sprint(err), "there are ")
+		if !found {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for field := range strings.SplitSeq(fields, ", ") {
+			if !regexp.MustCompile("`" + field + "`|\\b" + field + ":").Match(page) {
+				t.Errorf("%s: %s is not described", what, field)
+			}
 		}
 	}
 }

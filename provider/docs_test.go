@@ -45,6 +45,34 @@ func TestTheDocumentListsWhatTheProgramKnows(t *testing.T) {
 	}
 }
 
+// What Parse knows is what it offers to who mistypes it.
+func TestTheDocumentListsEveryFieldOfTheFile(t *testing.T) {
+	doc, err := os.ReadFile("../docs/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## The config file\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for what, file := range map[string]string{
+		"the file":   `{"version": 1, "?": 1}`,
+		"a provider": `{"version": 1, "providers": {"openai": {"?": 1}}}`,
+		"a model":    `{"version": 1, "providers": {"openai": {"models": {"a": {"?": 1}}}}}`,
+		"timeouts":   `{"version": 1, "providers": {"openai": {"timeouts": {"?": 1}}}}`,
+		"failover":   `{"version": 1, "failover": {"?": 1}}`,
+	} {
+		_, err := Parse("f", []byte(file))
+		_, fields, found := strings.Cut(fmt.Sprint(err), "there are ")
+		if !found {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for field := range strings.SplitSeq(fields, ", ") {
+			if !strings.Contains(section, "`"+field+"`") {
+				t.Errorf("%s: %s is not described", what, field)
+			}
+		}
+	}
+}
+
 func code(words ...string) string {
 	if len(words) == 0 {
 		return ""
