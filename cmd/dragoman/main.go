@@ -1,6 +1,6 @@
 // Command dragoman lets a model work in a folder and keeps what was said, converts
 // and checks what crosses between tools and models, explains what a policy decides,
-// and serves a model that needs no network.
+// serves every client over any model, and a model that needs no network.
 //
 //	dragoman run "Which files are here?"
 //	dragoman sessions list
@@ -8,6 +8,7 @@
 //	dragoman lint --for gemini tools.json
 //	dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
 //	dragoman sim --listen 127.0.0.1:8080
+//	dragoman serve --config gateway.yaml
 //
 // What was asked for goes to standard output: the result of convert, the verdicts
 // of lint. What could not be kept by convert, and what went wrong, goes to
