@@ -35,7 +35,7 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 		"request.json":   `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}`,
 		"coats.scenario": "turn\nmatch any\nsay Yes.\n",
 		"tools.json":     `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"pay","parameters":{"type":"object","properties":{"amount":{"type":"number"}}}}}]`,
-		"gateway.yaml":   "version: 1\naliases: {fast: sim/echo}\n",
+		"gateway.yaml":   "version: 1\ngateway: {routes: {sim/echo: {to: sim/echo}}}\n",
 		"policy.yaml":    "version: 1\nrules:\n  - {id: a, effect: ask, when: {tool: pay}}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
