@@ -187,6 +187,9 @@ func (e *streamEncoder) speak() {
 	if !e.quiet {
 		return
 	}
+	if e.message != nil && e.message.open == 0 && bytes.Contains(e.last, []byte(`"response.output_item.done"`)) {
+		e.leaveMessage() // the chunk has said that it is done
+	}
 	e.quiet = false
 	for _, it := range e.items {
 		it.spliced = it.spliced || it.lost && it.kind == callItem // nobody knows which call it would meet
