@@ -14,15 +14,16 @@ import (
 var failing = []struct {
 	fault   string
 	classes []dragoman.ErrorClass
-	status  int // where it comes before the first byte; 0: it comes behind
+	status  int
+	begun   bool // a stream has begun by then
 }{
-	{"429", []dragoman.ErrorClass{dragoman.ErrorRateLimit}, http.StatusTooManyRequests},
-	{"500", []dragoman.ErrorClass{dragoman.ErrorServer}, http.StatusInternalServerError},
-	{"529", []dragoman.ErrorClass{dragoman.ErrorOverloaded, dragoman.ErrorServer}, 0},
-	{"cut", nil, 0},
-	{"truncated", nil, 0},
-	{"html", nil, http.StatusBadGateway},
-	{"malformed", nil, 0},
+	{"429", []dragoman.ErrorClass{dragoman.ErrorRateLimit}, http.StatusTooManyRequests, false},
+	{"500", []dragoman.ErrorClass{dragoman.ErrorServer}, http.StatusInternalServerError, false},
+	{"529", []dragoman.ErrorClass{dragoman.ErrorOverloaded, dragoman.ErrorServer}, 529, false},
+	{"cut", nil, http.StatusBadGateway, true},
+	{"truncated", nil, http.StatusBadGateway, true},
+	{"html", nil, http.StatusBadGateway, false},
+	{"malformed", nil, http.StatusBadGateway, true},
 }
 
 func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testing.T) {
@@ -51,6 +52,9 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 				}
 				if len(f.classes) > 0 && !contains(f.classes, api.Class) {
 					t.Errorf("%s: %v", api.Class, err)
+				}
+				if behind := stream && f.begun; behind && api.Status != 0 || !behind && !isStatus(api.Status, f.status) {
+					t.Errorf("status %d: %v", api.Status, err)
 				}
 			})
 		})

@@ -33,22 +33,29 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return newPassedError(up.dialect, passed)
 	}
 	t := newTap(x.codec)
+	t.model = x.asked.model
 	if !x.asked.stream {
-		return x.passWhole(passed)
+		return x.passWhole(up, passed)
 	}
 	buf, err := begins(passed.Body, x.codec.Dialect())
 	switch {
 	case err != nil:
 		return err
 	case buf[0] == '{' && x.codec.Dialect() != dragoman.Ollama:
-		return x.passUnstreamed(ctx, up, io.MultiReader(bytes.NewReader(buf), passed.Body))
+		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
 	x.entry.transparent = true
-	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
-	err = x.copy(buf, passed.Body, t)
+	sent, err := x.copy(buf, passed, t)
+	if !sent { // nobody has seen anything of it
+		x.entry.transparent = false
+		return err
+	}
 	ended, usage := t.end()
 	x.entry.usage, x.entry.pieces = usage, t.pieces
 	switch {
+	case ended && t.failed != nil: // the server has said so itself
+		x.entry.told = true
+		return begun(t.failed)
 	case err == nil && !ended && !t.unsure: // what cannot be judged is not called broken
 		err = dragoman.ErrIncompleteStream
 	case ended: // what breaks behind the end changes nothing; some clients hang up when they have heard it
@@ -99,15 +106,15 @@ func begins(body io.Reader, d dragoman.Dialect) ([]byte, error) {
 
 // passUnstreamed tells an answer as a stream that the server gave at once, though it was
 // asked for one.
-func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, body io.Reader) error {
+func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *provider.Passed, body io.Reader) error {
 	all, err := x.answerOf(body)
 	if err != nil {
 		return err
 	}
-	resp, rep, err := x.codec.DecodeResponse(all, dialect.DecodeOptions{})
+	_, resp, rep, err := x.understood(passed, all, dialect.DecodeOptions{})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
+		return err
 	case resp.Error != nil:
 		return resp.Error
 	}
@@ -134,6 +141,20 @@ func (x *exchange) answerOf(body io.Reader) ([]byte, error) {
 	return all, err
 }
 
+// understood reads an answer that is not streamed. Servers repeat credentials in their
+// errors: of one that is an error they are taken out.
+func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.DecodeOptions) ([]byte, *dragoman.Response, dragoman.Report, error) {
+	resp, rep, err := x.codec.DecodeResponse(body, o)
+	if err == nil && resp.Error != nil {
+		body = passed.Redact(body)
+		resp, rep, err = x.codec.DecodeResponse(body, o)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
+	}
+	return body, resp, rep, err
+}
+
 // passHeader sets what a server said beside its answer.
 func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 	copyHeader(h, passed.Header)
@@ -144,24 +165,30 @@ func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 }
 
 // passWhole passes an answer on that is not streamed, once it is there: one that is
-// cut off, or is none, is a failure like any other.
-func (x *exchange) passWhole(passed *provider.Passed) error {
+// cut off, or is none, is a failure like any other, and so is an error that comes with a
+// good status.
+func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 	body, err := x.answerOf(passed.Body)
 	if err != nil {
 		return err
 	}
-	resp, _, err := x.codec.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})
+	body, resp, _, err := x.understood(passed, body, dialect.DecodeOptions{NoNative: true})
 	if err != nil {
-		return fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
+		return err
+	}
+	if resp.Error != nil && resp.ID == "" && len(resp.Output) == 0 {
+		status, _, _ := x.codec.EncodeError(resp.Error)
+		return &passedError{dialect: up.dialect, status: status, header: passed.Header, body: body, err: resp.Error}
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true
-	if resp.Error != nil { // it stands in the answer, which is the server's own
-		x.entry.err = resp.Error
-	}
 	x.own(x.r.Context(), resp.ID)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
-	return begun(x.out.write(body))
+	err = x.out.write(body)
+	if err == nil && resp.Error != nil { // it stands in the answer, which is the server's own
+		err = resp.Error
+	}
+	return begun(err)
 }
 
 // passedOn are the client's headers. What a client calls a request by is known to its own
@@ -201,8 +228,10 @@ const (
 const maxEvent = 16 << 20
 
 // copy passes on what has come and what comes, whole events at a time: where the server
-// is cut off amid one, the client gets an error instead of half of it.
-func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
+// is cut off amid one, the client gets an error instead of half of it. It reports whether
+// anything was passed on: a stream that begins with an error, or breaks before it has begun,
+// is a failure that nobody has seen yet.
+func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	for first := true; ; first = false {
 		var err error
@@ -210,7 +239,7 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 		if !first {
 			var n int
 			looked = max(0, len(buf)-len("\r\n\r"))
-			n, err = body.Read(buf[len(buf):cap(buf)])
+			n, err = passed.Body.Read(buf[len(buf):cap(buf)])
 			buf = buf[:len(buf)+n]
 		}
 		whole := t.whole(buf[looked:])
@@ -223,17 +252,25 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
-			err = io.ErrUnexpectedEOF
+			err = fmt.Errorf("%w: it ends amid an event", dragoman.ErrIncompleteStream)
 		}
 		if whole > 0 {
-			t.see(buf[:whole])
+			events := redacted(passed, buf[:whole])
+			if !sent {
+				if err := refused(x.codec, events); err != nil {
+					return false, err
+				}
+				x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
+				sent = true
+			}
+			t.see(events)
 			if !noted { // an event may say it, or a comment come before
 				id := t.id()
 				x.own(x.r.Context(), id)
 				noted = id != ""
 			}
-			if err := x.out.send(buf[:whole]); err != nil {
-				return err
+			if err := x.out.send(events); err != nil {
+				return sent, err
 			}
 			full := len(buf) == cap(buf) && cap(buf) < mostRoom
 			rest := buf[whole:]
@@ -244,13 +281,44 @@ func (x *exchange) copy(buf []byte, body io.Reader, t *tap) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return sent, nil
 		case err != nil:
-			return err
+			return sent, err
 		case len(buf) == cap(buf):
 			buf = append(buf, 0)[:len(buf)]
 		}
 	}
+}
+
+// redacted are events without the credential that a server may repeat in its errors.
+func redacted(passed *provider.Passed, events []byte) []byte {
+	if !bytes.Contains(events, []byte("error")) { // nearly all of them
+		return events
+	}
+	return passed.Redact(events)
+}
+
+// refused is the error that the first events of a stream are, before any that says more
+// than that an answer begins; nil: they are none.
+func refused(codec dialect.Codec, events []byte) error {
+	if !bytes.Contains(events, []byte("error")) {
+		return nil
+	}
+	var failed *dragoman.APIError
+	content := false
+	d := codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
+	see := func(ev dragoman.Event) error {
+		if e, ok := ev.(*dragoman.StreamError); ok && !content {
+			failed = e.Err
+		}
+		content = content || isContent(ev)
+		return nil
+	}
+	err := errors.Join(d.Feed(events, see), d.Feed([]byte("\n\n"), see)) // the last may lack its end
+	if err != nil || failed == nil {                                     // what cannot be read is passed on as it came
+		return nil
+	}
+	return failed
 }
 
 // passedError is the refusal of a server whose dialect is the client's, in its own

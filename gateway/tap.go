@@ -15,6 +15,7 @@ import (
 // for a member that says so where its dialect names none.
 type tap struct {
 	codec dialect.Codec
+	model string // that was asked for
 	// first and last are the events that count tokens, but for those of ending: the ones
 	// that may end the answer, and what counts behind them.
 	first, last, ending []byte
@@ -34,6 +35,8 @@ type tap struct {
 	// cannot be read.
 	pieces int64
 	unsure bool
+	// failed is what the server said that went wrong; nil: nothing.
+	failed error
 }
 
 func newTap(codec dialect.Codec) *tap { return &tap{codec: codec} }
@@ -112,7 +115,7 @@ func (t *tap) blank() []byte {
 // broken are the events that end a stream with an error. What is open is ended, where the
 // dialect's clients want that.
 func (t *tap) broken(seed string, e *dragoman.APIError) (events []byte) {
-	enc := t.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: seed})
+	enc := t.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: seed, Model: t.model})
 	d := t.codec.NewStreamDecoder(dialect.DecodeOptions{})
 	write := func(ev dragoman.Event) (err error) {
 		if _, ok := ev.(*dragoman.StreamError); ok {
@@ -311,7 +314,7 @@ func (t *tap) end() (ended bool, usage dragoman.Usage) {
 		case *dragoman.StreamError:
 			usage = usage.Merge(ev.Usage)
 			if ev.Err != nil && !errors.Is(ev.Err, dragoman.ErrIncompleteStream) {
-				ended = true // the server said what went wrong
+				ended, t.failed = true, ev.Err // the server said what went wrong
 			}
 		}
 		return nil

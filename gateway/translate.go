@@ -114,7 +114,7 @@ func (x *exchange) heading() func(http.Header) {
 	}
 }
 
-// stream answers event by event. What fails before the first one is an answer with a
+// stream answers event by event. What fails before one is told is an answer with a
 // status, and may be left to the next model of the route.
 func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 	t := &telling{exchange: x, enc: x.codec.NewStreamEncoder(x.encoding()), summaries: summaries{on: x.summarises()}}
@@ -125,12 +125,15 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		t.held = true
 		ctx = provider.WithWaiting(ctx, t.waiting)
 	}
+	losses, usage := x.entry.losses, x.entry.usage
 	for ev, err := range model.Stream(ctx, x.asking()) {
 		switch {
-		case err != nil && t.ended: // as if it had had its end
-		case err != nil:
-			return t.broken(err)
-		default:
+		case err != nil && !t.ended && !t.said: // as if it had not been asked
+			x.entry.losses, x.entry.usage = losses, usage
+			return err
+		case err != nil && !t.ended:
+			return begun(t.broken(ctx, err))
+		case err == nil:
 			if err := t.tell(ctx, ev); err != nil {
 				return begun(err)
 			}
@@ -150,20 +153,42 @@ type telling struct {
 	// held says that events which come together are sent together: the model says
 	// when it waits.
 	held bool
-	// first says that an event has come, ended that the last one has.
-	first, ended bool
-	// calls are those that are complete; cut says that one is not.
+	// first says that an event has come, said that one which is to be told: that an answer
+	// begins is not told before more is known, as what fails at once has not begun. begun
+	// says that the client has been told, ended that the last one has come.
+	first, said, begun, ended bool
+	// calls are those that are complete; cut says that one is not. open are the ends of
+	// those of which that is known when it is known how the stream ends.
 	calls int
 	cut   bool
+	open  []*dragoman.PartEnd
 	// searching are the parts that are calls of the client's search for tools.
 	searching []place
 }
 
-// tell tells an event.
-func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
+// tell tells an event, when it is known what it means.
+func (t *telling) tell(ctx context.Context, ev dragoman.Event) error {
+	switch e := ev.(type) {
+	case *dragoman.StreamError:
+		return t.failed(ctx, e)
+	case *dragoman.PartEnd:
+		if t.doubtful(e) {
+			t.open = append(t.open, e)
+			return nil
+		}
+	}
+	if err := t.tellOpen(ctx); err != nil {
+		return err
+	}
+	return t.say(ctx, ev)
+}
+
+// say writes an event in the client's words, and takes note of it.
+func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 	if t.sum != nil {
 		t.sum.Add(ev)
 	}
+	t.said = t.said || isContent(ev)
 	switch e := ev.(type) {
 	case *dragoman.ResponseStart:
 		t.first = true
@@ -171,7 +196,6 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		ev = &dragoman.ResponseStart{Response: t.told(e.Response)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
-		t.out.begin(http.StatusOK, t.heading())
 	case *dragoman.Chunk:
 		if t.codec.Dialect() == dragoman.OpenAIChat && !t.req.StreamUsage && usageAlone(e.Raw) {
 			return nil // it was asked for by us, and clients take every chunk to have a choice
@@ -183,14 +207,6 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 			t.calls++
 			t.cut = t.cut || call.Problem != nil
 		}
-	case *dragoman.StreamError:
-		t.entry.usage = t.entry.usage.Merge(e.Usage)
-		if ev = t.failure(e); t.ended { // no native chunk says so
-			t.remember(ctx)
-			if t.buf, err = t.enc.Encode(t.buf, &dragoman.Chunk{}); err != nil {
-				return err
-			}
-		}
 	case *dragoman.ResponseEnd:
 		t.ended = true
 		t.remember(ctx)
@@ -200,6 +216,11 @@ func (t *telling) tell(ctx context.Context, ev dragoman.Event) (err error) {
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
 	}
+	return t.put(ev)
+}
+
+// put writes an event, and sends it unless more may come with it.
+func (t *telling) put(ev dragoman.Event) (err error) {
 	if t.searches {
 		if ev = t.tellSearch(ev); ev == nil {
 			return nil
@@ -238,46 +259,130 @@ func (t *telling) waiting() {
 	}
 }
 
+// isContent reports whether an event says more than that an answer begins.
+func isContent(ev dragoman.Event) bool {
+	switch ev.(type) {
+	case *dragoman.ResponseStart, *dragoman.Chunk:
+		return false
+	default:
+		return true
+	}
+}
+
+// begin begins the answer, once.
+func (t *telling) begin() {
+	if t.said = true; !t.begun {
+		t.begun = true
+		t.out.begin(http.StatusOK, t.heading())
+	}
+}
+
 // sent sends what is to be said.
 func (t *telling) sent() error {
+	if len(t.buf) > 0 {
+		t.begin()
+	}
 	err := t.out.send(t.buf)
 	t.buf = t.buf[:0]
 	t.entry.whole = t.entry.whole || t.ended && err == nil
 	return err
 }
 
-// failure is how the end of a stream that broke is told. One that only lacks its end
-// gets one, where the route says so (quirks C13, J11); but not where a call is cut off.
-func (t *telling) failure(e *dragoman.StreamError) dragoman.Event {
-	if t.route.Unfinished == UnfinishedEnd && !t.cut && e.Err != nil && errors.Is(e.Err, dragoman.ErrIncompleteStream) {
-		t.ended = true
-		t.entry.losses = append(t.entry.losses, dragoman.Loss{
-			Kind: dragoman.Synthesised, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
-		})
-		stop := dragoman.Stop{Reason: dragoman.StopEnd}
-		if t.calls > 0 {
-			stop.Reason = dragoman.StopToolCalls
-		}
-		return &dragoman.ResponseEnd{Stop: stop, Usage: e.Usage}
-	}
-	t.entry.told = true
-	err := e.Err
-	if err == nil {
-		err = &dragoman.APIError{Class: dragoman.ErrorServer, Err: dragoman.ErrIncompleteStream}
-	}
-	return &dragoman.StreamError{Err: t.apiError(err), Usage: e.Usage}
+// doubtful reports whether a call would be complete if its stream had not just ended, where
+// that may be as good as an end.
+func (t *telling) doubtful(e *dragoman.PartEnd) bool {
+	c, ok := e.Part.(*dragoman.ToolCall)
+	return ok && t.route.Unfinished == UnfinishedEnd && c.Problem != nil && (c.Problem.Code == dragoman.ProblemTruncated || c.Problem.Code == dragoman.ProblemStopped)
 }
 
-// broken is an error of a stream. Behind the first event it is told within it; before, the
-// next model may answer, also where there was a heartbeat: that is nothing of an answer.
-func (t *telling) broken(err error) error {
-	if !t.first {
-		return err
+// tellOpen tells the ends of calls that were held back.
+func (t *telling) tellOpen(ctx context.Context) error {
+	open := t.open
+	t.open = nil
+	for _, e := range open {
+		if err := t.say(ctx, e); err != nil {
+			return err
+		}
 	}
-	if t.entry.told {
-		return begun(errors.Join(err, t.end()))
+	return nil
+}
+
+// cutOff reports whether one of the calls that were held back is not complete.
+func (t *telling) cutOff() bool {
+	return slices.ContainsFunc(t.open, func(e *dragoman.PartEnd) bool {
+		c, _ := e.Part.(*dragoman.ToolCall)
+		return isTruncated(c) && (!strings.HasPrefix(c.Arguments, "{") || dragoman.CheckArguments(c.Arguments) != nil)
+	})
+}
+
+// isTruncated reports whether nobody has said that a call is complete.
+func isTruncated(c *dragoman.ToolCall) bool { return c.Problem.Code == dragoman.ProblemTruncated }
+
+// completeOpen tells the calls that were held back as complete ones: first those that a
+// native chunk may have told already, then, on our own, those that none has.
+func (t *telling) completeOpen(ctx context.Context) (err error) {
+	open := t.open
+	t.open = nil
+	for _, truncated := range []bool{false, true} {
+		if truncated {
+			err = errors.Join(err, t.put(&dragoman.Chunk{}))
+		}
+		for _, e := range open {
+			if c, _ := e.Part.(*dragoman.ToolCall); isTruncated(c) == truncated {
+				call, end := *c, *e
+				call.Problem, end.Part = nil, &call
+				err = errors.Join(err, t.say(ctx, &end))
+			}
+		}
 	}
-	return begun(err)
+	return err
+}
+
+// broken tells how a stream ends that broke behind its first event.
+func (t *telling) broken(ctx context.Context, err error) error {
+	if t.unfinished(err) && !t.cutOff() {
+		return t.finish(ctx)
+	}
+	if !t.entry.told {
+		t.entry.told = true
+		err = errors.Join(err, t.tellOpen(ctx), t.put(&dragoman.StreamError{Err: t.apiError(err), Usage: t.entry.usage}))
+	}
+	return errors.Join(err, t.end())
+}
+
+// failed tells what the model's server says that went wrong, unless nothing was told before.
+// Where it says nothing, why it ended comes behind.
+func (t *telling) failed(ctx context.Context, e *dragoman.StreamError) error {
+	t.entry.usage = t.entry.usage.Merge(e.Usage)
+	if !t.said || e.Err == nil || errors.Is(e.Err, dragoman.ErrIncompleteStream) {
+		return nil
+	}
+	t.entry.told = true
+	return errors.Join(t.tellOpen(ctx), t.put(&dragoman.StreamError{Err: t.apiError(e.Err), Usage: e.Usage}))
+}
+
+// unfinished reports whether a stream only lacks its end, and gets one as the route says
+// so (quirks C13, J11). One whose connection broke lacks more, as does one with a call
+// that is cut off.
+func (t *telling) unfinished(err error) bool {
+	var transport *provider.TransportError
+	return t.route.Unfinished == UnfinishedEnd && !t.cut && errors.Is(err, dragoman.ErrIncompleteStream) && !errors.As(err, &transport)
+}
+
+// finish writes the end that a stream lacks.
+func (t *telling) finish(ctx context.Context) error {
+	t.entry.losses = append(t.entry.losses, dragoman.Loss{
+		Kind: dragoman.Synthesised, Severity: dragoman.Warn, Path: "/stop", Detail: "the stream ended without its end",
+	})
+	err := t.completeOpen(ctx)
+	stop := dragoman.Stop{Reason: dragoman.StopEnd}
+	if t.calls > 0 {
+		stop.Reason = dragoman.StopToolCalls
+	}
+	if t.codec.Dialect() == dragoman.Ollama {
+		stop.Native = "stop" // without a word it would be one of a server's that gives none
+	}
+	return errors.Join(err, t.say(ctx, &dragoman.ResponseEnd{Stop: stop, Usage: t.entry.usage}), t.end())
 }
 
 // end tells what the dialect demands at the end.
@@ -293,6 +398,7 @@ func (t *telling) end() (err error) {
 	if err != nil {
 		return err
 	}
+	t.begin()
 	if err := t.sent(); !t.entry.whole {
 		return err
 	}

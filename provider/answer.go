@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,9 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			}
 			if x.client.ThinkTags != ThinkTagsOff { // its bytes may say something else than its events
 				ev.Raw = nil
+			}
+			if bytes.Contains(ev.Raw, []byte("error")) { // in which servers repeat credentials
+				ev.Raw = x.secrets.bytes(ev.Raw)
 			}
 		case *dragoman.ResponseStart: // who serves tells of them before the first byte
 			ev.Response.Losses = x.lost(dragoman.Report{})

@@ -56,6 +56,17 @@ type Passed struct {
 	Body io.ReadCloser
 	// Err is what an answer means whose Status is not 2xx; nil for one that is.
 	Err *dragoman.APIError
+
+	secrets *secrets
+}
+
+// Redact is a part of the Body with [redacted] where the server repeats a credential,
+// for who finds an error in a good answer. What has none is returned itself.
+func (p *Passed) Redact(text []byte) []byte {
+	if p.secrets == nil {
+		return text
+	}
+	return p.secrets.bytes(text)
 }
 
 // Pass sends a request that is in the client's dialect as it is, and gives the
@@ -167,7 +178,7 @@ func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
 		defer a.Close()
 		return nil, a.after
 	}
-	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}}, nil
+	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, secrets: &x.secrets}, nil
 }
 
 // firstBytes is how many bytes are looked for at once when an answer begins.

@@ -1,0 +1,145 @@
+package gateway_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// kept is a connection that has asked for nothing yet.
+func (r *rig) kept() (conn net.Conn, ask func(hr *http.Request) (*http.Response, error)) {
+	r.t.Helper()
+	conn, err := r.front.dial(r.t.Context(), "", "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return conn, func(hr *http.Request) (*http.Response, error) {
+		go func() { _ = hr.Write(conn) }()
+		return http.ReadResponse(bufio.NewReader(conn), hr)
+	}
+}
+
+func TestG5_OfManyStreamsThoseEndWholeThatEndInTimeAndTheOthersAreToldSo(t *testing.T) {
+	for _, inTime := range []bool{true, false} {
+		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			all := tellings(spoken(r), asModel("one two three"))
+			answers(rw, r, true, all[:4]...)
+			wait := 500 * time.Millisecond // of the second that a rig drains
+			if !inTime {
+				wait = time.Hour
+			}
+			select {
+			case <-time.After(wait):
+				answers(rw, r, true, all[4:]...)
+			case <-r.Context().Done():
+			}
+		}, func(r *rig) {
+			t := r.t
+			conn, ask := r.kept()
+			defer conn.Close()
+			replies := r.held()
+			begun := time.Now()
+			r.shutdown()
+			synctest.Wait()
+			if _, err := r.clients.Do(r.request(t.Context(), ways()[0], true)); err == nil { //nolint:bodyclose // there is none
+				t.Error("a new connection is taken")
+			}
+			if _, err := ask(r.request(t.Context(), ways()[0], true)); !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:bodyclose // there is none
+				t.Errorf("a new request is taken: %v", err)
+			}
+			for _, w := range ways() {
+				a := replies(w)
+				got, err := a.answer()
+				switch {
+				case inTime && (err != nil || textOf(got) != "one two three"):
+					t.Errorf("%s: %v: %s", w, err, a.body)
+				case !inTime && (err == nil || !strings.Contains(a.apiError(t).Message, "shutting down") || !strings.Contains(string(a.body), "one")):
+					t.Errorf("%s: %v: %s", w, err, a.body)
+				}
+				if err := a.check(); err != nil {
+					t.Errorf("%s: %v: %s", w, err, a.body)
+				}
+			}
+			r.ended <- <-r.ended
+			if took := time.Since(begun); took > 6*time.Second {
+				t.Errorf("it took %v to end", took)
+			}
+			if n := strings.Count(r.line(), `"error":"`); inTime && n != 0 || !inTime && n < len(ways()) {
+				t.Errorf("%d errors: %s", n, r.logged())
+			}
+		})
+	}
+}
+
+func TestG5_WhoeverWaitsForAWholeAnswerIsToldThatItIsOver(t *testing.T) {
+	for _, w := range ways() {
+		rigged(t, "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
+			got := make(chan *reply, 1)
+			go func() { got <- r.ask(w, false) }()
+			synctest.Wait()
+			r.shutdown()
+			a := <-got
+			if e := a.apiError(r.t); a.status < 500 || a.status > 529 || !strings.Contains(e.Message, "shutting down") || a.check() != nil {
+				r.t.Errorf("%s: %d %s, %v", w, a.status, a.body, a.check())
+			}
+		})
+	}
+}
+
+func TestG5_AClientThatDoesNotReadDoesNotKeepTheGatewayFromEnding(t *testing.T) {
+	rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, true, tellings(spoken(r), asModel(strings.Repeat("many words ", 10_000)))...)
+	}, func(r *rig) {
+		for _, w := range ways() {
+			resp := r.send(r.request(r.t.Context(), w, true))
+			defer resp.Body.Close()
+		}
+		synctest.Wait()
+		begun := time.Now()
+		r.shutdown()
+		r.ended <- <-r.ended
+		if took := time.Since(begun); took > 7*time.Second {
+			r.t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
+	rigged(t, "gateway: {limits: {header_bytes: 10000, body_bytes: 2000}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, false, wholeOf(spoken(r), "hello"))
+	}, func(r *rig) {
+		t := r.t
+		for _, w := range ways() {
+			before := r.asked.Load()
+			for _, tc := range []struct {
+				header, body int
+				status       int
+			}{{100, 100, 200}, {9000, 1000, 200}, {20_000, 100, 431}, {100, 3000, 413}} {
+				hr := r.request(t.Context(), w, false)
+				hr.Header.Set("X-Long", strings.Repeat("x", tc.header))
+				hr.Body = io.NopCloser(io.MultiReader(hr.Body, strings.NewReader(strings.Repeat(" ", tc.body))))
+				hr.ContentLength = -1
+				resp, err := r.clients.Do(hr)
+				var cut *net.OpError
+				if tc.status == 431 && (errors.As(err, &cut) || errors.Is(err, io.ErrClosedPipe)) {
+					continue // nobody reads the rest of it
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a := r.read(resp, w.client, false); a.status != tc.status || tc.status == 413 && a.check() != nil {
+					t.Errorf("%s %d %d: %d %s", w, tc.header, tc.body, a.status, a.body)
+				}
+			}
+			if n := r.asked.Load() - before; n != 2 {
+				t.Errorf("%s: asked %d times", w, n)
+			}
+		}
+	})
+}

@@ -1,0 +1,368 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+)
+
+// repeated is the error of a server that tells everybody what it was sent.
+func repeated(r *http.Request, class dragoman.ErrorClass, status int) *dragoman.APIError {
+	said := fmt.Sprintf("your headers were %v, your query %s", r.Header, r.URL.RawQuery)
+	return &dragoman.APIError{Class: class, Status: status, Message: said, Code: r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")}
+}
+
+func TestG3_NoCredentialIsToldToAnybody(t *testing.T) {
+	const own, virtual = "upstream-secret", "a-secret-of-the-team"
+	serves := map[string]http.HandlerFunc{
+		"200": func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, false, errorOf(spoken(r), repeated(r, dragoman.ErrorRateLimit, 429)))
+		},
+		"200 streamed": func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, failedStream(spoken(r), 0, repeated(r, dragoman.ErrorRateLimit, 429)))
+		},
+		"amid": func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, failedStream(spoken(r), 4, repeated(r, dragoman.ErrorRateLimit, 429)))
+		},
+		"amid, in pieces": func(rw http.ResponseWriter, r *http.Request) {
+			all := failedStream(spoken(r), 4, repeated(r, dragoman.ErrorRateLimit, 429))
+			at := strings.Index(all, own) + 5
+			answers(rw, r, true, all[:at], all[at:])
+		},
+		"page": func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("content-type", "text/html")
+			_, _ = io.WriteString(rw, "<html>"+repeated(r, "", 0).Message)
+		},
+	}
+	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 529} {
+		serves[fmt.Sprint(status)] = func(rw http.ResponseWriter, r *http.Request) {
+			sent := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")
+			rw.Header().Set("content-type", "application/json")
+			rw.Header().Set("request-id", sent)
+			rw.Header().Set("x-request-id", sent)
+			rw.Header().Set("x-ratelimit-limit-requests", sent)
+			rw.WriteHeader(status)
+			_, _ = io.WriteString(rw, errorOf(spoken(r), repeated(r, dragoman.ErrorServer, status)))
+		}
+	}
+	presented := []func(hr *http.Request){
+		func(hr *http.Request) { hr.Header.Set("Authorization", "Bearer "+virtual) },
+		func(hr *http.Request) { hr.Header.Set("X-Api-Key", virtual) },
+		func(hr *http.Request) { hr.Header.Set("X-Goog-Api-Key", virtual) },
+		func(hr *http.Request) { hr.Header.Set("Api-Key", virtual) },
+		func(hr *http.Request) {
+			q := hr.URL.Query()
+			q.Set("key", virtual)
+			hr.URL.RawQuery = q.Encode()
+		},
+	}
+	for name, serve := range serves {
+		for _, repair := range []string{"auto", "always"} {
+			more := "gateway: {keys: {team: {key_env: TEAM_KEY}}, " + routesWith("repair: "+repair) + "}\n"
+			t.Run(name+"/"+repair, func(t *testing.T) {
+				t.Setenv("TEAM_KEY", virtual)
+				rigged(t, more, serve, func(r *rig) {
+					t := r.t
+					for i, w := range ways() {
+						for _, stream := range []bool{false, true} {
+							hr := r.request(t.Context(), w, stream)
+							presented[i%len(presented)](hr)
+							a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
+							all := fmt.Sprint(a.header, string(a.body))
+							if a.apiError(t); strings.Contains(all, own) || strings.Contains(all, virtual) {
+								t.Errorf("%s%s is told %s", w, streamed(stream), all)
+							}
+							wrong := r.request(t.Context(), w, stream)
+							wrong.URL.RawQuery += "&key=not-" + virtual
+							if a := r.read(r.send(wrong), w.client, false); a.status != http.StatusUnauthorized || bytes.Contains(a.body, []byte(virtual)) { //nolint:bodyclose // read does
+								t.Errorf("%d %s", a.status, a.body)
+							}
+						}
+					}
+					if log := r.line() + r.metrics(virtual); strings.Contains(log, own) || strings.Contains(log, virtual) || strings.Count(log, `"msg":"request"`) != 4*len(ways()) {
+						t.Errorf("%s", log)
+					}
+				})
+			})
+		}
+	}
+}
+
+// said is a part of an answer, and its end where it has one.
+func said(parts ...dragoman.Part) []dragoman.Event {
+	events := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r1", Model: "m", Created: time.Unix(946684800, 0)}}}
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Text:
+			events = append(events, &dragoman.PartStart{Index: i, Part: &dragoman.Text{}}, &dragoman.PartDelta{Index: i, Kind: p.Kind(), Text: p.Text}, &dragoman.PartEnd{Index: i, Part: p})
+		case *dragoman.ToolCall:
+			start := *p
+			start.Arguments = ""
+			events = append(events, &dragoman.PartStart{Index: i, Part: &start}, &dragoman.PartDelta{Index: i, Kind: p.Kind(), Text: p.Arguments}, &dragoman.PartEnd{Index: i, Part: p})
+		}
+	}
+	return events
+}
+
+// withoutEnd is a stream of some parts without its end; cut leaves so many bytes out of it.
+func withoutEnd(codec dialect.Codec, parts ...dragoman.Part) string {
+	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
+	var out []byte
+	for _, ev := range said(parts...) {
+		out, _ = enc.Encode(out, ev)
+	}
+	return string(out)
+}
+
+func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
+	more := "gateway: {heartbeat: none, " + routesWith("unfinished: end") + "}\n"
+	text := &dragoman.Text{Text: "half of it"}
+	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
+	for _, tc := range []struct {
+		name  string
+		serve http.HandlerFunc
+		stop  dragoman.StopReason // empty: an error
+		calls int
+	}{
+		{name: "text", stop: dragoman.StopEnd, serve: func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, withoutEnd(spoken(r), text)) }},
+		{name: "a call", stop: dragoman.StopToolCalls, calls: 1, serve: func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, withoutEnd(spoken(r), text, call))
+		}},
+		{name: "nothing", serve: func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, withoutEnd(spoken(r))) }},
+		{name: "a cut connection", serve: func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, withoutEnd(spoken(r), text))
+			panic(http.ErrAbortHandler)
+		}},
+		{name: "a stall", serve: func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, withoutEnd(spoken(r), text))
+			<-r.Context().Done()
+		}},
+		{name: "an error", serve: func(rw http.ResponseWriter, r *http.Request) {
+			answers(rw, r, true, failedStream(spoken(r), 4, limited))
+		}},
+	} {
+		for _, w := range ways() {
+			if tc.calls > 0 && w.provider == "ollama" {
+				continue // whose calls come with the end
+			}
+			t.Run(tc.name+"/"+w.String(), func(t *testing.T) {
+				rigged(t, more, tc.serve, func(r *rig) {
+					a := r.ask(w, true)
+					resp, err := a.answer()
+					switch {
+					case tc.stop == "" && (err == nil || a.apiError(r.t) == nil):
+						r.t.Errorf("an end is made up: %s", a.body)
+					case tc.stop != "" && (err != nil || resp.Stop.Reason != tc.stop || textOf(resp) != text.Text || len(callsOf(resp)) != tc.calls):
+						r.t.Errorf("%v, %+v: %s", err, resp, a.body)
+					}
+					if err := a.check(); err != nil {
+						r.t.Errorf("%v: %s", err, a.body)
+					}
+					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesised /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
+						r.t.Error(log)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
+	// Calls come in pieces in these dialects only.
+	cut := map[dragoman.Dialect]string{
+		dragoman.OpenAIChat:      `\"city\":`,
+		dragoman.Anthropic:       `\"city\":`,
+		dragoman.OpenAIResponses: `\"city\":`,
+	}
+	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
+	for _, w := range ways() {
+		if w.provider == "gemini" || w.provider == "ollama" {
+			continue
+		}
+		t.Run(w.String(), func(t *testing.T) {
+			rigged(t, "gateway: {heartbeat: none, "+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+				enc := spoken(r).NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
+				var out []byte
+				events := said(&dragoman.Text{Text: "x"}, call)
+				for _, ev := range events[:len(events)-1] {
+					if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == call.Kind() {
+						ev = &dragoman.PartDelta{Index: d.Index, Kind: d.Kind, Text: d.Text[:9]}
+					}
+					out, _ = enc.Encode(out, ev)
+				}
+				if !bytes.Contains(out, []byte(cut[spoken(r).Dialect()])) {
+					t.Errorf("this is no test: %s", out)
+				}
+				answers(rw, r, true, string(out))
+			}, func(r *rig) {
+				a := r.ask(w, true)
+				if e := a.apiError(r.t); !strings.Contains(e.Message, "connection to the model broke") {
+					r.t.Errorf("%s", a.body)
+				}
+				if err := a.check(); err != nil {
+					r.t.Errorf("%v: %s", err, a.body)
+				}
+			})
+		})
+	}
+}
+
+func TestG7_AResponseWhoseEndWasMadeUpIsKept(t *testing.T) {
+	rigged(t, "gateway: {"+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answers(rw, r, true, withoutEnd(spoken(r), &dragoman.Text{Text: fmt.Sprint("half", bytes.Count(body, []byte("role")))}))
+	}, func(r *rig) {
+		w := way{openairesponses.Codec{}, "plain"}
+		before := ""
+		for _, want := range []string{"half1", "half3"} { // messages that the model is sent
+			hr := r.request(r.t.Context(), w, true)
+			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(`{"model":"plain/m","stream":true,"input":"hi"`+before+`}`)), -1
+			a := r.read(r.send(hr), w.client, true) //nolint:bodyclose // read does
+			resp, err := a.answer()
+			if err != nil || textOf(resp) != want {
+				r.t.Fatalf("%v: %s", err, a.body)
+			}
+			before = `,"previous_response_id":"` + resp.ID + `"`
+		}
+	})
+}
+
+func TestG1_AWholeAnswerToARequestForAStreamIsToldAsOne(t *testing.T) {
+	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
+	for _, w := range ways() {
+		t.Run(w.String(), func(t *testing.T) {
+			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				resp := &dragoman.Response{
+					ID: "r1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}, Usage: dragoman.Usage{Input: dragoman.Counted(7), Output: dragoman.Counted(9)},
+					Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: "all at once"}, call}}},
+				}
+				enc, err := spoken(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
+				if err != nil {
+					t.Error(err)
+				}
+				answers(rw, r, false, string(enc.Body))
+			}, func(r *rig) {
+				a := r.ask(w, true)
+				resp, err := a.answer()
+				if err != nil || textOf(resp) != "all at once" || len(callsOf(resp)) != 1 || callsOf(resp)[0].Name != call.Name || resp.Stop.Reason != dragoman.StopToolCalls {
+					r.t.Fatalf("%v: %s", err, a.body)
+				}
+				if err := a.check(); err != nil && w.provider != "ollama" { // whose whole answer is a stream of one line, and passed on
+					r.t.Errorf("%v: %s", err, a.body)
+				}
+				if log := r.line(); !strings.Contains(log, `"input_tokens":7,`) || !strings.Contains(log, `"output_tokens":9`) || !strings.Contains(log, `"status":200,"stream":true`) || strings.Contains(log, `"error"`) {
+					r.t.Error(log)
+				}
+			})
+		})
+	}
+}
+
+func TestG2_AnEventThatIsTooLongToBeHeldBackIsPassedOnAsItComes(t *testing.T) {
+	long := strings.Repeat("long ", 4<<20) // more than is held back
+	for _, ends := range []bool{true, false} {
+		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+			all := withoutEnd(spoken(r), &dragoman.Text{Text: long})
+			if ends {
+				all = strings.Join(tellings(spoken(r), append(said(&dragoman.Text{Text: long}), &dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: dragoman.StopEnd}})), "")
+			}
+			answers(rw, r, true, all)
+		}, func(r *rig) {
+			a := r.ask(way{anthropic.Codec{}, "anthropic"}, true)
+			if n := strings.Count(string(a.body), "long "); n != 4<<20 {
+				r.t.Errorf("%d words", n)
+			}
+			// What cannot be judged is not called broken.
+			if tail := string(a.body[len(a.body)-200:]); strings.Contains(tail, "event: error") || strings.Contains(tail, "message_stop") != ends {
+				r.t.Errorf("%s", tail)
+			}
+		})
+	}
+}
+
+func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
+	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
+	const more = "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"fast-*\": {to: \"anthropic/*\"}, other: {to: plain/m}}\n"
+	fails := false
+	rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
+		pause(2)
+		if fails {
+			rw.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(rw, errorOf(spoken(r), limited))
+			return
+		}
+		events := append(said(&dragoman.Text{Text: "hello"}), &dragoman.ResponseEnd{
+			Stop:  dragoman.Stop{Reason: dragoman.StopEnd},
+			Usage: dragoman.Usage{Input: dragoman.Counted(70), CacheRead: dragoman.Counted(30), Output: dragoman.Counted(9), Reasoning: dragoman.Counted(4)},
+		})
+		all := tellings(spoken(r), events)
+		answers(rw, r, true, all[0])
+		pause(3)
+		answers(rw, r, true, all[1:]...)
+	}, func(r *rig) {
+		t := r.t
+		ask := func(codec dialect.Codec, model string) int {
+			hr := r.requestFor(t.Context(), codec, model, true)
+			hr.Header.Set("Authorization", "Bearer a-secret-of-the-team")
+			a := r.read(r.send(hr), codec, true) //nolint:bodyclose // read does
+			return len(a.body)
+		}
+		n := ask(anthropic.Codec{}, "fast-model")
+		m := ask(openaichat.Codec{}, "fast-model")
+		fails = true
+		o := ask(openaichat.Codec{}, "other")
+		log := regexp.MustCompile(`req_[0-9a-f]{32}`).ReplaceAllString(r.line(), "req_ID")
+		want := fmt.Sprintf(`{"time":"2000-01-01T00:00:05Z","level":"INFO","msg":"request","id":"req_ID","dialect":"anthropic.messages","path":"/v1/messages","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":true,"took":5000000000,"first_byte":2000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
+{"time":"2000-01-01T00:00:10Z","level":"INFO","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":false,"took":5000000000,"first_byte":5000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
+{"time":"2000-01-01T00:00:12Z","level":"WARN","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"other","route":"other","upstream":"plain/m","status":429,"stream":true,"transparent":false,"took":2000000000,"first_byte":2000000000,"bytes":%d,"error":"429 requests: too many of yours"}
+`, n, m, o)
+		if log != want {
+			t.Errorf("got\n%swant\n%s", log, want)
+		}
+		var got []string
+		for line := range strings.Lines(r.metrics("a-secret-of-the-team")) {
+			if !strings.HasPrefix(line, "#") && !strings.Contains(line, "_bucket") {
+				got = append(got, line)
+			}
+		}
+		const (
+			first  = `{dialect="anthropic.messages",route="fast-*",upstream="anthropic/*",key="team",status="200"} `
+			second = `{dialect="openai.chat_completions",route="fast-*",upstream="anthropic/*",key="team",status="200"} `
+			third  = `{dialect="openai.chat_completions",route="other",upstream="plain/m",key="team",status="429"} `
+		)
+		all := "dragoman_requests_running 0\n"
+		for _, c := range []struct {
+			name    string
+			a, b, c int
+		}{
+			{"requests_total", 1, 1, 1}, {"streams_total", 1, 1, 1}, {"transparent_total", 1, 0, 0}, {"clients_left_total", 0, 0, 0}, {"losses_total", 0, 0, 0},
+			{"input_tokens_total", 70, 70, 0}, {"output_tokens_total", 9, 9, 0},
+		} {
+			all += fmt.Sprintf("dragoman_%[1]s%[2]s%[5]d\ndragoman_%[1]s%[3]s%[6]d\ndragoman_%[1]s%[4]s%[7]d\n", c.name, first, second, third, c.a, c.b, c.c)
+		}
+		for _, h := range []struct {
+			name    string
+			a, b, c int
+		}{{"request_seconds", 5, 5, 2}, {"first_byte_seconds", 2, 5, 2}} {
+			all += fmt.Sprintf("dragoman_%[1]s_sum%[2]s%[5]d\ndragoman_%[1]s_count%[2]s1\ndragoman_%[1]s_sum%[3]s%[6]d\ndragoman_%[1]s_count%[3]s1\ndragoman_%[1]s_sum%[4]s%[7]d\ndragoman_%[1]s_count%[4]s1\n", h.name, first, second, third, h.a, h.b, h.c)
+		}
+		if strings.Join(got, "") != all {
+			t.Errorf("got\n%swant\n%s", strings.Join(got, ""), all)
+		}
+		if text := r.metrics("a-secret-of-the-team"); !strings.Contains(text, "dragoman_first_byte_seconds_bucket"+strings.TrimSuffix(first, "} ")+`,le="2.5"} 1`) ||
+			!strings.Contains(text, "dragoman_first_byte_seconds_bucket"+strings.TrimSuffix(first, "} ")+`,le="1"} 0`) {
+			t.Errorf("%s", text)
+		}
+	})
+}
