@@ -241,7 +241,7 @@ func TestG5_AThousandStreamsLeaveNothingBehind(t *testing.T) {
 	}, func(r *rig) {
 		t := r.t
 		all := ways()
-		r.ask(way{all[0].client, "plain"}, true)
+		r.ask(way{all[0].client, "openai"}, true)
 		r.clients.CloseIdleConnections()
 		r.sender.CloseIdleConnections()
 		synctest.Wait()
@@ -370,10 +370,10 @@ func TestQuirkJ1_NoHeartbeatComesBehindTheEnd(t *testing.T) {
 				if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || a.check() != nil {
 					t.Errorf("%v %v: %s", err, a.check(), a.body)
 				}
-				if _, beats := withoutBeats(w, a.body); beats != 0 {
-					t.Errorf("%d beats: %s", beats, a.body)
+				_, beats := withoutBeats(w, a.body)
+				if took := time.Since(begun); (beats != 0 || took > 2*time.Second) && w.provider != "gemini" { // who does not say when it is over
+					t.Errorf("it took %v, with %d beats: %s", took, beats, a.body)
 				}
-				t.Log(time.Since(begun))
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -24,7 +25,9 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	if err != nil {
 		return err
 	}
-	passed, err := up.client.Pass(ctx, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
+	reading, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	passed, err := up.client.Pass(reading, provider.Passage{Model: x.asked.model, Body: body, Stream: x.asked.stream, Header: x.passedOn(), Query: x.r.URL.RawQuery})
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
 	x.entry.transparent = true
-	sent, err := x.copy(buf, passed, t)
+	sent, err := x.copy(buf, passed, t, hangUp)
 	if !sent { // nobody has seen anything of it
 		x.entry.transparent = false
 		return err
@@ -223,6 +226,10 @@ const (
 	mostRoom = 32 << 10
 )
 
+// lastWait is how long a server may take to hang up once it has said that its answer is
+// over. A connection can be used again only then.
+const lastWait = time.Second
+
 // maxEvent bounds an event that is held back until it is whole: the last one of
 // Responses has the whole answer, with its images.
 const maxEvent = 16 << 20
@@ -230,8 +237,9 @@ const maxEvent = 16 << 20
 // copy passes on what has come and what comes, whole events at a time: where the server
 // is cut off amid one, the client gets an error instead of half of it. It reports whether
 // anything was passed on: a stream that begins with an error, or breaks before it has begun,
-// is a failure that nobody has seen yet.
-func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap) (sent bool, _ error) {
+// is a failure that nobody has seen yet. A server that does not hang up behind the end is
+// not waited for.
+func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	for first := true; ; first = false {
 		var err error
@@ -271,6 +279,9 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap) (sent bool,
 			}
 			if err := x.out.send(events); err != nil {
 				return sent, err
+			}
+			if t.over && x.out.hush() {
+				defer time.AfterFunc(lastWait, hangUp).Stop()
 			}
 			full := len(buf) == cap(buf) && cap(buf) < mostRoom
 			rest := buf[whole:]

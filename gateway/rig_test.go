@@ -107,19 +107,18 @@ type rig struct {
 }
 
 // rigConfig are the providers of a rig.
-var rigConfig = configOf("http://127.0.0.1:1") + "  plain: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: SIM_KEY, retries: 0}\n"
+var rigConfig = configOf("http://127.0.0.1:1")
 
 // routesWith are the routes of all providers of a rig, each with some settings.
 func routesWith(settings string) string {
 	var all []string
-	for _, name := range []string{"chat", "plain", "responses", "anthropic", "gemini", "ollama"} {
+	for _, name := range []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama"} {
 		all = append(all, fmt.Sprintf("%[1]s/*: {to: \"%[1]s/*\", %[2]s}", name, settings))
 	}
 	return "routes: {" + strings.Join(all, ", ") + "}"
 }
 
-// rigged runs a test in a bubble with a rig. Providers are those of configOf, and plain,
-// which speaks Chat as OpenAI does.
+// rigged runs a test in a bubble with a rig.
 func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *rig)) {
 	t.Helper()
 	t.Setenv("SIM_KEY", "upstream-secret")
@@ -179,8 +178,7 @@ type way struct {
 
 // passes reports whether answers are passed on byte for byte.
 func (w way) passes(stream bool) bool {
-	own := ownProvider(w.client.Dialect())
-	return (w.provider == own || own == "chat" && w.provider == "plain") && !(stream && isArray(w.client))
+	return w.provider == ownProvider(w.client.Dialect()) && !(stream && isArray(w.client))
 }
 
 // beats reports whether pauses of streams are filled.
@@ -193,13 +191,10 @@ func (w way) beats() bool {
 func ways() (out []way) {
 	for _, codec := range clientDialects {
 		own := ownProvider(codec.Dialect())
-		if own == "chat" {
-			own = "plain"
-		}
 		out = append(out, way{codec, own})
 		other := "anthropic"
 		if own == other {
-			other = "plain"
+			other = "openai"
 		}
 		out = append(out, way{codec, other})
 	}

@@ -134,6 +134,16 @@ func (s *sink) heading(header func(http.Header)) {
 	s.header = header
 }
 
+// hush ends the heartbeat of a stream that is over (quirk J1), and reports whether it was
+// the first to.
+func (s *sink) hush() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.ended
+	s.ended = true
+	return first
+}
+
 // end ends the heartbeat, and reports whether the status is sent. When it returns no beat
 // is on its way: the headers are the caller's, and so is what is written.
 func (s *sink) end() (begun bool) {

@@ -35,7 +35,9 @@ type tap struct {
 	// cannot be read.
 	pieces int64
 	unsure bool
-	// failed is what the server said that went wrong; nil: nothing.
+	// over says that nothing more is to come, failed what the server said that went wrong;
+	// nil: nothing.
+	over   bool
 	failed error
 }
 
@@ -207,6 +209,7 @@ func (t *tap) note(event []byte) {
 		t.head = [][]byte{bytes.Clone(event[:min(len(event), maxHead)])}
 	}
 	ends, counting := terminates(d, name, data), counts(d, data)
+	t.over = t.over || ends && isLast(d, name, data)
 	switch {
 	case ends && d == dragoman.OpenAIResponses && !counting: // it may be as long as all of the others
 		t.named = true
@@ -342,6 +345,19 @@ func terminates(d dragoman.Dialect, name, data []byte) bool {
 		return says(data, []byte(`done"`))
 	default:
 		return says(data, []byte(`finish_reason"`)) || bytes.HasPrefix(bytes.TrimLeft(data[:min(len(data), 16)], " "), []byte("[DONE]"))
+	}
+}
+
+// isLast reports whether nothing comes behind an event that may end an answer. Gemini's
+// servers do not say so.
+func isLast(d dragoman.Dialect, name, data []byte) bool {
+	switch d {
+	case dragoman.Anthropic:
+		return isNamed(name, data, "message_stop", "error")
+	case dragoman.OpenAIChat:
+		return bytes.Contains(data[:min(len(data), 16)], []byte("[DONE]"))
+	default:
+		return d != dragoman.Gemini
 	}
 }
 

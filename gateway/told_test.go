@@ -223,11 +223,11 @@ func TestG7_AResponseWhoseEndWasMadeUpIsKept(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		answers(rw, r, true, withoutEnd(spoken(r), &dragoman.Text{Text: fmt.Sprint("half", bytes.Count(body, []byte("role")))}))
 	}, func(r *rig) {
-		w := way{openairesponses.Codec{}, "plain"}
+		w := way{openairesponses.Codec{}, "openai"}
 		before := ""
 		for _, want := range []string{"half1", "half3"} { // messages that the model is sent
 			hr := r.request(r.t.Context(), w, true)
-			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(`{"model":"plain/m","stream":true,"input":"hi"`+before+`}`)), -1
+			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(`{"model":"openai/m","stream":true,"input":"hi"`+before+`}`)), -1
 			a := r.read(r.send(hr), w.client, true) //nolint:bodyclose // read does
 			resp, err := a.answer()
 			if err != nil || textOf(resp) != want {
@@ -293,7 +293,7 @@ func TestG2_AnEventThatIsTooLongToBeHeldBackIsPassedOnAsItComes(t *testing.T) {
 
 func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
-	const more = "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"fast-*\": {to: \"anthropic/*\"}, other: {to: plain/m}}\n"
+	const more = "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {\"fast-*\": {to: \"anthropic/*\"}, other: {to: openai/m}}\n"
 	fails := false
 	rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
 		pause(2)
@@ -325,7 +325,7 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 		log := regexp.MustCompile(`req_[0-9a-f]{32}`).ReplaceAllString(r.line(), "req_ID")
 		want := fmt.Sprintf(`{"time":"2000-01-01T00:00:05Z","level":"INFO","msg":"request","id":"req_ID","dialect":"anthropic.messages","path":"/v1/messages","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":true,"took":5000000000,"first_byte":2000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
 {"time":"2000-01-01T00:00:10Z","level":"INFO","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"fast-model","route":"fast-*","upstream":"anthropic/model","status":200,"stream":true,"transparent":false,"took":5000000000,"first_byte":5000000000,"bytes":%d,"input_tokens":70,"cached_tokens":30,"output_tokens":9,"reasoning_tokens":4}
-{"time":"2000-01-01T00:00:12Z","level":"WARN","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"other","route":"other","upstream":"plain/m","status":429,"stream":true,"transparent":false,"took":2000000000,"first_byte":2000000000,"bytes":%d,"error":"429 requests: too many of yours"}
+{"time":"2000-01-01T00:00:12Z","level":"WARN","msg":"request","id":"req_ID","dialect":"openai.chat_completions","path":"/v1/chat/completions","key":"team","model":"other","route":"other","upstream":"openai/m","status":429,"stream":true,"transparent":false,"took":2000000000,"first_byte":2000000000,"bytes":%d,"error":"429 requests: too many of yours"}
 `, n, m, o)
 		if log != want {
 			t.Errorf("got\n%swant\n%s", log, want)
@@ -339,18 +339,19 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 		const (
 			first  = `{dialect="anthropic.messages",route="fast-*",upstream="anthropic/*",key="team",status="200"} `
 			second = `{dialect="openai.chat_completions",route="fast-*",upstream="anthropic/*",key="team",status="200"} `
-			third  = `{dialect="openai.chat_completions",route="other",upstream="plain/m",key="team",status="429"} `
+			third  = `{dialect="openai.chat_completions",route="other",upstream="openai/m",key="team",status="429"} `
 		)
 		all := "dragoman_requests_running 0\n"
 		for _, c := range []struct {
 			name    string
 			a, b, c int
 		}{
-			{"requests_total", 1, 1, 1}, {"streams_total", 1, 1, 1}, {"transparent_total", 1, 0, 0}, {"clients_left_total", 0, 0, 0}, {"losses_total", 0, 0, 0},
+			{"requests_total", 1, 1, 1}, {"streams_total", 1, 1, 0}, {"transparent_total", 1, 0, 0}, {"clients_left_total", 0, 0, 0}, {"losses_total", 0, 0, 0},
 			{"input_tokens_total", 70, 70, 0}, {"output_tokens_total", 9, 9, 0},
 		} {
 			all += fmt.Sprintf("dragoman_%[1]s%[2]s%[5]d\ndragoman_%[1]s%[3]s%[6]d\ndragoman_%[1]s%[4]s%[7]d\n", c.name, first, second, third, c.a, c.b, c.c)
 		}
+		all += "dragoman_upstream_failures_total{upstream=\"openai/m\"} 1\n"
 		for _, h := range []struct {
 			name    string
 			a, b, c int

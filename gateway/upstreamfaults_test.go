@@ -206,7 +206,7 @@ func TestG5_AnErrorBehindAHeartbeatComesWithinTheStream(t *testing.T) {
 func TestG4_TheNextModelAnswersUntilOneHasBegunTo(t *testing.T) {
 	for _, heartbeat := range []string{"none", "15s"} {
 		t.Run("heartbeat "+heartbeat, func(t *testing.T) {
-			file := "aliases: {best: \"PROVIDER/m, ollama/second, plain/third\"}\ngateway: {heartbeat: " + heartbeat + "}\n"
+			file := "aliases: {best: \"PROVIDER/m, ollama/second, openai/third\"}\ngateway: {heartbeat: " + heartbeat + "}\n"
 			everyFault(t, file, func(r *rig, w way, stream bool, fault int) {
 				t, f := r.t, upstreamFaults[fault]
 				if heartbeat != "none" && !(stream && w.beats()) {
