@@ -266,9 +266,9 @@ func TestG2_BodiesThatCannotBeReadAreRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"", 400, "no JSON object"},
-		{"[]", 400, "no JSON object"},
-		{`{"model":"sim/echo",`, 400, "no JSON"},
+		{"", 400, "not a JSON object"},
+		{"[]", 400, "not a JSON object"},
+		{`{"model":"sim/echo",`, 400, "not JSON"},
 		{`{"messages":[]}`, 400, "model"},
 		{`{"model":"sim/echo","messages":"` + strings.Repeat("x", 1000) + `"}`, 413, "more than 1000 bytes"},
 		{`{"model":"sim/echo","messages":7}`, 400, "messages"},

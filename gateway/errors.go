@@ -56,7 +56,7 @@ func apiError(err error) *dragoman.APIError {
 // ownError is the gateway's own word, not that of a model's server.
 type ownError struct{ err *dragoman.APIError }
 
-func (e *ownError) Error() string { return e.err.Error() }
+func (e *ownError) Error() string { return e.err.Message } // its status is that of the client's dialect
 func (e *ownError) Unwrap() error { return e.err }
 
 // chainError is that of a list of models of which none answered: the last word of

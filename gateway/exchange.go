@@ -76,7 +76,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 	a.stream = call.Codec.Dialect() == dragoman.Ollama // which streams unless it is told not to
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {
-		return a, serving.Refuse(errors.New("the body is no JSON object"))
+		return a, serving.Refuse(errors.New("the body is not a JSON object"))
 	}
 	var said [len(peeked)]bool
 	for key := range r.Object() {
@@ -104,7 +104,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 		}
 	}
 	if err := r.End(); err != nil {
-		return a, serving.Refuse(fmt.Errorf("the body is no JSON: %w", err))
+		return a, serving.Refuse(fmt.Errorf("the body is not JSON: %w", err))
 	}
 	if a.model == "" {
 		return a, &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "model", Message: "the field model is missing"}
@@ -337,9 +337,6 @@ func (x *exchange) fail(ctx context.Context, err error) {
 		return // nobody is there to be told
 	}
 	e := x.apiError(err)
-	if e.Class == dragoman.ErrorServer || e.Class == dragoman.ErrorUnknown {
-		x.warn(ctx, "a request failed", err)
-	}
 	if x.out.end() { // a heartbeat must not begin a stream while an error is written
 		if x.asked.stream && !x.entry.told {
 			x.entry.told = true

@@ -59,7 +59,9 @@ func Handle(mux *http.ServeMux, h Handler) {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
 	}
 	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: anthropic.Codec{}, Count: true}) })
-	mux.HandleFunc("POST /v1/responses/input_tokens", func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: openairesponses.Codec{}, Count: true}) })
+	mux.HandleFunc("POST /v1/responses/input_tokens", func(w http.ResponseWriter, r *http.Request) {
+		h(w, r, Call{Codec: openairesponses.Codec{}, Count: true})
+	})
 	// The AI SDK takes a name with a slash for one that says what it is of ("tunedModels/mine").
 	for _, root := range []string{"/v1beta/models/", "/v1beta/", "/v1/models/", "/v1/projects/", "/v1beta1/projects/"} {
 		mux.HandleFunc("POST "+root+"{rest...}", h.gemini)
