@@ -1,0 +1,189 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+// teamKey is the secret of the key of a rig whose config has one.
+const teamKey = "a-secret-of-the-team"
+
+// askAs asks with the team's key.
+func (r *rig) askAs(w way, stream bool) *reply {
+	r.t.Helper()
+	hr := r.request(r.t.Context(), w, stream)
+	hr.Header.Set("Authorization", "Bearer "+teamKey)
+	return r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
+}
+
+func TestG3_ARequestThatIsOverIsNotUnderWay(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	everyFault(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", func(r *rig, w way, stream bool, _ int) {
+		for range 2 {
+			if a := r.askAs(w, stream); strings.Contains(a.apiError(r.t).Message, "at once") || r.asked.Load() == 0 {
+				r.t.Errorf("%d %s", a.status, a.body)
+			}
+		}
+		if n := r.asked.Load(); n != 2 {
+			r.t.Errorf("asked %d times", n)
+		}
+	}, alone)
+}
+
+func TestG3_OneMoreThanMayBeUnderWayIsRefused(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r *rig) {
+		w := ways()[0]
+		ctx, leave := context.WithCancel(r.t.Context())
+		left := make(chan struct{})
+		hr := r.request(ctx, w, false)
+		hr.Header.Set("Authorization", "Bearer "+teamKey)
+		go func() {
+			defer close(left)
+			if resp, err := r.clients.Do(hr); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		if a := r.askAs(w, false); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" {
+			r.t.Errorf("%d %s", a.status, a.body)
+		}
+		leave()
+		<-left
+	})
+}
+
+func TestG3_WhatCameOfAStreamThatBrokeIsPaidForWhateverTheServerCountedByThen(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for _, w := range []way{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
+		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 100, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			var all []string
+			for i := range 90 {
+				all = append(all, fmt.Sprint("word", i))
+			}
+			begin, deltas, _ := words(all...) // of which it has counted 7 and 1
+			answers(rw, r, true, begin+strings.Join(deltas, ""))
+			panic(http.ErrAbortHandler)
+		}, func(r *rig) {
+			for i := range 2 {
+				a := r.askAs(w, true)
+				if refused := strings.Contains(a.apiError(r.t).Message, "budget"); refused {
+					r.t.Errorf("%s: request %d is refused: %s", w, i, a.body)
+				}
+			}
+			if a := r.askAs(w, true); !strings.Contains(a.apiError(r.t).Message, "budget") {
+				r.t.Errorf("%s: it was for nothing: %s", w, a.body)
+			}
+		})
+	}
+}
+
+func TestG3_AKeyCountsTheTokensOfItsModelsOnly(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	w := newWorld(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [cheap]}}, routes: {cheap: {to: sim/echo}, dear: {to: sim/echo}}}\n")
+	for model, want := range map[string]int{"cheap": 200, "dear": 403, "none": 403} {
+		for _, path := range []string{"/v1/messages/count_tokens", "/v1/messages"} {
+			body := `{"model":"` + model + `","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
+			if status, text := get(t, http.MethodPost, w.url+path, body, "authorization", "Bearer "+teamKey, "anthropic-version", "2023-06-01"); status != want {
+				t.Errorf("%s %s: %d %s", path, model, status, text)
+			}
+		}
+	}
+}
+
+func TestQuirkJ1_AWholeAnswerHasNoHeartbeats(t *testing.T) {
+	for _, w := range ways() {
+		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			pause(40)
+			answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		}, func(r *rig) {
+			a := r.ask(w, false)
+			if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || a.check() != nil {
+				r.t.Errorf("%s: %v %v: %s", w, err, a.check(), a.body)
+			}
+		})
+	}
+}
+
+func TestG6_WhyAServerFailedIsLoggedAndWhatAClientDidWrongIsNot(t *testing.T) {
+	for status, class := range map[int]dragoman.ErrorClass{500: dragoman.ErrorServer, 400: dragoman.ErrorBadRequest, 429: dragoman.ErrorRateLimit} {
+		want := status == 500
+		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("content-type", "application/json")
+			rw.WriteHeader(status)
+			_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Class: class, Status: status, Message: strings.Repeat("why it fails ", 100)}))
+		}, func(r *rig) {
+			for _, w := range ways() {
+				r.ask(w, false)
+			}
+			log := r.line()
+			if n := strings.Count(log, `"msg":"a request failed"`); want != (n == len(ways())) || !want && n != 0 {
+				r.t.Errorf("%d: %d times: %s", status, n, log)
+			}
+			for line := range strings.Lines(log) {
+				if len(line) > 1500 || strings.Contains(line, `"error"`) != strings.Contains(line, "why it fails why it fails") {
+					r.t.Errorf("%d: %s", status, line)
+				}
+			}
+		})
+	}
+}
+
+func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
+	for _, status := range []int{200, 400, 429, 500} {
+		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			for _, name := range []string{"request-id", "x-request-id"} {
+				rw.Header().Set(name, "req_theirs")
+			}
+			if status != 200 {
+				rw.Header().Set("content-type", "application/json")
+				rw.WriteHeader(status)
+				_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Status: status, Message: "no"}))
+				return
+			}
+			answers(rw, r, false, wholeOf(spoken(r), "hello"))
+		}, func(r *rig) {
+			for _, w := range ways() {
+				a := r.ask(w, false)
+				name := "X-Request-Id"
+				if w.client.Dialect() == dragoman.Anthropic {
+					name = "Request-Id"
+				}
+				id := a.header.Get(name)
+				if !strings.HasPrefix(id, "req_") || !strings.Contains(r.line(), `"id":"`+id+`"`) || !w.passes(false) && strings.Contains(fmt.Sprint(a.header, string(a.body)), "req_theirs") {
+					r.t.Errorf("%d %s: %v %s", status, w, a.header, a.body)
+				}
+			}
+		})
+	}
+}
+
+func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
+	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, isStream(r), map[bool]string{true: streamOf(spoken(r), "hello"), false: wholeOf(spoken(r), "hello")}[isStream(r)])
+	}, func(r *rig) {
+		for _, stream := range []bool{false, true} {
+			w := way{openaichat.Codec{}, "anthropic"}
+			hr := r.request(r.t.Context(), w, stream)
+			body := fmt.Sprintf(`{"model":"anthropic/m","stream":%v,"temperature":0.1,"temperature":0.2,"messages":[{"role":"user","content":"hi"}]}`, stream)
+			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+			a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
+			if losses := a.header.Get(gateway.LossHeader); !strings.Contains(losses, "/temperature") {
+				r.t.Errorf("%q: %s", losses, a.body)
+			}
+			if log := r.line(); !strings.Contains(log, "/temperature") || strings.Contains(r.metrics(""), "dragoman_losses_total{dialect=\"openai.chat_completions\",route=\"anthropic/*\",upstream=\"anthropic/*\",key=\"\",status=\"200\"} 0") {
+				r.t.Errorf("%s %s", log, r.metrics(""))
+			}
+		}
+	})
+}
