@@ -367,3 +367,18 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 		}
 	})
 }
+
+func TestG1_WhatStandsBeforeAStreamIsNoPartOfIt(t *testing.T) {
+	for _, w := range ways() {
+		for _, before := range []string{"\ufeff", "\n\n", " \r\n", "\ufeff\n"} {
+			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				answers(rw, r, true, before, streamOf(spoken(r), "hello"))
+			}, func(r *rig) {
+				a := r.ask(w, true)
+				if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || a.check() != nil {
+					r.t.Errorf("%s %q: %v %v: %s", w, before, err, a.check(), a.body)
+				}
+			})
+		}
+	}
+}
