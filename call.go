@@ -31,7 +31,7 @@ func CheckArguments(arguments string) *CallProblem {
 	if blankArguments(arguments) {
 		return nil
 	}
-	err := jsonwire.Check([]byte(arguments))
+	err := jsonwire.CheckText(arguments)
 	if err == nil {
 		if strings.TrimLeft(arguments, " \t\r\n")[0] == '{' {
 			return nil

@@ -113,7 +113,7 @@ func (l *lowerer) repairNumber(n *node, m member) {
 }
 
 func isNumber(s string) bool {
-	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && jsonwire.Check([]byte(s)) == nil && strings.TrimSpace(s) == s
+	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && jsonwire.CheckText(s) == nil && strings.TrimSpace(s) == s
 }
 
 // isCount reports a whole number that is not negative.

@@ -437,7 +437,7 @@ func (c *streamed) take(k *streamedCall, p *rawPart, f *fragment, bad error) {
 			c.spoil(k, badPiece(errArgTwice))
 		}
 		c.setArgs(k, f.args)
-		if errors.Is(jsonwire.Check([]byte(f.args)), jsontext.ErrDuplicateName) {
+		if errors.Is(jsonwire.CheckText(f.args), jsontext.ErrDuplicateName) {
 			c.d.unsettled = true // a client would run it all the same
 		}
 	}

@@ -61,8 +61,7 @@ var ErrTrailing = errors.New("unexpected data after the JSON value")
 // is not UTF-8 is replaced by U+FFFD (quirk C17).
 type Reader struct {
 	data []byte
-	buf  bytes.Buffer
-	dec  jsontext.Decoder
+	dec  cursor
 	err  error
 	key  []byte
 }
@@ -96,8 +95,7 @@ func (r *Reader) Return() {
 // Reset makes the reader start over with data.
 func (r *Reader) Reset(data []byte) {
 	r.data, r.err = data, nil
-	r.buf = *bytes.NewBuffer(data)
-	r.dec.Reset(&r.buf, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	r.dec.reset(data)
 }
 
 // Err returns the first error.
@@ -177,7 +175,7 @@ func (r *Reader) Kind() jsontext.Kind {
 	switch k := r.dec.PeekKind(); k {
 	case 0, '}', ']':
 		// Reading reports why there is no next value.
-		_, err := r.dec.ReadToken()
+		err := r.dec.readBracket()
 		if err == nil {
 			err = errors.New("want a value, have the end of the list")
 		}
@@ -249,14 +247,13 @@ func (r *Reader) Object() iter.Seq[[]byte] {
 			r.mistyped("an object")
 			return
 		}
-		if _, err := r.dec.ReadToken(); err != nil {
+		if err := r.dec.readBracket(); err != nil {
 			r.fail(err)
 			return
 		}
 		for r.err == nil {
 			if r.dec.PeekKind() == '}' {
-				_, err := r.dec.ReadToken()
-				if err != nil {
+				if err := r.dec.readBracket(); err != nil {
 					r.fail(err)
 				}
 				return
@@ -278,7 +275,7 @@ func (r *Reader) unquoteKey(name []byte) []byte {
 	if plain(inner) {
 		return inner
 	}
-	r.key, _ = jsontext.AppendUnquote(r.key[:0], name)
+	r.key = appendUnquote(r.key[:0], name)
 	return r.key
 }
 
@@ -308,13 +305,13 @@ func (r *Reader) Array() iter.Seq[int] {
 			r.mistyped("an array")
 			return
 		}
-		if _, err := r.dec.ReadToken(); err != nil {
+		if err := r.dec.readBracket(); err != nil {
 			r.fail(err)
 			return
 		}
 		for i := 0; r.err == nil; i++ {
 			if r.dec.PeekKind() == ']' {
-				if _, err := r.dec.ReadToken(); err != nil {
+				if err := r.dec.readBracket(); err != nil {
 					r.fail(err)
 				}
 				return

@@ -46,7 +46,7 @@ func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
 // JSON.
 func Settle(doc []byte, l Literal) (settled []byte, at Cut) {
 	// The usual case costs no more than a scan.
-	if ReadsOneWay(doc) && (l.Same == nil || bytes.IndexByte(doc, '_') < 0) && !anyTwin(doc, l.Known) {
+	if (l.Same == nil || bytes.IndexByte(doc, '_') < 0) && readsOneWay(doc, l.Known) {
 		return doc, Cut{}
 	}
 	s := settler{literal: l}
@@ -60,8 +60,13 @@ func Settle(doc []byte, l Literal) (settled []byte, at Cut) {
 
 // ReadsOneWay reports whether a document is JSON in which no object has a member
 // twice: readers disagree on which of two counts.
-func ReadsOneWay(doc []byte) bool {
-	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true))
+func ReadsOneWay(doc []byte) bool { return readsOneWay(doc, nil) }
+
+// readsOneWay is ReadsOneWay, where moreover no member may be the twin of one that is
+// known.
+func readsOneWay(doc []byte, k Known) bool {
+	s := scan[[]byte]{doc: doc}
+	return s.clear(k) || jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
 }
 
 // maxRepeats bounds how many places are told: a hostile document must not

@@ -2,8 +2,10 @@ package jsonwire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -73,45 +75,78 @@ func (w *Writer) String(s string) {
 // appendQuote is jsontext.AppendQuote, which goes byte by byte, for text of
 // which most is written as it is.
 func appendQuote(dst []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		dst, _ = jsontext.AppendQuote(dst, s)
-		return dst
-	}
-	dst = append(dst, '"')
-	start := 0 // of what was not written yet
-	for i := 0; i < len(s); i++ {
+	begin := len(dst)
+	dst = slices.Grow(dst, len(s)+len(s)/8+quoteRoom)
+	out, n := dst[:cap(dst)], begin+1
+	out[begin] = '"'
+	other := uint64(0) // the bytes of s that are not ASCII, all in one
+	for i := 0; i < len(s); {
+		if len(out)-n < quoteRoom {
+			out = slices.Grow(out[:n], len(s)-i+(len(s)-i)/8+quoteRoom)
+			out = out[:cap(out)]
+		}
+		if i+8 <= len(s) {
+			w := eight(s, i)
+			other |= w & highs
+			binary.LittleEndian.PutUint64(out[n:], w) // what is behind one to escape is written anew
+			found := stops(w)
+			if found == 0 {
+				i, n = i+8, n+8
+				continue
+			}
+			before := bits.TrailingZeros64(found) / 8
+			i, n = i+before, n+before
+		}
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
+		i++
+		switch e := escaped[c]; e {
+		case 0:
+			other |= uint64(c & utf8.RuneSelf)
+			out[n] = c
+			n++
 			continue
-		}
-		dst = append(dst, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		default:
+		case 'u':
 			const hex = "0123456789abcdef"
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			n += copy(out[n:], []byte{'\\', 'u', '0', '0', hex[c>>4], hex[c&15]})
+		default:
+			out[n], out[n+1] = '\\', e
+			n += 2
+		}
+		// JSON within text has its escapes escaped: they come in pairs.
+		if i < len(s) && (s[i] == '"' || s[i] == '\\') {
+			out[n], out[n+1] = '\\', s[i]
+			i, n = i+1, n+2
 		}
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	if other != 0 && !utf8.ValidString(s) {
+		out, _ = jsontext.AppendQuote(out[:begin], s)
+		return out
+	}
+	out[n] = '"'
+	return out[:n+1]
 }
+
+// quoteRoom is more than eight bytes, two escapes and a quote take.
+const quoteRoom = 24
+
+// escaped is what stands behind a backslash for a byte: zero for one that is written
+// as it is, u for one that is written in digits.
+var escaped = func() (by [256]byte) {
+	for c := range byte(' ') {
+		by[c] = 'u'
+	}
+	for c, said := range unescaped {
+		if said != 0 && c != '/' {
+			by[said] = byte(c)
+		}
+	}
+	return by
+}()
 
 // Raw writes a JSON value as it is. A value that is not exactly one is an
 // error: it could say more than its place allows.
 func (w *Writer) Raw(v []byte) {
-	if !jsontext.Value(v).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+	if !valid(v) {
 		if w.err == nil {
 			w.err = fmt.Errorf("%w: %.60q%s", ErrNotJSON, v, w.member())
 		}
@@ -250,13 +285,33 @@ func (r *Reader) findStrings(paths [][]string, found func(start, end int64)) {
 // Check says whether text is exactly one JSON value that every reader
 // understands alike: valid syntax, valid UTF-8, no repeated object key.
 func Check(text []byte) error {
-	v := jsontext.Value(text)
-	if v.IsValid() {
+	if utf8.Valid(text) && understood(text) {
 		return nil
 	}
-	// Slow path: find out why.
+	return checkSlowly(text)
+}
+
+// CheckText is Check for text in a string.
+func CheckText(text string) error {
+	if utf8.ValidString(text) && understood(text) {
+		return nil
+	}
+	return checkSlowly([]byte(text))
+}
+
+// understood reports whether a scan vouches for text that is UTF-8.
+func understood[T []byte | string](text T) bool {
+	s := scan[T]{doc: text, strict: true}
+	return s.clear(nil)
+}
+
+// checkSlowly finds out what is wrong with text, if anything is.
+func checkSlowly(text []byte) error {
+	if jsontext.Value(text).IsValid() {
+		return nil
+	}
 	r := NewReader(text)
-	dec := jsontext.NewDecoder(&r.buf)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
 	_, err := dec.ReadValue()
 	if err == nil {
 		return &Error{Offset: dec.InputOffset(), Err: ErrTrailing}

@@ -1,0 +1,225 @@
+package jsonwire
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// cursor is a jsontext.Decoder of a document that is there as a whole, which it reads
+// a value at a time. It goes on by itself for as long as the document is JSON; from
+// the first thing that it does not understand on, a jsontext.Decoder goes on, so that
+// errors are its.
+type cursor struct {
+	doc []byte
+	// pos is after what was read last, next where the next token begins; 0: that was
+	// not looked for.
+	pos, next int
+	// open are the objects and lists around, the document first.
+	open []level
+	few  [8]level
+	slow *jsontext.Decoder
+}
+
+// level is an object or a list that is being read.
+type level struct {
+	// n counts the values, and the names of an object as well.
+	n int
+	// name and end are where the name of the last member stands, with its quotes.
+	name, end int
+	object    bool
+}
+
+// wantsName reports whether the next value is the name of a member.
+func (l *level) wantsName() bool { return l.object && l.n%2 == 0 }
+
+// deepCursor is how much of a deep document a cursor may keep in store.
+const deepCursor = 1 << 10
+
+func (c *cursor) reset(doc []byte) {
+	if c.open == nil || cap(c.open) > deepCursor {
+		c.open = c.few[:]
+	}
+	c.open = append(c.open[:0], level{})
+	c.doc, c.pos, c.next, c.slow = doc, 0, 0, nil
+}
+
+// asDecoder has a jsontext.Decoder go on where the cursor is.
+func (c *cursor) asDecoder() *jsontext.Decoder {
+	c.slow = jsontext.NewDecoder(bytes.NewBuffer(c.doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for c.slow.InputOffset() < int64(c.pos) {
+		if _, err := c.slow.ReadToken(); err != nil {
+			break // cannot be: this was read
+		}
+	}
+	return c.slow
+}
+
+// look finds the next token, and reports whether one may stand there.
+func (c *cursor) look() bool {
+	if c.next > 0 {
+		return true
+	}
+	i := space(c.doc, c.pos)
+	if i >= len(c.doc) {
+		return false
+	}
+	b, between := c.doc[i], byte(0)
+	if b == ',' || b == ':' {
+		if i = space(c.doc, i+1); i >= len(c.doc) {
+			return false
+		}
+		b, between = c.doc[i], b
+	}
+	want, top := byte(0), &c.open[len(c.open)-1]
+	switch {
+	case top.object && top.n%2 == 1:
+		want = ':'
+	case top.n > 0 && b != '}' && b != ']' && len(c.open) > 1:
+		want = ','
+	}
+	c.next = i
+	if want != between {
+		c.next = 0
+		return false
+	}
+	return true
+}
+
+// kindOf are the kinds of values by their first byte.
+var kindOf = [256]jsontext.Kind{
+	'n': 'n', 't': 't', 'f': 'f', '"': '"', '{': '{', '}': '}', '[': '[', ']': ']',
+	'-': '0', '0': '0', '1': '0', '2': '0', '3': '0', '4': '0', '5': '0', '6': '0', '7': '0', '8': '0', '9': '0',
+}
+
+// PeekKind is that of jsontext.Decoder, as all are that follow.
+func (c *cursor) PeekKind() jsontext.Kind {
+	if c.slow != nil {
+		return c.slow.PeekKind()
+	}
+	if !c.look() {
+		return 0
+	}
+	return kindOf[c.doc[c.next]]
+}
+
+// readBracket is ReadToken where a bracket is expected.
+func (c *cursor) readBracket() error {
+	if c.slow != nil || !c.look() || !c.bracket(c.doc[c.next]) {
+		if c.slow == nil {
+			c.asDecoder()
+		}
+		_, err := c.slow.ReadToken()
+		return err
+	}
+	c.pos, c.next = c.next+1, 0
+	return nil
+}
+
+// bracket opens or closes an object or a list, and reports whether that may be.
+func (c *cursor) bracket(b byte) bool {
+	last := len(c.open) - 1
+	top := &c.open[last]
+	switch b {
+	case '{', '[':
+		if top.wantsName() || last >= maxDepth {
+			return false
+		}
+		top.n++
+		c.open = append(c.open, level{object: b == '{'})
+	case '}':
+		if !top.wantsName() {
+			return false
+		}
+		c.open = c.open[:last]
+	case ']':
+		if top.object || last == 0 {
+			return false
+		}
+		c.open = c.open[:last]
+	default:
+		return false
+	}
+	return true
+}
+
+// ReadValue reads a value, or the name of a member.
+func (c *cursor) ReadValue() ([]byte, error) {
+	if c.slow == nil && c.advance() {
+		return c.doc[c.next:c.pos:c.pos], c.taken()
+	}
+	if c.slow == nil {
+		c.asDecoder()
+	}
+	return c.slow.ReadValue()
+}
+
+// SkipValue is ReadValue without the value.
+func (c *cursor) SkipValue() error {
+	if c.slow == nil && c.advance() {
+		return c.taken()
+	}
+	if c.slow == nil {
+		c.asDecoder()
+	}
+	return c.slow.SkipValue()
+}
+
+// taken says that the value at next was read.
+func (c *cursor) taken() error {
+	c.next = 0
+	return nil
+}
+
+// advance moves pos over the value at next, and reports whether there is one.
+func (c *cursor) advance() bool {
+	if !c.look() {
+		return false
+	}
+	top := &c.open[len(c.open)-1]
+	end := none
+	switch {
+	case c.doc[c.next] == '"':
+		end, _ = textEnd(c.doc, c.next+1)
+		if top.wantsName() {
+			top.name, top.end = c.next, end
+		}
+	case !top.wantsName():
+		s := scan[[]byte]{doc: c.doc}
+		end = s.value(c.next, len(c.open)-1, nil)
+	}
+	if end == none {
+		return false
+	}
+	top.n++
+	c.pos = end
+	return true
+}
+
+// InputOffset is after what was read last.
+func (c *cursor) InputOffset() int64 {
+	if c.slow != nil {
+		return c.slow.InputOffset()
+	}
+	return int64(c.pos)
+}
+
+// StackPointer leads to what was read last.
+func (c *cursor) StackPointer() jsontext.Pointer {
+	if c.slow != nil {
+		return c.slow.StackPointer()
+	}
+	var p []byte
+	for i := 1; i < len(c.open); i++ {
+		switch l := &c.open[i]; {
+		case l.n == 0:
+		case l.object:
+			name := appendUnquote(nil, c.doc[l.name:l.end])
+			p = append(p, jsontext.Pointer("").AppendToken(string(name))...)
+		default:
+			p = strconv.AppendInt(append(p, '/'), int64(l.n-1), 10)
+		}
+	}
+	return jsontext.Pointer(p)
+}

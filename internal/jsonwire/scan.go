@@ -1,0 +1,434 @@
+package jsonwire
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how many objects and lists may be open at once, as in jsontext.
+const maxDepth = 10000
+
+// none is the end of what does not end well.
+const none = -1
+
+// Eight bytes at a time: each of the same value in each of them.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// stops marks the bytes of w at which a string does not simply go on: quotes,
+// backslashes, control characters. The lowest mark is right; one above it may be
+// too many.
+func stops(w uint64) uint64 {
+	quote, escape := w^(ones*'"'), w^(ones*'\\')
+	return ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*' ')&^w) & highs
+}
+
+// eight returns the eight bytes of doc at i, the first in the lowest bits.
+func eight[T []byte | string](doc T, i int) uint64 {
+	b := doc[i : i+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// textEnd returns where the string ends whose text begins at i, after its quote;
+// none where it is no string of JSON. Whether it is UTF-8 is not looked at; half says
+// that an escape is half of a character, perhaps with the other half beside it.
+func textEnd[T []byte | string](doc T, i int) (end int, half bool) {
+	for i+8 <= len(doc) {
+		// Words are looked at one after the other, however many escapes they have:
+		// the processor need not wait for where one ends to load the next.
+		w := eight(doc, i)
+		next := i + 8
+		for found := stops(w); found != 0; {
+			at := i + bits.TrailingZeros64(found)/8
+			if doc[at] == '"' {
+				return at + 1, half
+			}
+			if doc[at] != '\\' {
+				if doc[at] < ' ' {
+					return none, false
+				}
+				found &= found - 1 // one too many
+				continue
+			}
+			if at+1 >= len(doc) {
+				return none, false
+			}
+			if unescaped[doc[at+1]] == 0 {
+				r, ok := hex4(doc, at+2)
+				if doc[at+1] != 'u' || !ok {
+					return none, false
+				}
+				half = half || surrogate(r)
+				next = at + 6
+				break
+			}
+			next = max(next, at+2)
+			found &= ^uint64(0) << (8 * (at + 2 - i))
+		}
+		i = next
+	}
+	return textTail(doc, i, half)
+}
+
+// textTail is textEnd for the last bytes of a document.
+func textTail[T []byte | string](doc T, i int, half bool) (int, bool) {
+	for ; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case c == '"':
+			return i + 1, half
+		case c < ' ':
+			return none, false
+		case c != '\\':
+		case i+1 < len(doc) && unescaped[doc[i+1]] != 0:
+			i++
+		default:
+			r, ok := hex4(doc, i+2)
+			if !ok || doc[i+1] != 'u' {
+				return none, false
+			}
+			half = half || surrogate(r)
+			i += 5
+		}
+	}
+	return none, false
+}
+
+// surrogate reports whether r is half of a character.
+func surrogate(r rune) bool { return 0xd800 <= r && r < 0xe000 }
+
+// unescaped is what a byte says after a backslash, where that is one byte.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// hex4 returns the number that four digits at i are.
+func hex4[T []byte | string](doc T, i int) (n rune, ok bool) {
+	if i+4 > len(doc) {
+		return 0, false
+	}
+	for _, c := range []byte(doc[i : i+4]) {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | rune(c)
+	}
+	return n, true
+}
+
+// space returns where the white space ends that may be at i.
+func space[T []byte | string](doc T, i int) int {
+	for i < len(doc) && doc[i] <= ' ' && (doc[i] == ' ' || doc[i] == '\n' || doc[i] == '\t' || doc[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// numeralEnd returns where the number ends that begins at i.
+func numeralEnd[T []byte | string](doc T, i int) int {
+	if doc[i] == '-' {
+		i++
+	}
+	if i < len(doc) && doc[i] == '0' {
+		i++
+	} else if i = digits(doc, i); i == none {
+		return none
+	}
+	if i < len(doc) && doc[i] == '.' {
+		if i = digits(doc, i+1); i == none {
+			return none
+		}
+	}
+	if i < len(doc) && doc[i]|0x20 == 'e' {
+		i++
+		if i < len(doc) && (doc[i] == '+' || doc[i] == '-') {
+			i++
+		}
+		return digits(doc, i)
+	}
+	return i
+}
+
+// digits returns where the digits end that begin at i, of which there must be one.
+func digits[T []byte | string](doc T, i int) int {
+	start := i
+	for i < len(doc) && doc[i]-'0' <= 9 {
+		i++
+	}
+	if i == start {
+		return none
+	}
+	return i
+}
+
+// wordEnd returns where the word ends that must be at i.
+func wordEnd[T []byte | string](doc T, i int, word string) int {
+	if end := i + len(word); end <= len(doc) && string(doc[i:end]) == word {
+		return end
+	}
+	return none
+}
+
+// scan goes over a document once, at the pace of memory. What it does not vouch for,
+// jsontext decides.
+type scan[T []byte | string] struct {
+	doc T
+	// names are those of the objects that are open, where no name may stand twice in
+	// one; strict is that no escape may be half of a character.
+	names  []nameAt
+	once   bool
+	strict bool
+}
+
+// nameAt is where a name stands, and what of it is compared first.
+type nameAt struct {
+	start, end int
+	mark       uint64
+}
+
+// manyNames is how many names of an object are compared with each other. Objects
+// that have more are left to jsontext, which makes a map of them.
+const manyNames = 64
+
+// unused are lists of names that were used.
+var unused = sync.Pool{New: func() any { return new([]nameAt) }}
+
+// manyOpen is how many names are kept in store: those of a document that few are like
+// are not.
+const manyOpen = 1 << 10
+
+// clear is whole where no name may stand twice in an object.
+func (s *scan[T]) clear(k Known) bool {
+	names := unused.Get().(*[]nameAt)
+	s.once, s.names = true, (*names)[:0]
+	ok := s.whole(k)
+	if *names = s.names; cap(s.names) <= manyOpen {
+		unused.Put(names)
+	}
+	return ok
+}
+
+// value returns where the value ends that begins at i, within so many open objects
+// and lists.
+func (s *scan[T]) value(i, depth int, k Known) int {
+	if i >= len(s.doc) {
+		return none
+	}
+	switch c := s.doc[i]; c {
+	case '"':
+		end, half := textEnd(s.doc, i+1)
+		if half && s.strict {
+			return none
+		}
+		return end
+	case '{':
+		return s.object(i+1, depth+1, k)
+	case '[':
+		return s.list(i+1, depth+1, k)
+	case 't':
+		return wordEnd(s.doc, i, "true")
+	case 'f':
+		return wordEnd(s.doc, i, "false")
+	case 'n':
+		return wordEnd(s.doc, i, "null")
+	default:
+		if c == '-' || c-'0' <= 9 {
+			return numeralEnd(s.doc, i)
+		}
+		return none
+	}
+}
+
+func (s *scan[T]) list(i, depth int, k Known) int {
+	if depth > maxDepth {
+		return none
+	}
+	i = space(s.doc, i)
+	if i < len(s.doc) && s.doc[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = s.value(i, depth, k); i == none {
+			return none
+		}
+		if i = space(s.doc, i); i >= len(s.doc) {
+			return none
+		}
+		switch s.doc[i] {
+		case ',':
+			i = space(s.doc, i+1)
+		case ']':
+			return i + 1
+		default:
+			return none
+		}
+	}
+}
+
+func (s *scan[T]) object(i, depth int, k Known) int {
+	if depth > maxDepth {
+		return none
+	}
+	i = space(s.doc, i)
+	if i < len(s.doc) && s.doc[i] == '}' {
+		return i + 1
+	}
+	outside := len(s.names)
+	for {
+		if i >= len(s.doc) || s.doc[i] != '"' {
+			return none
+		}
+		start := i + 1
+		if i, _ = textEnd(s.doc, start); i == none {
+			return none
+		}
+		name := s.doc[start : i-1]
+		if s.once && !s.first(start, i-1, outside) {
+			return none
+		}
+		var below Known
+		if k != nil {
+			var known bool
+			if below, known = k[string(name)]; !known && k.twin([]byte(name)) {
+				return none
+			}
+		}
+		if i = space(s.doc, i); i >= len(s.doc) || s.doc[i] != ':' {
+			return none
+		}
+		if i = s.value(space(s.doc, i+1), depth, below); i == none {
+			return none
+		}
+		if i = space(s.doc, i); i >= len(s.doc) {
+			return none
+		}
+		switch s.doc[i] {
+		case ',':
+			i = space(s.doc, i+1)
+		case '}':
+			s.names = s.names[:outside]
+			return i + 1
+		default:
+			return none
+		}
+	}
+}
+
+// first takes the name at start and reports whether it is plain, and none of those
+// that stand in its object, which are the ones from outside on.
+func (s *scan[T]) first(start, end, outside int) bool {
+	name := s.doc[start:end]
+	if !sure(name) || len(s.names)-outside >= manyNames {
+		return false
+	}
+	mark := markOf(name)
+	for i := range s.names[outside:] {
+		n := &s.names[outside+i]
+		if n.mark == mark && string(s.doc[n.start:n.end]) == string(name) {
+			return false
+		}
+	}
+	s.names = append(s.names, nameAt{start, end, mark})
+	return true
+}
+
+// sure reports whether a name in quotes is the name itself.
+func sure[T []byte | string](name T) bool {
+	for i := range len(name) {
+		if c := name[i]; c == '\\' || c >= utf8.RuneSelf {
+			return plain([]byte(name))
+		}
+	}
+	return true
+}
+
+// markOf is the same for the same names, and seldom for others.
+func markOf[T []byte | string](name T) uint64 {
+	n := len(name)
+	mark := uint64(n) << 56
+	if n >= 8 {
+		return mark ^ eight(name, 0) ^ eight(name, n-8)<<1
+	}
+	for i := range n {
+		mark |= uint64(name[i]) << (8 * i)
+	}
+	return mark
+}
+
+// whole reports whether the scan vouches for all of the document, a value with
+// nothing but white space around it.
+func (s *scan[T]) whole(k Known) bool {
+	end := s.value(space(s.doc, 0), 0, k)
+	return end != none && space(s.doc, end) == len(s.doc)
+}
+
+// valid reports whether doc is exactly one value.
+func valid(doc []byte) bool {
+	s := scan[[]byte]{doc: doc}
+	return s.whole(nil) || jsontext.Value(doc).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// appendUnquote is jsontext.AppendUnquote of a string that is one, with what is no
+// Unicode replaced.
+func appendUnquote(dst, quoted []byte) []byte {
+	inner := quoted[1 : len(quoted)-1]
+	begin := len(dst)
+	dst = slices.Grow(dst, len(inner)+8)
+	out, n := dst[:cap(dst)], begin // text does not grow by it
+	other := uint64(0)              // the bytes that are not ASCII, all in one
+	for i := 0; i < len(inner); {
+		if i+8 <= len(inner) {
+			w := eight(inner, i)
+			other |= w & highs
+			binary.LittleEndian.PutUint64(out[n:], w) // what is behind an escape is written anew
+			found := escapes(w)
+			if found == 0 {
+				i, n = i+8, n+8
+				continue
+			}
+			before := bits.TrailingZeros64(found) / 8
+			i, n = i+before, n+before
+		}
+		if c := inner[i]; c != '\\' {
+			other |= uint64(c & utf8.RuneSelf)
+			out[n] = c
+			i, n = i+1, n+1
+			continue
+		}
+		if c := unescaped[inner[i+1]]; c != 0 {
+			out[n] = c
+			i, n = i+2, n+1
+			continue
+		}
+		r, _ := hex4(inner, i+2)
+		if surrogate(r) {
+			dst, _ = jsontext.AppendUnquote(dst, quoted)
+			return dst
+		}
+		i, n = i+6, n+utf8.EncodeRune(out[n:], r)
+	}
+	if other != 0 && !utf8.Valid(inner) {
+		dst, _ = jsontext.AppendUnquote(dst, quoted)
+		return dst
+	}
+	return out[:n]
+}
+
+// escapes marks the backslashes of w. The lowest mark is right; one above it may be
+// too many.
+func escapes(w uint64) uint64 {
+	escape := w ^ (ones * '\\')
+	return (escape - ones) &^ escape & highs
+}

@@ -1,0 +1,188 @@
+package jsonwire
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// awkward are documents, and what is none, to begin with.
+var awkward = []string{
+	``, ` `, `null`, `nul`, `nulll`, `true`, `fals`, `0`, `-`, `-0`, `01`, `1.`, `1.5e`, `1.5e+`, `1.5E-07`, `-1e9`, `+1`, `.5`, `1 2`, `"`, `""`, `"\`, `"\"`, `"\u12"`,
+	`"\u12g4"`, `"\uD83D\uDE00"`, `"\ud800"`, `"\ud800\u0041"`, `"\x"`, "\"\x1f\"", "\"\x7f\"", "\"\xff\"", "\"\xc3\"", "\"é\U0001f600\"", `"0123456`, `"01234567"`, `"0123456\n8"`,
+	`{}`, `{`, `}`, `[`, `]`, `[]`, `[ ]`, `[1]`, `[1,]`, `[,1]`, `[1 2]`, `[1:2]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a" 1}`, `{"a":1 "b":2}`, `{a:1}`, `{1:2}`, `[}`, `{]`, `{"a":1]`,
+	`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"b":[{"a":1,"c":null}]},"b":[[],{}]}`, `{"A":1}`, `{"tools":[{"Name":1}]}`, `{"tools":{"NAME":2,"x":{"a":1,"a":2}}}`, "{\"\u212aey\":1}",
+	"{\"\xff\":1,\"\xfe\":2}", ` { "a" : [ 1 , "x" ] , "b/~" : { } } `, `{"a":1}{"b":2}`, `[1][`, `{"abcdefgh1":1,"abcdefgh2":2,"abcdefgh1":3}`, "\ufeff{}", `{"a":"x","key":tru}`,
+	`{"a":[{"b":{"c":["\u00e9","\ud83d"]}}],"d":-1.25e-3}`, `[[[[[[[[[[[[[[1]]]]]]]]]]]]]]`,
+}
+
+// nested are objects and lists within each other.
+func nested(n int) string {
+	return strings.Repeat(`[`, n) + strings.Repeat(`]`, n)
+}
+
+// mutants are the awkward documents, whole and changed.
+func mutants() [][]byte {
+	all := [][]byte{[]byte(nested(maxDepth)), []byte(nested(maxDepth + 1)), []byte(strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth))}
+	many := `{`
+	for i := range 100 {
+		many += fmt.Sprintf(`"name%d":%d,`, i, i)
+		all = append(all, []byte(many+`"last":0}`), []byte(many+`"name7":0}`))
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, s := range awkward {
+		all = append(all, []byte(s))
+		for range 40 {
+			b := []byte(s)
+			for range 1 + rnd.IntN(3) {
+				at := rnd.IntN(len(b) + 1)
+				const bytes = "{}[]:,\"\\ \n0-1eaAu\x01\xc3\xa9\xff"
+				switch c := bytes[rnd.IntN(len(bytes))]; rnd.IntN(3) {
+				case 0:
+					b = append(b[:at:at], append([]byte{c}, b[at:]...)...)
+				case 1:
+					b = append(b[:at:at], b[min(at+1, len(b)):]...)
+				default:
+					if at < len(b) {
+						b[at] = c
+					}
+				}
+			}
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+var someKnown = Known{"a": nil, "key": nil, "tools": {"name": nil, "x": nil}, "camelCase": nil}
+
+// sameVerdicts compares what the scan says of a document with what jsontext says.
+func sameVerdicts(t *testing.T, doc []byte) {
+	t.Helper()
+	loose := jsontext.AllowInvalidUTF8(true)
+	if got, want := valid(doc), jsontext.Value(doc).IsValid(loose, jsontext.AllowDuplicateNames(true)); got != want {
+		t.Fatalf("%.200q: valid %v, want %v", doc, got, want)
+	}
+	once := jsontext.Value(doc).IsValid(loose)
+	if got := ReadsOneWay(doc); got != once {
+		t.Fatalf("%.200q: reads one way %v, want %v", doc, got, once)
+	}
+	if got, want := readsOneWay(doc, someKnown), once && !anyTwin(doc, someKnown); got != want {
+		t.Fatalf("%.200q: without twins %v, want %v", doc, got, want)
+	}
+	if got, text, want := Check(doc) == nil, CheckText(string(doc)) == nil, jsontext.Value(doc).IsValid(); got != want || text != want {
+		t.Fatalf("%.200q: passes the check %v, as a string %v, want %v", doc, got, text, want)
+	}
+	// What the scan vouches for by itself must be right; what it does not may be.
+	for _, s := range []scan[[]byte]{{doc: doc}, {doc: doc, once: true}, {doc: doc, once: true, strict: true}} {
+		o := []jsontext.Options{jsontext.AllowDuplicateNames(!s.once), jsontext.AllowInvalidUTF8(!s.strict)}
+		if s.whole(nil) && (!s.strict || utf8.Valid(doc)) && !jsontext.Value(doc).IsValid(o...) {
+			t.Fatalf("%.200q: the scan of %v, %v vouches for it", doc, s.once, s.strict)
+		}
+	}
+	if s := (scan[[]byte]{doc: doc}); !s.whole(nil) && valid(doc) {
+		t.Fatalf("%.200q: the scan does not vouch for it", doc)
+	}
+	if valid(doc) && bytes.HasPrefix(doc, []byte(`"`)) && bytes.HasSuffix(doc, []byte(`"`)) {
+		want, _ := jsontext.AppendUnquote([]byte("before"), doc)
+		if got := appendUnquote([]byte("before"), doc); !bytes.Equal(got, want) {
+			t.Fatalf("%q says %q, want %q", doc, got, want)
+		}
+	}
+}
+
+// sameSteps has a cursor and a jsontext.Decoder do the same, and compares after each
+// step what they say.
+func sameSteps(t *testing.T, doc, steps []byte) {
+	t.Helper()
+	var c cursor
+	c.reset([]byte("[{\"other\":[")) // what was before must not matter
+	_, _ = c.PeekKind(), c.readBracket()
+	c.reset(doc)
+	d := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for i, step := range steps {
+		var got, want error
+		switch step % 8 {
+		case 0:
+			if a, b := c.PeekKind(), d.PeekKind(); a != b {
+				t.Fatalf("%.200q, step %d: kind %v, want %v", doc, i, a, b)
+			}
+		case 1, 2, 3:
+			got = c.readBracket()
+			_, want = d.ReadToken()
+		case 4, 5, 6:
+			var a, b []byte
+			a, got = c.ReadValue()
+			b, want = d.ReadValue()
+			if !bytes.Equal(a, b) {
+				t.Fatalf("%.200q, step %d: %q, want %q", doc, i, a, b)
+			}
+		default:
+			got, want = c.SkipValue(), d.SkipValue()
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || c.InputOffset() != d.InputOffset() || c.StackPointer() != d.StackPointer() {
+			t.Fatalf("%.200q, step %d of %v: %v at %s, byte %d; want %v at %s, byte %d",
+				doc, i, steps, got, c.StackPointer(), c.InputOffset(), want, d.StackPointer(), d.InputOffset())
+		}
+		if want != nil {
+			return // errors stick
+		}
+	}
+}
+
+func TestTheScanSaysWhatTheLibrarySays(t *testing.T) {
+	for _, doc := range mutants() {
+		sameVerdicts(t, doc)
+	}
+}
+
+func TestTheCursorGoesWhereTheLibraryGoes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for _, doc := range mutants() {
+		for range 4 {
+			steps := make([]byte, 1+rnd.IntN(40))
+			for i := range steps {
+				steps[i] = byte(rnd.IntN(8))
+			}
+			sameSteps(t, doc, steps)
+		}
+	}
+}
+
+func TestAWellFormedDocumentIsReadWithoutTheLibrary(t *testing.T) {
+	r := NewReader([]byte(`{"a":[1,{"b":"x\ud83d\ude00"},true,null],"c":-1.5e3,"d":{}}`))
+	for range r.Object() {
+		r.Skip()
+	}
+	if r.End() != nil || r.dec.slow != nil {
+		t.Errorf("%v, and the library was asked: %v", r.Err(), r.dec.slow != nil)
+	}
+	for _, doc := range []string{`{"a":1,"b":[{"a":"\n"}]}`, `{"é":{"a":1},"z":{"a":1}}`} {
+		if s := (scan[[]byte]{doc: []byte(doc), once: true, strict: true}); !s.whole(nil) {
+			t.Errorf("%s: the library is asked", doc)
+		}
+	}
+}
+
+func TestSoundJSONIsCheckedWithoutMemory(t *testing.T) {
+	doc := []byte(`{"model":"m","messages":[{"role":"user","content":"x\ny"}],"tools":[{"name":"a"},{"name":"b"}],"other":{"name":1}}`)
+	text := string(doc)
+	if n := testing.AllocsPerRun(10, func() { _, _, _ = Check(doc), CheckText(text), readsOneWay(doc, someKnown) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, s := range awkward {
+		f.Add([]byte(s), []byte{0, 1, 4, 0, 7, 1, 4, 4, 7, 7, 1, 1})
+	}
+	f.Fuzz(func(t *testing.T, doc, steps []byte) {
+		sameVerdicts(t, doc)
+		sameSteps(t, doc, steps)
+	})
+}
