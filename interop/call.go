@@ -183,8 +183,13 @@ func (r *Registry) wireIDName(id, ns, name string, at extra.Path, rep *dragoman.
 // input is unwrapped, and arguments that must not run are marked with the
 // problem.
 func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
+	r.settleAll(c, false, at, rep)
+}
+
+// settleAll is Settle; the arguments that are sound need no look.
+func (r *Registry) settleAll(c *dragoman.ToolCall, sound bool, at extra.Path, rep *dragoman.Report) {
 	stood := *c
-	r.settle(c, at, rep)
+	r.settle(c, sound, at, rep)
 	renamed := c.ID != stood.ID || r.names.renamed(stood.Namespace, stood.Name, toolID{c.Namespace, c.Name})
 	// A client of a wire without freeform tools knows such a tool as a function.
 	f, err := wireOf(r.target.Dialect)
@@ -194,7 +199,7 @@ func (r *Registry) Settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 	}
 }
 
-func (r *Registry) settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Report) {
+func (r *Registry) settle(c *dragoman.ToolCall, sound bool, at extra.Path, rep *dragoman.Report) {
 	c.ID = r.ids.restore(c.ID)
 	wireName := c.Name
 	ns, name, spec := r.PublicName(c.Namespace, c.Name)
@@ -213,6 +218,7 @@ func (r *Registry) settle(c *dragoman.ToolCall, at extra.Path, rep *dragoman.Rep
 		return
 	}
 	switch {
+	case c.Problem == nil && sound:
 	case c.Problem == nil:
 		c.Problem = dragoman.CheckArguments(c.Arguments)
 		if c.Problem != nil && c.Problem.Code == dragoman.ProblemNotObject {

@@ -16,12 +16,17 @@ import (
 // something twice, or in a type that it must not have, is returned with its
 // Problem; only what is no object, or of a format nobody reads, is an error.
 func (r *Registry) ReadCall(obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
-	return r.readCallAs(CallFormat(r.target.Dialect, obj), obj, at, rep)
+	return r.ReadCallValue(jsonwire.Value{Raw: obj}, at, rep)
 }
 
-func (r *Registry) readCallAs(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
+// ReadCallValue is ReadCall of an object of which something is known.
+func (r *Registry) ReadCallValue(obj jsonwire.Value, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
+	return r.readCallAs(callFormat(r.target.Dialect, obj), obj, at, rep)
+}
+
+func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
 	if a, ok := r.calls[format]; ok {
-		c, sub, err := a.InspectCall(obj)
+		c, sub, err := a.InspectCall(obj.Raw)
 		rep.Merge(at.String(), sub)
 		if err != nil {
 			return c, err
@@ -32,21 +37,22 @@ func (r *Registry) readCallAs(format dragoman.Format, obj json.RawMessage, at ex
 		r.Settle(c, at, rep)
 		return c, nil
 	}
-	c, err := readCall(format, obj)
+	c, sound, err := readCall(format, obj)
 	if err != nil {
 		return nil, err
 	}
-	r.Settle(c, at, rep)
+	r.settleAll(c, sound, at, rep)
 	return c, nil
 }
 
 // errNothing says that an accessor returned neither a view nor an error.
 var errNothing = errors.New("the accessor found nothing")
 
-// readCall reads a call of a built-in format as it stands on the wire.
-func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, error) {
-	c := &dragoman.ToolCall{}
-	rd := jsonwire.Borrow(obj)
+// readCall reads a call of a built-in format as it stands on the wire. It is sound when
+// its arguments are known to be an object that all readers understand alike.
+func readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, sound bool, err error) {
+	c = &dragoman.ToolCall{}
+	rd := obj.Reader()
 	defer rd.Return()
 	switch format {
 	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
@@ -54,7 +60,7 @@ func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, 
 	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
 		readResponsesCall(rd, c)
 	case dragoman.FormatAnthropicToolUse:
-		readToolUse(rd, c)
+		sound = readToolUse(rd, c)
 	case dragoman.FormatGeminiFunctionCall:
 		readGeminiCall(rd, c)
 	case dragoman.FormatOllamaToolCall:
@@ -62,12 +68,12 @@ func readCall(format dragoman.Format, obj json.RawMessage) (*dragoman.ToolCall, 
 	case dragoman.FormatBedrockToolUse:
 		readBedrockCall(rd, c)
 	default:
-		return nil, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
+		return nil, false, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
 	}
 	if err := rd.End(); err != nil {
-		return nil, fail(format, err)
+		return nil, false, fail(format, err)
 	}
-	return c, nil
+	return c, sound, nil
 }
 
 // readPayload reads arguments in whatever shape a server chose: a string, or
@@ -293,7 +299,8 @@ func readResponsesCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 	}
 }
 
-func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) {
+// readToolUse reports whether the arguments are sound, as far as that is known.
+func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) (sound bool) {
 	cr := &callReader{rd: rd, c: c, d: dragoman.Anthropic}
 	var seen uint
 	for key := range rd.Object() {
@@ -305,6 +312,7 @@ func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 		case "name":
 			c.Name = cr.text("", "name")
 		case "input":
+			sound = rd.Clear() && rd.Kind() == '{'
 			c.Arguments = readPayload(rd)
 		case "cache_control":
 			raw := rd.Raw()
@@ -321,6 +329,7 @@ func readToolUse(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 			cr.other("", key)
 		}
 	}
+	return sound
 }
 
 // readID reads a call id. Ids are strings, never made from anything else: a

@@ -23,7 +23,7 @@ func (r *Registry) InspectSchema(obj dragoman.Native) ([]dragoman.ToolSpec, drag
 // InspectCall gives the canonical view of a call.
 func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoman.Report, error) {
 	var rep dragoman.Report
-	c, err := r.readCallAs(obj.Format, obj.JSON, extra.At(""), &rep)
+	c, err := r.readCallAs(obj.Format, jsonwire.Value{Raw: obj.JSON}, extra.At(""), &rep)
 	return c, rep, err
 }
 
@@ -79,7 +79,7 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 // ConvertCalls writes calls in the format to, in order.
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(dragoman.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
-		c, err := r.readCallAs(obj.Format, obj.JSON, at, rep)
+		c, err := r.readCallAs(obj.Format, jsonwire.Value{Raw: obj.JSON}, at, rep)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 		return out, rep
 	}
 	// The wire is judged, not what the registry would make of it.
-	c, err := readCall(obj.Format, obj.JSON)
+	c, _, err := readCall(obj.Format, jsonwire.Value{Raw: obj.JSON})
 	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable {
 		return out, rep
 	}

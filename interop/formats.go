@@ -72,8 +72,10 @@ func builtIns() []Entry {
 }
 
 // typeOf reads the "type" member of an object; empty where there is none.
-func typeOf(obj []byte) string {
-	r := jsonwire.Borrow(obj)
+func typeOf(obj []byte) string { return typeOfValue(jsonwire.Value{Raw: obj}) }
+
+func typeOfValue(obj jsonwire.Value) string {
+	r := obj.Reader()
 	defer r.Return()
 	typ := ""
 	if r.Kind() != '{' {
@@ -120,7 +122,11 @@ func SchemaFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 // CallFormat names the format of a call object of dialect d; a type that is
 // not built in is named after the dialect.
 func CallFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
-	typ := typeOf(obj)
+	return callFormat(d, jsonwire.Value{Raw: obj})
+}
+
+func callFormat(d dragoman.Dialect, obj jsonwire.Value) dragoman.Format {
+	typ := typeOfValue(obj)
 	switch {
 	case d == dragoman.OpenAIChat && typ == "custom":
 		return dragoman.FormatChatCustomCall
@@ -137,7 +143,7 @@ func CallFormat(d dragoman.Dialect, obj json.RawMessage) dragoman.Format {
 	case d == dragoman.Ollama: // its calls have no type (quirk B35)
 		return dragoman.FormatOllamaToolCall
 	case d == dragoman.Bedrock:
-		return bedrockCallFormat(obj)
+		return bedrockCallFormat(obj.Raw)
 	default:
 		return dragoman.Format(string(d) + "." + typ)
 	}

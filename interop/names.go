@@ -37,21 +37,11 @@ func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *
 	}
 	// How many identities want each natural name: those that share one are all
 	// hashed, except a bare name, which is its author's own.
-	wanted := make(map[string]int, len(tools))
-	bare := make(map[string]bool, len(tools))
-	for i := range tools {
-		id := toolID{tools[i].Namespace, tools[i].Name}
-		if _, dup := n.wire[id]; dup || id.name == "" {
-			continue
-		}
-		n.wire[id] = ""
-		natural := n.natural(id)
-		wanted[natural]++
-		if !n.isFlattened(id) {
-			bare[natural] = true
-		}
+	var wanted map[string]int
+	var bare map[string]bool
+	if slices.ContainsFunc(tools, func(t dragoman.ToolSpec) bool { return n.isFlattened(toolID{namespace: t.Namespace}) }) {
+		wanted, bare = n.wanted(tools)
 	}
-	clear(n.wire)
 	claim := func(id toolID, wire string, spec *dragoman.ToolSpec) {
 		n.wire[id] = wire
 		key := n.key(id.namespace, wire)
@@ -83,6 +73,25 @@ func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *
 		}
 	}
 	return n
+}
+
+// wanted counts the tools that would like each name, and says which are bare.
+func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare map[string]bool) {
+	wanted, bare = make(map[string]int, len(tools)), make(map[string]bool, len(tools))
+	seen := make(map[toolID]bool, len(tools))
+	for i := range tools {
+		id := toolID{tools[i].Namespace, tools[i].Name}
+		if seen[id] || id.name == "" {
+			continue
+		}
+		seen[id] = true
+		natural := n.natural(id)
+		wanted[natural]++
+		if !n.isFlattened(id) {
+			bare[natural] = true
+		}
+	}
+	return wanted, bare
 }
 
 func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }

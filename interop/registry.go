@@ -43,6 +43,9 @@ type Registry struct {
 	wrapped bool
 	// allowed are the tools that an answer may call; nil means all.
 	allowed map[toolID]bool
+	// sound are the last arguments that were found sound.
+	sound [4]string
+	found int
 
 	accepts  []dragoman.Format
 	schemas  map[dragoman.Format]dragoman.SchemaAccessor

@@ -41,14 +41,15 @@ func (d *blockDecoder) quiet() blockDecoder {
 
 // typeOf reads the "type" of a block.
 func typeOf(raw []byte) string {
-	typ, _ := typeAndRepeat(raw)
+	typ, _ := typeAndRepeat(jsonwire.Value{Raw: raw})
 	return typ
 }
 
 // typeAndRepeat reads the "type" of a block, and which of its members is there
 // twice: empty for none. A block that any reader could take for a call is one.
-func typeAndRepeat(raw []byte) (typ, repeated string) {
-	r := jsonwire.NewReader(raw)
+func typeAndRepeat(block jsonwire.Value) (typ, repeated string) {
+	r := block.Reader()
+	defer r.Return()
 	if r.Kind() != '{' {
 		return "", ""
 	}
@@ -107,8 +108,9 @@ func (s *memberSet) add(name []byte) bool {
 // block reads one block; place is where a synthetic call id comes from. A
 // block we do not know, or that is not what its type promises, is kept as it
 // is: one strange block must not cost the message.
-func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) dragoman.Part {
-	switch typ, repeated := typeAndRepeat(raw); typ {
+func (d *blockDecoder) block(block jsonwire.Value, at extra.Path, place ...int) dragoman.Part {
+	raw := json.RawMessage(block.Raw)
+	switch typ, repeated := typeAndRepeat(block); typ {
 	case "text", "image", "document":
 		p := interop.ReadAnthropicPart(raw)
 		if t, ok := p.(*dragoman.Text); ok {
@@ -122,7 +124,7 @@ func (d *blockDecoder) block(raw json.RawMessage, at extra.Path, place ...int) d
 		}
 		return opaque(raw, typ)
 	case typeCall:
-		c := d.call(raw, repeated, at)
+		c := d.call(block, repeated, at)
 		d.identify(c, at, place...)
 		return c
 	case "tool_result":
@@ -151,11 +153,11 @@ func (d *blockDecoder) dropTwins(e **dragoman.Extra, at extra.Path) {
 
 // call reads a call; repeated is a member that it has twice. A call that cannot
 // be read is still one, which must not run: clients would see it all the same.
-func (d *blockDecoder) call(raw json.RawMessage, repeated string, at extra.Path) *dragoman.ToolCall {
-	c, err := d.reg.ReadCall(raw, at, d.rep)
+func (d *blockDecoder) call(block jsonwire.Value, repeated string, at extra.Path) *dragoman.ToolCall {
+	c, err := d.reg.ReadCallValue(block, at, d.rep)
 	if err != nil {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "a call that cannot be read: %v", err)
-		c = unreadable(raw, err)
+		c = unreadable(block.Raw, err)
 	}
 	if repeated != "" {
 		c.Problem = wirekit.RepeatedMember(repeated)

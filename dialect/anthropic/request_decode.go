@@ -174,12 +174,12 @@ func (d *requestDecoder) system() {
 	}
 	n := 0
 	for i := range d.r.Array() {
-		raw := d.r.Raw()
+		block := d.r.Value()
 		if d.r.Err() != nil {
 			return
 		}
 		n++
-		d.req.Instructions = append(d.req.Instructions, d.block(raw, extra.Elem("/instructions", i), -1, i))
+		d.req.Instructions = append(d.req.Instructions, d.block(block, extra.Elem("/instructions", i), -1, i))
 	}
 	if n == 0 && d.r.Err() == nil {
 		d.keep("", "system", []byte("[]"))
@@ -188,16 +188,16 @@ func (d *requestDecoder) system() {
 
 func (d *requestDecoder) messages() {
 	for i := range d.r.Array() {
-		raw := d.r.Raw()
+		elem := d.r.Value()
 		if d.r.Err() != nil {
 			return
 		}
-		m, err := d.message(raw, i)
+		m, err := d.message(elem, i)
 		if err == nil {
-			err = wirekit.Mistyped(raw, m.Parts)
+			err = wirekit.Mistyped(elem.Raw, m.Parts)
 		}
 		if err != nil {
-			d.fail(placeAt(extra.Elem("/messages", i).String(), d.r.Offset()-int64(len(raw)), err))
+			d.fail(placeAt(extra.Elem("/messages", i).String(), d.r.Offset()-int64(len(elem.Raw)), err))
 			return
 		}
 		d.req.Messages = append(d.req.Messages, m)
@@ -205,12 +205,14 @@ func (d *requestDecoder) messages() {
 }
 
 // message reads one element of the conversation.
-func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message, error) {
+func (d *requestDecoder) message(elem jsonwire.Value, pos int) (dragoman.Message, error) {
 	m := dragoman.Message{Origin: d.origin}
 	at := extra.Elem("/messages", pos)
 	d.ambiguous = false
 	contents, stray := 0, false
-	r := jsonwire.NewReader(raw)
+	raw := json.RawMessage(elem.Raw)
+	r := elem.Reader()
+	defer r.Return()
 	if r.Kind() != '{' && r.Err() == nil {
 		return m, wirekit.ErrNotObject
 	}
@@ -226,7 +228,7 @@ func (d *requestDecoder) message(raw json.RawMessage, pos int) (dragoman.Message
 			default:
 				m.Parts = nil
 				for i := range r.Array() {
-					block := r.Raw()
+					block := r.Value()
 					if r.Err() != nil {
 						break
 					}

@@ -28,7 +28,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 	content := a.read(r)
 	err = r.End()
 	if err == nil {
-		err = a.checkContent(content)
+		err = a.checkContent(content.Raw)
 	}
 	a.finish(content, true)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *answer) checkContent(content []byte) error {
 }
 
 // read reads a message object and returns its content, unread.
-func (a *answer) read(r *jsonwire.Reader) (content []byte) {
+func (a *answer) read(r *jsonwire.Reader) (content jsonwire.Value) {
 	for key := range r.Object() {
 		switch k := string(key); k {
 		case "id":
@@ -103,7 +103,7 @@ func (a *answer) read(r *jsonwire.Reader) (content []byte) {
 		case "role":
 			r.Skip()
 		case "content":
-			content = r.Raw()
+			content = r.Value()
 			a.contents, a.contentEnd = a.contents+1, r.Offset()
 		case "usage":
 			a.counters.read(r, a.keep, a.decoder.rep)
@@ -179,7 +179,7 @@ func (a *answer) sticks() bool {
 }
 
 // finish settles the content, the stop and the usage of a whole message.
-func (a *answer) finish(content []byte, terminal bool) {
+func (a *answer) finish(content jsonwire.Value, terminal bool) {
 	d := a.decoder
 	parts, changed := d.settleDuplicates(d.content(content))
 	if a.contents > 1 {
@@ -205,11 +205,11 @@ func (a *answer) finish(content []byte, terminal bool) {
 		changed = withoutStrays(p, extra.Elem("/content", i), d.rep) || changed
 	}
 	m := dragoman.Message{Role: dragoman.RoleAssistant, Parts: parts, Origin: d.origin}
-	if !d.o.NoNative && !changed && !d.ambiguous && content[0] == '[' {
+	if !d.o.NoNative && !changed && !d.ambiguous && content.Raw[0] == '[' {
 		// What goes back is the message a request holds, not the response.
-		raw := make([]byte, 0, len(content)+32)
+		raw := make([]byte, 0, len(content.Raw)+32)
 		raw = append(raw, `{"role":"assistant","content":`...)
-		raw = append(append(raw, content...), '}')
+		raw = append(append(raw, content.Raw...), '}')
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	a.resp.Output = []dragoman.Message{m}
@@ -228,11 +228,12 @@ func (a *answer) settledStop(terminal bool, calls []*dragoman.ToolCall) dragoman
 
 // content reads the blocks of a response. Text instead of blocks is taken as
 // one; anything else has none.
-func (d *blockDecoder) content(raw []byte) []dragoman.Part {
-	if len(raw) == 0 {
+func (d *blockDecoder) content(content jsonwire.Value) []dragoman.Part {
+	if len(content.Raw) == 0 {
 		return nil
 	}
-	r := jsonwire.NewReader(raw)
+	r := content.Reader()
+	defer r.Return()
 	switch r.Kind() {
 	case '"':
 		if s := r.String(); s != "" {
@@ -242,11 +243,11 @@ func (d *blockDecoder) content(raw []byte) []dragoman.Part {
 	case '[':
 		var parts []dragoman.Part
 		for i := range r.Array() {
-			block := r.Raw()
+			block := r.Value()
 			if r.Err() != nil {
 				break
 			}
-			if string(block) != "null" {
+			if string(block.Raw) != "null" {
 				parts = append(parts, d.block(block, extra.Elem("/content", i), i))
 			}
 		}

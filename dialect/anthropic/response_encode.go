@@ -34,7 +34,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		return dialect.Encoded{Body: body, Report: *rep, Registry: reg}, nil //nolint:nilerr // the error is what is encoded
 	}
 	e := answerEncoder{reg: reg, o: o, rep: rep}
-	var w jsonwire.Writer
+	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
 	w.BeginObject()
 	e.header(&w, resp)
 	w.Key("content")

@@ -93,7 +93,7 @@ func (d *streamDecoder) begin(raw []byte) (*streamBlock, error) {
 	d.blocks++
 	quiet := d.quiet()
 	before := d.reg.Rewritten()
-	whole := quiet.block(b.Raw, extra.Elem("/content", b.At), b.At)
+	whole := quiet.block(jsonwire.Value{Raw: b.Raw}, extra.Elem("/content", b.At), b.At)
 	withoutStrays(whole, extra.Elem("/content", b.At), quiet.rep)
 	d.ambiguous = d.ambiguous || quiet.ambiguous
 	switch p := whole.(type) {
@@ -525,12 +525,12 @@ func (d *streamDecoder) settle(terminal bool) dragoman.Stop {
 // wholeCall reads a call from its block as the API would have sent it whole.
 func (d *streamDecoder) wholeCall(b *streamBlock) *dragoman.ToolCall {
 	at := extra.Elem("/content", b.At)
-	raw := d.assembled(b)
-	_, repeated := typeAndRepeat(raw)
+	block := jsonwire.Value{Raw: d.assembled(b)}
+	_, repeated := typeAndRepeat(block)
 	if repeated == "" {
 		repeated = b.Twice
 	}
-	c := d.call(raw, repeated, at)
+	c := d.call(block, repeated, at)
 	withoutStrays(c, at, d.rep)
 	d.identify(c, at, b.At)
 	return c

@@ -212,7 +212,7 @@ func (d *streamDecoder) readsTwoWays() bool {
 		return true
 	}
 	repeats := func(raw []byte) bool {
-		_, repeated := typeAndRepeat(raw)
+		_, repeated := typeAndRepeat(jsonwire.Value{Raw: raw})
 		return repeated != ""
 	}
 	switch string(d.typ) {
@@ -220,12 +220,13 @@ func (d *streamDecoder) readsTwoWays() bool {
 		if wirekit.Doubled(&d.look, d.opening, blockMembers) {
 			return true
 		}
-		typ, repeated := typeAndRepeat(d.opening)
+		opening := jsonwire.Value{Raw: d.opening}
+		typ, repeated := typeAndRepeat(opening)
 		if typ != typeCall {
 			return false
 		}
 		quiet := d.quiet()
-		quiet.call(d.opening, repeated, extra.At(""))
+		quiet.call(opening, repeated, extra.At(""))
 		return quiet.ambiguous
 	case "content_block_delta":
 		// Who goes by the index adds it to a call that was closed, and who joins
@@ -264,7 +265,7 @@ func (d *streamDecoder) bringsDoubt() bool {
 		return false
 	}
 	quiet := d.quiet()
-	quiet.content(content)
+	quiet.content(jsonwire.Value{Raw: content})
 	return quiet.ambiguous
 }
 
@@ -377,7 +378,7 @@ func (d *streamDecoder) messageStart(raw []byte) error {
 		return placeAt("/message", d.messageAt, err)
 	}
 	d.start()
-	return d.startContent(content)
+	return d.startContent(content.Raw)
 }
 
 func (d *streamDecoder) messageDelta(change, usage []byte, rest []member) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/wirekit"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // EncodeResponse implements [dialect.Codec]. A response with an error is written
@@ -34,6 +35,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 		e.rep.Merge("/error", lost)
 		return dialect.Encoded{Body: body, Report: *e.rep, Registry: reg}, nil
 	}
+	w.Buf = make([]byte, 0, wirekit.ResponseSize(resp))
 	w.BeginObject()
 	head := *resp
 	e.identify(&head)
@@ -123,7 +125,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 	calls := countCalls(out)
 	wirekit.ReportDetails(e.rep, stop, e.answer)
 	told := stop
-	stop = standing(stop, out)
+	stop = standing(e.reg, stop, out)
 	if _, none := extra.Get(ex, name, place+"/finish_reason"); !none || stop.Native != "" || !meant(stop, "", calls) {
 		ex = without(ex, place+"/finish_reason")
 		own := origin != nil && origin.Dialect == name
@@ -162,9 +164,9 @@ func without(e *dragoman.Extra, path string) *dragoman.Extra {
 
 // standing is the stop to write for an output: one after which calls run does
 // not stand beside a call that must not.
-func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
+func standing(reg *interop.Registry, stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
+		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.BarredBy(reg))
 	}
 	return stop
 }

@@ -36,7 +36,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if len(resp.Alternatives) > 0 {
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, "/alternatives", "Responses gives one answer; %d more were made", len(resp.Alternatives))
 	}
-	var w jsonwire.Writer
+	w := jsonwire.Writer{Buf: make([]byte, 0, wirekit.ResponseSize(resp))}
 	e.writeResponse(&w, resp, id, items, resp.ToolCalls())
 	return wirekit.Encoded(name, &w, e.rep, reg, nil)
 }

@@ -19,6 +19,10 @@ type cursor struct {
 	// open are the objects and lists around, the document first.
 	open []level
 	few  [8]level
+	// long are long values of a document in which this one begins at base, those
+	// before next perhaps among them.
+	long []span
+	base int
 	slow *jsontext.Decoder
 }
 
@@ -43,6 +47,7 @@ func (c *cursor) reset(doc []byte) {
 	}
 	c.open = append(c.open[:0], level{})
 	c.doc, c.pos, c.next, c.slow = doc, 0, 0, nil
+	c.long, c.base = nil, 0
 }
 
 // asDecoder has a jsontext.Decoder go on where the cursor is.
@@ -180,6 +185,7 @@ func (c *cursor) advance() bool {
 	top := &c.open[len(c.open)-1]
 	end := none
 	switch {
+	case len(c.long) > 0 && !top.wantsName() && c.noted(&end):
 	case c.doc[c.next] == '"':
 		end, _ = textEnd(c.doc, c.next+1)
 		if top.wantsName() {
@@ -194,6 +200,19 @@ func (c *cursor) advance() bool {
 	}
 	top.n++
 	c.pos = end
+	return true
+}
+
+// noted reports whether it was noted where the value at next ends.
+func (c *cursor) noted(end *int) bool {
+	at := c.base + c.next
+	for len(c.long) > 0 && c.long[0].start < at {
+		c.long = c.long[1:]
+	}
+	if len(c.long) == 0 || c.long[0].start > at {
+		return false
+	}
+	*end = c.long[0].end - c.base
 	return true
 }
 

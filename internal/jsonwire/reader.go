@@ -64,6 +64,8 @@ type Reader struct {
 	dec  cursor
 	err  error
 	key  []byte
+	// clear is that of a Value.
+	clear bool
 }
 
 // NewReader returns a reader of data, which must not change while the reader
@@ -94,7 +96,7 @@ func (r *Reader) Return() {
 
 // Reset makes the reader start over with data.
 func (r *Reader) Reset(data []byte) {
-	r.data, r.err = data, nil
+	r.data, r.err, r.clear = data, nil, false
 	r.dec.reset(data)
 }
 
@@ -350,6 +352,19 @@ func (r *Reader) Raw() []byte {
 	start := end - int64(len(v))
 	return r.data[start:end:end]
 }
+
+// Value consumes the next value and returns its text, a slice of the document, with
+// what is known of it.
+func (r *Reader) Value() Value {
+	raw := r.Raw()
+	if r.dec.slow != nil {
+		return Value{Raw: raw}
+	}
+	return Value{Raw: raw, long: r.dec.long, base: r.dec.base + r.dec.pos - len(raw), clear: r.clear}
+}
+
+// Clear reports whether it is known of the whole document that Check would find nothing.
+func (r *Reader) Clear() bool { return r.clear }
 
 // quoted consumes a string and returns its text with quotes; nil for null.
 func (r *Reader) quoted(want string) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -45,10 +46,30 @@ func (c Cut) None() bool { return len(c.Repeats)+len(c.Twins) == 0 }
 // are told. A document without any is returned as it is, and so is what is no
 // JSON.
 func Settle(doc []byte, l Literal) (settled []byte, at Cut) {
+	v, at := SettleValue(doc, l)
+	return v.Raw, at
+}
+
+// SettleValue is Settle, with what is known of the document by then.
+func SettleValue(doc []byte, l Literal) (settled Value, at Cut) {
 	// The usual case costs no more than a scan.
-	if (l.Same == nil || bytes.IndexByte(doc, '_') < 0) && readsOneWay(doc, l.Known) {
-		return doc, Cut{}
+	if l.Same == nil || bytes.IndexByte(doc, '_') < 0 {
+		s := scan[[]byte]{doc: doc, note: len(doc) >= noteworthy}
+		if s.clear(l.Known) {
+			return Value{Raw: doc, long: s.long, clear: !s.half && utf8.Valid(doc)}, Cut{}
+		}
+		if readsOneWaySlowly(doc, l.Known) {
+			return Value{Raw: doc}, Cut{}
+		}
 	}
+	settledDoc, at := settleSlowly(doc, l)
+	return Value{Raw: settledDoc}, at
+}
+
+// noteworthy is how long a document is of which it is noted where its long values end.
+const noteworthy = 1 << 10
+
+func settleSlowly(doc []byte, l Literal) (settled []byte, at Cut) {
 	s := settler{literal: l}
 	s.dec.Reset(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	s.next = l.Known
@@ -66,7 +87,11 @@ func ReadsOneWay(doc []byte) bool { return readsOneWay(doc, nil) }
 // known.
 func readsOneWay(doc []byte, k Known) bool {
 	s := scan[[]byte]{doc: doc}
-	return s.clear(k) || jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
+	return s.clear(k) || readsOneWaySlowly(doc, k)
+}
+
+func readsOneWaySlowly(doc []byte, k Known) bool {
+	return jsontext.Value(doc).IsValid(jsontext.AllowInvalidUTF8(true)) && !anyTwin(doc, k)
 }
 
 // maxRepeats bounds how many places are told: a hostile document must not

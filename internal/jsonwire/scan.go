@@ -186,11 +186,22 @@ func wordEnd[T []byte | string](doc T, i int, word string) int {
 type scan[T []byte | string] struct {
 	doc T
 	// names are those of the objects that are open, where no name may stand twice in
-	// one; strict is that no escape may be half of a character.
-	names  []nameAt
-	once   bool
-	strict bool
+	// one.
+	names []nameAt
+	once  bool
+	// half says that an escape was half of a character, perhaps with the other half
+	// beside it.
+	half bool
+	// long are the long values, where those are noted, in the order of their begin.
+	long []span
+	note bool
 }
+
+// span is where a value stands.
+type span struct{ start, end int }
+
+// manyBytes is how long a value is whose end is worth a note.
+const manyBytes = 128
 
 // nameAt is where a name stands, and what of it is compared first.
 type nameAt struct {
@@ -223,15 +234,29 @@ func (s *scan[T]) clear(k Known) bool {
 // value returns where the value ends that begins at i, within so many open objects
 // and lists.
 func (s *scan[T]) value(i, depth int, k Known) int {
+	if !s.note {
+		return s.pass(i, depth, k)
+	}
+	n := len(s.long)
+	s.long = append(s.long, span{i, none})
+	end := s.pass(i, depth, k)
+	if end-i < manyBytes {
+		s.long = s.long[:n]
+	} else {
+		s.long[n].end = end
+	}
+	return end
+}
+
+// pass is value without a note.
+func (s *scan[T]) pass(i, depth int, k Known) int {
 	if i >= len(s.doc) {
 		return none
 	}
 	switch c := s.doc[i]; c {
 	case '"':
 		end, half := textEnd(s.doc, i+1)
-		if half && s.strict {
-			return none
-		}
+		s.half = s.half || half
 		return end
 	case '{':
 		return s.object(i+1, depth+1, k)

@@ -79,11 +79,13 @@ func sameVerdicts(t *testing.T, doc []byte) {
 		t.Fatalf("%.200q: passes the check %v, as a string %v, want %v", doc, got, text, want)
 	}
 	// What the scan vouches for by itself must be right; what it does not may be.
-	for _, s := range []scan[[]byte]{{doc: doc}, {doc: doc, once: true}, {doc: doc, once: true, strict: true}} {
-		o := []jsontext.Options{jsontext.AllowDuplicateNames(!s.once), jsontext.AllowInvalidUTF8(!s.strict)}
-		if s.whole(nil) && (!s.strict || utf8.Valid(doc)) && !jsontext.Value(doc).IsValid(o...) {
-			t.Fatalf("%.200q: the scan of %v, %v vouches for it", doc, s.once, s.strict)
+	for _, s := range []scan[[]byte]{{doc: doc}, {doc: doc, once: true}, {doc: doc, note: true}} {
+		if s.whole(nil) && !jsontext.Value(doc).IsValid(loose, jsontext.AllowDuplicateNames(!s.once)) {
+			t.Fatalf("%.200q: the scan vouches for it; names once: %v", doc, s.once)
 		}
+	}
+	if s := (scan[[]byte]{doc: doc}); s.clear(nil) && !s.half && utf8.Valid(doc) && !jsontext.Value(doc).IsValid() {
+		t.Fatalf("%.200q: the scan finds it clear", doc)
 	}
 	if s := (scan[[]byte]{doc: doc}); !s.whole(nil) && valid(doc) {
 		t.Fatalf("%.200q: the scan does not vouch for it", doc)
@@ -163,9 +165,140 @@ func TestAWellFormedDocumentIsReadWithoutTheLibrary(t *testing.T) {
 		t.Errorf("%v, and the library was asked: %v", r.Err(), r.dec.slow != nil)
 	}
 	for _, doc := range []string{`{"a":1,"b":[{"a":"\n"}]}`, `{"é":{"a":1},"z":{"a":1}}`} {
-		if s := (scan[[]byte]{doc: []byte(doc), once: true, strict: true}); !s.whole(nil) {
+		if s := (scan[[]byte]{doc: []byte(doc)}); !s.clear(nil) || s.half {
 			t.Errorf("%s: the library is asked", doc)
 		}
+	}
+}
+
+// told writes down a value, going into objects and lists as values of their own where
+// deeper says so, and otherwise in place.
+func told(b *strings.Builder, v Value, deeper []byte) {
+	way := byte(0)
+	if len(deeper) > 0 {
+		way, deeper = deeper[0], deeper[1:]
+	}
+	r := v.Reader()
+	defer r.Return()
+	switch r.Kind() {
+	case '{':
+		for key := range r.Object() {
+			fmt.Fprintf(b, "%q:", key)
+			toldNext(b, r, way, deeper)
+		}
+	case '[':
+		for i := range r.Array() {
+			fmt.Fprintf(b, "%d:", i)
+			toldNext(b, r, way, deeper)
+		}
+	default:
+		fmt.Fprintf(b, "%s", r.Raw())
+	}
+	fmt.Fprintf(b, "at %s %d %v\n", r.Pointer(), r.Offset(), r.End())
+}
+
+func toldNext(b *strings.Builder, r *Reader, way byte, deeper []byte) {
+	switch way % 3 {
+	case 0:
+		told(b, r.Value(), deeper)
+	case 1:
+		fmt.Fprintf(b, "%s;", r.Raw())
+	default:
+		r.Skip()
+	}
+}
+
+// sameKnowing compares what is read of a document with and without what is known of it.
+func sameKnowing(t *testing.T, doc, deeper []byte) {
+	t.Helper()
+	s := scan[[]byte]{doc: doc, note: true}
+	if !s.clear(nil) {
+		return
+	}
+	var with, without strings.Builder
+	told(&with, Value{Raw: doc, long: s.long}, deeper)
+	told(&without, Value{Raw: doc}, deeper)
+	if with.String() != without.String() {
+		t.Fatalf("%.300q reads as\n%s\nwant\n%s", doc, with.String(), without.String())
+	}
+	v, at := SettleValue(doc, Literal{})
+	if !at.None() || !bytes.Equal(v.Raw, doc) || v.Clear() && Check(doc) != nil {
+		t.Fatalf("%.300q settles to %q, %v, clear %v: %v", doc, v.Raw, at, v.Clear(), Check(doc))
+	}
+}
+
+// long is a document of long and short values within each other.
+func long(rnd *rand.Rand, depth int) string {
+	switch kind := rnd.IntN(5); {
+	case kind == 0 || depth == 0:
+		return `"` + strings.Repeat(`a\"é`, rnd.IntN(80)) + `"`
+	case kind == 1:
+		return "12"
+	case kind < 4:
+		out := "{"
+		for i := range rnd.IntN(4) {
+			if i > 0 {
+				out += ", "
+			}
+			out += fmt.Sprintf(`"m%d%s": %s`, i, strings.Repeat("n", rnd.IntN(150)), long(rnd, depth-1))
+		}
+		return out + "}"
+	default:
+		out := "["
+		for i := range rnd.IntN(4) {
+			if i > 0 {
+				out += " ,"
+			}
+			out += long(rnd, depth-1)
+		}
+		return out + "]"
+	}
+}
+
+func TestWhatIsKnownOfADocumentChangesNothing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for range 400 {
+		deeper := make([]byte, 6)
+		for i := range deeper {
+			deeper[i] = byte(max(0, rnd.IntN(5)-2)) // mostly deeper
+		}
+		sameKnowing(t, []byte(long(rnd, 5)), deeper)
+	}
+}
+
+func TestLongValuesAreNotReadAgain(t *testing.T) {
+	doc := []byte(`{"a":1,"content":[{"type":"tool_use","input":{"path":"p","text":"` + strings.Repeat("long ", 400) + `"}}],"b":2}`)
+	v, _ := SettleValue(doc, Literal{})
+	if !v.Clear() {
+		t.Error("it is not known to be clear")
+	}
+	for i := range doc { // who reads it again would notice
+		if bytes.HasPrefix(doc[i:], []byte("long ")) {
+			doc[i] = '\n'
+		}
+	}
+	r := v.Reader()
+	for key := range r.Object() {
+		if string(key) != "content" {
+			r.Skip()
+			continue
+		}
+		list := r.Value().Reader()
+		for range list.Array() {
+			block := list.Value().Reader()
+			for range block.Object() {
+				block.Skip()
+			}
+			if err := block.End(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := list.End(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.End(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -179,10 +312,12 @@ func TestSoundJSONIsCheckedWithoutMemory(t *testing.T) {
 
 func FuzzScan(f *testing.F) {
 	for _, s := range awkward {
+		f.Add([]byte(long(rand.New(rand.NewPCG(9, uint64(len(s)))), 3)), []byte{0, 0, 1, 0, 2})
 		f.Add([]byte(s), []byte{0, 1, 4, 0, 7, 1, 4, 4, 7, 7, 1, 1})
 	}
 	f.Fuzz(func(t *testing.T, doc, steps []byte) {
 		sameVerdicts(t, doc)
 		sameSteps(t, doc, steps)
+		sameKnowing(t, doc, steps)
 	})
 }

@@ -301,8 +301,8 @@ func CheckText(text string) error {
 
 // understood reports whether a scan vouches for text that is UTF-8.
 func understood[T []byte | string](text T) bool {
-	s := scan[T]{doc: text, strict: true}
-	return s.clear(nil)
+	s := scan[T]{doc: text}
+	return s.clear(nil) && !s.half
 }
 
 // checkSlowly finds out what is wrong with text, if anything is.

@@ -30,7 +30,7 @@ func DecodeRequest(
 	if err := CheckSize(d, "request", body, o); err != nil {
 		return err
 	}
-	settled, at := jsonwire.Settle(body, literal)
+	settled, at := jsonwire.SettleValue(body, literal)
 	reportRepeats(rep, at.Repeats, "of which the last counts")
 	for _, twin := range at.Twins {
 		rep.Add(dragoman.Dropped, dragoman.Warn, twin, "a member that some readers would take for another; the native form is not kept")
@@ -104,9 +104,12 @@ func OpenResponse(
 	if err := CheckSize(d, "response", body, o); err != nil {
 		return nil, false, err
 	}
-	_, at := jsonwire.Settle(body, literal)
+	whole, at := jsonwire.SettleValue(body, literal)
 	reportRepeats(rep, at.Repeats, "of which readers disagree which counts")
-	if r, err = openBody(body); err != nil {
+	if !at.None() {
+		whole = jsonwire.Value{Raw: body}
+	}
+	if r, err = openBody(whole); err != nil {
 		return nil, false, DecodeError(d, "response", err)
 	}
 	return r, at.None(), nil
@@ -121,8 +124,8 @@ func reportRepeats(rep *dragoman.Report, places []string, so string) {
 // openBody begins to read a body, which must be an object, with a reader that may be
 // returned. Where it is no JSON
 // at all there is no error yet: the reader will say where it breaks.
-func openBody(body []byte) (*jsonwire.Reader, error) {
-	r := jsonwire.Borrow(body)
+func openBody(body jsonwire.Value) (*jsonwire.Reader, error) {
+	r := body.Reader()
 	if r.Kind() != '{' && r.Err() == nil {
 		r.Return()
 		return nil, ErrNotObject

@@ -83,6 +83,17 @@ func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	return "", false // whoever reads its arguments notices
 }
 
+// BarredBy is Barred for an answer that is written with a registry, which remembers what
+// it found sound.
+func BarredBy(reg *interop.Registry) func(*dragoman.ToolCall) (dragoman.StopReason, bool) {
+	return func(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
+		if c.Problem == nil && reg.Sound(c) {
+			return "", false
+		}
+		return Barred(c)
+	}
+}
+
 // Nameless reports whether a call must not run because it has no name, so that
 // there is nothing to run. The code alone proves nothing: a client runs a call
 // that has a name, whatever is said of it.

@@ -336,6 +336,20 @@ func RequestSize(req *dragoman.Request) int {
 	return n + n/8 + native // an eighth for escapes
 }
 
+// ResponseSize is RequestSize for an answer.
+func ResponseSize(resp *dragoman.Response) int {
+	n := 512
+	for i := range resp.Output {
+		n += 128 + partsSize(resp.Output[i].Parts)
+	}
+	for i := range resp.Alternatives {
+		for j := range resp.Alternatives[i].Output {
+			n += 256 + partsSize(resp.Alternatives[i].Output[j].Parts)
+		}
+	}
+	return n + n/8
+}
+
 func partsSize(parts []dragoman.Part) int {
 	n := 0
 	for _, p := range parts {
