@@ -62,6 +62,7 @@ type streamDecoder struct {
 	late    wirekit.Late // what comes behind the end
 	untold  wirekit.Untold
 	splice  splice
+	mould   mould
 	emit    func(dragoman.Event) error
 
 	// What the event at hand means is held until it is known how to pass it on.
@@ -229,6 +230,11 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 	if err := wirekit.CheckValues(data); err != nil {
 		return err
 	}
+	if !flat && d.quick(data) {
+		return d.splice.enter(d.mould.id)
+	}
+	d.mould.ready = false
+	kept := d.keptMembers()
 	r := &d.reader
 	r.Reset(data)
 	d.scanned = false
@@ -319,6 +325,8 @@ func (d *streamDecoder) chunk(data []byte, flat bool) error {
 		failure.Class = classOf(failure)
 		failure.Native = &dragoman.Native{Format: dragoman.Format(name), JSON: clone(data)}
 		d.breakOff(failure)
+	} else {
+		d.learn(data, id, kept)
 	}
 	return nil
 }

@@ -414,6 +414,28 @@ func (r *Reader) AppendString(dst []byte) []byte {
 // unquote returns the content of a quoted string, valid until the next read.
 func (r *Reader) unquote(q []byte) []byte { return r.unquoteKey(q) }
 
+// CutString cuts the string off that a text begins with, with its quotes; ok is false
+// where it begins with none.
+func CutString(text []byte) (quoted, rest []byte, ok bool) {
+	if len(text) == 0 || text[0] != '"' {
+		return nil, text, false
+	}
+	end, _ := textEnd(text, 1)
+	if end == none {
+		return nil, text, false
+	}
+	return text[:end:end], text[end:], true
+}
+
+// Unquote returns what a string that was cut off says, as [Reader.String] does.
+func Unquote(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	if plain(inner) {
+		return string(inner)
+	}
+	return string(appendUnquote(nil, quoted))
+}
+
 // Bool consumes a boolean.
 func (r *Reader) Bool() bool {
 	switch r.Kind() {

@@ -1,0 +1,272 @@
+package openaichat
+
+import (
+	"bytes"
+
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// mould is the shape of the last chunk that was read in full, where it brought nothing
+// but a piece of text, or of the arguments of one call. Most chunks of a stream repeat
+// all of the one before them but for that piece; what else they say was heard, and is
+// heard again to no effect.
+type mould struct {
+	ready bool
+	// idle counts the moulds in a row that no chunk fitted. From maxIdle on none is made.
+	idle int
+	// head is what stands before the piece, with its first quote, middle what stands
+	// behind it, with its last, up to the padding or the end, and tail what stands behind
+	// the padding.
+	head, middle, tail []byte
+	// padded: between middle and tail stands a string that says nothing.
+	padded bool
+	id     string // of the chunk
+	choice int
+	// call is the index of the call whose arguments the piece belongs to; -1: it is text.
+	call int64
+}
+
+// maxMould bounds what is kept of a chunk.
+const maxMould = 4 << 10
+
+// maxIdle is enough to know a server whose chunks all differ.
+const maxIdle = 16
+
+// keptMembers counts the members of chunks that are kept. One that stays the same while
+// a chunk is read brought none that the next could bring again; of many, a repeated one
+// is not found at once.
+func (d *streamDecoder) keptMembers() int {
+	const few = 8
+	if d.resp.Extra == nil {
+		return 0
+	}
+	if n := len(d.resp.Extra.Fields); n <= few {
+		return n
+	}
+	return -1
+}
+
+// quick takes a chunk that the mould fits, and reports whether it was one. Any other is
+// left as it is, to be read in full.
+func (d *streamDecoder) quick(data []byte) bool {
+	m := &d.mould
+	if !m.ready {
+		return false
+	}
+	piece, ok := m.piece(data)
+	if !ok {
+		return false
+	}
+	c := d.choices[m.choice]
+	if m.call < 0 {
+		c.appendText(jsonwire.Unquote(piece))
+	} else {
+		if c.byIndex[m.call] == nil {
+			return false
+		}
+		c.fragment(fragment{index: m.call, indexed: true, args: jsonwire.Unquote(piece)})
+	}
+	c.opening.delta(false, true)
+	c.opens(false)
+	m.idle = 0
+	return true
+}
+
+// piece returns what a chunk says where the mould fits, with its quotes.
+func (m *mould) piece(data []byte) (piece []byte, ok bool) {
+	if !bytes.HasPrefix(data, m.head) {
+		return nil, false
+	}
+	piece, rest, ok := jsonwire.CutString(data[len(m.head)-1:])
+	if !ok || len(piece) <= len(`""`) {
+		return nil, false
+	}
+	if rest, ok = bytes.CutPrefix(rest, m.middle[1:]); !ok || !m.padded {
+		return piece, ok && len(rest) == 0
+	}
+	if _, rest, ok = jsonwire.CutString(rest); !ok {
+		return nil, false
+	}
+	return piece, bytes.Equal(rest, m.tail)
+}
+
+// learn makes the mould of a chunk that was read in full, if it has the shape. kept is
+// what was kept before it.
+func (d *streamDecoder) learn(data []byte, id string, kept int) {
+	m := &d.mould
+	if len(data) > maxMould || m.idle >= maxIdle || d.twice || kept < 0 || d.keptMembers() != kept {
+		return
+	}
+	s := shape{r: &d.ahead, call: -1}
+	s.r.Reset(data)
+	if !s.chunk() || s.r.End() != nil || s.piece.end == 0 || s.padding.end > 0 && s.padding.start < s.piece.end {
+		return
+	}
+	m.head = append(m.head[:0], data[:s.piece.start+1]...)
+	m.padded = s.padding.end > 0
+	if m.padded {
+		m.middle = append(m.middle[:0], data[s.piece.end-1:s.padding.start]...)
+		m.tail = append(m.tail[:0], data[s.padding.end:]...)
+	} else {
+		m.middle = append(m.middle[:0], data[s.piece.end-1:]...)
+	}
+	m.ready, m.id, m.choice, m.call = true, id, s.choice, s.call
+	m.idle++
+}
+
+// shape finds the piece of a chunk.
+type shape struct {
+	r              *jsonwire.Reader
+	piece, padding place
+	choice         int
+	call           int64
+}
+
+// text consumes a string that says something, and notes where it stands; there may be
+// one.
+func (s *shape) text(at *place) (ok bool) {
+	if s.r.Kind() != '"' || at.end > 0 {
+		return false
+	}
+	raw := s.r.Raw()
+	*at = place{s.r.Offset() - int64(len(raw)), s.r.Offset()}
+	return len(raw) > len(`""`)
+}
+
+// place is where a string stands, with its quotes.
+type place struct{ start, end int64 }
+
+// index consumes a small number.
+func (s *shape) index() (n int64, ok bool) {
+	if s.r.Kind() != '0' {
+		return 0, false
+	}
+	n = s.r.Int()
+	return n, n >= 0 && n < maxChoices
+}
+
+func (s *shape) chunk() bool {
+	for key := range s.r.Object() {
+		switch string(key) {
+		case "choices":
+			n := 0
+			if s.r.Kind() != '[' {
+				return false
+			}
+			for range s.r.Array() {
+				if n++; n > 1 || s.r.Kind() != '{' || !s.element() {
+					return false
+				}
+			}
+		case "obfuscation":
+			if !s.text(&s.padding) {
+				return false
+			}
+		case "usage", "error":
+			if !s.r.Null() {
+				return false
+			}
+		case "x_groq": // counts
+			return false
+		default:
+			s.r.Skip()
+		}
+	}
+	return true
+}
+
+// element reads an element of choices.
+func (s *shape) element() bool {
+	indexed := false
+	for key := range s.r.Object() {
+		switch string(key) {
+		case "index":
+			n, small := s.index()
+			if !small {
+				return false
+			}
+			s.choice, indexed = int(n), true
+		case "delta":
+			if s.r.Kind() != '{' || !s.delta() {
+				return false
+			}
+		case "logprobs", "finish_reason":
+			if !s.r.Null() {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return indexed
+}
+
+func (s *shape) delta() bool {
+	for key := range s.r.Object() {
+		switch k := string(key); {
+		case k == "content" && s.r.Kind() == '"':
+			if !s.text(&s.piece) {
+				return false
+			}
+		case k == "tool_calls" && s.r.Kind() == '[':
+			n := 0
+			for range s.r.Array() {
+				if n++; n > 1 || s.r.Kind() != '{' || !s.toolCall() {
+					return false
+				}
+			}
+		case k == "content", k == "tool_calls", k == "role", k == "refusal", k == "reasoning", k == "reasoning_content":
+			if !s.r.Null() {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// toolCall reads an element of tool_calls.
+func (s *shape) toolCall() (ok bool) {
+	for key := range s.r.Object() {
+		switch k := string(key); {
+		case k == "index":
+			if s.call, ok = s.index(); !ok {
+				return false
+			}
+		case k == "function" && s.r.Kind() == '{':
+			if !s.function() {
+				return false
+			}
+		case k == "type" && s.r.Kind() == '"':
+			if s.r.String() != "function" {
+				return false
+			}
+		case k == "id", k == "type":
+			if !s.r.Null() {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return s.call >= 0
+}
+
+func (s *shape) function() bool {
+	for key := range s.r.Object() {
+		switch k := string(key); {
+		case k == "arguments":
+			if !s.text(&s.piece) {
+				return false
+			}
+		case k == "name":
+			if !s.r.Null() {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
