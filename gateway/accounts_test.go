@@ -174,11 +174,12 @@ func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			w := way{openaichat.Codec{}, "anthropic"}
 			hr := r.request(r.t.Context(), w, stream)
-			body := fmt.Sprintf(`{"model":"anthropic/m","stream":%v,"temperature":0.1,"temperature":0.2,"messages":[{"role":"user","content":"hi"}]}`, stream)
+			body := fmt.Sprintf(`{"model":"anthropic/m","stream":%v,"temperature":0.1,"temperature":0.2,"frequency_penalty":0.5,"messages":[{"role":"user","content":"hi"}]}`, stream)
 			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(body)), -1
 			a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
-			if losses := a.header.Get(gateway.LossHeader); !strings.Contains(losses, "/temperature") {
-				r.t.Errorf("%q: %s", losses, a.body)
+			losses := a.header.Get(gateway.LossHeader)
+			if !strings.HasPrefix(losses, "2; ") || !strings.Contains(losses, "/temperature") || !strings.Contains(losses, "frequency_penalty") || !strings.Contains(r.line(), `"losses":"`+losses+`"`) {
+				r.t.Errorf("%q: %s, %s", losses, a.body, r.line())
 			}
 			if log := r.line(); !strings.Contains(log, "/temperature") || strings.Contains(r.metrics(""), "dragoman_losses_total{dialect=\"openai.chat_completions\",route=\"anthropic/*\",upstream=\"anthropic/*\",key=\"\",status=\"200\"} 0") {
 				r.t.Errorf("%s %s", log, r.metrics(""))

@@ -2,12 +2,15 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -169,6 +172,9 @@ func TestQuirkJ11_AStreamWithoutItsEndGetsOneWhereTheRouteSaysSo(t *testing.T) {
 					if err := a.check(); err != nil {
 						r.t.Errorf("%v: %s", err, a.body)
 					}
+					if words := map[dragoman.Dialect]string{dragoman.OpenAIChat: `"finish_reason":"tool_calls"`, dragoman.Anthropic: `"stop_reason":"tool_use"`}; tc.calls > 0 && !strings.Contains(string(a.body), words[w.client.Dialect()]) {
+						r.t.Errorf("%s", a.body)
+					}
 					if log := r.line(); tc.stop != "" && !strings.Contains(log, `"losses":"1; synthesised /stop`) || (tc.stop == "") != strings.Contains(log, `"error"`) {
 						r.t.Error(log)
 					}
@@ -186,11 +192,12 @@ func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
 		dragoman.OpenAIResponses: `\"city\":`,
 	}
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
-	for _, w := range ways() {
+	for i, w := range append(ways(), ways()...) {
 		if w.provider == "gemini" || w.provider == "ollama" {
 			continue
 		}
-		t.Run(w.String(), func(t *testing.T) {
+		silent := i >= len(ways()) // nothing of its arguments comes
+		t.Run(fmt.Sprint(w, ", silent ", silent), func(t *testing.T) {
 			rigged(t, "gateway: {heartbeat: none, "+routesWith("unfinished: end")+"}\n", func(rw http.ResponseWriter, r *http.Request) {
 				enc := spoken(r).NewStreamEncoder(dialect.EncodeOptions{Seed: "s", Model: "m"})
 				var out []byte
@@ -198,10 +205,13 @@ func TestQuirkJ11_ACallThatIsCutOffIsNotEnded(t *testing.T) {
 				for _, ev := range events[:len(events)-1] {
 					if d, ok := ev.(*dragoman.PartDelta); ok && d.Kind == call.Kind() {
 						ev = &dragoman.PartDelta{Index: d.Index, Kind: d.Kind, Text: d.Text[:9]}
+						if silent {
+							continue
+						}
 					}
 					out, _ = enc.Encode(out, ev)
 				}
-				if !bytes.Contains(out, []byte(cut[spoken(r).Dialect()])) {
+				if bytes.Contains(out, []byte(cut[spoken(r).Dialect()])) == silent {
 					t.Errorf("this is no test: %s", out)
 				}
 				answers(rw, r, true, string(out))
@@ -240,8 +250,9 @@ func TestG7_AResponseWhoseEndWasMadeUpIsKept(t *testing.T) {
 
 func TestG1_AWholeAnswerToARequestForAStreamIsToldAsOne(t *testing.T) {
 	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
-	for _, w := range ways() {
-		t.Run(w.String(), func(t *testing.T) {
+	for i, w := range append(ways(), ways()...) {
+		stream := i < len(ways()) // and as one that was asked for
+		t.Run(w.String()+streamed(stream), func(t *testing.T) {
 			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 				resp := &dragoman.Response{
 					ID: "r1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}, Usage: dragoman.Usage{Input: dragoman.Counted(7), Output: dragoman.Counted(9)},
@@ -253,7 +264,7 @@ func TestG1_AWholeAnswerToARequestForAStreamIsToldAsOne(t *testing.T) {
 				}
 				answers(rw, r, false, string(enc.Body))
 			}, func(r *rig) {
-				a := r.ask(w, true)
+				a := r.ask(w, stream)
 				resp, err := a.answer()
 				if err != nil || textOf(resp) != "all at once" || len(callsOf(resp)) != 1 || callsOf(resp)[0].Name != call.Name || resp.Stop.Reason != dragoman.StopToolCalls {
 					r.t.Fatalf("%v: %s", err, a.body)
@@ -261,7 +272,7 @@ func TestG1_AWholeAnswerToARequestForAStreamIsToldAsOne(t *testing.T) {
 				if err := a.check(); err != nil && w.provider != "ollama" { // whose whole answer is a stream of one line, and passed on
 					r.t.Errorf("%v: %s", err, a.body)
 				}
-				if log := r.line(); !strings.Contains(log, `"input_tokens":7,`) || !strings.Contains(log, `"output_tokens":9`) || !strings.Contains(log, `"status":200,"stream":true`) || strings.Contains(log, `"error"`) {
+				if log := r.line(); !strings.Contains(log, `"input_tokens":7,`) || !strings.Contains(log, `"output_tokens":9`) || !strings.Contains(log, fmt.Sprintf(`"status":200,"stream":%v`, stream)) || strings.Contains(log, `"error"`) {
 					r.t.Error(log)
 				}
 			})
@@ -381,4 +392,129 @@ func TestG1_WhatStandsBeforeAStreamIsNoPartOfIt(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestG1_AResponseThatFailedIsPassedOnAsItIs(t *testing.T) {
+	failed := strings.NewReplacer(`"status":"completed"`, `"status":"failed"`, `"error":null`, `"error":{"code":"server_error","message":"`+told+`"}`).Replace(responsesThinks)
+	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, false, failed) }, func(r *rig) {
+		a := r.ask(way{openairesponses.Codec{}, "responses"}, false)
+		if a.status != http.StatusOK || string(a.body) != failed {
+			r.t.Errorf("%d %s", a.status, a.body)
+		}
+		if log := r.line(); !strings.Contains(log, `"error":"`) || !strings.Contains(log, told) || !strings.Contains(log, `"transparent":true`) {
+			r.t.Error(log)
+		}
+	})
+}
+
+func TestG3_AWholeAnswerThatNobodyCountedIsPaidForAllTheSame(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for _, w := range ways() {
+		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 120, per: hour}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			resp := &dragoman.Response{
+				ID: "r1", Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopEnd},
+				Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: strings.Repeat("word ", 80)}}}},
+			}
+			enc, _ := spoken(r).EncodeResponse(resp, dialect.EncodeOptions{Seed: "s", Model: "m"})
+			answers(rw, r, false, regexp.MustCompile(`,"usage":\{"(input_tokens|prompt_tokens)":0[^{}]*\}`).ReplaceAllString(string(enc.Body), ""))
+		}, func(r *rig) {
+			if a := r.askAs(w, false); a.status != http.StatusOK {
+				r.t.Errorf("%s: %d %s", w, a.status, a.body)
+			}
+			if a := r.askAs(w, false); a.status == http.StatusOK {
+				r.t.Errorf("%s: it was for nothing: %s %s", w, a.body, r.line())
+			}
+		})
+	}
+}
+
+func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
+	for _, w := range ways() {
+		t.Run(w.String(), func(t *testing.T) {
+			var all string
+			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				all = streamOf(spoken(r), "one two three")
+				sep := "\n\n"
+				if spoken(r).Dialect() == dragoman.Ollama {
+					sep = "\n"
+				}
+				for event := range strings.SplitAfterSeq(all, sep) {
+					if event == "" {
+						continue
+					}
+					if spoken(r).Dialect() != dragoman.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // behind the end
+						pause(5)
+					}
+					answers(rw, r, true, event)
+				}
+			}, func(r *rig) {
+				a := r.ask(w, true)
+				resp, err := a.answer()
+				if err != nil || textOf(resp) != "one two three" || a.check() != nil || a.header.Get("X-Accel-Buffering") != "no" {
+					r.t.Errorf("%v %v %v: %s", err, a.check(), a.header, a.body)
+				}
+				if w.passes(true) && string(a.body) != all {
+					r.t.Errorf("%s\nwant %s", a.body, all)
+				}
+			})
+		})
+	}
+}
+
+func TestG5_AnEventIsWholeHoweverItsEndComes(t *testing.T) {
+	for _, w := range ways() {
+		for _, end := range []string{"\n", "\r\n"} {
+			t.Run(fmt.Sprintf("%s %q", w, end), func(t *testing.T) {
+				rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+					all := strings.ReplaceAll(strings.Join(tellings(spoken(r), asModel("one two three"))[:4], ""), "\n", end)
+					for i := range len(end) * 2 { // the last bytes one by one
+						at := len(all) - len(end)*2 + i
+						if i == 0 {
+							answers(rw, r, true, all[:at])
+						}
+						answers(rw, r, true, all[at:at+1])
+					}
+					<-r.Context().Done()
+				}, func(r *rig) {
+					ctx, leave := context.WithCancel(r.t.Context())
+					defer leave()
+					resp, err := r.clients.Do(r.request(ctx, w, true))
+					if err != nil {
+						r.t.Fatal(err)
+					}
+					defer resp.Body.Close()
+					var got safeBuffer
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						_, _ = io.Copy(&got, resp.Body)
+					}()
+					synctest.Wait()
+					if text := got.String(); !strings.Contains(text, "two") {
+						r.t.Errorf("what is whole is held back: %s", text)
+					}
+					leave()
+					<-ended
+				})
+			})
+		}
+	}
+}
+
+// safeBuffer is written and read at once.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
