@@ -357,7 +357,7 @@ func TestG4_StreamsAreNotDisturbedByANewConfig(t *testing.T) {
 func TestQuirkJ1_NoHeartbeatComesBehindTheEnd(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
-			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			rigged(t, "gateway: {heartbeat: 300ms}\n", func(rw http.ResponseWriter, r *http.Request) {
 				answers(rw, r, true, streamOf(spoken(r), "hello"))
 				select { // it says its end, and does not hang up
 				case <-time.After(40 * time.Second):
@@ -375,6 +375,70 @@ func TestQuirkJ1_NoHeartbeatComesBehindTheEnd(t *testing.T) {
 					t.Errorf("it took %v, with %d beats: %s", took, beats, a.body)
 				}
 			})
+		})
+	}
+}
+
+func TestQuirkJ1_AHeartbeatIsHeardWhenItBeats(t *testing.T) {
+	for _, w := range ways() {
+		if !w.beats() {
+			continue
+		}
+		t.Run(w.String(), func(t *testing.T) {
+			var heard chan struct{} // of the bubble
+			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				select { // until the client has heard one
+				case <-heard:
+					answers(rw, r, true, streamOf(spoken(r), "hello"))
+				case <-r.Context().Done():
+				}
+			}, func(r *rig) {
+				heard = make(chan struct{})
+				resp := r.send(r.request(r.t.Context(), w, true)) //nolint:bodyclose // read does
+				ping := make([]byte, len(w.beat()))
+				if _, err := io.ReadFull(resp.Body, ping); err != nil || string(ping) != w.beat() {
+					r.t.Errorf("%v: %q", err, ping)
+				}
+				close(heard)
+				if a := r.read(resp, w.client, true); !strings.Contains(string(a.body), "hell") || strings.Contains(string(a.body), "ping") {
+					r.t.Errorf("%s", a.body)
+				}
+			})
+		})
+	}
+}
+
+func TestG5_AClientThatTakesNothingForLongIsGone(t *testing.T) {
+	for _, w := range ways() {
+		t.Run(w.String(), func(t *testing.T) {
+			var gone atomic.Bool
+			rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+				answers(rw, r, true, tellings(spoken(r), asModel(strings.Repeat("many words ", 10_000)))...)
+				gone.Store(r.Context().Err() != nil)
+			}, func(r *rig) {
+				resp := r.send(r.request(r.t.Context(), w, true))
+				defer resp.Body.Close()
+				synctest.Wait()
+				pause(280)
+				if log := r.line(); log != "" {
+					r.t.Errorf("it is given up early: %s", log)
+				}
+				pause(60)
+				if log := r.line(); strings.Count(log, `"msg":"request"`) != 1 || !gone.Load() {
+					r.t.Errorf("it is waited for, its server goes on %v: %s", !gone.Load(), log)
+				}
+			})
+		})
+	}
+}
+
+func TestG2_AStreamOfCommentsAloneIsToldAsBroken(t *testing.T) {
+	for _, w := range ways() {
+		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) { answers(rw, r, true, ": hello\n\n") }, func(r *rig) {
+			a := r.ask(w, true)
+			if e := a.apiError(r.t); !strings.Contains(e.Message, "broke") || a.check() != nil {
+				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
+			}
 		})
 	}
 }

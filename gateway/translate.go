@@ -284,7 +284,10 @@ func (t *telling) sent() error {
 	}
 	err := t.out.send(t.buf)
 	t.buf = t.buf[:0]
-	t.entry.whole = t.entry.whole || t.ended && err == nil
+	if t.ended {
+		t.out.hush()
+		t.entry.whole = t.entry.whole || err == nil
+	}
 	return err
 }
 
