@@ -83,7 +83,7 @@ func typeOfValue(obj jsonwire.Value) string {
 	}
 	for key := range r.Object() {
 		if string(key) == "type" && r.Kind() == '"' {
-			typ = r.String()
+			typ = r.Among("function", "tool_use", "custom", "function_call")
 		} else {
 			r.Skip()
 		}

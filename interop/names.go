@@ -29,11 +29,11 @@ type names struct {
 }
 
 func newNames(rule dragoman.NameRule, flatten bool, tools []dragoman.ToolSpec) *names {
-	n := &names{
-		rule: rule, flatten: flatten,
-		wire:  make(map[toolID]string, len(tools)),
-		tools: make(map[string]*dragoman.ToolSpec, len(tools)),
-		ids:   make(map[string]toolID, len(tools)),
+	n := &names{rule: rule, flatten: flatten}
+	if len(tools) > 0 {
+		n.wire = make(map[toolID]string, len(tools))
+		n.tools = make(map[string]*dragoman.ToolSpec, len(tools))
+		n.ids = make(map[string]toolID, len(tools))
 	}
 	// How many identities want each natural name: those that share one are all
 	// hashed, except a bare name, which is its author's own.
@@ -94,6 +94,20 @@ func (n *names) wanted(tools []dragoman.ToolSpec) (wanted map[string]int, bare m
 	return wanted, bare
 }
 
+// asTheyStand returns the names for who chose them. What is written of the ones is known
+// of the others.
+func (n *names) asTheyStand() *names {
+	if n.wire == nil {
+		n.wire = map[toolID]string{}
+	}
+	if n.ids == nil {
+		n.ids = map[string]toolID{}
+	}
+	known := *n
+	known.asTheyAre = true
+	return &known
+}
+
 func (n *names) isFlattened(id toolID) bool { return n.flatten && id.namespace != "" }
 
 // natural is the name a tool would like on this wire.
@@ -151,15 +165,15 @@ func (n *names) wireName(namespace, name string) string {
 	if other, taken := n.ids[n.key(namespace, w)]; !Legal(w, n.rule) || (taken && other != id) {
 		w = n.hashed(id)
 	}
-	n.wire[id] = w
-	n.ids[n.key(namespace, w)] = id
+	put(&n.wire, id, w)
+	put(&n.ids, n.key(namespace, w), id)
 	return w
 }
 
 // announce takes a bare name, which no other tool gets from then on.
 func (n *names) announce(name string) {
 	if _, taken := n.ids[name]; !taken && name != "" {
-		n.ids[name] = toolID{name: name}
+		put(&n.ids, name, toolID{name: name})
 	}
 }
 

@@ -263,9 +263,7 @@ func (r *Registry) AnnounceName(name string) { r.names.announce(name) }
 func (r *Registry) ForAnswer() *Registry {
 	a := *r
 	a.ids = ids{}
-	known := *r.names
-	known.asTheyAre = true
-	a.names = &known
+	a.names = r.names.asTheyStand()
 	a.answer = true
 	return &a
 }

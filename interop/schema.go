@@ -432,7 +432,9 @@ func strictAt(s *dragoman.ToolSpec, at extra.Path) string {
 }
 
 func (r *Registry) fitted(s *dragoman.ToolSpec, low *schema.Lowered, strict bool, at extra.Path, rep *dragoman.Report) lowered {
-	rep.Merge(at.String()+"/parameters", low.Report)
+	if len(low.Report.Losses) > 0 {
+		rep.Merge(at.String()+"/parameters", low.Report)
+	}
 	r.lowering = low
 	out := lowered{low, s.Description, strict}
 	switch {

@@ -67,12 +67,12 @@ func (d *messageDecoder) ambiguous(at, detail string) {
 // twin reports whether a member is another spelling of one that says what runs
 // or whether it may: a reader that ignores case would take it for that one. It
 // is left out, so that nobody does.
-func (d *messageDecoder) twin(known []string, key []byte, at string) bool {
+func (d *messageDecoder) twin(known []string, key []byte, at extra.Path) bool {
 	if slices.Contains(known, string(key)) || !wirekit.Folds(known, key) {
 		return false
 	}
 	d.unclear, d.twice = true, true
-	d.rep.Addf(dragoman.Dropped, dragoman.Warn, at, "the member %.40q, which some readers would take for another; the native form is not kept", key)
+	d.rep.Addf(dragoman.Dropped, dragoman.Warn, at.String(), "the member %.40q, which some readers would take for another; the native form is not kept", key)
 	return true
 }
 
@@ -138,7 +138,7 @@ func roleOf(raw []byte, once bool) string {
 	role := ""
 	for key := range r.Object() {
 		if string(key) == "role" && r.Kind() == '"' {
-			if role = r.String(); once {
+			if role = r.Among("user", "assistant", "tool", "system", "developer"); once {
 				break
 			}
 		} else {
@@ -234,7 +234,7 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 	r := jsonwire.Borrow(raw)
 	defer r.Return()
 	for key := range r.Object() {
-		if d.twin(telling, key, at.String()) {
+		if d.twin(telling, key, at) {
 			r.Skip()
 			continue
 		}

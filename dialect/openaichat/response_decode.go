@@ -83,7 +83,7 @@ func (c Codec) DecodeResponse(body []byte, o dialect.DecodeOptions) (*dragoman.R
 			groq = groqUsage(raw, &rep)
 			extra.Add(&resp.Extra, name, "", []byte("x_groq"), raw)
 		default:
-			if d.twin(chunkMembers, key, "") {
+			if d.twin(chunkMembers, key, extra.At("")) {
 				r.Skip()
 				continue
 			}
@@ -210,7 +210,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 			routed = laterRouted(routed, word)
 			extra.Add(&ex, name, "", []byte("native_finish_reason"), raw)
 		default:
-			if d.twin(choiceMembers, key, place) {
+			if d.twin(choiceMembers, key, extra.At(place)) {
 				r.Skip()
 				continue
 			}

@@ -402,6 +402,22 @@ func (r *Reader) Again(have string) string {
 	return have
 }
 
+// Among consumes a string that is most likely one of these, and copies it only where it
+// is none of them.
+func (r *Reader) Among(these ...string) string {
+	q := r.quoted("a string")
+	if len(q) <= 2 {
+		return ""
+	}
+	s := r.unquote(q)
+	for _, this := range these {
+		if string(s) == this {
+			return this
+		}
+	}
+	return string(s)
+}
+
 // AppendString consumes a string and appends it to dst.
 func (r *Reader) AppendString(dst []byte) []byte {
 	q := r.quoted("a string")

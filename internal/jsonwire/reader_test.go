@@ -352,6 +352,23 @@ func TestReaderAgainKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
+func TestReaderAmongKeepsWhatIsTheSame(t *testing.T) {
+	for doc, want := range map[string]string{`"user"`: "user", `"us\u0065r"`: "user", `"tool"`: "tool", `"other"`: "other", `""`: "", "null": ""} {
+		r := jsonwire.NewReader([]byte(doc))
+		if got := r.Among("user", "tool"); got != want || r.End() != nil {
+			t.Errorf("%s: %q, %v", doc, got, r.Err())
+		}
+	}
+	doc := []byte(`"tool"`)
+	r := jsonwire.NewReader(doc)
+	if n := testing.AllocsPerRun(10, func() { r.Reset(doc); _ = r.Among("user", "tool") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if r.Reset([]byte("5")); r.Among("user") != "" || r.Err() == nil {
+		t.Error("a number is read as a string")
+	}
+}
+
 func TestReaderAheadIsTheDocumentFromTheNextValueOn(t *testing.T) {
 	r := jsonwire.NewReader([]byte(`{"a": [1, 2]}`))
 	for range r.Object() {
