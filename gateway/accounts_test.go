@@ -187,3 +187,33 @@ func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
 		}
 	})
 }
+
+func TestG6_NamesThatClientsMakeUpDoNotFillTheLog(t *testing.T) {
+	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+		for _, w := range ways() {
+			a := r.read(r.send(r.requestFor(r.t.Context(), w.client, "nobody/"+strings.Repeat("x", 5000), false)), w.client, false) //nolint:bodyclose // read does
+			if a.status != http.StatusNotFound || len(a.body) > 1000 || a.check() != nil {
+				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
+			}
+		}
+		for line := range strings.Lines(r.line()) {
+			if len(line) > 1500 {
+				r.t.Errorf("%d bytes: %s", len(line), line)
+			}
+		}
+	})
+}
+
+func TestG2_ARequestThatIsTooLargeForItsServerIsRefusedAsSuch(t *testing.T) {
+	const small = "  small: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: SIM_KEY, retries: 0, max_request_bytes: 50}\n"
+	rigged(t, small, func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+		for _, w := range ways() {
+			for _, stream := range []bool{false, true} {
+				a := r.ask(way{w.client, "small"}, stream)
+				if a.status != http.StatusRequestEntityTooLarge || a.check() != nil || r.asked.Load() != 0 {
+					r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
+				}
+			}
+		}
+	})
+}

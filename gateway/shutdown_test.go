@@ -143,3 +143,16 @@ func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestG5_WhoeverDoesNotEndItsHeadersIsHungUpOn(t *testing.T) {
+	rigged(t, "", func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+		conn, _ := r.kept() //nolint:bodyclose // there is none
+		defer conn.Close()
+		begun := time.Now()
+		go func() { _, _ = io.WriteString(conn, "POST /v1/messages HTTP/1.1\r\nHost: gateway\r\n") }()
+		_, _ = io.ReadAll(conn)
+		if took := time.Since(begun); took < 5*time.Second || took > 20*time.Second {
+			r.t.Errorf("after %v", took)
+		}
+	})
+}

@@ -585,3 +585,18 @@ func BenchmarkAdmitOneOfAThousand(b *testing.B) {
 		lease.Release()
 	}
 }
+
+func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
+	const secret = "the-secret-of-this-test"
+	for i := range 32 {
+		hash := access.HashOf(secret)
+		hash[i] ^= 1
+		keys, err := access.New([]access.Key{{Name: "near", Hash: hash}}, access.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keys.Identify(secret); err == nil {
+			t.Errorf("byte %d does not count", i)
+		}
+	}
+}
