@@ -28,16 +28,19 @@ func (r *rig) askAs(w way, stream bool) *reply {
 
 func TestG3_ARequestThatIsOverIsNotUnderWay(t *testing.T) {
 	t.Setenv("TEAM_KEY", teamKey)
-	everyFault(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", func(r *rig, w way, stream bool, _ int) {
-		for range 2 {
-			if a := r.askAs(w, stream); strings.Contains(a.apiError(r.t).Message, "at once") || r.asked.Load() == 0 {
-				r.t.Errorf("%d %s", a.status, a.body)
+	for i, f := range upstreamFaults {
+		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}}\n", f.serve, func(r *rig) {
+			w, stream := ways()[i%len(ways())], f.streams || i%2 == 0
+			for range 2 {
+				if a := r.askAs(w, stream); strings.Contains(a.apiError(r.t).Message, "at once") {
+					r.t.Errorf("%s: %d %s", f.name, a.status, a.body)
+				}
 			}
-		}
-		if n := r.asked.Load(); n != 2 {
-			r.t.Errorf("asked %d times", n)
-		}
-	}, alone)
+			if n := r.asked.Load(); n != 2 {
+				r.t.Errorf("%s: asked %d times", f.name, n)
+			}
+		})
+	}
 }
 
 func TestG3_OneMoreThanMayBeUnderWayIsRefused(t *testing.T) {
@@ -120,7 +123,7 @@ func TestG6_WhyAServerFailedIsInTheOneLineOfItsRequest(t *testing.T) {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("content-type", "application/json")
 			rw.WriteHeader(status)
-			_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Class: class, Status: status, Message: strings.Repeat("why it fails ", 100)}))
+			_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Class: class, Status: status, Message: strings.Repeat("why it fails ", 1000)}))
 		}, func(r *rig) {
 			for _, w := range ways() {
 				r.ask(w, false)

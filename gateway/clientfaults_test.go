@@ -157,7 +157,7 @@ func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
 							t.Errorf("%s", log)
 						}
 						ctx = t.Context()
-						resp, err := ask() // which is refused for the budget, and not as one that is still under way
+						resp, err := ask() //nolint:bodyclose // read does; it is refused for the budget, and not as one that is still under way
 						if err != nil {
 							t.Fatal(err)
 						}

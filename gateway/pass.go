@@ -265,8 +265,8 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 		if whole > 0 {
 			events := redacted(passed, buf[:whole])
 			if !sent {
-				if err := refused(x.codec, events); err != nil {
-					return false, err
+				if e := refused(x.codec, events); e != nil {
+					return false, e
 				}
 				x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 				sent = true
@@ -311,11 +311,10 @@ func redacted(passed *provider.Passed, events []byte) []byte {
 
 // refused is the error that the first events of a stream are, before any that says more
 // than that an answer begins; nil: they are none.
-func refused(codec dialect.Codec, events []byte) error {
+func refused(codec dialect.Codec, events []byte) (failed *dragoman.APIError) {
 	if !bytes.Contains(events, []byte("error")) {
 		return nil
 	}
-	var failed *dragoman.APIError
 	content := false
 	d := codec.NewStreamDecoder(dialect.DecodeOptions{NoNative: true, DeltasOnly: true})
 	see := func(ev dragoman.Event) error {
@@ -325,9 +324,10 @@ func refused(codec dialect.Codec, events []byte) error {
 		content = content || isContent(ev)
 		return nil
 	}
-	err := errors.Join(d.Feed(events, see), d.Feed([]byte("\n\n"), see)) // the last may lack its end
-	if err != nil || failed == nil {                                     // what cannot be read is passed on as it came
-		return nil
+	for _, p := range [][]byte{events, []byte("\n\n")} { // the last may lack its end
+		if d.Feed(p, see) != nil {
+			return nil // what cannot be read is passed on as it came
+		}
 	}
 	return failed
 }

@@ -41,7 +41,7 @@ func TestG5_OfManyStreamsThoseEndWholeThatEndInTimeAndTheOthersAreToldSo(t *test
 			}
 		}, func(r *rig) {
 			t := r.t
-			conn, ask := r.kept()
+			conn, ask := r.kept() //nolint:bodyclose // there is none
 			defer conn.Close()
 			replies := r.held()
 			begun := time.Now()
@@ -125,7 +125,7 @@ func TestG3_HeadersAndBodiesAreBounded(t *testing.T) {
 				hr.Header.Set("X-Long", strings.Repeat("x", tc.header))
 				hr.Body = io.NopCloser(io.MultiReader(hr.Body, strings.NewReader(strings.Repeat(" ", tc.body))))
 				hr.ContentLength = -1
-				resp, err := r.clients.Do(hr)
+				resp, err := r.clients.Do(hr) //nolint:bodyclose // read does
 				var cut *net.OpError
 				if tc.status == 431 && (errors.As(err, &cut) || errors.Is(err, io.ErrClosedPipe)) {
 					continue // nobody reads the rest of it

@@ -357,8 +357,13 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 			name    string
 			a, b, c int
 		}{
-			{"requests_total", 1, 1, 1}, {"streams_total", 1, 1, 0}, {"transparent_total", 1, 0, 0}, {"clients_left_total", 0, 0, 0}, {"losses_total", 0, 0, 0},
-			{"input_tokens_total", 70, 70, 0}, {"output_tokens_total", 9, 9, 0},
+			{"requests_total", 1, 1, 1},
+			{"streams_total", 1, 1, 0},
+			{"transparent_total", 1, 0, 0},
+			{"clients_left_total", 0, 0, 0},
+			{"losses_total", 0, 0, 0},
+			{"input_tokens_total", 70, 70, 0},
+			{"output_tokens_total", 9, 9, 0},
 		} {
 			all += fmt.Sprintf("dragoman_%[1]s%[2]s%[5]d\ndragoman_%[1]s%[3]s%[6]d\ndragoman_%[1]s%[4]s%[7]d\n", c.name, first, second, third, c.a, c.b, c.c)
 		}

@@ -178,6 +178,9 @@ func everyFaultEnds(t *testing.T, repair string) {
 		if !strings.Contains(log, `"msg":"request"`) || !strings.Contains(log, `"error":"`) || !strings.Contains(log, `"level":"WARN"`) || strings.Contains(log, "client_left") || strings.Contains(log, "upstream-secret") {
 			t.Errorf("%s", log)
 		}
+		if passed := behind && w.passes(stream) && repair == "auto"; strings.Contains(log, `"transparent":true`) != passed {
+			t.Errorf("passed on: %v: %s", passed, log)
+		}
 	}, alone)
 }
 
