@@ -174,14 +174,14 @@ func TestG6_WhatReadingARequestLostIsToldWithTheRest(t *testing.T) {
 	rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
 		answers(rw, r, isStream(r), map[bool]string{true: streamOf(spoken(r), "hello"), false: wholeOf(spoken(r), "hello")}[isStream(r)])
 	}, func(r *rig) {
-		for _, stream := range []bool{false, true} {
+		for i, stream := range []bool{false, true} {
 			w := way{openaichat.Codec{}, "anthropic"}
 			hr := r.request(r.t.Context(), w, stream)
 			body := fmt.Sprintf(`{"model":"anthropic/m","stream":%v,"temperature":0.1,"temperature":0.2,"frequency_penalty":0.5,"messages":[{"role":"user","content":"hi"}]}`, stream)
 			hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(body)), -1
 			a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
 			losses := a.header.Get(gateway.LossHeader)
-			if !strings.HasPrefix(losses, "2; ") || !strings.Contains(losses, "/temperature") || !strings.Contains(losses, "frequency_penalty") || !strings.Contains(r.line(), `"losses":"`+losses+`"`) {
+			if !strings.HasPrefix(losses, "2; ") || !strings.Contains(losses, "/temperature") || !strings.Contains(losses, "frequency_penalty") || strings.Count(r.line(), `"losses":"`+losses+`"`) != i+1 {
 				r.t.Errorf("%q: %s, %s", losses, a.body, r.line())
 			}
 			if log := r.line(); !strings.Contains(log, "/temperature") || strings.Contains(r.metrics(""), "dragoman_losses_total{dialect=\"openai.chat_completions\",route=\"anthropic/*\",upstream=\"anthropic/*\",key=\"\",status=\"200\"} 0") {

@@ -66,6 +66,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	}
 	if err != nil && (ctx.Err() == nil || isShutdown(ctx)) {
 		x.entry.told = true
+		x.out.hush()
 		_ = x.out.send(append(t.gap(), t.broken(x.id, x.apiError(err))...)) // who has gone away is told nothing
 	}
 	return begun(err)
@@ -277,10 +278,11 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 				x.own(x.r.Context(), id)
 				noted = id != ""
 			}
+			last := t.over && x.out.hush() // no beat comes behind it
 			if err := x.out.send(events); err != nil {
 				return sent, err
 			}
-			if t.over && x.out.hush() {
+			if last {
 				defer time.AfterFunc(lastWait, hangUp).Stop()
 			}
 			full := len(buf) == cap(buf) && cap(buf) < mostRoom

@@ -282,12 +282,12 @@ func (t *telling) sent() error {
 	if len(t.buf) > 0 {
 		t.begin()
 	}
+	if t.ended { // no beat comes behind it
+		t.out.hush()
+	}
 	err := t.out.send(t.buf)
 	t.buf = t.buf[:0]
-	if t.ended {
-		t.out.hush()
-		t.entry.whole = t.entry.whole || err == nil
-	}
+	t.entry.whole = t.entry.whole || t.ended && err == nil
 	return err
 }
 
@@ -402,6 +402,7 @@ func (t *telling) end() (err error) {
 		return err
 	}
 	t.begin()
+	t.out.hush()
 	if err := t.sent(); !t.entry.whole {
 		return err
 	}
