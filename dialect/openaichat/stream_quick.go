@@ -24,6 +24,7 @@ type mould struct {
 	choice int
 	// call is the index of the call whose arguments the piece belongs to; -1: it is text.
 	call int64
+	text []byte // of the last piece; its memory is used again
 }
 
 // maxMould bounds what is kept of a chunk.
@@ -58,13 +59,14 @@ func (d *streamDecoder) quick(data []byte) bool {
 		return false
 	}
 	c := d.choices[m.choice]
-	if m.call < 0 {
-		c.appendText(jsonwire.Unquote(piece))
+	if m.call >= 0 && c.byIndex[m.call] == nil {
+		return false
+	}
+	m.text = jsonwire.AppendUnquote(m.text[:0], piece)
+	if text := string(m.text); m.call < 0 {
+		c.appendText(text)
 	} else {
-		if c.byIndex[m.call] == nil {
-			return false
-		}
-		c.fragment(fragment{index: m.call, indexed: true, args: jsonwire.Unquote(piece)})
+		c.fragment(fragment{index: m.call, indexed: true, args: text})
 	}
 	c.opening.delta(false, true)
 	c.opens(false)

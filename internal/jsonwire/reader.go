@@ -443,13 +443,13 @@ func CutString(text []byte) (quoted, rest []byte, ok bool) {
 	return text[:end:end], text[end:], true
 }
 
-// Unquote returns what a string that was cut off says, as [Reader.String] does.
-func Unquote(quoted []byte) string {
-	inner := quoted[1 : len(quoted)-1]
-	if plain(inner) {
-		return string(inner)
+// AppendUnquote appends what a string that was cut off says, as [Reader.AppendString]
+// does.
+func AppendUnquote(dst, quoted []byte) []byte {
+	if inner := quoted[1 : len(quoted)-1]; plain(inner) {
+		return append(dst, inner...)
 	}
-	return string(appendUnquote(nil, quoted))
+	return appendUnquote(dst, quoted)
 }
 
 // Bool consumes a boolean.
