@@ -220,3 +220,39 @@ func TestG2_ARequestThatIsTooLargeForItsServerIsRefusedAsSuch(t *testing.T) {
 		}
 	})
 }
+
+func TestG6_WhatAModelLostThatDidNotAnswerIsNoLossOfTheAnswer(t *testing.T) {
+	rigged(t, "aliases: {best: \"anthropic/m, openai/n\"}\n", func(rw http.ResponseWriter, r *http.Request) {
+		if spoken(r).Dialect() == dragoman.Anthropic {
+			answers(rw, r, true, failedStream(spoken(r), 1, limited))
+			return
+		}
+		answers(rw, r, true, streamOf(spoken(r), "hello"))
+	}, func(r *rig) {
+		w := way{openaichat.Codec{}, "best"}
+		hr := r.request(r.t.Context(), w, true)
+		hr.Body, hr.ContentLength = io.NopCloser(strings.NewReader(`{"model":"best","stream":true,"frequency_penalty":0.5,"messages":[{"role":"user","content":"hi"}]}`)), -1
+		a := r.read(r.send(hr), w.client, true) //nolint:bodyclose // read does
+		if resp, err := a.answer(); err != nil || textOf(resp) != "hello" || r.asked.Load() != 2 {
+			r.t.Errorf("%v: %s", err, a.body)
+		}
+		if log := r.line(); a.header.Get(gateway.LossHeader) != "" || strings.Contains(log, `"losses"`) || !strings.Contains(log, `"transparent":true`) {
+			r.t.Errorf("%v %s", a.header, log)
+		}
+	})
+}
+
+func TestG2_AKeyThatTheGatewayLacksIsNoFaultOfTheClient(t *testing.T) {
+	const keyless = "  keyless: {type: openai-chat, base_url: \"http://127.0.0.1:1/v1\", api_key_env: NO_SUCH_KEY, retries: 0}\n"
+	rigged(t, keyless, func(http.ResponseWriter, *http.Request) {}, func(r *rig) {
+		for _, w := range ways() {
+			a := r.ask(way{w.client, "keyless"}, true)
+			if e := a.apiError(r.t); !isStatus(a.status, http.StatusBadGateway) || !strings.Contains(e.Message, "not set up") || strings.Contains(string(a.body), "NO_SUCH_KEY") || a.check() != nil {
+				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
+			}
+		}
+		if log := r.line(); r.asked.Load() != 0 || strings.Count(log, "NO_SUCH_KEY") < len(ways()) {
+			r.t.Errorf("the log does not say what is missing: %s", log)
+		}
+	})
+}

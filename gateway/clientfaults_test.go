@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/session"
 )
 
 // beat is the heartbeat of a way; empty: it has none.
@@ -440,5 +443,74 @@ func TestG2_AStreamOfCommentsAloneIsToldAsBroken(t *testing.T) {
 				r.t.Errorf("%s: %v: %d %s", w, a.check(), a.status, a.body)
 			}
 		})
+	}
+}
+
+func TestG3_KeysAreThoseOfTheConfigThatHolds(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		all := tellings(spoken(r), asModel("one two three"))
+		answers(rw, r, true, all[:4]...)
+		pause(50)
+		answers(rw, r, true, all[4:]...)
+	}, func(r *rig) {
+		t, w := r.t, ways()[0]
+		begun := make(chan *reply, 1)
+		hr := r.request(t.Context(), w, true)
+		hr.Header.Set("Authorization", "Bearer "+teamKey)
+		go func() {
+			resp, err := r.clients.Do(hr)
+			if err != nil {
+				begun <- &reply{body: []byte(err.Error())}
+				return
+			}
+			a, _ := readAll(resp, w.client, true)
+			begun <- a
+		}()
+		synctest.Wait()
+		if err := r.gateway.Reload(r.config(rigConfig + "gateway: {keys: {other: {key_env: OTHER_KEY}}}\n")); err != nil {
+			t.Fatal(err)
+		}
+		if a := r.askAs(w, true); a.status != http.StatusUnauthorized {
+			t.Errorf("a key that is gone: %d %s", a.status, a.body)
+		}
+		if text := r.metrics("a-secret-of-the-other-team"); !strings.Contains(text, "dragoman_requests_running 1\n") {
+			t.Errorf("a new key: %s", text)
+		}
+		if resp, err := (<-begun).answer(); err != nil || textOf(resp) != "one two three" {
+			t.Errorf("what had begun: %v", err)
+		}
+	})
+}
+
+// panicking are notes that cannot be read.
+type panicking struct{ session.Notes }
+
+func (panicking) Get(context.Context, string) ([]byte, bool, error) { panic("these are no notes") }
+
+func TestARequestThatPanicsIsTheOnlyOneThatEnds(t *testing.T) {
+	var log safeBuffer
+	g, err := gateway.New(nil, gateway.Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), Notes: panicking{&session.MemoryNotes{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(g)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.Start()
+	defer server.Close()
+	resp, err := http.Post(server.URL+"/v1/responses", "application/json", strings.NewReader(`{"model":"sim/echo","input":"hi","previous_response_id":"resp_1"}`))
+	if err == nil {
+		_ = resp.Body.Close()
+		t.Errorf("it is answered: %d", resp.StatusCode)
+	}
+	if text := log.String(); !strings.Contains(text, `"msg":"a request panicked"`) || !strings.Contains(text, "these are no notes") {
+		t.Error(text)
+	}
+	if status, text := get(t, http.MethodPost, server.URL+"/v1/messages", `{"model":"sim/echo","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`); status != http.StatusOK {
+		t.Errorf("the next: %d %s", status, text)
+	}
+	if _, text := get(t, http.MethodGet, server.URL+"/metrics", ""); !strings.Contains(text, "dragoman_requests_running 0\n") {
+		t.Errorf("%s", text)
 	}
 }
