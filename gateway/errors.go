@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ func apiError(err error) *dragoman.APIError {
 	var setting *provider.SettingError
 	var missing *provider.MissingKeyError
 	var own *ownError
+	var unread *dragoman.DecodeError
 	switch {
 	case errors.As(err, &own):
 		return own.err
@@ -34,10 +36,16 @@ func apiError(err error) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
 	case errors.As(err, &api):
 		return upstreamError(api)
+	case errors.As(err, &unread): // a client's own request is refused before
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model's server sent an answer that cannot be read", Err: err}
 	case errors.As(err, &timeout):
 		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long: " + string(timeout.Phase), Err: err}
 	case errors.As(err, &transport):
-		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the connection to the model broke", Err: err}
+		message := "the connection to the model broke"
+		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
+			message = "the model's server cannot be reached"
+		}
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: message, Err: err}
 	case errors.Is(err, provider.ErrEmpty):
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
 	case errors.Is(err, provider.ErrSpec):
@@ -107,6 +115,13 @@ func upstreamError(e *dragoman.APIError) *dragoman.APIError {
 			message += ": " + why
 		}
 		return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Message: message, Err: e}
+	case dragoman.ErrorServer:
+		if e.Status >= http.StatusBadRequest || e.Status == 0 {
+			return e
+		}
+		told := *e // an answer under a good status that is none, such as a page
+		told.Status = http.StatusBadGateway
+		return &told
 	default:
 		return e
 	}

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,6 +59,35 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 				}
 			})
 		})
+	}
+}
+
+func TestG2_AnAnswerThatIsNoneIsTheFaultOfTheModelsServer(t *testing.T) {
+	for says, want := range map[string]string{
+		`{}`:                      "an answer that cannot be read",
+		`[]`:                      "an answer that cannot be read",
+		`{"id":"x","type":"mess`:  "an answer that cannot be read",
+		`{"content":7,"id":false`: "an answer that cannot be read",
+		`nope`:                    "answer",
+	} {
+		w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("content-type", "application/json")
+			_, _ = io.WriteString(rw, says)
+		})
+		for _, up := range upstreams[:len(upstreams)-1] { // the simulator within has no server
+			status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+up+`/m","messages":[{"role":"user","content":"hi"}]}`)
+			if status != http.StatusBadGateway || !strings.Contains(text, want) {
+				t.Errorf("%s from %s: %d %s", says, up, status, text)
+			}
+		}
+	}
+	w := newWorld(t, "")
+	w.sim.Close()
+	for _, up := range []string{"openai", "anthropic"} { // passed on, and translated
+		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"`+up+`/m","messages":[{"role":"user","content":"hi"}]}`)
+		if status != http.StatusBadGateway || !strings.Contains(text, "the model's server cannot be reached") {
+			t.Errorf("%s: %d %s", up, status, text)
+		}
 	}
 }
 

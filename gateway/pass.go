@@ -153,9 +153,6 @@ func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.De
 		body = passed.Redact(body)
 		resp, rep, err = x.codec.DecodeResponse(body, o)
 	}
-	if err != nil {
-		err = fmt.Errorf("%w: %w", dragoman.ErrIncompleteStream, err)
-	}
 	return body, resp, rep, err
 }
 
