@@ -29,7 +29,7 @@ const (
 	minBifrost                    = 3.0       // times as fast as bifrost's translation
 	docPath                       = "../../docs/benchmarks.md"
 	title                         = "## Gateway"
-	command                       = "cd bench/gateway && go test . -run TestGateway -rounds 7 -streams 24 -timeout 60m -update"
+	command                       = "cd bench/gateway && go test . -run TestGateway -rounds %d -streams %d -timeout 60m -update"
 )
 
 // measure has contenders work in turn, and returns what a request costs each.
@@ -91,7 +91,7 @@ func TestGateway(t *testing.T) {
 		}
 		holdRow(t, &held, chatToAnthropic, false)
 	}
-	doc := fmt.Sprintf(text, title, command, *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), events, workers, *rounds, *streams,
+	doc := fmt.Sprintf(text, title, fmt.Sprintf(command, *rounds, *streams), *date, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), events, workers, *rounds, *streams,
 		proxies.String(), portkeyVersion, honoVersion, portkeys.String(), bifrosts.String(), slowEvents, held.String())
 	t.Log("\n" + doc)
 	if *update {
