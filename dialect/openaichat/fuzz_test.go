@@ -2,6 +2,7 @@ package openaichat_test
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,18 +39,31 @@ func FuzzDecodeResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { codectest.AnyResponse(t, codec, body) })
 }
 
+// terminal is the marker that ends a stream.
+var terminal = regexp.MustCompile(`(?m)^data: ?\[DONE\]\s*$`)
+
 // passed reports whether a stream was passed on: lines at the end that never
 // became an event are nothing, nor is anything that follows the terminal
-// marker.
+// marker, of which only what says nothing is passed on.
 func passed(stream, out []byte) bool {
 	rest, ok := strings.CutPrefix(string(stream), string(out))
-	done := bytes.HasSuffix(bytes.TrimSpace(out), []byte("[DONE]"))
-	return ok && (done || !strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:"))
+	if ok && bytes.HasSuffix(bytes.TrimSpace(out), []byte("[DONE]")) {
+		return true
+	}
+	if !ok { // it may differ behind the marker
+		n := 0
+		for n < len(out) && n < len(stream) && out[n] == stream[n] {
+			n++
+		}
+		return terminal.Match(bytes.ReplaceAll(out[:n], []byte("\r"), []byte("\n")))
+	}
+	return !strings.Contains("\n"+strings.ReplaceAll(rest, "\r", "\n"), "\ndata:")
 }
 
 func FuzzStreamDecoder(f *testing.F) {
 	for i, s := range []string{
 		oddStream, hostileStream, "", "data: [DONE]\n\n", "data: {\"error\":\"x\"}\n\n", "event: error\ndata: {}\n\n", "data: {\n\n", "data: 5\r\r",
+		"data: [DONE]\n\n: between\n\ndata: {\"id\":\"r\"}\n\n: bye\n\ndata: [DONE]\n\n",
 		stream(`"tool_calls"`, toolDeltas(`{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}`, `{"index":0,"id":"b","function":{"name":"g"}}`, `{"function":{"arguments":"}"}}`)...),
 		stream(`"stop"`, `{"tool_calls":[{"function":{"name":"f"}}],"content":"x","reasoning_details":[{"text":"t"}],"reasoning":"t"}`, `{"function_call":{"name":"f","arguments":"{}"}}`, `{"refusal":"no"}`),
 	} {
