@@ -43,6 +43,17 @@ type failure struct {
 	err              error
 }
 
+// ofModel reports whether a failure is the model's or its server's: what is wrong with the
+// request would be so with every model.
+func (f *failure) ofModel() bool {
+	switch apiError(f.err).Class {
+	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorTooLarge, dragoman.ErrorPolicy:
+		return false
+	default:
+		return true
+	}
+}
+
 // failedOver tells which models failed before the one that answered, and why.
 func (e *entry) failedOver() string {
 	var all []string

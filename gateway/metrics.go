@@ -81,6 +81,9 @@ func (m *metrics) add(e *entry) {
 		m.series[l] = s
 	}
 	for _, f := range e.failures {
+		if !f.ofModel() {
+			continue
+		}
 		if m.failures == nil {
 			m.failures = map[string]int64{}
 		}

@@ -229,6 +229,23 @@ func TestG4_AModelThatFailsIsStoodInForByTheNext(t *testing.T) {
 	}
 }
 
+func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
+	w := worldOf(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("content-type", "application/json")
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(rw, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)
+	})
+	for _, body := range []string{`{"model":"anthropic/m"}`, `{"model":"anthropic/m","messages":[{"role":"user","content":"hi"}]}`} { // refused by us, and by it
+		if status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", body); status != http.StatusBadRequest {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	w.wantLog(t, "nothing to answer", "invalid_request_error")
+	if _, text := get(t, http.MethodGet, w.url+"/metrics", ""); strings.Contains(text, "failures_total{") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestG4_AModelThatFailsBehindAHeartbeatIsStoodInForByTheNext(t *testing.T) {
 	for _, codec := range []dialect.Codec{anthropic.Codec{}, openaichat.Codec{}} { // the first is passed on, and translated
 		beaten := make(chan struct{})

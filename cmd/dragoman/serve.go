@@ -119,7 +119,8 @@ func (o serveFlags) checked(out, said io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := gateway.New(config, gateway.Options{}); err != nil {
+	notes := &session.MemoryNotes{} // in the place of the database that the config may name
+	if _, err := gateway.New(config, gateway.Options{Notes: notes}); err != nil {
 		return failed("%w", err)
 	}
 	warn(said, config)

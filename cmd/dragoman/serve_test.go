@@ -66,6 +66,7 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 	t.Setenv("DRAGOMAN_TEST_UNSET", "")
 	t.Setenv("DRAGOMAN_TEST_KEY", "a-key-of-the-test")
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	database := filepath.Join(t.TempDir(), "state.db")
 	for _, tc := range []struct{ config, out, err string }{
 		{
 			"", "there is no config, so the simulator answers: sim/planner, sim/echo, sim/scenario\n  echo        → sim/echo\n  echo?*      → sim/echo?*\n" +
@@ -85,6 +86,12 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 			"1 route: m-*\n  m-*  → sim/echo, sim/planner\nIt would listen on :80, for 1 key.\n",
 			"dragoman: warning: " + file + `:2:73: models: no route serves "x", so this key cannot use it; there are m-*` + "\n",
 		},
+		{
+			"version: 1\ngateway: {state: {sqlite: " + database + "}, routes: {m: {to: sim/echo}}}\n", "1 route: m\n", "",
+		},
+		{
+			"version: 1\ngateway: {state: {postgres_env: DRAGOMAN_TEST_KEY}, routes: {m: {to: sim/echo}}}\n", "1 route: m\n", "",
+		},
 	} {
 		args := []string{"serve", "--check"}
 		if tc.config != "" {
@@ -97,6 +104,9 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 		if code := run(args, nil, &stdout, &stderr); code != exitOK || !strings.HasPrefix(stdout.String(), tc.out) || stderr.String() != tc.err {
 			t.Errorf("%s: %d\n%s\n%s", tc.config, code, &stdout, &stderr)
 		}
+	}
+	if _, err := os.Stat(database); !os.IsNotExist(err) {
+		t.Errorf("a check made a database: %v", err)
 	}
 }
 
