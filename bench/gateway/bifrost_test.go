@@ -54,7 +54,7 @@ func translations(tb testing.TB) []translation {
 	var schemas interop.SchemaCache
 	ours := atOnce(func(b []byte) ([]byte, error) { return ourRequest(b, &schemas) })
 	return []translation{
-		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.4, saysRequest},
+		{"request, Chat to Anthropic: a tool and two messages", request(dragoman.OpenAIChat, "anthropic/claude-sonnet-4-5"), ours, atOnce(bifrostRequest), 1.2, saysRequest},
 		{"request, Chat to Anthropic: 100 tools and 200 messages", bytes.Replace(large.Body, []byte(`{`), []byte(`{"model":"anthropic/claude-sonnet-4-5",`), 1), ours, atOnce(bifrostRequest), 4, saysRequest},
 		{"whole answer, Anthropic to Chat: a call", answer.Body, atOnce(ourResponse), atOnce(bifrostResponse), 0.9, saysResponse},
 		{

@@ -5,7 +5,7 @@
 //
 //	go test .                                  # measures a little, fails where it is slow
 //	go test . -run TestGateway -update         # measures, writes ../../docs/benchmarks.md
-//	go test . -run 'TestTranslat' -v            # the translation alone, and bursts
+//	go test . -run TestGateway/bifrost -v      # one part alone: ReverseProxy, Portkey, bifrost
 //	DRAGOMAN_LONG=1 go test -run Streams .     # ten thousand streams
 //
 // Servers run in processes of their own. Portkey's gateway is installed with npm for
