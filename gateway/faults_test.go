@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestG2_WhatGoesWrongBehindTheGatewayIsToldInTheDialectOfTheClient(t *testin
 				if !errors.As(err, &api) || api.Message == "" {
 					t.Fatalf("%T %v", err, err)
 				}
-				if len(f.classes) > 0 && !contains(f.classes, api.Class) {
+				if len(f.classes) > 0 && !slices.Contains(f.classes, api.Class) {
 					t.Errorf("%s: %v", api.Class, err)
 				}
 				if behind := stream && f.begun; behind && api.Status != 0 || !behind && !isStatus(api.Status, f.status) {
@@ -105,13 +106,4 @@ func ownProvider(d dragoman.Dialect) string {
 	default:
 		return "ollama"
 	}
-}
-
-func contains[T comparable](list []T, v T) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }

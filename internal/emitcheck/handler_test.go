@@ -160,7 +160,7 @@ func TestAViolationSaysWhichAnswerItIsOf(t *testing.T) {
 func TestResponsesAreHeldAgainstTheDocumentWholeAndStreamed(t *testing.T) {
 	d := emitcheck.OpenResponses(t)
 	if d.Absent() {
-		t.Skip("there is no document")
+		t.Skip("the Open Responses document is absent; the line above says where it was looked for")
 	}
 	// None of these objects has what only the document demands, such as "truncation".
 	for _, e := range []emitted{

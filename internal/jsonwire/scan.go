@@ -288,17 +288,26 @@ func (s *scan[T]) list(i, depth int, k Known) int {
 		if i = s.value(i, depth, k); i == none {
 			return none
 		}
-		if i = space(s.doc, i); i >= len(s.doc) {
-			return none
+		more := false
+		if i, more = s.next(i, ']'); !more {
+			return i
 		}
-		switch s.doc[i] {
-		case ',':
-			i = space(s.doc, i+1)
-		case ']':
-			return i + 1
-		default:
-			return none
-		}
+	}
+}
+
+// next returns where the next element begins behind the one that ends at i, or, where there
+// is no more, where all of it ends; none where it does neither.
+func (s *scan[T]) next(i int, closing byte) (at int, more bool) {
+	if i = space(s.doc, i); i >= len(s.doc) {
+		return none, false
+	}
+	switch s.doc[i] {
+	case ',':
+		return space(s.doc, i+1), true
+	case closing:
+		return i + 1, false
+	default:
+		return none, false
 	}
 }
 
@@ -336,17 +345,10 @@ func (s *scan[T]) object(i, depth int, k Known) int {
 		if i = s.value(space(s.doc, i+1), depth, below); i == none {
 			return none
 		}
-		if i = space(s.doc, i); i >= len(s.doc) {
-			return none
-		}
-		switch s.doc[i] {
-		case ',':
-			i = space(s.doc, i+1)
-		case '}':
+		more := false
+		if i, more = s.next(i, '}'); !more {
 			s.names = s.names[:outside]
-			return i + 1
-		default:
-			return none
+			return i
 		}
 	}
 }
