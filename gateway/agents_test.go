@@ -106,13 +106,6 @@ func TestQuirkB17_WhatAClientMayForgetIsKeptBeforeItHearsTheEnd(t *testing.T) {
 	}
 }
 
-// logged is what was logged so far.
-func (w *world) logged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.String()
-}
-
 // listened is a world whose simulator says what it was asked.
 func listened(t *testing.T, config sim.Config, more string) (w *world, asked func() []string) {
 	t.Helper()

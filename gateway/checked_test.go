@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -49,11 +48,9 @@ func (w *world) judge(t testing.TB) emitcheck.Options {
 // passedOn reports whether an answer was passed on byte for byte, as the log says.
 func (w *world) passedOn(v *emitcheck.Violation) bool {
 	id := `"id":"` + v.Header.Get(serving.RequestIDHeader(v.Dialect)) + `"`
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for line := range bytes.Lines(w.log.Bytes()) {
-		if text := string(line); strings.Contains(text, id) && strings.Contains(text, `"msg":"request"`) {
-			return strings.Contains(text, `"transparent":true`)
+	for line := range strings.Lines(w.logged()) {
+		if strings.Contains(line, id) && strings.Contains(line, `"msg":"request"`) {
+			return strings.Contains(line, `"transparent":true`)
 		}
 	}
 	return false

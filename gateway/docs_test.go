@@ -37,9 +37,7 @@ func TestG6_ThePageListsEveryMetricItsLabelsAndEveryFieldOfTheLog(t *testing.T) 
 		t.Errorf("no metrics in\n%s", text)
 	}
 	delete(found, "le") // which is Prometheus's own
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for line := range strings.Lines(w.log.String()) {
+	for line := range strings.Lines(w.logged()) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatal(err)

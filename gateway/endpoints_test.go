@@ -349,9 +349,7 @@ func TestG6_WhatAsksNoModelHasItsLineInTheLogAndIsCounted(t *testing.T) {
 		{http.MethodGet, "/v1/responses/" + id, "", bearer, 404, "openai.responses", `"error":`},
 		{http.MethodPost, "/v1/embeddings", "{}", bearer, 404, "openai.chat_completions", `"path":"/v1/embeddings"`},
 	} {
-		w.mu.Lock()
-		w.log.Reset()
-		w.mu.Unlock()
+		w.log.reset()
 		status, text := get(t, tc.method, w.url+tc.path, tc.body, "authorization", tc.key)
 		if status != tc.status {
 			t.Errorf("%s %s: %d %s", tc.method, tc.path, status, text)

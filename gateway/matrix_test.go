@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -131,16 +131,7 @@ type world struct {
 	sim     *httptest.Server
 	// passes is why what is passed on is not judged; empty: it is.
 	passes string
-	// log is what was logged, behind mu.
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-// Write takes a line of the log.
-func (w *world) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(p)
+	log    safeBuffer
 }
 
 // configOf is a config with the simulator at a URL as a provider of every dialect.
@@ -178,7 +169,7 @@ func newWorldOf(t testing.TB, s *httptest.Server, file string, how ...option) *w
 	for _, o := range how {
 		o(w)
 	}
-	w.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(w, nil))})
+	w.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(&w.log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +284,7 @@ func TestG1_EveryClientReachesEveryModelWithAToolLoop(t *testing.T) {
 // lineOf waits for the line of a request in the log.
 func (w *world) lineOf(t *testing.T, id string) (line string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtimeGosched() {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
 		for line := range strings.Lines(w.logged()) {
 			if strings.Contains(line, `"msg":"request"`) && strings.Contains(line, `"id":"`+id+`"`) {
 				return line

@@ -135,7 +135,7 @@ func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *ri
 		}), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 		go func() { _ = server.Serve(r.back) }()
 		var err error
-		if r.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(r, nil)), Random: rand.NewChaCha8([32]byte{1})}); err != nil {
+		if r.gateway, err = gateway.New(config, gateway.Options{Log: slog.New(slog.NewJSONHandler(&r.log, nil)), Random: rand.NewChaCha8([32]byte{1})}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
