@@ -119,11 +119,9 @@ func TestQuirkJ1_AWholeAnswerHasNoHeartbeats(t *testing.T) {
 }
 
 func TestG6_WhyAServerFailedIsInTheOneLineOfItsRequest(t *testing.T) {
-	for status, class := range map[int]dragoman.ErrorClass{500: dragoman.ErrorServer, 400: dragoman.ErrorBadRequest, 429: dragoman.ErrorRateLimit} {
+	for _, status := range []int{500, 400, 429} {
 		rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
-			rw.Header().Set("content-type", "application/json")
-			rw.WriteHeader(status)
-			_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Class: class, Status: status, Message: strings.Repeat("why it fails ", 1000)}))
+			refuses(rw, r, dragoman.APIError{Status: status, Message: strings.Repeat("why it fails ", 1000)})
 		}, func(r *rig) {
 			for _, w := range ways() {
 				r.ask(w, false)
@@ -148,9 +146,7 @@ func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
 				rw.Header().Set(name, "req_theirs")
 			}
 			if status != 200 {
-				rw.Header().Set("content-type", "application/json")
-				rw.WriteHeader(status)
-				_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Status: status, Message: "no"}))
+				refuses(rw, r, dragoman.APIError{Status: status, Message: "no"})
 				return
 			}
 			answers(rw, r, false, wholeOf(spoken(r), "hello"))

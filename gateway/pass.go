@@ -179,7 +179,9 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 	}
 	if resp.Error != nil && resp.ID == "" && len(resp.Output) == 0 {
 		status, _, _ := x.codec.EncodeError(resp.Error)
-		return &passedError{dialect: up.dialect, status: status, header: passed.Header, body: body, err: resp.Error}
+		header := passed.Header.Clone()
+		header.Set("Content-Type", "application/json") // whatever it was called that came under a good status
+		return &passedError{dialect: up.dialect, status: status, header: header, body: body, err: resp.Error}
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true

@@ -142,16 +142,42 @@ func rigged(t *testing.T, more string, handler http.HandlerFunc, test func(r *ri
 		r.shutdown = stop
 		go func() { r.ended <- r.gateway.Serve(ctx, r.front, time.Second) }()
 		clients := &http.Transport{DialContext: r.front.dial}
-		r.clients = &http.Client{Transport: clients}
+		found := r.judgedBy(clients)
 		defer func() {
 			stop()
 			<-r.ended
 			clients.CloseIdleConnections()
 			r.sender.CloseIdleConnections()
 			_ = server.Close()
+			for _, v := range found() {
+				switch {
+				case v.Status == http.StatusRequestHeaderFieldsTooLarge: // net/http's own words: the gateway has not been asked
+				case r.passedOn(v): // the server's own words, whatever they are
+					t.Logf("passed on: %v", v)
+				default:
+					complain(t, v)
+				}
+			}
 		}()
 		test(r)
 	})
+}
+
+// judgedBy has the clients' answers judged. The result is what was found by then: who has
+// said it is known when the log is complete.
+func (r *rig) judgedBy(clients http.RoundTripper) (found func() []*emitcheck.Violation) {
+	var mu sync.Mutex
+	var all []*emitcheck.Violation
+	r.clients = &http.Client{Transport: emitcheck.Transport(clients, emitcheck.Options{Document: openResponses(r.t), Report: func(v *emitcheck.Violation) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, v)
+	}})}
+	return func() []*emitcheck.Violation {
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
 }
 
 func (r *rig) config(file string) *gateway.Config {
@@ -230,7 +256,7 @@ func (r *rig) request(ctx context.Context, w way, stream bool) *http.Request {
 
 func (r *rig) requestFor(ctx context.Context, codec dialect.Codec, model string, stream bool) *http.Request {
 	r.t.Helper()
-	req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(500)), Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("hi")}}
+	req := &dragoman.Request{Model: model, Stream: stream, StreamUsage: stream, MaxOutputTokens: new(int64(500)), Tools: []dragoman.ToolSpec{weatherTool()}, Messages: []dragoman.Message{userSays("hi")}}
 	if codec.Dialect() == dragoman.Gemini {
 		req.Model, req.Stream = "", false
 	}
@@ -404,6 +430,19 @@ func failedStream(codec dialect.Codec, before int, e *dragoman.APIError) string 
 func errorOf(codec dialect.Codec, e *dragoman.APIError) string {
 	_, body, _ := codec.EncodeError(e)
 	return string(body)
+}
+
+// refuses writes an error of a server, with a status of its dialect's: of what class it is
+// follows from the status that the error has, unless it says so.
+func refuses(rw http.ResponseWriter, r *http.Request, e dragoman.APIError) {
+	codec := spoken(r)
+	if e.Class == "" {
+		e.Class = codec.DecodeError(e.Status, nil, nil).Class
+	}
+	status, body, _ := codec.EncodeError(&e)
+	rw.Header().Set("content-type", "application/json")
+	rw.WriteHeader(status)
+	_, _ = rw.Write(body)
 }
 
 // answers writes an answer of a server.

@@ -50,12 +50,10 @@ func TestG3_NoCredentialIsToldToAnybody(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 529} {
 		serves[fmt.Sprint(status)] = func(rw http.ResponseWriter, r *http.Request) {
 			sent := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")
-			rw.Header().Set("content-type", "application/json")
 			rw.Header().Set("request-id", sent)
 			rw.Header().Set("x-request-id", sent)
 			rw.Header().Set("x-ratelimit-limit-requests", sent)
-			rw.WriteHeader(status)
-			_, _ = io.WriteString(rw, errorOf(spoken(r), repeated(r, dragoman.ErrorServer, status)))
+			refuses(rw, r, *repeated(r, "", status))
 		}
 	}
 	presented := []func(hr *http.Request){
@@ -308,8 +306,7 @@ func TestG6_TheLogAndTheMetricsSayWhatHappened(t *testing.T) {
 	rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
 		pause(2)
 		if fails {
-			rw.WriteHeader(http.StatusTooManyRequests)
-			_, _ = io.WriteString(rw, errorOf(spoken(r), limited))
+			refuses(rw, r, *limited)
 			return
 		}
 		events := append(said(&dragoman.Text{Text: "hello"}), &dragoman.ResponseEnd{

@@ -37,14 +37,10 @@ var upstreamFaults = []struct {
 	says    string
 }{
 	{name: "429", status: 429, class: dragoman.ErrorRateLimit, says: told, serve: func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("content-type", "application/json")
-		rw.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(rw, errorOf(spoken(r), limited))
+		refuses(rw, r, *limited)
 	}},
 	{name: "500", status: 500, class: dragoman.ErrorServer, says: told, serve: func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("content-type", "application/json")
-		rw.WriteHeader(http.StatusInternalServerError)
-		_, _ = io.WriteString(rw, errorOf(spoken(r), &dragoman.APIError{Class: dragoman.ErrorServer, Status: 500, Message: told}))
+		refuses(rw, r, dragoman.APIError{Status: 500, Message: told})
 	}},
 	{name: "no answer", status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()

@@ -27,8 +27,9 @@ type emitted struct {
 	rule    string // that it breaks; empty: none
 }
 
-// judged serves a request and returns what is said of the answer.
-func judged(e emitted, d *emitcheck.Document) (found []*emitcheck.Violation) {
+// judged serves a request and returns what is said of the answer, before its server and at
+// its client.
+func judged(e emitted, d *emitcheck.Document) (found, atClient []*emitcheck.Violation) {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", e.typ)
@@ -37,13 +38,16 @@ func judged(e emitted, d *emitcheck.Document) (found []*emitcheck.Violation) {
 	})
 	method, rest, _ := strings.Cut(e.request, " ")
 	path, body, _ := strings.Cut(rest, " ")
-	r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
-	if name, value, ok := strings.Cut(e.header, " "); ok {
-		r.Header.Set(name, value)
+	request := func() *http.Request {
+		r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
+		if name, value, ok := strings.Cut(e.header, " "); ok {
+			r.Header.Set(name, value)
+		}
+		return r
 	}
 	h := emitcheck.Handler(server, emitcheck.Options{Document: d, Report: func(v *emitcheck.Violation) { found = append(found, v) }})
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	return found
+	h.ServeHTTP(httptest.NewRecorder(), request())
+	return found, seenByClient(server, request(), d)
 }
 
 const (
@@ -137,18 +141,20 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 		{"HEAD /", "", 200, "text/plain", "", ""},
 		{"GET /v1//models", "", 301, "text/html", "<a>", ""},
 	} {
-		got := judged(e, nil)
-		switch {
-		case e.rule == "" && len(got) > 0:
-			t.Errorf("%s: %v", e.request, got[0])
-		case e.rule != "" && (len(got) != 1 || !strings.Contains(got[0].Error(), e.rule)):
-			t.Errorf("%s with %.80s: %v, want %q", e.request, e.body, got, e.rule)
+		before, at := judged(e, nil)
+		for _, got := range [][]*emitcheck.Violation{before, at} {
+			switch {
+			case e.rule == "" && len(got) > 0:
+				t.Errorf("%s: %v", e.request, got[0])
+			case e.rule != "" && (len(got) != 1 || !strings.Contains(got[0].Error(), e.rule)):
+				t.Errorf("%s with %.80s: %v, want %q", e.request, e.body, got, e.rule)
+			}
 		}
 	}
 }
 
 func TestAViolationSaysWhichAnswerItIsOf(t *testing.T) {
-	got := judged(emitted{`POST /v1/messages {"model":"claude","stream":true}`, "", 200, ofEvents, msgStart + textDelta + msgStop, ""}, nil)
+	got, _ := judged(emitted{`POST /v1/messages {"model":"claude","stream":true}`, "", 200, ofEvents, msgStart + textDelta + msgStop, ""}, nil)
 	if len(got) != 1 || got[0].Model != "claude" || got[0].Status != 200 || got[0].Header.Get("Content-Type") != ofEvents || !strings.Contains(string(got[0].Body), "Hi") {
 		t.Fatalf("%+v", got)
 	}
@@ -167,7 +173,7 @@ func TestResponsesAreHeldAgainstTheDocumentWholeAndStreamed(t *testing.T) {
 		{askResponses + "}", "", 200, ofJSON, response("completed", msgItem), ""},
 		{askResponses + `,"stream":true}`, "", 200, ofEvents, framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker, ""},
 	} {
-		if got := judged(e, d); len(got) != 1 || !strings.Contains(got[0].Error(), "truncation") {
+		if got, at := judged(e, d); len(got) != 1 || !strings.Contains(got[0].Error(), "truncation") || len(at) != 1 {
 			t.Errorf("%s: %v", e.request, got)
 		}
 	}
@@ -178,7 +184,7 @@ func TestABodyThatIsPackedSaysWhatIsAskedFor(t *testing.T) {
 	z := gzip.NewWriter(&b)
 	_, _ = io.WriteString(z, `{"model":"m","stream":true}`)
 	_ = z.Close()
-	if got := judged(emitted{"POST /v1/messages " + b.String(), "Content-Encoding gzip", 200, ofJSON, anthBody, ""}, nil); len(got) != 1 || !strings.Contains(got[0].Error(), ofEvents) {
+	if got, _ := judged(emitted{"POST /v1/messages " + b.String(), "Content-Encoding gzip", 200, ofJSON, anthBody, ""}, nil); len(got) != 1 || !strings.Contains(got[0].Error(), ofEvents) {
 		t.Error(got)
 	}
 }
