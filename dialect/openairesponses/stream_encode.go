@@ -194,18 +194,24 @@ func (e *streamEncoder) speak() {
 	for _, it := range e.items {
 		it.spliced = it.spliced || it.lost && it.kind == callItem // nobody knows which call it would meet
 	}
+	typ := ""
 	var p sse.Parser
 	number := func(ev sse.Event) error {
-		if ev.HasData {
-			r := jsonwire.NewReader(ev.Data)
-			if r.Kind() == '{' {
-				for key := range r.Object() {
-					if string(key) == "sequence_number" && r.Kind() == '0' {
-						e.seq = max(e.seq, r.Int()+1)
-					} else {
-						r.Skip()
-					}
-				}
+		if !ev.HasData {
+			return nil
+		}
+		r := jsonwire.NewReader(ev.Data)
+		if r.Kind() != '{' {
+			return nil
+		}
+		for key := range r.Object() {
+			switch {
+			case string(key) == "sequence_number" && r.Kind() == '0':
+				e.seq = max(e.seq, r.Int()+1)
+			case string(key) == "type" && r.Kind() == '"':
+				typ = r.String()
+			default:
+				r.Skip()
 			}
 		}
 		return nil
@@ -214,6 +220,9 @@ func (e *streamEncoder) speak() {
 	_ = p.Close(number)
 	if !endsBlank(e.last) { // the last event of a stream may lack its blank line
 		e.dst = append(e.dst, "\n\n"...)
+	}
+	if e.began && typ == "response.created" { // the other of the two is ours
+		e.progress("response.in_progress")
 	}
 }
 
@@ -294,12 +303,16 @@ func (e *streamEncoder) begin(r dragoman.Response) {
 		e.seed = r.ID
 	}
 	e.id = e.responseID(&r)
-	for _, typ := range []string{"response.created", "response.in_progress"} {
-		if w := e.event(typ); w != nil {
-			w.Key("response")
-			e.snapshot(w)
-			e.send(typ)
-		}
+	e.progress("response.created")
+	e.progress("response.in_progress")
+}
+
+// progress tells that the response is being made.
+func (e *streamEncoder) progress(typ string) {
+	if w := e.event(typ); w != nil {
+		w.Key("response")
+		e.snapshot(w)
+		e.send(typ)
 	}
 }
 
