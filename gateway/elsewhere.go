@@ -68,6 +68,9 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	if up == nil || up.client == nil || up.dialect != dragoman.OpenAIResponses {
 		return false, nil
 	}
+	if err := g.keys.Visit(access.FromRequest(r)); err != nil {
+		return true, refusal(err)
+	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
 	passed, err := up.client.Pass(r.Context(), provider.Passage{
 		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: r.URL.Query().Get("stream") == "true",

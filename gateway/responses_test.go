@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
@@ -225,6 +226,33 @@ func TestG7_AResponseThatItsModelsServerKeepsIsAskedForThereByItsOwnKey(t *testi
 				t.Errorf("another key: %s: %d %s", path, status, text)
 			}
 		}
+	}
+}
+
+func TestG3_AskingForAResponseThatItsModelsServerKeepsIsARequest(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	var asked atomic.Int32
+	w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, requests_per_minute: 3}}\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		rw.Header().Set("content-type", "application/json")
+		_, _ = io.WriteString(rw, responsesThinks)
+	})
+	ask := func(method, path, body string) (int, string) {
+		return get(t, method, w.url+path, body, "authorization", "Bearer the-first-key-of-this-test")
+	}
+	if status, text := ask(http.MethodPost, "/v1/responses", `{"model":"m","input":"hi"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	for i, want := range []int{200, 200, 429, 429} {
+		if status, text := ask(http.MethodGet, "/v1/responses/resp_1", ""); status != want {
+			t.Errorf("the %d. time: %d %s", i+1, status, text)
+		}
+	}
+	if status, text := ask(http.MethodGet, "/v1/models", ""); status != http.StatusOK {
+		t.Errorf("a list, which asks nobody: %d %s", status, text)
+	}
+	if n := asked.Load(); n != 3 {
+		t.Errorf("the server was asked %d times", n)
 	}
 }
 

@@ -121,6 +121,22 @@ func (k *Keys) Admit(ctx context.Context, presented, model string) (*Lease, erro
 	return &Lease{key: key.Name, account: a, now: k.now}, nil
 }
 
+// Visit counts a request that uses no tokens, but is sent to a model's server: the requests
+// per minute are its only bound, so that a key whose budget is spent, or whose answers are
+// all under way, can still cancel one. The error is a [*RefusedError].
+func (k *Keys) Visit(presented string) error {
+	t := k.table.Load()
+	i, err := t.find(presented)
+	if err != nil || i < 0 {
+		return err
+	}
+	if refused := t.accounts[i].visit(k.now()); refused != nil {
+		refused.Key = t.keys[i].Name
+		return refused
+	}
+	return nil
+}
+
 // find is the place of the key that was presented; -1 where there are no keys.
 //
 // How long it takes tells nothing about the keys: what is compared are hashes, which

@@ -333,6 +333,37 @@ func TestG3_ParallelRequestsAreBounded(t *testing.T) {
 	want(t, k, access.TooManyAtOnce, time.Second)
 }
 
+func TestG3_WhatUsesNoTokensIsBoundByTheRequestsOfAMinuteAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		team := key("team", secret)
+		team.RequestsPerMinute, team.TokensPerMinute, team.Parallel, team.Budget = 4, 10, 1, access.Budget{Tokens: 10, Per: access.Day}
+		k := newKeys(t, team)
+		if _, why, _ := admit(t, k); why != "" { // which is under way to the end
+			t.Fatal(why)
+		}
+		want(t, k, access.TooManyAtOnce, time.Second)
+		for range 3 {
+			if err := k.Visit(secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var refused *access.RefusedError
+		if err := k.Visit(secret); !errors.As(err, &refused) || refused.Reason != access.TooManyRequests || refused.Key != "team" || refused.Limit != 4 || refused.RetryAfter != 15*time.Second {
+			t.Errorf("%+v", err)
+		}
+		if err := k.Visit("another"); !errors.As(err, &refused) || refused.Reason != access.UnknownKey {
+			t.Errorf("%+v", err)
+		}
+		time.Sleep(15 * time.Second)
+		if err := k.Visit(secret); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := newKeys(t).Visit(""); err != nil {
+		t.Errorf("without keys: %v", err)
+	}
+}
+
 func TestG3_BudgetsBeginAnewWithTheCalendar(t *testing.T) {
 	for _, tc := range []struct {
 		per access.Period

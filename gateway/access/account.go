@@ -74,11 +74,27 @@ func (a *account) admit(now time.Time) *RefusedError {
 		return &RefusedError{Reason: TooManyAtOnce, Limit: int64(a.key.Parallel), RetryAfter: retryAtOnce}
 	case a.tokens != nil && untilOne(a.tokens, now) > 0:
 		return &RefusedError{Reason: TooManyTokens, Limit: int64(a.key.TokensPerMinute), RetryAfter: untilOne(a.tokens, now)}
-	case a.requests != nil && !a.requests.AllowN(now, 1):
-		return &RefusedError{Reason: TooManyRequests, Limit: int64(a.key.RequestsPerMinute), RetryAfter: untilOne(a.requests, now)}
+	}
+	if refused := a.request(now); refused != nil {
+		return refused
 	}
 	a.active++
 	return nil
+}
+
+// visit counts one more request that nothing but its minute bounds.
+func (a *account) visit(now time.Time) *RefusedError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.request(now)
+}
+
+// request takes one of the requests of this minute.
+func (a *account) request(now time.Time) *RefusedError {
+	if a.requests == nil || a.requests.AllowN(now, 1) {
+		return nil
+	}
+	return &RefusedError{Reason: TooManyRequests, Limit: int64(a.key.RequestsPerMinute), RetryAfter: untilOne(a.requests, now)}
 }
 
 // untilOne is how long it takes until a bucket holds one.
