@@ -61,6 +61,9 @@ type Capabilities struct {
 	NoMixedTools bool
 	// NoSampling: the model rejects temperature and the like.
 	NoSampling bool
+	// OneSampler: the model takes temperature or top_p, and not both. Of two that differ
+	// from what holds without them, temperature is kept.
+	OneSampler bool
 	// NoStreamOptions: the server rejects stream_options.
 	NoStreamOptions bool
 	// NoCacheBreakpoints: the model rejects cache breakpoints, as most on Bedrock

@@ -1,13 +1,16 @@
 package dialect_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
@@ -73,6 +76,51 @@ func TestSamplingThatClaudeRefusesWhileItThinksIsNotSent(t *testing.T) {
 		}
 		if string(out["temperature"]) != tc.temperature || string(out["top_p"]) != tc.topP || string(out["top_k"]) != tc.topK || strings.Join(lost, " ") != tc.lost {
 			t.Errorf("%s: %s %s %s, lost %v", tc.config, out["temperature"], out["top_p"], out["top_k"], lost)
+		}
+	}
+}
+
+func TestWhereAModelTakesTemperatureOrTopPTheOneThatSaysMoreIsSent(t *testing.T) {
+	one := dragoman.Target{Caps: dragoman.Capabilities{OneSampler: true}}
+	for _, tc := range []struct{ temperature, topP, written, lost string }{
+		{"0.2", "", "0.2 -", ""},
+		{"", "0.9", "- 0.9", ""},
+		{"0.2", "0.9", "0.2 -", "dropped (warn) /sampling/top_p"},
+		{"0.2", "1.0", "0.2 -", "lowered (info) /sampling/top_p"},
+		{"1", "1", "1 -", "lowered (info) /sampling/top_p"},
+		{"1", "0.95", "- 0.95", "lowered (info) /sampling/temperature"},
+		{"1.5", "0.95", "- 0.95", "lowered (warn) /sampling/temperature, lowered (info) /sampling/temperature"},
+	} {
+		req := &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("hi")}, MaxOutputTokens: new(int64(100))}
+		if tc.temperature != "" {
+			req.Sampling.Temperature = new(dragoman.Number(tc.temperature))
+		}
+		if tc.topP != "" {
+			req.Sampling.TopP = new(dragoman.Number(tc.topP))
+		}
+		for _, to := range []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}} {
+			enc, err := to.EncodeRequest(req, dialect.EncodeOptions{Target: one})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var body struct {
+				Temperature     json.Number
+				TopP            json.Number `json:"top_p"`
+				InferenceConfig struct{ Temperature, TopP json.Number }
+			}
+			if err := json.Unmarshal(enc.Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			written := fmt.Sprint(cmp.Or(body.Temperature, body.InferenceConfig.Temperature, "-"), " ", cmp.Or(body.TopP, body.InferenceConfig.TopP, "-"))
+			var lost []string
+			for _, l := range enc.Report.Losses {
+				if strings.HasPrefix(l.Path, "/sampling/") {
+					lost = append(lost, fmt.Sprintf("%s (%s) %s", l.Kind, l.Severity, l.Path))
+				}
+			}
+			if written != tc.written || strings.Join(lost, ", ") != tc.lost {
+				t.Errorf("%s: %s and %s: written %s, lost %v", to.Dialect(), tc.temperature, tc.topP, written, lost)
+			}
 		}
 	}
 }

@@ -407,18 +407,21 @@ func (e *requestEncoder) sampling() {
 		}
 		return wirekit.RefusesSampling(e.target.Caps, key, e.rep)
 	}
-	if n := s.Temperature; n != nil && !refused("temperature", atLeast(*n, 1)) { // more is written as 1
-		v := string(*n)
-		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", v)
-			v = "1"
-		}
-		e.key("temperature")
-		w.Raw([]byte(v))
+	temperature, topP := s.Temperature, s.TopP
+	if temperature != nil && refused("temperature", atLeast(*temperature, 1)) { // more is written as 1
+		temperature = nil
 	}
-	if n := s.TopP; n != nil && !refused("top_p", atLeast(*n, 0.95)) {
+	if topP != nil && refused("top_p", atLeast(*topP, 0.95)) {
+		topP = nil
+	}
+	temperature, topP = wirekit.Samplers(e.target.Caps, temperature, topP, e.rep)
+	if temperature != nil {
+		e.key("temperature")
+		w.Raw([]byte(*temperature))
+	}
+	if topP != nil {
 		e.key("top_p")
-		w.Raw([]byte(*n))
+		w.Raw([]byte(*topP))
 	}
 	if n := s.TopK; n != nil && !refused("top_k", false) {
 		e.key("top_k")

@@ -2,7 +2,6 @@ package bedrock
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -137,16 +136,19 @@ func (e *requestEncoder) inference() {
 		w.IntField("maxTokens", *n)
 	}
 	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
-	if n := s.Temperature; n != nil && !refused("temperature") {
-		v := string(*n)
-		if f, err := strconv.ParseFloat(v, 64); err == nil && f > 1 {
-			e.rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", v)
-			v = "1"
-		}
-		w.RawField("temperature", []byte(v))
+	temperature, topP := s.Temperature, s.TopP
+	if temperature != nil && refused("temperature") {
+		temperature = nil
 	}
-	if n := s.TopP; n != nil && !refused("top_p") {
-		w.RawField("topP", []byte(*n))
+	if topP != nil && refused("top_p") {
+		topP = nil
+	}
+	temperature, topP = wirekit.Samplers(e.target.Caps, temperature, topP, e.rep)
+	if temperature != nil {
+		w.RawField("temperature", []byte(*temperature))
+	}
+	if topP != nil {
+		w.RawField("topP", []byte(*topP))
 	}
 	if stop := e.stopSequences(); len(stop) > 0 {
 		w.Key("stopSequences")

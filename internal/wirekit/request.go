@@ -2,7 +2,9 @@ package wirekit
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -130,6 +132,40 @@ func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Repor
 		rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model takes no sampling parameters")
 	}
 	return caps.NoSampling
+}
+
+// Samplers are temperature and top_p as they are to be written, each nil where it is not:
+// no temperature above 1, the most that Claude and Bedrock take, and only one of the two
+// where the target takes no more. 1 is what either is by itself, and is left out first.
+func Samplers(caps dragoman.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
+	if t = temperature; t != nil && number(*t) > 1 {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", *t)
+		t = new(dragoman.Number("1"))
+	}
+	if !caps.OneSampler || t == nil || topP == nil {
+		return t, topP
+	}
+	const detail = "the model takes temperature or top_p, not both"
+	switch {
+	case number(*topP) == 1:
+		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/top_p", detail)
+		return t, nil
+	case number(*t) == 1:
+		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/temperature", detail)
+		return nil, topP
+	default:
+		rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/top_p", detail)
+		return t, nil
+	}
+}
+
+// number is a number as it counts; NaN where it is none.
+func number(n dragoman.Number) float64 {
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
 }
 
 // Seed reads a seed. One beyond 64 bits, as some servers take, is not read: the

@@ -45,6 +45,10 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{anthropic.Codec{}, "anthropic", "claude-opus-5-5", nil, nil, []string{`"temperature"`}},
 		{bedrock.Codec{}, "bedrock", "us.anthropic.claude-opus-4-8-v1:0", nil, nil, []string{`"temperature"`}},
 		{anthropic.Codec{}, "anthropic", "claude-sonnet-4-6", nil, []string{`"temperature"`}, nil},
+		{anthropic.Codec{}, "anthropic", "claude-sonnet-4-6", topP, []string{`"temperature"`}, []string{`"top_p"`}},
+		{anthropic.Codec{}, "anthropic", "claude-opus-4-1-20250805", topP, []string{`"temperature"`}, []string{`"top_p"`}},
+		{bedrock.Codec{}, "bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", topP, []string{`"temperature"`}, []string{`"topP"`}},
+		{anthropic.Codec{}, "anthropic", "claude-opus-4-20250514", topP, []string{`"temperature"`, `"top_p"`}, nil},
 
 		// Claude: budgets, and forced choices (quirk E4).
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-7", func(r *dragoman.Request) {
@@ -93,6 +97,8 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		}
 	}
 }
+
+func topP(r *dragoman.Request) { r.Sampling.TopP = dragoman.Num(0.9) }
 
 func effort(e string) func(*dragoman.Request) {
 	return func(r *dragoman.Request) { r.Reasoning = &dragoman.ReasoningSettings{Effort: e} }
