@@ -145,6 +145,7 @@ func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
 			for _, name := range []string{"request-id", "x-request-id"} {
 				rw.Header().Set(name, "req_theirs")
 			}
+			rw.Header().Set("x-upstream-request-id", "req_of_another")
 			if status != 200 {
 				refuses(rw, r, dragoman.APIError{Status: status, Message: "no"})
 				return
@@ -160,6 +161,9 @@ func TestG2_ARequestIsNamedByTheGatewayAndNotByTheServerBehindIt(t *testing.T) {
 				id := a.header.Get(name)
 				if !strings.HasPrefix(id, "req_") || !strings.Contains(r.line(), `"id":"`+id+`"`) || !w.passes(false) && strings.Contains(fmt.Sprint(a.header, string(a.body)), "req_theirs") {
 					r.t.Errorf("%d %s: %v %s", status, w, a.header, a.body)
+				}
+				if theirs := a.header.Get("X-Upstream-Request-Id"); w.passes(false) && status == 200 && theirs != "req_theirs" {
+					r.t.Errorf("%s: the server's own is %q", w, theirs)
 				}
 			}
 		})

@@ -210,6 +210,9 @@ func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *t
 		{http.MethodGet, "/api/chat", 405, "POST", `{"error":`},
 		{http.MethodGet, "/v1/responses/resp_1", 404, "", `"code":null`},
 		{http.MethodPost, "/metrics", 405, "GET", "GET"},
+		{http.MethodPost, "/v1/models", 405, "GET", "GET"}, // and no redirection
+		{http.MethodPost, "/v1beta/models", 400, "GET", `"code":400`},
+		{http.MethodPost, "/v1beta", 404, "", `"code":404`},
 	} {
 		req, _ := http.NewRequestWithContext(t.Context(), tc.method, w.url+tc.path, strings.NewReader("{}"))
 		resp, err := http.DefaultClient.Do(req)

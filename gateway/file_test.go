@@ -136,6 +136,7 @@ func TestACredentialThatIsNotThereIsAWarning(t *testing.T) {
 		providers: both,
 		providers + "gateway: {routes: {a: {to: [work/m, told/m, mistral/m, sim/echo]}}}\n":     both,
 		"version: 1\naliases:\n  a: openai/m, anthropic/m\n  b: openai/n\n":                     "f:3:6: the provider openai cannot be asked: no credential; set OPENAI_API_KEY|f:3:6: the provider anthropic cannot be asked: no credential; set ANTHROPIC_API_KEY",
+		"version: 1\nproviders:\n  openai: {}\n  ollama: {}\n":                                  "f:3:3: the provider openai cannot be asked: no credential; set OPENAI_API_KEY",
 		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x: {to: sim/echo}}}\n":          "",
 		"version: 1\naliases: {a: openai/m}\ngateway: {routes: {x-*: {to: \"ollama/*, a\"}}}\n": "f:3:30: the provider openai cannot be asked: no credential; set OPENAI_API_KEY",
 		"version: 1\nproviders: {w: {type: openai, api_key_env: sk-the-key-itself}}\n":          "f:2:44: provider w: api_key_env: want the name of a variable, of letters, digits and _",

@@ -45,8 +45,6 @@ type Gateway struct {
 	// headerBytes bounds the headers of requests.
 	headerBytes int
 	metrics     metrics
-	// draining says that no more requests are taken.
-	draining atomic.Bool
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -131,6 +129,9 @@ func (g *Gateway) routes() *http.ServeMux {
 	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.about("/input_items"))
 	asides.HandleFunc("/", serving.Nowhere(mux, asides))
 	mux.Handle("/", g.noted(asides))
+	for _, path := range []string{"/v1/models", "/v1beta/models", "/v1beta", "/v1/projects", "/v1beta1/projects"} {
+		mux.Handle("POST "+path, g.noted(asides)) // else a redirection to what is below
+	}
 	return mux
 }
 

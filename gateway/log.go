@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -46,6 +47,10 @@ type failure struct {
 // ofModel reports whether a failure is the model's or its server's: what is wrong with the
 // request would be so with every model.
 func (f *failure) ofModel() bool {
+	var own *ownError
+	if errors.As(f.err, &own) { // the model was not asked
+		return false
+	}
 	switch apiError(f.err).Class {
 	case dragoman.ErrorBadRequest, dragoman.ErrorContextLength, dragoman.ErrorTooLarge, dragoman.ErrorPolicy:
 		return false

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -209,14 +211,17 @@ func (x *exchange) passedOn() http.Header {
 }
 
 // copyHeader sets what a server said beside its answer. Its id of the request stands
-// beside ours.
+// beside ours, and in the place of one that it has from a server behind it.
 func copyHeader(to, from http.Header) {
+	theirs := http.Header{}
 	for name, values := range from {
 		if to.Get(name) != "" {
-			name = "X-Upstream-" + name
+			theirs["X-Upstream-"+strings.TrimPrefix(name, "X-")] = values
+		} else {
+			to[name] = values
 		}
-		to[name] = values
 	}
+	maps.Copy(to, theirs)
 }
 
 // room is how much of an answer is read at once: thousands of streams wait with one

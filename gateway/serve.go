@@ -40,7 +40,6 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener, drain time.Duration
 		return err
 	case <-ctx.Done():
 	}
-	g.draining.Store(true)
 	wait := orElse(drain, DefaultDrain)
 	if n := g.metrics.running.Load(); n > 0 && g.opts.Log != nil {
 		g.opts.Log.InfoContext(ctx, "shutting down: answers that are on their way may end", "running", n, "drain", wait)
@@ -68,10 +67,14 @@ type CutOffError struct {
 }
 
 func (e *CutOffError) Error() string {
-	if e.Answers == 1 {
-		return fmt.Sprintf("gateway: 1 answer was cut off: it took longer than %v to end", e.Drain)
+	what := "1 answer was cut off"
+	if e.Answers != 1 {
+		what = fmt.Sprintf("%d answers were cut off", e.Answers)
 	}
-	return fmt.Sprintf("gateway: %d answers were cut off: they took longer than %v to end", e.Answers, e.Drain)
+	if e.Drain < time.Millisecond {
+		return "gateway: " + what + ": none was waited for"
+	}
+	return fmt.Sprintf("gateway: %s after %v", what, e.Drain)
 }
 
 // breakTime is how long those may take that are told that it is over.

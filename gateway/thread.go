@@ -28,7 +28,7 @@ func (x *exchange) takeThread() error {
 		return nil
 	}
 	if x.asked.thread.Previous != "" && x.before == nil {
-		return serving.NoThread(x.asked.thread.Previous)
+		return &ownError{serving.NoThread(x.asked.thread.Previous)}
 	}
 	withoutThread(x.req)
 	return nil

@@ -101,3 +101,14 @@ func TestG7_AThreadThatNobodyKnowsIsToldAsAnthropicTellsIt(t *testing.T) {
 		t.Errorf("the simulator: %d %v", status, m)
 	}
 }
+
+func TestG6_AModelThatIsNotAskedHasNotFailed(t *testing.T) {
+	w := newWorld(t, "")
+	const unknown = `{"model":"chat/sim/echo","max_tokens":500,"thread":{"type":"continue","previous_message_id":"msg_none"},"messages":[{"role":"user","content":"Hello."}]}`
+	if status, text := get(t, http.MethodPost, w.url+"/v1/messages", unknown); status != http.StatusNotFound || !strings.Contains(text, "thread_not_found") {
+		t.Errorf("%d %s", status, text)
+	}
+	if _, text := get(t, http.MethodGet, w.url+"/metrics", ""); strings.Contains(text, "dragoman_upstream_failures_total{") {
+		t.Error(text)
+	}
+}

@@ -95,12 +95,15 @@ func member(n *node, name string) *node {
 	return &node{}
 }
 
-// impliedLeads are the aliases, where these are what is served.
+// impliedLeads are the aliases and providers, where these are what is served.
 func (r *reader) impliedLeads(root *node) {
 	check := r.opener()
 	aliases := member(root, "aliases")
 	for i, key := range aliases.Keys {
 		check(aliases.Items[i], key.Text)
+	}
+	for _, key := range member(root, "providers").Keys {
+		check(key, key.Text+"/*")
 	}
 }
 

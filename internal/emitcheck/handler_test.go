@@ -137,7 +137,7 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 		{"GET /nowhere", "", 404, ofJSON, openaiErr, ""},
 		{"GET /nowhere", claude, 404, ofJSON, openaiErr, "/type: missing"},
 		{"POST /nowhere {}", "", 404, "text/plain", "404 page not found", "content type"},
-		{"GET /healthz", "", 503, ofJSON, `{"status":"draining"}`, ""},
+		{"GET /healthz", "", 503, ofJSON, `{"status":"down"}`, ""},
 		{"HEAD /", "", 200, "text/plain", "", ""},
 		{"GET /v1//models", "", 301, "text/html", "<a>", ""},
 	} {
