@@ -125,6 +125,15 @@ func TestWhereAModelTakesTemperatureOrTopPTheOneThatSaysMoreIsSent(t *testing.T)
 	}
 }
 
+func TestBedrockIsAskedWhichStopSequenceEndedTheAnswer(t *testing.T) {
+	for stop, want := range map[string]string{`["END"]`: `["/stop_sequence"]`, `[""]`: "", `[]`: ""} {
+		out, _ := carried(t, openaichat.Codec{}, bedrock.Codec{}, `{"messages":[{"role":"user","content":"hi"}],"stop":`+stop+`}`)
+		if got := string(out["additionalModelResponseFieldPaths"]); got != want {
+			t.Errorf("%s: %s", stop, got)
+		}
+	}
+}
+
 func TestTheRoleOfASystemInstructionIsNoLoss(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"role":"user","parts":[{"text":"Be kind."}]}}`
 	for _, to := range codecs {

@@ -143,6 +143,9 @@ func TestAStreamIsNotKeptBeyondTheBoundOfABody(t *testing.T) {
 	text := strings.Repeat("x", piece)
 	grow := func(p dragoman.Part) []dragoman.Event {
 		evs := []dragoman.Event{&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}}, &dragoman.PartStart{Part: p}}
+		if p.Kind() == dragoman.KindToolCall {
+			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: `{"x":"`})
+		}
 		for range pieces {
 			evs = append(evs, &dragoman.PartDelta{Kind: p.Kind(), Text: text})
 		}

@@ -73,6 +73,9 @@ type EncodeOptions struct {
 	// Model overrides the model named in a response or stream; empty keeps it. The
 	// model of a request is the one of dragoman.Request, whatever stands here.
 	Model string
+	// ResponseID is the id of a response or stream whose own is of another API's kind, in a
+	// dialect that has a kind of its own (Responses); empty makes one.
+	ResponseID string
 	// StreamUsage writes usage into a stream where the dialect's clients must
 	// ask for it.
 	StreamUsage bool

@@ -226,7 +226,7 @@ var (
 		return strings.HasPrefix(c.line, `call id: want "", got "call_`)
 	}}
 	emptyArguments = meaningExplanation{"empty arguments are written as {}", func(c change) bool {
-		return c.line == `call arguments: want "", got "{}"`
+		return c.line == `call arguments: want "", got "{}"` || c.line == `call arguments: want "null", got "{}"`
 	}}
 	rotatedID = meaningExplanation{"a proxy gave the last event another id; the first one is written everywhere", func(c change) bool {
 		return strings.HasPrefix(c.line, "id: ") && c.want.FirstID != "" && c.got.ID == c.want.FirstID

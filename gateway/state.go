@@ -50,9 +50,6 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 	}
 	if x.stores() {
 		resp.ID = x.responseID()
-		if x.codec.Dialect() == dragoman.OpenAIResponses { // which mints ids for those of others
-			resp.Origin = &dragoman.Origin{Dialect: dragoman.OpenAIResponses}
-		}
 	}
 	return resp
 }

@@ -62,10 +62,14 @@ const reasoningField = "reasoning_content"
 
 // encoding is how the answer is written.
 func (x *exchange) encoding() dialect.EncodeOptions {
-	return dialect.EncodeOptions{
+	o := dialect.EncodeOptions{
 		Seed: x.id, Model: x.asked.model, StreamUsage: x.req.StreamUsage,
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
 	}
+	if x.stores() {
+		o.ResponseID = x.responseID()
+	}
+	return o
 }
 
 // whole answers at once.

@@ -127,6 +127,10 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *
 		s = dragoman.Stop{Reason: dragoman.StopRefusal}
 	}
 	own := origin != nil && origin.Dialect == name
+	if !own && s.Reason == dragoman.StopSequence && s.Sequence == "" { // a word that clients look for the sequence by
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/stop", "stop stop_sequence written as end_turn, because nobody says which sequence it was")
+		s = dragoman.Stop{Reason: dragoman.StopEnd}
+	}
 	word, exact := wordOf(s, own, calls)
 	if !exact {
 		severity := dragoman.Warn
@@ -141,8 +145,11 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *
 	w.StringFieldOrNull("stop_sequence", s.Sequence)
 	if s.Details != nil && s.Details.Format == formatDetails {
 		w.RawField("stop_details", s.Details.JSON)
-	} else {
-		wirekit.ReportDetails(e.rep, told, "")
+		return
+	}
+	wirekit.ReportDetails(e.rep, told, "")
+	if word == "refusal" && !own { // which is told with why; nobody has said
+		w.RawField("stop_details", []byte(`{"type":"refusal","category":null,"explanation":null}`))
 	}
 }
 

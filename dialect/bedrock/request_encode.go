@@ -115,6 +115,7 @@ func (e *requestEncoder) encode() error {
 	e.inference()
 	e.outputConfig()
 	e.modelFields()
+	e.answerFields()
 	e.metadata()
 	e.tier()
 	e.unsaidSettings()
@@ -122,6 +123,17 @@ func (e *requestEncoder) encode() error {
 	extra.Report(e.rep, req.Extra, name, extra.At(""))
 	w.EndObject()
 	return nil
+}
+
+// answerFields asks for which stop sequence ended the answer: the API tells it among what a
+// model says beside, and passes over what a model does not say.
+func (e *requestEncoder) answerFields() {
+	const member = "additionalModelResponseFieldPaths"
+	stops := slices.ContainsFunc(e.req.Sampling.Stop, func(s string) bool { return s != "" })
+	if stops && !extra.Has(e.req.Extra, name, "/"+member) {
+		e.key(member)
+		e.w.Raw([]byte(`["/stop_sequence"]`))
+	}
 }
 
 // inference writes the bound on the answer and the knobs of the sampler.

@@ -42,6 +42,9 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 }
 
 func (e *outputEncoder) responseID(resp *dragoman.Response) string {
+	if e.o.ResponseID != "" {
+		return e.o.ResponseID
+	}
 	if resp.Origin != nil && resp.Origin.Dialect == name && resp.ID != "" {
 		return resp.ID
 	}

@@ -70,11 +70,7 @@ func statusOf(s dragoman.Stop, own bool) (status, reason string, exact bool) {
 		return "cancelled", "", true
 	default:
 		// Nothing runs after a word nobody knows, so it is not "completed".
-		reason = "content_filter"
-		if word, _ := stopOf("incomplete", s.Native); s.Native != "" && word == dragoman.StopUnknown {
-			reason = s.Native
-		}
-		return "incomplete", reason, false
+		return "incomplete", "content_filter", false
 	}
 }
 
@@ -100,9 +96,14 @@ func (e *outputEncoder) ending(resp *dragoman.Response, calls []*dragoman.ToolCa
 	return status, reason, exact
 }
 
-// ownStop reports whether the words of a stop are this dialect's.
+// ownStop reports whether the words of a stop are this dialect's: those of an answer that
+// came from it, or of one that was made by hand, where it has such words.
 func ownStop(resp *dragoman.Response) bool {
-	return resp.Origin == nil || resp.Origin.Dialect == name
+	if resp.Origin != nil {
+		return resp.Origin.Dialect == name
+	}
+	word, finished := stopOf(resp.Stop.Native, "")
+	return ownWords(resp.Stop.Details) || word != dragoman.StopUnknown || !finished
 }
 
 // ownDetails returns the record that explains a stop, where it still says

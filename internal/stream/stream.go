@@ -5,6 +5,7 @@ package stream
 
 import (
 	"bytes"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -48,6 +49,7 @@ type Part struct {
 	Header *dragoman.Message
 	owner  *Parts
 	ended  bool
+	begins byte // the first of the arguments of a call; 0: only blanks came
 }
 
 // Use sets where events go until the next call, as emit functions live for one
@@ -87,7 +89,9 @@ func (p *Parts) Whole(message int, header *dragoman.Message, part dragoman.Part)
 	p.Start(message, header, part, part).End()
 }
 
-// Append adds a fragment; an empty one is not an event.
+// Append adds a fragment; an empty one is not an event. Arguments of a call are events from
+// where they begin an object: servers also send null, an empty text or an object that is
+// quoted, which end as another text than they came (quirks B2, B3).
 func (p *Part) Append(text string) {
 	if p == nil || p.ended || text == "" {
 		return
@@ -99,7 +103,20 @@ func (p *Part) Append(text string) {
 		}
 		p.Text = Grow(p.Text, text)
 	}
+	if call, ok := p.Value.(*dragoman.ToolCall); ok && p.begins != '{' && call.Payload == dragoman.PayloadObject {
+		if p.begin(text); p.begins != '{' {
+			return
+		}
+		text = string(p.Text)
+	}
 	p.owner.send(&dragoman.PartDelta{Choice: p.owner.Choice, Index: p.Index, Kind: kind, Text: text})
+}
+
+// begin finds out what arguments begin with, in the fragment that was added last.
+func (p *Part) begin(text string) {
+	if text = strings.TrimLeft(text, " \t\r\n"); p.begins == 0 && text != "" {
+		p.begins = text[0]
+	}
 }
 
 // Tell adds a fragment that its owner keeps, and counts, by itself: it is only

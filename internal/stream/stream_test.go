@@ -55,6 +55,39 @@ func TestPartsStartGrowAndEndInOrder(t *testing.T) {
 	}
 }
 
+func TestQuirkB2_ArgumentsAreToldFromWhereTheyBeginAnObject(t *testing.T) {
+	for _, tc := range []struct {
+		payload   dragoman.PayloadKind
+		fragments []string
+		told      string
+	}{
+		{dragoman.PayloadObject, []string{`{"a"`, `:1}`}, `{"a"|:1}`},
+		{dragoman.PayloadObject, []string{" ", "\n", ` {"a"`, `:1}`}, " \n {\"a\"|:1}"},
+		{dragoman.PayloadObject, []string{"nu", "ll"}, ""},
+		{dragoman.PayloadObject, []string{`"{\"a`, `\":1}"`}, ""},
+		{dragoman.PayloadObject, []string{`"`, `{`}, ""}, // it has begun otherwise
+		{dragoman.PayloadObject, []string{" ", " "}, ""},
+		{dragoman.PayloadText, []string{"nu", "ll"}, "nu|ll"},
+	} {
+		var got record
+		var p stream.Parts
+		p.Use(got.add)
+		call := p.Start(0, nil, &dragoman.ToolCall{Name: "f"}, &dragoman.ToolCall{Name: "f", Payload: tc.payload})
+		for _, f := range tc.fragments {
+			call.Append(f)
+		}
+		var told []string
+		for _, ev := range got {
+			if d, ok := ev.(*dragoman.PartDelta); ok {
+				told = append(told, d.Text)
+			}
+		}
+		if s := strings.Join(told, "|"); s != tc.told || string(call.Text) != strings.Join(tc.fragments, "") {
+			t.Errorf("%q: told %q, kept %q", tc.fragments, s, call.Text)
+		}
+	}
+}
+
 func TestAFinalTextBeatsItsFragments(t *testing.T) {
 	for _, v := range []dragoman.Part{&dragoman.Text{Text: "final"}, &dragoman.Refusal{Text: "final"}, &dragoman.Reasoning{Text: "final", Summary: []string{"s"}}} {
 		var p stream.Parts

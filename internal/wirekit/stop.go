@@ -30,15 +30,17 @@ func SettleStop(reg *interop.Registry, word dragoman.StopReason, terminal bool, 
 
 // ForbidCalls marks the calls of a response that must not run after the reason
 // it ended for; a call that has a problem keeps it. Of a response that the
-// output limit cut, the last call is the one that was cut.
+// output limit cut, the last call is the one that was cut, and that is why its arguments
+// are no JSON.
 func ForbidCalls(reason dragoman.StopReason, calls []*dragoman.ToolCall) {
 	if reason.Runs() {
 		return
 	}
 	for i, c := range calls {
+		cut := reason == dragoman.StopLength && i == len(calls)-1
 		switch {
-		case c.Problem != nil:
-		case reason == dragoman.StopLength && i == len(calls)-1:
+		case c.Problem != nil && !(cut && c.Problem.Code == dragoman.ProblemInvalidJSON):
+		case cut:
 			c.Problem = &dragoman.CallProblem{
 				Code: dragoman.ProblemTruncated, Offset: -1,
 				Message: "the output limit cut the response, so the arguments may be incomplete; make the call again, shorter",
