@@ -143,6 +143,13 @@ func TestG1_ModelsAreListedAsEachVendorDoes(t *testing.T) {
 	}
 }
 
+func TestG1_OllamasClientsHearTheVersionOfOllamaWhoseAPIIsServed(t *testing.T) {
+	w := newWorld(t, "")
+	if status, text := get(t, http.MethodGet, w.url+"/api/version", ""); status != http.StatusOK || text != `{"version":"0.34.4"}` {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 func TestG6_WhatHappenedIsCounted(t *testing.T) {
 	w := newWorld(t, "aliases: {quick: anthropic/sim/echo}\ngateway:\n  routes: {m: {to: quick}}\n")
 	c := &client{t: t, codec: openaichat.Codec{}, url: w.url}

@@ -29,8 +29,6 @@ type Options struct {
 	Random io.Reader
 	// Now is the clock of limits and expiry; nil means the system's.
 	Now func() time.Time
-	// Version is told to clients that ask for it.
-	Version string
 }
 
 // Gateway serves every dialect over any model. It is safe for concurrent use.
@@ -122,7 +120,7 @@ func (g *Gateway) routes() *http.ServeMux {
 		_, _ = io.WriteString(w, "Dragoman is running.\n")
 	})
 	asides := http.NewServeMux()
-	serving.Models{Version: g.opts.Version, Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(asides)
+	serving.Models{Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(asides)
 	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
 	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))

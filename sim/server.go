@@ -41,9 +41,9 @@ func Handler(c Config) http.Handler {
 	serving.Handle(mux, s.serve)
 	serving.HandleBedrock(mux, s.serve)
 	serving.Models{
-		Version: "0.0.0-sim", MaxBytes: s.maxBytes(),
-		List: func(*http.Request) ([]serving.Model, error) { return modelList(), nil },
-		Find: func(_ *http.Request, name string) (serving.Model, error) { return find(name) },
+		MaxBytes: s.maxBytes(),
+		List:     func(*http.Request) ([]serving.Model, error) { return modelList(), nil },
+		Find:     func(_ *http.Request, name string) (serving.Model, error) { return find(name) },
 	}.Handle(mux)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("content-type", "text/plain; charset=utf-8")

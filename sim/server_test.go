@@ -413,7 +413,7 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 		{"Ollama tells", call("POST", "/api/show", `{"model":"planner"}`), `200 {"modified_at"`},
 		{"Ollama tells older clients", call("POST", "/api/show", `{"name":"planner"}`), `200 {"modified_at"`},
 		{"Ollama does not know", call("POST", "/api/show", `{"model":"x"}`), `404 {"error"`},
-		{"Ollama's version", call("GET", "/api/version", ""), `200 {"version"`},
+		{"Ollama's version", call("GET", "/api/version", ""), `200 {"version":"0.34.4"}`},
 		{"alive", call("GET", "/", ""), `200 The simulator is running.`},
 		{"no version", call("POST", "/responses", "{}"), `404 {"error":{"message":"nothing is served at POST /responses; the base URL of OpenAI's languages ends in /v1"`},
 		{"nothing there", call("POST", "/v1/embeddings", "{}"), `404 {"error"`},

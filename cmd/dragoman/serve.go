@@ -207,7 +207,7 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 		return failed("the state of the gateway: %w", err)
 	}
 	defer closeNotes()
-	g, err := gateway.New(config, gateway.Options{Log: log, Notes: notes, Version: version()})
+	g, err := gateway.New(config, gateway.Options{Log: log, Notes: notes})
 	if err != nil {
 		return failed("%w", err)
 	}

@@ -26,10 +26,12 @@ type Model struct {
 	Context int64
 }
 
+// OllamaVersion is the version of Ollama whose API is served. Its clients compare it: an
+// editor may ask for 0.6.4 or newer, and takes anything but three numbers for too old.
+const OllamaVersion = "0.34.4"
+
 // Models are those that a server has.
 type Models struct {
-	// Version is what Ollama's clients are told of the server.
-	Version string
 	// List are the models that a client may see; Find is one of them by any of its
 	// names, or an error.
 	List func(*http.Request) ([]Model, error)
@@ -72,7 +74,7 @@ func (m Models) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/version", func(w http.ResponseWriter, _ *http.Request) {
 		WriteJSON(w, struct {
 			Version string `json:"version"`
-		}{m.Version})
+		}{OllamaVersion})
 	})
 	mux.HandleFunc("POST /api/show", m.show)
 }
