@@ -158,11 +158,13 @@ func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.De
 	return body, resp, rep, err
 }
 
-// passHeader sets what a server said beside its answer.
+// passHeader sets what a server said beside its answer, and of a stream that nobody on the
+// way gathers or keeps it (quirk J2).
 func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 	copyHeader(h, passed.Header)
 	if x.asked.stream {
 		h.Set("X-Accel-Buffering", "no")
+		h.Set("Cache-Control", "no-cache") // the server's own is none of those that are passed on
 	}
 	x.entry.status = passed.Status
 }

@@ -464,6 +464,20 @@ func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
 	}
 }
 
+func TestQuirkJ2_NobodyOnTheWayKeepsAStream(t *testing.T) {
+	for _, w := range ways() {
+		t.Run(w.String(), func(t *testing.T) {
+			rigged(t, "", func(rw http.ResponseWriter, r *http.Request) {
+				answers(rw, r, true, streamOf(spoken(r), "one"))
+			}, func(r *rig) {
+				if h := r.ask(w, true).header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Accel-Buffering") != "no" {
+					r.t.Errorf("%v", h)
+				}
+			})
+		})
+	}
+}
+
 func TestG5_AnEventIsWholeHoweverItsEndComes(t *testing.T) {
 	for _, w := range ways() {
 		for _, end := range []string{"\n", "\r\n"} {
