@@ -200,6 +200,17 @@ func TestG2_WhatIsNotServedIsToldInTheDialectOfThePath(t *testing.T) {
 	}
 }
 
+func TestQuirkC29_ARefusalInPlaceOfAnArrayIsAList(t *testing.T) {
+	w := newWorld(t, "")
+	for method, want := range map[string]string{":streamGenerateContent": `[{"error"`, ":streamGenerateContent?alt=sse": `{"error"`, ":generateContent": `{"error"`} {
+		for about, body := range map[string]string{"no model": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "no JSON": `{`} {
+			if status, text := get(t, http.MethodPost, w.url+"/v1beta/models/nobodys"+method, body); status < 400 || !strings.HasPrefix(text, want) {
+				t.Errorf("%s, %s: %d %s", method, about, status, text)
+			}
+		}
+	}
+}
+
 func TestG2_AWrongPathIsNoUnknownModelAndAWrongMethodIsToldWithTheRightOnes(t *testing.T) {
 	w := newWorld(t, "")
 	for _, tc := range []struct {

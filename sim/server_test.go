@@ -420,6 +420,8 @@ func TestTokensAreCountedAndModelsListed(t *testing.T) {
 		{"no method", call("POST", "/v1beta/models/echo:embedContent", "{}"), `404 {"error"`},
 		{"no method at all", call("POST", "/v1beta/models/echo", "{}"), `404 {"error"`},
 		{"no operation", call("POST", "/model/echo/invoke", "{}"), `404 {"__type"`},
+		{"Gemini does not stream it as an array", call("POST", "/v1beta/models/x:streamGenerateContent", contents), `404 [{"error"`},
+		{"Gemini does not stream it as events", call("POST", "/v1beta/models/x:streamGenerateContent?alt=sse", contents), `404 {"error"`},
 		{"no such response", call("POST", "/v1/responses", `{"model":"echo","input":"hi","previous_response_id":"resp_1"}`), `400 {"error"`},
 	} {
 		if !strings.HasPrefix(tc.got, tc.want) {

@@ -92,14 +92,14 @@ func (h Handler) gemini(w http.ResponseWriter, r *http.Request) {
 		rest = rest[i+len("/models/"):]
 	}
 	i := strings.LastIndexByte(rest, ':')
-	c := Call{Codec: gemini.Codec{Array: r.URL.Query().Get("alt") != "sse"}, InURL: true, Model: rest[:max(0, i)]}
+	c := Call{Codec: gemini.Codec{}, InURL: true, Model: rest[:max(0, i)]}
 	switch method := rest[i+1:]; {
 	case i < 0:
 	case method == "generateContent":
 		h(w, r, c)
 		return
 	case method == "streamGenerateContent":
-		c.Stream = true
+		c.Codec, c.Stream = gemini.Codec{Array: r.URL.Query().Get("alt") != "sse"}, true
 		h(w, r, c)
 		return
 	case method == "countTokens":
@@ -279,11 +279,17 @@ func StreamType(codec dialect.Codec) string {
 	case dragoman.Bedrock:
 		return "application/vnd.amazon.eventstream"
 	case dragoman.Gemini:
-		if g, ok := codec.(gemini.Codec); ok && g.Array {
+		if isArray(codec) {
 			return "application/json"
 		}
 	}
 	return "text/event-stream"
+}
+
+// isArray reports whether a dialect's stream is one JSON array.
+func isArray(codec dialect.Codec) bool {
+	g, ok := codec.(gemini.Codec)
+	return ok && g.Array
 }
 
 // RequestIDHeader is the header in which a vendor names a request.
@@ -317,9 +323,13 @@ func AsAPIError(err error) *dragoman.APIError {
 }
 
 // Error is an error as a dialect's servers answer with it: the status and the body,
-// and the headers, which are added to h.
+// and the headers, which are added to h. In place of a stream that is an array it is the
+// one element of a list, as Gemini's servers write it, unless it came as one.
 func Error(h http.Header, codec dialect.Codec, e *dragoman.APIError) (status int, body []byte) {
 	status, body, _ = codec.EncodeError(e)
+	if isArray(codec) && jsonwire.NewReader(body).Kind() != '[' {
+		body = append(append([]byte{'['}, body...), ']')
+	}
 	h.Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {
 		// Whole seconds are all that HTTP has, and some clients fail on others; those that
