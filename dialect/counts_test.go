@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
 )
 
 // countedAnswers are answers with a place for the count of what was read, whole
@@ -116,6 +117,108 @@ func TestUsageThatIsNoObjectIsReportedAndTheAnswerStands(t *testing.T) {
 		resp, rep, err := c.DecodeResponse([]byte(whole[:colon]+`"much"}`), dialect.DecodeOptions{})
 		if err != nil || resp.Text() != "hi" || resp.Usage.Input.Known || len(rep.Losses) != 1 || !strings.Contains(rep.Losses[0].Detail, "is no object") {
 			t.Errorf("%s: %v %+v %v", c.Dialect(), err, resp.Usage, rep.Losses)
+		}
+	}
+}
+
+// Some servers count reasoning apart from the output, or what a cache had apart from the
+// input. No wire has it so, and clients do their sums.
+func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
+	count := dragoman.Counted
+	for _, tc := range []struct {
+		about string
+		usage dragoman.Usage
+		want  map[dragoman.Dialect]string // of the wire, in whole answers and in streams
+	}{
+		{
+			"reasoning that is counted apart", dragoman.Usage{Input: count(4865), Output: count(16), Reasoning: count(19)},
+			map[dragoman.Dialect]string{
+				dragoman.OpenAIChat:      `"prompt_tokens":4865,"completion_tokens":16,"total_tokens":4881,"completion_tokens_details":{"reasoning_tokens":16}`,
+				dragoman.OpenAIResponses: `"output_tokens":16,"output_tokens_details":{"reasoning_tokens":16},"total_tokens":4881`,
+				dragoman.Anthropic:       `"input_tokens":4865,"output_tokens":16,"output_tokens_details":{"thinking_tokens":16}`,
+				dragoman.Gemini:          `{"promptTokenCount":4865,"thoughtsTokenCount":16,"totalTokenCount":4881}`,
+				dragoman.Ollama:          `"prompt_eval_count":4865,"eval_count":16`,
+				dragoman.Bedrock:         `{"inputTokens":4865,"outputTokens":16,"totalTokens":4881}`,
+			},
+		},
+		{
+			"a cache that had more than was read", dragoman.Usage{Input: count(10), CacheRead: count(8), CacheWrite: count(5), Output: count(1)},
+			map[dragoman.Dialect]string{
+				dragoman.OpenAIChat:      `"prompt_tokens":10,"completion_tokens":1,"total_tokens":11,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2}`,
+				dragoman.OpenAIResponses: `"input_tokens":10,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":2}`,
+				dragoman.Anthropic:       `"input_tokens":0,"cache_creation_input_tokens":2,"cache_read_input_tokens":8,"output_tokens":1`,
+				dragoman.Gemini:          `{"promptTokenCount":10,"cachedContentTokenCount":8,"candidatesTokenCount":1,"totalTokenCount":11}`,
+				dragoman.Ollama:          `"prompt_eval_count":10,"prompt_eval_cached_count":8,"eval_count":1`,
+				dragoman.Bedrock:         `{"inputTokens":0,"outputTokens":1,"totalTokens":11,"cacheReadInputTokens":8,"cacheWriteInputTokens":2}`,
+			},
+		},
+		{
+			"parts of what nobody told", dragoman.Usage{CacheRead: count(7), Reasoning: count(3), Output: count(4)},
+			map[dragoman.Dialect]string{
+				dragoman.OpenAIChat:      `"prompt_tokens":7,"completion_tokens":4,"total_tokens":11`,
+				dragoman.OpenAIResponses: `"input_tokens":7,"input_tokens_details":{"cached_tokens":7},"output_tokens":4`,
+				dragoman.Anthropic:       `"input_tokens":0,"cache_read_input_tokens":7,"output_tokens":4`,
+				dragoman.Gemini:          `{"promptTokenCount":7,"cachedContentTokenCount":7,"candidatesTokenCount":1,"thoughtsTokenCount":3,"totalTokenCount":11}`,
+				dragoman.Ollama:          `"prompt_eval_cached_count":7,"eval_count":4`,
+				dragoman.Bedrock:         `{"inputTokens":0,"outputTokens":4,"totalTokens":11,"cacheReadInputTokens":7}`,
+			},
+		},
+		{
+			"nothing but reasoning", dragoman.Usage{Input: count(2), Reasoning: count(3)},
+			map[dragoman.Dialect]string{
+				dragoman.OpenAIChat:      `"prompt_tokens":2,"completion_tokens":3,"total_tokens":5`,
+				dragoman.OpenAIResponses: `"output_tokens":3,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":5`,
+				dragoman.Anthropic:       `"input_tokens":2,"output_tokens":3,"output_tokens_details":{"thinking_tokens":3}`,
+				dragoman.Gemini:          `{"promptTokenCount":2,"thoughtsTokenCount":3,"totalTokenCount":5}`,
+				dragoman.Ollama:          `"prompt_eval_count":2`,
+				dragoman.Bedrock:         `{"inputTokens":2,"outputTokens":3,"totalTokens":5}`,
+			},
+		},
+	} {
+		for _, c := range codecs {
+			resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{dragoman.AssistantText("hi")}, Usage: tc.usage, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}
+			whole, err := c.EncodeResponse(resp, dialect.EncodeOptions{})
+			stream, rep, err2 := streamed(c, []dragoman.Event{
+				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m"}}, &dragoman.PartStart{Part: &dragoman.Text{}}, &dragoman.PartEnd{Part: &dragoman.Text{Text: "hi"}},
+				&dragoman.ResponseEnd{Usage: tc.usage, Stop: resp.Stop},
+			}, dialect.EncodeOptions{StreamUsage: true})
+			if err = errors.Join(err, err2); err != nil {
+				t.Fatal(c.Dialect(), err)
+			}
+			for how, body := range map[string]string{"whole": string(whole.Body), "streamed": string(stream)} {
+				if !strings.Contains(body, tc.want[c.Dialect()]) {
+					t.Errorf("%s, %s, %s: %s\nwant %s", tc.about, c.Dialect(), how, body, tc.want[c.Dialect()])
+				}
+			}
+			told := func(rep dragoman.Report) bool { return strings.Contains(fmt.Sprint(rep), "/usage/") }
+			if !told(whole.Report) && c.Dialect() != dragoman.Ollama || !told(rep) && c.Dialect() != dragoman.Ollama && c.Dialect() != dragoman.Anthropic {
+				t.Errorf("%s, %s: %v %v", tc.about, c.Dialect(), whole.Report, rep)
+			}
+		}
+	}
+}
+
+// Ollama leaves the count of a prompt out that it had read before.
+func TestQuirkJ12_GeminisTotalIsThatOfTheCountsThatAreWritten(t *testing.T) {
+	count := dragoman.Counted
+	for _, tc := range []struct {
+		about string
+		usage dragoman.Usage
+		want  string
+	}{
+		{"nothing is known", dragoman.Usage{}, `{}`},
+		{"the output alone", dragoman.Usage{Output: count(5)}, `{"candidatesTokenCount":5,"totalTokenCount":5}`},
+		{"the prompt alone", dragoman.Usage{Input: count(5)}, `{"promptTokenCount":5,"totalTokenCount":5}`},
+		{"the output, and part of it", dragoman.Usage{Output: count(5), Reasoning: count(2)}, `{"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":5}`},
+		{"reasoning alone", dragoman.Usage{Reasoning: count(2)}, `{"thoughtsTokenCount":2,"totalTokenCount":2}`},
+		{"a cache that had nothing", dragoman.Usage{CacheRead: count(0)}, `{"cachedContentTokenCount":0,"totalTokenCount":0}`},
+		{"what tools read, too", dragoman.Usage{Input: count(9), Output: count(1), Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/toolUsePromptTokenCount", Value: []byte("4")}}}},
+			`{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":10,"toolUsePromptTokenCount":4}`},
+		{"counts that no number holds", dragoman.Usage{Input: count(1 << 62), Output: count(1 << 62)}, `{"promptTokenCount":4611686018427387904,"candidatesTokenCount":4611686018427387904,"totalTokenCount":9223372036854775807}`},
+	} {
+		enc, err := gemini.Codec{}.EncodeResponse(&dragoman.Response{ID: "r", Output: []dragoman.Message{dragoman.AssistantText("hi")}, Usage: tc.usage, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, dialect.EncodeOptions{})
+		if err != nil || !strings.Contains(string(enc.Body), `"usageMetadata":`+tc.want) {
+			t.Errorf("%s: %v %s\nwant %s", tc.about, err, enc.Body, tc.want)
 		}
 	}
 }

@@ -203,18 +203,18 @@ func imageMoved(d difference) bool {
 // Why an answer rebuilt from the canonical model says something otherwise.
 var (
 	responseExplanations = map[string][]meaningExplanation{
-		"openai_chat":      {legacyID},
+		"openai_chat":      {legacyID, wholeUsage},
 		"openai_responses": {zeroDetails},
 	}
 	streamExplanations = map[string][]meaningExplanation{
-		"openai_chat":      {emptyArguments, missingWord},
+		"openai_chat":      {emptyArguments, missingWord, wholeUsage},
 		"openai_responses": {rotatedID},
 
 		"gemini_generateContent": {madeID, emptyArguments},
 		"bedrock_converse":       {zeroUsage, emptyArguments},
 	}
 	collectedExplanations = map[string][]meaningExplanation{
-		"openai_chat": {emptyArguments, missingWord},
+		"openai_chat": {emptyArguments, missingWord, wholeUsage},
 
 		"gemini_generateContent": {madeID, emptyArguments},
 		"bedrock_converse":       {zeroUsage, emptyArguments},
@@ -247,6 +247,14 @@ var (
 	}}
 	zeroUsage = meaningExplanation{"usage that was not told is written as 0, because clients demand it", func(c change) bool {
 		return c.line == `usage: want "map[]", got "map[input:0 output:0]"`
+	}}
+	wholeUsage = meaningExplanation{"reasoning that is more than the output is told as all of it", func(c change) bool {
+		want := maps.Clone(c.want.Usage)
+		if !strings.HasPrefix(c.line, "usage: ") || want["reasoning"] <= want["output"] {
+			return false
+		}
+		want["reasoning"] = want["output"]
+		return maps.Equal(want, c.got.Usage)
 	}}
 	missingWord = meaningExplanation{"a missing finish reason is written out", func(c change) bool {
 		return c.line == `stop word: want "", got "tool_calls"`

@@ -114,7 +114,7 @@ func (e *requestEncoder) maxTokens() {
 		n = *e.req.MaxOutputTokens
 	} else {
 		if r := e.reasoning(); r != nil && r.Mode == dragoman.ReasoningBudget && r.BudgetTokens != nil {
-			n = add(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
+			n = wirekit.Sum(max(*r.BudgetTokens, MinThinkingBudget), n) // thinking counts against it
 		}
 		n = max(n, e.target.Caps.DefaultMaxTokens)
 		e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/max_output_tokens", "the wire demands a bound; %d written", n)

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"math"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -70,17 +68,9 @@ func (c *counters) usage() dragoman.Usage {
 		Output: c.output, Reasoning: c.thinking, Extra: c.extra,
 	}
 	if c.input.Known {
-		u.Input = dragoman.Counted(add(add(c.input.N, c.cacheWrite.N), c.cacheRead.N))
+		u.Input = dragoman.Counted(wirekit.Sum(c.input.N, c.cacheWrite.N, c.cacheRead.N))
 	}
 	return u
-}
-
-// add adds counts without wrapping around.
-func add(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // answerTiers are the words of answers for how urgently they were made.
@@ -98,13 +88,17 @@ func answerTiers() wirekit.Tiers {
 // writeUsage writes the usage object of a whole message; the two totals are
 // demanded by clients, so unknown is written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
+	u = wirekit.AddUp(u, rep)
 	wirekit.ReportTotals(rep, u)
 	u.Input.Known = true
 	writeCounters(w, u, tier)
 	extra.Report(rep, u.Extra, name, extra.At("/usage"))
 }
 
+// writeCounters writes the counts as they add up; who knows of more than one usage object
+// reports what was changed of them.
 func writeCounters(w *jsonwire.Writer, u dragoman.Usage, tier string) {
+	u = wirekit.AddUp(u, new(dragoman.Report))
 	w.BeginObject()
 	if u.Input.Known {
 		w.IntField("input_tokens", max(u.Input.N-u.CacheWrite.N-u.CacheRead.N, 0))

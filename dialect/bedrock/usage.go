@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"math"
 	"strconv"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -58,7 +57,7 @@ func (c *counters) usage() dragoman.Usage {
 		u.Extra = clone(c.extra)
 	}
 	if c.input.Known {
-		u.Input = dragoman.Counted(add(add(c.input.N, c.cacheRead.N), c.cacheWrite.N))
+		u.Input = dragoman.Counted(wirekit.Sum(c.input.N, c.cacheRead.N, c.cacheWrite.N))
 	}
 	if c.totalRaw != nil && string(c.totalRaw) != strconv.FormatInt(totalOf(u), 10) {
 		extra.Add(&u.Extra, name, "", []byte("totalTokens"), c.totalRaw)
@@ -66,19 +65,12 @@ func (c *counters) usage() dragoman.Usage {
 	return u
 }
 
-func totalOf(u dragoman.Usage) int64 { return add(u.Input.N, u.Output.N) }
-
-// add adds counts without wrapping around.
-func add(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
+func totalOf(u dragoman.Usage) int64 { return wirekit.Sum(u.Input.N, u.Output.N) }
 
 // writeUsage writes a usage object. Clients demand the three totals, so unknown
 // is written as zero.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	u = wirekit.AddUp(u, rep)
 	wirekit.ReportTotals(rep, u)
 	if u.Reasoning.Known {
 		rep.Add(dragoman.Dropped, dragoman.Info, "/usage/reasoning", "the API does not count thinking by itself")

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"math"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -67,24 +65,16 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 func (c *counters) usage() dragoman.Usage {
 	u := dragoman.Usage{CacheRead: c.cached, Reasoning: c.thoughts, Extra: c.extra}
 	if c.prompt.Known {
-		u.Input = dragoman.Counted(add(c.prompt.N, c.tools.N))
+		u.Input = dragoman.Counted(wirekit.Sum(c.prompt.N, c.tools.N))
 	}
 	if c.candidates.Known || c.thoughts.Known {
-		u.Output = dragoman.Counted(add(c.candidates.N, c.thoughts.N))
+		u.Output = dragoman.Counted(wirekit.Sum(c.candidates.N, c.thoughts.N))
 	}
-	if c.total.Known && (!u.Input.Known || c.total.N != add(u.Input.N, u.Output.N)) { // else it says nothing new
+	if c.total.Known && (!u.Input.Known || c.total.N != wirekit.Sum(u.Input.N, u.Output.N)) { // else it says nothing new
 		extra.Add(&c.extra, name, "", []byte("totalTokenCount"), digits(c.total.N))
 		u.Extra = c.extra
 	}
 	return u
-}
-
-// add adds counts without wrapping around.
-func add(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 func digits(n int64) []byte {
@@ -106,27 +96,35 @@ func answerTiers() wirekit.Tiers {
 }
 
 // writeUsage writes the usage object. What is unknown is left out, and so is a
-// count of nothing that the API would leave out.
+// count of nothing that the API would leave out. The total is that of the counts
+// that are written, unless the API told one that says more.
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, tier string, rep *dragoman.Report) {
-	var tools int64
-	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok {
+	u = wirekit.AddUp(u, rep)
+	var tools, total int64
+	counted := false
+	if raw, ok := extra.Get(u.Extra, name, "/toolUsePromptTokenCount"); ok { // it is written with the extras
 		tools = jsonwire.NewReader(raw).Int()
+		total, counted = tools, true
+	}
+	count := func(key string, n int64) {
+		w.IntField(key, n)
+		total, counted = wirekit.Sum(total, n), true
 	}
 	w.BeginObject()
 	if u.Input.Known {
-		w.IntField("promptTokenCount", max(u.Input.N-tools, 0))
+		count("promptTokenCount", max(u.Input.N-tools, 0))
 	}
 	if u.CacheRead.Known {
-		w.IntField("cachedContentTokenCount", u.CacheRead.N)
+		w.IntField("cachedContentTokenCount", u.CacheRead.N) // part of the prompt
 	}
 	if n := max(u.Output.N-u.Reasoning.N, 0); u.Output.Known && (n > 0 || !u.Reasoning.Known) {
-		w.IntField("candidatesTokenCount", n)
+		count("candidatesTokenCount", n)
 	}
 	if u.Reasoning.Known {
-		w.IntField("thoughtsTokenCount", u.Reasoning.N)
+		count("thoughtsTokenCount", u.Reasoning.N)
 	}
-	if _, ok := extra.Get(u.Extra, name, "/totalTokenCount"); !ok && u.Input.Known {
-		w.IntField("totalTokenCount", add(u.Input.N, u.Output.N))
+	if _, ok := extra.Get(u.Extra, name, "/totalTokenCount"); !ok && (counted || u.CacheRead.Known) {
+		w.IntField("totalTokenCount", total)
 	}
 	w.StringFieldIf("serviceTier", tier)
 	extra.WriteBut(w, u.Extra, name, "", func(f dragoman.Field) bool { return f.Path == "/serviceTier" && tier != "" })

@@ -182,9 +182,13 @@ func TestProperty_AnAnswerSurvivesTheWireOrTheReportSaysWhatDoesNot(t *testing.T
 		if d.resp.Stop.Reason != resp.Stop.Reason && rep.Err(dragoman.Warn) == nil {
 			rt.Fatalf("stopped with %q, want %q\n%s", d.resp.Stop.Reason, resp.Stop.Reason, body)
 		}
+		want := resp.Usage
+		if want.Input.Known { // it has all that was read from a cache
+			want.CacheRead.N = min(want.CacheRead.N, want.Input.N)
+		}
 		for _, r := range []*dragoman.Response{back, d.resp} {
-			if r.Usage.Input != resp.Usage.Input || r.Usage.Output != resp.Usage.Output || r.Usage.CacheRead != resp.Usage.CacheRead {
-				rt.Fatalf("usage %+v, want %+v\n%s", r.Usage, resp.Usage, body)
+			if r.Usage.Input != want.Input || r.Usage.Output != want.Output || r.Usage.CacheRead != want.CacheRead {
+				rt.Fatalf("usage %+v, want %+v\n%s", r.Usage, want, body)
 			}
 		}
 	})

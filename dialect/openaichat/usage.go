@@ -64,11 +64,10 @@ func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 	if detailed && spelled { // both spellings go back
 		extra.Add(&u.Extra, name, "/prompt_tokens_details", []byte("cached_tokens"), number(u.CacheRead.N))
 	}
-	if total.Known && u.Input.Known && u.Output.Known && u.Reasoning.N > 0 && total.N == u.Input.N+u.Output.N+u.Reasoning.N {
-		u.Output.N += u.Reasoning.N
-		extra.Add(&u.Extra, name, "", []byte("completion_tokens"), number(u.Output.N-u.Reasoning.N))
+	if total.Known && u.Input.Known && u.Output.Known && u.Reasoning.N > 0 && total.N == wirekit.Sum(u.Input.N, u.Output.N, u.Reasoning.N) {
+		u.Output.N = wirekit.Sum(u.Output.N, u.Reasoning.N)
 	}
-	if total.Known && total.N != u.Input.N+u.Output.N {
+	if total.Known && total.N != wirekit.Sum(u.Input.N, u.Output.N) {
 		extra.Add(&u.Extra, name, "", []byte("total_tokens"), number(total.N))
 	}
 	return u
@@ -87,14 +86,13 @@ func hasUsage(u dragoman.Usage) bool {
 }
 
 func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
+	u = wirekit.AddUp(u, rep)
 	wirekit.ReportTotals(rep, u)
 	w.BeginObject()
 	w.IntField("prompt_tokens", u.Input.N)
-	if _, own := extra.Get(u.Extra, name, "/completion_tokens"); !own {
-		w.IntField("completion_tokens", u.Output.N)
-	}
+	w.IntField("completion_tokens", u.Output.N)
 	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {
-		w.IntField("total_tokens", u.Input.N+u.Output.N)
+		w.IntField("total_tokens", wirekit.Sum(u.Input.N, u.Output.N))
 	}
 	spelled := false
 	for _, k := range []string{"/prompt_cache_hit_tokens", "/cached_tokens", "/num_cached_tokens"} {

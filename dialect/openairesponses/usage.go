@@ -51,7 +51,7 @@ func readUsage(r *jsonwire.Reader, rep *dragoman.Report) (u dragoman.Usage) {
 			extra.Add(&u.Extra, name, "", key, r.Raw())
 		}
 	}
-	if total.Known && total.N != u.Input.N+u.Output.N {
+	if total.Known && total.N != wirekit.Sum(u.Input.N, u.Output.N) {
 		var w jsonwire.Writer
 		w.Int(total.N)
 		extra.Add(&u.Extra, name, "", []byte("total_tokens"), w.Buf)
@@ -68,6 +68,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 		w.Null()
 		return
 	}
+	u = wirekit.AddUp(u, rep)
 	invent := func(c dragoman.Count, what string) int64 {
 		if !c.Known {
 			rep.Add(dragoman.Synthesised, dragoman.Info, "/usage/"+what, "not told; written as 0")
@@ -91,7 +92,7 @@ func writeUsage(w *jsonwire.Writer, u dragoman.Usage, rep *dragoman.Report) {
 	extra.Write(w, u.Extra, name, "/output_tokens_details")
 	w.EndObject()
 	if _, own := extra.Get(u.Extra, name, "/total_tokens"); !own {
-		w.IntField("total_tokens", u.Input.N+u.Output.N)
+		w.IntField("total_tokens", wirekit.Sum(u.Input.N, u.Output.N))
 	}
 	extra.Write(w, u.Extra, name, "")
 	w.EndObject()

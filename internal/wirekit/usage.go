@@ -1,6 +1,8 @@
 package wirekit
 
 import (
+	"math"
+
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
@@ -56,4 +58,54 @@ func ReportTotals(rep *dragoman.Report, u dragoman.Usage) {
 	if !u.Input.Known || !u.Output.Known {
 		rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}
+}
+
+// AddUp gives counts that are sound as [Within] has them, and of which a whole that nobody
+// told is at least its parts, for a wire that writes it in any case. It is reported.
+func AddUp(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
+	atLeast(&u.Output, u.Reasoning.N, "output", rep)
+	atLeast(&u.Input, Sum(u.CacheRead.N, u.CacheWrite.N), "input", rep)
+	return Within(u, rep)
+}
+
+func atLeast(whole *dragoman.Count, parts int64, name string, rep *dragoman.Report) {
+	if whole.Known || parts <= 0 {
+		return
+	}
+	*whole = dragoman.Counted(parts)
+	rep.Addf(dragoman.Synthesised, dragoman.Info, "/usage/"+name, "not told; written as %d, which is known to be part of it", parts)
+}
+
+// Within gives counts of which no part is more than its whole, as every wire has them and
+// clients do their sums: reasoning is output, and what was read from or written to a cache
+// is input. Some servers count reasoning apart. Of a part that is more, as much is told as
+// the whole has, and that is reported.
+func Within(u dragoman.Usage, rep *dragoman.Report) dragoman.Usage {
+	if u.Output.Known {
+		bound(&u.Reasoning, u.Output.N, "reasoning", rep)
+	}
+	if u.Input.Known {
+		bound(&u.CacheRead, u.Input.N, "cache_read", rep)
+		bound(&u.CacheWrite, u.Input.N-u.CacheRead.N, "cache_write", rep)
+	}
+	return u
+}
+
+func bound(part *dragoman.Count, most int64, name string, rep *dragoman.Report) {
+	if part.N <= most {
+		return
+	}
+	rep.Addf(dragoman.Lowered, dragoman.Info, "/usage/"+name, "%d written as %d: a part is not more than its whole", part.N, most)
+	part.N = most
+}
+
+// Sum adds counts without wrapping around.
+func Sum(counts ...int64) (sum int64) {
+	for _, n := range counts {
+		if sum > math.MaxInt64-n {
+			return math.MaxInt64
+		}
+		sum += n
+	}
+	return sum
 }
