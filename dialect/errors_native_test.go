@@ -121,3 +121,40 @@ func TestNoErrorIsPassedOnWithAnAnswerBesideIt(t *testing.T) {
 		}
 	}
 }
+
+// A client knows what to do by the statuses that its own vendor has: an error of another
+// one comes with that of its class, unless its status says the same to both.
+func TestQuirkJ3_AnErrorOfAnotherVendorComesWithAStatusOfTheClientsOwn(t *testing.T) {
+	order := []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock}
+	for _, tc := range []struct {
+		about string
+		e     dragoman.APIError
+		want  [6]int
+	}{
+		{"Anthropic is overloaded", dragoman.APIError{Class: dragoman.ErrorOverloaded, Status: 529}, [6]int{503, 503, 529, 503, 503, 503}},
+		{"a server says it itself", dragoman.APIError{Class: dragoman.ErrorOverloaded, Status: 503}, [6]int{503, 503, 529, 503, 503, 503}},
+		{"Anthropic's account has no money", dragoman.APIError{Class: dragoman.ErrorQuota, Status: 400}, [6]int{429, 429, 402, 429, 429, 400}},
+		{"payment is due", dragoman.APIError{Class: dragoman.ErrorQuota, Status: 402}, [6]int{429, 429, 402, 429, 429, 400}},
+		{"Gemini's key is wrong", dragoman.APIError{Class: dragoman.ErrorAuth, Status: 400}, [6]int{401, 401, 401, 401, 401, 403}},
+		{"AWS refuses", dragoman.APIError{Class: dragoman.ErrorPermission, Status: 403}, [6]int{403, 403, 403, 403, 403, 403}},
+		{"Bedrock's model took too long", dragoman.APIError{Class: dragoman.ErrorTimeout, Status: 408}, [6]int{504, 504, 504, 504, 503, 408}},
+		{"a gateway gave up", dragoman.APIError{Class: dragoman.ErrorTimeout, Status: 504}, [6]int{504, 504, 504, 504, 503, 408}},
+		{"Bedrock's model failed", dragoman.APIError{Class: dragoman.ErrorServer, Status: 424}, [6]int{500, 500, 500, 500, 500, 500}},
+		{"a bad gateway", dragoman.APIError{Class: dragoman.ErrorServer, Status: 502}, [6]int{502, 502, 500, 500, 502, 500}},
+		{"a CDN's own", dragoman.APIError{Class: dragoman.ErrorServer, Status: 522}, [6]int{500, 500, 500, 500, 500, 500}},
+		{"a context that is full, as a server's failure", dragoman.APIError{Class: dragoman.ErrorContextLength, Status: 500}, [6]int{400, 400, 400, 400, 400, 400}},
+		{"what cannot be processed", dragoman.APIError{Class: dragoman.ErrorBadRequest, Status: 422}, [6]int{422, 422, 400, 400, 400, 400}},
+		{"what is too large", dragoman.APIError{Class: dragoman.ErrorTooLarge, Status: 413}, [6]int{413, 413, 413, 413, 413, 400}},
+		{"a conflict", dragoman.APIError{Class: dragoman.ErrorConflict, Status: 409}, [6]int{409, 409, 409, 409, 503, 400}},
+		{"no such model", dragoman.APIError{Class: dragoman.ErrorNotFound}, [6]int{404, 404, 404, 404, 404, 404}},
+		{"a status of which nobody knows the class", dragoman.APIError{Status: 404}, [6]int{404, 404, 500, 500, 404, 500}},
+	} {
+		for i, d := range order {
+			e := tc.e
+			e.Message = "no"
+			if got, _, _ := codecOf(d).EncodeError(&e); got != tc.want[i] {
+				t.Errorf("%s, %s: %d, want %d", tc.about, d, got, tc.want[i])
+			}
+		}
+	}
+}

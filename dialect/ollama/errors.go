@@ -86,7 +86,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
-	status := wirekit.StatusOf(e)
+	status := wirekit.Statuses{Own: formatError, Has: []int{400, 401, 403, 404, 405, 413, 415, 429, 500, 502, 503}}.Of(e)
 	own := wirekit.OwnError{Format: formatError, Decode: Codec{}.DecodeError, Answer: []string{"message"}}
 	if raw := own.JSON(e); raw != nil {
 		return status, raw, dragoman.Report{}

@@ -142,7 +142,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
-	status := wirekit.StatusOf(e)
+	status := wirekit.OpenAIStatuses(dragoman.Format(name)).Of(e)
 	own := wirekit.OwnError{Format: dragoman.Format(name), Decode: Codec{}.DecodeError, Answer: []string{"choices"}}
 	if raw := own.JSON(e); raw != nil {
 		return status, raw, dragoman.Report{}

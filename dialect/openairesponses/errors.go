@@ -182,7 +182,7 @@ func (Codec) EncodeError(e *dragoman.APIError) (int, []byte, dragoman.Report) {
 	if e == nil {
 		e = &dragoman.APIError{Class: dragoman.ErrorServer}
 	}
-	status := wirekit.StatusOf(e)
+	status := wirekit.OpenAIStatuses(dragoman.Format(name)).Of(e)
 	if raw := nativeBody(e); raw != nil {
 		return status, raw, dragoman.Report{}
 	}

@@ -3,6 +3,7 @@ package wirekit
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,13 +52,38 @@ func Text(r *jsonwire.Reader, other string) string {
 	}
 }
 
-// StatusOf is the HTTP status to answer with: the one the error came with, if
-// it is one of an error, else that of its class.
-func StatusOf(e *dragoman.APIError) int {
-	if e.Status >= 400 && e.Status <= 599 {
+// Statuses are the HTTP statuses of errors that a dialect's servers answer with, by which
+// its clients know what to do.
+type Statuses struct {
+	// Own is the format of the dialect's own errors, which keep the status they came with.
+	Own dragoman.Format
+	Has []int
+}
+
+// OpenAIStatuses are those of OpenAI's dialects. Those of HTTP itself, of a request that
+// no API has looked at, are among them.
+func OpenAIStatuses(own dragoman.Format) Statuses {
+	return Statuses{own, []int{400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503, 504}}
+}
+
+// Of is the status to answer with: the one the error came with, if the dialect has it and
+// it says the same as the error's class, else that of the class. Anthropic's 529 is nobody
+// else's, and it has a 400 for an account without money, which OpenAI's clients would take
+// for a request that is wrong. A class that the dialect has no status for may be better
+// later.
+func (s Statuses) Of(e *dragoman.APIError) int {
+	class, came := e.Class, e.Status >= 400 && e.Status <= 599
+	if came && (class == "" || class == dragoman.ErrorUnknown) {
+		class = ClassOfStatus(e.Status)
+	}
+	own := e.Native != nil && e.Native.Format == s.Own
+	if came && (own || slices.Contains(s.Has, e.Status) && ClassOfStatus(e.Status) == class) {
 		return e.Status
 	}
-	return StatusOfClass(e.Class)
+	if status := StatusOfClass(class); slices.Contains(s.Has, status) {
+		return status
+	}
+	return http.StatusServiceUnavailable
 }
 
 // ClassOfStatus classifies an HTTP status when the body says no more.
