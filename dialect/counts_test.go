@@ -191,7 +191,7 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 				}
 			}
 			told := func(rep dragoman.Report) bool { return strings.Contains(fmt.Sprint(rep), "/usage/") }
-			if !told(whole.Report) && c.Dialect() != dragoman.Ollama || !told(rep) && c.Dialect() != dragoman.Ollama && c.Dialect() != dragoman.Anthropic {
+			if !told(whole.Report) && c.Dialect() != dragoman.Ollama || !told(rep) && c.Dialect() != dragoman.Ollama {
 				t.Errorf("%s, %s: %v %v", tc.about, c.Dialect(), whole.Report, rep)
 			}
 		}

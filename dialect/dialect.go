@@ -79,6 +79,12 @@ type EncodeOptions struct {
 	// StreamUsage writes usage into a stream where the dialect's clients must
 	// ask for it.
 	StreamUsage bool
+	// LegacyFunctions writes the call of an answer as a client of OpenAI Chat reads it
+	// that declared its tools as "functions": as the one function_call of its message,
+	// without an id. Further calls of the message are left out, which is reported. The
+	// function of that name in openaichat says whether a request asks for it; other
+	// dialects pay no heed.
+	LegacyFunctions bool
 }
 
 // DecodeOptions say how to decode. The zero value keeps everything.

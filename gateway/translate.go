@@ -12,6 +12,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -40,20 +41,27 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	return x.whole(ctx, model)
 }
 
-// asking is the request as the model is asked. A server of Responses that stores nothing
-// is asked for reasoning that it takes back, which the gateway keeps for clients whose
-// dialects cannot ask for it (quirk B17).
+// asking is the request as the model is asked.
 func (x *exchange) asking() *dragoman.Request {
-	r := x.req.Reasoning
-	switch {
-	case x.up.dialect != dragoman.OpenAIResponses, x.codec.Dialect() == dragoman.OpenAIResponses, x.route.NoRecall,
-		r == nil, r.Encrypted != nil, r.Mode == dragoman.ReasoningOff, r.Effort == "none":
-		return x.req
+	req := *x.req
+	if x.wantsEncrypted() {
+		reasoning := *req.Reasoning
+		reasoning.Encrypted = new(true)
+		req.Reasoning = &reasoning
 	}
-	req, reasoning := *x.req, *r
-	reasoning.Encrypted = new(true)
-	req.Reasoning = &reasoning
+	if req.ParallelToolCalls == nil && x.up.dialect != dragoman.OpenAIChat && openaichat.LegacyFunctions(x.req) { // whose client is told of one call
+		req.ParallelToolCalls = new(false)
+	}
 	return &req
+}
+
+// wantsEncrypted reports whether a server of Responses that stores nothing is to be asked for
+// reasoning that it takes back, which the gateway keeps for clients whose dialects cannot ask
+// for it (quirk B17).
+func (x *exchange) wantsEncrypted() bool {
+	r := x.req.Reasoning
+	return x.up.dialect == dragoman.OpenAIResponses && x.codec.Dialect() != dragoman.OpenAIResponses && !x.route.NoRecall &&
+		r != nil && r.Encrypted == nil && r.Mode != dragoman.ReasoningOff && r.Effort != "none"
 }
 
 // reasoningField is where clients of Chat find reasoning, which OpenAI's own API does
@@ -63,7 +71,7 @@ const reasoningField = "reasoning_content"
 // encoding is how the answer is written.
 func (x *exchange) encoding() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
-		Seed: x.id, Model: x.asked.model, StreamUsage: x.req.StreamUsage,
+		Seed: x.id, Model: x.asked.model, StreamUsage: x.req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(x.req),
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
 	}
 	if x.stores() {

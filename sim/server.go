@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
@@ -143,7 +144,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, codec dialect.Co
 // options are those of the answer to a request.
 func (c Config) options(req *dragoman.Request, spec modelSpec) dialect.EncodeOptions {
 	return dialect.EncodeOptions{
-		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage,
+		Seed: c.mint(req).id("seed", 0), Model: req.Model, StreamUsage: req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(req),
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: c.reasoningField(spec)}},
 	}
 }

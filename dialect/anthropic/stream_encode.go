@@ -289,7 +289,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 			return inside(path)
 		}
 	})
-	usage := e.first.Usage.Merge(ev.Usage)
+	usage := wirekit.AddUp(e.first.Usage.Merge(ev.Usage), e.rep)
 	if !usage.Output.Known {
 		e.rep.Add(dragoman.Synthesised, dragoman.Info, "/usage", "unknown counts written as 0, because clients demand them")
 	}

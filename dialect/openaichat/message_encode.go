@@ -23,6 +23,8 @@ type messageEncoder struct {
 	target dragoman.Target
 	o      dialect.EncodeOptions
 	rep    *dragoman.Report
+	// legacy: an answer for a client that knows functions, and no tools.
+	legacy bool
 }
 
 func (e *messageEncoder) instructions(parts []dragoman.Part) {
@@ -244,6 +246,8 @@ func (e *messageEncoder) filled(ms []dragoman.Message, m *dragoman.Message, f dr
 		return kind(dragoman.KindRefusal)
 	case "/tool_calls":
 		return kind(dragoman.KindToolCall)
+	case "/function_call":
+		return e.legacy && kind(dragoman.KindToolCall)
 	case "/reasoning", "/reasoning_content", "/reasoning_text", "/reasoning_details":
 		// The same thinking in a second member is no more anybody else's than
 		// in the first.
@@ -407,7 +411,13 @@ func (e *messageEncoder) assistantBody(ms []dragoman.Message, first int) (said b
 		said = true
 	}
 	said = e.reasoning(&t) || said
-	if len(t.calls) > 0 {
+	switch {
+	case len(t.calls) > 0 && e.legacy:
+		said = true
+		if err := e.functionCall(t.calls); err != nil {
+			return said, err
+		}
+	case len(t.calls) > 0:
 		said = true
 		w.Key("tool_calls")
 		w.BeginArray()

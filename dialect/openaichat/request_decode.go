@@ -31,6 +31,9 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	for key := range r.Object() {
 		d.member(string(key))
 	}
+	if d.functions && !d.newer {
+		extra.Add(&d.req.Extra, name, "", []byte("functions"), []byte(notedFunctions))
+	}
 	if err = r.End(); err == nil {
 		err = d.err
 	}
@@ -45,6 +48,23 @@ type requestDecoder struct {
 	r   *jsonwire.Reader
 	req *dragoman.Request
 	err error
+	// functions and newer say that tools were declared as functions, and as tools.
+	functions, newer bool
+}
+
+// notedFunctions is what stands in the extras of a request for its functions, which are
+// its tools.
+const notedFunctions = "[]"
+
+// LegacyFunctions reports whether a request was decoded from one of Chat that declares its
+// tools as "functions", and none as "tools". Its client reads calls only in the form that
+// [dialect.EncodeOptions].LegacyFunctions asks for.
+func LegacyFunctions(req *dragoman.Request) bool {
+	if req == nil {
+		return false
+	}
+	noted, _ := extra.Get(req.Extra, name, "/functions")
+	return string(noted) == notedFunctions
 }
 
 // fail remembers the first error in a value that was just read.
@@ -93,8 +113,10 @@ func (d *requestDecoder) member(key string) {
 		}
 	case "tools":
 		d.tools()
+		d.newer = true
 	case "functions":
 		d.legacyFunctions()
+		d.functions = true
 	case "tool_choice":
 		if req.ToolChoice != nil {
 			d.rep.Add(dragoman.Dropped, dragoman.Warn, "/function_call", "there is a tool_choice too, which counts")

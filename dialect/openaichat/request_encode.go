@@ -155,6 +155,8 @@ func (e *requestEncoder) noted(f dragoman.Field) bool {
 		return req.Stream
 	case "/tools":
 		return len(req.Tools) > 0
+	case "/functions": // they are among the tools
+		return string(f.Value) == notedFunctions
 	case "/tool_choice":
 		return req.ToolChoice != nil || len(req.Tools) == 0
 	case "/parallel_tool_calls":

@@ -22,12 +22,13 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return dialect.Encoded{}, err
 	}
+	o = forFunctions(o)
 	limits := c.Limits()
 	reg := wirekit.AnswerRegistry(resp, limits, o)
 	if body, ok := wirekit.ReplayResponse(resp, name, o); ok && !unreadable(resp) && !wirekit.Overtaken(resp, wirekit.Barred) {
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
-	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report)}
+	e := messageEncoder{list: "/output", reg: reg, limits: limits, target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions}
 	w := &e.w
 	if resp.Error != nil && (len(resp.Output) == 0 || !hasError(resp)) {
 		_, body, lost := c.EncodeError(resp.Error)
@@ -135,7 +136,7 @@ func (e *messageEncoder) candidate(index int, out []dragoman.Message, stop drago
 		} else {
 			wirekit.ReportBarred(e.rep, told, stop, word, e.answer)
 		}
-		w.StringField("finish_reason", word)
+		w.StringField("finish_reason", e.finish(word))
 	}
 	if _, told := extra.Get(ex, name, place+"/logprobs"); !told {
 		w.Key("logprobs")

@@ -20,9 +20,10 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 	if err := wirekit.CheckEncode(name, o); err != nil {
 		return wirekit.RefusedEncoder{Refused: wirekit.Refused{Err: err}}
 	}
+	o = forFunctions(o)
 	reg := wirekit.EncodeRegistry(nil, c.Limits(), o)
 	return &streamEncoder{
-		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report)},
+		messageEncoder: messageEncoder{list: "/output", reg: reg, limits: c.Limits(), target: reg.Target(), o: o, rep: new(dragoman.Report), legacy: o.LegacyFunctions},
 		reg:            reg,
 		parts:          map[[2]int]*sentPart{},
 	}
@@ -220,8 +221,12 @@ func (e *streamEncoder) partStart(dst []byte, ev *dragoman.PartStart) []byte {
 			e.rep.Addf(dragoman.Dropped, dragoman.Serious, p.at.String(), "call of %q was run by its provider", part.Name)
 			break
 		}
-		inc(&e.calls, ev.Choice)
 		p.wrapped = part.Payload == dragoman.PayloadText && e.target.Caps.NoCustomTools
+		if e.legacy {
+			dst = e.functionStart(dst, ev.Choice, p, part)
+			break
+		}
+		inc(&e.calls, ev.Choice)
 		dst = e.callStart(dst, ev.Choice, p, part)
 	case *dragoman.Opaque:
 		p.mute = true
@@ -410,6 +415,9 @@ func argumentsOf(p *sentPart, c *dragoman.ToolCall) string {
 // that must go back, for one.
 func (e *streamEncoder) callExtras(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) []byte {
 	if p.legacy || e.lost(choice, p) { // the older call has none
+		if e.legacy {
+			e.withoutMembers(c, p.at, true)
+		}
 		return dst
 	}
 	return e.write(dst, choice, "", func(w *jsonwire.Writer) {
@@ -504,7 +512,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) []byte
 			if i == 0 {
 				e.tail = &ev.Response
 			}
-			dst = e.write(dst, i, word, nil)
+			dst = e.write(dst, i, e.finish(word), nil)
 			e.tail = nil
 		}
 		extra.ReportEcho(e.rep, ev.Response.Extra, name, extra.At(""))
