@@ -88,7 +88,7 @@ func vendorOf(r *http.Request) dragoman.Dialect {
 	switch {
 	case r.Header.Get("Anthropic-Version") != "", strings.HasPrefix(path, "/v1/messages"):
 		return dragoman.Anthropic
-	case strings.HasPrefix(path, "/v1beta"):
+	case strings.HasPrefix(path, "/v1beta"), strings.HasPrefix(path, "/v1/projects/"): // the latter Vertex's
 		return dragoman.Gemini
 	case strings.HasPrefix(path, "/api/"):
 		return dragoman.Ollama

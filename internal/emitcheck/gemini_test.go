@@ -63,7 +63,7 @@ func TestGeminiStreams(t *testing.T) {
 }
 
 func TestGeminiWholeAnswersAndErrors(t *testing.T) {
-	wholes{dragoman.Gemini, []string{gemEnd}, []broken{
+	wholes{dragoman.Gemini, []string{gemEnd, swap(gemEnd, "STOP", "FINISH_REASON_UNSPECIFIED")}, []broken{
 		{"no finish", gemText, "candidate 0 has no finishReason"},
 		{"no candidates", `{` + gemHead, "/candidates: missing"},
 		{"no role", swap(gemEnd, `"role":"model",`, ""), "/candidates/0/content/role: missing"},

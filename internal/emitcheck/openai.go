@@ -9,10 +9,16 @@ func openaiError(e object) {
 	e.textOrNull("code")
 }
 
-var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call"}
+// finishReasons are OpenAI's, and one that it does not have: "error". It is OpenRouter's
+// word for an answer that failed behind its status, every client reads the member as an
+// open string, and all of the others would be untrue, the more so those after which a
+// client runs calls.
+var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call", "error"}
 
 // cutShort reports whether a finish reason explains arguments that end early.
-func cutShort(reason string) bool { return reason == "length" || reason == "content_filter" }
+func cutShort(reason string) bool {
+	return reason == "length" || reason == "content_filter" || reason == "error"
+}
 
 func chatWhole(r object) {
 	chatEnvelope(r, "chat.completion")

@@ -24,6 +24,7 @@ func TestChatStreams(t *testing.T) {
 	calls := chatRole + chatCall + chatArgs + chatTool + chatUses + chatDone
 	streams{dragoman.OpenAIChat, []string{
 		hello, calls, chatRole + chatText + chatErr, chatErr, ": ping\n\n" + hello,
+		chatRole + chatCall + swap(chatArgs, "{}", "{") + swap(chatStop, "stop", "error") + chatDone,
 	}, []broken{
 		{"no end", chatRole + chatText + chatStop, "the stream has no end"},
 		{"no finish", chatRole + chatText + chatDone, "event 2: [DONE] before the finish_reason of choice 0"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -13,15 +14,18 @@ var responseRequired = []string{"error", "incomplete_details", "instructions", "
 
 func responsesWhole(r object) {
 	status := responseObject(r)
+	stage := finished
 	switch status {
 	case "completed", "incomplete", "failed", "cancelled", "":
 	default:
-		r.bad("status", "%q in an answer that ended", status)
+		if stage = underway; r.m["background"] != true {
+			r.bad("status", "%q in an answer that ended", status)
+		}
 	}
 	var seen, calls ids
 	for _, item := range r.objects("output") {
 		seen.add(item, "id")
-		responseItem(item, &calls, true)
+		responseItem(item, &calls, stage)
 	}
 	responseEnd(r, status)
 }
@@ -80,8 +84,17 @@ func responseEnd(r object, status string) {
 // OpenAI, which looks at them.
 var itemPrefixes = map[string]string{"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
 
-// responseItem reads an item; one that is done is complete.
-func responseItem(item object, calls *ids, done bool) {
+// stage is how far an item has come where it stands.
+type stage int
+
+const (
+	added    stage = iota // and still empty
+	underway              // in a response that is worked at in the background
+	finished              // and complete
+)
+
+// responseItem reads an item.
+func responseItem(item object, calls *ids, at stage) {
 	typ := item.filled("type")
 	if id, _ := item.m["id"].(string); !strings.HasPrefix(id, itemPrefixes[typ]) || len(id) > 64 {
 		item.value("id", "%q does not begin with %q, or has more than 64 bytes", id, itemPrefixes[typ])
@@ -89,15 +102,15 @@ func responseItem(item object, calls *ids, done bool) {
 	switch typ {
 	case "message":
 		item.is("role", "assistant")
-		itemStatus(item, done)
+		itemStatus(item, at)
 		for _, p := range item.objects("content") {
 			contentPart(p, "output_text", "refusal")
 		}
 	case "function_call":
 		calls.add(item, "call_id")
 		item.called()
-		status := itemStatus(item, done)
-		if s := item.str("arguments"); done && status == "completed" && !isObject(s) {
+		status := itemStatus(item, at)
+		if s := item.str("arguments"); at == finished && status != "incomplete" && !isObject(s) {
 			item.value("arguments", "%.80q is not the text of a JSON object", s)
 		}
 	case "custom_tool_call":
@@ -119,11 +132,22 @@ func responseItem(item object, calls *ids, done bool) {
 	}
 }
 
-func itemStatus(item object, done bool) string {
-	if done {
+func itemStatus(item object, at stage) string {
+	switch {
+	case at == added:
+		return item.oneOf("status", "in_progress")
+	case at == underway, ofProgram(item):
+		return item.word("status", "completed", "incomplete", "in_progress")
+	default:
 		return item.word("status", "completed", "incomplete")
 	}
-	return item.oneOf("status", "in_progress")
+}
+
+// ofProgram reports whether a program that the server runs has made a call. Such a call
+// stays in progress until it is answered, though nothing is added to it.
+func ofProgram(item object) bool {
+	caller, _ := item.m["caller"].(map[string]any)
+	return item.m["type"] == "function_call" && caller["type"] == "program"
 }
 
 // contentPart reads a part and returns its type and text.
@@ -142,7 +166,7 @@ func contentPart(p object, types ...string) (typ, text string) {
 // responsesStream is the state of a stream (quirk C23).
 type responsesStream struct {
 	base
-	began   string // the last of created and in_progress
+	began   string // the last of created, queued and in_progress
 	failed  bool   // an error event was sent
 	marked  bool   // [DONE] was
 	seq     int
@@ -219,7 +243,7 @@ func (s *responsesStream) end() error {
 
 func (s *responsesStream) event(e object, name string) {
 	switch name {
-	case "response.created", "response.in_progress":
+	case "response.created", "response.queued", "response.in_progress":
 		s.begins(e, name)
 		return
 	case "error":
@@ -244,6 +268,9 @@ func (s *responsesStream) event(e object, name string) {
 		s.added(e)
 	case "response.output_item.done":
 		s.itemDone(e)
+	case "response.audio.delta", "response.audio.transcript.delta":
+		e.filled("delta") // of no item: there is one voice
+	case "response.audio.done", "response.audio.transcript.done":
 	default:
 		if it := s.item(e); it != nil {
 			it.event(e, name)
@@ -251,19 +278,22 @@ func (s *responsesStream) event(e object, name string) {
 	}
 }
 
-// begins takes the two events at the start.
+// beginnings are the events at the start, in their order.
+var beginnings = []string{"", "response.created", "response.queued", "response.in_progress"}
+
+// begins takes the events at the start: created, or queued, or both, which only a response
+// in the background says; then in_progress.
 func (s *responsesStream) begins(e object, name string) {
-	want := "response.created"
-	if s.began != "" {
-		want = "response.in_progress"
-	}
-	if name != want || s.began == "response.in_progress" {
+	if slices.Index(beginnings, name) <= slices.Index(beginnings, s.began) || name == "response.in_progress" && s.began == "" {
 		e.bad("", "out of place: created, then in_progress, then items")
 	}
 	s.began = name
 	r := e.obj("response")
 	if status := responseObject(r); status != "in_progress" && status != "queued" {
 		r.bad("status", "%q at the start", status)
+	}
+	if name == "response.queued" && (r.m["status"] != "queued" || r.m["background"] != true) {
+		r.bad("status", "not queued, or not in the background")
 	}
 	if len(r.list("output")) > 0 {
 		r.bad("output", "not empty at the start")
@@ -337,7 +367,7 @@ func (s *responsesStream) added(e object) {
 	it := &streamedItem{id: s.itemIDs.add(item, "id"), typ: item.filled("type")}
 	it.callID, _ = item.maybe("call_id")
 	s.items = append(s.items, it)
-	responseItem(item, &s.calls, false)
+	responseItem(item, &s.calls, added)
 	for key, kinds := range map[string]string{"content": "message", "arguments": "function_call", "input": "custom_tool_call", "summary": "reasoning"} {
 		if it.typ != kinds {
 			continue
@@ -382,11 +412,12 @@ func (s *responsesStream) itemDone(e object) {
 	if id, _ := item.m["id"].(string); id != it.id || item.filled("type") != it.typ {
 		item.bad("", "it was added as %s %q", it.typ, it.id)
 	}
-	if id, _ := item.maybe("call_id"); id != it.callID {
+	// That of a search for tools is made up anew.
+	if id, _ := item.maybe("call_id"); id != it.callID && it.typ != "tool_search_call" {
 		item.value("call_id", "%q, it was added with %q", id, it.callID)
 	}
 	var calls ids
-	responseItem(item, &calls, true)
+	responseItem(item, &calls, finished)
 	it.done, it.item = true, any(item.m)
 	switch it.typ {
 	case "message":
@@ -438,8 +469,12 @@ var textEvents = map[string]string{"output_text": "output_text", "refusal": "ref
 
 // event takes an event of an open item.
 func (it *streamedItem) event(e object, name string) {
-	e.filled("item_id")
 	what, step := cutLast(strings.TrimPrefix(name, "response."))
+	if what == "shell_call_command" { // which names no item but by its index
+		e.count("command_index")
+	} else {
+		e.filled("item_id")
+	}
 	if typ, ok := textEvents[what]; ok {
 		it.text(e, typ, step)
 		return

@@ -172,6 +172,68 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 	}}.run(t)
 }
 
+// waiting is a response in the background that has not ended.
+func waiting(status string, items ...string) string {
+	return swap(swap(response(status, items...), respUses, `"usage":null`), `"object"`, `"background":true,"object"`)
+}
+
+func TestResponsesInTheBackground(t *testing.T) {
+	begins := func(name, status string) string {
+		return `{"type":"response.` + name + `","response":` + waiting(status) + `}`
+	}
+	then := func(events ...string) string {
+		return framed(events, msgEvents, one(completed(msgItem))) + doneMarker
+	}
+	streams{dragoman.OpenAIResponses, []string{
+		then(begins("created", "queued"), begins("queued", "queued"), begins("in_progress", "in_progress")),
+		then(begins("queued", "queued"), begins("in_progress", "in_progress")),
+		then(begins("created", "queued"), begins("in_progress", "in_progress")),
+	}, []broken{
+		{"queued twice", then(begins("queued", "queued"), begins("queued", "queued")), "event 1 (response.queued): out of place"},
+		{"queued behind its work", then(begins("created", "queued"), begins("in_progress", "in_progress"), begins("queued", "queued")), "event 2 (response.queued): out of place"},
+		{"created behind queued", then(begins("queued", "queued"), begins("created", "queued")), "event 1 (response.created): out of place"},
+		{"queued, and no work", then(begins("created", "queued"), begins("queued", "queued")), "event 2 (response.output_item.added): before response.in_progress"},
+		{"queued in progress", then(begins("queued", "in_progress")), "event 0 (response.queued) /response/status: not queued"},
+		{"queued in the foreground", then(swap(begins("queued", "queued"), `"background":true,`, "")), "event 0 (response.queued) /response/status: not queued"},
+	}}.run(t)
+	half := swap(msgItem, "completed", "in_progress")
+	wholes{dragoman.OpenAIResponses, []string{waiting("queued"), waiting("in_progress", half), waiting("in_progress", swap(swap(fcItem, "completed", "in_progress"), `"{}"`, `"{"`))}, []broken{
+		{"queued in the foreground", swap(waiting("queued"), `"background":true,`, ""), "/status: \"queued\" in an answer that ended"},
+		{"an item in progress at the end", response("completed", half), "/output/0/status: \"in_progress\""},
+	}}.run(t)
+}
+
+// Items that a server runs itself differ from others in what their events say.
+func TestResponsesItemsThatTheServerRuns(t *testing.T) {
+	said := func(items []string, events ...string) string {
+		return framed(begun(), events, one(completed(items...))) + doneMarker
+	}
+	item := func(step, item string) string {
+		return `{"type":"response.output_item.` + step + `","output_index":0,"item":` + item + `}`
+	}
+	shell := `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"call_1","action":{"commands":["ls"]}}`
+	command := func(step, member string) string {
+		return `{"type":"response.shell_call_command.` + step + `","output_index":0,"command_index":0,` + member + `}`
+	}
+	runs := []string{item("added", shell), command("added", `"command":""`), command("delta", `"delta":"ls"`), command("done", `"command":"ls"`), item("done", shell)}
+	program := swap(fcItem, `"status":"completed"`, `"status":"in_progress","caller":{"type":"program","caller_id":"call_p"}`)
+	calls := with(fcEvents, 3, fcItem, program)
+	search := `{"id":"tsc_1","type":"tool_search_call","status":"completed","execution":"client","call_id":"call_1","arguments":{}}`
+	streams{dragoman.OpenAIResponses, []string{
+		said(one(shell), runs...), said(one(program), calls...),
+		said(one(search), item("added", swap(search, "call_1", "call_0")), item("done", search)),
+		said(nil, `{"type":"response.audio.transcript.delta","delta":"Hi"}`, `{"type":"response.audio.delta","delta":"AAA="}`, `{"type":"response.audio.transcript.done","response_id":"resp_1"}`, `{"type":"response.audio.done","response_id":"resp_1"}`),
+	}, []broken{
+		{"a command without its index", said(one(shell), runs[0], swap(runs[1], `"command_index":0,`, "")), "event 3 (response.shell_call_command.added) /command_index: missing"},
+		{"a command of no item", said(nil, runs[1]), "event 2 (response.shell_call_command.added) /output_index: item 0 was never added"},
+		{"output without its item", said(one(shell), runs[0], swap(runs[2], "shell_call_command", "shell_call_output_content")), "event 3 (response.shell_call_output_content.delta) /item_id: missing"},
+		{"no sound", said(nil, `{"type":"response.audio.delta","delta":""}`), "event 2 (response.audio.delta) /delta: empty"},
+		{"a sound at the start", framed([]string{created, `{"type":"response.audio.delta","delta":"AAA="}`}), "event 1 (response.audio.delta): before response.in_progress"},
+		{"a call in progress of the model's own", said(one(program), with(calls, 3, `"type":"program"`, `"type":"direct"`)...), "event 5 (response.output_item.done) /item/status: \"in_progress\""},
+		{"half a call of a program", said(one(program), with(with(with(calls, 1, "{}", "{"), 2, "{}", "{"), 3, `"{}"`, `"{"`)...), "event 5 (response.output_item.done) /item/arguments: \"{\" is not the text of a JSON object"},
+	}}.run(t)
+}
+
 func TestResponsesWholeAnswers(t *testing.T) {
 	good := response("completed", rsItem, msgItem, fcItem, ctcItem)
 	wholes{dragoman.OpenAIResponses, []string{good, response("incomplete", msgItem)}, []broken{
