@@ -76,6 +76,7 @@ func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				g := gen.Options{Tidy: true, Plain: true}
 				resp := g.Response().Draw(rt, "response")
+				resp.Origin = &dragoman.Origin{Dialect: elsewhere(c)} // else its words are kept as they are
 				resp.Usage = dragoman.Usage{Input: dragoman.Counted(9), Output: dragoman.Counted(4), CacheRead: dragoman.Counted(3), Reasoning: dragoman.Counted(2)} // that adds up
 				o := dialect.EncodeOptions{Seed: "s", Model: "m", StreamUsage: rapid.Bool().Draw(rt, "usage")}
 				enc, err := c.EncodeResponse(resp, o)
@@ -109,6 +110,14 @@ func TestProperty_StrictClientsTakeAnyResponse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// elsewhere is a dialect other than that of a codec.
+func elsewhere(c dialect.Codec) dragoman.Dialect {
+	if c.Dialect() == dragoman.OpenAIChat {
+		return dragoman.Anthropic
+	}
+	return dragoman.OpenAIChat
 }
 
 // TestProperty_AnyStreamIsInOrder writes what careless authors and models say: what

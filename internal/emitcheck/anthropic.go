@@ -37,16 +37,22 @@ func anthropicMessage(m object) {
 	m.textOrNull("stop_sequence")
 	u := m.obj("usage")
 	u.tokens("input_tokens")
-	u.tokens("output_tokens")
 	anthropicCounters(u)
 }
 
+// anthropicTokens are the counters that a stream tells again at its end.
+var anthropicTokens = []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"}
+
+// anthropicCounters are those at the start and at the end. What was read from a cache is no
+// part of the input here.
 func anthropicCounters(u object) {
-	for _, k := range []string{"cache_creation_input_tokens", "cache_read_input_tokens"} {
+	u.tokens("output_tokens")
+	for _, k := range anthropicTokens {
 		if u.m[k] != nil {
 			u.tokens(k)
 		}
 	}
+	u.wordOrNull("service_tier", "standard", "priority", "batch")
 }
 
 func anthropicWhole(m object) {
@@ -72,6 +78,9 @@ func anthropicWhole(m object) {
 func anthropicStop(o object, stop string, calls int) {
 	if stop == "tool_use" && calls == 0 {
 		o.value("stop_reason", "tool_use without a tool_use block")
+	}
+	if stop == "end_turn" && calls > 0 { // who reads it looks for no calls
+		o.value("stop_reason", "end_turn behind a tool_use block")
 	}
 	if _, matched := o.textOrNull("stop_sequence"); matched != (stop == "stop_sequence") {
 		o.value("stop_sequence", "does not go with %s", stop)
@@ -108,6 +117,7 @@ type anthropicStream struct {
 	open    *anthropicOpen
 	uses    ids
 	calls   int
+	told    object // the usage at the start
 	// broken is the first block whose input is no object; only a message that was
 	// cut short may have one.
 	broken string
@@ -153,6 +163,7 @@ func (s *anthropicStream) start(e object) {
 	s.started = true
 	m := e.obj("message")
 	anthropicMessage(m)
+	s.told = m.obj("usage")
 	if len(m.list("content")) > 0 || m.m["stop_reason"] != nil || m.m["stop_sequence"] != nil {
 		m.bad("", "a message that begins has no content and no stop_reason")
 	}
@@ -266,10 +277,20 @@ func (s *anthropicStream) messageDelta(e object) {
 		d.value("stop_reason", "%s, and the input of a block is no JSON object: %.80q", stop, s.broken)
 	}
 	u := e.obj("usage")
-	u.tokens("output_tokens")
-	if u.m["input_tokens"] != nil {
-		u.tokens("input_tokens")
-	}
 	anthropicCounters(u)
+	s.grown(u)
 	s.stopped = true
+}
+
+// grown judges the usage at the end beside the one at the start, of which it is the sum so
+// far: clients take the later number for each that is told again.
+func (s *anthropicStream) grown(u object) {
+	for _, k := range anthropicTokens {
+		if s.told.m[k] == nil || u.m[k] == nil {
+			continue
+		}
+		if first, now := s.told.tokens(k), u.tokens(k); now < first {
+			u.bad(k, "%d, it began with %d", now, first)
+		}
+	}
 }

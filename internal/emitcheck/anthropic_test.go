@@ -62,6 +62,11 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 		{"no output tokens", msgStart + text + swap(msgDelta, `,"output_tokens":4`, "") + msgStop, "event 4 (message_delta) /usage/output_tokens: missing"},
 		{"no usage at the start", swap(msgStart, `"input_tokens":9,`, "") + text + end, "event 0 (message_start) /message/usage/input_tokens: missing"},
 		{"a negative counter", swap(msgStart, `"cache_read_input_tokens":0`, `"cache_read_input_tokens":-1`) + text + end, "/message/usage/cache_read_input_tokens: -1"},
+		{"less input than at the start", msgStart + text + swap(msgDelta, `"input_tokens":9`, `"input_tokens":8`) + msgStop, "event 4 (message_delta) /usage/input_tokens: 8, it began with 9"},
+		{"less output than at the start", swap(msgStart, `"output_tokens":1`, `"output_tokens":5`) + text + end, "event 4 (message_delta) /usage/output_tokens: 4, it began with 5"},
+		{"a cache that was read less", swap(msgStart, `"cache_read_input_tokens":0`, `"cache_read_input_tokens":3`) + text + swap(msgDelta, `"input_tokens":9`, `"cache_read_input_tokens":2`) + msgStop, "/usage/cache_read_input_tokens: 2, it began with 3"},
+		{"another vendor's tier", swap(msgStart, `"output_tokens":1`, `"output_tokens":1,"service_tier":"default"`) + text + end, "event 0 (message_start) /message/usage/service_tier: \"default\", which is none of"},
+		{"calls behind which nothing follows", msgStart + text + use + end, "event 7 (message_delta) /delta/stop_reason: end_turn behind a tool_use block"},
 		{"content at the start", swap(msgStart, `"content":[]`, `"content":[{}]`) + end, "event 0 (message_start) /message: a message that begins"},
 		{"no model", swap(msgStart, `"model":"m",`, ""), "event 0 (message_start) /message/model: missing"},
 		{"another name", swap(msgStart, "event: message_start", "event: message"), "event 0 (message) /type: \"message_start\" under the name \"message\""},
@@ -75,7 +80,7 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 
 func TestAnthropicWholeAnswersAndErrors(t *testing.T) {
 	good := `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"toolu_1","name":"f","input":{}},{"type":"tool_use","id":"toolu_2","name":"f","input":{}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`
-	wholes{dragoman.Anthropic, []string{good}, []broken{
+	wholes{dragoman.Anthropic, []string{good, swap(good, `"output_tokens":2`, `"output_tokens":2,"service_tier":"batch"`)}, []broken{
 		{"no type", swap(good, `"type":"message",`, ""), "/type: missing"},
 		{"a null for content", `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":null,"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`, "/content: not an array"},
 		{"no stop_reason", swap(good, `"stop_reason":"tool_use",`, ""), "/stop_reason: missing"},
@@ -84,6 +89,8 @@ func TestAnthropicWholeAnswersAndErrors(t *testing.T) {
 		{"an id twice", swap(good, "toolu_2", "toolu_1"), "/content/3/id: \"toolu_1\" a second time"},
 		{"thinking without signature", swap(good, `,"signature":"s"`, ""), "/content/0/signature: missing"},
 		{"no usage", swap(good, `,"usage":{"input_tokens":1,"output_tokens":2}`, ""), "/usage: missing"},
+		{"calls behind which nothing follows", swap(good, `"stop_reason":"tool_use"`, `"stop_reason":"end_turn"`), "/stop_reason: end_turn behind a tool_use block"},
+		{"another vendor's tier", swap(good, `"output_tokens":2`, `"output_tokens":2,"service_tier":"auto"`), "/usage/service_tier: \"auto\""},
 		{"a fraction of a token", swap(good, `"output_tokens":2`, `"output_tokens":2.5`), "/usage/output_tokens: 2.5"},
 	}}.run(t)
 	errs := `{"type":"error","error":{"type":"not_found_error","message":"model: m"},"request_id":"req_1"}`

@@ -29,7 +29,7 @@ func Whole(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	if status != http.StatusOK {
 		return fmt.Errorf("status %d: an answer has status 200", status)
 	}
-	if err := contentType(header, "application/json"); err != nil {
+	if err := headers(d, header, "application/json"); err != nil {
 		return err
 	}
 	c := &check{}
@@ -59,7 +59,7 @@ func Error(d dragoman.Dialect, status int, header http.Header, body []byte) erro
 	if status < 400 || status > 599 {
 		return fmt.Errorf("status %d: an error has a status from 400 to 599", status)
 	}
-	if err := contentType(header, "application/json"); err != nil {
+	if err := headers(d, header, "application/json"); err != nil {
 		return err
 	}
 	c := &check{}
@@ -159,25 +159,24 @@ func judgeOf(d dragoman.Dialect) (judge, error) {
 }
 
 func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
-	sse := func(named bool) *Checker {
-		return &Checker{frames: &sseFraming{named: named, to: to, lines: lineReader{kept: to.keeping()}}, err: contentType(header, "text/event-stream")}
+	of := func(contentType string, f framing) *Checker {
+		return &Checker{frames: f, err: headers(d, header, contentType)}
 	}
+	kept := lineReader{kept: to.keeping()}
 	switch d {
 	case dragoman.Ollama:
-		return &Checker{frames: &lines{to: to, lines: lineReader{kept: to.keeping()}}, err: contentType(header, "application/x-ndjson")}
+		return of("application/x-ndjson", &lines{to: to, lines: kept})
 	case dragoman.Bedrock:
-		return &Checker{frames: &frames{to: to}, err: contentType(header, "application/vnd.amazon.eventstream")}
+		return of("application/vnd.amazon.eventstream", &frames{to: to})
 	case dragoman.Gemini:
 		switch {
 		case header == nil:
 			return &Checker{frames: &eitherFraming{to: to}}
 		case contentType(header, "application/json") == nil:
-			return &Checker{frames: &array{to: to}}
+			return of("application/json", &array{to: to})
 		}
-		return sse(false)
-	default:
-		return sse(d != dragoman.OpenAIChat)
 	}
+	return of("text/event-stream", &sseFraming{named: d == dragoman.OpenAIResponses || d == dragoman.Anthropic, to: to, lines: kept})
 }
 
 // Write judges the next bytes. Its first error stays.
@@ -207,6 +206,23 @@ type ended struct{}
 
 func (ended) feed([]byte) error { return errors.New("bytes behind the end of the stream") }
 func (ended) end() error        { return nil }
+
+// requestIDs are the headers in which vendors name a request, for who complains of an
+// answer. Those of the others are in no reference.
+var requestIDs = map[dragoman.Dialect]string{
+	dragoman.OpenAIChat: "X-Request-Id", dragoman.OpenAIResponses: "X-Request-Id", dragoman.Anthropic: "Request-Id",
+}
+
+// headers judges those that every answer has.
+func headers(d dragoman.Dialect, header http.Header, want string) error {
+	if err := contentType(header, want); err != nil || header == nil {
+		return err
+	}
+	if name := requestIDs[d]; name != "" && header.Get(name) == "" {
+		return fmt.Errorf("no %s, by which %s names a request", name, d)
+	}
+	return nil
+}
 
 func contentType(header http.Header, want string) error {
 	if header == nil {

@@ -1,7 +1,9 @@
 package emitcheck_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -98,16 +100,15 @@ func (f failures) run(t *testing.T) {
 }
 
 func TestHeadersAndStatuses(t *testing.T) {
-	of := func(typ string) http.Header { return http.Header{"Content-Type": {typ}} }
 	for typ, sound := range map[string]bool{
 		"text/event-stream": true, "text/event-stream; charset=utf-8": true, "text/plain": false, "text/event-stream; charset=latin1": false, "": false,
 	} {
-		err := emitcheck.Stream(dragoman.OpenAIChat, of(typ), []byte(chatErr))
+		err := emitcheck.Stream(dragoman.OpenAIChat, of(http.Header{}, typ), []byte(chatErr))
 		if (err == nil) != sound {
 			t.Errorf("%q: %v", typ, err)
 		}
 	}
-	if err := emitcheck.Stream(dragoman.Ollama, of("application/json"), nil); err == nil || !strings.Contains(err.Error(), "application/x-ndjson") {
+	if err := emitcheck.Stream(dragoman.Ollama, of(http.Header{}, "application/json"), nil); err == nil || !strings.Contains(err.Error(), "application/x-ndjson") {
 		t.Error(err)
 	}
 	if err := emitcheck.Whole(dragoman.Ollama, 201, nil, nil); err == nil || !strings.Contains(err.Error(), "status 201") {
@@ -116,12 +117,51 @@ func TestHeadersAndStatuses(t *testing.T) {
 	if err := emitcheck.Error(dragoman.Ollama, 200, nil, []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "status 200") {
 		t.Error(err)
 	}
-	if err := emitcheck.Error(dragoman.Ollama, 500, of("text/html"), []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "text/html") {
+	if err := emitcheck.Error(dragoman.Ollama, 500, of(http.Header{}, "text/html"), []byte(`{"error":"x"}`)); err == nil || !strings.Contains(err.Error(), "text/html") {
 		t.Error(err)
 	}
 	for _, err := range []error{emitcheck.Whole("x", 200, nil, nil), emitcheck.Stream("x", nil, nil), emitcheck.Error("x", 400, nil, nil), emitcheck.Order("x", nil)} {
 		if err == nil {
 			t.Error("a dialect without rules passes")
+		}
+	}
+}
+
+// An answer without a header is one that a client cannot complain of, or that somebody on
+// its way keeps back (quirk J2).
+func TestAnswersHaveTheHeadersOfTheirVendors(t *testing.T) {
+	hello := chatRole + chatText + chatStop + chatDone
+	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
+	for _, e := range []struct {
+		request, body, typ string
+		status             int
+		without            string // a header
+		rule               string
+	}{
+		{askChat + `,"stream":true}`, hello, ofEvents, 200, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `,"stream":true}`, hello, ofEvents, 200, "Request-Id", ""},
+		{askChat + `}`, chatBody, ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `}`, openaiErr, ofJSON, 400, "X-Request-Id", "no X-Request-Id"},
+		{askChat + `}`, chatBody, ofJSON, 200, "Cache-Control", ""},
+		{askResponses + `}`, response("completed", msgItem), ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
+		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "Request-Id", "no Request-Id"},
+		{askAnthropic + `,"stream":true}`, said, ofEvents, 200, "X-Request-Id", ""},
+		{"GET /v1/models", `{"object":"list","data":[]}`, ofJSON, 200, "X-Request-Id", "no X-Request-Id"},
+		{"GET /nowhere", openaiErr, ofJSON, 404, "X-Request-Id", "no X-Request-Id"},
+		{askGemini + "generateContent {}", gemEnd, ofJSON, 200, "X-Request-Id", ""},
+	} {
+		server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			of(w.Header(), e.typ).Del(e.without)
+			w.WriteHeader(e.status)
+			_, _ = io.WriteString(w, e.body)
+		})
+		method, rest, _ := strings.Cut(e.request, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		found := seenByClient(server, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)), nil)
+		switch {
+		case e.rule == "" && len(found) > 0, e.rule != "" && (len(found) != 1 || !strings.Contains(found[0].Error(), e.rule)):
+			t.Errorf("%s without %s: %v, want %q", e.request, e.without, found, e.rule)
 		}
 	}
 }

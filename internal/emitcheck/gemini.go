@@ -174,6 +174,9 @@ func (s *geminiStream) chunk(r object) {
 	if f, ok := r.objOrNull("promptFeedback"); ok && f.has("blockReason") {
 		f.filled("blockReason")
 		s.over = "a blocked prompt"
+		if r.has("candidates") || len(s.candidates) > 0 {
+			r.value("candidates", "beside a prompt that was blocked")
+		}
 	}
 	if !r.has("candidates") {
 		if s.over == "" && !(s.usage && s.allFinished()) {
@@ -206,8 +209,13 @@ func geminiUsage(u object) {
 			sum += u.tokens(k)
 		}
 	}
+	prompt := 0
+	if u.has("promptTokenCount") {
+		prompt = u.tokens("promptTokenCount")
+	}
 	u.counts("cachedContentTokenCount")
-	total := 0 // what is 0 may be left out
+	u.partOf("cachedContentTokenCount", prompt, "prompt") // thoughts are beside the candidates here
+	total := 0                                            // what is 0 may be left out
 	if u.has("totalTokenCount") {
 		total = u.tokens("totalTokenCount")
 	}

@@ -27,12 +27,20 @@ type emitted struct {
 	rule    string // that it breaks; empty: none
 }
 
+// of sets the headers of an answer of a content type, whoever has asked.
+func of(h http.Header, typ string) http.Header {
+	for name, value := range map[string]string{"Content-Type": typ, "Cache-Control": "no-cache", "X-Request-Id": "req_1", "Request-Id": "req_1"} {
+		h.Set(name, value)
+	}
+	return h
+}
+
 // judged serves a request and returns what is said of the answer, before its server and at
 // its client.
 func judged(e emitted, d *emitcheck.Document) (found, atClient []*emitcheck.Violation) {
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", e.typ)
+		of(w.Header(), e.typ)
 		w.WriteHeader(e.status)
 		_, _ = io.WriteString(w, e.body)
 	})
@@ -240,7 +248,7 @@ func TestAStreamComesAsItIsWritten(t *testing.T) {
 			t.Error("no flusher")
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", ofEvents)
+		of(w.Header(), ofEvents)
 		_ = c.Flush() // the status alone
 		for _, piece := range []string{chatRole[:9], chatRole[9:], chatText, chatStop + chatDone} {
 			<-heard
@@ -269,7 +277,7 @@ func TestWhatAClientThatHasGoneWasSentIsJudgedAsFarAsItCame(t *testing.T) {
 	} {
 		ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", ofEvents)
+			of(w.Header(), ofEvents)
 			_, _ = io.WriteString(w, tc.sent)
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
@@ -288,7 +296,7 @@ func TestWhatAClientThatHasGoneWasSentIsJudgedAsFarAsItCame(t *testing.T) {
 func TestAnAnswerThatIsBrokenOffWithoutAWordIsAViolation(t *testing.T) {
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", ofEvents)
+		of(w.Header(), ofEvents)
 		_, _ = io.WriteString(w, chatRole)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -307,7 +315,7 @@ func TestAServerThatEndsMustTellItsClientsSo(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		h := emitcheck.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", ofEvents)
+			of(w.Header(), ofEvents)
 			_, _ = io.WriteString(w, chatRole)
 			stop(cause)
 		}), emitcheck.Options{Report: r.add})
@@ -325,7 +333,7 @@ func TestAProxyJudgesAServerAsAHandlerDoes(t *testing.T) {
 			if r.Host != "the.client.said" {
 				t.Error(r.Host)
 			}
-			w.Header().Set("Content-Type", ofEvents)
+			of(w.Header(), ofEvents)
 			_, _ = io.WriteString(w, tc.body[:len(chatRole)])
 			_ = http.NewResponseController(w).Flush()
 			<-heard
@@ -371,7 +379,7 @@ func TestAProxyAnswersWhileARequestIsStillSent(t *testing.T) {
 		if _, err := io.ReadFull(r.Body, make([]byte, len(`{"stream":true}`))); err != nil {
 			t.Error(err)
 		}
-		w.Header().Set("Content-Type", ofEvents)
+		of(w.Header(), ofEvents)
 		_, _ = io.WriteString(w, chatRole)
 		_ = c.Flush()
 		if rest, err := io.ReadAll(r.Body); err != nil || len(rest) != 1 {
@@ -412,7 +420,7 @@ func TestWhatIsSetBehindTheStatusIsNotSent(t *testing.T) {
 	ask, end := served(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = http.NewResponseController(w).Flush()
-		w.Header().Set("Content-Type", ofEvents)
+		of(w.Header(), ofEvents)
 		_, _ = io.WriteString(w, chatRole+chatText+chatStop+chatDone)
 	})
 	_, _ = io.Copy(io.Discard, ask(t.Context()))

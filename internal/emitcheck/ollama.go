@@ -59,6 +59,9 @@ func (s *ollamaStream) line(r object) {
 	if r.flag("done") {
 		r.filled("done_reason") // an open string, of which the server itself has four
 		r.counts(ollamaCounters...)
+		if r.has("prompt_eval_count") {
+			r.partOf("prompt_eval_cached_count", r.tokens("prompt_eval_count"), "prompt")
+		}
 		s.over = "done"
 		return
 	}

@@ -35,6 +35,7 @@ func TestOllamaStreams(t *testing.T) {
 		{"no reason", olText + swap(olEnd, `"done_reason":"stop",`, ""), "line 1 /done_reason: missing"},
 		{"counters before the end", swap(olText, `"done":false`, `"done":false,"eval_count":1`) + olEnd, "line 0 /eval_count: before the last line"},
 		{"a counter that is a text", olText + swap(olEnd, `"eval_count":4`, `"eval_count":"4"`), "line 1 /eval_count: 4 is not an integer"},
+		{"more from a cache than there is", olText + swap(olEnd, `"prompt_eval_count":9`, `"prompt_eval_count":9,"prompt_eval_cached_count":10`), "line 1 /prompt_eval_cached_count: more than the 9 of the prompt"},
 		{"an empty error", `{"error":""}` + "\n", "line 0 /error: empty"},
 		{"events", "data: " + olText + "\n", "line 0: not JSON"},
 	}}.run(t)

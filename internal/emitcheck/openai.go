@@ -15,6 +15,9 @@ func openaiError(e object) {
 // client runs calls.
 var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "function_call", "error"}
 
+// openaiTiers are the service tiers of both of OpenAI's dialects.
+var openaiTiers = []string{"auto", "default", "flex", "scale", "priority", "fast"}
+
 // cutShort reports whether a finish reason explains arguments that end early.
 func cutShort(reason string) bool {
 	return reason == "length" || reason == "content_filter" || reason == "error"
@@ -60,6 +63,34 @@ func chatWhole(r object) {
 		if finish == "tool_calls" && n == 0 {
 			ch.bad("finish_reason", "tool_calls without calls")
 		}
+		var legacy *legacyCall
+		if f, ok := m.objOrNull("function_call"); ok {
+			f.called()
+			legacy = &legacyCall{args: []byte(f.str("arguments"))}
+		}
+		legacy.finished(ch, finish, n)
+	}
+}
+
+// legacyCall is the one call that an answer may hold in the form that came before tools; nil
+// where there is none.
+type legacyCall struct{ args []byte }
+
+// finished judges a choice at its end: clients of the old form look for the call where its
+// finish_reason says so. One that was forced ends with "stop".
+func (l *legacyCall) finished(ch object, finish string, calls int) {
+	switch {
+	case l == nil:
+		if finish == "function_call" {
+			ch.value("finish_reason", "function_call without one")
+		}
+	case calls > 0:
+		ch.value("", "a function_call beside tool_calls")
+	case cutShort(finish):
+	case finish != "function_call" && finish != "stop":
+		ch.value("finish_reason", "%q beside a function_call", finish)
+	case !isObject(string(l.args)):
+		ch.value("", "the arguments of the function_call, %.80q, are not the text of a JSON object", l.args)
 	}
 }
 
@@ -76,6 +107,7 @@ func chatEnvelope(r object, kind string) {
 	r.is("object", kind)
 	r.tokens("created")
 	r.named("model")
+	r.wordOrNull("service_tier", openaiTiers...)
 	if r.has("error") {
 		// Clients end at the mere presence of the member.
 		r.bad("error", "in an answer that is no error")
@@ -94,15 +126,11 @@ func chatUsage(r object) bool {
 	}
 	if d, ok := u.objOrNull("prompt_tokens_details"); ok {
 		d.counts("cached_tokens", "cache_write_tokens", "audio_tokens")
-		if d.has("cached_tokens") && d.tokens("cached_tokens") > in {
-			d.bad("cached_tokens", "more than the %d of the prompt, which they are part of", in)
-		}
+		d.partOf("cached_tokens", in, "prompt")
 	}
 	if d, ok := u.objOrNull("completion_tokens_details"); ok {
 		d.counts("reasoning_tokens", "audio_tokens")
-		if d.has("reasoning_tokens") && d.tokens("reasoning_tokens") > out {
-			d.bad("reasoning_tokens", "more than the %d of the completion, which they are part of", out)
-		}
+		d.partOf("reasoning_tokens", out, "completion")
 	}
 	return true
 }
@@ -127,6 +155,7 @@ type chatChoice struct {
 	begun  bool
 	finish string
 	calls  []*chatCall
+	legacy *legacyCall
 }
 
 type chatCall struct {
@@ -246,6 +275,9 @@ func (s *chatStream) choice(ch object) {
 			s.call(state, call)
 		}
 	}
+	if f, ok := d.objOrNull("function_call"); ok {
+		state.function(f)
+	}
 	if finish, ok := ch.textOrNull("finish_reason"); ok {
 		ch.word("finish_reason", finishReasons...)
 		state.finish = finish
@@ -287,8 +319,21 @@ func (s *chatStream) call(choice *chatChoice, call object) {
 	known.args = append(known.args, f.str(known.payload)...)
 }
 
+// function takes a piece of a call in the old form: its name first, once.
+func (ch *chatChoice) function(f object) {
+	args, _ := f.text("arguments")
+	if ch.legacy == nil {
+		f.called()
+		ch.legacy = &legacyCall{}
+	} else if f.has("name") {
+		f.bad("name", "a second time; clients join names")
+	}
+	ch.legacy.args = append(ch.legacy.args, args...)
+}
+
 // finished judges a choice at its end.
 func (ch *chatChoice) finished(o object) {
+	ch.legacy.finished(o, ch.finish, len(ch.calls))
 	if ch.finish == "tool_calls" && len(ch.calls) == 0 {
 		o.value("finish_reason", "tool_calls without calls")
 	}

@@ -55,6 +55,9 @@ func TestChatStreams(t *testing.T) {
 		{"usage that does not add up", chatRole + chatStop + swap(chatUses, `"total_tokens":10`, `"total_tokens":11`) + chatDone, "event 2 /usage/total_tokens: 11, want 9 and 1"},
 		{"usage twice", chatRole + chatStop + chatUses + chatUses + chatDone, "event 3: a chunk behind the usage"},
 		{"no choices", chatRole + swap(chatUses, `,"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}`, "") + chatStop + chatDone, "event 1 /choices: empty"},
+		{"more reasoning than there is", chatRole + chatStop + swap(chatUses, `"total_tokens":10`, `"total_tokens":10,"completion_tokens_details":{"reasoning_tokens":2}`) + chatDone, "/usage/completion_tokens_details/reasoning_tokens: more than the 1 of the completion"},
+		{"more from a cache than there is", chatRole + chatStop + swap(chatUses, `"total_tokens":10`, `"total_tokens":10,"prompt_tokens_details":{"cached_tokens":10}`) + chatDone, "/usage/prompt_tokens_details/cached_tokens: more than the 9 of the prompt"},
+		{"another vendor's tier", chatRole + swap(chatText, `"model":"m"`, `"model":"m","service_tier":"on_demand"`) + chatStop + chatDone, "event 1 /service_tier: \"on_demand\", which is none of"},
 		{"a name of an event", "event: message\n" + hello, "event 0: a name, \"message\", where there are none"},
 		{"a comment inside", "data: {}\n: ping\n\n", "event 0: a comment inside an event"},
 		{"two lines of data", "data: {}\ndata: {}\n\n", "event 0: more than one line of data"},
@@ -62,6 +65,36 @@ func TestChatStreams(t *testing.T) {
 		{"an id line", "id: 1\n" + hello, "event 0: a field \"id\""},
 		{"cut inside", hello[:len(hello)-1], "the stream ends inside an event"},
 		{"twice the same member", chatRole + swap(chatText, `"model":"m"`, `"model":"m","model":"m"`) + chatStop + chatDone, "event 1: not JSON: jsontext: duplicate"},
+	}}.run(t)
+}
+
+// The form of a call that came before tools has no ids and no list.
+func TestChatFunctionCalls(t *testing.T) {
+	delta := func(call string) string {
+		return swap(chatText, `"content":"Hi"`, `"function_call":`+call)
+	}
+	named, args, end := delta(`{"name":"f","arguments":""}`), delta(`{"arguments":"{}"}`), swap(chatStop, "stop", "function_call")
+	streams{dragoman.OpenAIChat, []string{
+		chatRole + named + args + end + chatDone, chatRole + named + args + chatStop + chatDone,
+		chatRole + named + delta(`{"arguments":"{"}`) + swap(chatStop, "stop", "length") + chatDone,
+	}, []broken{
+		{"no name", chatRole + args + end + chatDone, "event 1 /choices/0/delta/function_call/name: missing"},
+		{"a name twice", chatRole + named + named + end + chatDone, "event 2 /choices/0/delta/function_call/name: a second time"},
+		{"an object for arguments", chatRole + delta(`{"name":"f","arguments":{}}`) + end + chatDone, "event 1 /choices/0/delta/function_call/arguments: not a string"},
+		{"no call", chatRole + end + chatDone, "event 1 /choices/0/finish_reason: function_call without one"},
+		{"finished as tools are", chatRole + chatCall + chatArgs + named + args + chatTool + chatDone, "event 5 /choices/0: a function_call beside tool_calls"},
+		{"another end", chatRole + named + args + chatTool + chatDone, "event 3 /choices/0/finish_reason: \"tool_calls\" beside a function_call"},
+		{"half a call", chatRole + named + delta(`{"arguments":"{"}`) + end + chatDone, "event 3 /choices/0: the arguments of the function_call"},
+	}}.run(t)
+	whole := `{"id":"c","object":"chat.completion","created":1,"model":"m","service_tier":null,"choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":null,"function_call":{"name":"f","arguments":"{}"}},"logprobs":null,"finish_reason":"function_call"}]}`
+	wholes{dragoman.OpenAIChat, []string{whole, swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"stop"`)}, []broken{
+		{"no name", swap(whole, `"name":"f",`, ""), "/choices/0/message/function_call/name: missing"},
+		{"no arguments", swap(whole, `,"arguments":"{}"`, ""), "/choices/0/message/function_call/arguments: missing"},
+		{"an object for arguments", swap(whole, `"{}"`, `{}`), "/choices/0/message/function_call/arguments: not a string"},
+		{"half a call", swap(whole, `"{}"`, `"{"`), "/choices/0: the arguments of the function_call"},
+		{"no call", swap(whole, `,"function_call":{"name":"f","arguments":"{}"}`, ""), "/choices/0/finish_reason: function_call without one"},
+		{"another end", swap(whole, `"finish_reason":"function_call"`, `"finish_reason":"tool_calls"`), "/choices/0/finish_reason: tool_calls without calls"},
+		{"tools beside it", swap(whole, `"function_call":{`, `"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":{`), "/choices/0: a function_call beside tool_calls"},
 	}}.run(t)
 }
 

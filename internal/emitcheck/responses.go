@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,17 @@ func responsesWhole(r object) {
 		responseItem(item, &calls, stage)
 	}
 	responseEnd(r, status)
+	halves(r, status)
+}
+
+// halves judges the items of a response beside its status: what is complete has no part
+// that is not.
+func halves(r object, status string) {
+	for _, item := range r.objects("output") {
+		if status == "completed" && item.m["status"] == "incomplete" {
+			item.value("status", "incomplete in a response that is completed")
+		}
+	}
 }
 
 // responseObject reads what every response object has and returns its status.
@@ -68,15 +80,18 @@ func responseEnd(r object, status string) {
 		r.value("incomplete_details", "does not go with status %q", status)
 	}
 	if incomplete {
-		d.filled("reason")
+		d.word("reason", "max_output_tokens", "content_filter", "max_messages", "steered")
 	}
+	r.wordOrNull("service_tier", append([]string{"ultrafast"}, openaiTiers...)...)
 	if u, ok := r.objOrNull("usage"); ok {
 		in, out, total := u.tokens("input_tokens"), u.tokens("output_tokens"), u.tokens("total_tokens")
 		if total != in+out {
 			u.bad("total_tokens", "%d, want %d and %d", total, in, out)
 		}
-		u.obj("input_tokens_details").tokens("cached_tokens")
-		u.obj("output_tokens_details").tokens("reasoning_tokens")
+		cached, reasoned := u.obj("input_tokens_details"), u.obj("output_tokens_details")
+		cached.tokens("cached_tokens")
+		cached.partOf("cached_tokens", in, "input")
+		reasoned.tokens("reasoning_tokens")
 	}
 }
 
@@ -93,11 +108,16 @@ const (
 	finished              // and complete
 )
 
+// itemID is what the ids of items are made of.
+var itemID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
 // responseItem reads an item.
 func responseItem(item object, calls *ids, at stage) {
 	typ := item.filled("type")
 	if id, _ := item.m["id"].(string); !strings.HasPrefix(id, itemPrefixes[typ]) || len(id) > 64 {
 		item.value("id", "%q does not begin with %q, or has more than 64 bytes", id, itemPrefixes[typ])
+	} else if itemPrefixes[typ] != "" && !itemID.MatchString(id) {
+		item.value("id", "%q does not match %s", id, itemID)
 	}
 	switch typ {
 	case "message":
@@ -155,6 +175,7 @@ func contentPart(p object, types ...string) (typ, text string) {
 	switch typ = p.oneOf("type", types...); typ {
 	case "output_text":
 		p.list("annotations")
+		p.list("logprobs")
 		return typ, p.str("text")
 	case "refusal":
 		return typ, p.str("refusal")
@@ -181,6 +202,7 @@ type responsesStream struct {
 type streamedItem struct {
 	id, typ  string
 	callID   string
+	name     string          // of a call
 	parts    []*streamedPart // of the content
 	sums     []*streamedPart // of the summary
 	payload  strings.Builder // of a call
@@ -326,6 +348,7 @@ func (s *responsesStream) terminal(e object, name string) {
 	}
 	s.sameID(r)
 	responseEnd(r, status)
+	halves(r, status)
 	output := r.list("output")
 	if len(output) != len(s.items) {
 		r.bad("output", "%d items, %d were streamed", len(output), len(s.items))
@@ -366,6 +389,7 @@ func (s *responsesStream) added(e object) {
 	item := e.obj("item")
 	it := &streamedItem{id: s.itemIDs.add(item, "id"), typ: item.filled("type")}
 	it.callID, _ = item.maybe("call_id")
+	it.name, _ = item.m["name"].(string)
 	s.items = append(s.items, it)
 	responseItem(item, &s.calls, added)
 	for key, kinds := range map[string]string{"content": "message", "arguments": "function_call", "input": "custom_tool_call", "summary": "reasoning"} {
@@ -415,6 +439,9 @@ func (s *responsesStream) itemDone(e object) {
 	// That of a search for tools is made up anew.
 	if id, _ := item.maybe("call_id"); id != it.callID && it.typ != "tool_search_call" {
 		item.value("call_id", "%q, it was added with %q", id, it.callID)
+	}
+	if name, _ := item.m["name"].(string); name != it.name && (it.typ == "function_call" || it.typ == "custom_tool_call") {
+		item.value("name", "%q, it was added as %q", name, it.name)
 	}
 	var calls ids
 	responseItem(item, &calls, finished)
@@ -583,6 +610,9 @@ func (it *streamedItem) text(e object, typ, step string) {
 	}
 	if p.textDone {
 		e.bad("", "the text of the part is done")
+	}
+	if typ == "output_text" {
+		e.list("logprobs")
 	}
 	if step == "delta" {
 		p.text.WriteString(e.filled("delta"))

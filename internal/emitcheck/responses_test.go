@@ -15,7 +15,7 @@ const (
 	respOpen = `{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","model":"m","output":[],"usage":null,"error":null,"incomplete_details":null,` + respRest
 	respUses = `"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":10}`
 
-	msgItem = `{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}`
+	msgItem = `{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}]}`
 	fcItem  = `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"f","arguments":"{}"}`
 	ctcItem = `{"id":"ctc_1","type":"custom_tool_call","call_id":"call_2","name":"g","input":"x","status":"completed"}`
 	rsItem  = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"Hm"}],"encrypted_content":"gAA"}`
@@ -42,10 +42,10 @@ func completed(items ...string) string {
 var (
 	msgEvents = []string{
 		`{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}}`,
-		`{"type":"response.content_part.added","item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}`,
-		`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hi"}`,
-		`{"type":"response.output_text.done","item_id":"msg_1","output_index":0,"content_index":0,"text":"Hi"}`,
-		`{"type":"response.content_part.done","item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"Hi","annotations":[]}}`,
+		`{"type":"response.content_part.added","item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}}`,
+		`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hi","logprobs":[]}`,
+		`{"type":"response.output_text.done","item_id":"msg_1","output_index":0,"content_index":0,"text":"Hi","logprobs":[]}`,
+		`{"type":"response.content_part.done","item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}}`,
 		`{"type":"response.output_item.done","output_index":0,"item":` + msgItem + `}`,
 	}
 	fcEvents = []string{
@@ -148,7 +148,7 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 		{"a part that is not its deltas", said(with(msgEvents, 4, `"Hi"`, `"Ho"`)), "event 6 (response.content_part.done) /part: differs from its deltas"},
 		{"an item with an open part", said(without(msgEvents, 4)), "event 6 (response.output_item.done) /item/content/0: the part was never done"},
 		{"an item that is not its deltas", said(with(msgEvents, 5, `"Hi"`, `"Ho"`)), "event 7 (response.output_item.done) /item/content/0: the output_text differs from its deltas"},
-		{"an item without a part", said(with(msgEvents, 5, `{"type":"output_text","text":"Hi","annotations":[]}`, "")), "/item/content: 0 parts, 1 were streamed"},
+		{"an item without a part", said(with(msgEvents, 5, `{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}`, "")), "/item/content: 0 parts, 1 were streamed"},
 		{"arguments that are not their deltas", said(with(fcEvents, 2, "{}", `{\"a\":1}`)), "event 4 (response.function_call_arguments.done) /arguments: differs from its deltas"},
 		{"arguments that are never done", said(without(fcEvents, 2)), "event 4 (response.output_item.done) /item/arguments: no event told that it is done"},
 		{"arguments that are no object", said(with(with(with(fcEvents, 1, "{}", ""), 2, "{}", ""), 3, "{}", "")[0:1], with(fcEvents, 2, "{}", "")[2:3], with(fcEvents, 3, `"{}"`, `""`)[3:]), "event 4 (response.output_item.done) /item/arguments: \"\" is not the text of a JSON object"},
@@ -162,6 +162,15 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 		{"an output that differs", said(msgEvents, one(completed(swap(msgItem, "Hi", "Ho")))), "event 8 (response.completed) /response/output: item 0 differs from its output_item.done"},
 		{"another status", said(msgEvents, one(swap(completed(msgItem), `"status":"completed","model"`, `"status":"failed","model"`))), "/response/status: \"failed\" in response.completed"},
 		{"usage that does not add up", said(msgEvents, one(swap(completed(msgItem), `"total_tokens":10`, `"total_tokens":9`))), "/response/usage/total_tokens: 9, want 9 and 1"},
+		{"more from a cache than there is", said(msgEvents, one(swap(completed(msgItem), `"cached_tokens":0`, `"cached_tokens":10`))), "/response/usage/input_tokens_details/cached_tokens: more than the 9 of the input"},
+		{"half an item at a sound end", said(with(msgEvents, 5, "completed", "incomplete"), one(completed(swap(msgItem, "completed", "incomplete")))), "event 8 (response.completed) /response/output/0/status: incomplete in a response that is completed"},
+		{"a reason that is none", said(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), "max_output_tokens", "end_turn") + `}`)), "/response/incomplete_details/reason: \"end_turn\", which is none of"},
+		{"another vendor's tier", said(msgEvents, one(swap(completed(msgItem), `"object"`, `"service_tier":"standard","object"`))), "/response/service_tier: \"standard\", which is none of"},
+		{"another name at the end of a call", said(with(fcEvents, 3, `"name":"f"`, `"name":"g"`)), "event 5 (response.output_item.done) /item/name: \"g\", it was added as \"f\""},
+		{"an id that is none", said(with(msgEvents, 0, "msg_1", "msg_1.x")), "event 2 (response.output_item.added) /item/id: \"msg_1.x\" does not match"},
+		{"a part without logprobs", said(with(msgEvents, 1, `,"logprobs":[]`, "")), "event 3 (response.content_part.added) /part/logprobs: missing"},
+		{"a delta without logprobs", said(with(msgEvents, 2, `,"logprobs":[]`, "")), "event 4 (response.output_text.delta) /logprobs: missing"},
+		{"a text without logprobs", said(with(msgEvents, 3, `"logprobs":[]`, `"logprobs":null`)), "event 5 (response.output_text.done) /logprobs: not an array"},
 		{"usage without details", said(msgEvents, one(swap(completed(msgItem), `"input_tokens_details":{"cached_tokens":0},`, ""))), "/response/usage/input_tokens_details: missing"},
 		{"incomplete without a reason", said(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), `{"reason":"max_output_tokens"}`, "null") + `}`)), "/response/incomplete_details: does not go with status \"incomplete\""},
 		{"failed without an error", said(one(swap(failed, `{"code":"server_error","message":"Broken."}`, "null"))), "event 2 (response.failed) /response/error: does not go with status \"failed\""},
@@ -236,7 +245,12 @@ func TestResponsesItemsThatTheServerRuns(t *testing.T) {
 
 func TestResponsesWholeAnswers(t *testing.T) {
 	good := response("completed", rsItem, msgItem, fcItem, ctcItem)
-	wholes{dragoman.OpenAIResponses, []string{good, response("incomplete", msgItem)}, []broken{
+	half := swap(msgItem, "completed", "incomplete")
+	wholes{dragoman.OpenAIResponses, []string{good, response("incomplete", msgItem), response("incomplete", half), swap(good, `"object"`, `"service_tier":"ultrafast","object"`)}, []broken{
+		{"half an item", response("completed", half), "/output/0/status: incomplete in a response that is completed"},
+		{"half a call that is completed", swap(response("incomplete", fcItem), `"{}"`, `"{"`), "/output/0/arguments: \"{\" is not the text of a JSON object"},
+		{"a reason that is none", swap(response("incomplete", msgItem), "max_output_tokens", "length"), "/incomplete_details/reason: \"length\""},
+		{"no logprobs", swap(good, `,"logprobs":[]`, ""), "/output/1/content/0/logprobs: missing"},
 		{"another object", swap(good, `"object":"response"`, `"object":"chat.completion"`), "/object"},
 		{"no tools", swap(good, `,"tools":[]`, ""), "/tools: missing"},
 		{"null for tools", swap(good, `"tools":[]`, `"tools":null`), "/tools: not an array"},

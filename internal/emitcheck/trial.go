@@ -88,7 +88,7 @@ func (t *trial) listed(body []byte) error {
 	if t.status != http.StatusOK {
 		return fmt.Errorf("status %d: an answer has status 200", t.status)
 	}
-	if err := contentType(t.header, "application/json"); err != nil {
+	if err := headers(t.asked.dialect, t.header, "application/json"); err != nil {
 		return err
 	}
 	c := &check{}

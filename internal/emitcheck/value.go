@@ -256,6 +256,20 @@ func (o object) tokens(key string) int {
 	return o.count(key)
 }
 
+// partOf judges a count, where it is told, that is part of another.
+func (o object) partOf(key string, all int, what string) {
+	if o.m[key] != nil && o.tokens(key) > all {
+		o.bad(key, "more than the %d of the %s, which they are part of", all, what)
+	}
+}
+
+// wordOrNull is a word that may be null or absent.
+func (o object) wordOrNull(key string, words ...string) {
+	if o.m[key] != nil {
+		o.word(key, words...)
+	}
+}
+
 // word is a string out of a list, which a codec keeps as another server said it.
 func (o object) word(key string, words ...string) string {
 	if o.c.kept {
