@@ -160,7 +160,11 @@ func judgeOf(d dragoman.Dialect) (judge, error) {
 
 func newChecker(d dragoman.Dialect, header http.Header, to judge) *Checker {
 	of := func(contentType string, f framing) *Checker {
-		return &Checker{frames: f, err: headers(d, header, contentType)}
+		err := headers(d, header, contentType)
+		if err == nil {
+			err = unbuffered(header)
+		}
+		return &Checker{frames: f, err: err}
 	}
 	kept := lineReader{kept: to.keeping()}
 	switch d {
@@ -220,6 +224,14 @@ func headers(d dragoman.Dialect, header http.Header, want string) error {
 	}
 	if name := requestIDs[d]; name != "" && header.Get(name) == "" {
 		return fmt.Errorf("no %s, by which %s names a request", name, d)
+	}
+	return nil
+}
+
+// unbuffered judges the headers of a stream: nobody on its way gathers it (quirk J2).
+func unbuffered(header http.Header) error {
+	if got := header.Get("Cache-Control"); header != nil && !strings.Contains(got, "no-cache") {
+		return fmt.Errorf("header Cache-Control: %q, and that of a stream is no-cache", got)
 	}
 	return nil
 }
