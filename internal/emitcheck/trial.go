@@ -1,6 +1,7 @@
 package emitcheck
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -60,7 +61,7 @@ func (t *trial) judge() (answer, error) {
 	case a.form == own, t.status >= 300 && t.status < 400:
 		return unjudged{}, nil
 	case t.status >= 400:
-		return t.inOne(func(body []byte) error { return Error(a.dialect, t.status, t.header, body) }), nil
+		return t.inOne(t.failure), nil
 	case t.heard != nil && !a.take(t.heard.bytes(t.r.Header.Get("Content-Encoding"))):
 		return unjudged{}, errors.New("it is no error, and the request is no JSON object, or too long to be told")
 	}
@@ -74,6 +75,18 @@ func (t *trial) judge() (answer, error) {
 	default:
 		return unjudged{}, nil
 	}
+}
+
+// failure judges an error. One of Gemini's has the form of what was asked for: it is an
+// array where the stream is one.
+func (t *trial) failure(body []byte) error {
+	if err := Error(t.asked.dialect, t.status, t.header, body); err != nil {
+		return err
+	}
+	if inArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte{'['}); inArray != t.asked.array {
+		return fmt.Errorf("an error in an array: %v, and what was asked for is one: %v", inArray, t.asked.array)
+	}
+	return nil
 }
 
 func (t *trial) whole(body []byte) error {
