@@ -65,7 +65,7 @@ func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
 	} {
 		for _, origin := range []*dragoman.Origin{nil, {Dialect: name}, {Dialect: dragoman.Anthropic}} {
 			call := &dragoman.ToolCall{ID: "c1", Name: "rm", Arguments: "{}"}
-			resp := &dragoman.Response{ID: "r", Model: "m", Origin: origin, Stop: dragoman.Stop{Reason: reason}, Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}}
+			resp := &dragoman.Response{ID: "resp_r", Model: "m", Origin: origin, Stop: dragoman.Stop{Reason: reason}, Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}}
 			v, rep := encodeResponse(t, resp, dialect.EncodeOptions{})
 			if got, _ := at(v, "incomplete_details", "reason").(string); v["status"] != want[0] || got != want[1] {
 				t.Errorf("%s: %v %q, want %v", reason, v["status"], got, want)
@@ -74,7 +74,7 @@ func TestAStopAfterWhichNothingRunsIsNeverWrittenAsCompleted(t *testing.T) {
 				t.Errorf("%s: %v", reason, rep)
 			}
 			out, _ := encodeStream(t, []dragoman.Event{
-				&dragoman.ResponseStart{Response: dragoman.Response{ID: "r", Model: "m", Origin: origin}},
+				&dragoman.ResponseStart{Response: dragoman.Response{ID: "resp_r", Model: "m", Origin: origin}},
 				&dragoman.PartStart{Part: &dragoman.ToolCall{ID: "c1", Name: "rm"}}, &dragoman.PartEnd{Part: call},
 				&dragoman.ResponseEnd{Stop: dragoman.Stop{Reason: reason}},
 			}, dialect.EncodeOptions{})

@@ -44,7 +44,9 @@ func halves(r object, status string) {
 
 // responseObject reads what every response object has and returns its status.
 func responseObject(r object) string {
-	r.filled("id")
+	if id := r.filled("id"); !responseID.MatchString(id) || len(id) > 64 {
+		r.value("id", "%q does not match %s, or has more than 64 bytes", id, responseID)
+	}
 	r.is("object", "response")
 	r.tokens("created_at")
 	r.named("model")
@@ -108,8 +110,11 @@ const (
 	finished              // and complete
 )
 
-// itemID is what the ids of items are made of.
-var itemID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+// responseID and itemID are what ids are made of.
+var (
+	responseID = regexp.MustCompile(`^resp_[a-zA-Z0-9_-]+$`)
+	itemID     = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+)
 
 // responseItem reads an item.
 func responseItem(item object, calls *ids, at stage) {

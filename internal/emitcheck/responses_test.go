@@ -247,6 +247,9 @@ func TestResponsesWholeAnswers(t *testing.T) {
 	good := response("completed", rsItem, msgItem, fcItem, ctcItem)
 	half := swap(msgItem, "completed", "incomplete")
 	wholes{dragoman.OpenAIResponses, []string{good, response("incomplete", msgItem), response("incomplete", half), swap(good, `"object"`, `"service_tier":"ultrafast","object"`)}, []broken{
+		{"an id without its prefix", swap(good, "resp_1", "chatcmpl-1"), "/id: \"chatcmpl-1\" does not match"},
+		{"an id of other letters", swap(good, "resp_1", "resp_1.2"), "/id: \"resp_1.2\" does not match"},
+		{"an id that is too long", swap(good, "resp_1", "resp_"+strings.Repeat("1", 60)), "has more than 64 bytes"},
 		{"half an item", response("completed", half), "/output/0/status: incomplete in a response that is completed"},
 		{"half a call that is completed", swap(response("incomplete", fcItem), `"{}"`, `"{"`), "/output/0/arguments: \"{\" is not the text of a JSON object"},
 		{"a reason that is none", swap(response("incomplete", msgItem), "max_output_tokens", "length"), "/incomplete_details/reason: \"length\""},
