@@ -1,9 +1,14 @@
 package emitcheck
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 var (
 	anthropicStops = []string{"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded", "compaction"}
+
+	refusals = []string{"cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms"}
 
 	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
@@ -82,9 +87,21 @@ func anthropicStop(o object, stop string, calls int) {
 	if stop == "end_turn" && calls > 0 { // who reads it looks for no calls
 		o.value("stop_reason", "end_turn behind a tool_use block")
 	}
+	if stop == "refusal" {
+		anthropicRefusal(o.obj("stop_details"))
+	}
 	if _, matched := o.textOrNull("stop_sequence"); matched != (stop == "stop_sequence") {
 		o.value("stop_sequence", "does not go with %s", stop)
 	}
+}
+
+// anthropicRefusal is what a refusal was about; who does not know says so by null.
+func anthropicRefusal(d object) {
+	d.is("type", "refusal")
+	if category, known := d.textOrNull("category"); known && !slices.Contains(refusals, category) {
+		d.value("category", "%q, which is none of %q", category, refusals)
+	}
+	d.textOrNull("explanation")
 }
 
 // anthropicBlock reads what a block has from its start.

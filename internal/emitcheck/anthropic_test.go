@@ -28,7 +28,9 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 	use := useStart + useDelta + stop1
 	called := swap(msgDelta, "end_turn", "tool_use")
 	end := msgDelta + msgStop
+	declined := swap(swap(msgDelta, "end_turn", "refusal"), `"stop_sequence":null`, `"stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":null}`)
 	streams{dragoman.Anthropic, []string{
+		msgStart + text + declined + msgStop, msgStart + text + swap(swap(declined, `"category":null`, `"category":"cyber"`), `"explanation":null`, `"explanation":"No."`) + msgStop,
 		msgStart + ping + text + end, ": keep-alive\n\n" + msgStart + text + use + called + msgStop, msgStart + thinks + thought + signature + stop0 + use + called + msgStop,
 		msgStart + textStart + msgError, msgError, msgStart + textStart + stop0 + end,
 		msgStart + text + useStart + swap(useDelta, `1}`, ``) + stop1 + swap(msgDelta, "end_turn", "max_tokens") + msgStop,
@@ -67,6 +69,11 @@ func TestQuirkC20_AnthropicStreams(t *testing.T) {
 		{"a cache that was read less", swap(msgStart, `"cache_read_input_tokens":0`, `"cache_read_input_tokens":3`) + text + swap(msgDelta, `"input_tokens":9`, `"cache_read_input_tokens":2`) + msgStop, "/usage/cache_read_input_tokens: 2, it began with 3"},
 		{"another vendor's tier", swap(msgStart, `"output_tokens":1`, `"output_tokens":1,"service_tier":"default"`) + text + end, "event 0 (message_start) /message/usage/service_tier: \"default\", which is none of"},
 		{"calls behind which nothing follows", msgStart + text + use + end, "event 7 (message_delta) /delta/stop_reason: end_turn behind a tool_use block"},
+		{"a refusal without details", msgStart + text + swap(msgDelta, "end_turn", "refusal") + msgStop, "event 4 (message_delta) /delta/stop_details: missing"},
+		{"a refusal with none", msgStart + text + swap(declined, `{"type":"refusal","category":null,"explanation":null}`, "null") + msgStop, "/delta/stop_details: not an object"},
+		{"a refusal of no kind", msgStart + text + swap(declined, `"type":"refusal",`, "") + msgStop, "/delta/stop_details/type: missing"},
+		{"a refusal of a kind of its own", msgStart + text + swap(declined, `"category":null`, `"category":"rude"`) + msgStop, "/delta/stop_details/category: \"rude\", which is none of"},
+		{"a refusal without a word", msgStart + text + swap(declined, `,"explanation":null`, "") + msgStop, "/delta/stop_details/explanation: missing"},
 		{"content at the start", swap(msgStart, `"content":[]`, `"content":[{}]`) + end, "event 0 (message_start) /message: a message that begins"},
 		{"no model", swap(msgStart, `"model":"m",`, ""), "event 0 (message_start) /message/model: missing"},
 		{"another name", swap(msgStart, "event: message_start", "event: message"), "event 0 (message) /type: \"message_start\" under the name \"message\""},
@@ -91,6 +98,7 @@ func TestAnthropicWholeAnswersAndErrors(t *testing.T) {
 		{"no usage", swap(good, `,"usage":{"input_tokens":1,"output_tokens":2}`, ""), "/usage: missing"},
 		{"calls behind which nothing follows", swap(good, `"stop_reason":"tool_use"`, `"stop_reason":"end_turn"`), "/stop_reason: end_turn behind a tool_use block"},
 		{"another vendor's tier", swap(good, `"output_tokens":2`, `"output_tokens":2,"service_tier":"auto"`), "/usage/service_tier: \"auto\""},
+		{"a refusal without details", swap(good, `"stop_reason":"tool_use"`, `"stop_reason":"refusal"`), "/stop_details: missing"},
 		{"a fraction of a token", swap(good, `"output_tokens":2`, `"output_tokens":2.5`), "/usage/output_tokens: 2.5"},
 	}}.run(t)
 	errs := `{"type":"error","error":{"type":"not_found_error","message":"model: m"},"request_id":"req_1"}`
