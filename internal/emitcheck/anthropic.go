@@ -51,11 +51,14 @@ var anthropicTokens = []string{"input_tokens", "cache_creation_input_tokens", "c
 // anthropicCounters are those at the start and at the end. What was read from a cache is no
 // part of the input here.
 func anthropicCounters(u object) {
-	u.tokens("output_tokens")
+	out := u.tokens("output_tokens")
 	for _, k := range anthropicTokens {
 		if u.m[k] != nil {
 			u.tokens(k)
 		}
+	}
+	if d, ok := u.objOrNull("output_tokens_details"); ok {
+		d.partOf("thinking_tokens", out, "output")
 	}
 	u.wordOrNull("service_tier", "standard", "priority", "batch")
 }

@@ -94,6 +94,7 @@ func responseEnd(r object, status string) {
 		cached.tokens("cached_tokens")
 		cached.partOf("cached_tokens", in, "input")
 		reasoned.tokens("reasoning_tokens")
+		reasoned.partOf("reasoning_tokens", out, "output")
 	}
 }
 

@@ -163,6 +163,7 @@ func TestQuirkC23_ResponsesStreams(t *testing.T) {
 		{"another status", said(msgEvents, one(swap(completed(msgItem), `"status":"completed","model"`, `"status":"failed","model"`))), "/response/status: \"failed\" in response.completed"},
 		{"usage that does not add up", said(msgEvents, one(swap(completed(msgItem), `"total_tokens":10`, `"total_tokens":9`))), "/response/usage/total_tokens: 9, want 9 and 1"},
 		{"more from a cache than there is", said(msgEvents, one(swap(completed(msgItem), `"cached_tokens":0`, `"cached_tokens":10`))), "/response/usage/input_tokens_details/cached_tokens: more than the 9 of the input"},
+		{"more reasoning than there is", said(msgEvents, one(swap(completed(msgItem), `"reasoning_tokens":0`, `"reasoning_tokens":2`))), "/response/usage/output_tokens_details/reasoning_tokens: more than the 1 of the output"},
 		{"half an item at a sound end", said(with(msgEvents, 5, "completed", "incomplete"), one(completed(swap(msgItem, "completed", "incomplete")))), "event 8 (response.completed) /response/output/0/status: incomplete in a response that is completed"},
 		{"a reason that is none", said(one(`{"type":"response.incomplete","response":` + swap(response("incomplete"), "max_output_tokens", "end_turn") + `}`)), "/response/incomplete_details/reason: \"end_turn\", which is none of"},
 		{"another vendor's tier", said(msgEvents, one(swap(completed(msgItem), `"object"`, `"service_tier":"standard","object"`))), "/response/service_tier: \"standard\", which is none of"},
