@@ -37,6 +37,8 @@ type asked struct {
 	model   string
 	// usage says that a stream of Chat was to tell it.
 	usage bool
+	// legacy: the request has functions, and no tools, which its client knows nothing of.
+	legacy bool
 }
 
 // chatPaths are those of requests whose body says whether the answer is streamed.
@@ -194,6 +196,8 @@ func (a *asked) take(body []byte) bool {
 	var said struct {
 		Model, Stream json.RawMessage
 		Options       json.RawMessage `json:"stream_options"`
+		Functions     json.RawMessage
+		Tools         json.RawMessage
 	}
 	if err := json.Unmarshal(body, &said); err != nil {
 		return false
@@ -203,6 +207,7 @@ func (a *asked) take(body []byte) bool {
 		Usage json.RawMessage `json:"include_usage"`
 	}
 	_ = json.Unmarshal(said.Options, &options) // none
+	a.legacy = a.dialect == dragoman.OpenAIChat && filled(said.Functions) && !filled(said.Tools)
 	a.usage = string(options.Usage) == "true"
 	stream := string(said.Stream) == "true"
 	if a.dialect == dragoman.Ollama { // which streams unless it is told not to
@@ -212,4 +217,10 @@ func (a *asked) take(body []byte) bool {
 		a.form = streamed
 	}
 	return true
+}
+
+// filled reports whether a member is a list with anything in it.
+func filled(list json.RawMessage) bool {
+	var elements []json.RawMessage
+	return json.Unmarshal(list, &elements) == nil && len(elements) > 0
 }

@@ -78,6 +78,8 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 	hello := chatRole + chatText + chatStop + chatDone
 	said := msgStart + textStart + textDelta + stop0 + msgDelta + msgStop
 	told := framed(begun(), msgEvents, one(completed(msgItem))) + doneMarker
+	calls := chatRole + chatCall + chatArgs + chatTool + chatDone
+	called := swap(swap(chatBody, `"refusal":null`, `"refusal":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`), `"stop"`, `"tool_calls"`)
 	claude := "Anthropic-Version 2023-06-01"
 	for _, e := range []emitted{
 		{askChat + "}", "", 200, ofJSON, chatBody, ""},
@@ -88,6 +90,11 @@ func TestEveryAnswerIsHeldAgainstWhatWasAskedFor(t *testing.T) {
 		{askChat + `,"stream":null}`, "", 200, ofEvents, hello, "content type"},
 		{askChat + `,"stream":true}`, "", 200, ofEvents, chatRole + chatText, "no end"},
 		{askChat + `,"stream":true}`, "", 200, ofEvents, chatText + chatRole + chatStop + chatDone, "delta/role"},
+		{askChat + `,"functions":[{"name":"f"}],"stream":true}`, "", 200, ofEvents, calls, "event 1 /choices/0/delta/tool_calls: for a client that has told functions"},
+		{askChat + `,"functions":[{"name":"f"}],"tools":[{}],"stream":true}`, "", 200, ofEvents, calls, ""},
+		{askChat + `,"functions":[],"tools":null,"stream":true}`, "", 200, ofEvents, calls, ""},
+		{askChat + `,"functions":[{"name":"f"}],"tools":[]}`, "", 200, ofJSON, called, "/choices/0/message/tool_calls: for a client that has told functions"},
+		{askChat + `,"functions":{}}`, "", 200, ofJSON, called, ""},
 		{askChat + "}", "", 201, ofJSON, chatBody, "status 201"},
 		{askChat + "}", "", 200, ofJSON, "", "not JSON"},
 		{askChat + "}", "", 200, "", chatBody, "content type"},

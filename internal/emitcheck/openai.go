@@ -72,6 +72,17 @@ func chatWhole(r object) {
 	}
 }
 
+// untold judges a whole answer to a client that has told functions, and no tools.
+func untold(body []byte) error {
+	c := &check{}
+	for _, ch := range c.root(body).objects("choices") {
+		if m := ch.obj("message"); m.has("tool_calls") {
+			m.bad("tool_calls", "for a client that has told functions and no tools")
+		}
+	}
+	return c.err
+}
+
 // legacyCall is the one call that an answer may hold in the form that came before tools; nil
 // where there is none.
 type legacyCall struct{ args []byte }
@@ -146,6 +157,8 @@ type chatStream struct {
 	failed    bool
 	// unasked: the request did not ask for the usage.
 	unasked bool
+	// untold: the request has functions, and no tools.
+	untold bool
 }
 
 // maxChoices is the most that the API gives.
@@ -267,6 +280,9 @@ func (s *chatStream) choice(ch object) {
 	d.maybe("reasoning_content")
 	d.maybe("reasoning")
 	if d.has("tool_calls") {
+		if s.untold {
+			d.bad("tool_calls", "for a client that has told functions and no tools")
+		}
 		list := d.objects("tool_calls")
 		if len(list) == 0 {
 			d.bad("tool_calls", "empty: leave it out")

@@ -91,6 +91,9 @@ func (t *trial) failure(body []byte) error {
 
 func (t *trial) whole(body []byte) error {
 	err := Whole(t.asked.dialect, t.status, t.header, body)
+	if err == nil && t.asked.legacy {
+		err = untold(body)
+	}
 	if err == nil && t.asked.dialect == dragoman.OpenAIResponses && t.document != nil {
 		err = t.document.Whole(body)
 	}
@@ -118,7 +121,7 @@ func (t *trial) stream() (answer, error) {
 		return unjudged{}, err
 	}
 	if c, ok := j.(*chatStream); ok {
-		c.unasked = !t.asked.usage
+		c.unasked, c.untold = !t.asked.usage, t.asked.legacy
 	}
 	if t.asked.dialect == dragoman.Gemini { // the request says which form it has
 		want := "text/event-stream"
