@@ -128,3 +128,36 @@ func TestStreamsKeepTheirPromises(t *testing.T) {
 		}
 	})
 }
+
+// What no test sees is not judged: a generator that leaves out how answers end, or what
+// servers count, makes every property of answers true of less.
+func TestAnswersEndForEveryReasonAndAreCountedInEveryWay(t *testing.T) {
+	seen := map[string]bool{}
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			o := gen.Options{Tidy: true, Plain: true}
+			r := o.Response().Draw(t, "response")
+			seen["stop "+string(r.Stop.Reason)] = true
+			if r.Stop.Sequence != "" && r.Stop.Reason != dragoman.StopSequence {
+				t.Fatalf("%+v", r.Stop)
+			}
+			seen["a sequence that is told"] = seen["a sequence that is told"] || r.Stop.Sequence != ""
+			seen["a sequence that is not"] = seen["a sequence that is not"] || r.Stop.Reason == dragoman.StopSequence && r.Stop.Sequence == ""
+			u := r.Usage
+			seen["output alone"] = seen["output alone"] || u == dragoman.Usage{Output: dragoman.Counted(u.Output.N)}
+			seen["nothing"] = seen["nothing"] || u == dragoman.Usage{}
+			seen["more reasoning than output"] = seen["more reasoning than output"] || u.Output.Known && u.Reasoning.N > u.Output.N
+			if cached := u.CacheRead.N + u.CacheWrite.N; cached > u.Input.N || !u.Input.Known && (u.CacheRead.Known || u.CacheWrite.Known) {
+				t.Fatalf("%+v is not tidy", u)
+			}
+		}
+	})
+	for _, want := range []string{
+		"stop stop", "stop tool_calls", "stop length", "stop stop_sequence", "stop content_filter", "stop refusal", "stop pause", "stop malformed_tool_call", "stop error", "stop cancelled", "stop compaction", "stop unknown",
+		"a sequence that is told", "a sequence that is not", "output alone", "nothing", "more reasoning than output",
+	} {
+		if !seen[want] {
+			t.Errorf("%s: never", want)
+		}
+	}
+}

@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Usage makes counters, some of them unknown.
+// Usage makes counters, some of them unknown. Reasoning may be more than the output, as there
+// are servers that count it beside, and what was read from a cache or written to it, unless
+// it is tidy, more than the input.
 func (o Options) Usage() *rapid.Generator[dragoman.Usage] {
 	return rapid.Custom(func(t *rapid.T) dragoman.Usage {
 		count := func(label string) dragoman.Count {
@@ -18,8 +20,25 @@ func (o Options) Usage() *rapid.Generator[dragoman.Usage] {
 			}
 			return dragoman.Counted(rapid.Int64Range(0, 1<<40).Draw(t, label))
 		}
-		return dragoman.Usage{Input: count("input"), CacheRead: count("read"), CacheWrite: count("write"), Output: count("output"), Reasoning: count("reasoning"), Extra: o.extra(t)}
+		u := dragoman.Usage{Input: count("input"), CacheRead: count("read"), CacheWrite: count("write"), Output: count("output"), Reasoning: count("reasoning"), Extra: o.extra(t)}
+		switch rapid.IntRange(0, 7).Draw(t, "shape") {
+		case 6:
+			return dragoman.Usage{Output: dragoman.Counted(u.Output.N)}
+		case 7:
+			u.Reasoning = dragoman.Counted(u.Output.N + 1)
+		}
+		if o.Tidy {
+			u.CacheRead, u.CacheWrite = within(u.CacheRead, u.Input.N), within(u.CacheWrite, u.Input.N-u.CacheRead.N)
+			u.Input.Known = u.Input.Known || u.CacheRead.Known || u.CacheWrite.Known
+		}
+		return u
 	})
+}
+
+// within is a count that is at most n, and unknown where it was.
+func within(c dragoman.Count, n int64) dragoman.Count {
+	c.N = min(c.N, max(n, 0))
+	return c
 }
 
 // APIError makes an error of a provider.
@@ -51,12 +70,19 @@ func (o Options) stop(t *rapid.T, output []dragoman.Message) dragoman.Stop {
 			}
 		}
 	}
-	word := rapid.SampledFrom([]dragoman.StopReason{dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopSequence, dragoman.StopRefusal}).Draw(t, "word")
+	word := rapid.SampledFrom(stopReasons).Draw(t, "word")
 	s := dragoman.Stop{Reason: dragoman.DeriveStop(word, calls, true), Native: optional(t, "native word", "end_turn"), Details: o.nativeObject(t)}
-	if s.Reason == dragoman.StopSequence {
+	// Some servers say that a sequence ended it, and not which.
+	if s.Reason == dragoman.StopSequence && rapid.IntRange(0, 2).Draw(t, "sequence unknown") > 0 {
 		s.Sequence = o.words().Draw(t, "sequence")
 	}
 	return s
+}
+
+// stopReasons are all that there are.
+var stopReasons = []dragoman.StopReason{
+	dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopSequence, dragoman.StopContentFilter, dragoman.StopRefusal,
+	dragoman.StopPause, dragoman.StopMalformedCall, dragoman.StopError, dragoman.StopCancelled, dragoman.StopCompaction, dragoman.StopUnknown,
 }
 
 // Response makes what a model answered.
