@@ -53,7 +53,7 @@ func (a actor) stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drag
 		bound(&said, req)
 		t := teller{ctx: ctx, yield: yield, pace: said.pace.or(a.settings.Pace), origin: a.settings.origin}
 		t.tell(&said, dragoman.Response{
-			ID: m.id("sim", 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
+			ID: m.id(a.settings.idKind(), 0), Model: cmp.Or(req.Model, a.name), Created: time.Unix(created, 0).UTC(),
 			Usage: dragoman.Usage{Input: dragoman.Counted(CountTokens(req))}.Merge(dragoman.Usage{Input: said.usage.Input, CacheRead: said.usage.CacheRead, CacheWrite: said.usage.CacheWrite}),
 		}, candidates(req))
 	}

@@ -246,7 +246,7 @@ func (x *exchangeHTTP) begin(contentType, id string) {
 }
 
 // requestID is the id of the request that led to a response.
-func requestID(response string) string { return strings.Replace(response, "sim_", "req_", 1) }
+func requestID(response string) string { return "req_" + response[strings.IndexByte(response, '_')+1:] }
 
 // fail tells an error that came before the first byte. Who has gone away is told
 // nothing.

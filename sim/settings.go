@@ -31,6 +31,14 @@ func (s Settings) on(d dragoman.Dialect, model string) Settings {
 	return s
 }
 
+// idKind is what the ids of answers begin with: clients of Responses know theirs by it.
+func (s Settings) idKind() string {
+	if s.origin != nil && s.origin.Dialect == dragoman.OpenAIResponses {
+		return "resp"
+	}
+	return "sim"
+}
+
 // Pace says how fast an answer comes. The zero value is as fast as it can be.
 type Pace struct {
 	// First is the wait before the first event.

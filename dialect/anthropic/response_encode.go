@@ -128,8 +128,10 @@ func (e *answerEncoder) stop(w *jsonwire.Writer, told, s dragoman.Stop, origin *
 	}
 	own := origin != nil && origin.Dialect == name
 	if !own && s.Reason == dragoman.StopSequence && s.Sequence == "" { // a word that clients look for the sequence by
-		e.rep.Add(dragoman.Lowered, dragoman.Info, "/stop", "stop stop_sequence written as end_turn, because nobody says which sequence it was")
-		s = dragoman.Stop{Reason: dragoman.StopEnd}
+		e.rep.Add(dragoman.Lowered, dragoman.Info, "/stop", "nobody says which sequence stopped it")
+		if s = (dragoman.Stop{Reason: dragoman.StopEnd}); calls { // which do not run
+			s.Reason = dragoman.StopUnknown
+		}
 	}
 	word, exact := wordOf(s, own, calls)
 	if !exact {
