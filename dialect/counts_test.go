@@ -131,7 +131,8 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 		want  map[dragoman.Dialect]string // of the wire, in whole answers and in streams
 	}{
 		{
-			"reasoning that is counted apart", dragoman.Usage{Input: count(4865), Output: count(16), Reasoning: count(19)},
+			"reasoning that is counted apart",
+			dragoman.Usage{Input: count(4865), Output: count(16), Reasoning: count(19)},
 			map[dragoman.Dialect]string{
 				dragoman.OpenAIChat:      `"prompt_tokens":4865,"completion_tokens":16,"total_tokens":4881,"completion_tokens_details":{"reasoning_tokens":16}`,
 				dragoman.OpenAIResponses: `"output_tokens":16,"output_tokens_details":{"reasoning_tokens":16},"total_tokens":4881`,
@@ -142,7 +143,8 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"a cache that had more than was read", dragoman.Usage{Input: count(10), CacheRead: count(8), CacheWrite: count(5), Output: count(1)},
+			"a cache that had more than was read",
+			dragoman.Usage{Input: count(10), CacheRead: count(8), CacheWrite: count(5), Output: count(1)},
 			map[dragoman.Dialect]string{
 				dragoman.OpenAIChat:      `"prompt_tokens":10,"completion_tokens":1,"total_tokens":11,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2}`,
 				dragoman.OpenAIResponses: `"input_tokens":10,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":2}`,
@@ -153,7 +155,8 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"parts of what nobody told", dragoman.Usage{CacheRead: count(7), Reasoning: count(3), Output: count(4)},
+			"parts of what nobody told",
+			dragoman.Usage{CacheRead: count(7), Reasoning: count(3), Output: count(4)},
 			map[dragoman.Dialect]string{
 				dragoman.OpenAIChat:      `"prompt_tokens":7,"completion_tokens":4,"total_tokens":11`,
 				dragoman.OpenAIResponses: `"input_tokens":7,"input_tokens_details":{"cached_tokens":7},"output_tokens":4`,
@@ -164,7 +167,8 @@ func TestQuirkJ12_NoPartIsWrittenThatIsMoreThanItsWhole(t *testing.T) {
 			},
 		},
 		{
-			"nothing but reasoning", dragoman.Usage{Input: count(2), Reasoning: count(3)},
+			"nothing but reasoning",
+			dragoman.Usage{Input: count(2), Reasoning: count(3)},
 			map[dragoman.Dialect]string{
 				dragoman.OpenAIChat:      `"prompt_tokens":2,"completion_tokens":3,"total_tokens":5`,
 				dragoman.OpenAIResponses: `"output_tokens":3,"output_tokens_details":{"reasoning_tokens":3},"total_tokens":5`,
@@ -212,8 +216,11 @@ func TestQuirkJ12_GeminisTotalIsThatOfTheCountsThatAreWritten(t *testing.T) {
 		{"the output, and part of it", dragoman.Usage{Output: count(5), Reasoning: count(2)}, `{"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":5}`},
 		{"reasoning alone", dragoman.Usage{Reasoning: count(2)}, `{"thoughtsTokenCount":2,"totalTokenCount":2}`},
 		{"a cache that had nothing", dragoman.Usage{CacheRead: count(0)}, `{"cachedContentTokenCount":0,"totalTokenCount":0}`},
-		{"what tools read, too", dragoman.Usage{Input: count(9), Output: count(1), Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/toolUsePromptTokenCount", Value: []byte("4")}}}},
-			`{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":10,"toolUsePromptTokenCount":4}`},
+		{
+			"what tools read, too",
+			dragoman.Usage{Input: count(9), Output: count(1), Extra: &dragoman.Extra{Dialect: dragoman.Gemini, Fields: []dragoman.Field{{Path: "/toolUsePromptTokenCount", Value: []byte("4")}}}},
+			`{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":10,"toolUsePromptTokenCount":4}`,
+		},
 		{"counts that no number holds", dragoman.Usage{Input: count(1 << 62), Output: count(1 << 62)}, `{"promptTokenCount":4611686018427387904,"candidatesTokenCount":4611686018427387904,"totalTokenCount":9223372036854775807}`},
 	} {
 		enc, err := gemini.Codec{}.EncodeResponse(&dragoman.Response{ID: "r", Output: []dragoman.Message{dragoman.AssistantText("hi")}, Usage: tc.usage, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, dialect.EncodeOptions{})

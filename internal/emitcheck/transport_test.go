@@ -65,7 +65,7 @@ func TestAClientsJudgeHearsOfAnAnswerWhatTheClientReads(t *testing.T) {
 				if tc.fails != nil {
 					body = io.MultiReader(body, breaking{tc.fails})
 				}
-				return &http.Response{StatusCode: 200, Header: of(http.Header{}, ofEvents), Body: io.NopCloser(body)}, nil
+				return &http.Response{StatusCode: http.StatusOK, Header: of(http.Header{}, ofEvents), Body: io.NopCloser(body)}, nil
 			}), emitcheck.Options{Report: func(v *emitcheck.Violation) { found = append(found, v) }})
 			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m","stream":true}`))
 			resp, err := judge.RoundTrip(r)
