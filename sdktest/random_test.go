@@ -62,11 +62,16 @@ func TestTheOfficialSDKsDecodeRandomAnswers(t *testing.T) {
 }
 
 // simplify takes out what the SDKs have no word for: namespaces, freeform calls
-// in a Chat stream, further candidates, refusals beside other messages,
-// counters beyond 32 bits, and those that are known without the total that they
+// in a Chat stream, further candidates, refusals beside other messages, answers that
+// failed or broke off, which are errors there, counters beyond 32 bits, and those that are known without the total that they
 // are part of.
 func simplify(r *dragoman.Response) {
 	r.Alternatives = nil
+	switch r.Stop.Reason {
+	case dragoman.StopNone, dragoman.StopEnd, dragoman.StopToolCalls, dragoman.StopLength, dragoman.StopSequence, dragoman.StopRefusal:
+	default:
+		r.Stop = dragoman.Stop{Reason: dragoman.StopLength}
+	}
 	u := &r.Usage
 	for _, n := range []*dragoman.Count{&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning} {
 		n.N %= 1 << 20
