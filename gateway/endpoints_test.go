@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -148,39 +147,6 @@ func TestG1_OllamasClientsHearTheVersionOfOllamaWhoseAPIIsServed(t *testing.T) {
 	w := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, w.url+"/api/version", ""); status != http.StatusOK || text != `{"version":"0.34.4"}` {
 		t.Errorf("%d %s", status, text)
-	}
-}
-
-// Clients that declare functions know no tools.
-func TestG1_AClientOfFunctionsIsToldOfFunctionCalls(t *testing.T) {
-	w := newWorld(t, "")
-	const head = `{"model":"sim/planner","functions":[{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],`
-	const asked = `{"role":"user","content":"What is the weather in Oslo?"}`
-	ask := func(messages, more string) string {
-		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", head+more+`"messages":[`+messages+`]}`)
-		if status != http.StatusOK || strings.Contains(text, "tool_calls") {
-			t.Fatalf("%d %s", status, text)
-		}
-		return text
-	}
-	text := ask(asked, "")
-	var answer struct {
-		Choices []struct {
-			Message json.RawMessage
-			Finish  string `json:"finish_reason"`
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Choices) != 1 || answer.Choices[0].Finish != "function_call" ||
-		!strings.Contains(text, `"function_call":{"name":"get_weather","arguments":"{\"city\":`) {
-		t.Fatalf("%v %s", err, text)
-	}
-	streamed := ask(asked, `"stream":true,`)
-	if name, args := strings.Index(streamed, `"function_call":{"name":"get_weather","arguments":""}`), strings.Index(streamed, `"function_call":{"arguments":"`); name < 0 || args < name ||
-		!strings.Contains(streamed, `"finish_reason":"function_call"`) {
-		t.Errorf("%s", streamed)
-	}
-	if text := ask(asked+","+string(answer.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
-		t.Errorf("%s", text)
 	}
 }
 

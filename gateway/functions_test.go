@@ -1,20 +1,66 @@
 package gateway_test
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 )
 
-// A client that tells functions was written before there were tools, and looks for no list
-// of calls. The judge before the gateway says so too.
-func TestAClientThatTellsFunctionsIsAnsweredWithAFunctionCall(t *testing.T) {
+// A client that declares functions was written before there were tools, and looks for no
+// list of calls. The judge before the gateway says so too.
+func TestG1_AClientOfFunctionsIsToldOfFunctionCalls(t *testing.T) {
 	w := newWorld(t, "")
-	for _, stream := range []string{`false`, `true`} {
-		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"anthropic/sim/planner","stream":`+stream+`,"messages":[{"role":"user","content":"What's the weather in Oslo?"}],`+
-			`"functions":[{"name":"get_weather","description":"Weather.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`)
-		if status != http.StatusOK || !strings.Contains(text, `"function_call":{"name":"get_weather"`) || !strings.Contains(text, `"finish_reason":"function_call"`) {
-			t.Errorf("stream %s: %d %s", stream, status, text)
+	for _, model := range []string{"chat/sim/planner", "anthropic/sim/planner", "gemini/sim/planner"} {
+		t.Run(model, func(t *testing.T) { toldOfFunctionCalls(t, w.url, model) })
+	}
+}
+
+func toldOfFunctionCalls(t *testing.T, url, model string) {
+	t.Helper()
+	head := `{"model":"` + model + `","functions":[{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],`
+	const asked = `{"role":"user","content":"What is the weather in Oslo?"}`
+	ask := func(messages, more string) string {
+		status, text := get(t, http.MethodPost, url+"/v1/chat/completions", head+more+`"messages":[`+messages+`]}`)
+		if status != http.StatusOK || strings.Contains(text, "tool_calls") {
+			t.Fatalf("%d %s", status, text)
+		}
+		return text
+	}
+	text := ask(asked, "")
+	var answer struct {
+		Choices []struct {
+			Message json.RawMessage
+			Finish  string `json:"finish_reason"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Choices) != 1 || answer.Choices[0].Finish != "function_call" ||
+		!strings.Contains(text, `"function_call":{"name":"get_weather","arguments":"{\"city\":`) {
+		t.Fatalf("%v %s", err, text)
+	}
+	streamed := ask(asked, `"stream":true,`)
+	if name, args := strings.Index(streamed, `"function_call":{"name":"get_weather","arguments":""}`), strings.Index(streamed, `"function_call":{"arguments":"`); name < 0 || args < name ||
+		!strings.Contains(streamed, `"finish_reason":"function_call"`) {
+		t.Errorf("%s", streamed)
+	}
+	if text := ask(asked+","+string(answer.Choices[0].Message)+`,{"role":"function","name":"get_weather","content":"4 degrees"}`, ""); !strings.Contains(text, "4 degrees") || !strings.Contains(text, `"finish_reason":"stop"`) {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestG1_AClientOfFunctionsIsNotPromisedMoreThanOneCall(t *testing.T) {
+	for more, want := range map[string]string{``: `"disable_parallel_tool_use":true`, `,"parallel_tool_calls":true`: ""} {
+		sent := ""
+		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			sent = string(body)
+			rw.Header().Set("content-type", "application/json")
+			_, _ = io.WriteString(rw, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":4}}`)
+		})
+		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"anthropic/m","messages":[{"role":"user","content":"hi"}],"functions":[{"name":"f","parameters":{"type":"object","properties":{}}}]`+more+`}`)
+		if status != http.StatusOK || (want != "") != strings.Contains(sent, `"disable_parallel_tool_use":true`) || !strings.Contains(sent, want) {
+			t.Errorf("%q: %d %s, sent %s", more, status, text, sent)
 		}
 	}
 }

@@ -102,19 +102,3 @@ func TestG7_AResponseThatIsKeptHasNoWordsOfAnotherVendor(t *testing.T) {
 		}
 	}
 }
-
-func TestG1_AClientOfFunctionsIsNotPromisedMoreThanOneCall(t *testing.T) {
-	for more, want := range map[string]string{``: `"disable_parallel_tool_use":true`, `,"parallel_tool_calls":true`: ""} {
-		sent := ""
-		w := worldOf(t, "", func(rw http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			sent = string(body)
-			rw.Header().Set("content-type", "application/json")
-			_, _ = io.WriteString(rw, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":4}}`)
-		})
-		status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"anthropic/m","messages":[{"role":"user","content":"hi"}],"functions":[{"name":"f","parameters":{"type":"object","properties":{}}}]`+more+`}`)
-		if status != http.StatusOK || (want != "") != strings.Contains(sent, `"disable_parallel_tool_use":true`) || !strings.Contains(sent, want) {
-			t.Errorf("%q: %d %s, sent %s", more, status, text, sent)
-		}
-	}
-}
