@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -386,12 +385,6 @@ func (e *requestEncoder) schema() []byte {
 	return out
 }
 
-// atLeast reports whether a number is not less than another.
-func atLeast(n dragoman.Number, least float64) bool {
-	f, err := strconv.ParseFloat(string(n), 64)
-	return err == nil && f >= least
-}
-
 // sampling writes how tokens are picked. While the model thinks the API takes no top_k,
 // no temperature but 1 and no top_p below 0.95; Gemini CLI, for one, sends all of them.
 func (e *requestEncoder) sampling() {
@@ -408,10 +401,10 @@ func (e *requestEncoder) sampling() {
 		return wirekit.RefusesSampling(e.target.Caps, key, e.rep)
 	}
 	temperature, topP := s.Temperature, s.TopP
-	if temperature != nil && refused("temperature", atLeast(*temperature, 1)) { // more is written as 1
+	if temperature != nil && refused("temperature", wirekit.Float(*temperature) >= 1) { // more is written as 1
 		temperature = nil
 	}
-	if topP != nil && refused("top_p", atLeast(*topP, 0.95)) {
+	if topP != nil && refused("top_p", wirekit.Float(*topP) >= 0.95) {
 		topP = nil
 	}
 	temperature, topP = wirekit.Samplers(e.target.Caps, temperature, topP, e.rep)

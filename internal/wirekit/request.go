@@ -138,7 +138,7 @@ func RefusesSampling(caps dragoman.Capabilities, key string, rep *dragoman.Repor
 // no temperature above 1, the most that Claude and Bedrock take, and only one of the two
 // where the target takes no more. 1 is what either is by itself, and is left out first.
 func Samplers(caps dragoman.Capabilities, temperature, topP *dragoman.Number, rep *dragoman.Report) (t, p *dragoman.Number) {
-	if t = temperature; t != nil && number(*t) > 1 {
+	if t = temperature; t != nil && Float(*t) > 1 {
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/sampling/temperature", "%s written as 1, the most the API takes", *t)
 		t = new(dragoman.Number("1"))
 	}
@@ -147,10 +147,10 @@ func Samplers(caps dragoman.Capabilities, temperature, topP *dragoman.Number, re
 	}
 	const detail = "the model takes temperature or top_p, not both"
 	switch {
-	case number(*topP) == 1:
+	case Float(*topP) == 1:
 		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/top_p", detail)
 		return t, nil
-	case number(*t) == 1:
+	case Float(*t) == 1:
 		rep.Add(dragoman.Lowered, dragoman.Info, "/sampling/temperature", detail)
 		return nil, topP
 	default:
@@ -159,8 +159,8 @@ func Samplers(caps dragoman.Capabilities, temperature, topP *dragoman.Number, re
 	}
 }
 
-// number is a number as it counts; NaN where it is none.
-func number(n dragoman.Number) float64 {
+// Float is a number as it counts; NaN where it is none.
+func Float(n dragoman.Number) float64 {
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
 		return math.NaN()
