@@ -26,9 +26,12 @@ func (x *exchange) echo() *dragoman.Extra {
 			continue
 		}
 		name := "/" + string(key)
-		if value := completed(name, bytes.Clone(r.Raw())); string(value) != "null" && name != "/store" {
+		if value := completed(name, bytes.Clone(r.Raw())); string(value) != "null" && name != "/store" && !x.overridden(name) {
 			out.Fields = append(out.Fields, dragoman.Field{Path: name, Value: value})
 		}
+	}
+	for _, o := range x.overrides() {
+		out.Fields = append(out.Fields, dragoman.Field{Path: o.name, Value: []byte(o.value)})
 	}
 	kept := []byte("false")
 	if x.stores() && !x.unkept {
@@ -36,6 +39,22 @@ func (x *exchange) echo() *dragoman.Extra {
 	}
 	out.Fields = append(out.Fields, dragoman.Field{Path: "/store", Value: kept})
 	return out
+}
+
+// overrides are the echoed settings that the route sets in place of the client's.
+func (x *exchange) overrides() (out []missing) {
+	if t := x.route.Set.Temperature; t != nil {
+		out = append(out, missing{"/temperature", string(*t)})
+	}
+	if p := x.route.Set.TopP; p != nil {
+		out = append(out, missing{"/top_p", string(*p)})
+	}
+	return out
+}
+
+// overridden reports whether the route sets an echoed field.
+func (x *exchange) overridden(path string) bool {
+	return slices.ContainsFunc(x.overrides(), func(m missing) bool { return m.name == path })
 }
 
 // completed is a member of a request with what a response always says of it, also

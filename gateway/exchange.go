@@ -46,6 +46,8 @@ type exchange struct {
 	said struct {
 		messages []dragoman.Message
 		echo     *dragoman.Extra
+		// completed is when the response was complete.
+		completed time.Time
 	}
 	// remembers says that what the client may forget of its answer is remembered.
 	remembers bool

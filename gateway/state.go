@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,9 @@ func (x *exchange) keeps() bool { return !x.route.NoRecall || x.stores() }
 
 // told is a response as the client is told of it: under an id of ours where the client
 // can go on with it, minted here in the client's dialect, and with a time.
-func (x *exchange) told(resp dragoman.Response) dragoman.Response {
+//
+// ended says that the response is complete; else it begins.
+func (x *exchange) told(resp dragoman.Response, ended bool) dragoman.Response {
 	if resp.Created.IsZero() {
 		resp.Created = x.entry.made
 	}
@@ -40,7 +43,9 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 		if x.said.echo == nil {
 			x.said.echo = x.echo()
 		}
-		resp.Extra = x.said.echo
+		if resp.Extra = x.said.echo; ended {
+			resp.Extra = x.completedNow(resp.Extra)
+		}
 	}
 	if x.summarises() {
 		resp.Output = summarised(resp.Output)
@@ -52,6 +57,17 @@ func (x *exchange) told(resp dragoman.Response) dragoman.Response {
 		resp.ID = x.responseID()
 	}
 	return resp
+}
+
+// completedNow adds the time at which a response was completed to its echo.
+func (x *exchange) completedNow(echo *dragoman.Extra) *dragoman.Extra {
+	if x.said.completed.IsZero() {
+		x.said.completed = x.opts.Now()
+	}
+	at := max(x.said.completed.Unix(), x.entry.made.Unix()) // an upstream's clock may be ahead of ours
+	return &dragoman.Extra{Dialect: echo.Dialect, Fields: append(slices.Clone(echo.Fields), dragoman.Field{
+		Path: "/completed_at", Value: strconv.AppendInt(nil, at, 10),
+	})}
 }
 
 // responseID is the id of a response that is kept.
@@ -123,7 +139,7 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
 	if x.threads() {
 		return x.saveThread(ctx)
 	}
-	told := x.told(*resp)
+	told := x.told(*resp, true)
 	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
 		return err

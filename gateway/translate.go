@@ -90,7 +90,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.entry.usage = resp.Usage
 	x.own(ctx, resp.ID)
 	x.keep(ctx, resp) // before the client is told that it is kept
-	told := x.told(*resp)
+	told := x.told(*resp, true)
 	enc, err := x.codec.EncodeResponse(&told, x.encoding())
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 	case *dragoman.ResponseStart:
 		t.first = true
 		t.own(ctx, e.Response.ID)
-		ev = &dragoman.ResponseStart{Response: t.told(e.Response)}
+		ev = &dragoman.ResponseStart{Response: t.told(e.Response, false)}
 		t.entry.losses = append(t.entry.losses, e.Response.Losses.Losses...)
 		t.entry.usage = t.entry.usage.Merge(e.Response.Usage)
 	case *dragoman.Chunk:
@@ -223,7 +223,7 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 		t.ended = true
 		t.remember(ctx)
 		end := *e
-		end.Response = t.told(e.Response)
+		end.Response = t.told(e.Response, true)
 		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)

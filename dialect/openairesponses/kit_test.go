@@ -1,6 +1,7 @@
 package openairesponses
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -99,7 +100,7 @@ func viewPart(p dragoman.Part, strict bool) any {
 func meaning(r *dragoman.Response) string {
 	return dump(map[string]any{
 		"id": r.ID, "model": r.Model, "out": viewMessages(r.Output, false), "stop": []any{r.Stop.Reason, r.Stop.Native},
-		"usage": []any{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead.N, r.Usage.Reasoning.N}, "tier": r.ServiceTier,
+		"usage": []any{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead.N, r.Usage.Reasoning.N}, "tier": cmp.Or(r.ServiceTier, "default"),
 	})
 }
 
@@ -108,7 +109,7 @@ func meaning(r *dragoman.Response) string {
 func streamMeaning(r *dragoman.Response) string {
 	return dump(map[string]any{
 		"id": r.ID, "model": r.Model, "created": r.Created, "out": viewMessages(r.Output, true), "stop": r.Stop,
-		"usage": r.Usage, "tier": r.ServiceTier, "extra": r.Extra,
+		"usage": r.Usage, "tier": cmp.Or(r.ServiceTier, "default"), "extra": r.Extra,
 	})
 }
 

@@ -168,7 +168,7 @@ func (e *outputEncoder) writeResponse(w *jsonwire.Writer, resp *dragoman.Respons
 	w.EndArray()
 	w.Key("usage")
 	writeUsage(w, resp.Usage, e.rep)
-	e.writeEcho(w, resp)
+	e.writeEcho(w, resp, status)
 	w.EndObject()
 }
 
@@ -201,14 +201,13 @@ var echoed = [...]struct{ key, unknown string }{
 	{"instructions", "null"},
 	{"metadata", "{}"},
 	{"parallel_tool_calls", "true"},
-	{"temperature", "null"},
+	{"temperature", "1"}, // the API's default; Open Responses requires a number
 	{"tool_choice", `"auto"`},
 	{"tools", "[]"},
-	{"top_p", "null"},
+	{"top_p", "1"},
 	{"access_programs", "null"},
 	// Those that Open Responses requires besides. Nothing is stored that nobody said
 	// is: who believes it would go on with an id that nobody knows.
-	{"completed_at", "null"},
 	{"previous_response_id", "null"},
 	{"truncation", `"disabled"`},
 	{"text", `{"format":{"type":"text"}}`},
@@ -224,21 +223,57 @@ var echoed = [...]struct{ key, unknown string }{
 	{"prompt_cache_key", "null"},
 }
 
-// writeEcho writes what the server repeats of the request, and the members
-// that are not modelled.
-func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response) {
+// neverNull are the echoed fields that Open Responses requires with a value.
+var neverNull = []string{"temperature", "top_p"}
+
+// writeEcho writes what the server repeats of the request, and the fields
+// that are not modeled.
+func (e *outputEncoder) writeEcho(w *jsonwire.Writer, resp *dragoman.Response, status string) {
+	skip := []string{"id", "model", "status", "service_tier"}
 	for _, m := range echoed {
-		if !own(resp.Extra, "/"+m.key) {
+		value, ok := extra.Get(resp.Extra, name, "/"+m.key)
+		if ok && string(value) == "null" && slices.Contains(neverNull, m.key) {
+			ok, skip = false, append(skip, m.key)
+		}
+		if !ok {
 			w.RawField(m.key, []byte(m.unknown))
 		}
 	}
-	skip := []string{"id", "model", "status"}
-	if tier := wirekit.OpenAITiers(name).Answer(resp.ServiceTier, resp.Origin, e.rep); tier != "" {
-		w.StringField("service_tier", tier)
-		skip = append(skip, "service_tier")
-	}
+	e.writeCompletedAt(w, resp, status, &skip)
+	e.writeTier(w, resp)
 	extra.Write(w, without(resp.Extra, skip...), name, "")
 	extra.ReportEcho(e.rep, resp.Extra, name, extra.At(""))
+}
+
+// writeCompletedAt writes when a completed response was completed, and null for any
+// other status. A server that reports no such time is taken to have completed the
+// response when it created it.
+func (e *outputEncoder) writeCompletedAt(w *jsonwire.Writer, resp *dragoman.Response, status string, skip *[]string) {
+	*skip = append(*skip, "completed_at")
+	at, known := extra.Get(resp.Extra, name, "/completed_at")
+	created, own := extra.Get(resp.Extra, name, "/created_at")
+	switch {
+	case status != "completed":
+		w.NullField("completed_at")
+	case known && string(at) != "null":
+		w.RawField("completed_at", at)
+	case own:
+		w.RawField("completed_at", created)
+	default:
+		w.IntField("completed_at", seconds(resp.Created))
+	}
+}
+
+// writeTier writes the service tier, which Open Responses requires. A tier that is
+// not known is the default one.
+func (e *outputEncoder) writeTier(w *jsonwire.Writer, resp *dragoman.Response) {
+	tiers := wirekit.OpenAITiers(name)
+	tier := tiers.Answer(resp.ServiceTier, resp.Origin, e.rep)
+	if said, ok := extra.Get(resp.Extra, name, "/service_tier"); tier == "" && ok && len(said) > 0 && said[0] == '"' {
+		w.RawField("service_tier", said)
+		return
+	}
+	w.StringField("service_tier", cmp.Or(tier, tiers.Ordinary))
 }
 
 func seconds(t time.Time) int64 {

@@ -326,7 +326,7 @@ func (e *streamEncoder) snapshot(w *jsonwire.Writer) {
 	w.NullField("usage")
 	reports := e.rep
 	e.rep = new(dragoman.Report) // the terminal event reports
-	e.writeEcho(w, &e.resp)
+	e.writeEcho(w, &e.resp, "in_progress")
 	e.rep = reports
 	w.EndObject()
 }

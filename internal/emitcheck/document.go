@@ -14,9 +14,37 @@ import (
 	"github.com/dragoman-go/dragoman/internal/specs"
 )
 
-// Document judges response objects by the schema of Open Responses, the
+// Document judges response objects and events by the schema of Open Responses, the
 // vendor-neutral profile of the Responses API.
-type Document struct{ response *jsonschema.Schema }
+type Document struct {
+	response *jsonschema.Schema
+	// compaction is the schema of the answer to /responses/compact.
+	compaction *jsonschema.Schema
+	// events are the schemas of stream events, by type.
+	events map[string]*jsonschema.Schema
+}
+
+// eventSchemas names the schema of each event. Deltas are left out: they have no
+// structure that [Stream] does not check. So is the error event, which the document
+// nests and the API and its clients do not.
+var eventSchemas = map[string]string{
+	"response.created":                      "ResponseCreatedStreamingEvent",
+	"response.in_progress":                  "ResponseInProgressStreamingEvent",
+	"response.completed":                    "ResponseCompletedStreamingEvent",
+	"response.failed":                       "ResponseFailedStreamingEvent",
+	"response.incomplete":                   "ResponseIncompleteStreamingEvent",
+	"response.output_item.added":            "ResponseOutputItemAddedStreamingEvent",
+	"response.output_item.done":             "ResponseOutputItemDoneStreamingEvent",
+	"response.content_part.added":           "ResponseContentPartAddedStreamingEvent",
+	"response.content_part.done":            "ResponseContentPartDoneStreamingEvent",
+	"response.output_text.done":             "ResponseOutputTextDoneStreamingEvent",
+	"response.refusal.done":                 "ResponseRefusalDoneStreamingEvent",
+	"response.reasoning_summary_part.added": "ResponseReasoningSummaryPartAddedStreamingEvent",
+	"response.reasoning_summary_part.done":  "ResponseReasoningSummaryPartDoneStreamingEvent",
+	"response.reasoning_summary_text.done":  "ResponseReasoningSummaryDoneStreamingEvent",
+	"response.function_call_arguments.done": "ResponseFunctionCallArgumentsDoneStreamingEvent",
+	"response.output_text.annotation.added": "ResponseOutputTextAnnotationAddedStreamingEvent",
+}
 
 // OpenResponses compiles the document. Where it is absent, the log of the test says
 // so, and what is returned takes everything.
@@ -36,8 +64,21 @@ func OpenResponses(t testing.TB) *Document {
 // is absent; what is returned beside an error takes everything.
 func LoadOpenResponses() (*Document, error) {
 	var library specs.Library
-	s, err := library.Schema("openresponses.openapi.json", "ResponseResource")
-	return &Document{response: s}, err
+	const file = "openresponses.openapi.json"
+	d := &Document{events: make(map[string]*jsonschema.Schema, len(eventSchemas))}
+	var err error
+	if d.response, err = library.Schema(file, "ResponseResource"); err != nil {
+		return d, err
+	}
+	if d.compaction, err = library.Schema(file, "CompactResource"); err != nil {
+		return d, err
+	}
+	for typ, schema := range eventSchemas {
+		if d.events[typ], err = library.Schema(file, schema); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
 }
 
 // Absent says that the document is not there and nothing is judged.
@@ -52,8 +93,43 @@ func (d *Document) Whole(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if r, ok := doc.(map[string]any); ok && r["object"] == "response.compaction" {
+		return d.compaction.Validate(doc)
+	}
 	forgive(doc)
 	return d.response.Validate(doc)
+}
+
+// event judges one event of a stream.
+func (d *Document) event(typ string, data []byte) error {
+	s := d.events[typ]
+	if s == nil {
+		return nil
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	e, _ := doc.(map[string]any)
+	if r, ok := e["response"]; ok {
+		forgive(r)
+	}
+	if item, ok := e["item"].(map[string]any); ok {
+		if !knownItem(item) {
+			return nil
+		}
+		forgiveItem(item)
+	}
+	if part, ok := e["part"].(map[string]any); ok {
+		forgivePart(part)
+	}
+	if a, ok := e["annotation"].(map[string]any); ok && a["type"] != "url_citation" {
+		return nil
+	}
+	if err := s.Validate(doc); err != nil {
+		return fmt.Errorf("%s: %w", typ, err)
+	}
+	return nil
 }
 
 // Stream judges the response object that ends a stream.
@@ -86,14 +162,6 @@ func (d *Document) end(event []byte) error {
 // that it describes, each with its reason.
 func forgive(doc any) {
 	r, _ := doc.(map[string]any)
-	for _, k := range []string{"temperature", "top_p"} {
-		if v, told := r[k]; told && v == nil {
-			r[k] = json.Number("1") // OpenAI's own document has null, for models that have no such setting
-		}
-	}
-	if _, told := r["service_tier"]; !told {
-		r["service_tier"] = "default" // optional in OpenAI's; nobody knows the tier of another vendor's answer
-	}
 	if _, list := r["instructions"].([]any); list {
 		r["instructions"] = nil // a text in the document, also a list of items in the API
 	}
@@ -111,25 +179,36 @@ func forgive(doc any) {
 	output, _ := r["output"].([]any)
 	known := output[:0:0]
 	for _, item := range output {
-		m, _ := item.(map[string]any)
-		switch m["type"] {
-		case "message", "function_call", "function_call_output", "reasoning", "compaction":
+		if m, _ := item.(map[string]any); knownItem(m) {
+			forgiveItem(m)
 			known = append(known, item)
-		default:
-			// The document has five kinds of items and none of custom tools or of
-			// hosted ones (wire/openai.md 4.3).
 		}
 	}
 	if output != nil {
 		r["output"] = known
 	}
-	for _, item := range known {
-		for _, p := range parts(item, "content") {
-			if p["type"] == "output_text" {
-				// It has one kind of annotation; the API has four (5).
-				p["annotations"] = []any{}
-			}
-		}
+}
+
+// knownItem reports whether the document has an item's type. It has five and none of
+// custom tools or of hosted ones (wire/openai.md 4.3).
+func knownItem(item map[string]any) bool {
+	switch item["type"] {
+	case "message", "function_call", "function_call_output", "reasoning", "compaction":
+		return true
+	}
+	return false
+}
+
+func forgiveItem(item map[string]any) {
+	for _, p := range parts(item, "content") {
+		forgivePart(p)
+	}
+}
+
+// forgivePart empties annotations: the document has one kind of them, the API four.
+func forgivePart(p map[string]any) {
+	if p["type"] == "output_text" {
+		p["annotations"] = []any{}
 	}
 }
 

@@ -202,6 +202,8 @@ type responsesStream struct {
 	itemIDs ids
 	calls   ids
 	last    []byte // the event that ended it
+	// document judges events by the Open Responses schema; nil means no check.
+	document *Document
 }
 
 // streamedItem is an item that was added.
@@ -255,6 +257,9 @@ func (s *responsesStream) next(n int, name string, data []byte) error {
 	}
 	if s.over != "" {
 		s.last = bytes.Clone(data)
+	}
+	if c.err == nil && s.document != nil {
+		return s.document.event(name, data)
 	}
 	return c.err
 }

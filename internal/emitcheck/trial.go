@@ -132,6 +132,9 @@ func (t *trial) stream() (answer, error) {
 			return unjudged{}, err
 		}
 	}
+	if r, ok := j.(*responsesStream); ok {
+		r.document = t.document
+	}
 	return &streaming{Checker: newChecker(t.asked.dialect, t.header, j), judge: j, document: t.document}, nil
 }
 
