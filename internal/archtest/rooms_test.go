@@ -102,6 +102,8 @@ var rooms = []room{
 	{path: "internal/specs", only: []string{"internal/repotree"}, files: true, third: []string{"github.com/goccy/go-yaml", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{path: "internal/emitcheck", only: []string{"", "internal/eventstream", "internal/specs"}, third: []string{jsontext, "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{path: "internal/emitcheck/checkproxy", only: []string{"internal/emitcheck"}, program: true},
+	{path: "internal/strictupstream", only: []string{"", "internal/rulecheck"}},
+	{path: "internal/strictupstream/strictproxy", only: []string{"internal/strictupstream"}, program: true},
 	{path: "internal/benchdata", only: []string{"", "internal/jsonwire", "internal/eventstream", "internal/sse", "interop", "dialect"}},
 	{path: "internal/apicheck", only: []string{"internal/repotree"}, files: true},
 	{path: "internal/doccheck", only: []string{"internal/repotree"}, files: true},

@@ -1,0 +1,91 @@
+package strictupstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/rulecheck"
+)
+
+// Judge returns why the vendor would refuse a request to a model; nil if it would accept
+// it. Where several rules are broken it returns the first: unknown fields, then parameters,
+// then the conversation. It knows nothing of earlier requests.
+func Judge(d dragoman.Dialect, model string, header http.Header, body []byte) *Refusal {
+	name, _, _ := strings.Cut(model, "?")
+	j := &judge{dialect: d, model: name, header: header}
+	req, err := object(body)
+	if err != nil {
+		return j.bad("", "", "%v", err)
+	}
+	var r *Refusal
+	switch d {
+	case dragoman.OpenAIChat:
+		r = j.chat(req)
+	case dragoman.OpenAIResponses:
+		r = j.responses(req)
+	case dragoman.Anthropic:
+		r = j.anthropic(req)
+	case dragoman.Gemini:
+		r = j.gemini(req)
+	case dragoman.Ollama:
+		r = j.ollama(req)
+	case dragoman.Bedrock:
+		r = j.bedrock(req)
+	}
+	if r == nil {
+		r = j.conversation(req, body)
+	}
+	return r
+}
+
+type judge struct {
+	dialect dragoman.Dialect
+	model   string
+	header  http.Header
+}
+
+func (j *judge) bad(code, param, format string, args ...any) *Refusal {
+	return &Refusal{Dialect: j.dialect, Model: j.model, Status: http.StatusBadRequest, Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// conversation applies the structural rules. Signatures of Gemini are checked elsewhere:
+// the vendor wants them in the current turn only.
+func (j *judge) conversation(req map[string]any, body []byte) *Refusal {
+	o := rulecheck.Options{NoSignatures: true, MidSystem: true}
+	if j.dialect == dragoman.OpenAIResponses && slices.ContainsFunc(objects(req, "input"), isReference) {
+		return nil // [Server] judges it once the references are resolved
+	}
+	if found := rulecheck.Request(j.dialect, body, o); len(found) > 0 {
+		return j.bad("invalid_value", "", "%s", found[0])
+	}
+	return nil
+}
+
+// isReference reports whether an input item is a reference. The type may be absent.
+func isReference(item map[string]any) bool {
+	typ := str(item, "type")
+	return typ == "item_reference" || typ == "" && set(item, "id") && !set(item, "role")
+}
+
+// number reads a number, and reports whether there is one.
+func number(m map[string]any, key string) (float64, bool) {
+	n, ok := m[key].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// is reports whether a name is one of a family: equal to it, or continued behind one of the
+// signs that versions and dates begin with.
+func is(name string, families ...string) bool {
+	return slices.ContainsFunc(families, func(f string) bool {
+		rest, ok := strings.CutPrefix(name, f)
+		return ok && (rest == "" || strings.ContainsAny(rest[:1], "-:@."))
+	})
+}

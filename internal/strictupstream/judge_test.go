@@ -1,0 +1,231 @@
+package strictupstream
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// The parts that most requests below have in common.
+const (
+	chatHello      = `"messages":[{"role":"user","content":"Hello"}]`
+	chatTool       = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
+	responsesHello = `"input":"Hello"`
+	claudeHello    = `"max_tokens":4096,"messages":[{"role":"user","content":"Hello"}]`
+	claudeTool     = `"tools":[{"name":"f","input_schema":{"type":"object"}}]`
+	geminiHello    = `"contents":[{"role":"user","parts":[{"text":"Hello"}]}]`
+	ollamaHello    = `"messages":[{"role":"user","content":"Hello"}]`
+	bedrockHello   = `"messages":[{"role":"user","content":[{"text":"Hello"}]}]`
+	bedrockTool    = `"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]`
+)
+
+func TestJudge(t *testing.T) {
+	const (
+		chat, responses = dragoman.OpenAIChat, dragoman.OpenAIResponses
+		claude, gemini  = dragoman.Anthropic, dragoman.Gemini
+		ollama, bedrock = dragoman.Ollama, dragoman.Bedrock
+	)
+	pendingClaude := func(thinking string) string {
+		return `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[` + thinking +
+			`{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}],` + claudeTool
+	}
+	pendingGemini := func(signature string) string {
+		return `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}` + signature +
+			`}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":1}}}]}]`
+	}
+	for _, tc := range []struct {
+		dialect dragoman.Dialect
+		model   string
+		body    string
+		want    string // part of the message; empty: the request is accepted
+	}{
+		// OpenAI Chat: unknown fields.
+		{chat, "gpt-4.1", chatHello, ""},
+		{chat, "gpt-4.1", chatHello + `,"top_k":40`, "Unrecognized request argument supplied: top_k"},
+		{chat, "gpt-4o-2024-08-06", `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning_content":"r"},{"role":"user","content":"q"}]`, "Unknown parameter: 'messages[1].reasoning_content'."},
+		{chat, "gpt-4.1", chatHello + `,"tools":[{"type":"function","function":{"name":"f","cache_control":{}}}]`, "Unknown parameter: 'tools[0].function.cache_control'."},
+		{chat, "llama-9b-instruct", chatHello + `,"top_k":40,"min_p":0.1`, ""},
+		// OpenAI Chat: reasoning.
+		{chat, "gpt-4.1", chatHello + `,"reasoning_effort":"low"`, "Unsupported parameter: 'reasoning_effort' is not supported with this model."},
+		{chat, "gpt-4o-mini", chatHello + `,"reasoning_effort":"none"`, "Unsupported parameter: 'reasoning_effort'"},
+		{chat, "gpt-4.1", chatHello + `,"temperature":0.2,"max_tokens":9,"stop":"x"`, ""},
+		{chat, "o3", chatHello + `,"reasoning_effort":"high"`, ""},
+		{chat, "o3", chatHello + `,"reasoning_effort":"minimal"`, "Unsupported value: 'minimal'"},
+		{chat, "o4-mini", chatHello + `,"max_tokens":9`, "Use 'max_completion_tokens' instead."},
+		{chat, "o4-mini", chatHello + `,"temperature":0.2`, "'temperature' does not support 0.2"},
+		{chat, "o4-mini", chatHello + `,"temperature":1,"max_completion_tokens":99`, ""},
+		{chat, "o3-mini", chatHello + `,"parallel_tool_calls":false,` + chatTool, "'parallel_tool_calls'"},
+		{chat, "gpt-5", chatHello + `,"parallel_tool_calls":false,` + chatTool, ""},
+		{chat, "gpt-5-mini-2025-08-07", chatHello + `,"reasoning_effort":"none"`, "Unsupported value: 'none'"},
+		{chat, "gpt-5", chatHello + `,"presence_penalty":0.5`, "'presence_penalty'"},
+		{chat, "gpt-5", chatHello + `,"top_p":0.5`, "'top_p'"},
+		{chat, "gpt-5.1", chatHello + `,"top_p":0.5`, ""},
+		{chat, "gpt-5.1", chatHello + `,"top_p":0.5,"reasoning_effort":"low"`, "'top_p'"},
+		{chat, "gpt-5.1", chatHello + `,"reasoning_effort":"xhigh"`, "Unsupported value: 'xhigh'"},
+		{chat, "gpt-5.4", chatHello + `,"reasoning_effort":"low",` + chatTool, "Please use /v1/responses"},
+		{chat, "gpt-5.4", chatHello + `,` + chatTool, ""},
+		{chat, "gpt-5.5", chatHello + `,` + chatTool, "Please use /v1/responses"},
+		{chat, "gpt-5.5", chatHello + `,"reasoning_effort":"none",` + chatTool, ""},
+		{chat, "gpt-6-sol", chatHello + `,"reasoning_effort":"max"`, ""},
+		// OpenAI Chat: the conversation.
+		{chat, "gpt-4.1", `"messages":[{"role":"tool","tool_call_id":"a","content":"1"}]`, "/messages/0"},
+		{chat, "llama-9b-instruct", `"messages":[]`, "/messages"},
+		{chat, "gpt-4.1", chatHello + `,"stream_options":{"include_usage":true}`, "only allowed when 'stream' is enabled"},
+		// Mistral and xAI.
+		{chat, "mistral-large-latest", chatHello + `,"random_seed":1`, ""},
+		{chat, "mistral-large-latest", chatHello + `,"seed":1`, "Extra inputs are not permitted"},
+		{chat, "mistral-large-latest", chatHello + `,"stream":true,"stream_options":{"include_usage":true}`, "Extra inputs are not permitted"},
+		{chat, "mistral-large-latest", chatHello + `,"max_completion_tokens":9`, "Extra inputs are not permitted"},
+		{chat, "codestral-latest", `"messages":[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"1"}]`, "Tool call id was call_1"},
+		{chat, "mistral-small-latest", `"messages":[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"abcdefghi","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"abcdefghi","content":"1"},{"role":"user","content":"q"}]`, "Unexpected role 'user' after role 'tool'"},
+		{chat, "grok-4-fast", chatHello + `,"presence_penalty":0`, "does not support parameter presencePenalty"},
+
+		// OpenAI Responses.
+		{responses, "gpt-4.1", responsesHello + `,"store":false`, ""},
+		{responses, "gpt-4.1", responsesHello + `,"reasoning":{"effort":"low"}`, "Unsupported parameter: 'reasoning.effort'"},
+		{responses, "gpt-4.1", responsesHello + `,"reasoning":{"summary":"auto"}`, "Unsupported parameter: 'reasoning.summary'"},
+		{responses, "gpt-4.1", responsesHello + `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
+		{responses, "gpt-4.1", responsesHello + `,"text":{"verbosity":"low"}`, "Supported values are: 'medium'"},
+		{responses, "gpt-5", responsesHello + `,"reasoning":{"effort":"low","summary":"auto"},"include":["reasoning.encrypted_content"]`, ""},
+		{responses, "gpt-5", responsesHello + `,"reasoning":{"effort":"default"}`, "Unsupported value: 'default'"},
+		{responses, "gpt-5", responsesHello + `,"temperature":0`, "'temperature'"},
+		{responses, "gpt-5.6-sol", responsesHello + `,"temperature":0,"reasoning":{"effort":"none"}`, ""},
+		{responses, "gpt-5", responsesHello + `,"top_k":1`, "Unknown parameter: 'top_k'."},
+		{responses, "gpt-5", responsesHello + `,"stop":["x"]`, "Unknown parameter: 'stop'."},
+		{responses, "gpt-5", responsesHello + `,"max_output_tokens":5`, "Expected a value >= 16"},
+		{responses, "gpt-5", `"input":[{"type":"function_call","role":"assistant","call_id":"a","name":"f","arguments":"{}"}]`, "Unknown parameter: 'input[0].role'."},
+		{responses, "gpt-5", `"input":[{"role":"user","content":"q"},{"type":"function_call_output","call_id":"a","output":"1"}]`, "no call before it"},
+		{responses, "gpt-5", responsesHello + `,"previous_response_id":"resp_1","conversation":"conv_1"`, "Mutually exclusive"},
+
+		// Anthropic: unknown fields.
+		{claude, "claude-sonnet-4-5", claudeHello, ""},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"seed":1`, "seed: Extra inputs are not permitted"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"q","index":0}]}]`, "messages.0.content.0.index: Extra inputs"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"context_management":{}`, "context_management: Extra inputs"},
+		// Anthropic: thinking.
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024}`, ""},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":4096}`, "`max_tokens` must be greater"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":500}`, "greater than or equal to 1024"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"adaptive"}`, "adaptive thinking is not supported"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"output_config":{"effort":"low"}`, "does not support the effort parameter"},
+		{claude, "claude-opus-4-1", claudeHello + `,"output_config":{"effort":"low"}`, "does not support the effort parameter"},
+		{claude, "claude-opus-4-5-20251101", claudeHello + `,"output_config":{"effort":"low"}`, ""},
+		{claude, "claude-3-5-haiku-20241022", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024}`, "does not support thinking"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024},"temperature":0.5`, "`temperature` may only be set to 1"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024},"top_k":5`, "`top_k` must be unset"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024},"tool_choice":{"type":"any"},` + claudeTool, "when tool_choice forces tool use"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},` + pendingClaude(""), "no thinking before the calls"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},` + pendingClaude(`{"type":"thinking","thinking":"t"},`), "without a signature"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},` + pendingClaude(`{"type":"thinking","thinking":"t","signature":"s"},`), ""},
+		{claude, "claude-opus-4-7", claudeHello + `,"thinking":{"type":"enabled","budget_tokens":1024}`, `"thinking.type.enabled" is not supported`},
+		{claude, "claude-opus-4-7", claudeHello + `,"thinking":{"type":"disabled"},"output_config":{"effort":"max"}`, ""},
+		{claude, "claude-opus-5", claudeHello + `,"thinking":{"type":"disabled"},"output_config":{"effort":"max"}`, "cannot be disabled"},
+		{claude, "claude-opus-5-5", claudeHello + `,"thinking":{"type":"disabled"}`, `"thinking.type.disabled" is not supported`},
+		{claude, "claude-opus-5-5", claudeHello + `,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`, ""},
+		{claude, "claude-opus-5-5", claudeHello + `,"tool_choice":{"type":"tool","name":"f"},` + claudeTool, "forced tool use"},
+		{claude, "claude-opus-5", claudeHello + `,"tool_choice":{"type":"tool","name":"f"},` + claudeTool, ""},
+		// Anthropic: sampling and prefill.
+		{claude, "claude-opus-4-7", claudeHello + `,"temperature":0.5`, "`temperature` is deprecated"},
+		{claude, "claude-opus-4-7", claudeHello + `,"temperature":1`, ""},
+		{claude, "claude-opus-5-5", claudeHello + `,"top_k":5`, "`top_k` is deprecated"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"temperature":0.5,"top_p":0.5`, "cannot both be specified"},
+		{claude, "claude-sonnet-4-20250514", claudeHello + `,"temperature":0.5,"top_p":0.5`, ""},
+		{claude, "claude-sonnet-4-6", `"max_tokens":9,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`, "assistant message prefill"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`, ""},
+
+		// Gemini.
+		{gemini, "gemini-3-flash-preview", geminiHello, ""},
+		{gemini, "gemini-3-flash-preview", geminiHello + `,"parallel_tool_calls":true`, `Unknown name "parallel_tool_calls": Cannot find field.`},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"system_instruction":{"parts":[{"text":"s"}]}`, ""},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","const":"x"}}}}]}]`,
+			`Unknown name "const" at 'tools[0].functionDeclarations[0].parameters.properties.a'`},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","strict":true}]}]`, `Unknown name "strict"`},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}`, "Thinking level is not supported"},
+		{gemini, "gemini-2.5-pro", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}`, "only works in thinking mode"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":99999}}`, "Please choose a value between 1 and 24576"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}`, ""},
+		{gemini, "gemini-2.0-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"includeThoughts":true}}`, "Thinking is not supported"},
+		{gemini, "gemini-3.7-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"MINIMAL"}}`, "Thinking level MINIMAL"},
+		{gemini, "gemini-3.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"minimal"}}`, ""},
+		{gemini, "gemini-3.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"low","thinkingBudget":100}}`, "only one of"},
+		{gemini, "gemini-3.5-flash", geminiHello + `,"generationConfig":{"presencePenalty":0.5}`, "Penalty is not enabled"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"responseMimeType":"application/json"},"tools":[{"functionDeclarations":[{"name":"f"}]}]`, "is unsupported"},
+		{gemini, "gemini-3.5-flash", pendingGemini(""), "missing a thought_signature"},
+		{gemini, "gemini-3.5-flash", pendingGemini(`,"thoughtSignature":"c2ln"`), ""},
+		{gemini, "gemini-2.5-flash", pendingGemini(""), ""},
+		{gemini, "gemini-3.5-flash", pendingGemini("")[:len(pendingGemini(""))-1] + `,{"role":"model","parts":[{"text":"done"}]},{"role":"user","parts":[{"text":"next"}]}]`, ""},
+		{gemini, "gemini-3.5-flash", `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"a"}]}]`, "end with a user role"},
+
+		// Ollama.
+		{ollama, "llama3.2", ollamaHello + `,"unknown":1`, ""},
+		{ollama, "llama3.2", ollamaHello + `,"think":true`, `"llama3.2" does not support thinking`},
+		{ollama, "llama3.2:3b", ollamaHello + `,"think":"low"`, `think value "low" is not supported`},
+		{ollama, "llama3.2", ollamaHello + `,"think":false`, ""},
+		{ollama, "qwen3:8b", ollamaHello + `,"think":"low"`, ""},
+		{ollama, "qwen3:8b", ollamaHello + `,"think":"xhigh"`, "invalid think value"},
+		{ollama, "qwen3:8b", ollamaHello + `,"think":5`, "think must be"},
+		{ollama, "gemma3", ollamaHello + `,` + chatTool, "does not support tools"},
+
+		// Bedrock.
+		{bedrock, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockHello, ""},
+		{bedrock, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockHello + `,"model":"m"`, "Unexpected field model"},
+		{bedrock, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockHello + `,"additionalModelRequestFields":{"seed":1}`, "extraneous key [seed]"},
+		{bedrock, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockHello + `,"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":8000}}`, "`max_tokens` must be greater"},
+		{bedrock, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockHello + `,"inferenceConfig":{"maxTokens":9000,"temperature":0.5},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":8000}}`, "`temperature` may only"},
+		{bedrock, "anthropic.claude-opus-4-7-v1:0", bedrockHello + `,"inferenceConfig":{"topP":0.5}`, "`top_p` is deprecated"},
+		{bedrock, "anthropic.claude-opus-5-5", bedrockHello + `,"toolConfig":{` + bedrockTool + `,"toolChoice":{"any":{}}}`, "forced tool use"},
+		{bedrock, "anthropic.claude-sonnet-4-5", bedrockHello + `,"outputConfig":{"effort":"low"}`, "does not support the effort parameter"},
+		{bedrock, "amazon.nova-pro-v1:0", bedrockHello + `,"additionalModelRequestFields":{"inferenceConfig":{"topK":1}}`, ""},
+	} {
+		body := `{` + tc.body + `}`
+		if tc.dialect != gemini && tc.dialect != bedrock {
+			body = `{"model":"` + tc.model + `",` + tc.body + `}`
+		}
+		if !json.Valid([]byte(body)) {
+			t.Fatalf("not valid JSON: %s", body)
+		}
+		r := Judge(tc.dialect, tc.model, http.Header{}, []byte(body))
+		switch {
+		case r == nil && tc.want != "":
+			t.Errorf("%s %s: accepted, want %q: %s", tc.dialect, tc.model, tc.want, body)
+		case r != nil && (tc.want == "" || !strings.Contains(r.Message, tc.want)):
+			t.Errorf("%s %s: %q, want %q: %s", tc.dialect, tc.model, r.Message, tc.want, body)
+		}
+	}
+}
+
+func TestBetaFieldsNeedTheirHeader(t *testing.T) {
+	body := []byte(`{"model":"claude-sonnet-4-5",` + claudeHello + `,"context_management":{"edits":[]}}`)
+	if r := Judge(dragoman.Anthropic, "claude-sonnet-4-5", http.Header{"Anthropic-Beta": {"a,context-management-2025-06-27"}}, body); r != nil {
+		t.Error(r)
+	}
+}
+
+func TestModelSettingsAreNoPartOfTheName(t *testing.T) {
+	body := []byte(`{"model":"gpt-4.1?fault=429",` + chatHello + `,"reasoning_effort":"low"}`)
+	if r := Judge(dragoman.OpenAIChat, "gpt-4.1?fault=429", nil, body); r == nil {
+		t.Error("accepted")
+	}
+}
+
+func TestRefusalBodiesAreTheVendors(t *testing.T) {
+	for _, tc := range []struct {
+		refusal Refusal
+		want    string
+	}{
+		{Refusal{Dialect: dragoman.OpenAIChat, Message: "m", Code: "unsupported_parameter", Param: "p"}, `{"error":{"code":"unsupported_parameter","message":"m","param":"p","type":"invalid_request_error"}}`},
+		{Refusal{Dialect: dragoman.OpenAIResponses, Message: "m"}, `{"error":{"code":null,"message":"m","param":null,"type":"invalid_request_error"}}`},
+		{Refusal{Dialect: dragoman.OpenAIChat, Message: "Extra inputs are not permitted", loc: []any{"body", "seed"}}, `{"detail":[{"input":null,"loc":["body","seed"],"msg":"Extra inputs are not permitted","type":"extra_forbidden"}]}`},
+		{Refusal{Dialect: dragoman.Anthropic, Message: "m"}, `{"error":{"message":"m","type":"invalid_request_error"},"request_id":"req_strict","type":"error"}`},
+		{Refusal{Dialect: dragoman.Gemini, Status: 400, Message: "m"}, `{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}`},
+		{Refusal{Dialect: dragoman.Ollama, Message: "m"}, `{"error":"m"}`},
+		{Refusal{Dialect: dragoman.Bedrock, Message: "m"}, `{"__type":"ValidationException","message":"m"}`},
+	} {
+		if got := string(tc.refusal.Body()); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.refusal.Dialect, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package strictupstream
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// chatShape has the fields of OpenAI Chat Completions.
+var chatShape = names(`audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata
+	modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention
+	reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature tool_choice tools
+	top_logprobs top_p user verbosity web_search_options`, map[string]*shape{
+	"messages": union("role", map[string]*shape{
+		"system": names("role content name", nil), "developer": names("role content name", nil),
+		"user": names("role content name", nil), "tool": names("role content tool_call_id", nil), "function": names("role content name", nil),
+		"assistant": names("role content refusal name audio tool_calls function_call annotations", map[string]*shape{
+			"tool_calls": names("id type function custom", map[string]*shape{"function": names("name arguments", nil), "custom": names("name input", nil)}),
+		}),
+	}),
+	"tools": names("type function custom", map[string]*shape{
+		"function": names("name description parameters strict", nil), "custom": names("name description format", nil),
+	}),
+	"stream_options":  names("include_usage include_obfuscation", nil),
+	"response_format": names("type json_schema", map[string]*shape{"json_schema": names("name description schema strict", nil)}),
+})
+
+// responsesShape has the fields of OpenAI Responses. Codex adds client_metadata, which the
+// vendor accepts.
+var responsesShape = names(`access_programs background client_metadata context_management conversation include input instructions max_output_tokens
+	max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options
+	prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools
+	top_logprobs top_p truncation user`, map[string]*shape{
+	"reasoning": names("effort summary context mode generate_summary", nil),
+	"text":      names("format verbosity", nil),
+	"input": union("type", map[string]*shape{
+		"":                        names("role content phase id status type", nil),
+		"message":                 names("type role content phase id status", nil),
+		"function_call":           names("type id call_id name arguments namespace status caller async", nil),
+		"function_call_output":    names("type id call_id name output namespace status caller", nil),
+		"custom_tool_call":        names("type id call_id name input namespace status caller async", nil),
+		"custom_tool_call_output": names("type id call_id name output caller status", nil),
+		"reasoning":               names("type id summary content encrypted_content status", nil),
+		"item_reference":          names("type id", nil),
+	}),
+	"tools": union("type", map[string]*shape{
+		"function": names("type name description parameters strict defer_loading async allowed_callers output_schema", nil),
+		"custom":   names("type name description format defer_loading async allowed_callers", nil),
+	}),
+})
+
+// mistralShape has the fields of Mistral's Chat, whose schema is closed. Newer models take
+// reasoning_effort.
+var mistralShape = names(`frequency_penalty max_tokens messages metadata model n parallel_tool_calls prediction presence_penalty prompt_mode
+	random_seed reasoning_effort response_format safe_prompt stop stream temperature tool_choice tools top_p`, map[string]*shape{
+	"messages": union("role", map[string]*shape{
+		"system": names("role content", nil), "user": names("role content", nil), "tool": names("role content tool_call_id name", nil),
+		"assistant": names("role content tool_calls prefix", map[string]*shape{
+			"tool_calls": names("id type index function", map[string]*shape{"function": names("name arguments", nil)}),
+		}),
+	}),
+	"tools": names("type function", map[string]*shape{"function": names("name description parameters strict", nil)}),
+})
+
+// openAIModel describes the parameters that an OpenAI model accepts.
+type openAIModel struct {
+	// efforts that it takes; nil: it does not reason.
+	efforts []string
+	// reasons says whether it reasons when no effort is set.
+	reasons bool
+	// modern models refuse max_tokens on Chat, penalties, logit_bias and stop.
+	modern bool
+	// noParallel models refuse parallel_tool_calls.
+	noParallel bool
+	// toolsOrReasoning models do not take tools on Chat while they reason.
+	toolsOrReasoning bool
+}
+
+var (
+	gptName = regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?(o?)(?:-|$)`)
+	oName   = regexp.MustCompile(`^o(\d)(?:-|$)`)
+)
+
+// openAIModelOf returns what is known of an OpenAI model; nil for other names.
+func openAIModelOf(name string) *openAIModel {
+	words := func(s string) []string { return strings.Fields(s) }
+	if oName.MatchString(name) {
+		return &openAIModel{efforts: words("low medium high"), reasons: true, modern: true, noParallel: true}
+	}
+	if strings.HasPrefix(name, "chatgpt-4o") {
+		return &openAIModel{}
+	}
+	m := gptName.FindStringSubmatch(name)
+	if m == nil {
+		return nil
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	version := major*100 + minor
+	switch {
+	case major < 5:
+		return &openAIModel{}
+	case strings.Contains(name, "-chat-latest"):
+		return &openAIModel{efforts: words("medium"), reasons: true, modern: true}
+	case strings.Contains(name, "-codex"):
+		return &openAIModel{efforts: words("low medium high xhigh"), reasons: true, modern: true}
+	case version == 500:
+		return &openAIModel{efforts: words("minimal low medium high"), reasons: true, modern: true}
+	case version == 501:
+		return &openAIModel{efforts: words("none low medium high"), modern: true}
+	case version < 504:
+		return &openAIModel{efforts: words("none low medium high xhigh"), modern: true}
+	case version == 504:
+		return &openAIModel{efforts: words("none low medium high xhigh"), modern: true, toolsOrReasoning: true}
+	case version == 505:
+		return &openAIModel{efforts: words("none low medium high xhigh"), reasons: true, modern: true, toolsOrReasoning: true}
+	default:
+		return &openAIModel{efforts: words("none low medium high xhigh max"), reasons: true, modern: true, toolsOrReasoning: true}
+	}
+}
+
+var mistralNames = []string{"mistral", "ministral", "codestral", "devstral", "magistral", "pixtral", "open-mistral"}
+
+func isMistral(name string) bool {
+	return slices.ContainsFunc(mistralNames, func(f string) bool { return strings.HasPrefix(name, f+"-") })
+}
+
+func (j *judge) chat(req map[string]any) *Refusal {
+	switch m := openAIModelOf(j.model); {
+	case isMistral(j.model):
+		return j.mistral(req)
+	case strings.HasPrefix(j.model, "grok-4"):
+		return j.grok(req)
+	case m != nil:
+		return j.openAIChat(req, m)
+	default:
+		return nil // a compatible server, which ignores what it does not know
+	}
+}
+
+func (j *judge) openAIChat(req map[string]any, m *openAIModel) *Refusal {
+	if at := chatShape.unknown(req, false); len(at) == 1 {
+		return j.bad("", "", "Unrecognized request argument supplied: %s", at[0])
+	} else if at != nil {
+		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
+	}
+	effort, _ := req["reasoning_effort"].(string)
+	if r := j.effort(m, "reasoning_effort", effort); r != nil {
+		return r
+	}
+	if m.modern {
+		if set(req, "max_tokens") {
+			return j.bad("unsupported_parameter", "max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+		}
+		for _, key := range []string{"presence_penalty", "frequency_penalty", "logit_bias", "stop"} {
+			if n, isNumber := number(req, key); set(req, key) && (!isNumber || n != 0) {
+				return j.unsupported(key)
+			}
+		}
+	}
+	if m.noParallel && set(req, "parallel_tool_calls") {
+		return j.unsupported("parallel_tool_calls")
+	}
+	reasons := m.reasoning(effort)
+	if reasons && m.toolsOrReasoning && len(list(req, "tools")) > 0 {
+		return j.bad("", "reasoning_effort", "Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. Please use /v1/responses instead, or set reasoning_effort to 'none'.", j.model)
+	}
+	if set(req, "stream_options") && req["stream"] != true {
+		return j.bad("", "stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+	}
+	return j.sampling(req, reasons)
+}
+
+// reasoning reports whether a model reasons at an effort; empty: none is set.
+func (m *openAIModel) reasoning(effort string) bool {
+	if effort == "" {
+		return m.reasons
+	}
+	return effort != "none"
+}
+
+func (j *judge) unsupported(param string) *Refusal {
+	return j.bad("unsupported_parameter", param, "Unsupported parameter: '%s' is not supported with this model.", param)
+}
+
+func (j *judge) effort(m *openAIModel, param, effort string) *Refusal {
+	switch {
+	case effort == "":
+		return nil
+	case m.efforts == nil:
+		return j.unsupported(param)
+	case !slices.Contains(m.efforts, effort):
+		return j.bad("unsupported_value", param, "Unsupported value: '%s' is not supported with the '%s' model. Supported values are: '%s'.", effort, j.model, strings.Join(m.efforts, "', '"))
+	}
+	return nil
+}
+
+// sampling checks the parameters that a model refuses while it reasons.
+func (j *judge) sampling(req map[string]any, reasons bool) *Refusal {
+	if !reasons {
+		return nil
+	}
+	if n, ok := number(req, "temperature"); ok && n != 1 {
+		return j.bad("unsupported_value", "temperature", "Unsupported value: 'temperature' does not support %v with this model. Only the default (1) value is supported.", n)
+	}
+	for _, key := range []string{"top_p", "logprobs", "top_logprobs"} {
+		if n, isNumber := number(req, key); set(req, key) && req[key] != false && (!isNumber || key == "top_p" && n != 1 || key == "top_logprobs" && n != 0) {
+			return j.unsupported(key)
+		}
+	}
+	return nil
+}
+
+func (j *judge) mistral(req map[string]any) *Refusal {
+	if at := mistralShape.unknown(req, false); at != nil {
+		r := j.bad("", "", "Extra inputs are not permitted")
+		r.Status, r.loc = http.StatusUnprocessableEntity, append([]any{"body"}, at...)
+		return r
+	}
+	after := ""
+	for _, m := range objects(req, "messages") {
+		if role := str(m, "role"); role == "user" && after == "tool" {
+			return j.bad("", "", "Unexpected role 'user' after role 'tool'")
+		}
+		after = str(m, "role")
+		for _, c := range objects(m, "tool_calls") {
+			if id := str(c, "id"); !mistralID.MatchString(id) {
+				return j.bad("", "", "Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", id)
+			}
+		}
+	}
+	return nil
+}
+
+var mistralID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+
+// grok: even a penalty of 0 is refused.
+func (j *judge) grok(req map[string]any) *Refusal {
+	for _, key := range []string{"frequency_penalty", "presence_penalty"} {
+		if set(req, key) {
+			return j.bad("", "", "Model %s does not support parameter %s.", j.model, lowerCamel(key))
+		}
+	}
+	return nil
+}
+
+func (j *judge) responses(req map[string]any) *Refusal {
+	m := openAIModelOf(j.model)
+	if m == nil {
+		return nil
+	}
+	if at := responsesShape.unknown(req, false); at != nil {
+		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
+	}
+	reasoning := obj(req, "reasoning")
+	if m.efforts == nil {
+		for _, key := range []string{"effort", "summary", "generate_summary", "context", "mode"} {
+			if set(reasoning, key) {
+				return j.unsupported("reasoning." + key)
+			}
+		}
+		if slices.Contains(list(req, "include"), any("reasoning.encrypted_content")) {
+			return j.bad("", "include", "Encrypted content is not supported with this model.")
+		}
+		if v := str(obj(req, "text"), "verbosity"); v != "" && v != "medium" {
+			return j.bad("unsupported_value", "text.verbosity", "Unsupported value: '%s' is not supported with the '%s' model. Supported values are: 'medium'.", v, j.model)
+		}
+	}
+	if r := j.effort(m, "reasoning.effort", str(reasoning, "effort")); r != nil {
+		return r
+	}
+	if n, ok := number(req, "max_output_tokens"); ok && n < 16 {
+		return j.bad("integer_below_min_value", "max_output_tokens", "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %v instead.", n)
+	}
+	if set(req, "previous_response_id") && set(req, "conversation") {
+		return j.bad("mutually_exclusive_parameters", "", "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.")
+	}
+	return j.sampling(req, m.reasoning(str(reasoning, "effort")))
+}

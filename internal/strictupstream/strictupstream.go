@@ -1,0 +1,205 @@
+// Package strictupstream is a model server that refuses what the vendors refuse.
+//
+//	server := httptest.NewServer(strictupstream.New(sim.Handler(sim.Config{}), strictupstream.Options{Model: "sim/planner"}))
+//
+// It reads each request, decides by its own tables whether the vendor of the named model
+// would accept it, and answers with the vendor's status and error body if not. The requests
+// that it accepts go to the next handler under another model name. It shares no code with
+// the encoders that it judges.
+//
+// It refuses:
+//
+//   - unknown fields, where the vendor's schema is closed: OpenAI, Anthropic, Gemini,
+//     Mistral, Bedrock;
+//   - parameters that the named model does not accept: reasoning settings, sampling, bounds,
+//     forced tool choice, prefill;
+//   - broken conversations, by the rules of package rulecheck;
+//   - reasoning without a signature, and signatures, encrypted reasoning, items, responses
+//     and conversations that this server did not issue.
+//
+// A model that is in no table gets the rules of its dialect only.
+package strictupstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Options configure a [Server].
+type Options struct {
+	// Model is the name that the next handler knows its model by. It replaces the name in
+	// the request, up to a question mark: with "sim/planner", "gpt-4.1?fault=429" becomes
+	// "sim/planner?fault=429". Empty keeps the name.
+	Model string
+	// Refused is called for each refusal, before the client gets it. It may be called
+	// concurrently. Nil ignores them.
+	Refused func(*Refusal)
+}
+
+// Server is the handler that [New] returns.
+type Server struct {
+	next http.Handler
+	o    Options
+	state
+}
+
+// New returns a server that refuses requests as the vendors do and passes the others to
+// next. It stores the items, signatures and encrypted reasoning of the responses that pass
+// through it, without a bound: it is for tests.
+func New(next http.Handler, o Options) *Server {
+	return &Server{next: next, o: o}
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// maxBody bounds a request body.
+const maxBody = 64 << 20
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	call, ok := callOf(r)
+	if !ok {
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if call.model == "" {
+		call.model = modelIn(body)
+	}
+	refusal := Judge(call.dialect, call.model, r.Header, body)
+	if refusal == nil {
+		body, refusal = s.resolve(call, body)
+	}
+	if refusal != nil {
+		if s.o.Refused != nil {
+			s.o.Refused(refusal)
+		}
+		refusal.write(w, call.array)
+		return
+	}
+	out := s.watch(w, call, body)
+	defer out.end()
+	s.next.ServeHTTP(out, call.renamed(r, body, s.o.Model))
+}
+
+// call holds what the URL of a request names.
+type call struct {
+	dialect dragoman.Dialect
+	model   string
+	// inPath says that the path names the model, between before and after.
+	inPath        bool
+	before, after string
+	// array says that a Gemini stream is a JSON array.
+	array bool
+}
+
+// callOf returns the call of a request to a model, and false for any other request.
+func callOf(r *http.Request) (call, bool) {
+	path := r.URL.Path
+	if r.Method != http.MethodPost {
+		return call{}, false
+	}
+	switch path {
+	case "/v1/chat/completions":
+		return call{dialect: dragoman.OpenAIChat}, true
+	case "/v1/responses":
+		return call{dialect: dragoman.OpenAIResponses}, true
+	case "/v1/messages":
+		return call{dialect: dragoman.Anthropic}, true
+	case "/api/chat":
+		return call{dialect: dragoman.Ollama}, true
+	}
+	if rest, ok := strings.CutPrefix(path, "/model/"); ok {
+		for _, method := range []string{"/converse", "/converse-stream"} {
+			if model, ok := strings.CutSuffix(rest, method); ok {
+				return call{dialect: dragoman.Bedrock, model: model, inPath: true, before: "/model/", after: method}, true
+			}
+		}
+	}
+	if i := strings.LastIndex(path, "/models/"); i >= 0 {
+		i += len("/models/")
+		n := max(i, strings.LastIndexByte(path, ':')) // model names may have a colon, too
+		if method := path[n:]; method == ":generateContent" || method == ":streamGenerateContent" {
+			array := method == ":streamGenerateContent" && r.URL.Query().Get("alt") != "sse"
+			return call{dialect: dragoman.Gemini, model: path[i:n], inPath: true, before: path[:i], after: method, array: array}, true
+		}
+	}
+	return call{}, false
+}
+
+func modelIn(body []byte) string {
+	var m struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal(body, &m) // Judge reports a body that is not JSON
+	return m.Model
+}
+
+// renamed returns the request for the next handler.
+func (c call) renamed(r *http.Request, body []byte, model string) *http.Request {
+	again := r.Clone(r.Context())
+	if model != "" {
+		_, query, has := strings.Cut(c.model, "?")
+		if has {
+			model += "?" + query
+		}
+		if c.inPath {
+			again.URL.Path = c.before + model + c.after
+			again.URL.RawPath = c.before + url.PathEscape(model) + c.after
+		} else {
+			body = withField(body, "model", model)
+		}
+	}
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	again.ContentLength = int64(len(body))
+	again.Header.Del("Content-Length")
+	return again
+}
+
+// withField returns a JSON object with one field replaced. Numbers keep their spelling.
+func withField(body []byte, key string, value any) []byte {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(body, &m); err != nil {
+		return body
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return body
+	}
+	m[key] = raw
+	out, err := json.Marshal(m)
+	if err != nil {
+		return body
+	}
+	return out
+}
+
+// object reads a JSON object; numbers keep their spelling.
+func object(body []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("the body is not valid JSON: %w", err)
+	}
+	if dec.More() {
+		return nil, errors.New("the body has more than one JSON value")
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("the body is not a JSON object")
+	}
+	return m, nil
+}

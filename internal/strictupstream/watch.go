@@ -1,0 +1,142 @@
+package strictupstream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// watcher stores what a response issues before the client sees it, and signs the calls of
+// Gemini models that sign theirs.
+type watcher struct {
+	http.ResponseWriter
+	server *Server
+	// stored: the items of the response are kept.
+	stored bool
+	// sign: function calls get a thoughtSignature.
+	sign, signed bool
+	json         bool
+	// line buffers the bytes after the last line end, or the whole of a JSON response.
+	line []byte
+}
+
+func (s *Server) watch(w http.ResponseWriter, c call, body []byte) *watcher {
+	g := geminiModelOf(c.model)
+	return &watcher{
+		ResponseWriter: w, server: s,
+		stored: c.dialect == dragoman.OpenAIResponses && isStored(body),
+		sign:   c.dialect == dragoman.Gemini && g != nil && g.version >= 30 && !c.array,
+	}
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *watcher) WriteHeader(status int) {
+	w.json = strings.HasPrefix(w.Header().Get("Content-Type"), "application/json")
+	if w.sign {
+		w.Header().Del("Content-Length")
+	}
+	if status != http.StatusOK {
+		w.stored, w.sign = false, false
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *watcher) Write(p []byte) (int, error) {
+	if !w.sign && !w.stored {
+		w.line = append(w.line, p...)
+		w.server.issue(w.line)
+		w.line = w.line[max(0, len(w.line)-maxSplit):]
+		return w.ResponseWriter.Write(p)
+	}
+	w.line = append(w.line, p...)
+	if w.json {
+		return len(p), nil // until it is whole
+	}
+	n := bytes.LastIndexByte(w.line, '\n') + 1
+	for line := range bytes.Lines(w.line[:n]) {
+		if err := w.send(line); err != nil {
+			return 0, err
+		}
+	}
+	w.line = append([]byte(nil), w.line[n:]...)
+	return len(p), nil
+}
+
+// maxSplit bounds how long an opaque value can be that two writes share.
+const maxSplit = 4 << 10
+
+// send stores what a line has, and writes it.
+func (w *watcher) send(line []byte) error {
+	prefix, data := []byte("data: "), line
+	isData := bytes.HasPrefix(line, prefix)
+	if isData {
+		data = line[len(prefix):]
+	}
+	if w.sign && (isData || w.json) {
+		data = w.signCalls(data)
+		if isData {
+			line = append(append([]byte(nil), prefix...), data...)
+		} else {
+			line = data
+		}
+	}
+	w.server.issue(line)
+	switch {
+	case w.stored && w.json:
+		w.server.store(line)
+	case w.stored && isData:
+		w.server.storeEvent(data)
+	}
+	_, err := w.ResponseWriter.Write(line)
+	return err
+}
+
+// end writes what is left, also of a response that was cut.
+func (w *watcher) end() {
+	if (w.sign || w.stored) && len(w.line) > 0 {
+		_ = w.send(w.line) // the client may have gone
+	}
+}
+
+// signCalls adds a signature to the first function call of a response unless it is signed.
+func (w *watcher) signCalls(data []byte) []byte {
+	if w.signed || !bytes.Contains(data, []byte(`"functionCall"`)) {
+		return data
+	}
+	root, err := object(data)
+	if err != nil {
+		return data
+	}
+	for _, c := range objects(root, "candidates") {
+		for _, p := range objects(obj(c, "content"), "parts") {
+			if !set(p, "functionCall") {
+				continue
+			}
+			w.signed = true
+			if str(p, "thoughtSignature") != "" {
+				return data
+			}
+			call, _ := json.Marshal(p["functionCall"])
+			sum := sha256.Sum256(call)
+			p["thoughtSignature"] = base64.StdEncoding.EncodeToString(sum[:])
+			out, err := json.Marshal(root)
+			if err != nil {
+				return data
+			}
+			if bytes.HasSuffix(data, []byte("\n")) {
+				out = append(out, '\n')
+			}
+			return out
+		}
+	}
+	return data
+}
