@@ -41,7 +41,8 @@ type Agent struct {
 	// Toolbox says what the tools share; the zero value is safe.
 	Toolbox tool.Config
 	// Runner gates, bounds and records calls; nil means one with the defaults. Its
-	// Journal, where it has none, is the run's store.
+	// Journal, Spill and Tickets, where it has none, are those of the run's store. Where
+	// there is a Spill, the tool [tool.ReadOutputName] is added to Tools.
 	Runner *tool.Runner
 	// AfterTools decides whether the run is over when calls were answered; nil asks
 	// the model again.
@@ -146,7 +147,7 @@ func (a Agent) ResumeStream(ctx context.Context, state *State, opts ...Option) S
 // Check reports what is wrong with the agent, and those it hands over to, without
 // asking any model. Runs begin with it.
 func (a Agent) Check() error {
-	_, err := newCast(&a)
+	_, err := newCast(&a, keepers{})
 	return err
 }
 

@@ -53,10 +53,7 @@ func (r *run) runner() *tool.Run {
 	if t := r.runners[p.name()]; t != nil {
 		return t
 	}
-	var base tool.Runner
-	if p.Runner != nil {
-		base = *p.Runner
-	}
+	base := p.base()
 	approvers := []tool.Approver{r.ledger}
 	if base.Approver != nil {
 		approvers = append(approvers, r.recording(base.Approver))

@@ -30,12 +30,37 @@ type player struct {
 	shown []dragoman.ToolSpec
 	// target is what the model talks to, once that was looked for.
 	target *dragoman.Target
+	// spill stores long outputs and tickets background work: the Runner's, or the
+	// store's; nil: nothing does.
+	spill   tool.SpillStore
+	tickets *tool.Tickets
+	// reads says that tools of the run can spill, so that this agent needs to read it.
+	reads bool
+}
+
+// keepers are what a run's store offers to agents whose Runner has none of its own.
+type keepers struct {
+	spill   tool.SpillStore
+	tickets tool.TicketStore
+}
+
+// keepersOf finds what the store of a run offers, or the run around it.
+func keepersOf(o *options) keepers {
+	k := keepers{spill: o.spill}
+	if s, ok := o.store.(SpillKeeper); ok {
+		k.spill = s.Spill()
+	}
+	if s, ok := o.store.(TicketKeeper); ok {
+		k.tickets = s.Tickets()
+	}
+	return k
 }
 
 // newCast gets the agents ready that a run may need. The error says all that is
 // wrong with them.
-func newCast(a *Agent) (*cast, error) {
+func newCast(a *Agent, k keepers) (*cast, error) {
 	c := &cast{players: map[string]*player{}}
+	spills := canSpill(a, map[*Agent]bool{})
 	var errs []error
 	var add func(a *Agent)
 	add = func(a *Agent) {
@@ -45,7 +70,8 @@ func newCast(a *Agent) (*cast, error) {
 			}
 			return
 		}
-		p := &player{Agent: a, handoffs: map[tool.Key]*Handoff{}}
+		p := &player{Agent: a, handoffs: map[tool.Key]*Handoff{}, reads: spills}
+		p.equip(k)
 		c.players[a.name()] = p
 		if c.first == nil {
 			c.first = p
@@ -64,9 +90,89 @@ func newCast(a *Agent) (*cast, error) {
 	return c, nil
 }
 
+// equip gives the agent the stores of its Runner, or else those of the run.
+func (p *player) equip(k keepers) {
+	p.spill = k.spill
+	if k.tickets != nil {
+		p.tickets = &tool.Tickets{Store: k.tickets, Now: p.Now}
+	}
+	if p.Runner == nil {
+		return
+	}
+	if p.Runner.Spill != nil {
+		p.spill = p.Runner.Spill
+	}
+	if p.Runner.Tickets != nil {
+		p.tickets = p.Runner.Tickets
+	}
+}
+
+// reader is the tool that reads long outputs, or nil where the agent has no store for
+// them, or has a tool of that name.
+func (p *player) reader() tool.Tool {
+	if p.spill == nil || !p.reads {
+		return nil
+	}
+	for _, t := range p.Tools {
+		if t == nil {
+			continue // the toolbox says so
+		}
+		if s := t.Spec(); s != nil && s.Name == tool.ReadOutputName && s.Namespace == "" {
+			return nil
+		}
+	}
+	return tool.ReadOutput(p.spill)
+}
+
+// canSpill reports whether a tool of the agent, or of one that can take over from it,
+// has a bound on its output: what is cut is then in the conversation that all of them
+// read.
+func canSpill(a *Agent, seen map[*Agent]bool) bool {
+	if a == nil || seen[a] {
+		return false
+	}
+	seen[a] = true
+	for _, t := range a.Tools {
+		l := tool.Limits{}
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
+			l = s.Settings().Limits
+		}
+		chars, tokens := l.Chars, l.Tokens
+		if chars == 0 {
+			chars = a.Toolbox.Limits.Chars
+		}
+		if tokens == 0 {
+			tokens = a.Toolbox.Limits.Tokens
+		}
+		if a.Runner != nil && chars == 0 {
+			chars = a.Runner.Limits.Chars
+		}
+		if a.Runner != nil && tokens == 0 {
+			tokens = a.Runner.Limits.Tokens
+		}
+		if t != nil && (chars >= 0 || tokens > 0) {
+			return true
+		}
+	}
+	for i := range a.Handoffs {
+		if canSpill(a.Handoffs[i].To, seen) {
+			return true
+		}
+	}
+	return false
+}
+
 // background reports whether tools of the agent may work in the background.
-func (p *player) background() bool {
-	return p.Runner != nil && p.Runner.Tickets != nil && p.Runner.Tickets.Store != nil
+func (p *player) background() bool { return p.tickets != nil && p.tickets.Store != nil }
+
+// base is the Runner of the agent with the stores of the run.
+func (p *player) base() tool.Runner {
+	var base tool.Runner
+	if p.Runner != nil {
+		base = *p.Runner
+	}
+	base.Spill, base.Tickets = p.spill, p.tickets
+	return base
 }
 
 // background reports whether tools of any agent may.
@@ -98,6 +204,9 @@ func (p *player) prepare() error {
 	config.Hooks = p.Guardrails.around(config.Hooks)
 	config.Recent = 1 // nobody else sees this toolbox, and the result has all records
 	tools := slices.Clone(p.Tools)
+	if t := p.reader(); t != nil {
+		tools = append(tools, t)
+	}
 	if p.finder != nil {
 		tools = append(tools, p.finder)
 	}

@@ -94,7 +94,7 @@ func (r *run) deliver(ctx context.Context) error {
 	var taken []func(context.Context) error
 	var open []string
 	for _, id := range r.state.Waiting {
-		left, err := p.Runner.Tickets.Store.List(ctx, id)
+		left, err := p.tickets.Store.List(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,8 @@ func (r *run) deliver(ctx context.Context) error {
 			continue
 		}
 		open = append(open, id)
-		ms, done, err := p.Runner.Start(id).Outcomes(ctx, p.box)
+		base := p.base()
+		ms, done, err := base.Start(id).Outcomes(ctx, p.box)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func inner(ctx context.Context) []Option {
 		if outer := r.player.Runner; outer != nil && outer.Journal != nil {
 			journal = outer.Journal
 		}
-		opts = append(opts, optionFunc(func(o *options) { o.journal, o.decided = journal, r.decisionStore() }))
+		opts = append(opts, optionFunc(func(o *options) { o.journal, o.decided, o.spill = journal, r.decisionStore(), r.player.spill }))
 		for _, d := range r.decisions {
 			opts = append(opts, d)
 		}

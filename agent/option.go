@@ -24,6 +24,7 @@ type options struct {
 	path      []string     // of the agents around this one
 	journal   tool.Journal // of the run around this one
 	decided   DecisionStore
+	spill     tool.SpillStore // of the run around this one
 	check     func(answer string) (correction string)
 	output    *structured
 }
@@ -82,6 +83,21 @@ type DecisionStore interface {
 	Decide(ctx context.Context, rulings ...tool.Ruling) error
 	// Decided returns the last decision on exactly this call; nil: there is none.
 	Decided(ctx context.Context, b tool.Binding) (*tool.Ruling, error)
+}
+
+// SpillKeeper is a [Store] that also stores tool outputs that are too long for the
+// model. A run uses it for every agent whose Runner has no Spill of its own, and then
+// gives the model the tool [tool.ReadOutputName] from the first request on. A session of
+// package session is one.
+type SpillKeeper interface {
+	Spill() tool.SpillStore
+}
+
+// TicketKeeper is a [Store] that also stores the tickets of background tools. A run uses
+// it for every agent whose Runner has no Tickets of its own. Tickets may return nil,
+// where it cannot. A session of package session is one.
+type TicketKeeper interface {
+	Tickets() tool.TicketStore
 }
 
 // In keeps the run in a store, and begins with the conversation that is there.

@@ -91,12 +91,13 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 }
 
 func (a *Agent) newRun(opts []Option) (*run, error) {
-	c, err := newCast(a)
+	o := optionsOf(opts)
+	c, err := newCast(a, keepersOf(&o))
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		options: optionsOf(opts), cast: c, player: c.first, now: a.now,
+		options: o, cast: c, player: c.first, now: a.now,
 		runners: map[string]*tool.Run{}, over: make(chan struct{}),
 	}
 	return r, nil

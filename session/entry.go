@@ -32,6 +32,9 @@ const (
 	KindMeta Kind = "meta"
 	// KindRewind takes the conversation back to how it was at an earlier entry.
 	KindRewind Kind = "rewind"
+	// KindOutput is a tool output that was too long for the model, or a chunk of one:
+	// see [Session.Spill].
+	KindOutput Kind = "output"
 )
 
 // Entry is one line of a session's log. Nobody changes it once it is written.

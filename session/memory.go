@@ -9,6 +9,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Memory keeps sessions as long as the process lives. The zero value is ready. It
@@ -17,6 +19,8 @@ type Memory struct {
 	mu     sync.RWMutex
 	logs   map[string]*memoryLog
 	closed bool
+
+	tickets tool.MemoryTickets
 }
 
 // memoryLog is one session. Its entries are only ever added to.
@@ -26,7 +30,10 @@ type memoryLog struct {
 	byKey   map[string][]int64 // the places of entries with a key
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store        = (*Memory)(nil)
+	_ TicketKeeper = (*Memory)(nil)
+)
 
 // firstEntries is how many a log has room for when it begins: a few turns.
 const firstEntries = 32

@@ -69,3 +69,10 @@ func TestWhatAnApplicationAppendedItMayGoOnToChange(t *testing.T) {
 		}
 	}
 }
+
+func TestT13_MemoryTicketsConform(t *testing.T) {
+	sessiontest.RunTickets(t, func(*testing.T) func(*testing.T) tool.TicketStore {
+		store := &session.Memory{}
+		return func(*testing.T) tool.TicketStore { return store.Tickets() }
+	})
+}

@@ -205,7 +205,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
-		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind:
+		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
 		e.Body = slices.Clone(e.Body)

@@ -72,7 +72,8 @@ type SpillStore interface {
 	// same call and part.
 	Put(ctx context.Context, of CallRef, part int, content string) (name string, err error)
 	// Read returns up to n bytes from offset, on whole characters, and how many
-	// there are in all. Only names of the same run may be read.
+	// there are in all. Only names of the same run may be read, or those of other runs
+	// of the same conversation. The error of an unknown name wraps [ErrNoSpill].
 	Read(ctx context.Context, run, name string, offset, n int) (text string, total int, err error)
 }
 

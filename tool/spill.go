@@ -24,8 +24,9 @@ type readOutput struct {
 	Bytes  int    `json:"bytes,omitempty" doc:"how many bytes to read, at most 20000" jsonschema:"minimum=1,maximum=20000"`
 }
 
-// ReadOutput is the tool by which a model reads outputs of its run that were too
-// long. Give it to a run from its first request on if any of its tools may spill.
+// ReadOutput is the tool by which a model reads outputs that were too long, page by
+// page. An agent whose tools can spill adds it to every request by itself; give it to a
+// [Box] of your own from the first request on.
 func ReadOutput(store SpillStore) Tool {
 	return New(ReadOutputName, "Reads a tool's output that was too long to show, page by page.",
 		func(ctx context.Context, in readOutput) (string, error) {
@@ -44,6 +45,13 @@ func ReadOutput(store SpillStore) Tool {
 			}
 			return head + "]\n" + text, nil
 		}, ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars = pageBytes + 200 }))
+}
+
+// SpillName is the name of a stored output: the same for the same call and part, for
+// implementations of [SpillStore].
+func SpillName(of CallRef, part int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", of.Run, of.Turn, of.CallID, part))
+	return "out_" + hex.EncodeToString(sum[:8])
 }
 
 // MemorySpill keeps outputs in memory, and forgets the oldest when there are too
@@ -71,8 +79,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 	if len(content) > most {
 		return "", fmt.Errorf("tool: an output of %d bytes is more than the %d that are kept", len(content), most)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", of.Run, of.Turn, of.CallID, part))
-	name := "out_" + hex.EncodeToString(sum[:8])
+	name := SpillName(of, part)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byName == nil {

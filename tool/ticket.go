@@ -48,9 +48,13 @@ type StoredTicket struct {
 	Delivered bool `json:"delivered,omitempty"`
 }
 
-// TicketStore keeps tickets. Update must be atomic: change sees what is stored,
-// and what it returns is stored unless it fails.
+// TicketStore stores tickets: [MemoryTickets], or those of a session store
+// (session/sqlite, session/postgres), which survive a restart and can be settled by any
+// process. Package session/sessiontest has a conformance suite, RunTickets.
 type TicketStore interface {
+	// Update changes one ticket atomically. change gets the stored ticket, or the zero
+	// value for an unknown id. What it leaves is stored, unless it fails or leaves State
+	// empty. change must not use the store, and may be called again after a conflict.
 	Update(ctx context.Context, id string, change func(*StoredTicket) error) error
 	// List are the tickets of a run that were not delivered, in the order in
 	// which they were opened.
@@ -194,7 +198,7 @@ func (m *MemoryTickets) Update(_ context.Context, id string, change func(*Stored
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, known := m.byID[id]
-	if err := change(&s); err != nil {
+	if err := change(&s); err != nil || s.State == "" {
 		return err
 	}
 	if !known {

@@ -245,7 +245,10 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 	if err != nil {
 		return nil, nil, failed("%w", err)
 	}
-	runner := &tool.Runner{Spill: &tool.MemorySpill{}, Approver: o.approver(cmd)}
+	runner := &tool.Runner{Approver: o.approver(cmd)}
+	if o.forget { // there is no session to store long outputs in
+		runner.Spill = &tool.MemorySpill{}
+	}
 	if o.policy != "" {
 		p, err := policy.Load(o.policy)
 		if err != nil {
@@ -255,7 +258,7 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 	}
 	a := &agent.Agent{
 		Name: "dragoman", Model: model, Instructions: o.system, Runner: runner,
-		Tools:  append(ws.Tools(), tool.ReadOutput(runner.Spill)),
+		Tools:  ws.Tools(),
 		Limits: agent.Limits{Turns: o.turns},
 	}
 	return a, func() { _ = ws.Close() }, nil

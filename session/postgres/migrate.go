@@ -37,6 +37,16 @@ var migrations = []string{
 		expires timestamptz NOT NULL
 	);
 	CREATE INDEX dragoman_notes_expires ON dragoman_notes (expires);`,
+	`CREATE TABLE dragoman_tickets (
+		no        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+		id        text NOT NULL UNIQUE,
+		run       text NOT NULL,
+		delivered boolean NOT NULL,
+		expires   timestamptz NOT NULL,
+		body      text NOT NULL
+	);
+	CREATE INDEX dragoman_tickets_run ON dragoman_tickets (run, no) WHERE NOT delivered;
+	CREATE INDEX dragoman_tickets_expires ON dragoman_tickets (expires) WHERE delivered;`,
 }
 
 // migrationLock is what processes that open a database at once wait for each other

@@ -6,8 +6,8 @@
 //
 // What was acknowledged is as durable as the server makes a commit; a server that
 // acknowledges before it has written is asked not to. The tables are
-// dragoman_sessions, dragoman_entries, dragoman_notes and dragoman_schema, and are made
-// in the first schema of the connection's search_path.
+// dragoman_sessions, dragoman_entries, dragoman_notes, dragoman_tickets and
+// dragoman_schema, and are made in the first schema of the connection's search_path.
 package postgres
 
 import (
@@ -33,7 +33,8 @@ type Options struct {
 	// (pool_max_conns), or else four, or one for each processor. There are always two:
 	// a branch is read with one while it is written with another.
 	MaxConns int
-	// Now is the clock by which notes expire; nil means time.Now.
+	// Now is the clock by which notes expire and old tickets are deleted; nil means
+	// time.Now.
 	Now func() time.Time
 }
 
@@ -48,7 +49,10 @@ type Store struct {
 	notes  Notes
 }
 
-var _ session.Store = (*Store)(nil)
+var (
+	_ session.Store        = (*Store)(nil)
+	_ session.TicketKeeper = (*Store)(nil)
+)
 
 // Open connects to a database, by a URL or a list like "host=… user=…", and makes
 // the tables where they are not there. No error shows the password.

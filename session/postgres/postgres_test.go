@@ -72,7 +72,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	run(t, url, `UPDATE dragoman_schema SET version = 7`)
 	_, err := postgres.Open(t.Context(), url, postgres.Options{})
 	var e *session.NewerError
-	if !errors.Is(err, session.ErrNewer) || !errors.As(err, &e) || e.Found != 7 || e.Known != 2 {
+	if !errors.Is(err, session.ErrNewer) || !errors.As(err, &e) || e.Found != 7 || e.Known != 3 {
 		t.Error(err)
 	}
 }

@@ -40,6 +40,16 @@ var migrations = []string{
 		expires INTEGER NOT NULL -- microseconds since 1970
 	) STRICT;
 	CREATE INDEX notes_expires ON notes (expires);`,
+	`CREATE TABLE tickets (
+		no        INTEGER PRIMARY KEY AUTOINCREMENT,
+		id        TEXT NOT NULL UNIQUE,
+		run       TEXT NOT NULL,
+		delivered INTEGER NOT NULL,
+		expires   INTEGER NOT NULL, -- microseconds since 1970
+		body      TEXT NOT NULL
+	) STRICT;
+	CREATE INDEX tickets_run ON tickets (run, no) WHERE delivered = 0;
+	CREATE INDEX tickets_expires ON tickets (expires) WHERE delivered = 1;`,
 }
 
 // applicationID marks a file as ours: "Drgm".

@@ -38,7 +38,7 @@ func TestAnOlderFileGetsNotesAndKeepsItsSessions(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	sqlOn(t, path, `DROP TABLE notes`, `PRAGMA user_version = 1`)
+	sqlOn(t, path, `DROP TABLE notes`, `DROP TABLE tickets`, `PRAGMA user_version = 1`)
 	s = open(t, path, sqlite.Options{})
 	if _, err := s.Info(t.Context(), "s"); err != nil {
 		t.Error(err)

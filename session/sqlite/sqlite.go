@@ -33,7 +33,8 @@ type Options struct {
 	Relaxed bool
 	// Wait is how long to wait for another process that writes; zero means 10 s.
 	Wait time.Duration
-	// Now is the clock by which notes expire; nil means time.Now.
+	// Now is the clock by which notes expire and old tickets are deleted; nil means
+	// time.Now.
 	Now func() time.Time
 }
 
@@ -48,7 +49,10 @@ type Store struct {
 	notes  Notes
 }
 
-var _ session.Store = (*Store)(nil)
+var (
+	_ session.Store        = (*Store)(nil)
+	_ session.TicketKeeper = (*Store)(nil)
+)
 
 // Open opens a file of sessions, and makes it where it is not there: readable by
 // its owner alone, and so is a folder that has to be made for it.

@@ -1,0 +1,205 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/session/sqlite"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// toolNames are the tools of a request.
+func toolNames(req *dragoman.Request) (out []string) {
+	for i := range req.Tools {
+		out = append(out, req.Tools[i].Name)
+	}
+	return out
+}
+
+// openFile opens a store of sessions in a file, and the session "s" of it.
+func openFile(t *testing.T, path string) (*sqlite.Store, *session.Session) {
+	t.Helper()
+	store := must[*sqlite.Store](t)(sqlite.Open(t.Context(), path, sqlite.Options{Relaxed: true}))
+	s, err := session.Open(t.Context(), store, "s")
+	if err != nil {
+		s = must[*session.Session](t)(session.Create(t.Context(), store, session.Info{ID: "s"}))
+	}
+	return store, s
+}
+
+// long is a tool whose output is far longer than its limit.
+func long() tool.Tool {
+	return tool.New("long", "Says much.", func(context.Context, word) (string, error) {
+		var b strings.Builder
+		for i := range 100_000 {
+			fmt.Fprintf(&b, "line %d é\n", i)
+		}
+		return b.String(), nil
+	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
+}
+
+// spilledName is the name that a cut output tells the model.
+func spilledName(t *testing.T, ms []dragoman.Message) string {
+	t.Helper()
+	for i := range ms {
+		for _, p := range ms[i].Parts {
+			if r, ok := p.(*dragoman.ToolResult); ok {
+				if m := regexp.MustCompile(`name "(out_[0-9a-f]+)"`).FindStringSubmatch(r.Text()); m != nil {
+					return m[1]
+				}
+			}
+		}
+	}
+	t.Fatal("no output was cut and stored")
+	return ""
+}
+
+func TestT8_ReadToolOutputIsInTheFirstRequestOfARunInASession(t *testing.T) {
+	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
+	m := model(calls("a long"))
+	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go", agent.In(s)))
+	for i, req := range m.asked {
+		if got := toolNames(req); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+			t.Errorf("request %d has the tools %q", i, got)
+		}
+	}
+	spilledName(t, res.Messages)
+}
+
+func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
+	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
+	unbounded := tool.New("all", "Says all.", func(context.Context, word) (string, error) { return "", nil },
+		tool.Set(func(s *tool.Settings) { s.Limits.Chars = -1 }))
+	for name, c := range map[string]struct {
+		tools []tool.Tool
+		opts  []agent.Option
+	}{
+		"no tools":           {nil, []agent.Option{agent.In(s)}},
+		"no bound on output": {[]tool.Tool{unbounded}, []agent.Option{agent.In(s)}},
+		"no store":           {[]tool.Tool{long()}, nil},
+	} {
+		m := model()
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: c.tools}.Run(t.Context(), "go", c.opts...))
+		if slices.Contains(toolNames(m.asked[0]), tool.ReadOutputName) {
+			t.Errorf("%s: %q", name, toolNames(m.asked[0]))
+		}
+	}
+}
+
+func TestT8_AToolNamedReadToolOutputIsKept(t *testing.T) {
+	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
+	m := model()
+	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long(), tool.ReadOutput(s.Spill())}}.Run(t.Context(), "go", agent.In(s)))
+	if got := toolNames(m.asked[0]); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestT8_AnAgentThatTakesOverReadsWhatTheFirstOneSpilled(t *testing.T) {
+	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
+	second := &agent.Agent{Name: "second", Model: model()}
+	first := agent.Agent{Name: "first", Model: model(calls("a long"), calls("b transfer_to_second")), Tools: []tool.Tool{long()}, Handoffs: []agent.Handoff{{To: second}}}
+	must[*agent.Result](t)(first.Run(t.Context(), "go", agent.In(s)))
+	asked := second.Model.(*scripted).asked
+	if len(asked) != 1 || !slices.Contains(toolNames(asked[0]), tool.ReadOutputName) {
+		t.Errorf("%d requests", len(asked))
+	}
+}
+
+// After a restart another process has only the file, and the conversation names the
+// output. A resumed run and a new run of the session both read it.
+func TestT8_SpilledOutputIsReadAfterARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	store, s := openFile(t, path)
+	stop := make(chan struct{})
+	close(stop) // after the turn that spills
+	a := agent.Agent{Model: model(calls("a long")), Tools: []tool.Tool{long()}}
+	a.Run(t.Context(), "go", agent.In(s), agent.StopAfterTurn(stop)) //nolint:errcheck // ErrStopped
+	loaded, _, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := spilledName(t, loaded)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, way := range []string{"resumed", "new run"} {
+		store, s := openFile(t, path)
+		read := fmt.Sprintf(`r read_tool_output {"name":%q,"offset":1200000,"bytes":30}`, name)
+		if way == "new run" {
+			read = fmt.Sprintf(`n read_tool_output {"name":%q,"offset":1200000,"bytes":30}`, name)
+		}
+		a := agent.Agent{Model: model(calls(read)), Tools: []tool.Tool{long()}}
+		var res *agent.Result
+		if way == "resumed" {
+			res = must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s)))
+		} else {
+			res = must[*agent.Result](t)(a.Run(t.Context(), "again", agent.In(s)))
+		}
+		last := res.Records[len(res.Records)-1]
+		if !last.OK || !strings.Contains(last.Plain, "[bytes 1200000 to ") || !strings.Contains(last.Plain, "line 8") {
+			t.Errorf("%s: %+v", way, last)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The work outlives the process. Another one settles its ticket through the file, and
+// the next run of the session delivers the outcome.
+func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing.T) {
+	for state, settle := range map[string]func(*tool.Tickets, string) error{
+		"resolved": func(k *tool.Tickets, id string) error {
+			return k.Resolve(context.Background(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}})
+		},
+		"failed": func(k *tool.Tickets, id string) error { return k.Fail(context.Background(), id, "the outcome") },
+	} {
+		path := filepath.Join(t.TempDir(), "s.db")
+		store, s := openFile(t, path)
+		var id string
+		build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err == nil {
+				id = ticket.ID
+			}
+			return ticket, err
+		})
+		must[*agent.Result](t)(agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}}.Run(t.Context(), "go", agent.In(s)))
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		outside, _ := openFile(t, path)
+		if err := settle(&tool.Tickets{Store: outside.Tickets()}, id); err != nil {
+			t.Fatalf("%s: %v", state, err)
+		}
+		if err := outside.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		store, s = openFile(t, path)
+		m := model()
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{build}}.Run(t.Context(), "and now?", agent.In(s)))
+		if got := script(m.asked[0].Messages); strings.Count(got, "is "+state+".") != 1 || !strings.Contains(got, "the outcome") {
+			t.Errorf("%s: the model reads\n%s", state, got)
+		}
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{build}}.Run(t.Context(), "once more", agent.In(s)))
+		if got := script(m.asked[1].Messages); strings.Count(got, "is "+state+".") != 1 {
+			t.Errorf("%s: delivered twice:\n%s", state, got)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/jackc/pgx/v5"
+)
+
+// Tickets are the tickets of background tools. Every program that uses the database
+// can list and settle them. Delivered tickets are deleted [session.TicketRetention]
+// after they expire.
+func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
+
+type tickets struct{ store *Store }
+
+// maxTicketTries bounds how often Update starts again after another writer was first.
+const maxTicketTries = 100
+
+// Update changes one ticket.
+func (t tickets) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
+	if err := session.CheckTicketID(id); err != nil {
+		return err
+	}
+	for range maxTicketTries {
+		var refused error // by change, not by the database
+		err := pgx.BeginFunc(ctx, t.store.pool, func(tx pgx.Tx) error {
+			refused = nil
+			return t.update(ctx, tx, id, change, &refused)
+		})
+		switch {
+		case refused != nil:
+			return refused
+		case failedWith(err, uniqueViolation), failedWith(err, serializationFailure):
+			continue // another process opened the same ticket, or changed it
+		default:
+			return t.store.about(err)
+		}
+	}
+	return t.store.about(errors.New("other writers of ticket " + id + " were always first"))
+}
+
+func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*tool.StoredTicket) error, refused *error) error {
+	var body string
+	err := tx.QueryRow(ctx, `SELECT body FROM dragoman_tickets WHERE id = $1 FOR UPDATE`, id).Scan(&body)
+	known := err == nil
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	after, raw, err := session.ChangeTicket(id, body, change)
+	if err != nil || raw == nil {
+		*refused = err
+		return err
+	}
+	if known {
+		_, err = tx.Exec(ctx, `UPDATE dragoman_tickets SET run = $2, delivered = $3, expires = $4, body = $5 WHERE id = $1`, id, after.Ticket.Run, after.Delivered, after.Ticket.Expires.UTC(), string(raw))
+		return err
+	}
+	if _, err = tx.Exec(ctx, `INSERT INTO dragoman_tickets (id, run, delivered, expires, body) VALUES ($1, $2, $3, $4, $5)`, id, after.Ticket.Run, after.Delivered, after.Ticket.Expires.UTC(), string(raw)); err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM dragoman_tickets WHERE delivered AND expires < $1`, t.store.notes.clock().Add(-session.TicketRetention))
+	}
+	return err
+}
+
+// List returns the tickets of a run that were not delivered.
+func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, error) {
+	rows, err := t.store.pool.Query(ctx, `SELECT id, body FROM dragoman_tickets WHERE run = $1 AND NOT delivered ORDER BY no`, run)
+	if err != nil {
+		return nil, t.store.about(err)
+	}
+	var out []tool.StoredTicket
+	var id, body string
+	var corrupt error
+	_, err = pgx.ForEachRow(rows, []any{&id, &body}, func() error {
+		var s tool.StoredTicket
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			corrupt = session.CorruptTicket(id, err)
+			return corrupt
+		}
+		out = append(out, s)
+		return nil
+	})
+	if corrupt != nil {
+		return nil, corrupt
+	}
+	return out, t.store.about(err)
+}

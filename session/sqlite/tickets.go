@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// Tickets are the tickets of background tools. Every process that has the file open
+// can list and settle them. Delivered tickets are deleted [session.TicketRetention]
+// after they expire.
+func (s *Store) Tickets() tool.TicketStore { return tickets{s} }
+
+type tickets struct{ store *Store }
+
+// Update changes one ticket.
+func (t tickets) Update(ctx context.Context, id string, change func(*tool.StoredTicket) error) error {
+	if err := session.CheckTicketID(id); err != nil {
+		return err
+	}
+	return t.store.change(ctx, func(tx *sql.Tx) error {
+		var body string
+		err := tx.QueryRowContext(ctx, `SELECT body FROM tickets WHERE id = ?`, id).Scan(&body)
+		known := err == nil
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return t.store.about(err)
+		}
+		after, raw, err := session.ChangeTicket(id, body, change)
+		if err != nil || raw == nil {
+			return err
+		}
+		expires := after.Ticket.Expires.UnixMicro()
+		if known {
+			_, err = tx.ExecContext(ctx, `UPDATE tickets SET run = ?, delivered = ?, expires = ?, body = ? WHERE id = ?`, after.Ticket.Run, after.Delivered, expires, string(raw), id)
+			return t.store.about(err)
+		}
+		if _, err = tx.ExecContext(ctx, `INSERT INTO tickets (id, run, delivered, expires, body) VALUES (?, ?, ?, ?, ?)`, id, after.Ticket.Run, after.Delivered, expires, string(raw)); err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM tickets WHERE delivered = 1 AND expires < ?`, t.store.notes.clock()-session.TicketRetention.Microseconds())
+		}
+		return t.store.about(err)
+	})
+}
+
+// List returns the tickets of a run that were not delivered.
+func (t tickets) List(ctx context.Context, run string) ([]tool.StoredTicket, error) {
+	rows, err := t.store.read.QueryContext(ctx, `SELECT id, body FROM tickets WHERE run = ? AND delivered = 0 ORDER BY no`, run)
+	if err != nil {
+		return nil, t.store.about(err)
+	}
+	defer rows.Close() //nolint:errcheck // Err says what went wrong
+	var out []tool.StoredTicket
+	for rows.Next() {
+		var id, body string
+		if err := rows.Scan(&id, &body); err != nil {
+			return nil, t.store.about(err)
+		}
+		var s tool.StoredTicket
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			return nil, session.CorruptTicket(id, err)
+		}
+		out = append(out, s)
+	}
+	return out, t.store.about(rows.Err())
+}
