@@ -368,6 +368,18 @@ func NeedsApprovalFor(f func(ctx context.Context, in Input) (bool, error)) Optio
 	return func(d *definition) { d.settings.ApprovalFor = f }
 }
 
+// WithPreview lets f describe a call to the human who must approve it, such as the
+// diff of a write. Its text takes the place of the arguments in the question, so it
+// must show everything that matters about them. It may hold any bytes: approvers
+// escape what they show.
+//
+// f runs when an approver asks for the preview, on the validated input, before the
+// call has any effect. It must not have an effect of its own. If f fails, panics or
+// takes longer than [Runner.PolicyTimeout], approvers show the input instead.
+func WithPreview(f func(ctx context.Context, in Input) (string, error)) Option {
+	return func(d *definition) { d.settings.Preview = f }
+}
+
 // Pre adds hooks on the input.
 func Pre(hooks ...PreHook) Option {
 	return func(d *definition) { d.settings.Hooks.Pre = append(d.settings.Hooks.Pre, hooks...) }

@@ -343,6 +343,15 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	if x.decision != nil && x.decision.Effect == AskInput {
 		x.request.Wanted = x.decision.Input
 	}
+	if preview := s.Preview; preview != nil {
+		in := x.request.Input
+		x.request.Preview = func(ctx context.Context) (string, error) {
+			return guard(ctx, x.runner, x.runner.policyTimeout(), nil, func(ctx context.Context) (string, error) {
+				text, err := preview(ctx, in.clone())
+				return text, told(err)
+			})
+		}
+	}
 	return nil
 }
 
@@ -390,16 +399,27 @@ func (x *execution) approve(ctx context.Context) {
 			x.fail(ctx, f)
 		}
 	case Rejected:
-		msg := fmt.Sprintf("%s did not run: the user rejected it. Approval was needed: %s", x.key.QualifiedName(), x.request.Reason)
-		if answer.Message != "" {
-			msg = fmt.Sprintf("%s did not run: the user rejected it: %s", x.key.QualifiedName(), answer.Message)
-		}
-		x.fail(ctx, &failure{kind: ErrorRejected, message: msg})
+		x.fail(ctx, &failure{kind: ErrorRejected, message: x.rejection(answer)})
 	default:
 		x.verdict = Undecided
 		if !x.recalled(ctx) { // nobody is asked about what has happened
 			x.leavePending()
 		}
+	}
+}
+
+// rejection is the message about a rejected call for the model.
+func (x *execution) rejection(a Answer) string {
+	name := x.key.QualifiedName()
+	switch {
+	case a.NoApprover && a.Message != "":
+		return fmt.Sprintf("%s did not run: it needs approval, and no approver is attached: %s", name, a.Message)
+	case a.NoApprover:
+		return fmt.Sprintf("%s did not run: it needs approval (%s), and no approver is attached to this run", name, x.request.Reason)
+	case a.Message != "":
+		return fmt.Sprintf("%s did not run: the user rejected it: %s", name, a.Message)
+	default:
+		return fmt.Sprintf("%s did not run: the user rejected it. Approval was needed: %s", name, x.request.Reason)
 	}
 }
 

@@ -153,6 +153,10 @@ type ApprovalRequest struct {
 	Decision *Decision
 	// Wanted is the value that is asked for; nil: a yes or no.
 	Wanted *InputRequest
+	// Preview describes what the call would do, in the words of the tool: see
+	// [WithPreview]. It is nil if the tool has none. Call it while Approve runs.
+	// If it fails, show Input.
+	Preview func(ctx context.Context) (string, error)
 }
 
 // Verdict is a human's word on a call.
@@ -175,6 +179,9 @@ type Answer struct {
 	Edited *Input `json:"edited,omitempty"`
 	// Value is what was asked for with ApprovalRequest.Wanted.
 	Value json.RawMessage `json:"value,omitempty"`
+	// NoApprover says of a rejection that no human made it: none could be asked.
+	// The model is not told that the user refused.
+	NoApprover bool `json:"no_approver,omitempty"`
 }
 
 // Ruling is what was decided on one call that needed approval, as it is kept for

@@ -118,6 +118,9 @@ type Settings struct {
 	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
 	// Where it fails, panics or takes too long, approval is needed.
 	ApprovalFor func(ctx context.Context, in Input) (bool, error)
+	// Preview describes what a call would do, for the human who approves it: see
+	// [WithPreview]. Nil means that approvers show the input itself.
+	Preview func(ctx context.Context, in Input) (string, error)
 	// Immediate tools return by themselves and at once: see [Immediately].
 	Immediate bool
 	// Exclusive tools run alone: not beside any other call.

@@ -68,7 +68,7 @@ var rooms = []room{
 	{path: "internal/capname", only: []string{""}, pure: true},
 	{path: "internal/filetree", only: []string{"internal/jsonwire", "internal/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
 	{path: "tool/policy", files: true, third: []string{"cel.dev/cel-go/", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}},
-	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "golang.org/x/sys/unix"}},
+	{path: "tool/workspace", only: []string{"", "tool", "tool/shell"}, files: true, third: []string{"github.com/landlock-lsm/go-landlock/", "github.com/rogpeppe/go-internal/diff", "golang.org/x/sys/unix"}},
 	{path: "internal/secret", only: []string{}, pure: true},
 	{path: "internal/serving"},
 	{path: "sim", files: true},

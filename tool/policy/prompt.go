@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,9 +17,10 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Prompt asks a human at a terminal, one call at a time. It shows exactly what
-// will run, with everything escaped that could move the cursor, hide text or
-// look like the prompt's own words.
+// Prompt asks a human at a terminal, one call at a time. It shows what will run:
+// the tool's preview ([tool.WithPreview]), such as a diff, or else every argument,
+// texts of several lines as lines. It escapes everything that could move the
+// cursor, hide text or look like the prompt's own words.
 type Prompt struct {
 	// Ledger takes the answers always and never; nil: they are not offered.
 	Ledger *Ledger
@@ -118,7 +118,7 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.ask(p.question(req)); err != nil {
+	if err := p.ask(p.question(ctx, req)); err != nil {
 		return tool.Answer{}, err
 	}
 	for range maxTries {
@@ -167,19 +167,14 @@ func (p *Prompt) forget() error {
 }
 
 // question is what the human sees.
-func (p *Prompt) question(req *tool.ApprovalRequest) string {
+func (p *Prompt) question(ctx context.Context, req *tool.ApprovalRequest) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s wants to run", Visible(req.Binding.Key.QualifiedName()))
 	if len(req.Agent) > 0 {
 		fmt.Fprintf(&b, " (agent %s)", Visible(strings.Join(req.Agent, "/")))
 	}
 	b.WriteString(":\n")
-	if req.Input.Arguments != nil {
-		show(&b, indented(req.Input.Arguments))
-	}
-	if req.Input.Text != "" || req.Input.Arguments == nil {
-		show(&b, req.Input.Text)
-	}
+	showCall(ctx, &b, req)
 	if req.Reason != "" {
 		fmt.Fprintf(&b, "Why you are asked: %s\n", Visible(req.Reason))
 	}
@@ -192,6 +187,26 @@ func (p *Prompt) question(req *tool.ApprovalRequest) string {
 	}
 	b.WriteString(p.choices(req) + "\n")
 	return b.String()
+}
+
+// showCall writes what the call would do: the tool's preview, or else its input.
+func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest) {
+	if req.Preview != nil {
+		text, err := req.Preview(ctx)
+		if err == nil && text != "" {
+			show(b, text)
+			return
+		}
+		if err != nil {
+			defer fmt.Fprintf(b, "There is no preview: %s\n", Visible(err.Error()))
+		}
+	}
+	if req.Input.Arguments != nil {
+		show(b, readable(req.Input.Arguments))
+	}
+	if req.Input.Text != "" || req.Input.Arguments == nil {
+		show(b, req.Input.Text)
+	}
 }
 
 // show writes text that is not ours, each line marked as such. One that a terminal
@@ -229,15 +244,6 @@ func fold(s string) int {
 		}
 	}
 	return len(s)
-}
-
-// indented lays JSON out over lines; its values stay as they are.
-func indented(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
 }
 
 func (p *Prompt) choices(req *tool.ApprovalRequest) string {

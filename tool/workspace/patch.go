@@ -62,7 +62,7 @@ func (w *Workspace) Patch(opts ...tool.Option) tool.Tool {
 	opts = append([]tool.Option{tool.Set(func(s *tool.Settings) { s.SelfParsing = true })}, opts...)
 	return tool.Freeform(PatchName, patchDescription, grammar, func(ctx context.Context, text string) (any, error) {
 		return w.patch(ctx, text)
-	}, w.changes(PatchName, w.checkPatch, opts)...)
+	}, w.changes(PatchName, w.checkPatch, w.previewPatch, opts)...)
 }
 
 // checkPatch refuses what no state of the files could make right.

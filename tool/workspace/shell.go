@@ -126,7 +126,7 @@ func (w *Workspace) Shell(opts ...tool.Option) tool.Tool {
 			"wildcards or several commands. Quote arguments that have spaces or special characters."
 	}
 	all := append([]tool.Option{tool.OpenWorld(), tool.Timeout(s.Timeout + 2*killedWithin)}, opts...)
-	return tool.New(ShellName, description, w.shell, w.changes(ShellName, w.checkShell, all)...)
+	return tool.New(ShellName, description, w.shell, w.changes(ShellName, w.checkShell, w.previewShell, all)...)
 }
 
 func (w *Workspace) checkShell(_ context.Context, in tool.Input) error {

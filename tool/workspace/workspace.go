@@ -135,10 +135,11 @@ func (w *Workspace) Tools() []tool.Tool {
 // a human is asked about it; the tool itself checks again. All calls of a turn are
 // checked before the first of them runs, so a check must not look at files: "write
 // a, then patch a" is one turn.
-func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, more []tool.Option) []tool.Option {
+func (w *Workspace) changes(name string, check func(context.Context, tool.Input) error, preview func(context.Context, tool.Input) (string, error), more []tool.Option) []tool.Option {
 	opts := []tool.Option{
 		tool.Tagged("workspace"), tool.Destructive(), tool.Set(func(s *tool.Settings) { s.Exclusive = true }),
 		tool.Pre(func(ctx context.Context, in tool.Input) (tool.Input, error) { return in, check(ctx, in) }),
+		tool.WithPreview(preview),
 	}
 	if !slices.Contains(w.options.NoApproval, name) {
 		opts = append(opts, tool.NeedsApproval())

@@ -26,7 +26,7 @@ func (w *Workspace) Write(opts ...tool.Option) tool.Tool {
 	more := append([]tool.Option{tool.Idempotent()}, opts...)
 	return tool.New(WriteName, "Writes a whole file of the workspace: creates it, or replaces all that it holds. "+
 		"To change parts of a file use apply_patch. Folders must exist unless parents is set.",
-		w.write, w.changes(WriteName, w.checkWrite, more)...)
+		w.write, w.changes(WriteName, w.checkWrite, w.previewWrite, more)...)
 }
 
 // checkWrite refuses what no state of the files could make right.

@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// readable lays out the arguments of a call for a human: one field a line, in their
+// order, nested fields and elements indented. A text of several lines follows its
+// field, each line after "> ". Names that could pass for something else are quoted,
+// and other values are JSON, so that no argument can look like another one.
+func readable(arguments json.RawMessage) string {
+	dec := json.NewDecoder(bytes.NewReader(arguments))
+	dec.UseNumber()
+	var b strings.Builder
+	if err := writeReadable(&b, dec, ""); err != nil {
+		return string(arguments)
+	}
+	return strings.TrimLeft(b.String(), "\n ")
+}
+
+// plainName matches field names that are shown without quotes.
+var plainName = regexp.MustCompile(`^[\p{L}\p{N}_.$-]+$`)
+
+// writeReadable writes the next value of dec behind the name of its field. A value
+// of several lines begins with a line break.
+func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		if !dec.More() {
+			b.WriteString(map[json.Delim]string{'{': " {}", '[': " []"}[v])
+			_, err := dec.Token()
+			return err
+		}
+		for dec.More() {
+			name := "-"
+			if v == '{' {
+				key, err := dec.Token()
+				if err != nil {
+					return err
+				}
+				if name = fmt.Sprint(key); !plainName.MatchString(name) {
+					name = strconv.Quote(name)
+				}
+				name += ":"
+			}
+			b.WriteString("\n" + indent + name)
+			if err := writeReadable(b, dec, indent+"  "); err != nil {
+				return err
+			}
+		}
+		_, err := dec.Token()
+		return err
+	case string:
+		writeText(b, v, indent)
+	case nil:
+		b.WriteString(" null")
+	default:
+		fmt.Fprintf(b, " %v", v)
+	}
+	return nil
+}
+
+func writeText(b *strings.Builder, text, indent string) {
+	body, ended := strings.CutSuffix(text, "\n")
+	if body == "" || !strings.Contains(text, "\n") {
+		b.WriteString(" " + strconv.Quote(text))
+		return
+	}
+	fmt.Fprintf(b, " (%d lines", strings.Count(body, "\n")+1)
+	if !ended {
+		b.WriteString(", no newline at the end")
+	}
+	mark := "\n" + indent + "> "
+	b.WriteString(")" + mark + strings.ReplaceAll(body, "\n", mark))
+}

@@ -1,0 +1,112 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// previewWrite shows a write as a diff, or as the content of a new file.
+func (w *Workspace) previewWrite(_ context.Context, in tool.Input) (string, error) {
+	var args writeInput
+	if err := json.Unmarshal(in.Arguments, &args); err != nil {
+		return "", err
+	}
+	rel, now, err := w.planWrite(args)
+	if err != nil {
+		return "", err
+	}
+	text := previewEdit(edit{rel: rel, before: now, after: []byte(args.Content)})
+	if now == nil && args.Parents {
+		text += "\nFolders of the path that do not exist are created."
+	}
+	return text, nil
+}
+
+// previewPatch shows what a patch changes as diffs of its files, in its order.
+func (w *Workspace) previewPatch(ctx context.Context, in tool.Input) (string, error) {
+	edits, _, err := w.plan(ctx, in.Text)
+	if err != nil {
+		return "", err
+	}
+	parts := make([]string, len(edits))
+	for i, e := range edits {
+		parts[i] = previewEdit(e)
+	}
+	return strings.Join(parts, "\n"), nil
+}
+
+// previewShell shows a command as it would be typed.
+func (w *Workspace) previewShell(_ context.Context, in tool.Input) (string, error) {
+	var args shellInput
+	if err := json.Unmarshal(in.Arguments, &args); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("Run")
+	if args.Folder != "" {
+		fmt.Fprintf(&b, " in %s", shown(args.Folder))
+	}
+	if args.Seconds > 0 {
+		fmt.Fprintf(&b, ", for at most %d s", args.Seconds)
+	}
+	b.WriteString(":\n" + strings.TrimSuffix("$ "+args.Command, "\n"))
+	return b.String(), nil
+}
+
+// previewEdit shows what becomes of one file.
+func previewEdit(e edit) string {
+	name := shown(e.rel)
+	switch {
+	case e.remove && isBinary(e.before.data):
+		return fmt.Sprintf("Delete %s (%d bytes, binary).", name, len(e.before.data))
+	case e.remove:
+		return fmt.Sprintf("Delete %s (%s):\n%s", name, measure(e.before.data), marked("-", e.before.data))
+	case e.before == nil && isBinary(e.after):
+		return fmt.Sprintf("Create %s (%d bytes, binary).", name, len(e.after))
+	case e.before == nil && len(e.after) == 0:
+		return fmt.Sprintf("Create %s, empty.", name)
+	case e.before == nil:
+		return fmt.Sprintf("Create %s (%s):\n%s", name, measure(e.after), marked("+", e.after))
+	case bytes.Equal(e.before.data, e.after):
+		return fmt.Sprintf("Write %s with the content that it already has.", name)
+	case isBinary(e.before.data) || isBinary(e.after):
+		return fmt.Sprintf("Replace %s, a binary file: %d bytes become %d bytes.", name, len(e.before.data), len(e.after))
+	default:
+		return fmt.Sprintf("Change %s:\n%s", name, unified(name, e.before.data, e.after))
+	}
+}
+
+// unified is a unified diff without the line that names the command.
+func unified(name string, before, after []byte) string {
+	text := string(diff.Diff(name, before, name, after))
+	_, text, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(text, "\n")
+}
+
+// marked is a content with a mark before each line.
+func marked(mark string, data []byte) string {
+	text, ended := strings.CutSuffix(string(data), "\n")
+	text = mark + strings.ReplaceAll(text, "\n", "\n"+mark)
+	if !ended && len(data) > 0 {
+		text += "\n\\ No newline at end of file"
+	}
+	return text
+}
+
+func measure(data []byte) string {
+	lines := bytes.Count(data, []byte{'\n'})
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		lines++
+	}
+	if lines == 1 {
+		return fmt.Sprintf("1 line, %d bytes", len(data))
+	}
+	return fmt.Sprintf("%d lines, %d bytes", lines, len(data))
+}
