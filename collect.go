@@ -1,6 +1,9 @@
 package dragoman
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Collector folds the events of a stream into a response. The zero value is
 // ready. It is not safe for concurrent use.
@@ -14,9 +17,10 @@ type Collector struct {
 }
 
 type collected struct {
-	parts  []Part       // by index; nil while open
-	starts []*PartStart // by index; nil where an index was skipped
-	finals []*Message   // by index; the headers that ends brought
+	parts  []Part                   // by index; nil while open
+	texts  map[int]*strings.Builder // the text of open parts, by index
+	starts []*PartStart             // by index; nil where an index was skipped
+	finals []*Message               // by index; the headers that ends brought
 	stop   Stop
 }
 
@@ -43,6 +47,8 @@ func (c *Collector) Add(ev Event) {
 			}
 			ch.starts[ev.Index] = ev
 		}
+	case *PartDelta:
+		c.addText(ev)
 	case *PartEnd:
 		if ev.Choice < 0 || ev.Choice >= len(c.choices) {
 			return
@@ -50,6 +56,7 @@ func (c *Collector) Add(ev Event) {
 		// An end without its start closes nothing.
 		if ch := &c.choices[ev.Choice]; ev.Index >= 0 && ev.Index < len(ch.parts) && ch.starts[ev.Index] != nil && !isNilPart(ev.Part) {
 			ch.parts[ev.Index], ch.finals[ev.Index] = ev.Part, ev.Header
+			delete(ch.texts, ev.Index)
 		}
 	case *ResponseEnd:
 		c.end(ev)
@@ -59,6 +66,27 @@ func (c *Collector) Add(ev Event) {
 		c.resp.Error = ev.Err
 		c.resp.Usage = c.resp.Usage.Merge(ev.Usage)
 	}
+}
+
+// addText keeps the text of a part until it ends, so that it is not lost if the
+// stream breaks off.
+func (c *Collector) addText(ev *PartDelta) {
+	if ev.Kind != KindText || ev.Text == "" || ev.Choice < 0 || ev.Choice >= len(c.choices) {
+		return
+	}
+	ch := &c.choices[ev.Choice]
+	if ev.Index < 0 || ev.Index >= len(ch.starts) || ch.starts[ev.Index] == nil || ch.parts[ev.Index] != nil {
+		return
+	}
+	text := ch.texts[ev.Index]
+	if text == nil {
+		text = new(strings.Builder)
+		if ch.texts == nil {
+			ch.texts = map[int]*strings.Builder{}
+		}
+		ch.texts[ev.Index] = text
+	}
+	text.WriteString(ev.Text)
 }
 
 func (c *Collector) end(ev *ResponseEnd) {
@@ -107,7 +135,8 @@ func (c *Collector) choice(i int) *collected {
 // Response returns what was collected so far, and the error that ended the
 // stream, if one did: its usage and a stop of [StopError] are then in the
 // response, beside what had arrived. Before the end it holds the parts that are
-// complete and the error is [ErrIncompleteStream].
+// complete and the text that has arrived of those that are not, and the error is
+// [ErrIncompleteStream].
 func (c *Collector) Response() (*Response, error) {
 	if c == nil {
 		return &Response{}, ErrIncompleteStream
@@ -144,6 +173,9 @@ func (ch *collected) messages(origin *Origin) []Message {
 	var opened *PartStart // the last start with a header whose part never ended
 	for i, p := range ch.parts {
 		start := ch.starts[i]
+		if text := ch.texts[i]; p == nil && text != nil {
+			p = &Text{Text: text.String()}
+		}
 		if p == nil {
 			if start != nil && start.Header != nil {
 				opened = start

@@ -28,17 +28,35 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 		case empty && left > 0:
 			r.tell(&Notice{r.state.Turn, "blank", "the model answered nothing; it is asked again"})
 		case err != nil:
-			r.result.Partial = resp
-			r.state.Turn-- // nothing was answered: the turn is asked again when the run is resumed
-			return nil, r.failed(err)
+			return nil, r.brokenOff(ctx, resp, err)
 		case resp.Error != nil:
-			r.result.Partial = resp
-			r.state.Turn--
-			return nil, r.failed(resp.Error)
+			return nil, r.brokenOff(ctx, resp, resp.Error)
 		default:
+			r.state.Partial = ""
 			return resp, nil
 		}
 	}
+}
+
+// brokenOff ends a turn whose response failed or was canceled. The turn does not
+// count: the model is asked again when the run is resumed. The text that arrived is
+// stored, so that it survives the process.
+func (r *run) brokenOff(ctx context.Context, resp *dragoman.Response, err error) error {
+	r.result.Partial = resp
+	r.state.Turn--
+	err = r.failed(err)
+	if resp == nil || len(r.player.Guardrails.Output) > 0 { // no guardrail has seen it
+		return err
+	}
+	text := resp.Text()
+	if text == "" || text == r.state.Partial {
+		return err
+	}
+	r.state.Partial = text
+	if failed := r.save(ctx); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
 }
 
 // failed says in which turn a model failed, and of which agent, where that has a name.

@@ -28,7 +28,8 @@ type Result struct {
 	Stop dragoman.Stop
 	// Losses are what conversions to and from the models' wires could not keep.
 	Losses dragoman.Report
-	// Partial is an answer that broke off; nil: none did. It is in no history.
+	// Partial is a response that broke off; nil if none did. It is not part of
+	// Messages; [State.Partial] says what becomes of its text.
 	Partial *dragoman.Response
 	// State is what [Agent.Resume] needs to go on. A run that is over has it too:
 	// there is nothing to resume then. Nil: no run began.

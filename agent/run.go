@@ -379,6 +379,7 @@ func (r *run) settleBefore(before *State) error {
 	}
 	open := openCalls(last)
 	if len(open) == 0 {
+		r.keepPartial(before)
 		return nil
 	}
 	if !r.abandon {
@@ -399,6 +400,14 @@ func (r *run) settleBefore(before *State) error {
 	}
 	r.messages = append(r.messages, dragoman.ToolResults(results...))
 	return nil
+}
+
+// keepPartial adds the text of a response that broke off to the conversation, before
+// new input.
+func (r *run) keepPartial(before *State) {
+	if r.store != nil && before.s.Phase == asking && before.s.Partial != "" {
+		r.messages = append(r.messages, dragoman.AssistantText(before.s.Partial))
+	}
 }
 
 // openCalls are the calls of the last turn, where nothing follows it.

@@ -67,6 +67,9 @@ type state struct {
 	// the background; Background says that those of this one may.
 	Waiting    []string `json:"waiting,omitempty"`
 	Background bool     `json:"background,omitempty"`
+	// Partial is the text of a response that broke off. The model is asked again when
+	// the run is resumed; new input instead keeps the text as the assistant's.
+	Partial string `json:"partial,omitempty"`
 	// Output is the answer of a run that no model gave it.
 	Output string `json:"output,omitempty"`
 	// Failed is why a run that is over has no answer that counts.
@@ -145,6 +148,7 @@ func (s *state) encode() ([]byte, error) {
 	w.count("offset", int64(s.Offset))
 	w.texts("waiting", s.Waiting)
 	w.flag("background", s.Background)
+	w.StringFieldIf("partial", s.Partial)
 	w.StringFieldIf("output", s.Output)
 	if s.Failed != nil {
 		w.value("failed", s.Failed)
@@ -295,6 +299,12 @@ func (s *State) Run() string { return s.s.Run }
 
 // Done reports whether the run is over: there is nothing to resume.
 func (s *State) Done() bool { return s.s.Phase == finished }
+
+// Partial returns the text of a response that broke off, such as one that was
+// canceled. It is not part of the conversation yet: new input in the same store
+// appends it as an assistant message first, and [Agent.Resume] asks the model again
+// and drops it. It is empty if the agent has output guardrails.
+func (s *State) Partial() string { return s.s.Partial }
 
 // Pending are the calls that wait for humans.
 func (s *State) Pending() []tool.Pending { return leaves(s.s.Pending) }

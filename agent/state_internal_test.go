@@ -23,7 +23,7 @@ func fullState(t *testing.T) state {
 		Usage: dragoman.Usage{Input: dragoman.Counted(7)}, Cost: 0.1, Calls: 2, Elapsed: 5,
 		Found: []tool.Key{tool.KeyOfCall(call)}, Chosen: true, Corrected: 1, Recent: []string{"x", "\"y\n"}, Failures: 1,
 		Seen: []dragoman.Message{dragoman.UserText("u")}, Offset: 4, Waiting: []string{"w"}, Background: true,
-		Output: "o", Failed: &failedRun{Text: "f"},
+		Partial: "p", Output: "o", Failed: &failedRun{Text: "f"},
 		Pending: []tool.Pending{{Binding: tool.Binding{Run: "r", Turn: 3, CallID: "c"}}},
 		Settled: []*dragoman.ToolResult{call.ResultText("done")},
 		Done:    []doneCall{{Record: tool.Record{Tool: "pay", CallID: "c"}, Plain: "p"}},
