@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // language is a dialect as the command line knows it.
@@ -37,29 +38,28 @@ func languages() []language {
 	}
 }
 
-// languageNamed finds a language by its name, long or short.
-func languageNamed(name string) (language, error) {
-	var known []string
-	for _, l := range languages() {
+// languageNamed finds a language by its name, long or short, among all wire languages
+// and more.
+func languageNamed(name string, more ...language) (language, error) {
+	var known, names []string
+	for _, l := range append(languages(), more...) {
 		if string(l.Dialect()) == name || slices.Contains(l.short, name) {
 			return l, nil
 		}
-		known = append(known, l.short[0]+" ("+string(l.Dialect())+")")
+		if string(l.Dialect()) == l.short[0] {
+			known = append(known, l.short[0])
+		} else {
+			known = append(known, l.short[0]+" ("+string(l.Dialect())+")")
+		}
+		names = append(append(names, l.short...), string(l.Dialect()))
 	}
-	return language{}, misused("%q is none of the wire languages: %s", name, strings.Join(known, ", "))
+	return language{}, misused("unknown wire language %q: known are %s%s", name, strings.Join(known, ", "), words.Meant(name, names))
 }
 
 // convertibleNamed is languageNamed for what convert reads and writes, which is
 // the canonical form too.
 func convertibleNamed(name string) (language, error) {
-	if c := canonicalLanguage(); slices.Contains(c.short, name) {
-		return c, nil
-	}
-	l, err := languageNamed(name)
-	if err != nil {
-		return l, misused("%w, nor canonical", err)
-	}
-	return l, nil
+	return languageNamed(name, canonicalLanguage())
 }
 
 func languageOf(d dragoman.Dialect) language {

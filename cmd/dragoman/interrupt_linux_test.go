@@ -58,7 +58,7 @@ func TestC1_AQuestionThatNobodySeesIsNotAsked(t *testing.T) {
 	}
 	seen := talk(t, keys, "", "")
 	_ = cmd.Wait()
-	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil || !strings.Contains(told.String(), "nobody to ask") {
+	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil || !strings.Contains(told.String(), "no approver is attached") {
 		t.Errorf("%v\n%s\n%s", err, seen, told.String())
 	}
 }

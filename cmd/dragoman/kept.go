@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/dragoman-go/dragoman/session"
@@ -46,15 +48,19 @@ func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
 	if k.store, err = o.store(ctx); err != nil {
 		return nil, failed("%w; --no-session does without", err)
 	}
-	if o.session == "" {
-		return k, nil
-	}
-	k.session, err = session.Open(ctx, k.store, o.session)
 	switch {
-	case errors.Is(err, session.ErrNotFound) && prompt != "":
+	case o.last:
+		k.session, err = lastSession(ctx, k.store, o.dir)
+	case o.session == "":
+		return k, nil
+	default:
+		k.session, err = openSession(ctx, k.store, o.session)
+	}
+	switch {
+	case errors.Is(err, session.ErrNotFound) && prompt != "" && !o.last:
 		k.session, err = nil, nil
-	case errors.Is(err, session.ErrNotFound):
-		err = fmt.Errorf("there is no session %q, and nothing to begin one with: give a prompt (\"dragoman sessions list\" shows those there are)", o.session)
+	case errors.Is(err, session.ErrNotFound) && !o.last:
+		err = fmt.Errorf("no session %q, and no prompt to begin one: give a prompt, or see \"dragoman sessions list\"", o.session)
 	case err == nil:
 		k.was, err = readRunMeta(ctx, k.session)
 	}
@@ -63,6 +69,72 @@ func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
 		return nil, failed("%w", err)
 	}
 	return k, nil
+}
+
+// lastSession opens the session of a folder that was used last.
+func lastSession(ctx context.Context, store session.Store, dir string) (*session.Session, error) {
+	folder := absolute(dir)
+	for info, err := range store.List(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		s, err := session.Open(ctx, store, info.ID)
+		if err != nil {
+			continue // a broken session must not hide the others
+		}
+		if meta, err := readRunMeta(ctx, s); err == nil && meta.Folder != "" && sameFolder(meta.Folder, folder) {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: --continue found none for %s; run without it, or see \"dragoman sessions list\"", session.ErrNotFound, folder)
+}
+
+// openSession opens a session by its name, or by the beginning of a generated one if
+// only one begins so.
+func openSession(ctx context.Context, store session.Store, name string) (*session.Session, error) {
+	s, err := session.Open(ctx, store, name)
+	if !errors.Is(err, session.ErrNotFound) || len(name) < minPrefix {
+		return s, err
+	}
+	var found []string
+	for info, bad := range store.List(ctx) {
+		if bad != nil {
+			return nil, bad
+		}
+		if generatedID.MatchString(info.ID) && strings.HasPrefix(info.ID, name) {
+			found = append(found, info.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, err
+	case 1:
+		return session.Open(ctx, store, found[0])
+	default:
+		return nil, fmt.Errorf("several sessions begin with %q: %s", name, strings.Join(found, ", "))
+	}
+}
+
+// minPrefix is how many characters of a generated name must be given.
+const minPrefix = 4
+
+// generatedID matches names that newSessionID and package session generate.
+var generatedID = regexp.MustCompile(`^[a-z2-7]{8}([a-z2-7]{18})?$`)
+
+// newSessionID generates a name that is short enough to type.
+func newSessionID() string { return strings.ToLower(rand.Text()[:8]) }
+
+// create makes a session with the name that was given, or with a generated one.
+func (k *kept) create(ctx context.Context, title string) (*session.Session, error) {
+	if k.name != "" {
+		return session.Create(ctx, k.store, session.Info{ID: k.name, Title: title})
+	}
+	for {
+		s, err := session.Create(ctx, k.store, session.Info{ID: newSessionID(), Title: title})
+		if !errors.Is(err, session.ErrExists) {
+			return s, err
+		}
+	}
 }
 
 func readRunMeta(ctx context.Context, s *session.Session) (m runMeta, err error) {
@@ -109,7 +181,7 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 		return nil
 	}
 	if k.session == nil {
-		if k.session, err = session.Create(ctx, k.store, session.Info{ID: k.name, Title: title(prompt)}); err != nil {
+		if k.session, err = k.create(ctx, title(prompt)); err != nil {
 			return failed("%w", err)
 		}
 	}

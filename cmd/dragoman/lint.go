@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -338,14 +339,18 @@ func judgeFor(target string, known modelFlags, data []byte) (judge func(dragoman
 	}
 	p, ok := schema.Named(target)
 	if !ok {
-		return nil, caps, misused("%w, nor one of the schema surfaces: %s", unknown, strings.Join(surfaces(), ", "))
+		return nil, caps, misused("%w; schema surfaces are %s%s", unknown, strings.Join(surfaces(), ", "), words.Meant(target, surfaces()))
 	}
 	if known.model != "" || known.capabilities != nil {
 		return nil, caps, misused("--model and --capability are for a wire language, and %s is a schema surface", target)
 	}
 	return func(s dragoman.ToolSpec) (verdict, error) {
+		l, takesTools := wireOf(p.Name())
+		if takesTools && s.Kind == dragoman.ToolHosted { // its language takes it or not; it has no schema
+			return judgeByWire(l, dragoman.Target{}, s)
+		}
 		v := judgeBySchema(p, s)
-		if l, takesTools := wireOf(p.Name()); takesTools {
+		if takesTools {
 			err := judgeName(&v, l, s)
 			return v, err
 		}
@@ -386,9 +391,6 @@ func wireOf(surface string) (l language, ok bool) {
 // judgeName adds to a verdict what becomes of the name of a tool in a language:
 // a surface takes the schemas of that language's tools, not nameless ones.
 func judgeName(v *verdict, l language, s dragoman.ToolSpec) error {
-	if s.Kind == dragoman.ToolHosted {
-		return nil
-	}
 	bare := dragoman.ToolSpec{Name: s.Name, Namespace: s.Namespace, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	named, err := judgeByWire(l, dragoman.Target{}, bare)
 	if err != nil {

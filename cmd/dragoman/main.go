@@ -29,6 +29,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/words"
@@ -174,7 +175,8 @@ and Bedrock, and says what a conversion could not keep.
 Exit codes: 0 when all went well, 1 when the input could not be read or
 converted (a stream that broke is written up to there) or a run has no answer, 2
 for a command line that makes no sense, 3 when something was lost that --fail-on
-forbids, 130 when a run was interrupted.`,
+forbids, 4 when a run refused calls because no approver was attached, 130 when a
+run was interrupted.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -182,6 +184,7 @@ forbids, 130 when a run was interrupted.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newConvert(), newLint(), newTools(), newSim(), newServe(), newRun(sandbox), newSessions())
 	return root
 }
@@ -197,6 +200,17 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	return misused("unknown command %q for %q%s", args[0], cmd.CommandPath(), words.Meant(args[0], names))
+}
+
+// flagError adds the name of a similar flag to the error of an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return misused("%w%s", err, words.Meant("--"+unknown.GetSpecifiedName(), names))
 }
 
 // version is the module's, as the build recorded it.

@@ -10,14 +10,18 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -26,8 +30,14 @@ import (
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
 
-// exitInterrupted is that of a program which an interrupt has ended.
-const exitInterrupted = 130
+// The exit codes of run, besides those of all commands.
+const (
+	// exitUnattended: the run ended, but calls were refused because no approver was
+	// attached.
+	exitUnattended = 4
+	// exitInterrupted is what shells use for a program that SIGINT ended.
+	exitInterrupted = 130
+)
 
 func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 	var o runFlags
@@ -37,8 +47,8 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 		Long: `Run asks a model, and lets it work in the current folder with the tools that
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
 it writes a file, applies a patch or runs a command, you are asked. Without a
-terminal to ask at, such calls are refused, unless --allow names the tool. A policy
-(--policy) can forbid and ask for more; it approves nothing.
+terminal to ask at, such calls are refused, unless --allow names the tool; the exit
+code is then 4. A policy (--policy) can forbid and ask for more; it approves nothing.
 
 The answer goes to standard output; calls, their results and questions go to
 standard error. With --json every event is a line of JSON on standard output.
@@ -51,17 +61,21 @@ model, and good for trying this out.
 
 Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSIONS,
 or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
-macOS and Windows that of configuration). --session goes on with one: with a prompt
-it says more, without one it finishes what was interrupted. What ran does not run
-again. With --json the event run_start names it. "dragoman sessions" lists them.
+macOS and Windows that of configuration). --continue goes on with the last session of
+this folder, --session with the one it names; the beginning of a generated name is
+enough. With a prompt they ask more, without one they finish what was interrupted.
+What ran does not run again. With --json the event run_start names the session.
+"dragoman sessions" lists them.
 
 A session works in the folder that it began in. Elsewhere it does not go on, unless
 --dir names a folder: that of the session, or another one, which is then its own.
 
-Several words are one prompt, with a blank between them. A prompt of "-" is read
-from standard input.`,
+Several words are one prompt, with a blank between them. Input that is piped in is
+the prompt if there is no other (or "-"), and else follows the prompt.`,
 		Example: `  dragoman run "Which files are here?"
   dragoman run --model sim/echo --no-session "Say it again"
+  cat error.log | dragoman run "What went wrong here?"
+  dragoman run --continue "And how do I fix it?"
   dragoman run --session trip "Which files are here?"
   dragoman run --session trip --json "And which of them are large?"`,
 		Args: cobra.ArbitraryArgs,
@@ -70,6 +84,7 @@ from standard input.`,
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVarP(&o.last, "continue", "c", false, "go on with the last session of this folder")
 	f.StringVar(&o.model, "model", "", `the model, as "provider/model", an alias, or several with commas between them`)
 	f.StringVar(&o.session, "session", "", "the session to go on with, or to begin under this name")
 	o.addFile(cmd)
@@ -90,9 +105,9 @@ type runFlags struct {
 	model, session, policy, dir, system string
 	allow                               []string
 	turns                               int
-	forget, abandon, json, debug        bool
-	// refused says that calls were refused, because nobody could be asked.
-	refused bool
+	last, forget, abandon, json, debug  bool
+	// unattended counts the calls that were refused because no approver was attached.
+	unattended atomic.Int64
 }
 
 func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.Sandbox) error {
@@ -116,6 +131,9 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err := k.settle(o.dir, cmd.Flags().Changed("dir")); err != nil {
 		return err
 	}
+	if err := o.checkPending(ctx, cmd, k, prompt); err != nil {
+		return err
+	}
 	a, done, err := o.agent(cmd, model, sandbox)
 	if err != nil {
 		return err
@@ -128,46 +146,106 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 		defer func() { t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again()) }()
 	}
 	err = t.follow(o.stream(ctx, a, k.session, prompt))
-	if o.refused && !o.json {
-		t.notef("Calls were refused, because there is nobody to ask. --allow NAME lets a tool run without approval.")
-	}
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}
-	return ended(ctx, err, k)
+	err = ended(ctx, err, k)
+	if n := o.unattended.Load(); err == nil && n > 0 {
+		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or let a tool run without approval with --allow NAME", n)}
+	}
+	return err
 }
 
-// prompt is what was asked, from the command line or from standard input.
+// prompt returns what to ask, from the command line and from standard input, and
+// checks the flags.
 func (o *runFlags) prompt(cmd *cobra.Command, prompt string) (string, error) {
-	if prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxInput+1))
-		switch {
-		case err != nil:
-			return "", failed("reading the prompt: %w", err)
-		case len(b) > maxInput:
-			return "", failed("the prompt is longer than %d bytes", maxInput)
-		}
-		prompt = strings.TrimSpace(string(b))
+	if err := o.check(); err != nil {
+		return "", err
 	}
-	if strings.TrimSpace(prompt) == "" {
+	prompt = strings.TrimSpace(prompt)
+	dash := prompt == "-"
+	if dash {
 		prompt = ""
 	}
+	if dash || isPiped(cmd.InOrStdin()) {
+		piped, err := readPiped(cmd)
+		if err != nil {
+			return "", err
+		}
+		prompt = joinPrompt(prompt, piped)
+	}
 	switch {
-	case prompt == "" && o.session == "":
+	case prompt == "" && o.session == "" && !o.last:
 		return "", misused(`there is nothing to ask: dragoman run "Which files are here?"`)
-	case o.forget && o.session != "":
-		return "", misused("--no-session and --session cannot both be")
 	case prompt == "" && o.abandon:
-		return "", misused("--abandon goes on with something else: say with what")
+		return "", misused("--abandon goes on with something else: give a prompt")
+	}
+	return prompt, nil
+}
+
+// check refuses flags that contradict each other.
+func (o *runFlags) check() error {
+	switch {
+	case o.forget && o.session != "":
+		return misused("--no-session and --session cannot be used together")
+	case o.forget && o.last:
+		return misused("--no-session and --continue cannot be used together")
+	case o.last && o.session != "":
+		return misused("--continue and --session cannot be used together")
 	case o.turns < 0:
-		return "", misused("--max-turns %d: a model is asked at least once", o.turns)
+		return misused("--max-turns %d: the model is asked at least once", o.turns)
 	}
 	for _, name := range o.allow {
 		if !slices.Contains(workspaceTools, name) {
-			return "", misused("--allow %q is none of %s", name, strings.Join(workspaceTools, ", "))
+			return misused("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Meant(name, workspaceTools))
 		}
 	}
-	return prompt, nil
+	return nil
+}
+
+// isPiped reports whether input is there to read: from a pipe or a file, not from a
+// terminal or another device such as the null device.
+func isPiped(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+// pipedNotice is how long a pipe may be silent before the user learns what the program
+// waits for.
+const pipedNotice = 3 * time.Second
+
+// readPiped reads standard input to its end.
+func readPiped(cmd *cobra.Command) (string, error) {
+	notice := time.AfterFunc(pipedNotice, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Reading standard input to its end. Without input to read, run with </dev/null.")
+	})
+	defer notice.Stop()
+	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxInput+1))
+	switch {
+	case err != nil:
+		return "", failed("reading standard input: %w", err)
+	case len(b) > maxInput:
+		return "", failed("standard input is longer than %d bytes", maxInput)
+	case !utf8.Valid(b):
+		return "", failed("standard input is not UTF-8 text")
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// joinPrompt adds piped input to a prompt.
+func joinPrompt(prompt, piped string) string {
+	switch {
+	case piped == "":
+		return prompt
+	case prompt == "":
+		return piped
+	default:
+		return prompt + "\n\nStandard input:\n\n" + piped
+	}
 }
 
 // workspaceTools are those that --allow may name.
@@ -298,20 +376,82 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	return "sim/planner", "No model is configured: the embedded simulator answers, which is no real model. --model or DRAGOMAN_MODEL picks one.", nil
 }
 
-// approver asks at the terminal. Without one it refuses, and so it does where nobody
-// would see the question, but could be talked into an answer by the model.
+// checkPending refuses to go on with a session whose calls wait for approval if they
+// cannot get it, or if a new prompt comes before they have it.
+func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *kept, prompt string) error {
+	if k.session == nil || o.abandon {
+		return nil
+	}
+	state, err := agent.Stored(ctx, k.session)
+	if err != nil {
+		return failed("%w", err)
+	}
+	if state == nil || len(state.Pending()) == 0 {
+		return nil
+	}
+	var names, blocked []string
+	for _, p := range state.Pending() {
+		names = append(names, p.Tool())
+		if !slices.Contains(o.allow, p.Tool()) {
+			blocked = append(blocked, p.Tool())
+		}
+	}
+	attended := o.attended(cmd)
+	if prompt == "" && (attended || len(blocked) == 0) {
+		return nil
+	}
+	return &exitError{exitUnattended, errors.New(pendingHelp(k.again(), prompt, names, attended))}
+}
+
+// pendingHelp says which calls of a session wait for approval, and which commands go on.
+func pendingHelp(again, prompt string, names []string, attended bool) string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	list := strings.Join(names, ", ")
+	var b strings.Builder
+	fmt.Fprintf(&b, "calls of this session wait for approval: %s", list)
+	if !attended {
+		b.WriteString("; no approver is attached")
+	}
+	b.WriteString(". Go on with one of:\n")
+	fmt.Fprintf(&b, "  %s    in a terminal, to be asked about them\n", again)
+	fmt.Fprintf(&b, "  %s --allow %s    to run them without being asked\n", again, strings.Join(names, ","))
+	if prompt == "" {
+		prompt = "…"
+	}
+	fmt.Fprintf(&b, "  %s --abandon %s    to give them up", again, quoteArg(title(prompt)))
+	return b.String()
+}
+
+// attended reports whether a person can be asked at the terminal.
+func (o *runFlags) attended(cmd *cobra.Command) bool {
+	return isTerminal(cmd.InOrStdin()) && isTerminal(cmd.ErrOrStderr()) && !o.json
+}
+
+// approver asks at the terminal. It refuses where there is none, and where the
+// question would not be shown to the person who types.
 func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) || o.json {
-		return policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
-			o.refused = true
-			return tool.Answer{Verdict: tool.Rejected, Message: "it needs approval, and there is nobody to ask"}, nil
-		})
+	allowed := policy.ApproverFunc(o.approveAllowed)
+	if !o.attended(cmd) {
+		return policy.First(allowed, policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
+			o.unattended.Add(1)
+			return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, nil
+		}))
 	}
 	ledger := policy.NewLedger()
-	prompt := policy.NewPrompt(in, cmd.ErrOrStderr())
+	prompt := policy.NewPrompt(cmd.InOrStdin(), cmd.ErrOrStderr())
 	prompt.Ledger = ledger
-	return policy.First(ledger, prompt)
+	return policy.First(allowed, ledger, prompt)
+}
+
+// approveAllowed approves calls that --allow names and that wait from an earlier run,
+// unless the policy asks about them.
+func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+	asks := req.Decision != nil && (req.Decision.Effect == tool.Ask || req.Decision.Effect == tool.AskInput)
+	if !asks && req.Wanted == nil && slices.Contains(o.allow, req.Binding.Key.QualifiedName()) {
+		return tool.Answer{Verdict: tool.Approved}, nil
+	}
+	return tool.Answer{}, nil
 }
 
 // isTerminal reports whether somebody sits at a file.

@@ -123,15 +123,15 @@ func TestC1_ASessionGoesOnWhereItWas(t *testing.T) {
 
 func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
 	dir, do := runs(t)
-	r := do(strings.NewReader("y\ny\ny\n"), `Write the file "b.txt" with content "hi"`)
+	r := do(nil, `Write the file "b.txt" with content "hi"`)
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); !os.IsNotExist(err) {
 		t.Fatalf("it was written: %v", err)
 	}
-	if r.code != exitOK || !strings.Contains(r.err, "nobody to ask") || !strings.Contains(r.err, "--allow") {
+	if r.code != exitUnattended || !strings.Contains(r.err, "no approver is attached") || !strings.Contains(r.err, "--allow") || strings.Contains(r.err, "the user rejected") {
 		t.Errorf("%+v", r)
 	}
 	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - id: writes\n    effect: allow\n    when: {tool: [write_file]}\n")
-	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Write the file "b.txt" with content "hi"`); !strings.Contains(r.err, "nobody to ask") {
+	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Write the file "b.txt" with content "hi"`); !strings.Contains(r.err, "no approver is attached") {
 		t.Errorf("a policy that allows is no approval of a tool that needs one: %+v", r)
 	}
 	if r := do(nil, "--allow", "write_file", `Write the file "b.txt" with content "hi"`); r.code != exitOK {
@@ -149,10 +149,10 @@ func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
 func TestC4_RunSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 	_, do := runs(t)
 	for want, args := range map[string][]string{
-		"nothing to ask": {},
-		"cannot both be": {"--no-session", "--session", "x", "hi"},
-		"say with what":  {"--abandon", "--session", "x"},
-		"unknown flag":   {"--frobnicate", "hi"},
+		"nothing to ask":          {},
+		"cannot be used together": {"--no-session", "--session", "x", "hi"},
+		"give a prompt":           {"--abandon", "--session", "x"},
+		"unknown flag":            {"--frobnicate", "hi"},
 	} {
 		if r := do(nil, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%q: %+v", args, r)
@@ -216,7 +216,7 @@ func TestC1_MistakesOfRunAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, `--allow "wrte_file" is none of list_files, `, []string{"--allow", "wrte_file", "hi"}},
+		{exitUsage, `--allow: unknown tool "wrte_file": known tools are list_files, read_file, search_files, write_file, apply_patch, shell; did you mean write_file?`, []string{"--allow", "wrte_file", "hi"}},
 		{exitUsage, "--max-turns -3: ", []string{"--max-turns", "-3", "hi"}},
 		{exitFailed, "turns, at most 1; go on with: dragoman run --session short --dir " + quoteArg(absolute(dir)) + " --max-turns N", []string{"--session", "short", "--max-turns", "1", `Read the file "letter.txt"`}},
 	} {
@@ -271,7 +271,7 @@ func TestC1_ASessionKeepsTheFolderThatItBeganIn(t *testing.T) {
 	if r := do(nil, "--session", "other", "--dir", filepath.Join(here, "nowhere"), ask); r.code != exitFailed {
 		t.Errorf("%+v", r)
 	}
-	if r := do(nil, "--session", "other"); r.code != exitFailed || !strings.Contains(r.err, "there is no session") {
+	if r := do(nil, "--session", "other"); r.code != exitFailed || !strings.Contains(r.err, `no session "other"`) {
 		t.Errorf("a run that could not begin has left a session: %+v", r)
 	}
 }

@@ -27,7 +27,9 @@ func newSessions() *cobra.Command {
 		Short: "List, show, copy and take back the sessions of \"dragoman run\"",
 		Long: `Sessions are what "dragoman run" keeps: the conversation, the folder, and what
 became of every call. They are in an SQLite file: --sessions, or DRAGOMAN_SESSIONS, or
-dragoman/sessions.db in your folder of state.`,
+dragoman/sessions.db in your folder of state. Where a command takes the name of a
+session, the first four or more characters of a generated name are enough; delete
+takes whole names.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -71,7 +73,7 @@ func (o *sessionsFlags) with(cmd *cobra.Command, id string, do func(context.Cont
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	s, err := session.Open(ctx, store, id)
+	s, err := openSession(ctx, store, id)
 	if err != nil {
 		return notThere(ctx, store, id, err)
 	}
@@ -115,6 +117,7 @@ type sessionReport struct {
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
 	Parent  string    `json:"parent,omitempty"`
+	Partial string    `json:"partial,omitempty"`
 	Error   string    `json:"error,omitempty"`
 }
 
@@ -174,6 +177,7 @@ func (r *sessionReport) readState(stored []byte) error {
 	if err := json.Unmarshal(stored, &state); err != nil {
 		return err
 	}
+	r.Partial = state.Partial()
 	switch {
 	case state.Done():
 		r.Status = statusDone

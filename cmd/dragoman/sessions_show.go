@@ -96,6 +96,9 @@ func writeSession(w io.Writer, r sessionReport, all []session.Stored) error {
 		}
 		writeMessage(&b, &m.Message)
 	}
+	if r.Partial != "" {
+		fmt.Fprintf(&b, "%s\n(interrupted here)\n", strings.TrimRight(shown(r.Partial), "\n"))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

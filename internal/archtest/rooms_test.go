@@ -88,7 +88,7 @@ var rooms = []room{
 	{path: "gateway", files: true},
 	{path: "console"},
 	{path: "internal/sniff", only: []string{"", "internal/jsonwire"}, pure: true},
-	{path: "cmd/dragoman", program: true, third: []string{"golang.org/x/term", "golang.org/x/sys/unix", "github.com/spf13/cobra", "github.com/rogpeppe/go-internal/diff"}},
+	{path: "cmd/dragoman", program: true, third: []string{"golang.org/x/term", "golang.org/x/sys/unix", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff"}},
 	{path: "examples/*", program: true},
 
 	// What tests share: on top, so that nothing but tests can import it.
