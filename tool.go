@@ -1,6 +1,10 @@
 package dragoman
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/dragoman-go/dragoman/internal/fence"
+)
 
 // ToolKind says how a tool takes its input and who runs it: [ToolFunction],
 // [ToolFreeform] or [ToolHosted].
@@ -297,4 +301,21 @@ func (r *ToolResult) Text() string {
 		}
 	}
 	return string(b)
+}
+
+// PlainText is [ToolResult.Text] without the fence that package tool puts around
+// the output of tools that are not trusted: what the tool said, for people and
+// programs. A text without such a fence is unchanged.
+func (r *ToolResult) PlainText() string {
+	if r == nil {
+		return ""
+	}
+	plain := ToolResult{Content: make([]Part, len(r.Content))}
+	for i, p := range r.Content {
+		plain.Content[i] = p
+		if t, ok := p.(*Text); ok && t != nil {
+			plain.Content[i] = &Text{Text: fence.Unwrap(t.Text)}
+		}
+	}
+	return plain.Text()
 }

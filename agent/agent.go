@@ -69,7 +69,9 @@ type Agent struct {
 	// Price says what usage costs, for Limits.Cost; nil: nothing has a price.
 	Price func(u dragoman.Usage) float64
 
-	// Log gets what callers and models must not see; nil logs nothing.
+	// Log gets what callers and models must not see, where the Runner has no Log: panics
+	// of tools with their stacks, and the causes of internal errors. Nil means
+	// [slog.Default].
 	Log *slog.Logger
 	// Now is the clock; NewID makes the ids of runs. Go starts every goroutine of a
 	// run: the one beside which a run that is watched runs its calls, and those of the

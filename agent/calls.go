@@ -75,6 +75,11 @@ func (r *run) runner() *tool.Run {
 	t := base.Start(r.state.Run)
 	t.Agent = append(slices.Clone(r.path), p.name())
 	t.Metadata = r.metadata
+	for _, d := range r.state.Degraded {
+		if d.Agent == p.name() {
+			t.Degrade(d.Key)
+		}
+	}
 	r.runners[p.name()] = t
 	return t
 }
@@ -122,6 +127,8 @@ func (r *run) call(ctx context.Context) error {
 		return errorf("%w", err)
 	}
 	r.recorded = append(r.recorded, batch.Records)
+	r.state.store(batch.Records)
+	r.noteDegraded(batch)
 	r.state.Calls += executed(batch)
 	r.state.Pending = batch.Pending
 	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
@@ -133,6 +140,22 @@ func (r *run) call(ctx context.Context) error {
 		return errors.Join(ErrInterrupted, err)
 	}
 	return r.finish(ctx, calls, r.records(calls, batch), err)
+}
+
+// noteDegraded notes the tools that failures of the batch took out of the run.
+func (r *run) noteDegraded(batch *tool.Batch) {
+	if len(batch.Records) == 0 {
+		return
+	}
+	agent := r.player.name()
+	for _, k := range r.runner().Degraded() {
+		lost := degradedTool{agent, k}
+		if slices.Contains(r.state.Degraded, lost) {
+			continue
+		}
+		r.state.Degraded = append(r.state.Degraded, lost)
+		r.tell(&Notice{r.state.Turn, "degraded", k.QualifiedName() + " failed and is not available for the rest of the run"})
+	}
 }
 
 // remember keeps what calls of the turn came to until all of them have: what follows
@@ -379,7 +402,7 @@ func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, asid
 		case handoff && first != "":
 			aside = append(aside, c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first)))
 		case key.Kind == tool.KindDeferred && !r.found(key):
-			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), searchName)))
+			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
 		default:
 			run = append(run, named)
 		}

@@ -108,20 +108,18 @@ func (p *player) equip(k keepers) {
 }
 
 // reader is the tool that reads long outputs, or nil where the agent has no store for
-// them, or has a tool of that name.
+// them, or was given the tool. Its name avoids those of the agent's tools (requirement
+// I9).
 func (p *player) reader() tool.Tool {
 	if p.spill == nil || !p.reads {
 		return nil
 	}
 	for _, t := range p.Tools {
-		if t == nil {
-			continue // the toolbox says so
-		}
-		if s := t.Spec(); s != nil && s.Name == tool.ReadOutputName && s.Namespace == "" {
+		if tool.ReadsOutput(t) {
 			return nil
 		}
 	}
-	return tool.ReadOutput(p.spill)
+	return tool.ReadOutputAs(tool.FreeName(tool.ReadOutputName, p.takenName), p.spill)
 }
 
 // canSpill reports whether a tool of the agent, or of one that can take over from it,
@@ -244,7 +242,11 @@ func (p *player) hide() (err error) {
 	if len(p.hidden) == 0 || p.Model == nil {
 		return nil
 	}
-	if p.native = p.Search.native(p.Model, p.Settings.Model); p.native == nil {
+	// The name of the provider's search is fixed; where it is taken, ours is used.
+	if p.native = p.Search.native(p.Model, p.Settings.Model); p.native != nil && p.takenName(p.native.Name) {
+		p.native = nil
+	}
+	if p.native == nil {
 		p.finder, err = p.searchTool()
 	}
 	return err

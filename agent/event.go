@@ -96,7 +96,7 @@ type ToolEvent struct {
 }
 
 // Answered is the result of a call as the model reads it, with a fence around what
-// the tool said. People want Record.Plain, of the [tool.CallEnded] in a [ToolEvent].
+// the tool said. For people use [dragoman.ToolResult.PlainText].
 type Answered struct {
 	Turn   int
 	Result *dragoman.ToolResult
@@ -117,7 +117,8 @@ type Guarded struct {
 }
 
 // Notice tells of something that is no error: an empty answer that is asked for
-// again ("blank"), an answer that does not fit what was asked for ("correction").
+// again ("blank"), an answer that does not fit what was asked for ("correction"), a
+// tool that is out for the rest of the run ("degraded").
 type Notice struct {
 	Turn int
 	// Code is a stable word, Text a line for humans.

@@ -57,8 +57,10 @@ type endJSON struct {
 	Usage   dragoman.Usage `json:"usage"`
 	Stop    dragoman.Stop  `json:"stop"`
 	Pending []tool.Pending `json:"pending,omitempty"`
-	Losses  []string       `json:"losses,omitempty"`
-	Done    bool           `json:"done"`
+	// Degraded are the tools that failures took out of the run.
+	Degraded []string `json:"degraded,omitempty"`
+	Losses   []string `json:"losses,omitempty"`
+	Done     bool     `json:"done"`
 }
 
 // MarshalEvent writes a pair of a [Stream] as one JSON object: the version of the
@@ -114,7 +116,7 @@ func endOf(r *Result) *endJSON {
 		return nil
 	}
 	end := &endJSON{
-		Run: r.Run, Agent: r.Agent, Output: r.Output, Turns: r.Turns, Usage: r.Usage, Stop: r.Stop, Pending: r.Pending,
+		Run: r.Run, Agent: r.Agent, Output: r.Output, Turns: r.Turns, Usage: r.Usage, Stop: r.Stop, Pending: r.Pending, Degraded: r.Degraded,
 		Done: r.State != nil && r.State.Done(),
 	}
 	for _, l := range r.Losses.Losses {

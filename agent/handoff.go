@@ -35,7 +35,7 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	name := h.Name
 	if name == "" {
 		name = tool.HandoffName(h.To.name(), func(n string) bool {
-			return n == searchName || slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Spec() != nil && t.Spec().Name == n })
+			return n == searchName || p.takenName(n) || slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Spec() != nil && t.Spec().Name == n })
 		})
 	}
 	text := h.Description

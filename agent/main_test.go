@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/steady"
@@ -9,7 +10,10 @@ import (
 	"github.com/dragoman-go/dragoman/session/postgres"
 )
 
-func main(m *testing.M) { steady.Main(m) }
+func main(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the output
+	steady.Main(m)
+}
 
 func openPostgres(ctx context.Context, url string) (session.Store, error) {
 	return postgres.Open(ctx, url, postgres.Options{})

@@ -20,8 +20,15 @@ type Result struct {
 	// Turns counts how often a model was asked, over all of the run's resumptions.
 	Turns int
 	Usage dragoman.Usage
-	// Records tell what became of the calls.
+	// Records tell what became of the calls, over all of the run's resumptions. After
+	// a resumption the records of earlier calls come from the state and the
+	// conversation: their Cause is nil, and only the last 200 of them have times and
+	// decisions.
 	Records []tool.Record
+	// Degraded are the qualified names of the tools that [tool.FailureDegrade] took
+	// out of the run, in the order in which they failed; nil means that the run had
+	// all of its tools. It covers all of the run's resumptions.
+	Degraded []string
 	// Pending are the calls that wait for humans.
 	Pending []tool.Pending
 	// Stop is why the last answer ended.

@@ -158,6 +158,9 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	}
 	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
 	r.result.Records = slices.Concat(r.recorded...)
+	for _, d := range r.state.Degraded {
+		r.result.Degraded = append(r.result.Degraded, d.Key.QualifiedName())
+	}
 	r.result.Messages = r.messages[min(r.state.Begun, len(r.messages)):]
 	if r.store == nil { // then they are the state's too
 		r.result.Messages = slices.Clone(r.result.Messages)
@@ -233,6 +236,7 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if r.ledger = r.state.Ledger; r.ledger == nil {
 		r.ledger = policy.NewLedger()
 	}
+	r.recorded = [][]tool.Record{r.restoreRecords()}
 	for _, pend := range r.state.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
 			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())

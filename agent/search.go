@@ -18,8 +18,9 @@ import (
 // told to the model until it has looked for them, so that hundreds of them cost
 // nothing. What was found stays found for the run.
 //
-// Our search is a tool with the name "tool_search" and the argument "query", which
-// holds words of names and descriptions. The simulator's planner searches only where
+// Our search is a tool with the name "tool_search", or "tool_search_2" and so on where
+// the agent has its own tool of that name, and the argument "query", which holds words
+// of names and descriptions. The simulator's planner searches only where
 // the prompt speaks of it: see the example.
 type Search struct {
 	// Ours uses our search also where the model has one; zero uses the provider's
@@ -61,6 +62,18 @@ func (s Search) native(m dragoman.Model, name string) *dragoman.ToolSpec {
 
 func hosted(name string, format dragoman.Format, raw string) *dragoman.ToolSpec {
 	return &dragoman.ToolSpec{Kind: dragoman.ToolHosted, Name: name, Source: &dragoman.ToolSource{Format: format, JSON: json.RawMessage(raw)}}
+}
+
+// takenName reports whether one of the agent's own tools has a name, or a handoff that
+// was given one: generated names avoid them (requirement I9).
+func (p *player) takenName(name string) bool {
+	for _, t := range p.Tools {
+		if t != nil && t.Spec() != nil && t.Spec().Name == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.HostedTools, func(s dragoman.ToolSpec) bool { return s.Name == name }) ||
+		slices.ContainsFunc(p.Handoffs, func(h Handoff) bool { return h.Name == name })
 }
 
 // specs are the tools that a request has: those that are always there, in order,
@@ -116,7 +129,7 @@ func (p *player) searchTool() (tool.Tool, error) {
 		most = defaultFound
 	}
 	text := fmt.Sprintf("Finds tools that are not loaded yet. There are %d. Describe what you need; the tools that are found can be called from the next turn on.", len(p.hidden))
-	return tool.Make(searchName, text, func(ctx context.Context, q searchQuery) (string, error) {
+	return tool.Make(tool.FreeName(searchName, p.takenName), text, func(ctx context.Context, q searchQuery) (string, error) {
 		found := rank(p.hidden, q.Query, most)
 		if len(found) == 0 {
 			return "No tool was found. Try other words.", nil

@@ -80,8 +80,14 @@ type state struct {
 	Pending []tool.Pending         `json:"pending,omitempty"`
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
 	// Done are the records of those that have run, with what they said unfenced.
-	Done   []doneCall     `json:"done,omitempty"`
-	Ledger *policy.Ledger `json:"ledger,omitzero"`
+	Done []doneCall `json:"done,omitempty"`
+	// Records are those of the last settled calls of the run, and Recorded counts all
+	// of them.
+	Records  []*storedRecord `json:"records,omitempty"`
+	Recorded int             `json:"recorded,omitempty"`
+	// Degraded are the tools that failures took out of the run.
+	Degraded []degradedTool `json:"degraded,omitempty"`
+	Ledger   *policy.Ledger `json:"ledger,omitzero"`
 
 	// Messages are the conversation, where no store keeps it; Begun is how many of
 	// them were there before the run.
@@ -112,6 +118,12 @@ func (s *state) failure() error {
 	default:
 		return fmt.Errorf("%w, when it ran: %s", ErrAnswer, s.Failed.Text)
 	}
+}
+
+// degradedTool is a tool that a failure took out of a run.
+type degradedTool struct {
+	Agent string   `json:"agent"`
+	Key   tool.Key `json:"key"`
 }
 
 // doneCall is the record of a call of a turn that is not over.
@@ -156,6 +168,9 @@ func (s *state) encode() ([]byte, error) {
 	w.list("pending", s.Pending, len(s.Pending))
 	w.list("settled", s.Settled, len(s.Settled))
 	w.list("done", s.Done, len(s.Done))
+	w.list("records", s.Records, len(s.Records))
+	w.count("recorded", int64(s.Recorded))
+	w.list("degraded", s.Degraded, len(s.Degraded))
 	if s.Ledger != nil && !s.Ledger.IsZero() {
 		w.value("ledger", s.Ledger)
 	}
@@ -248,10 +263,12 @@ func (s *state) check() error {
 	switch {
 	case s.Run == "":
 		return fmt.Errorf("%w: it names no run", ErrState)
-	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0:
+	case s.Turn < 0, s.Begun < 0, s.Offset < 0, s.Elapsed < 0, s.Calls < 0, s.Recorded < 0:
 		return fmt.Errorf("%w: it has a negative number", ErrState)
 	case slices.Contains(s.Settled, nil):
-		return fmt.Errorf("%w: it has a result that is none", ErrState)
+		return fmt.Errorf("%w: a settled result is null", ErrState)
+	case slices.Contains(s.Records, nil):
+		return fmt.Errorf("%w: a record is null", ErrState)
 	}
 	switch s.Phase {
 	case asking, calling, finished:
@@ -265,6 +282,7 @@ func (s *state) check() error {
 // decide there, is not in this one.
 func (s state) own() (state, error) {
 	s.Settled, s.Done = slices.Clip(s.Settled), slices.Clip(s.Done)
+	s.Records, s.Degraded = slices.Clip(s.Records), slices.Clip(s.Degraded)
 	s.Found, s.Recent, s.Waiting = slices.Clip(s.Found), slices.Clip(s.Recent), slices.Clip(s.Waiting)
 	if s.Ledger == nil {
 		return s, nil

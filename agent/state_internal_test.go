@@ -27,7 +27,9 @@ func fullState(t *testing.T) state {
 		Pending: []tool.Pending{{Binding: tool.Binding{Run: "r", Turn: 3, CallID: "c"}}},
 		Settled: []*dragoman.ToolResult{call.ResultText("done")},
 		Done:    []doneCall{{Record: tool.Record{Tool: "pay", CallID: "c"}, Plain: "p"}},
-		Ledger:  ledger, Messages: []dragoman.Message{dragoman.UserText("m")}, Begun: 1,
+		Records: []*storedRecord{newStoredRecord(tool.Record{Tool: "pay", CallID: "c"})}, Recorded: 1,
+		Degraded: []degradedTool{{"a", tool.KeyOfCall(call)}},
+		Ledger:   ledger, Messages: []dragoman.Message{dragoman.UserText("m")}, Begun: 1,
 	}
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

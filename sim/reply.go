@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/words"
 )
 
 // reply is the text of an answer without calls: the results, what was said, or
@@ -103,7 +102,7 @@ func tellResults(ex exchange) string {
 
 // tellContent is what a result holds, in one line or so.
 func tellContent(r *dragoman.ToolResult) string {
-	text := strings.TrimSpace(words.Unfenced(r.Text()))
+	text := strings.TrimSpace(r.PlainText())
 	if short := head(text, maxResult); short != text {
 		text = short + "…"
 	}

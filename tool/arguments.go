@@ -50,8 +50,10 @@ type failure struct {
 	// tripped says that the tool's breaker is open: it failed so often that this
 	// counts as one more failure for the turn, though it did not run.
 	tripped bool
-	// err is for the log.
+	// err is for the log and [Record.Cause].
 	err error
+	// internal says that code of the host failed, not the tool.
+	internal bool
 }
 
 func failf(kind ErrorKind, format string, args ...any) *failure {
@@ -265,7 +267,7 @@ func (x *execution) bind(ctx context.Context, b binder, in Input) (bound any, er
 	if err == nil {
 		return bound, nil
 	}
-	var panicked *panicError
+	var panicked *PanicError
 	if errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded) {
 		x.logFailure("arguments could not be decoded", err)
 		err = errors.New("the arguments cannot be read into the tool's own types")

@@ -244,6 +244,19 @@ func (b *Box) find(k Key) *entry {
 	return b.byKey[k]
 }
 
+// outputReader is the name of the tool that pages through spilled outputs; empty
+// means that the box has none.
+func (b *Box) outputReader() string {
+	if b != nil {
+		for _, e := range b.entries {
+			if e.settings.readsOutput {
+				return e.key.QualifiedName()
+			}
+		}
+	}
+	return ""
+}
+
 // Lost says which tools gave way to others of the same name.
 func (b *Box) Lost() []string {
 	if b == nil {

@@ -33,6 +33,8 @@ type execution struct {
 	attempt  int
 	started  time.Time
 	begun    bool // the tool was called
+	// internal is the last internal error that was logged, for the record.
+	internal error
 	// journalled says that the journal was asked about the call.
 	journalled bool
 
@@ -95,6 +97,7 @@ func (x *execution) cutShort(err error) {
 	if x.begun {
 		f = failf(ErrorPanic, "%s failed: an internal error. Its details are in the log. It may have had an effect.", x.key.QualifiedName())
 	}
+	f.err, f.internal = err, true
 	x.pending = nil
 	x.settle(x.call.Fail(f.message), f)
 }
@@ -294,14 +297,16 @@ func (x *execution) hookFailure(ctx context.Context, told string, err error) *fa
 		return x.cancelled(ctx)
 	}
 	kind, why, event := ErrorHook, plainError(err), "a hook failed"
-	var panicked *panicError
+	var panicked *PanicError
 	switch {
 	case errors.As(err, &panicked) || errors.Is(err, errTimeout) || errors.Is(err, errEnded): // not its own words
 		why = event + ": it " + why
 	case !x.begun && !errors.Is(err, context.DeadlineExceeded):
 		kind, event = ErrorDenied, "a hook refused the call"
 	}
-	x.logFailure(event, err)
+	if kind == ErrorHook || x.runner.Log != nil { // a refusal is no internal error
+		x.logFailure(event, err)
+	}
 	return &failure{kind: kind, message: fmt.Sprintf("%s %s: %s", x.key.QualifiedName(), told, x.redactor().Redact(why)), ran: x.begun, err: err}
 }
 
@@ -528,7 +533,7 @@ func (x *execution) journalBegin(ctx context.Context) (done bool, f *failure) {
 	case err != nil:
 		x.logFailure("the journal failed", err)
 		x.journalled = false // what happened before is still to be found out
-		return false, failf(ErrorJournal, "%s did not run: it could not be recorded", x.key.QualifiedName())
+		return false, &failure{kind: ErrorJournal, message: x.key.QualifiedName() + " did not run: it could not be recorded", err: err}
 	case prior.Attempts == 0:
 		return false, nil
 	case prior.Arguments != intent.Arguments && !(x.turn.Again && x.verdict == Approved):

@@ -14,20 +14,24 @@ import (
 // errTimeout says that code of the host or of a tool took longer than it may.
 var errTimeout = errors.New("took too long")
 
-// panicError is a panic that was caught. Its text is fit for a model; the stack
-// is for the log.
-type panicError struct {
-	text  string
-	stack []byte
+// PanicError is a recovered panic of a tool, hook, policy, approver or store. It is
+// for developers: find it with [errors.As] in [Record.Cause] or in the error of a
+// run with [Runner.RaiseOnError]. Models only read that an internal error happened.
+type PanicError struct {
+	// Text is the panic value, formatted with %v.
+	Text string
+	// Stack is the stack of the goroutine that panicked.
+	Stack []byte
 }
 
-// newPanic is the panic with a value. The value's own code takes part in its text,
-// so this must be called where the code that panicked was run.
-func newPanic(value any) *panicError {
-	return &panicError{text: fmt.Sprintf("panicked: %v", value), stack: debug.Stack()}
+// newPanic formats the value, which runs the value's own code: call it on the
+// goroutine that panicked, while that is still watched.
+func newPanic(value any) *PanicError {
+	return &PanicError{Text: fmt.Sprint(value), Stack: debug.Stack()}
 }
 
-func (e *panicError) Error() string { return e.text }
+// Error returns the panic value without the stack.
+func (e *PanicError) Error() string { return "panicked: " + e.Text }
 
 // toldError is an error of code that is not ours as it was while that was watched:
 // its text, and those of our errors that it wraps. Who asked the error itself would
@@ -35,6 +39,8 @@ func (e *panicError) Error() string { return e.text }
 type toldError struct {
 	text  string
 	wraps []error
+	// own is the error itself. Only the developer's code looks at it.
+	own error
 }
 
 func (e *toldError) Error() string   { return e.text }
@@ -45,8 +51,8 @@ func told(err error) error {
 	if err == nil {
 		return nil
 	}
-	t := &toldError{text: err.Error()}
-	var panicked *panicError
+	t := &toldError{text: err.Error(), own: err}
+	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		t.wraps = append(t.wraps, panicked)
 	}
@@ -61,6 +67,38 @@ func told(err error) error {
 	}
 	return t
 }
+
+// cause is the error behind a failure, for the developer: a panic as a [PanicError]
+// without secrets, any other error wrapped in one whose text has none.
+func cause(err error, redact func(string) string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	panicked, ok := err.(*PanicError)
+	if t, told := err.(*toldError); told {
+		for _, w := range t.wraps {
+			if p, is := w.(*PanicError); is {
+				panicked, ok = p, true
+			}
+		}
+		err = t.own
+	}
+	if ok {
+		return &PanicError{Text: redact(panicked.Text), Stack: []byte(redact(string(panicked.Stack)))}
+	}
+	return &causeError{redact(text), err}
+}
+
+// causeError is an error of code that is not ours, with a text without secrets: a
+// record that is printed shows the text.
+type causeError struct {
+	text string
+	own  error
+}
+
+func (e *causeError) Error() string { return e.text }
+func (e *causeError) Unwrap() error { return e.own }
 
 // errEnded says that the code ended its goroutine instead of returning.
 var errEnded = errors.New("ended its goroutine instead of returning")

@@ -62,7 +62,7 @@ func TestT7_TheTaskThatPanicsOrEndsIsTheOneThatIsNamed(t *testing.T) {
 				tasks[i] = adding(t.Context(), "x", time.Minute, nil)
 			}
 			tasks[which] = adding(t.Context(), "x", time.Minute, does)
-			var panicked *panicError
+			var panicked *PanicError
 			got, at, err := guardAll(nil, nil, tasks)
 			if at != which || got != nil || how == "panics" && !errors.As(err, &panicked) || how == "ends" && !errors.Is(err, errEnded) {
 				t.Errorf("task %d %s: %v, task %d: %v", which, how, got, at, err)

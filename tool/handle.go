@@ -1,10 +1,12 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -171,7 +173,7 @@ func (x *execution) toolFailure(ctx context.Context, limit time.Duration, err er
 	if err == nil {
 		return nil
 	}
-	var panicked *panicError
+	var panicked *PanicError
 	name := x.key.QualifiedName()
 	switch {
 	case errors.As(err, &panicked):
@@ -251,7 +253,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if fenced {
 		plainLabels(parts)
 	}
-	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref()}
+	b := bounder{limits: x.runner.limits(x.box, x.entry), count: x.runner.Count, store: x.runner.Spill, of: x.ref(), reader: x.box.outputReader()}
 	parts = b.bound(keep, parts)
 	if b.failed != nil {
 		x.logFailure("an output could not be kept", b.failed)
@@ -291,6 +293,20 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 // reached reports whether a call that came to this ran its tool.
 func (f *failure) reached() bool {
 	return f == nil || f.ran || f.kind.executed()
+}
+
+// raises reports whether a failure is that of code, which [Runner.RaiseOnError]
+// returns as an error, and not a mistake of the model or a decision.
+func (f *failure) raises() bool {
+	if f == nil {
+		return false
+	}
+	switch f.kind {
+	case ErrorHook, ErrorMismatch, ErrorJournal:
+		return true
+	default:
+		return f.kind.executed() || f.internal
+	}
 }
 
 // checkOutput refuses parts that no result can hold, and holds a structured
@@ -365,16 +381,20 @@ func (x *execution) settle(res *dragoman.ToolResult, f *failure) {
 	x.result = res
 	*x.record = x.newRecord(f)
 	x.ended()
-	if f == nil || !f.kind.executed() && !f.tripped {
+	raise := x.runner.RaiseOnError && f.raises()
+	if f == nil || !f.kind.executed() && !f.tripped && !raise {
 		return
 	}
-	policy := x.entry.settings.Failure
-	if policy == FailureDefault {
-		policy = x.runner.Failure
+	policy := x.runner.Failure
+	if x.entry != nil && x.entry.settings.Failure != FailureDefault {
+		policy = x.entry.settings.Failure
+	}
+	if raise {
+		policy = FailureFail
 	}
 	switch policy {
 	case FailureDegrade:
-		x.run.degrade(x.key)
+		x.run.Degrade(x.key)
 	case FailureFail:
 		x.mu.Lock()
 		if x.failed == nil {
@@ -420,27 +440,32 @@ func (x *execution) newRecord(f *failure) Record {
 	if f != nil {
 		r.ErrorKind, r.Error = f.kind, shortened(x.redactor().Redact(f.message))
 	}
+	switch {
+	case f != nil && f.err != nil && (f.kind.executed() || x.internal == nil):
+		r.Cause = cause(f.err, x.redactor().Redact)
+	case x.internal != nil:
+		r.Cause = cause(x.internal, x.redactor().Redact)
+	}
 	return r
 }
 
 func (x *execution) redactor() *Redactor { return x.run.redactor() }
 
-// logFailure logs what the model must not see.
+// logFailure logs what the model must not see, to [slog.Default] where the runner
+// has no log: a developer must be able to find the cause of an internal error.
 func (x *execution) logFailure(msg string, err error) {
-	if x.runner.Log == nil {
-		return
-	}
+	x.internal = err
 	args := []any{"tool", x.key.QualifiedName(), "run", x.run.ID, "turn", x.turn.Number, "call", x.call.ID, "error", x.redactor().Redact(err.Error())}
-	var p *panicError
+	var p *PanicError
 	if errors.As(err, &p) {
-		args = append(args, "stack", x.redactor().Redact(string(p.stack)))
+		args = append(args, "stack", x.redactor().Redact(string(p.Stack)))
 	}
-	x.runner.log(msg, args...)
+	logTo(cmp.Or(x.runner.Log, slog.Default()), msg, args...)
 }
 
 // plainError is an error's text, but for panics, whose values are for the log.
 func plainError(err error) string {
-	var p *panicError
+	var p *PanicError
 	if errors.As(err, &p) {
 		return "panicked"
 	}
@@ -450,13 +475,27 @@ func plainError(err error) string {
 func (r *Run) isDegraded(k Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.degraded[k]
+	return slices.Contains(r.degraded, k)
 }
 
-func (r *Run) degrade(k Key) {
+// Degraded lists the tools that [FailureDegrade] took out of the run, in the order
+// in which they failed.
+func (r *Run) Degraded() []Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.degraded[k] = true
+	return slices.Clone(r.degraded)
+}
+
+// Degrade takes tools out of the run, as [FailureDegrade] does after a failure: a
+// run that goes on in another process begins with those it had lost.
+func (r *Run) Degrade(keys ...Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range keys {
+		if !slices.Contains(r.degraded, k) {
+			r.degraded = append(r.degraded, k)
+		}
+	}
 }
 
 // edited sets top-level arguments. Those that are there keep their place.

@@ -1,9 +1,13 @@
 package tool_test
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/dragoman-go/dragoman/internal/steady"
 )
 
-func TestMain(m *testing.M) { steady.Main(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of panics would fill the output
+	steady.Main(m)
+}

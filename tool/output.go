@@ -163,6 +163,8 @@ type bounder struct {
 	count  func(string) int
 	store  SpillStore
 	of     CallRef
+	// reader is the tool that reads the store; empty: the model has none.
+	reader string
 	// failed is why something could not be kept.
 	failed error
 }
@@ -408,8 +410,10 @@ func (b *bounder) spill(ctx context.Context, parts []dragoman.Part, cut int) str
 		name, err := b.store.Put(ctx, b.of, 0, whole.String())
 		if err != nil {
 			b.failed = err
+		} else if b.reader != "" {
+			where = fmt.Sprintf("read it all with %s, name %q", b.reader, name)
 		} else {
-			where = fmt.Sprintf("read it all with %s, name %q", ReadOutputName, name)
+			where = fmt.Sprintf("all of it is stored as %q", name)
 		}
 	}
 	return fmt.Sprintf("\n[… %d characters cut here; %s …]\n", cut, where)

@@ -74,6 +74,11 @@ type Record struct {
 	Plain     string    `json:"-"`
 	Error     string    `json:"error,omitempty"`
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
+	// Cause is the error behind ErrorKind, for developers: the error that the tool
+	// returned, or a [*PanicError] with its stack. It is nil for a record from another
+	// process, as it is in memory only: no store, no event as JSON and no model gets it.
+	// Its text is redacted; what it wraps is the tool's own error.
+	Cause error `json:"-"`
 
 	Started time.Time     `json:"started"`
 	Latency time.Duration `json:"latency"`

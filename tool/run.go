@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -46,6 +48,12 @@ type Runner struct {
 	// Failure says what a failed call does where its tool does not; zero means
 	// [FailureContinue].
 	Failure Failure
+	// RaiseOnError ends a turn with a [*CallError] when code fails: a tool that
+	// returns an error, panics, times out or has an invalid output, and a hook,
+	// middleware or journal that fails. It overrides Failure and the failure settings
+	// of tools. Mistakes of the model and decisions of policies and humans stay
+	// results. Zero makes every failure a result that the model reads.
+	RaiseOnError bool
 	// Limits bound outputs where neither the tool nor the toolbox does.
 	Limits Limits
 	// Count estimates tokens, for Limits.Tokens; nil means a quarter of the bytes.
@@ -61,7 +69,9 @@ type Runner struct {
 	// are run at once, and the [Late] events of those before, come beside each
 	// other. It must return quickly: calls wait for it. Nil: nobody is told.
 	Observe func(Event)
-	// Log gets what models must not see: stacks, causes. Nil: nothing is logged.
+	// Log gets what models must not see: panics with their stacks, and the causes of
+	// internal errors. Nil means [slog.Default] for these; slog.New(slog.DiscardHandler)
+	// logs nothing.
 	Log *slog.Logger
 	// Now is the clock and Random the source of fences; nil means the system's.
 	Now    func() time.Time
@@ -95,7 +105,7 @@ type Run struct {
 	calls    map[callName]*seen
 	latest   []keptTurn
 	busy     map[int]bool
-	degraded map[Key]bool
+	degraded []Key
 
 	// given are the secrets that tools of this run were given.
 	secrets sync.Mutex
@@ -131,7 +141,7 @@ func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
 	}
-	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}, degraded: map[Key]bool{}}
+	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}}
 }
 
 // Turn is the calls of one answer of a model.
@@ -184,9 +194,30 @@ var (
 	ErrFailed = errors.New("tool: a call failed that must not")
 )
 
+// CallError is the failed call that ended a turn: see [FailureFail] and
+// [Runner.RaiseOnError]. It wraps [ErrFailed] and Record.Cause, the error that the
+// tool returned or a [*PanicError].
+type CallError struct {
+	Record Record
+}
+
+// Error names the tool, with the message that the model reads.
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", ErrFailed, e.Record.Tool, e.Record.Error)
+}
+
+// Unwrap returns [ErrFailed] and the cause.
+func (e *CallError) Unwrap() []error {
+	if e.Record.Cause == nil {
+		return []error{ErrFailed}
+	}
+	return []error{ErrFailed, e.Record.Cause}
+}
+
 // Do runs the calls of a turn and returns when each has its result or is pending,
 // also when ctx ends: what did not run then is answered so. An error comes with
-// whatever of the batch there is; failures of tools are no errors, but results.
+// whatever of the batch there is. Failures of tools are results, not errors, unless
+// [FailureFail] or RaiseOnError makes one a [*CallError].
 func (r *Run) Do(ctx context.Context, box *Box, turn Turn) (*Batch, error) {
 	b, err := r.begin(box, turn)
 	if err != nil {
@@ -399,7 +430,7 @@ func (b *batch) collect() (*Batch, error) {
 	case b.broken != nil:
 		return out, b.broken
 	case b.failed != nil:
-		return out, fmt.Errorf("%w: %s: %s", ErrFailed, b.failed.key.QualifiedName(), b.failed.record.Error)
+		return out, &CallError{Record: *b.failed.record}
 	default:
 		return out, nil
 	}
@@ -443,19 +474,23 @@ func (b *batch) tell(event func() Event) {
 	defer b.observe.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
-			b.runner.log("the observer of tools panicked", "panic", b.run.redactor().Redact(fmt.Sprint(v)))
+			logTo(cmp.Or(b.runner.Log, slog.Default()), "the observer of tools panicked", "panic", b.run.redactor().Redact(fmt.Sprint(v)), "stack", string(debug.Stack()))
 		}
 	}()
 	b.runner.Observe(ev)
 }
 
-// log logs. A handler of logs that panics disturbs nobody.
+// log writes to the runner's log, where it has one.
 func (r *Runner) log(msg string, args ...any) {
-	if r.Log == nil {
-		return
+	if r.Log != nil {
+		logTo(r.Log, msg, args...)
 	}
+}
+
+// logTo writes an error. A log handler that panics must not end the call.
+func logTo(log *slog.Logger, msg string, args ...any) {
 	defer func() { _ = recover() }()
-	r.Log.Error(msg, args...)
+	log.Error(msg, args...)
 }
 
 // redactor takes out the secrets of the host and those that tools of this run were

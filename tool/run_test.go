@@ -231,14 +231,18 @@ func TestT6_AHandlerThatIgnoresItsContextIsAbandonedAndItsLateResultDiscarded(t 
 	})
 }
 
-func TestT7_APanicIsAnErrorResultWhoseStackIsOnlyLogged(t *testing.T) {
+func TestT7_PanicIsAnErrorResultWithoutItsStack(t *testing.T) {
 	var logged bytes.Buffer
 	box := mustBox(t, tool.New("a", "", func(context.Context, struct{}) (string, error) { panic("internal detail") }),
 		tool.New("b", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }))
 	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&logged, nil))}
 	res, rec := do(t, r, box, call("1", "a", ""))
 	wantKind(t, res, rec, tool.ErrorPanic)
-	if s := res.Text() + fmt.Sprint(rec); strings.Contains(s, "internal detail") || strings.Contains(s, "goroutine") {
+	stored, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := res.Text() + string(stored); strings.Contains(s, "internal detail") || strings.Contains(s, "goroutine") {
 		t.Errorf("shown: %s", s)
 	}
 	if s := logged.String(); !strings.Contains(s, "internal detail") || !strings.Contains(s, "run_test.go") {

@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// ReadOutputName is the name of the tool that pages through outputs that were too
-// long.
+// ReadOutputName is the name of the tool that [ReadOutput] makes.
 const ReadOutputName = "read_tool_output"
 
 // pageBytes is how much of a kept output is read at once, unless less is asked
@@ -27,8 +26,12 @@ type readOutput struct {
 // ReadOutput is the tool by which a model reads outputs that were too long, page by
 // page. An agent whose tools can spill adds it to every request by itself; give it to a
 // [Box] of your own from the first request on.
-func ReadOutput(store SpillStore) Tool {
-	return New(ReadOutputName, "Reads a tool's output that was too long to show, page by page.",
+func ReadOutput(store SpillStore) Tool { return ReadOutputAs(ReadOutputName, store) }
+
+// ReadOutputAs is [ReadOutput] under another name, for a toolbox that has its own
+// tool named [ReadOutputName]. The note in a shortened output names it.
+func ReadOutputAs(name string, store SpillStore) Tool {
+	return New(name, "Reads a tool's output that was too long to show, page by page.",
 		func(ctx context.Context, in readOutput) (string, error) {
 			info, _ := InfoFrom(ctx)
 			if in.Bytes == 0 {
@@ -44,8 +47,11 @@ func ReadOutput(store SpillStore) Tool {
 				head += "; go on with offset " + strconv.Itoa(end)
 			}
 			return head + "]\n" + text, nil
-		}, ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars = pageBytes + 200 }))
+		}, ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.readsOutput = pageBytes+200, true }))
 }
+
+// ReadsOutput reports whether a tool was made by [ReadOutput] or [ReadOutputAs].
+func ReadsOutput(t Tool) bool { return t != nil && settingsOf(t).readsOutput }
 
 // SpillName is the name of a stored output: the same for the same call and part, for
 // implementations of [SpillStore].

@@ -149,6 +149,9 @@ type Settings struct {
 	// tool that runs elsewhere and gave no schema. Such calls need approval
 	// unless a rule of the policy allows them; its default does not count.
 	Unvalidated bool
+
+	// readsOutput marks the tool that pages through spilled outputs.
+	readsOutput bool
 }
 
 // Approval says when a tool needs a human's approval.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -113,7 +112,7 @@ func writeMessage(b *strings.Builder, m *dragoman.Message) {
 		case *dragoman.ToolCall:
 			fmt.Fprintf(b, "→ %s %s\n", policy.Visible(p.QualifiedName()), short(p.Arguments))
 		case *dragoman.ToolResult:
-			text, _, more := strings.Cut(strings.TrimSpace(words.Unfenced(p.Text())), "\n")
+			text, _, more := strings.Cut(strings.TrimSpace(p.PlainText()), "\n")
 			if text = short(text); more {
 				text += " …"
 			}

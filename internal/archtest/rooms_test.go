@@ -39,10 +39,11 @@ var rooms = []room{
 	{path: "internal/eventstream", only: []string{}, pure: true},
 	{path: "internal/glob", only: []string{}, pure: true},
 	{path: "internal/words", only: []string{}, pure: true},
+	{path: "internal/fence", only: []string{}, pure: true},
 	{path: "internal/bodies", only: []string{}, pure: true},
 
 	// The canonical model.
-	{path: "", only: []string{"internal/jsonwire"}, third: []string{jsontext}, pure: true},
+	{path: "", only: []string{"internal/jsonwire", "internal/fence"}, third: []string{jsontext}, pure: true},
 
 	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
 	{path: "internal/stream", only: []string{"", "internal/jsonwire"}, pure: true},

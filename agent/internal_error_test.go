@@ -1,0 +1,148 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// defaultLog captures slog.Default for a test.
+func defaultLog(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var buf bytes.Buffer
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+	return &buf
+}
+
+// explodeHere gives the stack a function name to look for.
+func explodeHere() { panic("kaboom") }
+
+func exploding() tool.Tool {
+	return tool.New("explode", "Panics.", func(context.Context, struct{}) (string, error) { explodeHere(); return "", nil })
+}
+
+func TestT7_PanicIsInRecordWithStack(t *testing.T) {
+	logged := defaultLog(t)
+	m := model(calls("a explode"), says("sorry"))
+	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{exploding()}}.Run(t.Context(), "go"))
+	var p *tool.PanicError
+	if len(res.Records) != 1 || !errors.As(res.Records[0].Cause, &p) || p.Text != "kaboom" || !strings.Contains(string(p.Stack), "explodeHere") {
+		t.Fatalf("cause %#v", res.Records)
+	}
+	if got := logged.String(); !strings.Contains(got, "kaboom") || !strings.Contains(got, "explodeHere") || !strings.Contains(got, "tool=explode") {
+		t.Errorf("slog.Default got %q", got)
+	}
+	if text := m.asked[1].Messages[2].Parts[0].(*dragoman.ToolResult).Text(); strings.Contains(text, "kaboom") || strings.Contains(text, "explodeHere") {
+		t.Errorf("the model reads %q", text)
+	}
+}
+
+func TestT7_PanicTextAndStackAreNeverSerialized(t *testing.T) {
+	defaultLog(t)
+	store := &session.Memory{}
+	s := must[*session.Session](t)(session.Create(t.Context(), store, session.Info{ID: "s"}))
+	var did counted
+	a := agent.Agent{
+		Model: model(calls("a explode", "b ask"), says("done")),
+		Tools: []tool.Tool{exploding(), did.tool("ask", tool.NeedsApproval())},
+	}
+	var written bytes.Buffer
+	var end *agent.Result
+	collect := func(stream agent.Stream) {
+		for ev, err := range stream {
+			written.Write(must[[]byte](t)(agent.MarshalEvent(ev, err)))
+			if e, ok := ev.(*agent.RunEnd); ok {
+				end = e.Result
+			}
+		}
+	}
+	collect(a.Stream(t.Context(), "go", agent.In(s)))
+	if len(end.Pending) != 1 || end.Records[0].Cause == nil {
+		t.Fatalf("%+v", end)
+	}
+	collect(a.ResumeStream(t.Context(), nil, agent.In(s), agent.Approve(end.Pending[0])))
+	if end.Output != "done" {
+		t.Fatalf("%+v", end)
+	}
+	for _, v := range []any{end.State, end.Records, end.Messages} {
+		written.Write(must[[]byte](t)(json.Marshal(v)))
+	}
+	if err := session.Export(t.Context(), store, "s", &written); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"kaboom", "explodeHere", "goroutine "} {
+		if strings.Contains(written.String(), secret) {
+			t.Errorf("%q is serialized", secret)
+		}
+	}
+	if !strings.Contains(written.String(), "internal error") {
+		t.Error("nothing was written")
+	}
+}
+
+func TestT7_InternalErrorsAreLoggedByDefault(t *testing.T) {
+	logged := defaultLog(t)
+	broken := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil },
+		tool.Pre(func(context.Context, tool.Input) (tool.Input, error) { panic("hook bug") }))
+	refusing := tool.New("refuse", "Refuses.", func(context.Context, struct{}) (string, error) { return "", nil },
+		tool.Pre(func(_ context.Context, in tool.Input) (tool.Input, error) { return in, errors.New("not today") }))
+	a := agent.Agent{Model: model(calls("a look", "b refuse"), says("ok")), Tools: []tool.Tool{broken, refusing}}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	var p *tool.PanicError
+	if !errors.As(res.Records[0].Cause, &p) || p.Text != "hook bug" {
+		t.Errorf("cause %v", res.Records[0].Cause)
+	}
+	if got := logged.String(); !strings.Contains(got, "hook bug") || strings.Contains(got, "not today") {
+		t.Errorf("slog.Default got %q", got)
+	}
+	logged.Reset()
+	a.Log = slog.New(slog.DiscardHandler)
+	a.Model = model(calls("a look"), says("ok"))
+	must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if logged.Len() > 0 {
+		t.Errorf("with a Log of its own the agent wrote %q to slog.Default", logged)
+	}
+}
+
+func TestDecision25_RaiseOnErrorReturnsToolError(t *testing.T) {
+	defaultLog(t)
+	opening := tool.New("open", "Opens.", func(context.Context, struct{}) (string, error) {
+		return "", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
+	}, tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureContinue }))
+	script := func() *scripted { return model(calls("a open"), says("went on")) }
+	a := agent.Agent{Model: script(), Tools: []tool.Tool{opening, exploding()}}
+	if res := must[*agent.Result](t)(a.Run(t.Context(), "go")); res.Output != "went on" || !errors.Is(res.Records[0].Cause, fs.ErrNotExist) {
+		t.Errorf("by default a failure is a result: %+v", res)
+	}
+	a.Runner = &tool.Runner{RaiseOnError: true}
+	a.Model = script()
+	res, err := a.Run(t.Context(), "go")
+	var failed *tool.CallError
+	var path *fs.PathError
+	if !errors.As(err, &failed) || failed.Record.Tool != "open" || !errors.As(err, &path) || !errors.Is(err, tool.ErrFailed) || len(res.Records) != 1 {
+		t.Errorf("%v, %+v", err, res)
+	}
+	a.Model = model(calls("a explode"))
+	_, err = a.Run(t.Context(), "go")
+	var p *tool.PanicError
+	if !errors.As(err, &p) || p.Text != "kaboom" || strings.Contains(err.Error(), "kaboom") {
+		t.Errorf("%v", err)
+	}
+	// What the model does wrong stays a result.
+	a.Model = model(calls("a nosuch"), calls("b open {\"x\":"), says("fine"))
+	if res, err := a.Run(t.Context(), "go"); err != nil || res.Output != "fine" {
+		t.Errorf("%v, %+v", err, res)
+	}
+}

@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// maxStoredRecords is how many records a state holds. A run rewrites its state in
+// every turn, so this bounds what a long run writes; older records are rebuilt from
+// the conversation.
+const maxStoredRecords = 200
+
+// maxStoredError is the longest error text that a stored record repeats, in bytes.
+const maxStoredError = 1000
+
+// storedRecord is the record of a settled call without the texts that the
+// conversation holds. It is encoded once, however often the state is written.
+type storedRecord struct {
+	record tool.Record
+	once   sync.Once
+	json   []byte
+	err    error
+}
+
+func newStoredRecord(r tool.Record) *storedRecord {
+	r.Run, r.Output, r.Plain, r.Raw, r.Cause = "", "", "", "", nil
+	if len(r.Error) > maxStoredError {
+		r.Error = ""
+	}
+	return &storedRecord{record: r}
+}
+
+// MarshalJSON writes the record.
+func (s *storedRecord) MarshalJSON() ([]byte, error) {
+	s.once.Do(func() { s.json, s.err = json.Marshal(&s.record) })
+	return s.json, s.err
+}
+
+// UnmarshalJSON reads the record.
+func (s *storedRecord) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.record) }
+
+// store adds the records of settled calls to the state.
+func (s *state) store(records []tool.Record) {
+	for i := range records {
+		if !records[i].Pending {
+			s.Records = append(s.Records, newStoredRecord(records[i]))
+			s.Recorded++
+		}
+	}
+	if n := len(s.Records) - maxStoredRecords; n > 0 {
+		s.Records = slices.Clone(s.Records[n:])
+	}
+}
+
+// settledCall is a call of the conversation with its result.
+type settledCall struct {
+	call   *dragoman.ToolCall
+	result *dragoman.ToolResult
+	// turn is counted by the answers of the conversation.
+	turn int
+}
+
+// settledCalls are the calls of a run that have results, in order: those of the
+// conversation, and those that the turn at hand has settled.
+func (r *run) settledCalls() []settledCall {
+	var out []settledCall
+	ms := r.messages[min(r.state.Begun, len(r.messages)):]
+	var open []*dragoman.ToolCall
+	turn := 0
+	for i := range ms {
+		m := &ms[i]
+		if m.Role == dragoman.RoleAssistant {
+			if i == 0 || ms[i-1].Role != dragoman.RoleAssistant {
+				turn, open = turn+1, nil
+			}
+			open = append(open, m.ToolCalls()...)
+			continue
+		}
+		for _, p := range m.Parts {
+			res, ok := p.(*dragoman.ToolResult)
+			if !ok {
+				continue
+			}
+			at := slices.IndexFunc(open, func(c *dragoman.ToolCall) bool { return c.ID == res.CallID && !c.Hosted })
+			if at >= 0 {
+				out = append(out, settledCall{open[at], res, turn})
+				open = slices.Delete(slices.Clone(open), at, at+1)
+			}
+		}
+	}
+	for _, res := range r.state.Settled {
+		at := slices.IndexFunc(open, func(c *dragoman.ToolCall) bool { return c.ID == res.CallID })
+		if at >= 0 {
+			out = append(out, settledCall{open[at], res, r.state.Turn})
+		}
+	}
+	return out
+}
+
+// restoreRecords returns the records of what the run did before it was resumed. The
+// state has those of its last calls, without their texts; older ones are rebuilt from
+// the conversation, and know neither times nor decisions.
+func (r *run) restoreRecords() []tool.Record {
+	settled := r.settledCalls()
+	stored := r.state.Records
+	older := r.state.Recorded > len(stored) || r.state.Recorded == 0 && r.state.Calls > 0
+	out := make([]tool.Record, 0, len(settled))
+	// From the last to the first: ids may repeat in later turns.
+	for _, s := range slices.Backward(settled) {
+		var rec tool.Record
+		switch n := len(stored); {
+		case n > 0:
+			if stored[n-1].record.CallID != s.call.ID {
+				continue // answered by the loop: it has no record
+			}
+			rec, stored = stored[n-1].record, stored[:n-1]
+		case older:
+			rec = tool.Record{
+				Key: tool.KeyOfCall(r.player.lookedUp(s.call)), Turn: s.turn, CallID: s.call.ID, Agent: slices.Clone(r.path),
+				OK: s.result.Outcome != dragoman.OutcomeError, Replayed: true, Attempt: 1,
+			}
+			rec.Tool = rec.Key.QualifiedName()
+			rec.Trace = rec.Key.TraceName("")
+			if !rec.OK {
+				rec.ErrorKind = tool.ErrorFailed
+			}
+		default:
+			continue
+		}
+		rec.Run, rec.Output = r.state.Run, s.result.Text()
+		rec.Plain = s.result.PlainText()
+		rec.Raw = r.redact(s.call.Arguments)
+		if !rec.OK && rec.Error == "" {
+			rec.Error = rec.Plain
+		}
+		out = append(out, rec)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// redact takes secrets out of a text, with the redactor of the agent that speaks.
+func (r *run) redact(text string) string {
+	var redactor *tool.Redactor
+	if r.player.Runner != nil {
+		redactor = r.player.Runner.Redactor
+	}
+	return redactor.Redact(text)
+}
