@@ -1,0 +1,192 @@
+package models
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-go/dragoman/internal/glob"
+)
+
+// data has a file for each provider, and rules.json for what holds for all.
+//
+//go:embed data
+var data embed.FS
+
+// Catalog is a table of models. It is safe for concurrent use, and does not
+// change. The entries of a provider are parsed when they are first needed.
+type Catalog struct {
+	rules     rules
+	providers map[string]func() *provider
+}
+
+// rules is the form of rules.json.
+type rules struct {
+	Version  int    `json:"version"`
+	AsOf     string `json:"as_of"`
+	PricesOn string `json:"prices_on"`
+	Unit     string `json:"unit"`
+	// Providers are those that have a file.
+	Providers []string `json:"providers"`
+	// Prefixes are the prefixes of model names at resellers, with the provider
+	// that they stand for.
+	Prefixes map[string]string `json:"prefixes"`
+	// Regions are what the names of inference profiles on Bedrock begin with.
+	Regions  []string `json:"regions"`
+	Families []family `json:"families"`
+	Sources  []source `json:"sources"`
+}
+
+// family covers names that no entry has: they get the reasoning, refusals and
+// tools of another entry.
+type family struct {
+	Match     []string `json:"match"`
+	Providers []string `json:"providers"`
+	Like      string   `json:"like"`
+}
+
+// source names where facts come from.
+type source struct {
+	Name    string `json:"name"`
+	Repo    string `json:"repo"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	License string `json:"license"`
+	Note    string `json:"note"`
+}
+
+// provider holds the entries of one provider, by their names in lower case.
+type provider struct {
+	entries  []*Entry
+	exact    map[string]*Entry
+	patterns []pattern
+}
+
+type pattern struct {
+	text  string
+	entry *Entry
+}
+
+// weight is how much text a pattern has outside its stars.
+func (p pattern) weight() int { return len(p.text) - strings.Count(p.text, "*") }
+
+var embedded = sync.OnceValue(func() *Catalog {
+	c := &Catalog{providers: map[string]func() *provider{}}
+	read("rules", &c.rules)
+	for _, name := range c.rules.Providers {
+		c.providers[name] = sync.OnceValue(func() *provider {
+			var entries []*Entry
+			read(name, &entries)
+			p, err := newProvider(entries)
+			if err != nil {
+				panic(fmt.Sprintf("models: embedded data of %s: %v", name, err))
+			}
+			return p
+		})
+	}
+	return c
+})
+
+// read parses a file of the embedded data. A test reads all of them.
+func read(name string, to any) {
+	text, err := data.ReadFile("data/" + name + ".json")
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("models: embedded data of %s: %v", name, err))
+	}
+}
+
+// Default returns the table that is part of this module.
+func Default() *Catalog { return embedded() }
+
+func newProvider(entries []*Entry) (*provider, error) {
+	p := &provider{entries: entries, exact: make(map[string]*Entry, 2*len(entries))}
+	ids := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		if ids[e.ID] {
+			return nil, fmt.Errorf("two entries have the id %q", e.ID)
+		}
+		ids[e.ID] = true
+		for _, names := range [...][]string{e.Match, e.Aliases} {
+			for _, name := range names {
+				if err := p.add(strings.ToLower(name), e); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(p.patterns, func(a, b pattern) int { return b.weight() - a.weight() })
+	return p, nil
+}
+
+func (p *provider) add(name string, e *Entry) error {
+	if strings.Contains(name, "*") {
+		p.patterns = append(p.patterns, pattern{name, e})
+		return nil
+	}
+	if other := p.exact[name]; other != nil && other != e {
+		return fmt.Errorf("%q names both %s and %s", name, other.ID, e.ID)
+	}
+	p.exact[name] = e
+	return nil
+}
+
+// find looks a name up: exactly, then by the pattern with the most text outside
+// its stars.
+func (p *provider) find(name string) (*Entry, How) {
+	if e := p.exact[name]; e != nil {
+		return e, ByName
+	}
+	for _, pat := range p.patterns {
+		if glob.MatchStars(pat.text, name) {
+			return pat.entry, ByPattern
+		}
+	}
+	return nil, NotFound
+}
+
+// find looks a name up at a provider that is in the table.
+func (c *Catalog) find(provider, name string) (*Entry, How) {
+	if p := c.providers[provider]; p != nil {
+		return p().find(name)
+	}
+	return nil, NotFound
+}
+
+// AsOf is the date of the newest source, YYYY-MM-DD.
+func (c *Catalog) AsOf() string { return c.rules.AsOf }
+
+// PricesOn is the date on which the prices hold, YYYY-MM-DD. Record it with what
+// you compute from them.
+func (c *Catalog) PricesOn() string { return c.rules.PricesOn }
+
+// Providers returns the names of the providers in the table.
+func (c *Catalog) Providers() []string { return slices.Clone(c.rules.Providers) }
+
+// Entries returns all entries, by provider, in the order of the table.
+func (c *Catalog) Entries() []*Entry {
+	var all []*Entry
+	for _, name := range c.rules.Providers {
+		all = append(all, c.providers[name]().entries...)
+	}
+	return all
+}
+
+// Entry returns the entry with an id; nil means that there is none.
+func (c *Catalog) Entry(id string) *Entry {
+	name, _, _ := strings.Cut(id, "/")
+	p := c.providers[name]
+	if p == nil {
+		return nil
+	}
+	entries := p().entries
+	if i := slices.IndexFunc(entries, func(e *Entry) bool { return e.ID == id }); i >= 0 {
+		return entries[i]
+	}
+	return nil
+}

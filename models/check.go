@@ -1,0 +1,144 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// The words that an entry may have, so that a misspelled one is an error and not a
+// rule that never applies.
+var (
+	refusalWords = []string{
+		"cache_points", "effort", "file_parts", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "n",
+		"parallel_tool_calls", "prefill", "presence_penalty", "reasoning_effort", "reasoning_effort=none", "reasoning_format",
+		"response_format", "response_format=json_schema", "seed", "stop", "stream_options", "strict", "temperature", "temperature=0",
+		"think=true", "thinking", "thinking.budget_tokens", "thinking.type=disabled", "thinkingBudget", "thinkingLevel",
+		"tool_choice", "tool_choice=named", "tool_choice=required", "tools", "top_k", "top_logprobs", "top_p",
+	}
+	togetherWords = []string{
+		"chat:tools", "chat:tools+reasoning", "functions+google_search", "functions+response_schema", "json_schema+stream",
+		"json_schema+tools", "temperature+top_p", "thinking+stream=false", "thinking.type=disabled+effort:xhigh|max",
+		"thinkingLevel+thinkingBudget",
+	}
+	effortWords = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max", "default"}
+	inputWords  = []string{"text", "image", "audio", "video", "pdf"}
+	statusWords = []string{"", "current", "deprecated", "retired"}
+	forcedWords = []string{"", "never", "without_thinking"}
+	apiWords    = []string{"chat", "responses"}
+)
+
+// The bounds of a limit in tokens.
+const (
+	leastLimit = 1 << 10
+	mostLimit  = 12 << 20
+)
+
+// check finds what cannot be true of an entry.
+func (e *Entry) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	words := func(field string, list, known []string) {
+		for _, w := range list {
+			if !slices.Contains(known, w) {
+				bad("%s: unknown word %q", field, w)
+			}
+		}
+	}
+	if len(e.Match) == 0 {
+		bad("match: no name")
+	}
+	words("refuses", e.Refuses, refusalWords)
+	words("refuses_reasoning", e.RefusesReasoning, refusalWords)
+	words("ignores", e.Ignores, refusalWords)
+	words("ignores_reasoning", e.IgnoresReasoning, refusalWords)
+	words("refuses_together", e.RefusesTogether, togetherWords)
+	words("inputs", e.Inputs, inputWords)
+	words("api", e.API, apiWords)
+	words("status", []string{e.Status}, statusWords)
+	words("forced_choice", []string{e.ForcedChoice}, forcedWords)
+	for _, l := range []struct {
+		field string
+		n     int64
+		least int64
+	}{{"context", e.Context, leastLimit}, {"context_beta", e.ContextBeta, leastLimit}, {"input", e.Input, leastLimit}, {"output", e.Output, leastLimit}, {"cache_min", e.CacheMin, 1}} {
+		if l.n != 0 && (l.n < l.least || l.n > mostLimit) {
+			bad("%s: %d is not between %d and %d", l.field, l.n, l.least, mostLimit)
+		}
+	}
+	if e.Context > 0 && (e.Input > e.Context || e.Output > e.Context) {
+		bad("input %d and output %d must be within context %d", e.Input, e.Output, e.Context)
+	}
+	if t := e.Temperature; len(t) != 0 && (len(t) != 2 || t[0] < 0 || t[0] > t[1]) {
+		bad("temperature: %v is not [min, max]", t)
+	}
+	if r := e.Reasoning; r != nil {
+		words("reasoning.words", r.Words, effortWords)
+		switch {
+		case !r.Supported && (len(r.Words) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
+			bad("reasoning: settings of a model that does not reason")
+		case r.AlwaysOn && (r.Off != "" || slices.Contains(r.Words, "none")):
+			bad("reasoning: always on, and can be switched off")
+		case r.Budget != nil && (r.Budget.Min < 0 || r.Budget.Max != 0 && r.Budget.Max < r.Budget.Min):
+			bad("reasoning.budget: max is below min")
+		}
+	}
+	errs = append(errs, e.Price.check())
+	return errors.Join(errs...)
+}
+
+// check finds what cannot be true of a price.
+func (p *Price) check() error {
+	if p == nil {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("price: "+format, args...))
+	}
+	amount := func(field string, v *float64) {
+		switch {
+		case v == nil:
+		case *v < 0 || math.IsInf(*v, 0) || math.IsNaN(*v):
+			bad("%s: %v is not a price", field, *v)
+		case len(strconv.FormatFloat(*v, 'f', -1, 64)) > 12:
+			bad("%s: %v has too many digits", field, *v)
+		}
+	}
+	rates := func(at string, in, out, read, write *float64) {
+		if in == nil || out == nil {
+			bad("%sin and out are both needed", at)
+			return
+		}
+		amount(at+"in", in)
+		amount(at+"out", out)
+		amount(at+"cache_read", read)
+		amount(at+"cache_write", write)
+		if read != nil && *read > *in {
+			bad("%scache_read %v is more than in %v", at, *read, *in)
+		}
+	}
+	rates("", p.In, p.Out, p.CacheRead, p.CacheWrite)
+	amount("cache_write_1h", p.CacheWrite1h)
+	amount("audio_in", p.AudioIn)
+	amount("web_search", p.WebSearch)
+	above := int64(0)
+	for i, t := range p.Tiers {
+		rates(fmt.Sprintf("tiers[%d].", i), t.In, t.Out, t.CacheRead, t.CacheWrite)
+		if t.Above <= above {
+			bad("tiers: %d does not rise", t.Above)
+		}
+		above = t.Above
+	}
+	for _, f := range []struct {
+		field string
+		v     *float64
+	}{{"batch", p.Batch}, {"flex", p.Flex}, {"priority", p.Priority}, {"fast", p.Fast}, {"regional", p.Regional}} {
+		if f.v != nil && (*f.v <= 0 || *f.v > 10) {
+			bad("%s: %v is not a factor", f.field, *f.v)
+		}
+	}
+	return errors.Join(errs...)
+}

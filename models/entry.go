@@ -1,0 +1,206 @@
+package models
+
+import "fmt"
+
+// Entry holds the facts about one model as one provider serves it. Entries are
+// shared: do not change one.
+type Entry struct {
+	// ID is "provider/name". It is unique.
+	ID string `json:"id"`
+	// Provider serves the model, by the name of the built-in provider where
+	// there is one. Vendor made the model.
+	Provider string `json:"provider"`
+	Vendor   string `json:"vendor,omitempty"`
+	// Match lists names in the provider's spelling; * stands for any text.
+	// Aliases are matched exactly.
+	Match   []string `json:"match"`
+	Aliases []string `json:"aliases,omitempty"`
+
+	// Limits in tokens; 0 means unknown. Context covers prompt and response
+	// together, ContextBeta the same behind a beta header. Input bounds the
+	// prompt where that is less than Context. Output bounds the response,
+	// reasoning included.
+	Context     int64 `json:"context,omitempty"`
+	ContextBeta int64 `json:"context_beta,omitempty"`
+	Input       int64 `json:"input,omitempty"`
+	Output      int64 `json:"output,omitempty"`
+	// CacheMin is the shortest prompt that is cached; 0 means unknown.
+	CacheMin int64 `json:"cache_min,omitempty"`
+
+	// Inputs are the kinds of input: text, image, audio, video, pdf.
+	Inputs []string `json:"inputs,omitempty"`
+	// Tools: the model calls functions. Parallel: several at once, and it takes
+	// the flag for that. Strict: it takes strict on a tool. Schema: it takes a
+	// JSON Schema for its response.
+	Tools    Fact `json:"tools,omitzero"`
+	Parallel Fact `json:"parallel,omitzero"`
+	Strict   Fact `json:"strict,omitzero"`
+	Schema   Fact `json:"schema,omitzero"`
+	// Reasoning says whether and how the model reasons; nil means unknown.
+	Reasoning *Reasoning `json:"reasoning,omitempty"`
+
+	// Refuses lists request fields that the server answers with an error, and
+	// RefusesReasoning those that it refuses while the model reasons.
+	// RefusesTogether lists combinations, as in "temperature+top_p". Ignores and
+	// IgnoresReasoning list fields that have no effect. "field=value" means that
+	// value only, "prefill" an assistant turn at the end, "chat:" OpenAI Chat only.
+	Refuses          []string `json:"refuses,omitempty"`
+	RefusesReasoning []string `json:"refuses_reasoning,omitempty"`
+	RefusesTogether  []string `json:"refuses_together,omitempty"`
+	Ignores          []string `json:"ignores,omitempty"`
+	IgnoresReasoning []string `json:"ignores_reasoning,omitempty"`
+	// ForcedChoice is "never" or "without_thinking": when the model accepts a
+	// tool choice that forces a call. Empty means always.
+	ForcedChoice string `json:"forced_choice,omitempty"`
+	// Temperature is [min, max] where that is not [0, 2].
+	Temperature []float64 `json:"temperature,omitempty"`
+	// API lists the only APIs that serve the model; empty means all of the
+	// provider.
+	API []string `json:"api,omitempty"`
+
+	// Floating: the name moves to newer models.
+	Floating bool `json:"floating,omitempty"`
+	// Status is current, deprecated or retired. Retires is the announced date,
+	// YYYY-MM-DD.
+	Status  string `json:"status,omitempty"`
+	Retires string `json:"retires,omitempty"`
+	// Price is nil where it is unknown.
+	Price *Price `json:"price,omitempty"`
+	// Sources name where the facts come from.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// Fact is yes, no or unknown.
+type Fact int8
+
+// The values of a [Fact]. The zero value is [Unknown].
+const (
+	Unknown Fact = 0
+	Yes     Fact = 1
+	No      Fact = -1
+)
+
+func (f Fact) String() string {
+	switch f {
+	case Yes:
+		return "yes"
+	case No:
+		return "no"
+	default:
+		return "unknown"
+	}
+}
+
+// UnmarshalJSON reads true, false or null.
+func (f *Fact) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case "true":
+		*f = Yes
+	case "false":
+		*f = No
+	case "null":
+		*f = Unknown
+	default:
+		return fmt.Errorf("want true or false, have %.40s", data)
+	}
+	return nil
+}
+
+// MarshalJSON writes true, false or null.
+func (f Fact) MarshalJSON() ([]byte, error) {
+	switch f {
+	case Yes:
+		return []byte("true"), nil
+	case No:
+		return []byte("false"), nil
+	default:
+		return []byte("null"), nil
+	}
+}
+
+// Reasoning says how a model reasons.
+type Reasoning struct {
+	Supported bool `json:"supported"`
+	// Words are the efforts on the wire, "none" included where it is one of
+	// them; empty means that they are unknown or that there are none.
+	Words []string `json:"words,omitempty"`
+	// Budget bounds a thinking budget; nil means that the model takes none, or
+	// that it is unknown.
+	Budget *Budget `json:"budget,omitempty"`
+	// Off says how reasoning is switched off, such as "none",
+	// "thinking.type=disabled" or "enable_thinking=false"; empty means unknown
+	// or, with AlwaysOn, that it cannot be.
+	Off      string `json:"off,omitempty"`
+	AlwaysOn bool   `json:"always_on,omitempty"`
+	// Adaptive: the model decides how much it reasons.
+	Adaptive bool `json:"adaptive,omitempty"`
+	// Default is what applies to a request that does not set reasoning: "off",
+	// "none", "on", "dynamic" or an effort. Effort is the effort that applies then.
+	Default string `json:"default,omitempty"`
+	Effort  string `json:"effort,omitempty"`
+}
+
+// ByDefault reports whether the model reasons for a request that does not set
+// reasoning.
+func (r *Reasoning) ByDefault() bool {
+	return r != nil && r.Supported && (r.AlwaysOn || r.Default != "" && r.Default != "off" && r.Default != "none")
+}
+
+// Budget bounds a thinking budget in tokens. Max is 0 where only the bound of the
+// response applies.
+type Budget struct {
+	Min int64 `json:"min"`
+	Max int64 `json:"max,omitempty"`
+}
+
+// Price is in USD per million tokens. A nil field is unknown.
+type Price struct {
+	In  *float64 `json:"in"`
+	Out *float64 `json:"out"`
+	// CacheRead prices cached prompt tokens, CacheWrite what is written to a
+	// cache for five minutes, or the only kind there is, CacheWrite1h for an hour.
+	CacheRead    *float64 `json:"cache_read,omitempty"`
+	CacheWrite   *float64 `json:"cache_write,omitempty"`
+	CacheWrite1h *float64 `json:"cache_write_1h,omitempty"`
+	AudioIn      *float64 `json:"audio_in,omitempty"`
+	// Tiers replace the prices of a whole request with a long prompt, in rising
+	// order.
+	Tiers []Tier `json:"tiers,omitempty"`
+	// Factors on every token price. Do not multiply them with each other.
+	Batch    *float64 `json:"batch,omitempty"`
+	Flex     *float64 `json:"flex,omitempty"`
+	Priority *float64 `json:"priority,omitempty"`
+	Fast     *float64 `json:"fast,omitempty"`
+	Regional *float64 `json:"regional,omitempty"`
+	// WebSearch is the price of one search in USD.
+	WebSearch *float64 `json:"web_search,omitempty"`
+}
+
+// Tier holds the prices of requests whose prompt has more than Above tokens.
+type Tier struct {
+	Above      int64    `json:"above"`
+	In         *float64 `json:"in"`
+	Out        *float64 `json:"out"`
+	CacheRead  *float64 `json:"cache_read,omitempty"`
+	CacheWrite *float64 `json:"cache_write,omitempty"`
+}
+
+// For returns the prices of a request with a prompt of so many tokens: those of
+// the highest tier that the prompt exceeds. A price that the tier does not have
+// is unknown there.
+func (p *Price) For(prompt int64) *Price {
+	if p == nil {
+		return nil
+	}
+	out := p
+	for _, t := range p.Tiers {
+		if prompt <= t.Above {
+			break
+		}
+		tiered := *p
+		tiered.In, tiered.Out, tiered.CacheRead, tiered.CacheWrite = t.In, t.Out, t.CacheRead, t.CacheWrite
+		tiered.CacheWrite1h, tiered.AudioIn = nil, nil
+		out = &tiered
+	}
+	return out
+}
