@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -325,8 +327,9 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 		{"", "", 200},
 		{"localhost:8088", "", 200},
 		{"[::1]:8088", "", 200},
-		{"gateway", "", 200},
-		{"host.docker.internal:8088", "", 200},
+		{"app.localhost:8088", "", 200},
+		{"LOCALHOST.", "", 200},
+		{"127.9.9.9", "", 200},
 		{"", "http://localhost:3000", 200},
 		{"", "http://127.0.0.1", 200},
 		{"", "vscode-webview://abc", 200},
@@ -349,10 +352,95 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 			t.Errorf("%q %q: %d", tc.host, tc.origin, resp.StatusCode)
 		}
 	}
-	w.wantLog(t, `"status":403`, "not from a page of another site")
+	w.wantLog(t, `"status":403`, "not to pages of other sites")
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A name that DNS can point at this machine lets a web page use the gateway: mDNS names,
+// one-label names with a search domain, and names of private zones included.
+func TestG3_WithoutKeysOnlyLoopbackHostNamesAreAnswered(t *testing.T) {
+	const others = "gateway: {hosts: [host.docker.internal, 'Printer.local', 10.0.0.7]}\n"
+	statuses := func(t *testing.T, more string, hosts ...string) map[string]int {
+		w := newWorld(t, more)
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.gateway.Serve(ctx, l, time.Second) }()
+		out := map[string]int{}
+		for _, host := range hosts {
+			for _, path := range []string{"/healthz", "/v1/models", "/metrics"} {
+				conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					t.Fatalf("%q: %v", host, err)
+				}
+				_ = resp.Body.Close()
+				_ = conn.Close()
+				if before, seen := out[host]; seen && before != resp.StatusCode {
+					t.Errorf("%q: %s answers %d, another path %d", host, path, resp.StatusCode, before)
+				}
+				out[host] = resp.StatusCode
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	loopback := []string{"localhost", "LocalHost:1", "a.b.localhost", "localhost.", "127.0.0.1:99", "127.255.0.1", "[::1]", "[::1]:80", "[::ffff:127.0.0.1]:80"}
+	foreign := []string{"gateway", "box.local", "x.internal", "evil.example", "localhost.evil.example", "notlocalhost", "10.0.0.8", "0.0.0.0", "[::]", "192.168.0.1:8088", "127.0.0.1.evil.example", "127.0.0.1.nip.io", "1270.0.0.1", ""}
+	configured := []string{"host.docker.internal:8088", "HOST.docker.INTERNAL.", "printer.local", "10.0.0.7:80"}
+	got := statuses(t, "", slices.Concat(loopback, foreign, configured)...)
+	for _, host := range loopback {
+		if got[host] != http.StatusOK {
+			t.Errorf("loopback %q: %d", host, got[host])
+		}
+	}
+	for _, host := range slices.Concat(foreign, configured) {
+		if got[host] != http.StatusForbidden {
+			t.Errorf("foreign %q: %d", host, got[host])
+		}
+	}
+	got = statuses(t, others, slices.Concat(foreign, configured)...)
+	for _, host := range foreign {
+		if got[host] != http.StatusForbidden {
+			t.Errorf("not configured %q: %d", host, got[host])
+		}
+	}
+	for _, host := range configured {
+		if got[host] != http.StatusOK {
+			t.Errorf("configured %q: %d", host, got[host])
+		}
+	}
+}
+
+func TestHostsAreNamesWithoutSchemePortOrPattern(t *testing.T) {
+	for host, want := range map[string]string{
+		`"*.local"`: "patterns are not supported", `"http://a"`: "without a scheme", `"a:80"`: "without a port", `""`: "empty", `"a b"`: "not a valid host name",
+	} {
+		_, err := gateway.Parse("gateway.yaml", []byte("version: 1\ngateway:\n  hosts: ["+host+"]\n"))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gateway.yaml:3:11: hosts: ") {
+			t.Errorf("%s: %v", host, err)
+		}
+		if err := (&gateway.Config{Hosts: []string{strings.Trim(host, `"`)}}).Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	t.Setenv("SOME_KEY", "a-key-of-this-test")
+	c, err := gateway.Parse("gateway.yaml", []byte("version: 1\ngateway: {hosts: a.local, keys: {k: {key_env: SOME_KEY}}}\n"))
+	if err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Error(), "no effect beside keys") {
+		t.Errorf("%v %v", err, c)
 	}
 }
 

@@ -5,24 +5,26 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// guarded serves a listener. Without keys it is for this machine, and a page of anybody's
-// that is open in a browser there is not: it could send requests that somebody pays for,
-// and read the answers where its name leads to this machine.
+// guarded is the handler of [Gateway.Serve]. Without keys it refuses requests that a web
+// page of another site may have sent: those with a foreign Origin, and those whose Host is
+// a name that DNS could point at this machine (DNS rebinding).
 func (g *Gateway) guarded() http.Handler {
 	refuse := g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serving.WriteError(w, serving.CodecOf(r), noteOf(r).failed(&dragoman.APIError{
 			Class: dragoman.ErrorPermission, Status: http.StatusForbidden,
-			Message: "without keys the gateway is for this machine: ask for it by its address or as localhost, not from a page of another site; give it keys to serve others",
+			Message: "without keys the gateway answers only to localhost, *.localhost and loopback addresses, and not to pages of other sites; " +
+				"add the host name under gateway.hosts of the config file or with --host, or configure keys",
 		}))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.keys.Open() && foreign(r) {
+		if g.keys.Open() && foreign(r, g.current.Load().hosts) {
 			refuse.ServeHTTP(w, r)
 			return
 		}
@@ -30,11 +32,11 @@ func (g *Gateway) guarded() http.Handler {
 	})
 }
 
-// foreign reports whether a request was made by a page of another site, or for a name that
-// anybody on the internet may have given to this machine. Programs with pages of their
-// own (app://, vscode-webview://) are none.
-func foreign(r *http.Request) bool {
-	if !near(r.Host) {
+// foreign reports whether a request names a host that is neither loopback nor one of hosts,
+// or comes from a web page of another site. Programs with pages of their own (app://,
+// vscode-webview://) are not foreign.
+func foreign(r *http.Request, hosts []string) bool {
+	if !localHost(r.Host, hosts) {
 		return true
 	}
 	origin := r.Header.Get("Origin")
@@ -45,25 +47,47 @@ func foreign(r *http.Request) bool {
 	case err != nil, origin == "null":
 		return true
 	default:
-		return (u.Scheme == "http" || u.Scheme == "https") && u.Host != r.Host && !loopback(withPort(u.Host))
+		return (u.Scheme == "http" || u.Scheme == "https") && u.Host != r.Host && !localHost(u.Host, hosts)
 	}
 }
 
-// near reports whether a host is an address, or a name that nobody can register.
-func near(host string) bool {
+// localHost reports whether a Host, with or without a port, is localhost, a name below
+// .localhost, a loopback address, or one of hosts.
+func localHost(host string, hosts []string) bool {
 	name, _, err := net.SplitHostPort(withPort(host))
 	if err != nil {
 		return false
 	}
-	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(strings.TrimSuffix(name, "."), ".") {
+	if ip, err := netip.ParseAddr(name); err == nil && ip.IsLoopback() {
 		return true
 	}
-	for _, top := range []string{".localhost", ".local", ".internal"} {
-		if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), top) {
-			return true
-		}
+	name = plainHost(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(hosts, name)
+}
+
+// plainHost is a host name in the form in which names are compared.
+func plainHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// badHost says why a text cannot be an entry of Config.Hosts, or nothing.
+func badHost(name string) string {
+	switch {
+	case name == "":
+		return "the host name is empty"
+	case strings.Contains(name, "*"):
+		return "patterns are not supported, because any name that matches could be pointed at this machine; list each name"
+	case strings.Contains(name, "://"), strings.Contains(name, "/"):
+		return "want a host name such as host.docker.internal, without a scheme or a path"
 	}
-	return false
+	if _, err := netip.ParseAddr(name); err == nil {
+		return ""
+	}
+	if strings.Contains(name, ":") {
+		return "want a host name without a port; it is compared without one"
+	}
+	if strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`\@?#"[]`, c) }) {
+		return "not a valid host name"
+	}
+	return ""
 }
 
 // withPort is a host with a port.

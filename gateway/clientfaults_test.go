@@ -184,7 +184,7 @@ func TestQuirkJ9_WhoeverLeavesEndsTheRequestAndPaysForIt(t *testing.T) {
 // metrics are those of the gateway, as one sees them who has a key.
 func (r *rig) metrics(key string) string {
 	r.t.Helper()
-	hr, _ := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://gateway/metrics", nil)
+	hr, _ := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://localhost/metrics", nil)
 	hr.Header.Set("Authorization", "Bearer "+key)
 	resp := r.send(hr)
 	defer resp.Body.Close()

@@ -32,6 +32,10 @@ const (
 type Config struct {
 	// Listen is the address, host:port; empty means [DefaultListen].
 	Listen string
+	// Hosts are host names and addresses, without ports, that requests may name beside
+	// localhost, *.localhost and loopback addresses where there are no keys. With keys every
+	// host name is answered.
+	Hosts []string
 	// Keys are who may use it; none means everybody, which [Config.Check] allows on
 	// loopback only.
 	Keys []access.Key
@@ -214,6 +218,11 @@ func (c *Config) Address() string {
 func (c *Config) Check() error {
 	if reason := badAddress(c.Address()); reason != "" {
 		return &ConfigError{Setting: "listen", Reason: reason}
+	}
+	for _, name := range c.Hosts {
+		if reason := badHost(name); reason != "" {
+			return &ConfigError{Setting: "hosts", Reason: fmt.Sprintf("%.80q: %s", name, reason)}
+		}
 	}
 	if _, err := access.New(c.Keys, access.Options{}); err != nil {
 		return err

@@ -55,6 +55,7 @@ func readFile(name string) ([]byte, error) {
 //	failover: {…}
 //	gateway:
 //	  listen: 127.0.0.1:8088
+//	  hosts: [host.docker.internal]       # names to answer to without keys, beside those of loopback
 //	  keys:
 //	    team-search:
 //	      key_env: TEAM_SEARCH_KEY        # a variable that holds the key, or a list of them, and
@@ -147,6 +148,8 @@ type reader struct {
 	// routes lead to.
 	allowed []*node
 	leads   []lead
+	// hostsAt is where hosts are listed; nil where they are not.
+	hostsAt *node
 }
 
 // lead is where a file names models, and what they are.
@@ -171,6 +174,7 @@ func (r *reader) gateway(n *node) {
 	c := r.config
 	r.Fields(n, "gateway", map[string]func(*node){
 		"listen":    func(n *node) { c.Listen = r.listen(n) },
+		"hosts":     func(n *node) { c.Hosts = r.hosts(n) },
 		"keys":      r.keys,
 		"routes":    r.routes,
 		"state":     func(n *node) { c.State = r.state(n) },
@@ -192,6 +196,19 @@ func (r *reader) listen(n *node) string {
 		r.Bad(n, "listen: %s", reason)
 	}
 	return address
+}
+
+func (r *reader) hosts(n *node) []string {
+	r.hostsAt = n
+	for _, item := range r.oneOrMore(n, "hosts") {
+		if item.Kind != filetree.String {
+			continue
+		}
+		if reason := badHost(item.Text); reason != "" {
+			r.Bad(item, "hosts: %.80q: %s", item.Text, reason)
+		}
+	}
+	return r.Strings(n, "hosts")
 }
 
 func (r *reader) heartbeat(n *node) time.Duration {

@@ -264,7 +264,7 @@ func (r *rig) requestFor(ctx context.Context, codec dialect.Codec, model string,
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://gateway"+path(codec, model, stream), bytes.NewReader(enc.Body))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path(codec, model, stream), bytes.NewReader(enc.Body))
 	if err != nil {
 		r.t.Fatal(err)
 	}

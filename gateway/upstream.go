@@ -26,6 +26,7 @@ type setup struct {
 	maxBody   int
 	streams   int
 	heartbeat time.Duration
+	hosts     []string // in the form of plainHost
 }
 
 // route is the way of a request: the models that may answer it.
@@ -49,6 +50,9 @@ type upstream struct {
 // have another one.
 func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
+	for _, name := range c.Hosts {
+		s.hosts = append(s.hosts, plainHost(name))
+	}
 	list := c.Served()
 	var err error
 	if s.routes, err = NewRoutes(list); err != nil {

@@ -35,6 +35,9 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 		}
 	}
 	r.unserved(warn)
+	if r.hostsAt != nil && len(r.config.Keys) > 0 {
+		warn(r.hostsAt, "hosts: the list has no effect beside keys: with keys every host name is answered")
+	}
 	sorted(out)
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -25,7 +26,7 @@ import (
 func newServe() *cobra.Command {
 	var o serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [--listen ADDRESS] [--config FILE] [--check]",
+		Use:   "serve [--listen ADDRESS] [--host NAME] [--config FILE] [--check]",
 		Short: "Serve every wire language over any model",
 		Long: `Serve is a gateway: clients that speak OpenAI Chat, OpenAI Responses, Anthropic,
 Gemini or Ollama reach any model through it, tools, reasoning and streams intact.
@@ -49,9 +50,13 @@ names; docs/gateway.md has all of it:
 something is wrong. The file is read again when it changes, and at once after a
 SIGHUP; one that cannot be used is told, and changes nothing.
 
-It refuses to listen where other machines reach it unless the config has keys. The
-log, a line for each request, goes to standard error. After an interrupt it takes no
-more requests, and lets those end that are being answered; a second one ends it at
+It refuses to listen where other machines reach it unless the config has keys. Without
+keys it answers only to localhost, *.localhost and loopback addresses, and to the host
+names under "hosts" of the config and of --host, so that no web page can use it through
+a name of its own.
+
+The log, a line for each request, goes to standard error. After an interrupt it takes
+no more requests, and lets those end that are being answered; a second one ends it at
 once.
 
   GET /healthz, GET /metrics`,
@@ -70,6 +75,7 @@ once.
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+gateway.DefaultListen+")")
+	f.StringArrayVar(&o.hosts, "host", nil, "a further host name to answer to without keys, such as host.docker.internal; may be repeated")
 	f.StringVar(&o.config, "config", "", "the config file")
 	f.StringVar(&o.log, "log", "text", "how to log: text, json or off")
 	f.DurationVar(&o.drain, "drain", gateway.DefaultDrain, "how long to wait at the end for answers to finish; 0s cuts them off at once")
@@ -79,6 +85,7 @@ once.
 
 type serveFlags struct {
 	listen, config, log string
+	hosts               []string
 	drain               time.Duration
 	check               bool
 }
@@ -100,13 +107,19 @@ func (o serveFlags) read() (*gateway.Config, *gateway.Watcher, error) {
 			return nil, nil, failed("%w", err)
 		}
 	}
-	if o.listen != "" {
-		config.Listen = o.listen
-	}
+	o.override(config)
 	if err := config.Check(); err != nil {
 		return nil, nil, failed("%w", err)
 	}
 	return config, watcher, nil
+}
+
+// override puts what the flags say into a config.
+func (o serveFlags) override(c *gateway.Config) {
+	if o.listen != "" {
+		c.Listen = o.listen
+	}
+	c.Hosts = append(slices.Clip(c.Hosts), o.hosts...)
 }
 
 // checked says what a config would serve, or what is wrong with it. It does not listen,
@@ -240,9 +253,7 @@ func (o serveFlags) serve(ctx context.Context, stop func(), said io.Writer) erro
 // takeOver puts a config in the place of the one before. What takes another start than
 // the one it began with is told.
 func (o serveFlags) takeOver(g *gateway.Gateway, began, before, changed *gateway.Config, said io.Writer) error {
-	if o.listen != "" {
-		changed.Listen = o.listen
-	}
+	o.override(changed)
 	if err := changed.Check(); err != nil {
 		return err
 	}
