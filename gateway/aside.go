@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -33,8 +35,41 @@ func (g *Gateway) noted(h http.Handler) http.Handler {
 			a.entry.log(r.Context(), g.opts.Log)
 		}()
 		w.Header().Set(serving.RequestIDHeader(codec.Dialect()), a.entry.id)
-		h.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), asideKey{}, a)))
+		r = r.WithContext(context.WithValue(r.Context(), asideKey{}, a))
+		free, err := g.buffered(a, r)
+		defer free()
+		if err != nil {
+			serving.WriteError(a, codec, apiError(a.entry.failed(err)))
+			return
+		}
+		h.ServeHTTP(a, r)
 	})
+}
+
+// maxAside is how long the body of a request may be that asks no model.
+const maxAside = 1 << 20
+
+// buffered reads the body of a request that asks no model, within the bounds of buffered
+// bytes of its key, so that handlers find it in memory. It takes no slot of the key. A
+// request without a valid key is left unread: its handler refuses it. free must be called.
+func (g *Gateway) buffered(w http.ResponseWriter, r *http.Request) (free func(), err error) {
+	key, bad := g.keys.Identify(access.FromRequest(r))
+	if bad != nil || r.Method != http.MethodPost || r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	held, setup := int64(0), g.current.Load()
+	body, err := serving.ReadBody(w, r, serving.BodyLimits{Bytes: maxAside, Time: setup.bodyTime, Hold: func(n int) error {
+		err := g.buffers.hold(key.Name, int64(n), setup.buffered, setup.bufferedByKey)
+		if err == nil {
+			held += int64(n)
+		}
+		return err
+	}})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Header = r.Header.Clone()
+	r.Header.Del("Content-Encoding") // it is unpacked
+	r.ContentLength = int64(len(body))
+	return func() { g.buffers.free(key.Name, held) }, err
 }
 
 // noteOf is the entry of a request that asks no model.

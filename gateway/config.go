@@ -25,6 +25,11 @@ const (
 	DefaultStateBytes  = 64_000_000
 	DefaultBodyBytes   = 32 << 20
 	DefaultHeaderBytes = 64 << 10
+	DefaultBodyTime    = time.Minute
+	// DefaultBufferedBytes and DefaultBufferedBytesPerKey are raised where
+	// Limits.BodyBytes is larger.
+	DefaultBufferedBytes       = 512 << 20
+	DefaultBufferedBytesPerKey = 256 << 20
 )
 
 // Config says what a gateway serves, to whom and how. [Parse] reads one from a file.
@@ -91,6 +96,21 @@ type Limits struct {
 	HeaderBytes int
 	// Streams is how many answers may be under way at once; zero means any number.
 	Streams int
+	// BodyTime is how long a client may take to send a body; zero means [DefaultBodyTime].
+	BodyTime time.Duration
+	// BufferedBytes bounds the bodies of all requests under way together, and
+	// BufferedBytesPerKey those of one key; zero means [DefaultBufferedBytes] and
+	// [DefaultBufferedBytesPerKey]. A body counts from its first byte until its request has
+	// been answered. Both must be larger than BodyBytes.
+	BufferedBytes, BufferedBytesPerKey int64
+}
+
+// buffers are the bounds of buffered bytes.
+func (l Limits) buffers() (total, perKey int64) {
+	body := int64(orElse(l.BodyBytes, DefaultBodyBytes))
+	perKey = orElse(l.BufferedBytesPerKey, max(DefaultBufferedBytesPerKey, 2*body))
+	total = orElse(l.BufferedBytes, max(DefaultBufferedBytes, perKey))
+	return total, perKey
 }
 
 // Route leads from the names that clients ask for to a model.
@@ -254,12 +274,19 @@ func (c *Config) checkValues() error {
 		{"limits.body_bytes", int64(c.Limits.BodyBytes)},
 		{"limits.header_bytes", int64(c.Limits.HeaderBytes)},
 		{"limits.streams", int64(c.Limits.Streams)},
+		{"limits.body_time", int64(c.Limits.BodyTime)},
+		{"limits.buffered_bytes", c.Limits.BufferedBytes},
+		{"limits.buffered_bytes_per_key", c.Limits.BufferedBytesPerKey},
 		{"state.ttl", int64(c.State.TTL)},
 		{"state.max_bytes", c.State.MaxBytes},
 	} {
 		if v.n < 0 {
 			return &ConfigError{Setting: v.setting, Reason: "it is negative; leave it zero for the default"}
 		}
+	}
+	total, perKey := c.Limits.buffers()
+	if body := int64(orElse(c.Limits.BodyBytes, DefaultBodyBytes)); total <= body || perKey <= body {
+		return &ConfigError{Setting: "limits", Reason: fmt.Sprintf("buffered_bytes and buffered_bytes_per_key must be larger than body_bytes, which is %d", body)}
 	}
 	for _, r := range c.Routes {
 		switch {

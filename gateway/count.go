@@ -21,14 +21,13 @@ const CountHeader = "X-Dragoman-Count"
 // count tells how many tokens a request has (quirk J5). Where the model's server speaks the
 // client's dialect, and the request would be passed on to it as it is, it is asked; else,
 // and where it does not say, the number is an estimate, and is called so.
-func (x *exchange) count(ctx context.Context, presented string) error {
+func (x *exchange) count(ctx context.Context) error {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
 	}
 	link := x.route.chain.Links[0]
 	if up := x.route.upstreams[link.Name]; up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
-		var err error
-		if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
+		if err := x.lease.Admit(x.asked.model, 0); err != nil {
 			return refusal(err)
 		}
 		x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
@@ -100,6 +99,8 @@ func (x *exchange) tellCount(body []byte, how string) error {
 		h.Set("Content-Type", "application/json")
 		if how != "" {
 			h.Set(CountHeader, how)
+		} else {
+			x.upstreamHeader(h, "")
 		}
 	})
 	return begun(x.out.write(body))

@@ -86,6 +86,9 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		return true, passed.Err
 	}
 	copyHeader(w.Header(), passed.Header)
+	if !key.HideUpstream {
+		w.Header().Set(UpstreamHeader, headerName(from.Link))
+	}
 	w.WriteHeader(passed.Status)
 	return true, flushing(w, passed.Body)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type exchange struct {
 	codec dialect.Codec
 	id    string
 	body  []byte
+	held  int64 // of the gateway's buffers, for the body
 	asked asked
 	route *route
 	lease *access.Lease
@@ -54,6 +56,8 @@ type exchange struct {
 	// plain says that req has nothing that only the client's dialect knows, searches that
 	// it has a search for tools that is a function there.
 	plain, searches bool
+	// hideUpstream leaves the upstream out of the headers of the response.
+	hideUpstream bool
 	// unkept says that the response was to be stored, and could not be.
 	unkept bool
 }
@@ -148,16 +152,18 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, call serving.Cal
 // end settles the accounts of an exchange, also of one whose client has gone.
 func (x *exchange) end() {
 	x.out.end()
-	if x.lease != nil {
-		x.lease.Spend(x.spent())
-		x.lease.Release()
+	if x.out.beaten { // the headers were sent before it was known
+		x.upstreamHeader(x.w.Header(), http.TrailerPrefix)
 	}
+	x.lease.Spend(x.spent())
+	x.lease.Release()
+	x.buffers.free(x.entry.key, x.held)
 	x.entry.took, x.entry.bytes = time.Since(x.entry.begun), x.out.bytes
 	if !x.out.at.IsZero() {
 		x.entry.first = x.out.at.Sub(x.entry.begun)
 	}
 	shutdown := isShutdown(x.r.Context())
-	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole && !shutdown
+	x.entry.left = x.r.Context().Err() != nil && !x.entry.whole && !shutdown && !bodyTimedOut(x.entry.err)
 	if x.entry.err != nil && shutdown {
 		x.metrics.cut.Add(1)
 	}
@@ -197,11 +203,14 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if err != nil { // before anything of the body is read
 		return refusal(err)
 	}
-	x.entry.key = key.Name
+	x.entry.key, x.hideUpstream = key.Name, key.HideUpstream
 	if err := x.admit(x.setup.streams); err != nil {
 		return err
 	}
-	if x.body, err = serving.Body(x.w, x.r, x.setup.maxBody); err != nil {
+	if err := x.enter(ctx, presented); err != nil {
+		return err
+	}
+	if x.body, err = serving.ReadBody(x.w, x.r, serving.BodyLimits{Bytes: x.setup.maxBody, Time: x.setup.bodyTime, Hold: x.hold}); err != nil {
 		return err
 	}
 	if x.asked, err = peek(x.call, x.body); err != nil {
@@ -211,17 +220,20 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if !key.Allows(x.asked.model) { // before anything is opened for it
 		return notAllowed(&key, x.asked.model)
 	}
+	if err := x.checkFields(&key); err != nil {
+		return err
+	}
 	if x.route, err = x.setup.find(x.asked.model, key.Allows); err != nil {
 		return err
 	}
 	x.entry.route = x.route.Pattern
 	if x.call.Count {
-		return x.count(ctx, presented)
+		return x.count(ctx)
 	}
 	if err := x.foreground(&key); err != nil {
 		return err
 	}
-	if x.lease, err = x.keys.Admit(ctx, presented, x.asked.model); err != nil {
+	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil {
 		return refusal(err)
 	}
 	if err := x.recallConversation(ctx); err != nil {
@@ -231,6 +243,15 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.heading())
 	}
 	return x.route.chain.Walk(ctx, x.try)
+}
+
+// enter takes a slot of the key before anything of the body is read, and refuses a key
+// whose rate or budget is used up. Counting tokens is free.
+func (x *exchange) enter(ctx context.Context, presented string) (err error) {
+	if x.lease, err = x.keys.Enter(ctx, presented); err == nil && !x.call.Count {
+		err = x.lease.Ready()
+	}
+	return refusal(err)
 }
 
 // foreground refuses an answer that a server makes in the background, for a key whose tokens
@@ -335,8 +356,8 @@ func (x *exchange) scope() recall.Scope {
 // it within the answer.
 func (x *exchange) fail(ctx context.Context, err error) {
 	x.entry.err = err
-	if ctx.Err() != nil && !isShutdown(ctx) {
-		return // nobody is there to be told
+	if ctx.Err() != nil && !isShutdown(ctx) && !bodyTimedOut(err) {
+		return // the client disconnected
 	}
 	e := x.apiError(err)
 	if x.out.end() { // a heartbeat must not begin a stream while an error is written
@@ -348,8 +369,18 @@ func (x *exchange) fail(ctx context.Context, err error) {
 	}
 	status, body := x.refusalOf(err, e)
 	x.entry.status = status
-	x.out.begin(status, x.lossHeader)
+	x.out.begin(status, func(h http.Header) {
+		x.lossHeader(h)
+		x.upstreamHeader(h, "")
+	})
 	_ = x.out.write(body) // who has gone away is told nothing
+}
+
+// bodyTimedOut reports whether the client took too long to send its body. net/http cancels
+// the request's context then, as it does when a client disconnects.
+func bodyTimedOut(err error) bool {
+	var e *dragoman.APIError
+	return errors.As(err, &e) && e.Status == http.StatusRequestTimeout && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // refusalOf is how an answer that there is none is told: in the words of the server that

@@ -64,7 +64,9 @@ func readFile(name string) ([]byte, error) {
 //	      requests_per_minute: 60
 //	      tokens_per_minute: 200000
 //	      parallel: 20
-//	      budget: {tokens: 5000000, per: day}   # or hour, or month, in UTC
+//	      budget: {tokens: 5000000, per: day, reserve: 4096}   # or hour, or month, in UTC
+//	      fields: [provider]              # body fields that choose models which the key may use
+//	      hide_upstream: true             # do not name the upstream in response headers
 //	  routes:                             # by the name that is asked for; * is any text
 //	    claude-*: {to: "anthropic/claude-opus-5-5, best"}
 //	    local-*: {to: "work/*"}           # with what the * stands for
@@ -77,7 +79,8 @@ func readFile(name string) ([]byte, error) {
 //	      set: {temperature: 0.2, max_tokens: 4096}
 //	  state: {store: memory, ttl: 24h, max_bytes: 64000000}   # or sqlite: FILE, or postgres_env: VARIABLE
 //	  heartbeat: 15s                      # or none
-//	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0}
+//	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0, body_time: 1m,
+//	    buffered_bytes: 536870912, buffered_bytes_per_key: 268435456}
 //
 // What is read can be opened: every route leads to a model, the variables of keys are
 // set, and the folder of an SQLite file is there. [Config.Check] says whether it may be
@@ -223,6 +226,13 @@ func (r *reader) limits(n *node) (l Limits) {
 		"body_bytes":   func(n *node) { l.BodyBytes = r.Count(n, "body_bytes", 1) },
 		"header_bytes": func(n *node) { l.HeaderBytes = r.Count(n, "header_bytes", 1) },
 		"streams":      func(n *node) { l.Streams = r.Count(n, "streams", 0) },
+		"body_time":    func(n *node) { l.BodyTime = r.Duration(n, "body_time", "") },
+		"buffered_bytes": func(n *node) {
+			l.BufferedBytes = int64(r.Count(n, "buffered_bytes", 1))
+		},
+		"buffered_bytes_per_key": func(n *node) {
+			l.BufferedBytesPerKey = int64(r.Count(n, "buffered_bytes_per_key", 1))
+		},
 	})
 	return l
 }
@@ -341,6 +351,8 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		"tokens_per_minute":   func(n *node) { k.TokensPerMinute = r.Count(n, "tokens_per_minute", 1) },
 		"parallel":            func(n *node) { k.Parallel = r.Count(n, "parallel", 1) },
 		"budget":              func(n *node) { k.Budget = r.budget(n) },
+		"fields":              func(n *node) { k.Fields = r.fields(n) },
+		"hide_upstream":       func(n *node) { k.HideUpstream = r.Bool(n, "hide_upstream") },
 	}, "key")
 	if value.Kind == filetree.Map && !named {
 		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
@@ -415,9 +427,20 @@ func (r *reader) models(n *node) []string {
 	return r.Strings(n, "models")
 }
 
+// fields reads the body fields that a key may use although they choose models.
+func (r *reader) fields(n *node) []string {
+	for _, item := range r.oneOrMore(n, "fields") {
+		if item.Kind == filetree.String && item.Text == "" {
+			r.Bad(item, "fields: the name is empty; write * for all")
+		}
+	}
+	return r.Strings(n, "fields")
+}
+
 func (r *reader) budget(n *node) (b access.Budget) {
 	r.Fields(n, "budget", map[string]func(*node){
-		"tokens": func(n *node) { b.Tokens = int64(r.Count(n, "tokens", 1)) },
+		"tokens":  func(n *node) { b.Tokens = int64(r.Count(n, "tokens", 1)) },
+		"reserve": func(n *node) { b.Reserve = int64(r.Count(n, "reserve", 1)) },
 		"per": func(n *node) {
 			b.Per = access.Period(r.String(n, "per"))
 			if n.Kind == filetree.String && !slices.Contains(access.Periods(), b.Per) {

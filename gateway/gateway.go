@@ -43,6 +43,7 @@ type Gateway struct {
 	// headerBytes bounds the headers of requests.
 	headerBytes int
 	metrics     metrics
+	buffers     buffers
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -120,7 +121,7 @@ func (g *Gateway) routes() *http.ServeMux {
 		_, _ = io.WriteString(w, "Dragoman is running.\n")
 	})
 	asides := http.NewServeMux()
-	serving.Models{Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: 1 << 20}.Handle(asides)
+	serving.Models{Allow: g.insider, List: g.list, Find: g.findModel, MaxBytes: maxAside}.Handle(asides)
 	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
 	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
@@ -146,6 +147,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the connection ends: nobody takes the answer for whole
 		}
 	}()
+	serving.BoundBody(w, r, g.current.Load().bodyTime)
 	g.mux.ServeHTTP(w, r)
 }
 

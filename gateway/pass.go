@@ -166,6 +166,7 @@ func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 		h.Set("X-Accel-Buffering", "no")
 		h.Set("Cache-Control", "no-cache") // the server's own is none of those that are passed on
 	}
+	x.upstreamHeader(h, "")
 	x.entry.status = passed.Status
 }
 

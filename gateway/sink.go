@@ -27,10 +27,12 @@ type sink struct {
 	// begun says that the status is sent, at when the first byte and last when the
 	// last one went out.
 	begun, ended bool
-	at, last     time.Time
-	deadline     time.Time
-	bytes        int64
-	failed       error
+	// beaten says that a heartbeat began the stream, before anything was known of it.
+	beaten   bool
+	at, last time.Time
+	deadline time.Time
+	bytes    int64
+	failed   error
 }
 
 func newSink(w http.ResponseWriter) *sink {
@@ -61,6 +63,7 @@ func (s *sink) tick() {
 		if !s.begun {
 			s.header(s.w.Header())
 			s.status(http.StatusOK)
+			s.beaten = true
 		}
 		s.put(s.ping)
 		s.flush()

@@ -101,6 +101,7 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.out.begin(http.StatusOK, func(h http.Header) {
 		serving.SetHeader(h, x.codec.Dialect(), "application/json", x.id)
 		x.lossHeader(h)
+		x.upstreamHeader(h, "")
 	})
 	return begun(x.out.write(enc.Body))
 }
@@ -285,7 +286,11 @@ func isContent(ev dragoman.Event) bool {
 func (t *telling) begin() {
 	if t.said = true; !t.begun {
 		t.begun = true
-		t.out.begin(http.StatusOK, t.heading())
+		heading := t.heading()
+		t.out.begin(http.StatusOK, func(h http.Header) {
+			heading(h)
+			t.upstreamHeader(h, "")
+		})
 	}
 }
 

@@ -21,12 +21,15 @@ import (
 
 // setup is a config that is in use.
 type setup struct {
-	routes    *Routes
-	opened    map[string]*openRoute // by their patterns
-	maxBody   int
-	streams   int
-	heartbeat time.Duration
-	hosts     []string // in the form of plainHost
+	routes   *Routes
+	opened   map[string]*openRoute // by their patterns
+	maxBody  int
+	bodyTime time.Duration
+	// buffered and bufferedByKey bound the bytes of requests that are held.
+	buffered, bufferedByKey int64
+	streams                 int
+	heartbeat               time.Duration
+	hosts                   []string // in the form of plainHost
 }
 
 // route is the way of a request: the models that may answer it.
@@ -50,6 +53,8 @@ type upstream struct {
 // have another one.
 func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	s := &setup{maxBody: orElse(c.Limits.BodyBytes, DefaultBodyBytes), heartbeat: orElse(c.Heartbeat, DefaultHeartbeat), streams: c.Limits.Streams, opened: map[string]*openRoute{}}
+	s.bodyTime = orElse(c.Limits.BodyTime, DefaultBodyTime)
+	s.buffered, s.bufferedByKey = c.Limits.buffers()
 	for _, name := range c.Hosts {
 		s.hosts = append(s.hosts, plainHost(name))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +63,7 @@ func (k *Keys) Replace(keys []Key) error {
 	}
 	t, now := &table{}, k.now()
 	for _, key := range keys {
-		key.Models, key.Also = slices.Clone(key.Models), slices.Clone(key.Also)
+		key = key.clone()
 		for _, hash := range key.hashes() {
 			t.secrets = append(t.secrets, secret{hash, len(t.keys)})
 		}
@@ -91,14 +90,15 @@ func (k *Keys) Identify(presented string) (Key, error) {
 		return Key{}, err
 	}
 	key := t.keys[i]
-	key.Models, key.Also = slices.Clone(key.Models), slices.Clone(key.Also)
+	key = key.clone()
 	return key, nil
 }
 
-// Admit lets one request for a model in, if the key that was presented may do that
-// now; else the error is a [*RefusedError], or why ctx is done. Nothing waits. The
-// lease must be released.
-func (k *Keys) Admit(ctx context.Context, presented, model string) (*Lease, error) {
+// Enter finds the key of a request and takes one of its Parallel slots, before the body is
+// read: a client that sends slowly holds its slot meanwhile. Nothing else is counted; see
+// [Lease.Admit]. The error is a [*RefusedError], or the cause of ctx. Enter does not wait.
+// The lease must be released.
+func (k *Keys) Enter(ctx context.Context, presented string) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -111,14 +111,24 @@ func (k *Keys) Admit(ctx context.Context, presented, model string) (*Lease, erro
 		return &Lease{}, nil
 	}
 	key, a := &t.keys[i], t.accounts[i]
-	if !key.Allows(model) {
-		return nil, &RefusedError{Reason: ModelNotAllowed, Key: key.Name, Model: model, Allowed: slices.Clone(key.Models)}
-	}
-	if refused := a.admit(k.now()); refused != nil {
+	if refused := a.enter(); refused != nil {
 		refused.Key = key.Name
 		return nil, refused
 	}
-	return &Lease{key: key.Name, account: a, now: k.now}, nil
+	return &Lease{key: key, account: a, now: k.now}, nil
+}
+
+// Admit is [Keys.Enter] and [Lease.Admit] in one, for a request whose model is known.
+func (k *Keys) Admit(ctx context.Context, presented, model string, estimate int64) (*Lease, error) {
+	lease, err := k.Enter(ctx, presented)
+	if err != nil {
+		return nil, err
+	}
+	if err := lease.Admit(model, estimate); err != nil {
+		lease.Release()
+		return nil, err
+	}
+	return lease, nil
 }
 
 // Visit counts a request that uses no tokens, but is sent to a model's server: the requests

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +36,7 @@ func newKeys(t *testing.T, keys ...access.Key) *access.Keys {
 // admit asks for a model with the team's key, and says why not; "" where it may.
 func admit(t *testing.T, k *access.Keys) (*access.Lease, access.Reason, time.Duration) {
 	t.Helper()
-	lease, err := k.Admit(t.Context(), secret, "m")
+	lease, err := k.Admit(t.Context(), secret, "m", 0)
 	if err == nil {
 		return lease, "", 0
 	}
@@ -94,7 +95,7 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 		{"secret-on", "fast", "", access.UnknownKey, dragoman.ErrorAuth, 401},
 		{"", "fast", "", access.NoKey, dragoman.ErrorAuth, 401},
 	} {
-		lease, err := k.Admit(t.Context(), tc.presented, tc.model)
+		lease, err := k.Admit(t.Context(), tc.presented, tc.model, 0)
 		if tc.reason == "" {
 			if err != nil || lease.Key() != tc.key {
 				t.Errorf("%s for %s: %q, %v", tc.presented, tc.model, lease.Key(), err)
@@ -132,7 +133,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 	k := newKeys(t, one, key("two", "secret-two"))
 	change := one
 	change.Hash, change.Also = access.HashOf("secret-new"), [][32]byte{access.HashOf("secret-old")}
-	lease, err := k.Admit(t.Context(), "secret-old", "m")
+	lease, err := k.Admit(t.Context(), "secret-old", "m", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 			t.Errorf("%s: %+v, %v", presented, id, err)
 		}
 		var refused *access.RefusedError
-		if _, err := k.Admit(t.Context(), presented, "m"); !errors.As(err, &refused) || refused.Reason != access.TooManyAtOnce {
+		if _, err := k.Admit(t.Context(), presented, "m", 0); !errors.As(err, &refused) || refused.Reason != access.TooManyAtOnce {
 			t.Errorf("%s has an account of its own: %v", presented, err)
 		}
 	}
@@ -170,7 +171,7 @@ func TestG3_AKeyMayHaveTwoSecretsWhileItIsChanged(t *testing.T) {
 
 func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
 	k := newKeys(t)
-	lease, err := k.Admit(t.Context(), "anything", "m")
+	lease, err := k.Admit(t.Context(), "anything", "m", 0)
 	if err != nil || lease.Key() != "" || !k.Open() {
 		t.Fatalf("%+v, %v", lease, err)
 	}
@@ -183,7 +184,7 @@ func TestWithoutKeysEverybodyIsAdmitted(t *testing.T) {
 	if err := k.Replace([]access.Key{key("team", secret)}); err != nil || k.Open() {
 		t.Fatal(err)
 	}
-	if _, err := k.Admit(t.Context(), "anything", "m"); err == nil {
+	if _, err := k.Admit(t.Context(), "anything", "m", 0); err == nil {
 		t.Error("a stranger was admitted once there were keys")
 	}
 }
@@ -393,7 +394,7 @@ func TestG3_BudgetsBeginAnewWithTheCalendar(t *testing.T) {
 		}
 		spend(t, k, 9)
 		spend(t, k, 9)
-		_, err = k.Admit(t.Context(), secret, "m")
+		_, err = k.Admit(t.Context(), secret, "m", 0)
 		var refused *access.RefusedError
 		if !errors.As(err, &refused) || refused.Reason != access.BudgetSpent {
 			t.Fatalf("%s: %v", tc.per, err)
@@ -424,10 +425,10 @@ func TestG4_ReplacedKeysKeepTheirCounts(t *testing.T) {
 		rotated := team
 		rotated.Hash = access.HashOf("secret-new")
 		replace(t, k, rotated)
-		if _, err := k.Admit(t.Context(), secret, "m"); err == nil {
+		if _, err := k.Admit(t.Context(), secret, "m", 0); err == nil {
 			t.Fatal("the old secret is still good")
 		}
-		if _, err := k.Admit(t.Context(), "secret-two", "m"); err == nil {
+		if _, err := k.Admit(t.Context(), "secret-two", "m", 0); err == nil {
 			t.Fatal("a key that is gone is still good")
 		}
 		replace(t, k, team, other)
@@ -516,7 +517,7 @@ func TestWhoIsGoneIsNotCounted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
-	if _, err := k.Admit(ctx, secret, "m"); !errors.Is(err, gone) {
+	if _, err := k.Admit(ctx, secret, "m", 0); !errors.Is(err, gone) {
 		t.Fatal(err)
 	}
 	want(t, k, "", 0)
@@ -534,7 +535,7 @@ func TestParallelUseLosesNoCount(t *testing.T) {
 		for range workers {
 			all.Go(func() {
 				for range each {
-					lease, err := k.Admit(t.Context(), secret, "m")
+					lease, err := k.Admit(t.Context(), secret, "m", 0)
 					if err != nil {
 						t.Error(err)
 						return
@@ -608,7 +609,7 @@ func BenchmarkAdmitOneOfAThousand(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		lease, err := k.Admit(b.Context(), "secret-500", "m")
+		lease, err := k.Admit(b.Context(), "secret-500", "m", 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -628,6 +629,162 @@ func TestG3_AKeyIsKnownByAllOfItsHash(t *testing.T) {
 		}
 		if _, err := keys.Identify(secret); err == nil {
 			t.Errorf("byte %d does not count", i)
+		}
+	}
+}
+
+func TestG3_ABudgetIsReservedUntilRequestsEnd(t *testing.T) {
+	team := key("team", secret)
+	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
+	k := newKeys(t, team)
+	admit := func(estimate int64) (*access.Lease, *access.RefusedError) {
+		lease, err := k.Admit(t.Context(), secret, "m", estimate)
+		var refused *access.RefusedError
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		return lease, refused
+	}
+	one, _ := admit(60)
+	two, refused := admit(60) // 40 are left
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	_, refused = admit(0)
+	if refused == nil || refused.Reason != access.BudgetReserved || refused.RetryAfter != time.Second || refused.API().Class != dragoman.ErrorRateLimit {
+		t.Errorf("%+v", refused)
+	}
+	one.Spend(used(10)) // the rest of its estimate stays reserved
+	if _, refused = admit(0); refused == nil || refused.Reason != access.BudgetReserved {
+		t.Errorf("%+v", refused)
+	}
+	one.Release()
+	one.Release()
+	three, refused := admit(30) // 10 are spent, 60 reserved
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if _, refused = admit(1); refused == nil {
+		t.Error("100 tokens are spent or reserved, and another request is admitted")
+	}
+	two.Spend(used(70)) // more than it reserved
+	two.Release()
+	three.Spend(used(25))
+	three.Release()
+	three.Spend(used(30)) // which becomes known late
+	if _, refused = admit(0); refused == nil || refused.Reason != access.BudgetSpent || refused.Limit != 100 {
+		t.Errorf("10, 70 and 30 of 100 tokens are spent: %+v", refused)
+	}
+}
+
+func TestG3_AReservationIsNotForgottenWithItsPeriodOrItsKeysBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		team := key("team", secret)
+		team.Budget = access.Budget{Tokens: 100, Per: access.Hour}
+		k := newKeys(t, team)
+		lease, err := k.Admit(t.Context(), secret, "m", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		want(t, k, access.BudgetReserved, time.Second)
+		if err := k.Replace([]access.Key{team}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, k, access.BudgetReserved, time.Second)
+		lease.Release()
+		want(t, k, "", 0)
+	})
+}
+
+func TestG3_ReservedRequestsAtOnceExceedNoBudgetByMoreThanOneEstimate(t *testing.T) {
+	team := key("team", secret)
+	team.Budget = access.Budget{Tokens: 10_000, Per: access.Month}
+	k := newKeys(t, team)
+	var spent atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for n := range 200 {
+				estimate := int64(1 + (i*7+n*13)%97)
+				lease, err := k.Admit(t.Context(), secret, "m", estimate)
+				if err != nil {
+					continue
+				}
+				spent.Add(estimate)
+				lease.Spend(used(estimate / 2))
+				lease.Spend(used(estimate))
+				lease.Release()
+			}
+		})
+	}
+	wg.Wait()
+	if n := spent.Load(); n < 10_000 || n >= 10_000+97 {
+		t.Errorf("%d tokens of 10000 are spent", n)
+	}
+	if _, why, _ := admit(t, k); why != access.BudgetSpent {
+		t.Errorf("another one: %q", why)
+	}
+}
+
+func TestG3_ASlotIsHeldFromTheHeadersOn(t *testing.T) {
+	team := key("team", secret)
+	team.Parallel, team.RequestsPerMinute, team.Models = 1, 2, []string{"m"}
+	k := newKeys(t, team)
+	enter := func() (*access.Lease, access.Reason) {
+		lease, err := k.Enter(t.Context(), secret)
+		var refused *access.RefusedError
+		if errors.As(err, &refused) {
+			return nil, refused.Reason
+		}
+		return lease, ""
+	}
+	one, _ := enter()
+	if _, why := enter(); why != access.TooManyAtOnce {
+		t.Errorf("a second one: %q", why)
+	}
+	if err := one.Admit("other", 0); err == nil || one.Key() != "team" {
+		t.Errorf("another model: %v", err)
+	}
+	for range 3 { // one request is one, however often it is admitted
+		if err := errors.Join(one.Ready(), one.Admit("m", 0)); err != nil {
+			t.Error(err)
+		}
+	}
+	one.Release()
+	two, why := enter()
+	if err := two.Admit("m", 0); err != nil || why != "" {
+		t.Error(err, why)
+	}
+	two.Release()
+	three, why := enter()
+	if err := three.Ready(); err == nil || why != "" {
+		t.Errorf("a third request in a minute is ready: %v", err)
+	}
+	three.Release()
+	if _, err := k.Enter(t.Context(), "another"); err == nil {
+		t.Error("an unknown key enters")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.Enter(ctx, secret); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
+	for _, tc := range []struct {
+		key  access.Key
+		want bool
+	}{
+		{access.Key{}, true},
+		{access.Key{Models: []string{"m"}}, false},
+		{access.Key{Models: []string{"m"}, Fields: []string{"models"}}, false},
+		{access.Key{Models: []string{"m"}, Fields: []string{"provider"}}, true},
+		{access.Key{Models: []string{"m"}, Fields: []string{"*"}}, true},
+	} {
+		if got := tc.key.AllowsField("provider"); got != tc.want {
+			t.Errorf("%+v: %v", tc.key, got)
 		}
 	}
 }

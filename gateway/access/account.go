@@ -2,6 +2,7 @@ package access
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +18,9 @@ type account struct {
 	// requests and tokens are nil where there is no bound.
 	requests, tokens *rate.Limiter
 	active           int
-	// spent is what was used until renews.
-	spent  int64
-	renews time.Time
+	// spent is what was used until renews, reserved what requests under way may still use.
+	spent, reserved int64
+	renews          time.Time
 }
 
 // set changes the bounds. What was counted stays: a budget that is made longer
@@ -58,28 +59,65 @@ func (a *account) renew(now time.Time) {
 	}
 }
 
-// retryAtOnce is when to ask again where too many requests are under way: nobody
-// knows when one will end.
-const retryAtOnce = time.Second
+// retrySoon is the wait that is suggested where a request under way must end first: when
+// one will is not known.
+const retrySoon = time.Second
 
-// admit counts one more request, or says why not. What is refused is not counted.
-func (a *account) admit(now time.Time) *RefusedError {
+// enter takes a slot.
+func (a *account) enter() *RefusedError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.renew(now)
-	switch b := a.key.Budget; {
-	case b.Tokens > 0 && a.spent >= b.Tokens:
-		return &RefusedError{Reason: BudgetSpent, Limit: b.Tokens, Per: b.Per, RetryAfter: roundUp(a.renews.Sub(now), time.Second)}
-	case a.key.Parallel > 0 && a.active >= a.key.Parallel:
-		return &RefusedError{Reason: TooManyAtOnce, Limit: int64(a.key.Parallel), RetryAfter: retryAtOnce}
-	case a.tokens != nil && untilOne(a.tokens, now) > 0:
-		return &RefusedError{Reason: TooManyTokens, Limit: int64(a.key.TokensPerMinute), RetryAfter: untilOne(a.tokens, now)}
+	if a.key.Parallel > 0 && a.active >= a.key.Parallel {
+		return &RefusedError{Reason: TooManyAtOnce, Limit: int64(a.key.Parallel), RetryAfter: retrySoon}
+	}
+	a.active++
+	return nil
+}
+
+// ready says why a request would not be admitted now. It counts nothing.
+func (a *account) ready(now time.Time) *RefusedError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if refused := a.exhausted(now); refused != nil {
+		return refused
+	}
+	if a.requests != nil && untilOne(a.requests, now) > 0 {
+		return a.tooManyRequests(now)
+	}
+	return nil
+}
+
+// admit counts one more request and reserves tokens of the budget, or says why not. What
+// is refused is not counted.
+//
+// A request is admitted as long as something of the budget is neither spent nor reserved,
+// so the budget is exceeded by less than the estimate of the last request admitted.
+func (a *account) admit(estimate int64, now time.Time) *RefusedError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if refused := a.exhausted(now); refused != nil {
+		return refused
 	}
 	if refused := a.request(now); refused != nil {
 		return refused
 	}
-	a.active++
+	a.reserved = add(a.reserved, estimate)
 	return nil
+}
+
+// exhausted says which bound of tokens is reached.
+func (a *account) exhausted(now time.Time) *RefusedError {
+	a.renew(now)
+	switch b := a.key.Budget; {
+	case b.Tokens > 0 && a.spent >= b.Tokens:
+		return &RefusedError{Reason: BudgetSpent, Limit: b.Tokens, Per: b.Per, RetryAfter: roundUp(a.renews.Sub(now), time.Second)}
+	case b.Tokens > 0 && add(a.spent, a.reserved) >= b.Tokens:
+		return &RefusedError{Reason: BudgetReserved, Limit: b.Tokens, Per: b.Per, RetryAfter: retrySoon}
+	case a.tokens != nil && untilOne(a.tokens, now) > 0:
+		return &RefusedError{Reason: TooManyTokens, Limit: int64(a.key.TokensPerMinute), RetryAfter: untilOne(a.tokens, now)}
+	default:
+		return nil
+	}
 }
 
 // visit counts one more request that nothing but its minute bounds.
@@ -94,6 +132,10 @@ func (a *account) request(now time.Time) *RefusedError {
 	if a.requests == nil || a.requests.AllowN(now, 1) {
 		return nil
 	}
+	return a.tooManyRequests(now)
+}
+
+func (a *account) tooManyRequests(now time.Time) *RefusedError {
 	return &RefusedError{Reason: TooManyRequests, Limit: int64(a.key.RequestsPerMinute), RetryAfter: untilOne(a.requests, now)}
 }
 
@@ -116,12 +158,13 @@ func roundUp(d, unit time.Duration) time.Duration {
 // it counted must not lock a key out for years.
 const maxDebt = 24 * 60
 
-// spend takes tokens that were used.
-func (a *account) spend(n int64, now time.Time) {
+// spend takes tokens that were used, of which so many were reserved.
+func (a *account) spend(n, reserved int64, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.renew(now)
 	a.spent = add(a.spent, n)
+	a.reserved -= reserved
 	if a.tokens == nil {
 		return
 	}
@@ -135,11 +178,12 @@ func (a *account) spend(n int64, now time.Time) {
 	}
 }
 
-// release ends a request.
-func (a *account) release() {
+// release ends a request, and what it has reserved.
+func (a *account) release(reserved int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.active--
+	a.reserved -= reserved
 }
 
 // tokensOf are those of a prompt and its answer, as far as they are known.
@@ -155,28 +199,74 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
-// Lease is a request that was admitted. It is safe for concurrent use; a nil Lease
+// Lease is a request of a key: it holds a Parallel slot and, once admitted, a reservation
+// of the key's budget, until it is released. It is safe for concurrent use; a nil Lease
 // does nothing.
 type Lease struct {
-	key     string
+	key     *Key // nil where there are no keys
 	account *account
 	now     func() time.Time
 
-	mu       sync.Mutex
-	spent    int64
-	released bool
+	mu sync.Mutex
+	// reserved is what is left of the reservation, spent what was used.
+	reserved, spent    int64
+	admitted, released bool
 }
 
 // Key is the name of the key; empty where there are none.
 func (l *Lease) Key() string {
-	if l == nil {
+	if l == nil || l.key == nil {
 		return ""
 	}
-	return l.key
+	return l.key.Name
 }
 
-// Spend says what the request used so far, all together: of what is said again, only
-// what is more is taken. It may come after Release. What is unknown counts nothing.
+// Ready reports whether Admit would refuse every model now, because of a rate or the
+// budget. It counts nothing. The error is a [*RefusedError].
+func (l *Lease) Ready() error {
+	if l == nil || l.account == nil {
+		return nil
+	}
+	return l.refused(l.account.ready(l.now()))
+}
+
+// Admit lets the request use a model, or says why not with a [*RefusedError]. It counts
+// one of the requests per minute and reserves estimate tokens of the budget, which
+// [Lease.Spend] and [Lease.Release] give back. Zero reserves nothing, for a request that
+// uses no tokens. What is refused is not counted. A lease is admitted once; a second call
+// changes nothing.
+func (l *Lease) Admit(model string, estimate int64) error {
+	if l == nil || l.account == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.admitted || l.released {
+		return nil
+	}
+	if !l.key.Allows(model) {
+		return &RefusedError{Reason: ModelNotAllowed, Key: l.key.Name, Model: model, Allowed: slices.Clone(l.key.Models)}
+	}
+	estimate = max(estimate, 0)
+	if refused := l.account.admit(estimate, l.now()); refused != nil {
+		return l.refused(refused)
+	}
+	l.admitted, l.reserved = true, estimate
+	return nil
+}
+
+// refused is a refusal with the name of the key; nil for none.
+func (l *Lease) refused(e *RefusedError) error {
+	if e == nil {
+		return nil
+	}
+	e.Key = l.key.Name
+	return e
+}
+
+// Spend says what the request has used so far in total: only what exceeds earlier calls is
+// counted. It takes the place of the reservation as far as that goes. It may come after
+// Release. Unknown counts are not counted.
 func (l *Lease) Spend(usage dragoman.Usage) {
 	if l == nil || l.account == nil {
 		return
@@ -187,11 +277,14 @@ func (l *Lease) Spend(usage dragoman.Usage) {
 	if total <= l.spent {
 		return
 	}
-	l.account.spend(total-l.spent, l.now())
-	l.spent = total
+	more := total - l.spent
+	reserved := min(more, l.reserved)
+	l.account.spend(more, reserved, l.now())
+	l.spent, l.reserved = total, l.reserved-reserved
 }
 
-// Release says that the request is over. It may be called more than once.
+// Release ends the request: its slot and what is left of its reservation are free again.
+// It may be called more than once.
 func (l *Lease) Release() {
 	if l == nil || l.account == nil {
 		return
@@ -200,6 +293,7 @@ func (l *Lease) Release() {
 	defer l.mu.Unlock()
 	if !l.released {
 		l.released = true
-		l.account.release()
+		l.account.release(l.reserved)
+		l.reserved = 0
 	}
 }

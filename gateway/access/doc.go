@@ -3,20 +3,27 @@
 //
 //	keys, err := access.New([]access.Key{{Name: "search", Hash: access.HashOf(secret), RequestsPerMinute: 60}}, access.Options{})
 //
-//	lease, err := keys.Admit(ctx, access.FromRequest(r), model) // or a *RefusedError
+//	lease, err := keys.Enter(ctx, access.FromRequest(r)) // before the body is read; or a *RefusedError
 //	defer lease.Release()
-//	lease.Spend(usage) // once it is known, and again when more is
+//	err = lease.Admit(model, estimate) // or a *RefusedError
+//	lease.Spend(usage)                 // once it is known, and again when there is more
 //
 // It knows no HTTP beyond where clients put their keys, and opens no models.
 //
 // # What is counted
 //
-// Requests per minute are a bucket that holds a minute's worth and fills evenly: who
-// was quiet may ask for all of it at once. Tokens are known when an answer ends, so
-// they are taken afterwards: an answer may leave the bucket, or the budget, in debt,
-// and until that is paid nothing more is admitted. What is under way at the same time
-// is not known yet; Parallel bounds how much that can be.
+// Parallel counts requests from the moment their headers are read until they end.
 //
-// Budgets are of calendar hours, days and months in UTC. All counts are in memory:
-// they begin anew with the process, and several gateways count each for itself.
+// Requests per minute are a bucket that holds a minute's worth and fills evenly: a key that
+// was idle may send all of it at once. Tokens per minute are such a bucket as well, from which
+// the tokens of a response are taken when it ends: it may be in debt afterwards, and nothing
+// is admitted until the debt is paid.
+//
+// A budget is reserved: a request is admitted while some of the budget is neither spent nor
+// reserved by requests under way, and reserves its estimate until it ends. Requests at the
+// same time exceed a budget by less than one request's estimate, as far as estimates hold.
+//
+// Budgets are of calendar hours, days and months in UTC. All counts are in memory: they
+// begin anew with the process, and each of several gateways counts for itself, so that N
+// replicas admit up to N times the budget.
 package access

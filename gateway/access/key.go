@@ -24,6 +24,13 @@ type Key struct {
 	// Models are the names that clients may ask for, in which * stands for any
 	// text; empty means all.
 	Models []string
+	// Fields are body fields that a key with Models may use although they choose models,
+	// or servers of models, beside the field model: "models", "provider", "tools.model";
+	// "*" means all of them. See [Key.AllowsField].
+	Fields []string
+	// HideUpstream leaves the name of the upstream that answered, and of those that failed
+	// before it, out of the headers of responses.
+	HideUpstream bool
 	// RequestsPerMinute and TokensPerMinute bound the rate, Parallel how many
 	// requests are under way; zero means no bound.
 	RequestsPerMinute, TokensPerMinute, Parallel int
@@ -36,7 +43,14 @@ type Key struct {
 type Budget struct {
 	Tokens int64
 	Per    Period
+	// Reserve is how many output tokens are reserved for a request that states no maximum;
+	// zero means [DefaultReserve].
+	Reserve int64
 }
+
+// DefaultReserve is how many output tokens are reserved for a request that states no
+// maximum, unless its budget says otherwise.
+const DefaultReserve = 4096
 
 // Period is how long a [Budget] lasts: [Hour], [Day] or [Month], of the calendar in
 // UTC.
@@ -78,6 +92,20 @@ func (k *Key) Allows(model string) bool {
 		return true
 	}
 	return len(model) <= maxModel && slices.ContainsFunc(k.Models, func(pattern string) bool { return glob.MatchStars(pattern, model) })
+}
+
+// AllowsField reports whether the key may use a body field that chooses models beside the
+// field model. A key that may use all models may use all of them. Nested fields are named
+// with dots and without the indexes of lists.
+func (k *Key) AllowsField(name string) bool {
+	return len(k.Models) == 0 || slices.ContainsFunc(k.Fields, func(field string) bool { return field == "*" || field == name })
+}
+
+// clone is a copy that shares nothing with k.
+func (k *Key) clone() Key {
+	c := *k
+	c.Models, c.Also, c.Fields = slices.Clone(k.Models), slices.Clone(k.Also), slices.Clone(k.Fields)
+	return c
 }
 
 // KeyError says what is wrong with a [Key].
@@ -125,12 +153,14 @@ func (k *Key) wrong() string {
 		return "the hash is missing"
 	case slices.Contains(k.hashes(), HashOf("")):
 		return "the hash is that of an empty text"
-	case k.RequestsPerMinute < 0 || k.TokensPerMinute < 0 || k.Parallel < 0 || k.Budget.Tokens < 0:
+	case k.RequestsPerMinute < 0 || k.TokensPerMinute < 0 || k.Parallel < 0 || k.Budget.Tokens < 0 || k.Budget.Reserve < 0:
 		return "a bound is below zero"
 	case k.Budget.Tokens > 0 && !slices.Contains(Periods(), k.Budget.Per):
 		return fmt.Sprintf("the budget is per %q; want hour, day or month", k.Budget.Per)
 	case slices.Contains(k.Models, ""):
 		return "a model has no name"
+	case slices.Contains(k.Fields, ""):
+		return "a field has no name"
 	default:
 		return ""
 	}

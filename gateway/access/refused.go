@@ -26,6 +26,12 @@ const (
 	TooManyTokens Reason = "too_many_tokens"
 	// TooManyAtOnce: as many requests as may be are under way.
 	TooManyAtOnce Reason = "too_many_at_once"
+	// TooManyBytes: the bodies of the key's requests under way are as large as they may be.
+	TooManyBytes Reason = "too_many_bytes"
+	// FieldNotAllowed: a body field chooses models that the key may not use.
+	FieldNotAllowed Reason = "field_not_allowed"
+	// BudgetReserved: requests under way may use up the rest of the budget.
+	BudgetReserved Reason = "budget_reserved"
 	// BudgetSpent: of this period.
 	BudgetSpent Reason = "budget_spent"
 )
@@ -39,6 +45,8 @@ type RefusedError struct {
 	// Model is what was asked for, Allowed what may be, where that is the reason.
 	Model   string
 	Allowed []string
+	// Field is the body field, where that is the reason.
+	Field string
 	// Limit is the bound that was reached, where that is the reason.
 	Limit int64
 	// Per is the period of a budget that is spent.
@@ -65,6 +73,12 @@ func (e *RefusedError) message() string {
 		return fmt.Sprintf("the key %s has used its %d tokens per minute; try again in %v", e.Key, e.Limit, e.RetryAfter)
 	case TooManyAtOnce:
 		return fmt.Sprintf("the key %s has %d requests under way, and may have no more; wait for one to end", e.Key, e.Limit)
+	case TooManyBytes:
+		return fmt.Sprintf("the key %s has request bodies of %d bytes under way, and may have no more; wait for a request to end", e.Key, e.Limit)
+	case FieldNotAllowed:
+		return fmt.Sprintf("%s chooses models or their servers beside the field model, and the key %s may use only %s; leave it out, or have it allowed under fields of the key", e.Field, e.Key, some(e.Allowed))
+	case BudgetReserved:
+		return fmt.Sprintf("the requests under way of the key %s may use the rest of its budget of %d tokens per %s; wait for one to end", e.Key, e.Limit, e.Per)
 	default:
 		return fmt.Sprintf("the key %s has used its budget of %d tokens per %s; the next begins in %v", e.Key, e.Limit, e.Per, e.RetryAfter)
 	}
@@ -80,6 +94,8 @@ func (e *RefusedError) API() *dragoman.APIError {
 		out.Class, out.Status = dragoman.ErrorAuth, http.StatusUnauthorized
 	case ModelNotAllowed:
 		out.Class, out.Status, out.Param = dragoman.ErrorPermission, http.StatusForbidden, "model"
+	case FieldNotAllowed:
+		out.Class, out.Status, out.Param = dragoman.ErrorPermission, http.StatusForbidden, e.Field
 	case BudgetSpent:
 		out.Class, out.Status = dragoman.ErrorQuota, http.StatusTooManyRequests
 	default:

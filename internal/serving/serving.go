@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -193,33 +194,74 @@ func CodecOf(r *http.Request) dialect.Codec {
 // Anthropic's dialect: its clients always name the version.
 func isAnthropic(r *http.Request) bool { return r.Header.Get("anthropic-version") != "" }
 
-// bodyTime is how long the body of a request may take: a client that sends a byte
-// now and then does not hold a connection for ever.
-const bodyTime = time.Minute
+// BodyTime is how long the body of a request may take by default: a client that sends a
+// byte now and then does not hold a connection for ever.
+const BodyTime = time.Minute
+
+// BodyLimits bound how the body of a request is read.
+type BodyLimits struct {
+	// Bytes is how long the body may be, packed and unpacked.
+	Bytes int
+	// Time is how long it may take; zero means [BodyTime].
+	Time time.Duration
+	// Hold is called with the size by which the buffer of the body is about to grow. An
+	// [*dragoman.APIError] ends the reading and is returned. Nil bounds nothing.
+	Hold func(bytes int) error
+}
+
+// BoundBody bounds the time in which the body of a request is read, also of one that is
+// refused unread: net/http reads some of it before it answers. [ReadBody] lifts the bound
+// when the whole body is there. A server with a ReadTimeout keeps its own bound.
+func BoundBody(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	if r.ContentLength != 0 && !boundByServer(r) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // a test's recorder has none
+	}
+}
+
+func boundByServer(r *http.Request) bool {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	return server != nil && server.ReadTimeout > 0
+}
 
 // Body reads the body of a request, of at most so many bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
-	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
-	conn := http.NewResponseController(w)
-	if server != nil && server.ReadTimeout > 0 {
-		// It has a bound of its own.
-	} else if conn.SetReadDeadline(time.Now().Add(bodyTime)) == nil { // a test's recorder has none
-		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	return ReadBody(w, r, BodyLimits{Bytes: most})
+}
+
+// ReadBody reads the body of a request.
+func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, error) {
+	if l.Time == 0 {
+		l.Time = BodyTime
 	}
-	if r.ContentLength > int64(most) { // nothing of it is asked for
-		return nil, tooLarge(int64(most), nil)
+	BoundBody(w, r, l.Time)
+	if r.ContentLength > int64(l.Bytes) { // nothing of it is asked for
+		return nil, tooLarge(int64(l.Bytes), nil)
 	}
-	from, err := unpacked(w, r, most)
+	from, err := unpacked(w, r, l.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	body, err := bodies.ReadAll(from, r.ContentLength)
+	if l.Hold == nil {
+		l.Hold = func(int) error { return nil }
+	}
+	body, err := bodies.ReadHeld(from, r.ContentLength, l.Bytes, l.Hold)
 	var large *http.MaxBytesError
+	var known *dragoman.APIError
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge(large.Limit, err)
+	case errors.As(err, &known): // of Hold
+		return nil, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &dragoman.APIError{
+			Class: dragoman.ErrorTimeout, Status: http.StatusRequestTimeout, Err: err,
+			Message: fmt.Sprintf("the body of the request did not arrive within %v", l.Time),
+		}
 	case err != nil:
 		return nil, Refuse(err)
+	}
+	if !boundByServer(r) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	return body, nil
 }

@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"math"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+)
+
+// estimate is how many tokens of its key's budget a request reserves: its prompt, and the
+// most that it lets the model answer. Zero where the key has no budget.
+func (x *exchange) estimate(key *access.Key) int64 {
+	if key.Budget.Tokens == 0 {
+		return 0
+	}
+	most, choices := stated(x.body)
+	if set := x.route.Set.MaxTokens; set != nil {
+		most = *set
+	}
+	if most <= 0 {
+		most = orElse(key.Budget.Reserve, access.DefaultReserve)
+	}
+	prompt := int64(len(x.body)) / bytesPerToken
+	choices = min(max(choices, 1), maxChoices)
+	if most > (math.MaxInt64-prompt)/choices {
+		return math.MaxInt64
+	}
+	return prompt + most*choices
+}
+
+// maxChoices bounds the answers to one request; no server gives more.
+const maxChoices = 1024
+
+// stated is how many output tokens a request asks for at most, and how many answers; zero
+// where it does not say. The names are those of all dialects: a request with several has
+// the largest reserved.
+func stated(body []byte) (most, choices int64) {
+	r := jsonwire.NewReader(body)
+	if r.Kind() != '{' {
+		return 0, 0
+	}
+	readStated(r, &most, &choices)
+	return most, choices
+}
+
+// readStated reads one object, and the objects of settings in it.
+func readStated(r *jsonwire.Reader, most, choices *int64) {
+	number := func(to *int64) {
+		if n, ok := r.Count(); ok {
+			*to = max(*to, n)
+		}
+	}
+	for key := range r.Object() {
+		switch strings.ToLower(strings.ReplaceAll(string(key), "_", "")) {
+		case "maxtokens", "maxcompletiontokens", "maxoutputtokens", "numpredict", "maxnewtokens":
+			number(most)
+		case "n", "candidatecount":
+			number(choices)
+		case "generationconfig", "options", "inferenceconfig":
+			if r.Kind() == '{' {
+				readStated(r, most, choices)
+			} else {
+				r.Skip()
+			}
+		default:
+			r.Skip()
+		}
+	}
+}

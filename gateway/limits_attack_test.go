@@ -1,0 +1,371 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+// What a client does that holds its slots, its bytes or its budget longer than it should.
+
+// slow is a request whose body does not arrive, after some of its bytes have.
+type slow struct {
+	net.Conn
+	// answered has the response, once there is one.
+	answered chan *http.Response
+}
+
+// slowly sends the headers of a request with a body of so many bytes, and some of them.
+func (r *rig) slowly(path, secret string, length int, sent string) *slow {
+	r.t.Helper()
+	conn, err := r.front.dial(r.t.Context(), "", "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := &slow{Conn: conn, answered: make(chan *http.Response, 1)}
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, secret, length, sent)
+	}()
+	go func() {
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+			s.answered <- resp
+		}
+		close(s.answered)
+	}()
+	synctest.Wait()
+	return s
+}
+
+// status is that of the response, or 0 where there is none yet.
+func (s *slow) status() int {
+	select {
+	case resp := <-s.answered:
+		if resp == nil {
+			return -1
+		}
+		return resp.StatusCode
+	default:
+		return 0
+	}
+}
+
+func hello(rw http.ResponseWriter, r *http.Request) {
+	if isStream(r) {
+		answers(rw, r, true, streamOf(spoken(r), "hello"))
+		return
+	}
+	answers(rw, r, false, wholeOf(spoken(r), "hello"))
+}
+
+func TestG3_AKeyHoldsItsSlotWhileItsBodyArrives(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_time: 30s}}\n", hello, func(r *rig) {
+		t := r.t
+		for _, w := range ways() {
+			for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat", "/v1beta/models/openai/m:generateContent", "/v1/messages/count_tokens"} {
+				s := r.slowly(path, teamKey, 1000, "{")
+				a := r.askAs(w, false)
+				if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(a.apiError(t).Message, "1 requests under way") {
+					t.Errorf("%s behind %s: %d %s", w, path, a.status, a.body)
+				}
+				pause(31) // the time for the body is over
+				synctest.Wait()
+				if got := s.status(); got != http.StatusRequestTimeout && got != http.StatusGatewayTimeout && got != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d", path, got)
+				}
+				if a := r.askAs(w, false); a.status != http.StatusOK {
+					t.Errorf("%s: the slot is not free: %d %s", path, a.status, a.body)
+				}
+				_ = s.Close()
+			}
+		}
+		if n := r.asked.Load(); int(n) != len(ways())*6 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+func TestG3_AClientThatDisconnectsAmidItsBodyFreesItsSlotAndBytes(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, parallel: 1}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 1100}}\n", hello, func(r *rig) {
+		for range 50 {
+			s := r.slowly("/v1/chat/completions", teamKey, 900, strings.Repeat(" ", 800))
+			_ = s.Close()
+			synctest.Wait()
+		}
+		if a := r.askAs(ways()[0], false); a.status != http.StatusOK {
+			r.t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+}
+
+func TestG3_BufferedBytesAreBoundedByKeyAndInAll(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	t.Setenv("OTHER_KEY", "a-secret-of-the-other-team")
+	const mb = 1 << 20
+	more := fmt.Sprintf("gateway: {keys: {team: {key_env: TEAM_KEY}, other: {key_env: OTHER_KEY}}, limits: {body_bytes: %d, buffered_bytes_per_key: %d, buffered_bytes: %d}}\n", mb, 3*mb+mb/2, 4*mb+mb/2)
+	rigged(t, more, hello, func(r *rig) {
+		t := r.t
+		half := strings.Repeat(" ", mb*3/4) // in a buffer of a megabyte
+		var all []*slow
+		count := func(statuses ...int) (n int) {
+			for _, s := range all {
+				got := s.status()
+				for _, want := range statuses {
+					if got == want {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		defer func() {
+			for _, s := range all {
+				_ = s.Close()
+			}
+		}()
+		for range 20 {
+			all = append(all, r.slowly("/v1/chat/completions", teamKey, mb, half))
+		}
+		if n := count(http.StatusTooManyRequests); n != 17 {
+			t.Errorf("%d of 20 slow bodies of a key are refused, want 17", n)
+		}
+		for _, w := range []way{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}} { // a small request of the same key is answered
+			if a := r.askAs(w, false); a.status != http.StatusOK {
+				t.Errorf("%s: %d %s", w, a.status, a.body)
+			}
+		}
+		first := all
+		all = nil
+		for range 20 {
+			all = append(all, r.slowly("/v1/messages", "a-secret-of-the-other-team", mb, half))
+		}
+		if n := count(529, http.StatusServiceUnavailable); n != 19 { // a key of its own, in what is left of all
+			t.Errorf("%d of 20 slow bodies of another key are refused, want 19", n)
+		}
+		all = append(all, first...)
+		pause(61)
+		synctest.Wait()
+		for range 2 {
+			big := r.slowly("/v1/chat/completions", teamKey, mb, half)
+			if got := big.status(); got != 0 {
+				t.Errorf("the bytes are not free: %d", got)
+			}
+			_ = big.Close()
+			synctest.Wait()
+		}
+	})
+}
+
+// Requests that ask no model are read as well.
+func TestG3_BodiesOfRequestsThatAskNoModelAreBounded(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_bytes: 1000, buffered_bytes_per_key: 65536}}\n", hello, func(r *rig) {
+		refused := 0
+		for range 20 {
+			s := r.slowly("/api/show", teamKey, 1<<20, strings.Repeat(" ", 16<<10))
+			defer s.Close()
+			if s.status() == http.StatusTooManyRequests {
+				refused++
+			}
+		}
+		if refused < 16 {
+			r.t.Errorf("%d of 20 are refused", refused)
+		}
+	})
+}
+
+// Without a key nothing of the body is waited for, and the connection does not stay.
+func TestG3_ARefusedRequestDoesNotHoldItsConnectionByItsBody(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY}}, limits: {body_time: 20s}}\n", hello, func(r *rig) {
+		for _, path := range []string{"/v1/messages", "/nowhere", "/api/show", "/v1/responses/resp_1/cancel"} {
+			s := r.slowly(path, "not-a-key-of-this-gateway", 1000, "{")
+			pause(21)
+			synctest.Wait()
+			if got := s.status(); got != http.StatusUnauthorized && got != http.StatusNotFound {
+				r.t.Errorf("%s: %d", path, got)
+			}
+			pause(1)
+			if _, err := s.Write([]byte("x")); err == nil {
+				r.t.Errorf("%s: the connection is open", path)
+			}
+			_ = s.Close()
+		}
+	})
+}
+
+func TestG3_ConcurrentRequestsExceedABudgetByLessThanOneEstimate(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for _, stream := range []bool{false, true} {
+		for _, w := range []way{{openaichat.Codec{}, "openai"}, {anthropic.Codec{}, "openai"}, {openaichat.Codec{}, "anthropic"}} {
+			const budget, used = 4000, 540 // of each request, which asks for up to 500 tokens and has a prompt of some
+			var spent atomic.Int64
+			more := fmt.Sprintf("gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: %d, per: day}}}}\n", budget)
+			rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
+				spent.Add(used)
+				pause(5) // so that all are under way at once
+				answers(rw, r, stream, usedUp(spoken(r).Dialect(), stream, used))
+			}, func(r *rig) {
+				t := r.t
+				var wg sync.WaitGroup
+				statuses := map[int]int{}
+				var mu sync.Mutex
+				for range 40 {
+					wg.Go(func() {
+						a := r.askAs(w, stream)
+						mu.Lock()
+						defer mu.Unlock()
+						statuses[a.status]++
+						if a.status != http.StatusOK && (a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || !strings.Contains(string(a.body), "under way")) {
+							t.Errorf("%s: %d %v %s", w, a.status, a.header, a.body)
+						}
+					})
+				}
+				wg.Wait()
+				first := spent.Load()
+				if n := first / used; n < 4 || first > budget+used {
+					t.Errorf("%s: %d tokens of a budget of %d: %v", w, first, budget, statuses)
+				}
+				for range 40 { // one after the other, what is left can be used
+					if a := r.askAs(w, stream); a.status != http.StatusOK {
+						break
+					}
+				}
+				if n := spent.Load(); n < budget || n >= budget+used {
+					t.Errorf("%s: %d tokens of a budget of %d in the end", w, n, budget)
+				}
+			})
+		}
+	}
+}
+
+// usedUp is an answer that says how many tokens it used.
+func usedUp(d dragoman.Dialect, stream bool, n int) string {
+	chat := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":500,"total_tokens":%d}}`, n-500, n)
+	switch {
+	case d == dragoman.Anthropic && stream:
+		return strings.Replace(strings.Replace(anthropicAnswer, `"input_tokens":7`, fmt.Sprintf(`"input_tokens":%d`, n-500), 1), `"output_tokens":3`, `"output_tokens":500`, 1)
+	case d == dragoman.Anthropic:
+		return fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":500}}`, n-500)
+	case stream:
+		const chunk = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[`
+		return chunk + `{"index":0,"delta":{"role":"assistant","content":"hi"},"finish_reason":null}]}` + "\n\n" +
+			chunk + `{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n" + chunk + `],` + chat + "\n\ndata: [DONE]\n\n"
+	default:
+		return `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","refusal":null},"logprobs":null,"finish_reason":"stop"}],` + chat
+	}
+}
+
+func TestG3_AReservationEndsWithItsRequestHoweverThatEnds(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for i, f := range upstreamFaults {
+		rigged(t, "gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 600, per: day}}}}\n", f.serve, func(r *rig) {
+			w, stream := ways()[i%len(ways())], f.streams || i%2 == 0
+			for range 2 { // each reserves more than 500 tokens
+				if a := r.askAs(w, stream); strings.Contains(a.apiError(r.t).Message, "budget") {
+					r.t.Errorf("%s: %d %s", f.name, a.status, a.body)
+				}
+			}
+		})
+	}
+	// A client that leaves, and one that asks for a model that fails before another answers.
+	rigged(t, "aliases: {both: \"ollama/m, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 1000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		if spoken(r).Dialect() == dragoman.Ollama {
+			rw.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		pause(10)
+		hello(rw, r)
+	}, func(r *rig) {
+		for range 3 {
+			ctx := r.requestFor(r.t.Context(), openaichat.Codec{}, "both", false)
+			ctx.Header.Set("Authorization", "Bearer "+teamKey)
+			if a := r.read(r.send(ctx), openaichat.Codec{}, false); a.status != http.StatusOK { //nolint:bodyclose // read does
+				r.t.Errorf("%d %s", a.status, a.body)
+			}
+		}
+		s := r.slowly("/v1/chat/completions", teamKey, 70, `{"model":"openai/m","max_tokens":5000,"messages":[{"role":"user","con`)
+		_ = s.Close()
+		synctest.Wait()
+		if a := r.askAs(ways()[0], false); a.status != http.StatusOK {
+			r.t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+}
+
+func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for path, body := range map[string]string{
+		"/v1/chat/completions":                    `{"model":"m","max_completion_tokens":5000,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions?n":                  `{"model":"m","max_tokens":100,"n":50,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions?none":               `{"model":"m","messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions?huge":               `{"model":"m","max_tokens":9223372036854775807,"n":9,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/responses":                           `{"model":"m","max_output_tokens":5000,"input":"hi"}`,
+		"/v1/messages":                            `{"model":"m","max_tokens":5000,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1beta/models/m:generateContent":        `{"generationConfig":{"maxOutputTokens":5000},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+		"/v1beta/models/m:generateContent?snake":  `{"generation_config":{"max_output_tokens":5000},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+		"/api/chat":                               `{"model":"m","stream":false,"options":{"num_predict":5000},"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions?a-prompt-of-length": `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("word ", 4000) + `"}]}`,
+	} {
+		rigged(t, "aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+			pause(10)
+			hello(rw, r)
+		}, func(r *rig) {
+			s := r.slowly(path, teamKey, len(body), body)
+			a := r.askAs(ways()[0], false)
+			if a.status != http.StatusTooManyRequests || !strings.Contains(a.apiError(r.t).Message, "may use the rest of its budget") {
+				r.t.Errorf("%s: %d %s", path, a.status, a.body)
+			}
+			pause(11)
+			synctest.Wait()
+			if got := s.status(); got != http.StatusOK {
+				r.t.Errorf("%s: %d", path, got)
+			}
+			_ = s.Close()
+		})
+	}
+	// A route or the key may say how much an answer is.
+	for more, want := range map[string]int{
+		"gateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}, routes: {m: {to: openai/m, set: {max_tokens: 10}}}}\n": 200,
+		"aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day, reserve: 10}}}}\n":                200,
+		"aliases: {m: openai/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 4000, per: day}}}}\n":                             429,
+	} {
+		rigged(t, more, func(rw http.ResponseWriter, r *http.Request) {
+			pause(10)
+			hello(rw, r)
+		}, func(r *rig) {
+			const body = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+			one, two := r.slowly("/v1/chat/completions", teamKey, len(body), body), r.slowly("/v1/chat/completions", teamKey, len(body), body)
+			pause(11)
+			synctest.Wait()
+			if a, b := one.status(), two.status(); a != http.StatusOK || b != want {
+				r.t.Errorf("%s: %d %d, want %d", more, a, b, want)
+			}
+			_, _ = one.Close(), two.Close()
+		})
+	}
+}
+
+func TestLimitsOfBuffersMustHoldABody(t *testing.T) {
+	for _, l := range []gateway.Limits{{BodyBytes: 1000, BufferedBytes: 1000}, {BufferedBytesPerKey: 1000}, {BodyTime: -time.Second}} {
+		if err := (&gateway.Config{Limits: l}).Check(); err == nil || !strings.Contains(err.Error(), "limits") {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+	if err := (&gateway.Config{Limits: gateway.Limits{BodyBytes: 1 << 30}}).Check(); err != nil {
+		t.Errorf("the defaults do not follow: %v", err)
+	}
+}

@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving"
+)
+
+// Servers take more than the field model to choose a model: lists of fallbacks, routing
+// preferences, presets, tools that ask a model of their own. A key with a list of models
+// must not reach others through them. Such a request is refused, on every route: whether
+// the upstream would read the field is not known, and the next model of the route may be
+// another server.
+
+// checkFields refuses a request of a key with a list of models whose body, or query, has a
+// field that chooses models, or servers of models, beside the field model, unless the key
+// may use it.
+func (x *exchange) checkFields(key *access.Key) error {
+	if len(key.Models) == 0 {
+		return nil
+	}
+	for name := range x.r.URL.Query() {
+		if path := "?" + name; choosesModel(plainField(name), true) && !key.AllowsField(path) {
+			return fieldRefused(key, path)
+		}
+	}
+	r := jsonwire.NewReader(x.body)
+	if r.Kind() != '{' {
+		return serving.Refuse(errors.New("the body is not a JSON object"))
+	}
+	s := fieldSearch{key: key, urlModel: x.call.Model, inURL: x.call.InURL}
+	s.object(r, "")
+	if s.found != "" {
+		return fieldRefused(key, s.found)
+	}
+	if err := r.End(); err != nil {
+		return serving.Refuse(fmt.Errorf("the body is not valid JSON: %w", err))
+	}
+	return nil
+}
+
+func fieldRefused(key *access.Key, path string) error {
+	return refusal(&access.RefusedError{Reason: access.FieldNotAllowed, Key: key.Name, Field: bounded(path), Allowed: key.Models})
+}
+
+// fieldSearch looks for the first field that chooses models.
+type fieldSearch struct {
+	key *access.Key
+	// urlModel is the model that the URL names, where inURL says that it does: the field
+	// model of the body may repeat it.
+	urlModel string
+	inURL    bool
+	found    string
+}
+
+// object looks at the fields of an object, whose own path is given.
+func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
+	for name := range r.Object() {
+		if s.found != "" {
+			r.Skip()
+			continue
+		}
+		field, plain := path+string(name), plainField(string(name))
+		top := path == ""
+		switch {
+		case top && string(name) == "model" && !s.inURL: // it was checked itself
+			r.Skip()
+		case top && slices.Contains(contentFields, plain), !top && slices.Contains(schemaFields, plain):
+			r.Skip()
+		case s.key.AllowsField(field):
+			r.Skip()
+		case choosesModel(plain, top):
+			if raw := string(r.Raw()); !isSet(raw) || s.inURL && plain == "model" && s.repeats(raw) {
+				continue
+			}
+			s.found = field
+		default:
+			s.value(r, field)
+		}
+	}
+}
+
+// value looks at the fields below a value. Elements of lists have the path of the list.
+func (s *fieldSearch) value(r *jsonwire.Reader, path string) {
+	switch r.Kind() {
+	case '{':
+		s.object(r, path+".")
+	case '[':
+		for range r.Array() {
+			s.value(r, path)
+		}
+	default:
+		r.Skip()
+	}
+}
+
+// repeats reports whether a value is the model of the URL, as a resource or by its name.
+func (s *fieldSearch) repeats(raw string) bool {
+	name := jsonwire.NewReader([]byte(raw))
+	if name.Kind() != '"' {
+		return false
+	}
+	return strings.TrimPrefix(name.String(), "models/") == strings.TrimPrefix(s.urlModel, "models/")
+}
+
+// isSet reports whether a value is more than an empty one, which SDKs write for an option
+// that is not set.
+func isSet(raw string) bool {
+	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, raw)
+}
+
+// plainField is the name of a field without what servers may not tell apart: the case of
+// letters, and the signs between words. Gemini takes camel and snake case.
+func plainField(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch c {
+		case '_', '-', '.', '$', ' ':
+			return -1
+		case 'ſ': // which Go's decoder takes for an s, as ToLower takes the Kelvin sign for a k
+			return 's'
+		default:
+			return c
+		}
+	}, strings.ToLower(name))
+}
+
+// choosesModel reports whether a field, by its plain name, chooses models or their servers.
+// Names with "model" or "fallback" in them do so wherever they are; the others do at the
+// top of a body.
+func choosesModel(plain string, top bool) bool {
+	switch {
+	case plain == "modelarmorconfig": // Vertex: a filter
+		return false
+	case strings.Contains(plain, "model"), strings.Contains(plain, "fallback"), strings.Contains(plain, "deployment"):
+		return true
+	default:
+		return top && slices.Contains(routingFields, plain)
+	}
+}
+
+var (
+	// routingFields are the plain names of fields that choose models, or who serves them,
+	// without saying so.
+	routingFields = []string{
+		"route", "router", "routing", "provider", "providers", "plugins", "preset", // OpenRouter
+		"provideroptions", "extrabody", // Vercel; SDKs that forward what others do not know
+		"userconfig", "customllmprovider", "apibase", "baseurl", "apikey", "litellmparams", "routersettings", "routersettingsoverride", "promptid", "engine", // LiteLLM
+		"targets", "strategy", "config", // Portkey
+		"lora", "lorapath", "loraid", "lorarequest", "adapterid", "adaptersource", "adapter", // SGLang, llama.cpp, TGI, LoRAX
+		"agentid", "backend", // Mistral; LocalAI
+	}
+	// contentFields are the plain names of fields at the top that hold what is said, or
+	// notes of the client's.
+	contentFields = []string{
+		"messages", "input", "contents", "system", "systeminstruction", "instructions", "prompt", "prediction", "documents", "metadata", "clientmetadata", "labels",
+	}
+	// schemaFields are the plain names of JSON Schema keywords below which names are the
+	// client's own.
+	schemaFields = []string{"properties", "patternproperties", "defs", "definitions", "dependentschemas", "dependencies", "required", "enum", "const", "default", "example", "examples", "inputexamples"}
+)

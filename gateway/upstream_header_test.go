@@ -1,0 +1,98 @@
+package gateway_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+// firstFails answers for every model but the one named "bad", which fails.
+func firstFails(rw http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	if strings.Contains(string(body), `"bad"`) || strings.Contains(r.URL.Path, "bad") {
+		refuses(rw, r, dragoman.APIError{Status: http.StatusInternalServerError, Message: "it is broken"})
+		return
+	}
+	hello(rw, r)
+}
+
+func TestAResponseNamesTheUpstreamThatAnsweredAndThoseThatFailed(t *testing.T) {
+	const file = "aliases: {one: \"PROVIDER/m\", many: \"ollama/bad, PROVIDER/bad, PROVIDER/m\", none: \"ollama/bad, PROVIDER/bad\"}\ngateway: {heartbeat: 15s}\n"
+	for _, w := range ways() {
+		for _, stream := range []bool{false, true} {
+			rigged(t, strings.ReplaceAll(file, "PROVIDER", w.provider), firstFails, func(r *rig) {
+				for model, want := range map[string][2]string{
+					"one":  {w.provider + "/m", ""},
+					"many": {w.provider + "/m", "ollama/bad, " + w.provider + "/bad"},
+					"none": {w.provider + "/bad", "ollama/bad"},
+				} {
+					a := r.read(r.send(r.requestFor(r.t.Context(), w.client, model, stream)), w.client, stream) //nolint:bodyclose // read does
+					if ok := a.status == http.StatusOK; ok != (model != "none") {
+						r.t.Errorf("%s: %d %s", w, a.status, a.body)
+					}
+					if w.provider == "ollama" && model != "one" { // one upstream that is there twice
+						continue
+					}
+					if up, failed := a.header.Get(gateway.UpstreamHeader), a.header.Get(gateway.FailedOverHeader); up != want[0] || failed != want[1] {
+						r.t.Errorf("%s%s, %s: upstream %q, failed over %q", w, streamed(stream), model, up, failed)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The headers of a stream that a heartbeat begins are sent before it is known who answers.
+func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
+	for _, w := range ways() {
+		if !w.beats() {
+			continue
+		}
+		rigged(t, strings.ReplaceAll("aliases: {many: \"gemini/bad, PROVIDER/m\"}\n", "PROVIDER", w.provider), func(rw http.ResponseWriter, r *http.Request) {
+			pause(20)
+			firstFails(rw, r)
+		}, func(r *rig) {
+			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true))
+			a := r.read(resp, w.client, true)
+			if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || a.status != http.StatusOK {
+				r.t.Errorf("%s: %d, upstream %q before it was asked", w, a.status, got)
+			}
+			if up, failed := resp.Trailer.Get(gateway.UpstreamHeader), resp.Trailer.Get(gateway.FailedOverHeader); up != w.provider+"/m" || failed != "gemini/bad" {
+				r.t.Errorf("%s: trailer %v", w, resp.Trailer)
+			}
+		})
+	}
+}
+
+func TestAKeyMayHideTheUpstream(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "aliases: {many: \"ollama/bad, openai/m\"}\ngateway: {keys: {team: {key_env: TEAM_KEY, hide_upstream: true}}}\n", firstFails, func(r *rig) {
+		for _, w := range ways() {
+			for _, stream := range []bool{false, true} {
+				hr := r.requestFor(r.t.Context(), w.client, "many", stream)
+				hr.Header.Set("Authorization", "Bearer "+teamKey)
+				a := r.read(r.send(hr), w.client, stream) //nolint:bodyclose // read does
+				if a.status != http.StatusOK || a.header.Get(gateway.UpstreamHeader) != "" || a.header.Get(gateway.FailedOverHeader) != "" {
+					r.t.Errorf("%s: %d %v", w, a.status, a.header)
+				}
+			}
+		}
+	})
+}
+
+func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
+	w := newWorld(t, "")
+	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"nobody","messages":[]}`)) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("%d %q", resp.StatusCode, got)
+	}
+}
