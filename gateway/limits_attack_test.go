@@ -48,7 +48,8 @@ func (r *rig) slowly(path, secret string, length int, sent string) *slow {
 	return s
 }
 
-// status is that of the response, or 0 where there is none yet.
+// status returns the status of the response: 0 if there is no response yet, -1 if the
+// connection closed without one.
 func (s *slow) status() int {
 	select {
 	case resp := <-s.answered:

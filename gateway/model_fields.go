@@ -18,8 +18,8 @@ import (
 // another server.
 
 // checkFields refuses a request of a key with a list of models whose body, or query, has a
-// field that chooses models, or servers of models, beside the field model, unless the key
-// may use it.
+// field that chooses models or their servers in addition to the field model, unless the
+// key may use it.
 func (x *exchange) checkFields(key *access.Key) error {
 	if len(key.Models) == 0 {
 		return nil
@@ -154,8 +154,8 @@ var (
 		"lora", "lorapath", "loraid", "lorarequest", "adapterid", "adaptersource", "adapter", // SGLang, llama.cpp, TGI, LoRAX
 		"agentid", "backend", // Mistral; LocalAI
 	}
-	// contentFields are the plain names of fields at the top that hold what is said, or
-	// notes of the client's.
+	// contentFields are the plain names of top-level fields that hold the conversation or
+	// notes of the client.
 	contentFields = []string{
 		"messages", "input", "contents", "system", "systeminstruction", "instructions", "prompt", "prediction", "documents", "metadata", "clientmetadata", "labels",
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// choosing are body fields by which servers choose models, or who serves them, beside the
-// field model.
+// choosing lists body fields that choose models or their servers, and the path that the
+// refusal names.
 var choosing = map[string]string{
 	`"models":["dear"]`:                                      "models",
 	`"Models":["dear"]`:                                      "Models",
@@ -65,7 +65,7 @@ func restricted(t *testing.T, fields string, handler http.HandlerFunc) *world {
 	return worldOf(t, "gateway: {keys: {team: {key_env: TEAM_KEY, models: [chat, responses, messages, gemini, ollama, repaired]"+fields+"}, all: {key_env: ALL_KEY}}, routes: {"+routes+"}}\n", handler)
 }
 
-// bodies are requests of each dialect for a model, with a field more.
+// requestsWith returns requests of each dialect for a model, with an additional field.
 func requestsWith(model, field string) map[string]string {
 	return map[string]string{
 		"/v1/chat/completions":                               `{` + field + `,"model":"` + model + `","messages":[{"role":"user","content":"models"}]}`,
@@ -103,10 +103,10 @@ func TestG3_AKeyWithAModelListReachesNoOtherModelThroughTheBody(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
-	w.wantLog(t, `"status":403`, "beside the field model")
+	w.wantLog(t, `"status":403`, "in addition to model")
 }
 
-func TestG3_AModelInTheBodyIsThatOfTheURL(t *testing.T) {
+func TestG3_ABodyCannotNameAnotherModelThanTheURL(t *testing.T) {
 	w := restricted(t, "", hello)
 	for body, want := range map[string]int{
 		`"model":"gemini"`:        200,

@@ -7,7 +7,7 @@ import (
 
 const (
 	// UpstreamHeader is the response header that names the upstream which answered, as the
-	// config has it: "openai/gpt-5". A response that no upstream was asked for has none.
+	// config has it: "openai/gpt-5". It is missing if no upstream was asked.
 	UpstreamHeader = "X-Dragoman-Upstream"
 	// FailedOverHeader is the response header that names the upstreams which were asked
 	// before that one and failed, in their order, with commas between them.
@@ -15,7 +15,7 @@ const (
 )
 
 // upstreamHeader names the upstream that answers and those that failed before it, unless the
-// key hides them. The prefix is that of the names of trailers, or empty.
+// key hides them. The prefix is empty, or http.TrailerPrefix for trailers.
 func (x *exchange) upstreamHeader(h http.Header, prefix string) {
 	if x.hideUpstream || x.entry.upstream == "" {
 		return

@@ -24,9 +24,9 @@ type Key struct {
 	// Models are the names that clients may ask for, in which * stands for any
 	// text; empty means all.
 	Models []string
-	// Fields are body fields that a key with Models may use although they choose models,
-	// or servers of models, beside the field model: "models", "provider", "tools.model";
-	// "*" means all of them. See [Key.AllowsField].
+	// Fields lists body fields that a key with Models may use although they choose models
+	// or their servers in addition to the field model: "models", "provider", "tools.model";
+	// "*" means all. See [Key.AllowsField].
 	Fields []string
 	// HideUpstream leaves the name of the upstream that answered, and of those that failed
 	// before it, out of the headers of responses.
@@ -94,8 +94,8 @@ func (k *Key) Allows(model string) bool {
 	return len(model) <= maxModel && slices.ContainsFunc(k.Models, func(pattern string) bool { return glob.MatchStars(pattern, model) })
 }
 
-// AllowsField reports whether the key may use a body field that chooses models beside the
-// field model. A key that may use all models may use all of them. Nested fields are named
+// AllowsField reports whether the key may use a body field that chooses models in addition
+// to the field model. A key that may use all models may use all fields. Nested fields are named
 // with dots and without the indexes of lists.
 func (k *Key) AllowsField(name string) bool {
 	return len(k.Models) == 0 || slices.ContainsFunc(k.Fields, func(field string) bool { return field == "*" || field == name })

@@ -76,7 +76,7 @@ func (e *RefusedError) message() string {
 	case TooManyBytes:
 		return fmt.Sprintf("the key %s has request bodies of %d bytes under way, and may have no more; wait for a request to end", e.Key, e.Limit)
 	case FieldNotAllowed:
-		return fmt.Sprintf("%s chooses models or their servers beside the field model, and the key %s may use only %s; leave it out, or have it allowed under fields of the key", e.Field, e.Key, some(e.Allowed))
+		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; leave it out, or have it allowed under fields of the key", e.Field, e.Key, some(e.Allowed))
 	case BudgetReserved:
 		return fmt.Sprintf("the requests under way of the key %s may use the rest of its budget of %d tokens per %s; wait for one to end", e.Key, e.Limit, e.Per)
 	default:
