@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -247,12 +247,13 @@ func ReadBody(w http.ResponseWriter, r *http.Request, l BodyLimits) ([]byte, err
 	body, err := bodies.ReadHeld(from, r.ContentLength, l.Bytes, l.Hold)
 	var large *http.MaxBytesError
 	var known *dragoman.APIError
+	var slow net.Error
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge(large.Limit, err)
 	case errors.As(err, &known): // of Hold
 		return nil, err
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &dragoman.APIError{
 			Class: dragoman.ErrorTimeout, Status: http.StatusRequestTimeout, Err: err,
 			Message: fmt.Sprintf("the body of the request did not arrive within %v", l.Time),
