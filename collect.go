@@ -10,7 +10,8 @@ import (
 type Collector struct {
 	resp    Response
 	choices []collected
-	slots   int // part slots taken, over all choices
+	output  []Message // the output of choice 0 that the end brought; nil: it is what the events said
+	slots   int       // part slots taken, over all choices
 	err     *APIError
 	done    bool
 	broken  bool // a StreamError came
@@ -111,6 +112,7 @@ func (c *Collector) end(ev *ResponseEnd) {
 		r.Extra = c.resp.Extra
 	}
 	r.Usage = c.resp.Usage.Merge(ev.Usage)
+	c.output, r.Output = r.Output, nil
 	c.resp = r
 	if ch := c.choice(0); ch != nil {
 		ch.stop = ev.Stop
@@ -153,6 +155,9 @@ func (c *Collector) Response() (*Response, error) {
 		}
 		if i == 0 {
 			r.Output, r.Stop = out, stop
+			if c.output != nil {
+				r.Output = c.output
+			}
 			continue
 		}
 		r.Alternatives = append(r.Alternatives, Candidate{Index: i, Output: out, Stop: stop})

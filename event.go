@@ -85,7 +85,9 @@ type ResponseEnd struct {
 	Stops []Stop
 	Usage Usage
 	// Response holds what the terminal event said of the whole (extras, tier,
-	// model); its Output is empty.
+	// model). Its Output is empty, unless an extension changed messages whose parts
+	// were already sent: then it is the whole output of choice 0, and replaces what
+	// the events said.
 	Response Response
 }
 

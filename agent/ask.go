@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
 // ask is a turn: one answer of the model. Answers that say nothing are asked for
@@ -83,7 +85,13 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	}
 	var c dragoman.Collector
 	var failed error
+	var patches patchQueue
+	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	ctx = extension.WithPatches(ctx, patches.add)
 	for ev, err := range r.player.Model.Stream(ctx, req) {
+		for _, p := range patches.take() {
+			r.tell(&Patched{r.state.Turn, p})
+		}
 		if err != nil {
 			failed = err
 			break
@@ -102,6 +110,27 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 		err = failed
 	}
 	return resp, err
+}
+
+// patchQueue holds patches until the run takes the next event: a model may call from
+// another goroutine than the one that ranges over its events.
+type patchQueue struct {
+	mu      sync.Mutex
+	patches []extension.Patch
+}
+
+func (q *patchQueue) add(p extension.Patch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.patches = append(q.patches, p)
+}
+
+func (q *patchQueue) take() []extension.Patch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.patches
+	q.patches = nil
+	return out
 }
 
 // request is what the model is asked.

@@ -5,15 +5,16 @@ import (
 	"iter"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Event is something that happens in a run. The set is sealed: [RunStart],
-// [TurnStart], [ModelEvent], [MessageAdded], [Called], [ToolEvent], [Answered],
+// [TurnStart], [ModelEvent], [Patched], [MessageAdded], [Called], [ToolEvent], [Answered],
 // [HandedOff], [Guarded], [Notice], [TurnEnd] and [RunEnd].
 //
 // The order is: one RunStart; for each turn a TurnStart, the ModelEvents of the
-// answer as they come, a MessageAdded for each message, a Called for each call, the
+// answer as they come, with the Patched of extensions among them, a MessageAdded for each message, a Called for each call, the
 // ToolEvents of their running, an Answered for each result in the order of the
 // calls, a TurnEnd; one RunEnd last. A call that is not run, because its answer was
 // cut off or withheld, has its Called and Answered too, and no ToolEvents.
@@ -31,6 +32,7 @@ const (
 	EventRunStart     EventType = "run_start"
 	EventTurnStart    EventType = "turn_start"
 	EventModel        EventType = "model"
+	EventPatched      EventType = "patch"
 	EventMessageAdded EventType = "message_added"
 	EventCalled       EventType = "tool_call"
 	EventTool         EventType = "tool"
@@ -72,6 +74,15 @@ func (e *ModelEvent) Text() string {
 		return d.Text
 	}
 	return ""
+}
+
+// Patched is what an extension of the provider gathered from a response while it
+// streams, for display: its Patch says of which run, turn and message. The patches of a
+// tool call are cumulative, those of reasoning are fragments. What is in the message
+// counts when it comes whole, in MessageAdded.
+type Patched struct {
+	Turn  int
+	Patch extension.Patch
 }
 
 // MessageAdded is a message that joined the conversation, of the model or of
@@ -141,6 +152,7 @@ type RunEnd struct {
 func (*RunStart) Type() EventType     { return EventRunStart }
 func (*TurnStart) Type() EventType    { return EventTurnStart }
 func (*ModelEvent) Type() EventType   { return EventModel }
+func (*Patched) Type() EventType      { return EventPatched }
 func (*MessageAdded) Type() EventType { return EventMessageAdded }
 func (*Called) Type() EventType       { return EventCalled }
 func (*ToolEvent) Type() EventType    { return EventTool }
@@ -154,6 +166,7 @@ func (*RunEnd) Type() EventType       { return EventRunEnd }
 func (*RunStart) event()     {}
 func (*TurnStart) event()    {}
 func (*ModelEvent) event()   {}
+func (*Patched) event()      {}
 func (*MessageAdded) event() {}
 func (*Called) event()       {}
 func (*ToolEvent) event()    {}

@@ -21,6 +21,7 @@ type eventJSON struct {
 	Session string            `json:"session,omitempty"`
 	Event   json.RawMessage   `json:"event,omitempty"`
 	Message *dragoman.Message `json:"message,omitempty"`
+	Patch   *patchJSON        `json:"patch,omitempty"`
 	Call    dragoman.Part     `json:"call,omitempty"`
 	Result  dragoman.Part     `json:"result,omitempty"`
 	Tool    *toolEventJSON    `json:"tool,omitempty"`
@@ -34,6 +35,15 @@ type eventJSON struct {
 	Usage   *dragoman.Usage   `json:"usage,omitempty"`
 	End     *endJSON          `json:"end,omitempty"`
 	Error   string            `json:"error,omitempty"`
+}
+
+// patchJSON is what an extension gathered. Message is the place in the conversation.
+type patchJSON struct {
+	Extension string          `json:"extension"`
+	Message   int             `json:"message"`
+	Place     string          `json:"place"`
+	Value     json.RawMessage `json:"value"`
+	Fragment  bool            `json:"fragment,omitempty"`
 }
 
 // toolEventJSON is what happens to a call.
@@ -85,6 +95,10 @@ func MarshalEvent(ev Event, err error) ([]byte, error) {
 			return nil, err
 		}
 		out.Turn, out.Event = ev.Turn, b
+	case *Patched:
+		p := &ev.Patch
+		out.Run, out.Turn = p.Run, ev.Turn
+		out.Patch = &patchJSON{Extension: p.Extension, Message: p.Message, Place: p.Place, Value: p.Value, Fragment: p.Fragment}
 	case *MessageAdded:
 		out.Turn, out.Message = ev.Turn, &ev.Message
 	case *Called:

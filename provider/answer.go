@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func (x *exchange) whole(ctx context.Context) (*dragoman.Response, error) {
 
 // understand reads a whole answer. One that failed is returned with its error.
 func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dragoman.Response, error) {
-	x.extended.Restart()
+	x.restart()
 	resp, back, err := x.codec.DecodeResponse(body, x.decoding())
 	switch {
 	case err != nil && !isJSON(body):
@@ -41,7 +42,7 @@ func (x *exchange) understand(ctx context.Context, a *answer, body []byte) (*dra
 	if err := x.extended.ReadChunk(ctx, body); err != nil {
 		return nil, err
 	}
-	if err := x.finish(ctx, resp, x.nativeOf(body)); err != nil {
+	if err := x.finish(ctx, resp, func(*dragoman.Response) ([]json.RawMessage, error) { return x.nativeOf(body), nil }); err != nil {
 		return nil, err
 	}
 	resp.Losses = x.lost(back)
@@ -86,8 +87,12 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 	var failed error // what the stream says of itself
 	ended := false
 	unwrap := newUnwrapper(x.registry)
-	x.extended.Restart()
+	x.restart()
 	finish := x.newFinisher()
+	hand := func(ev dragoman.Event) bool {
+		finish.see(ev)
+		return yield(ev)
+	}
 	for ev, err := range x.client.ThinkTags.split(dialect.Events(decoder, r)) {
 		switch {
 		case ended: // nothing that comes behind the end changes it
@@ -98,7 +103,6 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 		case err != nil:
 			return broken(err, failed)
 		}
-		finish.see(ev)
 		switch ev := ev.(type) {
 		case *dragoman.Chunk:
 			if err := x.readChunk(ctx, ev.Raw); err != nil {
@@ -135,7 +139,7 @@ func (x *exchange) decode(ctx context.Context, a *answer, r io.Reader, yield fun
 			x.logAnswer(a, ev.Stop, ev.Usage, ev.Response.Losses)
 			a.last = drain
 		}
-		if !unwrap.pass(ev, yield) {
+		if !unwrap.pass(ev, hand) {
 			return errLeft
 		}
 	}

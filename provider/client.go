@@ -106,6 +106,9 @@ func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman
 	defer done()
 	for {
 		resp, err := x.whole(ctx)
+		if err == nil {
+			x.sendPatches()
+		}
 		if err == nil || !x.again(ctx, err) {
 			return resp, x.told(err)
 		}
@@ -128,7 +131,10 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 		ctx, done := x.begin(ctx)
 		defer done()
 		for {
-			h := holder{yield: yield}
+			h := holder{yield: func(ev dragoman.Event, err error) bool {
+				x.sendPatches()
+				return yield(ev, err)
+			}}
 			err := x.events(ctx, h.take)
 			switch {
 			case errors.Is(err, errLeft):

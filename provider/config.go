@@ -99,6 +99,9 @@ type Settings struct {
 	// are an error; those that a request makes no use of are reported with its losses.
 	Extensions map[string]json.RawMessage
 	Switches   extension.Switches
+	// Tags are added to those of every request to this provider, and switch extensions
+	// on or off.
+	Tags []extension.Tag
 	// ThinkTags is that of [Client].
 	ThinkTags ThinkTags
 	// Models are names for models of this provider.
@@ -116,6 +119,8 @@ type ModelSettings struct {
 	Name string
 	// Capabilities beat those of the provider.
 	Capabilities map[string]string
+	// Tags are added to those of the provider.
+	Tags []extension.Tag
 }
 
 // ErrSpec says that a name leads to no model.
@@ -362,7 +367,11 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 		m.Name = model
 	}
 	server := servers.ServerTag(b.accent())
-	set, err := c.extensions(name, s, m, append(servers.Tags(b.codec.Dialect(), name, m.Name), server))
+	own := slices.Concat([]extension.Tag{server}, s.Tags, m.Tags)
+	if err := checkTags(name, own[1:]); err != nil {
+		return nil, err
+	}
+	set, err := c.extensions(name, s, m, slices.Concat(servers.Tags(b.codec.Dialect(), name, m.Name), own))
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +379,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
 		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
-			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: []extension.Tag{server},
+			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: own,
 		},
 	}
 	for _, h := range slices.Sorted(maps.Keys(s.Headers)) {
@@ -383,6 +392,16 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 		c.Client(client)
 	}
 	return client, nil
+}
+
+// checkTags refuses tags that are no words.
+func checkTags(provider string, tags []extension.Tag) error {
+	for _, t := range tags {
+		if err := t.Check(); err != nil {
+			return &SettingError{Setting: "tags of the provider " + provider, Reason: err.Error()}
+		}
+	}
+	return nil
 }
 
 func setHeader(c *Client, name, value string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,6 +49,11 @@ type exchange struct {
 	cured    bool
 	// extended is the same exchange, as extensions see it.
 	extended *extension.Exchange
+	// patches wait to be handed out to patchesTo; deltas are what the chunks of a
+	// stream say of the message, for [extension.Mapper].
+	patches   []extension.Patch
+	patchesTo []func(extension.Patch)
+	deltas    []json.RawMessage
 
 	// tries counts the attempts, asked is what the last answer's headers say of
 	// another one.

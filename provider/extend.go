@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,40 +23,67 @@ type Extensions struct {
 	Set *extension.Set
 	// Switches say which are on or off whatever the tags are.
 	Switches extension.Switches
-	// Tags beside those of the dialect, the server, the model's family and the
-	// formats of the tools.
+	// Tags beside those of the dialect, the server, the model's family, and the names
+	// and formats of the tools.
 	Tags []extension.Tag
+	// TagsFor returns more tags for a request, given the settings, the model and the
+	// tools; nil adds none.
+	TagsFor func(setup extension.Setup) []extension.Tag
 	// Config are the settings of extensions by their names, which must be in Set. Those
 	// of one that is off for a request, and not switched off, are reported as lost.
 	Config map[string]json.RawMessage
-	// Patches is told what extensions gather while an answer comes; nil: nobody.
+	// Patches receives what extensions gather while a response streams; nil: nobody
+	// does. Those of an attempt that failed before its first content are not sent. See
+	// also [extension.WithPatches].
 	Patches func(extension.Patch)
 }
 
-// toolsTag is there where a request has tools; formatTag is what the tags of their
-// formats begin with.
+// toolsTag is there where a request has tools; formatTag and toolTag are what the tags
+// of their formats and their qualified names begin with.
 const (
 	toolsTag  extension.Tag = "tools"
 	formatTag string        = "format:"
+	toolTag   string        = "tool:"
 )
 
 // tags are those of a request.
 func (x *exchange) tags() []extension.Tag {
 	tags := append(servers.Tags(x.limits.Dialect, x.client.Name, x.model), x.client.Extensions.Tags...)
+	if f := x.client.Extensions.TagsFor; f != nil {
+		tags = append(tags, f(x.setup())...)
+	}
 	if x.req == nil {
 		return tags
 	}
 	if len(x.req.Tools) > 0 {
 		tags = append(tags, toolsTag)
 	}
+	add := func(t extension.Tag) {
+		if !slices.Contains(tags, t) {
+			tags = append(tags, t)
+		}
+	}
 	for i := range x.req.Tools {
-		if src := x.req.Tools[i].Source; src != nil {
-			if tag := extension.Tag(formatTag + string(src.Format)); !slices.Contains(tags, tag) {
-				tags = append(tags, tag)
-			}
+		t := &x.req.Tools[i]
+		if t.Source != nil {
+			add(extension.Tag(formatTag + string(t.Source.Format)))
+		}
+	}
+	for _, t := range x.client.Extensions.named(toolTag) {
+		if slices.ContainsFunc(x.req.Tools, func(s dragoman.ToolSpec) bool { return toolTag+s.QualifiedName() == string(t) }) {
+			add(t)
 		}
 	}
 	return tags
+}
+
+// setup is what extensions are resolved for.
+func (x *exchange) setup() extension.Setup {
+	s := extension.Setup{Config: x.client.Extensions.Config, Model: x.model}
+	if x.req != nil {
+		s.Tools = x.req.Tools
+	}
+	return s
 }
 
 // Target is what a request for a model is encoded for, with what extensions say of
@@ -72,7 +100,7 @@ func (c *Client) Target(ctx context.Context, model string) (dragoman.Target, *ex
 // extend finds the extensions of this request and lets them prepare it.
 func (x *exchange) extend(ctx context.Context) error {
 	e := &x.client.Extensions
-	r, err := e.Set.Resolve(x.tags(), e.Switches)
+	r, err := e.Set.ResolveFor(x.tags(), e.Switches, x.setup())
 	if err != nil {
 		return err
 	}
@@ -80,7 +108,8 @@ func (x *exchange) extend(ctx context.Context) error {
 		return &SettingError{Setting: "extensions", Reason: fmt.Sprintf("there is no extension %q", name)}
 	}
 	x.extended = extension.NewExchange(extension.Options{
-		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config, Patches: e.Patches,
+		Request: x.req, Stream: x.stream, Target: x.target, Resolution: r, Config: e.Config,
+		Patches: x.patchReceiver(extension.PatchesFrom(ctx)), Position: extension.PositionFrom(ctx),
 	})
 	x.reportUnused()
 	if err := x.client.initialize(ctx, x.extended); err != nil {
@@ -104,11 +133,52 @@ func (c *Client) initialize(ctx context.Context, x *extension.Exchange) error {
 	return x.Initialize(ctx, c.initialized)
 }
 
-// finish lets extensions map what a complete answer says in its native form, and
+// patchReceiver buffers patches until [exchange.sendPatches], or is nil where nobody
+// receives them.
+func (x *exchange) patchReceiver(more func(extension.Patch)) func(extension.Patch) {
+	x.patchesTo = nil
+	for _, f := range []func(extension.Patch){x.client.Extensions.Patches, more} {
+		if f != nil {
+			x.patchesTo = append(x.patchesTo, f)
+		}
+	}
+	if x.patchesTo == nil {
+		return nil
+	}
+	return func(p extension.Patch) { x.patches = append(x.patches, p) }
+}
+
+// sendPatches hands out the patches that were gathered since the last call.
+func (x *exchange) sendPatches() {
+	patches := x.patches
+	x.patches = nil
+	for _, p := range patches {
+		for _, f := range x.patchesTo {
+			f(p)
+		}
+	}
+}
+
+// restart forgets what was gathered from an earlier attempt.
+func (x *exchange) restart() {
+	x.extended.Restart()
+	x.patches, x.deltas = nil, nil
+}
+
+// finish lets extensions map what a complete response says in its native form, and
 // what they gathered, into it.
-func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native []json.RawMessage) error {
-	if err := x.fromNative(resp, native); err != nil {
+func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native func(*dragoman.Response) ([]json.RawMessage, error)) error {
+	if err := x.extended.ApplyChanges(resp); err != nil {
 		return err
+	}
+	if x.extended.Maps() {
+		form, err := native(resp)
+		if err != nil {
+			return err
+		}
+		if err := x.fromNative(resp, form); err != nil {
+			return err
+		}
 	}
 	return x.extended.Finish(ctx, resp)
 }
@@ -116,14 +186,15 @@ func (x *exchange) finish(ctx context.Context, resp *dragoman.Response, native [
 // readChunk shows the native bytes of some events to the extensions, as JSON,
 // without the frames around it.
 func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
-	if !x.extended.ReadsChunks() {
+	if !x.extended.ReadsChunks() && !x.extended.Maps() {
 		return nil
 	}
 	show := func(body []byte) error {
-		if sound := jsonwire.Check(body) == nil; sound { // not [DONE], nor a keep-alive
-			return x.extended.ReadChunk(ctx, body)
+		if sound := jsonwire.Check(body) == nil; !sound { // [DONE], or a keep-alive
+			return nil
 		}
-		return nil
+		x.gatherDelta(body)
+		return x.extended.ReadChunk(ctx, body)
 	}
 	switch x.limits.Dialect {
 	case dragoman.Ollama:
@@ -137,8 +208,7 @@ func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 	}
 }
 
-// finisher lets extensions map what they gathered into an answer that comes as a
-// stream: the parts that they add are handed out before its end.
+// finisher lets extensions map what they gathered into a streamed response.
 type finisher struct {
 	x       *exchange
 	on      bool
@@ -148,10 +218,10 @@ type finisher struct {
 }
 
 func (x *exchange) newFinisher() *finisher {
-	return &finisher{x: x, on: x.extended.Finishes() || x.extended.Maps()}
+	return &finisher{x: x, on: x.extended.Finishes() || x.extended.Maps() || x.extended.ReadsChunks()}
 }
 
-// see takes an event of the first choice.
+// see takes an event as it is handed out.
 func (f *finisher) see(ev dragoman.Event) {
 	if !f.on {
 		return
@@ -164,10 +234,11 @@ func (f *finisher) see(ev dragoman.Event) {
 	}
 }
 
-// finish calls the extensions at the end of a stream, and returns the events that
-// tell what they added. What they changed of the response as a whole is in end.
+// finish calls the extensions at the end of a stream, and returns events for the parts
+// that they added behind the last one. Where they changed the output in any way, end has
+// all of it, so that who collects the stream has what a whole response would have said.
 func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dragoman.Event, error) {
-	if !f.on {
+	if !f.on || !f.x.extended.Finishes() && !f.x.extended.Maps() && !f.x.extended.Changes() {
 		return nil, nil
 	}
 	f.whole.Add(end)
@@ -178,26 +249,62 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	if len(resp.Output) == 0 {
 		resp.Output = []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: resp.Origin}}
 	}
-	last := len(resp.Output) - 1
-	before := len(resp.Output[last].Parts)
-	if err := f.x.finish(ctx, resp, f.x.gathered()); err != nil {
+	before, err := json.Marshal(resp.Output)
+	if err != nil {
 		return nil, err
 	}
+	// Extensions get a copy: the parts were handed out.
+	var sent []dragoman.Message
+	sent, resp.Output = resp.Output, nil
+	if err := json.Unmarshal(before, &resp.Output); err != nil {
+		return nil, err
+	}
+	if err := f.x.finish(ctx, resp, f.x.streamedNative); err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(resp.Output)
+	if err != nil {
+		return nil, err
+	}
+	var output []dragoman.Message
 	var added []dragoman.Event
-	if len(resp.Output) == last+1 && len(resp.Output[last].Parts) > before {
-		for i, p := range resp.Output[last].Parts[before:] {
-			start := &dragoman.PartStart{Index: f.indexes + i, Message: f.message, Part: p}
-			if before == 0 && i == 0 {
-				header := resp.Output[last]
-				header.Parts = nil
-				start.Header = &header
-			}
-			added = append(added, start, &dragoman.PartEnd{Index: f.indexes + i, Part: p})
-		}
+	if !bytes.Equal(before, after) {
+		output = resp.Output
+		added = f.added(sent, output)
 	}
 	end.Stop, end.Usage = resp.Stop, resp.Usage
 	said := *resp
-	said.Output, said.Alternatives = nil, nil
+	said.Output, said.Alternatives = output, nil
 	end.Response = said
 	return added, nil
+}
+
+// added are the events of parts behind the last one that was sent.
+func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event) {
+	last := len(sent) - 1
+	if len(output) != len(sent) || len(output[last].Parts) <= len(sent[last].Parts) {
+		return nil
+	}
+	before := len(sent[last].Parts)
+	for i := range before { // a part was put before others: nothing is behind the last one
+		if !bytes.Equal(partJSON(sent[last].Parts[i]), partJSON(output[last].Parts[i])) {
+			return nil
+		}
+	}
+	for i, p := range output[last].Parts[before:] {
+		start := &dragoman.PartStart{Index: f.indexes + i, Message: f.message, Part: p}
+		if before == 0 && i == 0 {
+			header := output[last]
+			header.Parts = nil
+			start.Header = &header
+		}
+		out = append(out, start, &dragoman.PartEnd{Index: f.indexes + i, Part: p})
+	}
+	return out
+}
+
+// partJSON is the stored form of a part, for comparing.
+func partJSON(p dragoman.Part) []byte {
+	b, _ := dragoman.MarshalPart(p) // a part without one equals none
+	return b
 }

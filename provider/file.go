@@ -61,8 +61,9 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 //	    headers: {x-team: search}
 //	    capabilities: {no_strict: true, reasoning_field: reasoning}
 //	    extensions: {vllm: {enable_thinking: false}, openai.compatible: false}
+//	    tags: [region:eu]          # switch extensions on and off
 //	    models:
-//	      small: {name: llama-9b-instruct, capabilities: {no_images: true}}
+//	      small: {name: llama-9b-instruct, capabilities: {no_images: true}, tags: [tier:small]}
 //	    timeouts: {connect: 5s, first_byte: 2m, idle: 30s, total: 10m}
 //	    think_tags: marked         # <think> in the text becomes reasoning; open: without its beginning
 //	    retries: 4
@@ -229,6 +230,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"think_tags":   func(n *node) { s.ThinkTags = r.thinkTags(n) },
 		"capabilities": func(n *node) { s.Capabilities = r.capabilities(n) },
 		"extensions":   func(n *node) { r.extensions(n, &s) },
+		"tags":         func(n *node) { s.Tags = r.tags(n) },
 		"models": func(n *node) {
 			s.Models = map[string]ModelSettings{}
 			r.Each(n, "models", func(key, value *node) { s.Models[key.Text] = r.model(value) })
@@ -355,8 +357,22 @@ func (r *configReader) model(n *node) (m ModelSettings) {
 	r.Fields(n, "model", map[string]func(*node){
 		"name":         func(n *node) { m.Name = r.String(n, "name") },
 		"capabilities": func(n *node) { m.Capabilities = r.capabilities(n) },
+		"tags":         func(n *node) { m.Tags = r.tags(n) },
 	})
 	return m
+}
+
+// tags reads a list of tags, or a single one.
+func (r *configReader) tags(n *node) (tags []extension.Tag) {
+	for _, s := range r.Strings(n, "tags") {
+		t := extension.Tag(s)
+		if err := t.Check(); err != nil {
+			r.Bad(n, "tags: %v", err)
+			continue
+		}
+		tags = append(tags, t)
+	}
+	return tags
 }
 
 // thinkTags reads how thinking is marked.

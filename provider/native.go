@@ -5,18 +5,23 @@ import (
 	"encoding/json"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// nativePlaces are where a dialect has the messages of a request, and those of a
-// whole answer; an empty place is the whole body. A list has one element for each.
-var nativePlaces = map[dragoman.Dialect]struct{ request, answer string }{
-	dragoman.OpenAIChat:      {"messages", "/choices/0/message"},
-	dragoman.OpenAIResponses: {"input", "output"},
-	dragoman.Anthropic:       {"messages", ""},
-	dragoman.Gemini:          {"contents", "/candidates/0/content"},
-	dragoman.Ollama:          {"messages", "message"},
-	dragoman.Bedrock:         {"messages", "/output/message"},
+// nativePlaces are where a dialect has the messages of a request, those of a whole
+// answer, and what a chunk of a stream says of the message; an empty place is the whole
+// body. A list has one element for each.
+var nativePlaces = map[dragoman.Dialect]struct {
+	request, answer string
+	deltas          []string
+}{
+	dragoman.OpenAIChat:      {"messages", "/choices/0/message", []string{"/choices/0/delta", "/choices/0/message"}},
+	dragoman.OpenAIResponses: {"input", "output", nil}, // its items come whole
+	dragoman.Anthropic:       {"messages", "", []string{"/message"}},
+	dragoman.Gemini:          {"contents", "/candidates/0/content", []string{"/candidates/0/content"}},
+	dragoman.Ollama:          {"messages", "message", []string{"message"}},
+	dragoman.Bedrock:         {"messages", "/output/message", nil},
 }
 
 // toNative lets extensions map the messages of a request into its body.
@@ -72,18 +77,80 @@ func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return elements(o.Get(nativePlaces[x.limits.Dialect].answer))
+	place := nativePlaces[x.limits.Dialect].answer
+	if place == "" {
+		return []json.RawMessage{o.JSON()}
+	}
+	return elements(o.Get(place))
 }
 
-// gathered is the native form of the message of a stream: what was gathered of it.
-func (x *exchange) gathered() []json.RawMessage {
+// gatherDelta keeps what a chunk says of the message.
+func (x *exchange) gatherDelta(chunk json.RawMessage) {
 	if !x.extended.Maps() {
-		return nil
+		return
 	}
-	if m := x.extended.Partial().Get("/message"); m != nil {
-		return []json.RawMessage{m}
+	o, err := extension.NewObject(chunk)
+	if err != nil {
+		return
 	}
-	return []json.RawMessage{json.RawMessage("{}")}
+	for _, place := range nativePlaces[x.limits.Dialect].deltas {
+		if delta := o.Get(place); delta != nil {
+			x.deltas = append(x.deltas, bytes.Clone(delta))
+		}
+	}
+}
+
+// streamedNative assembles the native form of the messages of a stream: each as its
+// dialect writes it, the last one with the members that only the chunks had, and with
+// what extensions gathered below "/message".
+func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, len(resp.Output))
+	for i := range resp.Output {
+		m := &resp.Output[i]
+		switch {
+		case m.Native != nil && m.Native.Dialect == x.limits.Dialect:
+			out[i] = m.Native.Raw
+		case len(m.Parts) == 0:
+			out[i] = json.RawMessage("{}")
+		default:
+			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{*m}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
+			if err != nil {
+				return nil, err
+			}
+			body, err := extension.NewObject(enc.Body)
+			if err != nil {
+				return nil, err
+			}
+			all := elements(body.Get(nativePlaces[x.limits.Dialect].request))
+			if len(all) != 1 { // it is no single message there: nothing lines up
+				return nil, nil
+			}
+			out[i] = all[0]
+		}
+	}
+	if len(out) == 0 {
+		return out, nil
+	}
+	last, err := extension.NewObject(out[len(out)-1])
+	if err != nil {
+		return nil, err
+	}
+	unknown, err := joinDeltas(x.deltas, func(name string) bool { return last.Get(member(name)) != nil })
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range unknown {
+		if err := last.Set(member(m.name), m.value); err != nil {
+			return nil, err
+		}
+	}
+	if gathered := x.extended.Partial().Get("/message"); gathered != nil {
+		if err := last.Merge(gathered); err != nil {
+			return nil, err
+		}
+	}
+	out[len(out)-1] = last.JSON()
+	return out, nil
 }
 
 // elements are those of a list; any other value is a list of one.

@@ -33,8 +33,13 @@ func (c *Client) looksThrough(model string) bool {
 	x := newExchange(c, nil, false)
 	x.model = model
 	base := x.tags()
-	for _, more := range [][]extension.Tag{nil, {toolsTag}, append(c.Extensions.formatTags(), toolsTag)} {
-		r, err := c.Extensions.Set.Resolve(slices.Concat(base, more), c.Extensions.Switches)
+	// What tags depend on the tools of a request is not known here.
+	if c.Extensions.TagsFor != nil || slices.ContainsFunc(c.Extensions.Set.All(), func(e extension.Extension) bool { _, ok := e.(extension.Tagger); return ok }) {
+		return false
+	}
+	tools := append(slices.Concat(c.Extensions.named(formatTag), c.Extensions.named(toolTag)), toolsTag)
+	for _, more := range [][]extension.Tag{nil, {toolsTag}, tools} {
+		r, err := c.Extensions.Set.ResolveFor(slices.Concat(base, more), c.Extensions.Switches, x.setup())
 		if err != nil || slices.ContainsFunc(r.On, c.Extensions.changes) {
 			return false
 		}
@@ -42,13 +47,13 @@ func (c *Client) looksThrough(model string) bool {
 	return true
 }
 
-// formatTags are the tags of formats that extensions ask for.
-func (e *Extensions) formatTags() []extension.Tag {
+// named are the tags with a prefix that extensions require or forbid.
+func (e *Extensions) named(prefix string) []extension.Tag {
 	var out []extension.Tag
 	for _, ext := range e.Set.All() {
 		info := ext.Info()
 		for _, t := range slices.Concat(info.Requires, info.Forbids) {
-			if strings.HasPrefix(string(t), formatTag) {
+			if strings.HasPrefix(string(t), prefix) {
 				out = append(out, t)
 			}
 		}

@@ -250,7 +250,7 @@ type acting struct {
 
 func (acting) Info() extension.Info { return extension.Info{Name: "acting"} }
 
-func (a acting) Actions() []extension.Action {
+func (a acting) Actions(extension.Env) []extension.Action {
 	return []extension.Action{{ID: "act", Triggers: a.when, Run: func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {
 		return a.run(in)
 	}}}

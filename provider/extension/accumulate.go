@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // run calls a hook of an extension.
@@ -19,8 +21,11 @@ func (x *Exchange) run(name string, hook func() error) (err error) {
 	return hook()
 }
 
-// Patch is news of an answer that is still coming, for whoever shows it.
+// Patch is what an extension has gathered of a response that is still streaming, for
+// whoever renders it.
 type Patch struct {
+	// Position is where in a run the response belongs.
+	Position
 	// Extension is whose it is.
 	Extension string
 	// Place is where it belongs in the exchange's partial answer.
@@ -47,6 +52,9 @@ type Accumulator[T any] struct {
 	// Fragments tells pieces to whoever shows the answer; otherwise the whole sum
 	// is told each time, which is for what is short.
 	Fragments bool
+	// Into maps the sum into the message of the response, once that is complete; nil
+	// leaves the message as it is. See [Exchange.Change].
+	Into func(m *dragoman.Message, sum T) error
 }
 
 // Text is a text that grows by appending, without being copied each time. In JSON
@@ -87,6 +95,9 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 		}
 		x.sums = append(x.sums, sum{x.active, write}) // from now on when somebody looks
 		x.gathered = append(x.gathered, a)
+		if a.Into != nil {
+			x.Change(func(m *dragoman.Message) error { return a.Into(m, a.Sum(x)) })
+		}
 	}
 	if x.patches == nil {
 		return nil
@@ -99,7 +110,7 @@ func (a *Accumulator[T]) Read(x *Exchange, chunk json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	x.patches(Patch{Extension: x.active, Place: a.Place, Value: value, Fragment: a.Fragments})
+	x.patches(Patch{Position: x.position, Extension: x.active, Place: a.Place, Value: value, Fragment: a.Fragments})
 	return nil
 }
 

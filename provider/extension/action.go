@@ -152,8 +152,9 @@ func (r *Resolution) Actions() []NamedAction {
 	var out []NamedAction
 	for _, e := range r.On {
 		if a, ok := e.(Actor); ok {
-			for _, action := range a.Actions() {
-				out = append(out, NamedAction{e.Info().Name, action})
+			name := e.Info().Name
+			for _, action := range a.Actions(r.setup.Env(name)) {
+				out = append(out, NamedAction{name, action})
 			}
 		}
 	}

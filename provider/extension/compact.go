@@ -34,7 +34,7 @@ func (Compact) Info() Info {
 }
 
 // Actions is the one that it has.
-func (c Compact) Actions() []Action {
+func (c Compact) Actions(Env) []Action {
 	a := Action{
 		ID: CompactID, Label: "Compact history", Description: "Keeps the last messages of the native history, and the instructions it begins with.",
 		Inputs: json.RawMessage(`{"type":"object","properties":{"keep":{"type":"integer","minimum":1,"description":"how many messages stay at least"}},"additionalProperties":false}`),

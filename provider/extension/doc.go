@@ -21,7 +21,9 @@
 // "family:qwen". They come with each request: from the provider, from tools, and
 // from the extensions that are on. A provider has the tag "server:" with its own
 // name, and with that of its type: one that a config calls work, of type vllm, has
-// "server:work" and "server:vllm". An extension is on where all the tags that it
+// "server:work" and "server:vllm". Settings and config files add tags of their own, each
+// tool adds "tool:" with its name, and an extension that is a [Tagger] adds tags that
+// depend on its settings, the model and the tools. An extension is on where all the tags that it
 // requires are there and none that it forbids. [Set.Resolve] finds out which are;
 // one that is off says nothing, whatever settings it has.
 //

@@ -46,6 +46,16 @@ type Exchange struct {
 	active  string
 	values  map[any]any
 	patches func(Patch)
+	// position is where in a run the response belongs.
+	position Position
+	// changes are those of chunk readers to the message, in order.
+	changes []change
+}
+
+// change is a change to the message of a response, and whose it is.
+type change struct {
+	owner string
+	do    func(*dragoman.Message) error
 }
 
 // Options make an exchange.
@@ -59,6 +69,8 @@ type Options struct {
 	// Patches is told what an [Accumulator] gathers while the answer comes; nil:
 	// nobody is.
 	Patches func(Patch)
+	// Position is where in a run the response belongs.
+	Position Position
 }
 
 // NewExchange begins the way of one request.
@@ -68,7 +80,7 @@ func NewExchange(o Options) *Exchange {
 	}
 	return &Exchange{
 		Request: o.Request, Stream: o.Stream, Target: o.Target, Resolution: o.Resolution, resolution: o.Resolution,
-		config: o.Config, patches: o.Patches,
+		config: o.Config, patches: o.Patches, position: o.Position,
 	}
 }
 
@@ -100,6 +112,16 @@ func (x *Exchange) Partial() *Object {
 	}
 	return &x.partial
 }
+
+// Change changes the last message of the response once it is complete, before
+// FromNative of a [Mapper] and Finish of a [Finisher], streamed or not. A [ChunkReader]
+// calls it; changes are made in the order of the calls.
+func (x *Exchange) Change(f func(m *dragoman.Message) error) {
+	x.changes = append(x.changes, change{x.active, f})
+}
+
+// Changes reports whether a chunk reader changes the message.
+func (x *Exchange) Changes() bool { return len(x.changes) > 0 }
 
 // Has reports whether a tag is there.
 func (x *Exchange) Has(t Tag) bool { return x.resolution.Has(t) }
@@ -213,7 +235,7 @@ func (x *Exchange) Restart() {
 	for _, a := range x.gathered {
 		delete(x.values, a)
 	}
-	x.gathered = nil
+	x.gathered, x.changes = nil, nil
 }
 
 // Finishes reports whether anybody has a hand in the complete answer.
@@ -225,6 +247,23 @@ func (x *Exchange) ReadsChunks() bool { return anyHas[ChunkReader](x) }
 // ReadChunk shows a chunk to every [ChunkReader].
 func (x *Exchange) ReadChunk(ctx context.Context, chunk json.RawMessage) error {
 	return each(x, "read chunk", func(r ChunkReader) error { return r.ReadChunk(ctx, x, chunk) })
+}
+
+// ApplyChanges makes the changes of chunk readers to the last message of a response,
+// which gets one where it has none.
+func (x *Exchange) ApplyChanges(resp *dragoman.Response) error {
+	if len(x.changes) == 0 {
+		return nil
+	}
+	if len(resp.Output) == 0 {
+		resp.Output = []dragoman.Message{{Role: dragoman.RoleAssistant, Origin: resp.Origin}}
+	}
+	for _, c := range x.changes {
+		if err := x.run(c.owner, func() error { return c.do(&resp.Output[len(resp.Output)-1]) }); err != nil {
+			return &Error{Extension: c.owner, Hook: "change message", Err: err}
+		}
+	}
+	return nil
 }
 
 // Finish calls every [Finisher].

@@ -244,7 +244,7 @@ type actor struct {
 	actions []extension.Action
 }
 
-func (a actor) Actions() []extension.Action { return a.actions }
+func (a actor) Actions(extension.Env) []extension.Action { return a.actions }
 
 func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 	drop := func(_ context.Context, in extension.ActionInput) (extension.ActionResult, error) {

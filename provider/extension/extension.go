@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -18,6 +20,20 @@ type Extension interface {
 
 // Tag is a word about a request, such as "server:vllm".
 type Tag string
+
+// Check reports whether the tag is a word: up to 128 letters, digits and the characters
+// . _ : / - and @.
+func (t Tag) Check() error {
+	ok := t != "" && len(t) <= 128
+	for i := 0; ok && i < len(t); i++ {
+		c := t[i]
+		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._:/-@", c) >= 0
+	}
+	if !ok {
+		return fmt.Errorf("%.150q is not a tag: use up to 128 letters, digits and the characters . _ : / - @", string(t))
+	}
+	return nil
+}
 
 // Info says who an extension is and when it is on.
 type Info struct {
@@ -62,16 +78,18 @@ type Decorator interface {
 	Decorate(ctx context.Context, x *Exchange) error
 }
 
-// ChunkReader sees the native chunks of an answer, and may merge what it finds in
-// them into the exchange's Partial. The chunk is good until the hook returns.
+// ChunkReader sees the native chunks of a response. It may merge what it finds in them
+// into the exchange's Partial, and change the message of the response with
+// [Exchange.Change] or [Accumulator].Into. The chunk is valid until the hook returns.
 type ChunkReader interface {
 	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
 }
 
-// Finisher maps what was gathered into the answer, which is complete. Of a stream
-// the events were handed out before: parts that are added behind the last of the
-// last message are told before its end, and so is what is said of the response as a
-// whole; other changes are not.
+// Finisher maps what was gathered into the response, which is complete. What it makes of
+// the response reaches history, streamed or not. The events of a stream were handed out
+// before: parts that are added behind the last one are sent as events before the end, and
+// all other changes are in the Output of the [dragoman.ResponseEnd], which replaces what
+// the events said.
 type Finisher interface {
 	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
 }
@@ -83,10 +101,11 @@ type Finisher interface {
 //
 // ToNative gets the conversation of a request when it is encoded, with each tool
 // result of a wire that has a message for each in one of its own; it is not called
-// where the wire has other messages than the conversation. FromNative gets an
-// answer before [Finisher] does. Of a stream, its native form is what was gathered
-// below "/message" of the exchange's Partial, and it is told what a Finisher may
-// tell.
+// where the wire has other messages than the conversation. FromNative gets a response
+// before [Finisher] does. The native form of a streamed message is assembled: the
+// message as its dialect writes it, the members of its chunks that the dialect does not
+// know, with texts joined and lists appended, and what was gathered below "/message" of
+// the exchange's Partial.
 type Mapper interface {
 	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message
@@ -101,15 +120,15 @@ type Idler interface {
 }
 
 // Configurable says what settings an extension takes, as a JSON Schema of one
-// object, and how to show them.
+// object, and how to show them, given the settings there are, the model and the tools.
 type Configurable interface {
 	ConfigSchema() json.RawMessage
-	Elements() []Element
+	Elements(env Env) []Element
 }
 
-// Actor has actions on sessions.
+// Actor has actions on sessions, given its settings and the model.
 type Actor interface {
-	Actions() []Action
+	Actions(env Env) []Action
 }
 
 // Error is what an extension failed with.

@@ -72,6 +72,8 @@ type Resolution struct {
 	Tags []Tag
 	// Why has a line for every extension of the set, in its order.
 	Why []Reason
+
+	setup Setup
 }
 
 // Reason says why an extension is on or off.
@@ -93,15 +95,28 @@ func (r *Resolution) Has(t Tag) bool {
 // ever are off: the answer is the same in whatever order they are looked at. Names
 // among the switches that nobody has are an error.
 func (s *Set) Resolve(tags []Tag, sw Switches) (*Resolution, error) {
+	return s.ResolveFor(tags, sw, Setup{})
+}
+
+// ResolveFor is [Set.Resolve] for a configuration and a request, which a [Tagger], the
+// elements and the actions of extensions see.
+func (s *Set) ResolveFor(tags []Tag, sw Switches, setup Setup) (*Resolution, error) {
 	if err := s.known(sw); err != nil {
 		return nil, err
 	}
 	r := resolver{set: s, base: tags, sw: sw}
 	if s != nil {
 		r.disputed = make([]bool, len(s.entries))
+		r.provides = make([][]Tag, len(s.entries))
+		for i := range s.entries {
+			var err error
+			if r.provides[i], err = tagsOf(s.entries[i].ext, &s.entries[i].info, setup); err != nil {
+				return nil, err
+			}
+		}
 	}
 	on := r.settle()
-	out := &Resolution{Tags: r.tags(on)}
+	out := &Resolution{Tags: r.tags(on), setup: setup}
 	for i, state := range on {
 		if state {
 			out.On = append(out.On, s.entries[i].ext)
@@ -128,6 +143,8 @@ type resolver struct {
 	set  *Set
 	base []Tag
 	sw   Switches
+	// provides are the tags that each extension adds where it is on.
+	provides [][]Tag
 	// disputed extensions never came to rest, and stay off.
 	disputed []bool
 }
@@ -177,7 +194,7 @@ func (r *resolver) tagSet(on []bool) map[Tag]bool {
 	}
 	for i, state := range on {
 		if state {
-			for _, t := range r.set.entries[i].info.Provides {
+			for _, t := range r.provides[i] {
 				tags[t] = true
 			}
 		}

@@ -132,7 +132,7 @@ func (s Server) ConfigSchema() json.RawMessage {
 }
 
 // Elements show the settings.
-func (s Server) Elements() []extension.Element {
+func (s Server) Elements(extension.Env) []extension.Element {
 	var out []extension.Element
 	for _, k := range s.Knobs {
 		e := extension.Element{Kind: extension.Line, Setting: k.Setting, Label: k.Label}

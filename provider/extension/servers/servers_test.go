@@ -220,7 +220,7 @@ func TestX11_SettingsAreDescribedAndCheckedAsDescribed(t *testing.T) {
 		if err != nil {
 			t.Fatal(s.Name, err)
 		}
-		elements := s.Elements()
+		elements := s.Elements(extension.Env{})
 		if len(elements) != len(s.Knobs) {
 			t.Errorf("%s: %d elements for %d settings", s.Name, len(elements), len(s.Knobs))
 		}

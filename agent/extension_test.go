@@ -1,0 +1,267 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/agent"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/ollama"
+	"github.com/dragoman-go/dragoman/dialect/openaichat"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// moods is a mapper for servers whose messages have a "mood" and "sources" that no
+// dialect knows. It has no hook for streams.
+type moods struct{}
+
+func (moods) Info() extension.Info { return extension.Info{Name: "moods"} }
+
+func (moods) ToNative(_ []dragoman.Message, native []json.RawMessage) []json.RawMessage {
+	return native
+}
+
+func (moods) FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message {
+	return extension.FromNative(native, messages, func(o *extension.Object, m *dragoman.Message) error {
+		var mood string
+		if found, err := o.Read("mood", &mood); !found || err != nil {
+			return err
+		}
+		// The part before the others cannot be streamed any more.
+		m.Parts = append([]dragoman.Part{&dragoman.Reasoning{Text: mood}}, m.Parts...)
+		m.Name = fmt.Sprintf("%t", strings.Contains(string(o.JSON()), "Oslo"))
+		if raw := o.Get("sources"); raw != nil {
+			m.Parts = append(m.Parts, &dragoman.Text{Text: " " + string(raw)})
+		}
+		return nil
+	})
+}
+
+// finishing rewrites texts that were already streamed.
+type finishing struct{}
+
+func (finishing) Info() extension.Info { return extension.Info{Name: "finishing"} }
+
+func (finishing) Finish(_ context.Context, _ *extension.Exchange, resp *dragoman.Response) error {
+	for i := range resp.Output {
+		for _, p := range resp.Output[i].Parts {
+			if t, ok := p.(*dragoman.Text); ok {
+				t.Text = strings.ReplaceAll(t.Text, "Oslo", "OSLO")
+			}
+		}
+	}
+	return nil
+}
+
+// reading is a chunk reader that changes the message by what it gathers.
+type reading struct {
+	*extension.Accumulator[extension.Text]
+}
+
+func newReading() reading {
+	return reading{&extension.Accumulator[extension.Text]{
+		Place: "/message/weather", Fold: extension.Append, Fragments: true,
+		Extract: func(chunk json.RawMessage) (piece extension.Text, found bool, err error) {
+			o, err := extension.NewObject(chunk)
+			for _, place := range []string{"/choices/0/delta/weather", "/choices/0/message/weather"} {
+				if err == nil && !found {
+					found, err = o.Read(place, &piece)
+				}
+			}
+			return piece, found, err
+		},
+		Into: func(m *dragoman.Message, sum extension.Text) error {
+			m.Phase = string(sum)
+			return nil
+		},
+	}}
+}
+
+func (reading) Info() extension.Info { return extension.Info{Name: "reading"} }
+
+// exchangeServer answers each request with the next pair, whole or as a stream.
+func exchangeServer(t *testing.T, pairs ...[2]string) *httptest.Server {
+	t.Helper()
+	next := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var req struct{ Stream *bool }
+		if err := json.Unmarshal(body, &req); err != nil || r.Method != http.MethodPost || next == len(pairs) {
+			http.Error(w, `{"error":{"message":"unexpected request"}}`, http.StatusBadRequest)
+			return
+		}
+		streamed := strings.Contains(r.URL.Path, "stream") || req.Stream != nil && *req.Stream
+		answer := pairs[next][0]
+		w.Header().Set("Content-Type", "application/json")
+		if streamed {
+			answer = pairs[next][1]
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		next++
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// storedHistory runs an agent in a session, and returns what the session stored of it.
+// What a dialect itself stores beside a message is left out: its sidecar, which only a
+// whole response has, and the members that it does not know.
+func storedHistory(t *testing.T, streamed bool, a agent.Agent) (out []string, events []agent.Event) {
+	t.Helper()
+	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{ID: "s"}))
+	if streamed {
+		for ev, err := range a.Stream(t.Context(), "Do I need a coat in Oslo?", agent.In(s), agent.ID("r")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, ev)
+		}
+	} else {
+		must[*agent.Result](t)(a.Run(t.Context(), "Do I need a coat in Oslo?", agent.In(s), agent.ID("r")))
+	}
+	messages, _, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range messages {
+		m := messages[i]
+		m.Native, m.Extra, m.Origin = nil, nil, nil
+		for _, p := range m.Parts {
+			if r, ok := p.(*dragoman.ToolResult); ok {
+				r.Content = nil // the fence is random
+			}
+		}
+		out = append(out, string(must[[]byte](t)(m.MarshalJSON())))
+	}
+	return out, events
+}
+
+// sse writes events of a stream.
+func sse(data ...string) string { return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n" }
+
+// Two turns: a call, and an answer. Both have members that only extensions know.
+func TestX6_StreamedAndWholeResponsesReachHistoryAlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		codec dialect.Codec
+		pairs [][2]string
+		want  []string // in the last message
+	}{
+		"openai chat": {openaichat.Codec{}, [][2]string{
+			{
+				`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"mood":"curious","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"word\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}]}`,
+				sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"mood":"cur"}}]}`, `{"choices":[{"index":0,"delta":{"mood":"ious","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"word\":"}}]}}]}`,
+					`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"Oslo\"}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
+			},
+			{
+				`{"choices":[{"index":0,"message":{"role":"assistant","content":"Oslo: yes.","mood":"sure","weather":"cold and wet","sources":[{"index":0,"url":"a/b"},{"index":1,"url":"c"}]},"finish_reason":"stop"}]}`,
+				sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Os","weather":"cold ","sources":[{"index":0,"url":"a"}]}}]}`, `{"choices":[{"index":0,"delta":{"content":"lo: yes.","mood":"su","sources":[{"index":0,"url":"/b"},{"index":1,"url":"c"}]}}]}`,
+					`{"choices":[{"index":0,"delta":{"mood":"re","weather":"and wet"},"finish_reason":"stop"}]}`, `[DONE]`),
+			},
+		}, []string{`"sure"`, `"OSLO: yes."`, `"true"`, `"cold and wet"`, `c\"}]`}},
+		"ollama": {ollama.Codec{}, [][2]string{{
+			`{"model":"m","message":{"role":"assistant","content":"Oslo: yes.","mood":"sure","sources":["a","b"]},"done":true,"done_reason":"stop"}`,
+			`{"model":"m","message":{"role":"assistant","content":"Os","mood":"su","sources":["a"]},"done":false}` + "\n" + `{"model":"m","message":{"role":"assistant","content":"lo: yes.","mood":"re","sources":["b"]},"done":true,"done_reason":"stop"}` + "\n",
+		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`, `[\"a\",\"b\"]`}},
+		"gemini": {gemini.Codec{}, [][2]string{{
+			`{"candidates":[{"index":0,"content":{"role":"model","mood":"sure","parts":[{"text":"Oslo: yes."}]},"finishReason":"STOP"}]}`,
+			sse(`{"candidates":[{"index":0,"content":{"role":"model","mood":"su","parts":[{"text":"Os"}]}}]}`, `{"candidates":[{"index":0,"content":{"role":"model","mood":"re","parts":[{"text":"lo: yes."}]},"finishReason":"STOP"}]}`),
+		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`}},
+		"anthropic": {anthropic.Codec{}, [][2]string{{
+			`{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"Oslo: yes."}],"mood":"sure","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}`,
+			sse(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"mood":"sure","stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
+				`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Os"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo: yes."}}`, `{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`),
+		}}, []string{`"sure"`, `"OSLO: yes."`, `"true"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := must[*extension.Set](t)(extension.NewSet(moods{}, newReading(), finishing{}))
+			var did counted
+			history := func(streamed bool) []string {
+				server := exchangeServer(t, c.pairs...)
+				m := &provider.Client{Name: "acme", Codec: c.codec, BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{Set: set}}
+				out, _ := storedHistory(t, streamed, agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}})
+				return out
+			}
+			whole, streamed := history(false), history(true)
+			if len(whole) != len(streamed) {
+				t.Fatalf("%d messages are stored of whole responses, %d of streams", len(whole), len(streamed))
+			}
+			for i := range whole {
+				if whole[i] != streamed[i] {
+					t.Errorf("message %d\nwhole    %s\nstreamed %s", i, whole[i], streamed[i])
+				}
+			}
+			for _, want := range c.want {
+				if last := whole[len(whole)-1]; !strings.Contains(last, want) {
+					t.Errorf("no %s in %s", want, last)
+				}
+			}
+		})
+	}
+}
+
+func TestX5_PatchesAreEventsOfTheRunWithTheirTurnAndMessage(t *testing.T) {
+	set := must[*extension.Set](t)(extension.NewSet(newReading()))
+	server := exchangeServer(t,
+		[2]string{"", sse(`{"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`)},
+		[2]string{"", sse(`{"choices":[{"index":0,"delta":{"role":"assistant","weather":"cold "}}]}`, `{"choices":[{"index":0,"delta":{"content":"Yes.","weather":"and wet"},"finish_reason":"stop"}]}`, `[DONE]`)},
+	)
+	m := &provider.Client{Name: "acme", BaseURL: server.URL, Model: "m", Extensions: provider.Extensions{Set: set}}
+	var did counted
+	_, events := storedHistory(t, true, agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look")}})
+	var got []string
+	for i, ev := range events {
+		if p, ok := ev.(*agent.Patched); ok {
+			got = append(got, string(must[[]byte](t)(agent.MarshalEvent(p, nil))))
+			if i+1 == len(events) || p.Patch.Run != "r" {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	want := []string{
+		`{"v":1,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"place":"/message/weather","value":"cold ","fragment":true}}`,
+		`{"v":1,"type":"patch","run":"r","turn":2,"patch":{"extension":"reading","message":3,"place":"/message/weather","value":"and wet","fragment":true}}`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A first attempt that fails before any content was sent leaves no patches.
+func TestX5_PatchesOfAFailedAttemptAreNotSent(t *testing.T) {
+	set := must[*extension.Set](t)(extension.NewSet(newReading()))
+	tries := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if tries++; tries == 1 {
+			_, _ = io.WriteString(w, sse(`{"choices":[{"index":0,"delta":{"role":"assistant","weather":"stale"}}]}`, `{"error":{"message":"overloaded","type":"server_error","code":503}}`))
+			return
+		}
+		_, _ = io.WriteString(w, sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Yes.","weather":"fresh"},"finish_reason":"stop"}]}`, `[DONE]`))
+	}))
+	defer server.Close()
+	m := &provider.Client{BaseURL: server.URL, Model: "m", Retry: provider.Retry{Base: 1}, Extensions: provider.Extensions{Set: set}}
+	_, events := storedHistory(t, true, agent.Agent{Model: m})
+	var got []string
+	for _, ev := range events {
+		if p, ok := ev.(*agent.Patched); ok {
+			got = append(got, string(p.Patch.Value))
+		}
+	}
+	if tries != 2 || strings.Join(got, " ") != `"fresh"` {
+		t.Errorf("%q after %d attempts", got, tries)
+	}
+}

@@ -1,0 +1,127 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Env is what an extension may base its tags, elements and actions on. It must not be
+// changed.
+type Env struct {
+	// Config holds the settings of the extension; nil where it has none.
+	Config json.RawMessage
+	// Model is the model that is asked, as the provider names it.
+	Model string
+	// Tools are those of the request; nil outside of a request.
+	Tools []dragoman.ToolSpec
+}
+
+// Setup is the configuration and the request that extensions are resolved for.
+type Setup struct {
+	// Config holds the settings of extensions by their names.
+	Config map[string]json.RawMessage
+	// Model and Tools are those of the request.
+	Model string
+	Tools []dragoman.ToolSpec
+}
+
+// Env returns what one extension sees of the setup.
+func (s Setup) Env(extension string) Env {
+	return Env{Config: s.Config[extension], Model: s.Model, Tools: s.Tools}
+}
+
+// Tagger is an extension whose tags depend on its settings, the model or the tools of
+// the request. They are added to those of [Info].Provides where the extension is on.
+type Tagger interface {
+	Tags(env Env) []Tag
+}
+
+// tagsOf returns the tags that an extension adds where it is on. A panic is an error.
+func tagsOf(e Extension, info *Info, setup Setup) (tags []Tag, err error) {
+	t, ok := e.(Tagger)
+	if !ok {
+		return info.Provides, nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Error{Extension: info.Name, Hook: "tags", Err: fmt.Errorf("panicked: %v", v)}
+		}
+	}()
+	return append(append([]Tag(nil), info.Provides...), t.Tags(setup.Env(info.Name))...), nil
+}
+
+// Panel describes the settings of one extension: a terminal or a page renders it
+// without knowing the extension.
+type Panel struct {
+	Extension   string          `json:"extension"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Elements    []Element       `json:"elements,omitempty"`
+}
+
+// Panels describes the settings of the extensions that are on and have any, in order.
+// The elements of each depend on its settings, the model and the tools that the
+// extensions were resolved for. A panic of an extension is an error.
+func (r *Resolution) Panels() (out []Panel, err error) {
+	for _, e := range r.On {
+		c, ok := e.(Configurable)
+		if !ok {
+			continue
+		}
+		info := e.Info()
+		p := Panel{Extension: info.Name, Description: info.Description}
+		err := func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = &Error{Extension: info.Name, Hook: "elements", Err: fmt.Errorf("panicked: %v", v)}
+				}
+			}()
+			p.Schema, p.Elements = c.ConfigSchema(), c.Elements(r.setup.Env(info.Name))
+			return nil
+		}()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// Position says where in a run a response belongs. Agents set it, and patches carry it.
+type Position struct {
+	// Run is the id of the run, and Turn its turn, from 1; empty and 0 outside of a run.
+	Run  string
+	Turn int
+	// Message is the place of the response's first message in the conversation.
+	Message int
+}
+
+type positionKey struct{}
+
+type patchesKey struct{}
+
+// WithPosition gives the requests under ctx their position.
+func WithPosition(ctx context.Context, p Position) context.Context {
+	return context.WithValue(ctx, positionKey{}, p)
+}
+
+// PositionFrom returns the position of the requests under ctx.
+func PositionFrom(ctx context.Context) Position {
+	p, _ := ctx.Value(positionKey{}).(Position)
+	return p
+}
+
+// WithPatches has f receive the patches of the requests under ctx, beside any receiver
+// that the provider has. It is called by the goroutine that reads the response.
+func WithPatches(ctx context.Context, f func(Patch)) context.Context {
+	return context.WithValue(ctx, patchesKey{}, f)
+}
+
+// PatchesFrom returns the receiver of [WithPatches], or nil.
+func PatchesFrom(ctx context.Context) func(Patch) {
+	f, _ := ctx.Value(patchesKey{}).(func(Patch))
+	return f
+}
