@@ -59,10 +59,25 @@ func (j *judge) conversation(req map[string]any, body []byte) *Refusal {
 	if j.dialect == dragoman.OpenAIResponses && slices.ContainsFunc(objects(req, "input"), isReference) {
 		return nil // [Server] judges it once the references are resolved
 	}
-	if found := rulecheck.Request(j.dialect, body, o); len(found) > 0 {
-		return j.bad("invalid_value", "", "%s", found[0])
+	for _, v := range rulecheck.Request(j.dialect, body, o) {
+		if !j.accepted(v) {
+			return j.bad("invalid_value", "", "%s", v)
+		}
 	}
 	return nil
+}
+
+// accepted reports whether a vendor takes what the rules forbid our encoders: the SDK of
+// Gemini sends back the empty text that ends a stream, and Ollama ignores unknown fields.
+func (j *judge) accepted(v rulecheck.Violation) bool {
+	switch j.dialect {
+	case dragoman.Gemini:
+		return v.Rule == "an empty text"
+	case dragoman.Ollama:
+		return v.Rule == "no such member"
+	default:
+		return false
+	}
 }
 
 // isReference reports whether an input item is a reference. The type may be absent.

@@ -16,8 +16,9 @@ var chatShape = names(`audio frequency_penalty function_call functions logit_bia
 	"messages": union("role", map[string]*shape{
 		"system": names("role content name", nil), "developer": names("role content name", nil),
 		"user": names("role content name", nil), "tool": names("role content tool_call_id", nil), "function": names("role content name", nil),
-		"assistant": names("role content refusal name audio tool_calls function_call annotations", map[string]*shape{
-			"tool_calls": names("id type function custom", map[string]*shape{"function": names("name arguments", nil), "custom": names("name input", nil)}),
+		// The stream helpers of the vendor's SDK send parsed and parsed_arguments back.
+		"assistant": names("role content refusal name audio tool_calls function_call annotations parsed", map[string]*shape{
+			"tool_calls": names("id type function custom", map[string]*shape{"function": names("name arguments parsed_arguments", nil), "custom": names("name input", nil)}),
 		}),
 	}),
 	"tools": names("type function custom", map[string]*shape{
@@ -27,8 +28,8 @@ var chatShape = names(`audio frequency_penalty function_call functions logit_bia
 	"response_format": names("type json_schema", map[string]*shape{"json_schema": names("name description schema strict", nil)}),
 })
 
-// responsesShape has the fields of OpenAI Responses. Codex adds client_metadata, which the
-// vendor accepts.
+// responsesShape has the fields of OpenAI Responses, with those that the vendor's clients
+// add: client_metadata of Codex, parsed_arguments of the SDK.
 var responsesShape = names(`access_programs background client_metadata context_management conversation include input instructions max_output_tokens
 	max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options
 	prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools
@@ -38,7 +39,7 @@ var responsesShape = names(`access_programs background client_metadata context_m
 	"input": union("type", map[string]*shape{
 		"":                        names("role content phase id status type", nil),
 		"message":                 names("type role content phase id status", nil),
-		"function_call":           names("type id call_id name arguments namespace status caller async", nil),
+		"function_call":           names("type id call_id name arguments namespace status caller async parsed_arguments", nil),
 		"function_call_output":    names("type id call_id name output namespace status caller", nil),
 		"custom_tool_call":        names("type id call_id name input namespace status caller async", nil),
 		"custom_tool_call_output": names("type id call_id name output caller status", nil),

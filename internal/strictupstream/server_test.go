@@ -180,13 +180,13 @@ func TestOwnThinkingIsAccepted(t *testing.T) {
 }
 
 func TestGemini3SignsItsCalls(t *testing.T) {
-	for _, method := range []string{"generateContent", "streamGenerateContent?alt=sse"} {
+	for method, signatures := range map[string]int{"generateContent": 1, "streamGenerateContent?alt=sse": 2} {
 		post := newServer(t)
 		const declaration = `"tools":[{"functionDeclarations":[{"name":"get_weather","description":"Current weather in a city.","parametersJsonSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}]`
 		const user = `{"role":"user","parts":[{"text":"What is the weather in Oslo and in Rome?"}]}`
 		path := "/v1beta/models/gemini-3.5-flash:" + method
 		status, body := post(path, `{"contents":[`+user+`],`+declaration+`}`)
-		if status != http.StatusOK || strings.Count(body, `"thoughtSignature"`) != 1 {
+		if status != http.StatusOK || strings.Count(body, `"thoughtSignature"`) != signatures {
 			t.Fatalf("%s: status %d: %s", method, status, body)
 		}
 		signature := regexp.MustCompile(`"thoughtSignature":"([^"]+)"`).FindStringSubmatch(body)[1]
@@ -211,6 +211,9 @@ func TestEveryDialectReachesTheNextHandler(t *testing.T) {
 		if status, got := post(path, body); status != http.StatusOK || !strings.Contains(got, "You said: Hello") {
 			t.Errorf("%s: status %d: %s", path, status, got)
 		}
+	}
+	if status, body := post("/v1/messages/count_tokens", `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"Hello"}]}`); status != http.StatusOK {
+		t.Errorf("count_tokens: status %d: %s", status, body)
 	}
 	if status, body := post("/v1/chat/completions", `{"model":"gpt-4.1?fault=429","messages":[{"role":"user","content":"Hello"}]}`); status != http.StatusTooManyRequests {
 		t.Errorf("fault: status %d: %s", status, body)

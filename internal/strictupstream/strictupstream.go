@@ -28,7 +28,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 )
@@ -39,6 +41,11 @@ type Options struct {
 	// the request, up to a question mark: with "sim/planner", "gpt-4.1?fault=429" becomes
 	// "sim/planner?fault=429". Empty keeps the name.
 	Model string
+	// Models are the names that are replaced; nil replaces all. Requests for other models
+	// keep their name, so that the next handler can answer that it has no such model.
+	Models []string
+	// Record keeps the bodies of accepted requests for [Server.Seen].
+	Record bool
 	// Refused is called for each refusal, before the client gets it. It may be called
 	// concurrently. Nil ignores them.
 	Refused func(*Refusal)
@@ -49,6 +56,7 @@ type Server struct {
 	next http.Handler
 	o    Options
 	state
+	record record
 }
 
 // New returns a server that refuses requests as the vendors do and passes the others to
@@ -78,6 +86,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if call.model == "" {
 		call.model = modelIn(body)
 	}
+	if call.count {
+		s.next.ServeHTTP(w, call.renamed(r, body, s.o))
+		return
+	}
 	refusal := Judge(call.dialect, call.model, r.Header, body)
 	if refusal == nil {
 		body, refusal = s.resolve(call, body)
@@ -89,9 +101,39 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refusal.write(w, call.array)
 		return
 	}
+	if s.o.Record {
+		s.record.add(body)
+	}
 	out := s.watch(w, call, body)
 	defer out.end()
-	s.next.ServeHTTP(out, call.renamed(r, body, s.o.Model))
+	s.next.ServeHTTP(out, call.renamed(r, body, s.o))
+}
+
+// record holds the bodies of accepted requests.
+type record struct {
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (r *record) add(body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bodies = append(r.bodies, string(body))
+}
+
+// Seen returns the bodies of the accepted requests that contain a text, in the order of
+// their arrival. Item references in them are replaced by their items. It needs
+// [Options].Record.
+func (s *Server) Seen(text string) []string {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	var out []string
+	for _, body := range s.record.bodies {
+		if strings.Contains(body, text) {
+			out = append(out, body)
+		}
+	}
+	return out
 }
 
 // call holds what the URL of a request names.
@@ -103,6 +145,8 @@ type call struct {
 	before, after string
 	// array says that a Gemini stream is a JSON array.
 	array bool
+	// count says that only the tokens are counted, which any request is accepted for.
+	count bool
 }
 
 // callOf returns the call of a request to a model, and false for any other request.
@@ -120,6 +164,10 @@ func callOf(r *http.Request) (call, bool) {
 		return call{dialect: dragoman.Anthropic}, true
 	case "/api/chat":
 		return call{dialect: dragoman.Ollama}, true
+	case "/v1/messages/count_tokens":
+		return call{dialect: dragoman.Anthropic, count: true}, true
+	case "/v1/responses/input_tokens":
+		return call{dialect: dragoman.OpenAIResponses, count: true}, true
 	}
 	if rest, ok := strings.CutPrefix(path, "/model/"); ok {
 		for _, method := range []string{"/converse", "/converse-stream"} {
@@ -131,9 +179,16 @@ func callOf(r *http.Request) (call, bool) {
 	if i := strings.LastIndex(path, "/models/"); i >= 0 {
 		i += len("/models/")
 		n := max(i, strings.LastIndexByte(path, ':')) // model names may have a colon, too
-		if method := path[n:]; method == ":generateContent" || method == ":streamGenerateContent" {
-			array := method == ":streamGenerateContent" && r.URL.Query().Get("alt") != "sse"
-			return call{dialect: dragoman.Gemini, model: path[i:n], inPath: true, before: path[:i], after: method, array: array}, true
+		c := call{dialect: dragoman.Gemini, model: path[i:n], inPath: true, before: path[:i], after: path[n:]}
+		switch c.after {
+		case ":generateContent":
+			return c, true
+		case ":streamGenerateContent":
+			c.array = r.URL.Query().Get("alt") != "sse"
+			return c, true
+		case ":countTokens":
+			c.count = true
+			return c, true
 		}
 	}
 	return call{}, false
@@ -148,10 +203,10 @@ func modelIn(body []byte) string {
 }
 
 // renamed returns the request for the next handler.
-func (c call) renamed(r *http.Request, body []byte, model string) *http.Request {
+func (c call) renamed(r *http.Request, body []byte, o Options) *http.Request {
 	again := r.Clone(r.Context())
-	if model != "" {
-		_, query, has := strings.Cut(c.model, "?")
+	name, query, has := strings.Cut(c.model, "?")
+	if model := o.Model; model != "" && (o.Models == nil || slices.Contains(o.Models, name)) {
 		if has {
 			model += "?" + query
 		}

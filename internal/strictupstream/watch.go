@@ -19,8 +19,8 @@ type watcher struct {
 	// stored: the items of the response are kept.
 	stored bool
 	// sign: function calls get a thoughtSignature.
-	sign, signed bool
-	json         bool
+	sign bool
+	json bool
 	// line buffers the bytes after the last line end, or the whole of a JSON response.
 	line []byte
 }
@@ -107,9 +107,10 @@ func (w *watcher) end() {
 	}
 }
 
-// signCalls adds a signature to the first function call of a response unless it is signed.
+// signCalls adds a signature to the first function call of a response, or of a chunk of a
+// stream: the SDK of the vendor takes the calls of each chunk for a step of its own.
 func (w *watcher) signCalls(data []byte) []byte {
-	if w.signed || !bytes.Contains(data, []byte(`"functionCall"`)) {
+	if !bytes.Contains(data, []byte(`"functionCall"`)) {
 		return data
 	}
 	root, err := object(data)
@@ -121,7 +122,6 @@ func (w *watcher) signCalls(data []byte) []byte {
 			if !set(p, "functionCall") {
 				continue
 			}
-			w.signed = true
 			if str(p, "thoughtSignature") != "" {
 				return data
 			}

@@ -1,12 +1,15 @@
 // Strictproxy is a model server that refuses what the vendors refuse and passes all other
 // requests to another server:
 //
-//	strictproxy -to http://127.0.0.1:8080 -model sim/planner -refusals refused.txt
+//	strictproxy -to http://127.0.0.1:8080 -model sim/planner -models gpt-4.1,gpt-5 -refusals refused.txt
 //
 // It prints its address on standard error and writes a line to the file for each refusal.
+// GET /strict/seen?text=… returns the bodies of the accepted requests that contain a text,
+// as a JSON list of strings, so that a test can tell what the model saw.
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -25,21 +28,26 @@ import (
 func main() {
 	to := flag.String("to", "", "URL of the server that answers the accepted requests")
 	model := flag.String("model", "", "name of its model; empty keeps the requested name")
+	models := flag.String("models", "", "names that are replaced by -model, separated by commas; empty means all")
 	file := flag.String("refusals", "", "file that refusals are written to")
 	flag.Parse()
-	if err := serve(*to, *model, *file, os.Stderr); err != nil {
+	o := strictupstream.Options{Model: *model, Record: true}
+	if *models != "" {
+		o.Models = strings.Split(*models, ",")
+	}
+	if err := serve(*to, o, *file, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "strictproxy:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(to, model, file string, log io.Writer) error {
+func serve(to string, o strictupstream.Options, file string, log io.Writer) error {
 	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = out.Close() }() // each line is written at once
-	handler, err := newHandler(to, model, out)
+	handler, err := newHandler(to, o, out)
 	if err != nil {
 		return err
 	}
@@ -53,7 +61,7 @@ func serve(to, model, file string, log io.Writer) error {
 }
 
 // newHandler returns a strict server in front of a URL. It writes refusals to out.
-func newHandler(to, model string, out io.Writer) (http.Handler, error) {
+func newHandler(to string, o strictupstream.Options, out io.Writer) (http.Handler, error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("-to %q is not a URL", to)
@@ -68,9 +76,17 @@ func newHandler(to, model string, out io.Writer) (http.Handler, error) {
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },
 	}
 	var mu sync.Mutex
-	return strictupstream.New(next, strictupstream.Options{Model: model, Refused: func(r *strictupstream.Refusal) {
+	o.Refused = func(r *strictupstream.Refusal) {
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = fmt.Fprintln(out, strings.ReplaceAll(r.Error(), "\n", " "))
-	}}), nil
+	}
+	server := strictupstream.New(next, o)
+	mux := http.NewServeMux()
+	mux.Handle("/", server)
+	mux.HandleFunc("GET /strict/seen", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(append([]string{}, server.Seen(r.URL.Query().Get("text"))...))
+	})
+	return mux, nil
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/internal/strictupstream"
 )
 
 func TestRefusalsAreLines(t *testing.T) {
@@ -18,7 +21,7 @@ func TestRefusalsAreLines(t *testing.T) {
 	}))
 	defer next.Close()
 	var out bytes.Buffer
-	h, err := newHandler(next.URL, "sim/echo", &out)
+	h, err := newHandler(next.URL, strictupstream.Options{Model: "sim/echo", Models: []string{"gpt-4.1"}, Record: true}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,16 @@ func TestRefusalsAreLines(t *testing.T) {
 	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "top_k") {
 		t.Errorf("lines: %q", lines)
 	}
-	if _, err := newHandler("nowhere", "", &out); err == nil {
+	if post(`{"model":"gpt-4o",` + messages + `}`); !strings.Contains(got, `"model":"gpt-4o"`) {
+		t.Errorf("a model that is not listed was renamed: %s", got)
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/strict/seen?text=gpt-4.1", nil))
+	var seen []string
+	if err := json.Unmarshal(rec.Body.Bytes(), &seen); err != nil || len(seen) != 1 || !strings.Contains(seen[0], "Hello") {
+		t.Errorf("seen: %s", rec.Body)
+	}
+	if _, err := newHandler("nowhere", strictupstream.Options{}, &out); err == nil {
 		t.Error("newHandler accepts a -to without a host")
 	}
 }
