@@ -34,6 +34,9 @@ const name = dragoman.Bedrock
 // MinThinkingBudget is the least thinking budget that Claude takes.
 const MinThinkingBudget = 1024
 
+// defaultMaxTokens is the bound that Converse applies to Claude where a request has none.
+const defaultMaxTokens = 4096
+
 // The formats of native records that are no tool objects.
 const (
 	formatChoice dragoman.Format = "bedrock.converse.tool_choice"

@@ -144,8 +144,8 @@ func (e *requestEncoder) inference() {
 	e.key("inferenceConfig")
 	w.BeginObject()
 	start := len(w.Buf)
-	if n := e.req.MaxOutputTokens; n != nil {
-		w.IntField("maxTokens", *n)
+	if n, ok := e.maxTokens(); ok {
+		w.IntField("maxTokens", n)
 	}
 	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
 	temperature, topP := s.Temperature, s.TopP
@@ -186,6 +186,22 @@ func (e *requestEncoder) inference() {
 	drop("presence_penalty", s.PresencePenalty != nil)
 	drop("seed", s.Seed != nil)
 	drop("candidates", s.Candidates != nil && *s.Candidates != 1)
+}
+
+// maxTokens returns the bound to write. A request without one gets one if it has a thinking
+// budget: thinking counts against the bound, and the default of Converse is lower than most
+// budgets, which the model refuses.
+func (e *requestEncoder) maxTokens() (int64, bool) {
+	if n := e.req.MaxOutputTokens; n != nil {
+		return *n, true
+	}
+	if e.thinks() != "enabled" || e.own() {
+		return 0, false
+	}
+	n := wirekit.Sum(max(*e.reasoning().BudgetTokens, MinThinkingBudget), defaultMaxTokens)
+	n = max(n, e.target.Caps.DefaultMaxTokens)
+	e.rep.Addf(dragoman.Synthesised, dragoman.Info, "/max_output_tokens", "a thinking budget needs a higher bound; %d written", n)
+	return n, true
 }
 
 // stopSequences are those that the wire takes: none may be empty.

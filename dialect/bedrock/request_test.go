@@ -467,6 +467,27 @@ func TestReasoningSettingsAreClaudesAndEffortIsTheAPIs(t *testing.T) {
 	}
 }
 
+func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		budget, limit int64
+		want          string
+	}{
+		"above the default of Converse": {24576, 0, "28672"},
+		"too small":                     {1, 0, "5120"},
+		"the model has a default":       {2000, 32000, "32000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := ask(dragoman.UserText("q"))
+			req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: &tc.budget}
+			v, enc := encode(t, req, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{DefaultMaxTokens: tc.limit}}})
+			if got := js(field(v, "inferenceConfig", "maxTokens")); got != tc.want {
+				t.Errorf("maxTokens %s, want %s: %s", got, tc.want, enc.Body)
+			}
+			has(t, enc.Report, dragoman.Synthesised, "/max_output_tokens")
+		})
+	}
+}
+
 func TestQuirkD23D24G12_ThinkingGoesBackToItsOriginWithItsSignature(t *testing.T) {
 	signed := &dragoman.Reasoning{Signature: "c2ln"}
 	withheld := &dragoman.Reasoning{Redacted: true, Encrypted: "AAEC"}
