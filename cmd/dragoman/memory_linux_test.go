@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,7 +28,7 @@ func chatText(w io.Writer, size int) error {
 }
 
 // peak runs convert on a stream with so many bytes of text or arguments, and
-// returns the most memory it held, in kB.
+// returns its peak memory in kB, the unit of Linux.
 func peak(t *testing.T, from, to string, size int, write func(w io.Writer) error) int64 {
 	t.Helper()
 	self, err := os.Executable()
@@ -72,9 +71,6 @@ func (c *counter) Write(p []byte) (int, error) {
 // OpenAI Responses say at their end what they said before, which takes the
 // whole text.
 func TestConvertHoldsNoMoreOfALongStreamThanOfAShortOne(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the peak is read in the unit of Linux")
-	}
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
 	}
@@ -180,9 +176,6 @@ func callStreams() map[string]callStream {
 // The arguments of calls are held until it is known that they may run (decision
 // 41), in so many copies as docs/command.md says, and no more.
 func TestConvertHoldsTheArgumentsOfCallsAsOftenAsTheDocumentSays(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the peak is read in the unit of Linux")
-	}
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory of the program; go test without -race measures it")
 	}
