@@ -2,35 +2,44 @@ package interop
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// EnvelopeType is the type of an explicit provider-native result: a tool that
-// returns {"type": EnvelopeType, "format": a dialect's name, "content": …} as
-// its only data says how its result looks on that dialect's wire. A member
-// "text" says what every other target gets; without one they get the text of
-// the content. Other members are private to the tool and reach no wire.
+// EnvelopeType is the type of an explicit provider-native result, which a tool
+// returns as its only data:
+//
+//	{"type": "provider_native_tool_result", "format": "anthropic.messages", "content": […]}
+//
+// The format is a dialect's name, and the content is the result as that dialect writes
+// it. It keeps its structure for a target of that dialect. Every other target gets the
+// field "text", or without one the text of the content. Other fields, such as
+// "_metadata", are private to the tool: they are dropped and reach no wire.
+//
+// Text is never read as an envelope, also where it is JSON. Package tool says which
+// tools may return one.
 const EnvelopeType = "provider_native_tool_result"
 
-// unwrapEnvelope returns a result whose only content is an explicit envelope
-// with the envelope taken apart. Any other result is returned as it is.
-func unwrapEnvelope(res *dragoman.ToolResult) *dragoman.ToolResult {
-	if res.Envelope != nil || len(res.Content) != 1 {
-		return res
-	}
-	data, ok := res.Content[0].(*dragoman.Data)
-	if !ok {
-		return res
-	}
+// Envelope is a provider-native result in parts.
+type Envelope struct {
+	// Native is the content in its format.
+	Native dragoman.Native
+	// Text is what targets of other formats get.
+	Text string
+}
+
+// ReadEnvelope reads a provider-native result: see [EnvelopeType]. ok is false for any
+// other JSON; the error says what is wrong with an object of that type.
+func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
 	var typ, format, text string
 	var content json.RawMessage
-	told := false
-	rd := jsonwire.NewReader(data.JSON)
+	hasText := false
+	rd := jsonwire.NewReader(data)
 	if rd.Kind() != '{' {
-		return res
+		return Envelope{}, false, nil
 	}
 	for key := range rd.Object() {
 		switch k := string(key); {
@@ -39,22 +48,47 @@ func unwrapEnvelope(res *dragoman.ToolResult) *dragoman.ToolResult {
 		case k == "format" && rd.Kind() == '"':
 			format = rd.String()
 		case k == "text" && rd.Kind() == '"':
-			text, told = rd.String(), true
+			text, hasText = rd.String(), true
 		case k == "content":
 			content = rd.Raw()
 		default:
 			rd.Skip()
 		}
 	}
-	if rd.End() != nil || typ != EnvelopeType || format == "" || content == nil || jsonwire.Check(content) != nil {
-		return res
+	switch {
+	case rd.End() != nil || typ != EnvelopeType:
+		return Envelope{}, false, nil
+	case format == "":
+		return Envelope{}, true, fmt.Errorf("interop: %s: the field format must name a dialect", EnvelopeType)
+	case content == nil:
+		return Envelope{}, true, fmt.Errorf("interop: %s: the field content is missing", EnvelopeType)
 	}
-	if !told {
+	if err := jsonwire.Check(content); err != nil {
+		return Envelope{}, true, fmt.Errorf("interop: %s: content: %w", EnvelopeType, err)
+	}
+	if !hasText {
 		text = contentText(content)
 	}
+	return Envelope{dragoman.Native{Format: dragoman.Format(format), JSON: content}, text}, true, nil
+}
+
+// unwrapEnvelope returns a result whose only content is an explicit envelope with the
+// envelope taken apart. Any other result is returned unchanged.
+func unwrapEnvelope(res *dragoman.ToolResult) *dragoman.ToolResult {
+	if res.Envelope != nil || len(res.Content) != 1 {
+		return res
+	}
+	data, ok := res.Content[0].(*dragoman.Data)
+	if !ok {
+		return res
+	}
+	e, ok, err := ReadEnvelope(data.JSON)
+	if !ok || err != nil {
+		return res
+	}
 	out := *res
-	out.Envelope = &dragoman.Native{Format: dragoman.Format(format), JSON: content}
-	out.Content = []dragoman.Part{&dragoman.Text{Text: text}}
+	out.Envelope = &e.Native
+	out.Content = []dragoman.Part{&dragoman.Text{Text: e.Text}}
 	return &out
 }
 

@@ -46,6 +46,9 @@ type definition struct {
 // result, an [Output] or a [*Ticket] as what it is. An error becomes an error
 // result with its text.
 //
+// An object of the type [interop.EnvelopeType] is a provider-native result: it keeps
+// its structure for a target of its format, and its text goes to all others.
+//
 // What is wrong with the definition is told by the toolbox that the tool is put
 // into, before any model is called; [Make] tells it at once.
 func New[In, Out any](name, description string, f func(context.Context, In) (Out, error), opts ...Option) Tool {
@@ -110,10 +113,12 @@ func Freeform(name, description string, grammar *dragoman.Grammar, f func(contex
 
 // Remote makes a tool of a definition that came from elsewhere, such as an MCP
 // server. Without a schema of its arguments they cannot be checked here, and its
-// calls need approval.
+// calls need approval. Its output cannot be a provider-native result
+// ([interop.EnvelopeType]), unless the tool is [Settings.Trusted]: such a result is not
+// fenced, and whoever serves the tool could write it.
 func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
 	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0
-	opts = append([]Option{func(d *definition) { d.settings.Unvalidated = unchecked }}, opts...)
+	opts = append([]Option{func(d *definition) { d.settings.Unvalidated, d.settings.remote = unchecked, true }}, opts...)
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return call(ctx, in) }, call == nil, opts)
 }
 
@@ -264,7 +269,7 @@ func (t *typed[In, Out]) Call(ctx context.Context, in Input) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	return outputOf(out, t.settings.Structured)
+	return outputOf(out, &t.settings)
 }
 
 // plain is a tool of a function of bytes or text.
@@ -279,7 +284,7 @@ func (p *plain) Call(ctx context.Context, in Input) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	return outputOf(out, p.settings.Structured)
+	return outputOf(out, &p.settings)
 }
 
 // broken is a tool that could not be made. A toolbox refuses it.

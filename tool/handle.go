@@ -239,6 +239,12 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if f == nil {
 		f = x.checkOutput(out)
 	}
+	if f == nil || f.kind == ErrorFailed && out.Failed {
+		var err error
+		if out, err = unwrapData(out, &x.entry.settings); err != nil {
+			f = &failure{kind: ErrorOutput, message: fmt.Sprintf("%s ran, but %v", x.key.QualifiedName(), err), err: err}
+		}
+	}
 	if f != nil && (f.kind == ErrorOutput || f.kind == ErrorMismatch || f.kind == ErrorHook) {
 		out = Output{Failed: true, Content: []dragoman.Part{&dragoman.Text{Text: f.message}}}
 	}
@@ -348,10 +354,19 @@ func (x *execution) fenced(out Output, f *failure) bool {
 	case x.entry.settings.Trusted:
 		return false
 	case f == nil:
-		return !x.entry.settings.Structured || out.Ticket != nil
+		return !x.entry.settings.Structured || out.Ticket != nil || !isData(out.Content)
 	default:
 		return f.kind == ErrorFailed || f.kind == ErrorHook || f.kind == ErrorOutput
 	}
+}
+
+// isData reports whether parts are one JSON value.
+func isData(parts []dragoman.Part) bool {
+	if len(parts) != 1 {
+		return false
+	}
+	_, ok := parts[0].(*dragoman.Data)
+	return ok
 }
 
 // limits are those of a tool's output.

@@ -10,6 +10,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/interop"
 )
 
 // Limits bound the output of one call, all its parts together. A zero field means
@@ -83,7 +84,7 @@ var ErrNoSpill = errors.New("tool: there is no output of that name")
 // outputOf turns what a typed function returned into an output. What is no text
 // and no part is written as JSON: data where the tool declares its output, else
 // text, which is fenced.
-func outputOf(v any, structured bool) (Output, error) {
+func outputOf(v any, s *Settings) (Output, error) {
 	switch v := v.(type) {
 	case nil:
 		return Output{}, nil
@@ -110,7 +111,7 @@ func outputOf(v any, structured bool) (Output, error) {
 	case *Ticket:
 		return Output{Ticket: v}, nil
 	case json.RawMessage:
-		return fromJSON(v, structured)
+		return fromJSON(v, s)
 	case struct{}:
 		return Output{}, nil
 	}
@@ -118,7 +119,7 @@ func outputOf(v any, structured bool) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	return fromJSON(raw, structured)
+	return fromJSON(raw, s)
 }
 
 // encodeJSON writes a value as compact JSON, without escaping what only HTML
@@ -134,19 +135,58 @@ func encodeJSON(v any) (json.RawMessage, error) {
 }
 
 // errOutput says that an output cannot be sent.
-var errOutput = errors.New("the output cannot be written as JSON")
+var errOutput = errors.New("its output cannot be sent")
 
-func fromJSON(raw json.RawMessage, structured bool) (Output, error) {
+func fromJSON(raw json.RawMessage, s *Settings) (Output, error) {
 	if len(raw) == 0 {
 		return Output{}, nil
 	}
 	if err := jsonwire.Check(raw); err != nil {
 		return Output{}, fmt.Errorf("%w: %w", errOutput, err)
 	}
-	if structured {
+	if s.nativeResults() {
+		if e, ok, err := interop.ReadEnvelope(raw); err != nil {
+			return Output{}, fmt.Errorf("%w: %w", errOutput, err)
+		} else if ok {
+			return fromEnvelope(e), nil
+		}
+	}
+	if s.Structured {
 		return Output{Content: []dragoman.Part{&dragoman.Data{JSON: raw}}}, nil
 	}
 	return Output{Content: []dragoman.Part{&dragoman.Text{Text: string(raw)}}}, nil
+}
+
+// fromEnvelope takes a provider-native result apart. The fields that are private to
+// the tool are dropped here: no store and no wire gets them.
+func fromEnvelope(e interop.Envelope) Output {
+	return Output{Envelope: &e.Native, Content: []dragoman.Part{&dragoman.Text{Text: e.Text}}}
+}
+
+// unwrapData takes an envelope apart that a tool returned as a data part. One of a
+// tool that may return none becomes text: what writes results would take it for an
+// envelope too.
+func unwrapData(out Output, s *Settings) (Output, error) {
+	if out.Envelope != nil || len(out.Content) != 1 {
+		return out, nil
+	}
+	d, ok := out.Content[0].(*dragoman.Data)
+	if !ok || d == nil {
+		return out, nil
+	}
+	e, ok, err := interop.ReadEnvelope(d.JSON)
+	switch {
+	case !ok:
+		return out, nil
+	case !s.nativeResults():
+		out.Content = []dragoman.Part{&dragoman.Text{Text: string(d.JSON)}}
+		return out, nil
+	case err != nil:
+		return Output{}, fmt.Errorf("%w: %w", errOutput, err)
+	}
+	native := fromEnvelope(e)
+	out.Envelope, out.Content = native.Envelope, native.Content
+	return out, nil
 }
 
 // fromResult takes what a full result says; whose call it answers is ours to say.

@@ -89,7 +89,9 @@ type Output struct {
 	// that is, by itself.
 	Display string
 	// Envelope is a provider's own form of the result, for targets that know it;
-	// others get Content.
+	// others get Content. It is not fenced: never copy it from a server that you do not
+	// trust. A tool of this program may return it as data, too: see
+	// [interop.EnvelopeType].
 	Envelope *dragoman.Native
 	// Ticket says that the work goes on in the background, and Content, if there
 	// is any, is what the model is told meanwhile.
@@ -152,6 +154,15 @@ type Settings struct {
 
 	// readsOutput marks the tool that pages through spilled outputs.
 	readsOutput bool
+	// remote marks tools that [Remote] made.
+	remote bool
+}
+
+// nativeResults reports whether data of the tool may be a provider-native result.
+// Such a result is not fenced, so only tools of this program and trusted ones may
+// return it.
+func (s *Settings) nativeResults() bool {
+	return s.Trusted || !s.remote && s.Source != FromMCP
 }
 
 // Approval says when a tool needs a human's approval.
