@@ -111,6 +111,9 @@ func (c *Collector) end(ev *ResponseEnd) {
 	if r.Extra == nil {
 		r.Extra = c.resp.Extra
 	}
+	if r.Failover == nil {
+		r.Failover = c.resp.Failover
+	}
 	r.Usage = c.resp.Usage.Merge(ev.Usage)
 	c.output, r.Output = r.Output, nil
 	c.resp = r

@@ -22,8 +22,8 @@
 // implements json.Marshaler and json.Unmarshaler, but for three groups that
 // nobody stores: settings ([Target], [Limits] and the [Capabilities], [NameRule],
 // [IDRule] and [ReplayRules] in them), machinery ([Collector], [Contribution],
-// [AdapterInput]), and errors that only a caller sees ([DecodeError],
-// [LossError]). [MarshalPart], [UnmarshalPart], [MarshalEvent] and
+// [AdapterInput]), and what only the caller of a model sees ([Failover],
+// [FailedModel], [DecodeError], [LossError]). [MarshalPart], [UnmarshalPart], [MarshalEvent] and
 // [UnmarshalEvent] serve the two interfaces. The rules, which hold for every
 // type and every version:
 //

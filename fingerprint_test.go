@@ -139,6 +139,7 @@ var unseen = map[string]string{
 	"Response.Model":        "changes alone without touching the other bytes",
 	"Request.Contributions": "is code, never on a wire",
 	"Response.Losses":       "tells how the response came about, not what it says",
+	"Response.Failover":     "describes how the response came about, not its content",
 	"Reasoning.Origin":      "says where the state may be replayed, not what it says",
 	"ToolCall.Synthetic":    "is our note about the id, never on a wire",
 	"ToolCall.Problem":      "is our verdict about the arguments, never on a wire",

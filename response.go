@@ -31,6 +31,26 @@ type Response struct {
 	// keep. A [Model] fills it in, of a stream in its ResponseEnd; those of the
 	// request are in its ResponseStart, too. Never stored, never sent.
 	Losses Report
+
+	// Failover says which model of a chain answered, and why others did not. It is
+	// nil if the [Model] is not a chain. Never stored, never sent.
+	Failover *Failover
+}
+
+// Failover describes how a chain of models came to a response.
+type Failover struct {
+	// Model is the model that answered, as the chain names it, such as "openai/gpt-5".
+	Model string
+	// Failed are the models that did not answer, in the order they were asked. It is
+	// empty if the first one answered.
+	Failed []FailedModel
+}
+
+// FailedModel is a model of a chain that did not answer.
+type FailedModel struct {
+	Model string
+	// Err is why it failed, or why it was not asked.
+	Err error
 }
 
 // Candidate is one further answer to a request.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -71,6 +72,14 @@ func (r *run) failed(err error) error {
 
 // account adds what an answer cost.
 func (r *run) account(resp *dragoman.Response) {
+	if name := modelName(resp); name != "" {
+		r.result.Model = name
+	}
+	if resp.Failover != nil {
+		for _, f := range resp.Failover.Failed {
+			r.result.Failovers = append(r.result.Failovers, FailedModel{Turn: r.state.Turn, Model: f.Model, Err: f.Err})
+		}
+	}
 	r.state.Usage = addUsage(r.state.Usage, resp.Usage)
 	if r.cast.first.Price != nil {
 		r.state.Cost += r.cast.first.Price(resp.Usage)
@@ -83,6 +92,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	if r.yield == nil {
 		return r.player.Model.Generate(ctx, req)
 	}
+	announced := false
 	var c dragoman.Collector
 	var failed error
 	var patches patchQueue
@@ -97,6 +107,10 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 			break
 		}
 		c.Add(ev)
+		if start, ok := ev.(*dragoman.ResponseStart); ok && !announced {
+			announced = true
+			r.announceFailover(start.Response.Failover)
+		}
 		if _, chunk := ev.(*dragoman.Chunk); !chunk || r.chunks {
 			r.tell(&ModelEvent{r.state.Turn, ev})
 		}
@@ -131,6 +145,27 @@ func (q *patchQueue) take() []extension.Patch {
 	out := q.patches
 	q.patches = nil
 	return out
+}
+
+// modelName is the model that gave a response, as far as the response names it.
+func modelName(resp *dragoman.Response) string {
+	switch {
+	case resp.Failover != nil:
+		return resp.Failover.Model
+	case resp.Origin != nil && resp.Origin.Provider != "" && resp.Origin.Model != "":
+		return resp.Origin.Provider + "/" + resp.Origin.Model
+	default:
+		return resp.Model
+	}
+}
+
+func (r *run) announceFailover(f *dragoman.Failover) {
+	if f == nil {
+		return
+	}
+	for _, failed := range f.Failed {
+		r.tell(&Notice{r.state.Turn, "failover", fmt.Sprintf("%s did not answer (%v); %s does", failed.Model, failed.Err, f.Model)})
+	}
 }
 
 // request is what the model is asked.

@@ -127,9 +127,11 @@ type Guarded struct {
 	Verdict Verdict
 }
 
-// Notice tells of something that is no error: an empty answer that is asked for
-// again ("blank"), an answer that does not fit what was asked for ("correction"), a
-// tool that is out for the rest of the run ("degraded").
+// Notice reports something that is not an error of the run. Its codes are
+//   - "blank": the model answered nothing and is asked again
+//   - "correction": the answer does not fit what was asked for and goes back
+//   - "failover": a model of a chain did not answer, another one does
+//   - "degraded": a tool is out for the rest of the run
 type Notice struct {
 	Turn int
 	// Code is a stable word, Text a line for humans.

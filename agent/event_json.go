@@ -60,17 +60,26 @@ type toolEventJSON struct {
 
 // endJSON is what a run came to, without what its events told before.
 type endJSON struct {
-	Run     string         `json:"run"`
-	Agent   string         `json:"agent"`
-	Output  string         `json:"output"`
-	Turns   int            `json:"turns"`
-	Usage   dragoman.Usage `json:"usage"`
-	Stop    dragoman.Stop  `json:"stop"`
-	Pending []tool.Pending `json:"pending,omitempty"`
+	Run    string `json:"run"`
+	Agent  string `json:"agent"`
+	Output string `json:"output"`
+	Model  string `json:"model,omitempty"`
+	// Failovers are the models of a chain that did not answer.
+	Failovers []failoverJSON `json:"failovers,omitempty"`
+	Turns     int            `json:"turns"`
+	Usage     dragoman.Usage `json:"usage"`
+	Stop      dragoman.Stop  `json:"stop"`
+	Pending   []tool.Pending `json:"pending,omitempty"`
 	// Degraded are the tools that failures took out of the run.
 	Degraded []string `json:"degraded,omitempty"`
 	Losses   []string `json:"losses,omitempty"`
 	Done     bool     `json:"done"`
+}
+
+type failoverJSON struct {
+	Turn  int    `json:"turn"`
+	Model string `json:"model"`
+	Error string `json:"error"`
 }
 
 // MarshalEvent writes a pair of a [Stream] as one JSON object: the version of the
@@ -132,6 +141,10 @@ func endOf(r *Result) *endJSON {
 	end := &endJSON{
 		Run: r.Run, Agent: r.Agent, Output: r.Output, Turns: r.Turns, Usage: r.Usage, Stop: r.Stop, Pending: r.Pending, Degraded: r.Degraded,
 		Done: r.State != nil && r.State.Done(),
+	}
+	end.Model = r.Model
+	for _, f := range r.Failovers {
+		end.Failovers = append(end.Failovers, failoverJSON{f.Turn, f.Model, f.Err.Error()})
 	}
 	for _, l := range r.Losses.Losses {
 		end.Losses = append(end.Losses, l.String())

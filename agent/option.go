@@ -149,6 +149,18 @@ func Approve(p tool.Pending) Option {
 	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved}}
 }
 
+// ApproveAll lets every pending call of a list run, exactly as it was asked for, such
+// as those of [Result.Pending]. Calls that wait for a value stay pending: see [Value].
+func ApproveAll(pending []tool.Pending) Option {
+	return optionFunc(func(o *options) {
+		for _, p := range pending {
+			if p.Wanted == nil {
+				Approve(p).apply(o)
+			}
+		}
+	})
+}
+
 // Reject answers a pending call with a refusal. The model reads the message;
 // empty means that no reason is given.
 func Reject(p tool.Pending, message string) Option {

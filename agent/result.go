@@ -17,6 +17,12 @@ type Result struct {
 	Output string
 	// Messages are what the run added to the conversation, its input included.
 	Messages []dragoman.Message
+	// Model is the model that answered last: of a chain, the name of the link, such as
+	// "openai/gpt-5"; else provider and model, as far as the response names them.
+	Model string
+	// Failovers are the models of a chain that did not answer when they were asked, in
+	// order, over all turns since the run began or was resumed.
+	Failovers []FailedModel
 	// Turns counts how often a model was asked, over all of the run's resumptions.
 	Turns int
 	Usage dragoman.Usage
@@ -41,6 +47,16 @@ type Result struct {
 	// State is what [Agent.Resume] needs to go on. A run that is over has it too:
 	// there is nothing to resume then. Nil: no run began.
 	State *State
+}
+
+// FailedModel is a model of a chain that did not answer a turn, so that another one
+// did.
+type FailedModel struct {
+	Turn int
+	// Model is the name of the link.
+	Model string
+	// Err is why it failed, or why it was not asked.
+	Err error
 }
 
 // The errors of runs.

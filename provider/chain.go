@@ -108,7 +108,10 @@ var ErrBegun = errors.New("provider: the answer has begun")
 // no more, which is nobody's failure. Any other error is the one of the only link
 // that there was, or a [*ChainError].
 func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error) error {
-	p := c.begin()
+	return c.begin().walk(ctx, try)
+}
+
+func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) error {
 	for link := range p.links {
 		err := try(ctx, link)
 		switch {
@@ -133,10 +136,14 @@ func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error)
 // that of the last, if it gave one with its error.
 func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	var resp *dragoman.Response
-	err := c.Walk(ctx, func(ctx context.Context, link Link) (err error) {
+	p := c.begin()
+	err := p.walk(ctx, func(ctx context.Context, link Link) (err error) {
 		resp, err = link.Model.Generate(ctx, req)
 		if err == nil && isEmpty(resp) {
 			err = ErrEmpty
+		}
+		if err == nil {
+			resp.Failover = p.failover(link)
 		}
 		return err
 	})
@@ -153,8 +160,9 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		}
 		used = true
 		var h holder
-		err := c.Walk(ctx, func(ctx context.Context, link Link) error {
-			h = holder{yield: yield}
+		p := c.begin()
+		err := p.walk(ctx, func(ctx context.Context, link Link) error {
+			h = holder{yield: yield, failover: p.failover(link)}
 			err := h.drink(link.Model.Stream(ctx, req))
 			switch {
 			case h.left:
@@ -189,8 +197,12 @@ func (h *holder) drink(events iter.Seq2[dragoman.Event, error]) error {
 		if err != nil {
 			return err
 		}
-		if e, ok := ev.(*dragoman.ResponseEnd); ok {
-			end = e
+		switch ev := ev.(type) {
+		case *dragoman.ResponseStart:
+			ev.Response.Failover = h.failover
+		case *dragoman.ResponseEnd:
+			ev.Response.Failover = h.failover
+			end = ev
 		}
 		if !h.take(ev) {
 			return nil
@@ -292,6 +304,21 @@ func (p *pass) failed(ctx context.Context, link Link, err error) bool {
 		p.chain.Log.LogAttrs(ctx, slog.LevelWarn, "model failed", slog.String("model", link.Name), slog.String("error", err.Error()), slog.Bool("next", next))
 	}
 	return next
+}
+
+// failover describes the response of a link.
+func (p *pass) failover(answered Link) *dragoman.Failover {
+	f := &dragoman.Failover{Model: answered.Name}
+	for _, a := range p.attempts {
+		switch {
+		case a.Link == answered.Name && a.Err == nil: // its time came first, so it was asked
+		case a.Err != nil:
+			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: a.Err})
+		default:
+			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: fmt.Errorf("not asked until %s after repeated failures", a.Benched.UTC().Format(time.RFC3339))})
+		}
+	}
+	return f
 }
 
 // note adds an attempt, in the place of the one that said it was not made.

@@ -166,15 +166,24 @@ func (e *SpecError) Unwrap() error { return ErrSpec }
 // credential, also to a server of your own that wants none: "compatible", vllm,
 // llamacpp, lmstudio and ollama do not.
 //
-// Open has no options: to log, to send by another transport or to add extensions,
-// use [Config.Open].
-func Open(spec string) (dragoman.Model, error) {
+// To log, to send by another transport or to add extensions, use [Config.Open].
+func Open(spec string, opts ...Option) (dragoman.Model, error) {
 	c, err := Default()
 	if err != nil {
 		return nil, err
 	}
-	return c.Open(spec)
+	return c.Open(spec, opts...)
 }
+
+// An Option changes the settings of the provider whose model is opened, for this
+// model only. A list of models of several providers takes no options: write their
+// settings into the Config.
+type Option func(*Settings)
+
+// WithBaseURL sends requests to another server of the same API, such as a proxy. The
+// URL is what the vendor's own client takes; see [Open]. It beats the environment and
+// the config file.
+func WithBaseURL(url string) Option { return func(s *Settings) { s.BaseURL = url } }
 
 // Default is what [Open] opens models from: the file that the variable
 // DRAGOMAN_CONFIG names, or an empty Config where it names none. Who wants a log, a
@@ -188,8 +197,8 @@ func Default(own ...extension.Extension) (*Config, error) {
 
 // MustOpen is Open for programs whose models are known when they are written. It
 // panics where Open returns an error.
-func MustOpen(spec string) dragoman.Model {
-	m, err := Open(spec)
+func MustOpen(spec string, opts ...Option) dragoman.Model {
+	m, err := Open(spec, opts...)
 	if err != nil {
 		panic(err)
 	}
@@ -200,14 +209,17 @@ func MustOpen(spec string) dragoman.Model {
 // [*Chain] where the spec leads to several, or for "sim/…" a model of package sim,
 // which has no wire; so are the links of a chain, but that none is a chain. Each is
 // a new one. Chains that are opened from one Config share their health.
-func (c *Config) Open(spec string) (dragoman.Model, error) {
+func (c *Config) Open(spec string, opts ...Option) (dragoman.Model, error) {
 	specs, err := c.Resolve(spec)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOptions(spec, specs, opts); err != nil {
+		return nil, err
+	}
 	var links []Link
 	for _, s := range specs {
-		m, err := c.open(s)
+		m, err := c.open(s, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -220,6 +232,26 @@ func (c *Config) Open(spec string) (dragoman.Model, error) {
 		c.health.Clock, c.health.After, c.health.Bench, c.health.Cap = c.Clock, c.Failover.After, c.Failover.Bench, c.Failover.Cap
 	})
 	return &Chain{Links: links, Health: &c.health, Anyway: c.Failover.Anyway, Log: c.Log}, nil
+}
+
+// checkOptions refuses options that no provider would use, or that would be used for
+// several.
+func checkOptions(spec string, specs []string, opts []Option) error {
+	if len(opts) == 0 {
+		return nil
+	}
+	first, _, _ := strings.Cut(specs[0], "/")
+	for _, s := range specs {
+		name, _, _ := strings.Cut(s, "/")
+		switch name {
+		case simName:
+			return &SpecError{Spec: spec, Reason: "the simulator runs in this process: it takes no options"}
+		case first:
+		default:
+			return &SpecError{Spec: spec, Reason: fmt.Sprintf("options are for one provider, and this names %s and %s: set them in the Config", first, name)}
+		}
+	}
+	return nil
 }
 
 // Resolve turns a spec into those of single models: lists are taken apart, and
@@ -281,9 +313,12 @@ func (w *aliasWalk) alias(name string, path []string) error {
 }
 
 // open opens one model.
-func (c *Config) open(spec string) (dragoman.Model, error) {
+func (c *Config) open(spec string, opts ...Option) (dragoman.Model, error) {
 	name, model, ok := strings.Cut(spec, "/")
 	settings, own := c.Providers[name]
+	for _, opt := range opts {
+		opt(&settings)
+	}
 	typ := settings.Type
 	if typ == "" {
 		typ = name

@@ -24,6 +24,8 @@ type holder struct {
 	left  bool
 	held  []dragoman.Event
 	bytes int
+	// failover goes with the start and the end of the response.
+	failover *dragoman.Failover
 }
 
 // take takes an event, and reports whether more are wanted.

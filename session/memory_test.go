@@ -76,3 +76,21 @@ func TestT13_MemoryTicketsConform(t *testing.T) {
 		return func(*testing.T) tool.TicketStore { return store.Tickets() }
 	})
 }
+
+func TestOpenOrCreateGivesEveryCallerTheSession(t *testing.T) {
+	store := &session.Memory{}
+	first, err := session.OpenOrCreate(t.Context(), store, "trip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.SetMetadata(t.Context(), []byte(`{"a":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := session.OpenOrCreate(t.Context(), store, "trip")
+	if err != nil || again.Head() != first.Head() {
+		t.Errorf("%v: head %d, want %d", err, again.Head(), first.Head())
+	}
+	if _, err := session.OpenOrCreate(t.Context(), store, "../x"); err == nil {
+		t.Error("an id that cannot be used is accepted")
+	}
+}

@@ -83,6 +83,20 @@ func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	return s, nil
 }
 
+// OpenOrCreate opens a session, or makes it where there is none of this id. Of several
+// callers that race to make it, all get it.
+func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error) {
+	s, err := Open(ctx, store, id)
+	if !errors.Is(err, ErrNotFound) {
+		return s, err
+	}
+	s, err = Create(ctx, store, Info{ID: id})
+	if errors.Is(err, ErrExists) {
+		return Open(ctx, store, id)
+	}
+	return s, err
+}
+
 // about says what was being done, for errors that do not say it.
 func about(doing, id string, err error) error {
 	var conflict *ConflictError
