@@ -21,8 +21,9 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	}
 	r.state.Turn++
 	r.tell(&TurnStart{r.state.Turn, r.player.name()})
+	ctx = r.gated(ctx)
 	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
-		resp, err := r.answer(ctx, req)
+		resp, err := r.permitted(ctx, req)
 		if resp != nil {
 			r.account(resp)
 		}

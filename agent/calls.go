@@ -360,21 +360,26 @@ func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
 	if r.yield == nil {
 		return t.Do(ctx, box, turn)
 	}
-	type done struct {
-		batch *tool.Batch
-		err   error
-	}
-	finished := make(chan done, 1)
+	var batch *tool.Batch
+	var err error
+	r.relay(func() { batch, err = t.Do(ctx, box, turn) })
+	return batch, err
+}
+
+// relay runs f on another goroutine, and meanwhile passes the events of tools on from
+// this one.
+func (r *run) relay(f func()) {
+	finished := make(chan struct{})
 	r.start(func() {
-		b, err := t.Do(ctx, box, turn)
-		finished <- done{b, err}
+		defer close(finished)
+		f()
 	})
 	for {
 		select {
 		case ev := <-r.events:
 			r.tell(&ToolEvent{r.state.Turn, ev})
-		case d := <-finished:
-			return d.batch, d.err
+		case <-finished:
+			return
 		}
 	}
 }

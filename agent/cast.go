@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // cast are the agents of a run, by name: the first, and all that can take over.
@@ -217,6 +218,9 @@ func (p *player) prepare() error {
 		tools = append(tools, t)
 		p.handoffs[tool.KeyOf(t.Spec())] = &p.Handoffs[i]
 	}
+	if err := p.checkPolicy(); err != nil {
+		wrong("%v", err)
+	}
 	box, err := config.Box(tools...)
 	if err != nil {
 		wrong("%v", err)
@@ -225,6 +229,23 @@ func (p *player) prepare() error {
 	p.box = box
 	p.show()
 	return errors.Join(errs...)
+}
+
+// checkPolicy reports rules that the handoffs of the agent make useless.
+func (p *player) checkPolicy() error {
+	if p.Runner == nil {
+		return nil
+	}
+	rules, ok := p.Runner.Policy.(*policy.Policy)
+	if !ok || rules == nil {
+		return nil
+	}
+	host := policy.Host{Name: "the agent " + p.name()}
+	for key := range p.handoffs {
+		host.Handoffs = append(host.Handoffs, key.QualifiedName())
+	}
+	_, err := rules.For(host)
+	return err
 }
 
 const maxName = 256

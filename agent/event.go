@@ -100,7 +100,8 @@ type Called struct {
 	Call *dragoman.ToolCall
 }
 
-// ToolEvent is what happens while calls run.
+// ToolEvent is what happens while calls run. A [tool.Decided] on a model call comes
+// between TurnStart and the ModelEvents of the answer.
 type ToolEvent struct {
 	Turn  int
 	Event tool.Event

@@ -53,6 +53,9 @@ type toolEventJSON struct {
 	Tool     string            `json:"tool"`
 	Input    *tool.Input       `json:"input,omitempty"`
 	Parts    []json.RawMessage `json:"parts,omitempty"`
+	Subject  tool.Subject      `json:"subject,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	Target   string            `json:"target,omitempty"`
 	Decision *tool.Decision    `json:"decision,omitempty"`
 	Pending  *tool.Pending     `json:"pending,omitempty"`
 	Record   *tool.Record      `json:"record,omitempty"`
@@ -173,7 +176,7 @@ func toolEvent(ev tool.Event) (*toolEventJSON, error) {
 		}
 	case tool.Decided:
 		out = of("decided", ev.CallRef)
-		out.Decision = &ev.Decision
+		out.Subject, out.Model, out.Target, out.Decision = ev.Subject, ev.Model, ev.Target, &ev.Decision
 	case tool.Asked:
 		out = of("asked", ev.CallRef)
 		out.Pending = &ev.Pending

@@ -10,8 +10,8 @@ import (
 )
 
 // Handoff is an agent that may take over: its instructions, tools and rules apply
-// from then on. To the model it is a tool without arguments; it is gated like any
-// other.
+// from then on. To the model it is a tool without arguments. To the policy of the
+// Runner it is a [tool.SubjectHandoff], whose target is the agent's name.
 type Handoff struct {
 	// To is the agent.
 	To *Agent
@@ -43,7 +43,7 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 		text = fmt.Sprintf("Hand the conversation over to the agent %s. %s", h.To.name(), h.To.Description)
 	}
 	to := h.To.name()
-	opts := []tool.Option{tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = tool.FromHandoff, true }), tool.Idempotent()}
+	opts := []tool.Option{tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo, s.Trusted = tool.FromHandoff, to, true }), tool.Idempotent()}
 	if h.NeedsApproval {
 		opts = append(opts, tool.NeedsApproval())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
 )
 
 // Chain asks one model after the other until one answers. A model that failed
@@ -113,6 +114,13 @@ func (c *Chain) Walk(ctx context.Context, try func(context.Context, Link) error)
 
 func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) error {
 	for link := range p.links {
+		if err := modelgate.Check(ctx, link.Name); err != nil {
+			p.note(Attempt{Link: link.Name, Err: err})
+			if ctx.Err() != nil {
+				return p.err()
+			}
+			continue // not this link's failure
+		}
 		err := try(ctx, link)
 		switch {
 		case err == nil:

@@ -36,6 +36,9 @@ type loggedSim struct {
 	log  *slog.Logger
 }
 
+// String returns the model's name.
+func (s loggedSim) String() string { return s.name }
+
 // Generate implements [dragoman.Model].
 func (s loggedSim) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	s.asked(ctx, req)

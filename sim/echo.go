@@ -23,6 +23,9 @@ func (e Echo) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[drago
 	return e.actor().stream(ctx, req)
 }
 
+// String returns the model's name, "sim/echo".
+func (e Echo) String() string { return e.actor().name }
+
 func (e Echo) actor() actor {
 	return actor{name: "sim/echo", settings: e.Settings, answer: func(req *dragoman.Request, _ mint) (answer, error) {
 		a := answer{stop: dragoman.Stop{Reason: dragoman.StopEnd}}

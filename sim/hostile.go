@@ -103,6 +103,9 @@ type hostile struct {
 	codec dialect.Codec
 }
 
+// String returns the model's name, without its settings.
+func (h hostile) String() string { return prefix + h.spec.base }
+
 // Generate implements [dragoman.Model].
 func (h hostile) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if h.fault.StreamOnly || req == nil {

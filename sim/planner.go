@@ -43,6 +43,9 @@ func (p Planner) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 	return p.actor().stream(ctx, req)
 }
 
+// String returns the model's name, "sim/planner".
+func (p Planner) String() string { return p.actor().name }
+
 func (p Planner) actor() actor { return actor{name: "sim/planner", settings: p.Settings, answer: plan} }
 
 // plan makes the answer of a planner.

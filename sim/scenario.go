@@ -38,6 +38,9 @@ func (s *Scenario) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[
 	return s.actor().stream(ctx, req)
 }
 
+// String returns the model's name, "sim/scenario".
+func (s *Scenario) String() string { return s.actor().name }
+
 func (s *Scenario) actor() actor {
 	return actor{name: "sim/scenario", settings: s.Settings, answer: s.play}
 }

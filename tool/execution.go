@@ -161,47 +161,46 @@ func (x *execution) takeResumed(ctx context.Context) *failure {
 }
 
 func (x *execution) question() *Question {
-	return &Question{
+	q := &Question{
 		Subject: SubjectToolCall, Key: x.key, Spec: x.entry.spec, Settings: &x.entry.settings, Input: x.input.clone(),
 		Run: x.run.ID, Turn: x.turn.Number, CallID: x.call.ID, Agent: x.run.Agent, Metadata: x.run.Metadata,
 	}
+	if x.entry.settings.Source == FromHandoff {
+		q.Subject, q.Target = SubjectHandoff, x.entry.settings.HandoffTo
+	}
+	return q
 }
 
-// decide asks the policy about the input as it is, and applies its edits. A policy
-// that fails has denied.
+// decide asks the policy about the current input, and applies its edits. A policy
+// that fails denies.
 func (x *execution) decide(ctx context.Context) *failure {
 	p := x.runner.Policy
 	if p == nil {
 		return nil
 	}
 	q := x.question()
-	d, err := x.judge(ctx, p, q)
+	d, version, err := x.runner.judge(ctx, p, q)
+	x.version = version
 	if err != nil {
 		if ctx.Err() != nil {
 			return x.cancelled(ctx)
 		}
 		x.logFailure("a policy failed, which denies", err)
-		d = Decision{Effect: Deny, Reason: "the policy could not be asked"}
-	}
-	switch d.Effect {
-	case Allow, Ask, Deny:
-	case AskInput:
-		if d.Input == nil || d.Input.Argument == "" {
-			d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: "the policy asks for input, and does not say for which argument"}
-		}
-	default:
-		d = Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf("the policy decided %q, which is no decision", d.Effect)}
 	}
 	x.decision = &d
-	x.tell(func() Event { return Decided{CallRef: x.ref(), Input: q.Input, Decision: d, Failed: err} })
+	x.tell(func() Event {
+		return Decided{CallRef: x.ref(), Subject: q.Subject, Target: q.Target, Input: q.Input, Decision: d, Failed: err}
+	})
 	if d.Effect == Deny {
 		return x.denied(d)
 	}
 	return x.edit(ctx, d.Edits)
 }
 
-// judge asks a policy, in place where it says that it takes no time.
-func (x *execution) judge(ctx context.Context, p Policy, q *Question) (Decision, error) {
+// judge asks a policy, and returns its decision and its version. An [Immediate]
+// policy is called directly; others run on another goroutine with a time limit. With
+// an error, and where the decision makes no sense, the decision is Deny.
+func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, version string, err error) {
 	type judged struct {
 		Decision
 		version string
@@ -211,14 +210,81 @@ func (x *execution) judge(ctx context.Context, p Policy, q *Question) (Decision,
 		return judged{d, p.Version()}, err
 	}
 	var j judged
-	var err error
 	if immediate(p) {
 		j, err = contained(func() (judged, error) { return ask(ctx) })
 	} else {
-		j, err = guard(ctx, x.runner, x.runner.policyTimeout(), nil, ask)
+		j, err = guard(ctx, r, r.policyTimeout(), nil, ask)
 	}
-	x.version = j.version
-	return j.Decision, err
+	if err != nil {
+		return Decision{Effect: Deny, Reason: "the policy failed"}, j.version, err
+	}
+	return j.valid(q.Subject), j.version, nil
+}
+
+// valid returns the decision, or a denial where it cannot be carried out.
+func (d Decision) valid(about Subject) Decision {
+	deny := func(format string, args ...any) Decision {
+		return Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case d.Effect != Allow && d.Effect != Ask && d.Effect != Deny && d.Effect != AskInput:
+		return deny("the policy returned the unknown effect %q", d.Effect)
+	case d.Effect == AskInput && (d.Input == nil || d.Input.Argument == ""):
+		return deny("the policy asks for input without naming an argument")
+	case about == SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
+		return deny("the policy asks a human, and a model call cannot wait for one")
+	case about == SubjectModelCall && len(d.Edits) > 0:
+		return deny("the policy edits arguments, and a model call has none")
+	}
+	return d
+}
+
+// DeniedError reports that a policy denied a model call.
+type DeniedError struct {
+	// Model is the model that was not called.
+	Model    string
+	Decision Decision
+}
+
+func (e *DeniedError) Error() string {
+	by := "by its default"
+	if e.Decision.Rule != "" {
+		by = fmt.Sprintf("by rule %q", e.Decision.Rule)
+	}
+	msg := "the policy denies calling the model"
+	if e.Model != "" {
+		msg += fmt.Sprintf(" %q", e.Model)
+	}
+	if msg += ", " + by; e.Decision.Reason != "" {
+		msg += ": " + e.Decision.Reason
+	}
+	return msg
+}
+
+// DecideModel asks the policy whether a model may be called in a turn, and tells the
+// observer. The error is a [*DeniedError], or the reason why ctx ended. Without a
+// policy it returns nil.
+func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
+	p := r.runner.Policy
+	if p == nil {
+		return nil
+	}
+	q := &Question{Subject: SubjectModelCall, Model: model, Run: r.ID, Turn: turn, Agent: r.Agent, Metadata: r.Metadata}
+	d, _, err := r.runner.judge(ctx, p, q)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.runner.log("a policy failed, which denies", "model", model, "error", r.redactor().Redact(err.Error()))
+	}
+	b := &batch{run: r, runner: r.runner}
+	b.tell(func() Event {
+		return Decided{CallRef: CallRef{Run: r.ID, Turn: turn}, Subject: q.Subject, Model: model, Decision: d, Failed: err}
+	})
+	if d.Effect == Allow {
+		return nil
+	}
+	return &DeniedError{Model: model, Decision: d}
 }
 
 // immediate reports whether a policy says that it takes no time.
@@ -324,7 +390,8 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		reason = cmp.Or(x.resume.Reason, "it waits for approval")
 	case x.decision != nil && x.decision.Effect == Ask:
 		reason = "the policy asks"
-	case s.Unvalidated && (x.decision == nil || x.decision.Rule == ""):
+	case x.decision != nil && x.decision.Rule != "": // the rule allows this call
+	case s.Unvalidated:
 		reason = "its arguments cannot be checked here"
 	case s.ApprovalFor != nil:
 		reason = x.askTool(ctx)

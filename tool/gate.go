@@ -20,15 +20,22 @@ const (
 	SubjectHandoff   Subject = "handoff"
 )
 
-// Question is what a policy is asked. Whoever answers must not change it.
+// Question describes the call that a policy decides on. A policy must not change it.
+//
+// A tool call has Key, Spec, Settings and Input. A handoff has these too, and
+// Target. A model call has Model and none of them.
 type Question struct {
 	Subject Subject
-	// Key and Spec are the tool's; Settings how it is run.
+	// Key and Spec identify the tool; Settings say how it runs.
 	Key      Key
 	Spec     *dragoman.ToolSpec
 	Settings *Settings
 	// Input is validated.
 	Input Input
+	// Model is the model to call, as "provider/model" where the provider is known.
+	Model string
+	// Target is the agent that a handoff hands the conversation to.
+	Target string
 	// Run, Turn and CallID identify the call; Agent is the path of agents that
 	// leads to it, the outermost first.
 	Run    string
@@ -55,7 +62,9 @@ const (
 // Decision is a policy's answer.
 type Decision struct {
 	Effect Effect `json:"effect"`
-	// Rule is the id of the rule that decided; empty means the default.
+	// Rule is the id of the rule that decided; empty means the default. An [Allow]
+	// with a rule approves the call: a tool that needs approval by itself runs
+	// without asking a human.
 	Rule string `json:"rule,omitempty"`
 	// Reason is told to the model when a call is denied, and to the human who is
 	// asked.

@@ -145,7 +145,11 @@ func TestA1_ApprovalIsNeededByFlagByFunctionByPolicyAndWhereverItCannotBeKnown(t
 		{"the function panics", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { panic("no") })), nil, true},
 		{"the function hangs", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { <-release; return false, nil })), nil, true},
 		{"the policy asks", given(`{}`), always(tool.Ask), true},
-		{"the policy allows, the flag stands", given(`{}`, tool.NeedsApproval()), always(tool.Allow), true},
+		{"a rule allows, and settles the flag", given(`{}`, tool.NeedsApproval()), always(tool.Allow), false},
+		{"a rule allows, and settles the function", given(`{}`, by(func(context.Context, tool.Input) (bool, error) { return true, nil })), always(tool.Allow), false},
+		{"a default allows, and the flag stands", given(`{}`, tool.NeedsApproval()), policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+			return tool.Decision{Effect: tool.Allow}, nil
+		}), true},
 		{"nobody can check the arguments", remote(""), nil, true},
 		{"nobody can check them, and a rule allows it", remote(""), always(tool.Allow), false},
 		{"they can be checked", remote(`{"type":"object"}`), nil, false},

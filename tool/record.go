@@ -123,13 +123,18 @@ type Progress struct {
 	Parts []dragoman.Part
 }
 
-// Decided is a policy's decision, allow included.
+// Decided is a policy's decision, allow included. That on a model call has no CallID
+// and no Key.
 type Decided struct {
 	CallRef
-	// Input is what was judged.
+	// Subject is the kind of call.
+	Subject Subject
+	// Model is that of a model call, Target the agent of a handoff.
+	Model, Target string
+	// Input is the input that the policy saw.
 	Input    Input
 	Decision Decision
-	// Failed says why the policy itself failed, which denies.
+	// Failed is the policy's own error, which denies.
 	Failed error
 }
 

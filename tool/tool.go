@@ -106,8 +106,11 @@ type Text string
 type Settings struct {
 	// Tags group tools for policies and listings.
 	Tags []string
-	// Source says where the tool comes from; zero means from this program.
+	// Source says where the tool comes from; zero means from this program. A call of
+	// a tool from [FromHandoff] is a handoff to policies, not a tool call.
 	Source Source
+	// HandoffTo is the agent that a tool from [FromHandoff] hands over to.
+	HandoffTo string
 	// TraceName is the tool's name in traces; empty means the qualified name.
 	TraceName string
 	// Timeout bounds one call, its middleware apart; zero means the toolbox's.
@@ -115,7 +118,8 @@ type Settings struct {
 	// Limits bound the output; a zero field means the toolbox's.
 	Limits Limits
 	// Approval says when a human must agree; zero means never, unless a policy
-	// asks.
+	// asks. A policy rule that allows the call settles it: no human is asked. A
+	// default that allows does not.
 	Approval Approval
 	// ApprovalFor decides by the arguments; with it, Approval is not looked at.
 	// Where it fails, panics or takes too long, approval is needed.

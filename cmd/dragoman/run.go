@@ -47,8 +47,12 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 		Long: `Run asks a model, and lets it work in the current folder with the tools that
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
 it writes a file, applies a patch or runs a command, you are asked. Without a
-terminal to ask at, such calls are refused, unless --allow names the tool; the exit
-code is then 4. A policy (--policy) can forbid and ask for more; it approves nothing.
+terminal to ask at, such calls are refused, unless --allow names the tool or a rule
+of a policy (--policy) allows the call. A policy also denies and asks, about calls of
+tools and of models: a rule that denies always wins, a rule that asks does so despite
+--allow, a rule that allows runs the call without asking. "dragoman tools why"
+explains what would happen to a call. The exit code is 4 where calls were refused
+because there was nobody to ask.
 
 The answer goes to standard output; calls, their results and questions go to
 standard error. With --json every event is a line of JSON on standard output.
@@ -91,6 +95,7 @@ the prompt if there is no other (or "-"), and else follows the prompt.`,
 	f.BoolVar(&o.forget, "no-session", false, "keep nothing")
 	f.BoolVar(&o.abandon, "abandon", false, "give up the calls that the session waits for, and go on with the prompt")
 	f.StringVar(&o.policy, "policy", "", "a file of rules that decide about calls (\"dragoman tools why --help\" shows one)")
+	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run for the policy, as name=value")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval: write_file, apply_patch, shell")
 	f.StringVar(&o.dir, "dir", ".", "the folder that the tools work in")
 	f.StringVar(&o.system, "system", "", "instructions for the model")
@@ -104,6 +109,7 @@ type runFlags struct {
 	storeFlags
 	model, session, policy, dir, system string
 	allow                               []string
+	metadata                            map[string]string
 	turns                               int
 	last, forget, abandon, json, debug  bool
 	// unattended counts the calls that were refused because no approver was attached.
@@ -151,7 +157,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	}
 	err = ended(ctx, err, k)
 	if n := o.unattended.Load(); err == nil && n > 0 {
-		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or let a tool run without approval with --allow NAME", n)}
+		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or let calls run without approval with --allow NAME or a rule of --policy", n)}
 	}
 	return err
 }
@@ -195,7 +201,12 @@ func (o *runFlags) check() error {
 	case o.turns < 0:
 		return misused("--max-turns %d: the model is asked at least once", o.turns)
 	}
-	for _, name := range o.allow {
+	return allowed(o.allow)
+}
+
+// allowed refuses names that are no tools which need approval.
+func allowed(names []string) error {
+	for _, name := range names {
 		if !slices.Contains(workspaceTools, name) {
 			return misused("--allow: unknown tool %q: known tools are %s%s", name, strings.Join(workspaceTools, ", "), words.Meant(name, workspaceTools))
 		}
@@ -265,6 +276,9 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 	if o.abandon {
 		opts = append(opts, agent.Abandon())
 	}
+	if len(o.metadata) > 0 {
+		opts = append(opts, agent.Metadata(o.metadata))
+	}
 	if prompt == "" {
 		return a.ResumeStream(ctx, nil, opts...)
 	}
@@ -328,14 +342,15 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 		runner.Spill = &tool.MemorySpill{}
 	}
 	if o.policy != "" {
-		p, err := policy.Load(o.policy)
+		p, err := loadPolicy(o.policy, append(ws.Tools(), tool.ReadOutput(&tool.MemorySpill{}))) // which the agent adds
 		if err != nil {
-			return nil, nil, failed("%w", errors.Join(err, ws.Close()))
+			_ = ws.Close() // nothing was done in it
+			return nil, nil, err
 		}
 		runner.Policy = p
 	}
 	a := &agent.Agent{
-		Name: "dragoman", Model: model, Instructions: o.system, Runner: runner,
+		Name: agentName, Model: model, Instructions: o.system, Runner: runner,
 		Tools:  ws.Tools(),
 		Limits: agent.Limits{Turns: o.turns},
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
-	"github.com/dragoman-go/dragoman/tool/policy"
 	"github.com/dragoman-go/dragoman/tool/shell"
 	"github.com/dragoman-go/dragoman/tool/workspace"
 )
@@ -36,6 +33,12 @@ commands in it, or those of a file in any wire language (--tools).`,
 // toolsFlags say which tools are meant.
 type toolsFlags struct {
 	file, from, report string
+	// forRun adds the tools that dragoman run has beside those of the folder.
+	forRun bool
+	// allow names tools that need no approval.
+	allow []string
+	// config is that of the toolbox.
+	config tool.Config
 }
 
 func (o *toolsFlags) add(cmd *cobra.Command) {
@@ -111,11 +114,15 @@ func marks(l tool.Listing) []string {
 // box are the tools that the flags mean.
 func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 	if o.file == "" {
-		ws, err := workspace.Open(".", workspace.Options{Shell: &workspace.Shell{Allow: shell.Any}})
+		ws, err := workspace.Open(".", workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true}})
 		if err != nil {
 			return nil, nil, failed("%w", err)
 		}
-		box, err := tool.NewBox(ws.Tools()...)
+		tools := ws.Tools()
+		if o.forRun {
+			tools = append(tools, tool.ReadOutput(&tool.MemorySpill{}))
+		}
+		box, err := o.config.Box(tools...)
 		if err != nil {
 			return nil, nil, failed("%w", errors.Join(err, ws.Close()))
 		}
@@ -141,143 +148,8 @@ func (o *toolsFlags) box() (box *tool.Box, done func(), err error) {
 			}))
 		}
 	}
-	if box, err = tool.NewBox(tools...); err != nil {
+	if box, err = o.config.Box(tools...); err != nil {
 		return nil, nil, failed("%w", err)
 	}
 	return box, func() {}, nil
-}
-
-// whyFlags are the call and the policy.
-type whyFlags struct {
-	toolsFlags
-	policy, args, agent string
-	metadata            map[string]string
-}
-
-func newToolsWhy() *cobra.Command {
-	var o whyFlags
-	cmd := &cobra.Command{
-		Use:   "why TOOL [--args JSON] [--policy FILE]",
-		Short: "Explain what a policy decides about a call",
-		Long: `Why says what a policy decides about a call, by which rule, and why the others did
-not match. TOOL is the name of a tool, with its namespace before a dot if it has
-one. Arguments are a JSON object, or for a tool that takes text that text; they are
-checked against the tool's schema first, as they would be before the call runs.
-
-Without --policy it is the command line's own: what may destroy something is asked
-about. A policy file is like
-
-  version: 1
-  default: allow
-  rules:
-    - id: no-force-push
-      effect: deny                     # or allow, ask, input
-      reason: Do not rewrite history.
-      when:
-        tool: shell                    # a name, a glob, or a list of them
-        expression: args.command.contains("--force")
-
-The documentation of the package tool/policy has all of it.`,
-		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
-  dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
-  dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			asJSON, err := reportFormat(o.report)
-			if err != nil {
-				return err
-			}
-			p, err := o.rules()
-			if err != nil {
-				return err
-			}
-			box, done, err := o.box()
-			if err != nil {
-				return err
-			}
-			defer done()
-			q, err := o.question(box, args[0])
-			if err != nil {
-				return err
-			}
-			e := p.Explain(cmd.Context(), q)
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), e)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), e.String())
-			return err
-		},
-	}
-	o.add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.policy, "policy", "", "a file of rules, in YAML or JSON")
-	f.StringVar(&o.args, "args", "", "the arguments of the call")
-	f.StringVar(&o.agent, "agent", "", "the agents that lead to the call, with slashes between them")
-	f.StringToStringVar(&o.metadata, "metadata", nil, "what the host says of the run, as name=value")
-	return cmd
-}
-
-// rules are the policy that is meant.
-func (o *whyFlags) rules() (p *policy.Policy, err error) {
-	if o.policy == "" {
-		p, err = policy.New(policy.Config{Default: policy.DefaultAskDestructive})
-	} else {
-		p, err = policy.Load(o.policy)
-	}
-	if err != nil {
-		return nil, failed("%w", err)
-	}
-	return p, nil
-}
-
-// question is what the policy would be asked about the call.
-func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) {
-	var names []string
-	for _, t := range box.Tools() {
-		spec := t.Spec()
-		names = append(names, spec.QualifiedName())
-		if spec.QualifiedName() != name {
-			continue
-		}
-		in, err := o.input(spec)
-		if err != nil {
-			return nil, err
-		}
-		q := &tool.Question{
-			Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{}, Input: in,
-			Metadata: o.metadata,
-		}
-		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
-			settings := s.Settings()
-			q.Settings = &settings
-		}
-		if o.agent != "" {
-			q.Agent = strings.Split(o.agent, "/")
-		}
-		return q, nil
-	}
-	return nil, failed("there is no tool %q; there are %s", name, strings.Join(names, ", "))
-}
-
-// input is the input of the call, checked as it would be.
-func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
-	if spec.Kind == dragoman.ToolFreeform {
-		return tool.Input{Text: o.args}, nil
-	}
-	if p := dragoman.CheckArguments(o.args); p != nil {
-		return tool.Input{}, failed("--args: %s", p.Message)
-	}
-	v, err := schema.Compile(spec.Parameters)
-	if err != nil {
-		return tool.Input{}, failed("the schema of %s: %w", spec.QualifiedName(), err)
-	}
-	raw := json.RawMessage(strings.TrimSpace(o.args))
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	raw, _ = v.Complete(raw, false)
-	if err := v.Validate(raw); err != nil {
-		return tool.Input{}, failed("the arguments do not fit %s, so that no policy would be asked:\n%w", spec.QualifiedName(), err)
-	}
-	return tool.Input{Arguments: raw}, nil
 }

@@ -75,6 +75,11 @@ type Entry struct {
 	Run   string `json:"run"`
 	Turn  int    `json:"turn"`
 	Call  string `json:"call"`
+	// Subject is the kind of call that was decided on, Model that of a model call,
+	// Target the agent of a handoff.
+	Subject tool.Subject `json:"subject,omitempty"`
+	Model   string       `json:"model,omitempty"`
+	Target  string       `json:"target,omitempty"`
 	// Tool is the qualified name, and Key the lookup key.
 	Tool string   `json:"tool"`
 	Key  tool.Key `json:"key"`
@@ -143,7 +148,10 @@ func (a *Audit) entry(ev tool.Event) (Entry, bool) {
 	switch ev := ev.(type) {
 	case tool.Decided:
 		e := a.of("decided", ev.CallRef)
-		e.Arguments = new(ev.Input.Hash())
+		e.Subject, e.Model, e.Target = ev.Subject, ev.Model, ev.Target
+		if ev.Subject != tool.SubjectModelCall {
+			e.Arguments = new(ev.Input.Hash())
+		}
 		a.decision(&e, &ev.Decision)
 		if ev.Failed != nil {
 			e.Failed = a.Redactor.Redact(ev.Failed.Error())

@@ -1,5 +1,5 @@
-// Package policy decides on tool calls by rules, keeps what humans decided, and
-// writes down both. It has what package tool only declares: a [tool.Policy], some
+// Package policy decides on tool calls, handoffs and model calls by rules, keeps what
+// humans decided, and writes down both. It has what package tool only declares: a [tool.Policy], some
 // [tool.Approver]s, and an observer that is an audit log.
 //
 //	p, err := policy.Load("policy.yaml")
@@ -55,9 +55,63 @@
 //	      prompt: Which ticket is this for?
 //	    edits:                    # arguments to set; not with deny
 //	      dry_run: true
+//	  - id: one-provider
+//	    effect: deny
+//	    subjects: [model_call]
+//	    when:
+//	      model: ["openai/*"]     # a glob, or a list of which one must match
+//	  - id: no-refunds
+//	    effect: deny
+//	    subjects: [handoff]
+//	    when:
+//	      target: refunds         # the agent; a glob, or a list of which one must match
 //
-// Allow means that the policy has nothing against a call. A tool that needs approval
-// by itself ([tool.NeedsApproval], the changing tools of a workspace) still does.
+// # Subjects
+//
+// A rule covers three kinds of calls:
+//
+//   - tool_call: a call of a tool. It has a tool, arguments and an agent.
+//   - handoff: one agent hands the conversation to another. It has the tool of the
+//     handoff, without arguments, an agent, and a target.
+//   - model_call: a request to a model. It has a model and, in an agent, an agent. An
+//     agent decides on it before each request, and once for each model of a chain: a
+//     denied model is skipped, and when no model is left, the run fails with
+//     [tool.DeniedError]. The gateway does the same and answers 403.
+//
+// A rule without subjects covers each kind that its effect and its conditions can
+// apply to. It does not cover model calls if it asks, edits arguments, or refers to
+// the tool or its arguments: nobody can be asked about a model call. Where an
+// expression also reads subject, it is evaluated for each kind.
+//
+// A rule that can never apply is an error, with its line: it names a subject that
+// lacks what a condition refers to, such as model_call with a tool, it asks about a
+// model call, or its expression is false. [Policy.For] also finds rules that cannot
+// apply in one program: tools or agents that are not there, and questions where nobody
+// answers.
+//
+// The default covers tool calls and handoffs. A default of deny covers model calls
+// too if a rule names model_call in its subjects, and always in a gateway. Otherwise a
+// policy that lists allowed tools would have to list models as well.
+//
+// # Who decides whether a human is asked
+//
+// The first of these that applies decides:
+//
+//  1. A rule that denies, or an expression that fails: the call does not run.
+//     Nothing overrides it, no flag and no approval.
+//  2. A rule that asks: a human must approve, even where the tool needs no approval
+//     (dragoman run --allow).
+//  3. A rule that allows: the call runs, and no human is asked, even where the tool
+//     needs approval by itself.
+//  4. A default of deny or ask.
+//  5. The tool: [tool.NeedsApproval], its function of the arguments, the changing
+//     tools of a workspace. A default of allow does not waive that; NoApproval of a
+//     workspace (dragoman run --allow) does.
+//
+// A human who approves or rejects a tool for the rest of the run answers the later
+// questions of 2, 4 and 5. Such an answer does not outrank 1.
+//
+// # Patterns
 //
 // A glob is matched against a tool's whole qualified name, "namespace.name" or
 // the name alone; * stands for any characters, ? for one. A deferred tool has
@@ -84,6 +138,8 @@
 //	tags       list    of strings
 //	agent      string  the agent that calls
 //	agents     list    the path of agents, outermost first
+//	model      string  the model of a model call, as provider/model
+//	target     string  the agent that a handoff hands over to
 //	run        string  the id of the run
 //	turn       int
 //	metadata   map     of strings: what the host says of the run

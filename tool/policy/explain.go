@@ -12,6 +12,9 @@ import (
 type Explanation struct {
 	Tool    string       `json:"tool,omitempty"`
 	Subject tool.Subject `json:"subject"`
+	// Model is that of a model call, Target the agent of a handoff.
+	Model  string `json:"model,omitempty"`
+	Target string `json:"target,omitempty"`
 	// Decision is what the call gets. Where the policy fails, it denies.
 	Decision tool.Decision `json:"decision"`
 	// Failed is why the policy failed; empty: it did not.
@@ -45,6 +48,8 @@ const (
 	fieldAnnotations field = "when.annotations"
 	fieldTags        field = "when.tags"
 	fieldAgent       field = "when.agent"
+	fieldModel       field = "when.model"
+	fieldTarget      field = "when.target"
 	fieldMetadata    field = "when.metadata"
 	fieldExpression  field = "when.expression"
 	fieldSubjects    field = "subjects"
@@ -58,7 +63,7 @@ func (p *Policy) Explain(ctx context.Context, q *tool.Question) Explanation {
 		return Explanation{Decision: tool.Decision{Effect: tool.Deny}, Failed: "there is no policy, or no question"}
 	}
 	out := Explanation{
-		Tool: q.Key.QualifiedName(), Subject: q.Subject, Default: p.fallback.String(), Version: p.version,
+		Tool: q.Key.QualifiedName(), Subject: q.Subject, Model: q.Model, Target: q.Target, Default: p.fallback.String(), Version: p.version,
 		Rules: make([]Considered, 0, len(p.rules)),
 	}
 	f := &facts{q: q}
@@ -79,9 +84,9 @@ func (p *Policy) Explain(ctx context.Context, q *tool.Question) Explanation {
 	}
 	switch {
 	case out.Failed != "":
-		out.Decision = tool.Decision{Effect: tool.Deny, Reason: "the policy could not be asked"}
+		out.Decision = tool.Decision{Effect: tool.Deny, Reason: "the policy failed"}
 	case out.Decision.Effect == "":
-		out.Decision = p.fallback.decide(q)
+		out.Decision = p.byDefault(q)
 	}
 	return out
 }
@@ -97,14 +102,20 @@ func (r *compiled) consider(ctx context.Context, f *facts) (Considered, error) {
 	if r.Disabled {
 		return not(fieldEnabled, "the rule is turned off")
 	}
-	if !r.subject(q.Subject) {
-		return not(fieldSubjects, "the question is about a %s", q.Subject)
+	if !r.covered.has(q.Subject) {
+		return not(fieldSubjects, "the rule does not cover a %s", q.Subject)
 	}
 	if ok, at := r.static(q); !ok {
 		return not(at, "%s", r.whyNot(at, q))
 	}
 	if !r.agent(q) {
 		return not(fieldAgent, "the agent is %q", agentPath(q.Agent))
+	}
+	if !r.model(q) {
+		return not(fieldModel, "%q is not %s", q.Model, oneOf(r.When.Models))
+	}
+	if !r.target(q) {
+		return not(fieldTarget, "%q is not %s", q.Target, oneOf(r.When.Targets))
 	}
 	for _, m := range r.metadata {
 		if v, ok := q.Metadata[m.key]; !ok {
@@ -179,7 +190,7 @@ func (e Explanation) String() string {
 	var b strings.Builder
 	what := e.Tool
 	if what == "" {
-		what = string(e.Subject)
+		what = strings.TrimSpace(string(e.Subject) + " " + e.Model + e.Target)
 	}
 	fmt.Fprintf(&b, "%s: %s", what, e.Decision.Effect)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -33,6 +34,8 @@ func newExpressions(limit uint64) (*expressions, error) {
 		cel.Variable("tags", cel.ListType(cel.StringType)),
 		cel.Variable("agent", cel.StringType),
 		cel.Variable("agents", cel.ListType(cel.StringType)),
+		cel.Variable("model", cel.StringType),
+		cel.Variable("target", cel.StringType),
 		cel.Variable("run", cel.StringType),
 		cel.Variable("turn", cel.IntType),
 		cel.Variable("metadata", cel.MapType(cel.StringType, cel.StringType)),
@@ -71,6 +74,8 @@ type program struct {
 	// to be interrupted. The others end by themselves, and CEL's way of being
 	// interruptible costs as much as many of them do.
 	loops bool
+	// reads are the variables that it reads, sorted.
+	reads []string
 }
 
 // compile checks and prepares an expression. Its errors say where in the
@@ -94,11 +99,14 @@ func (x *expressions) compile(source string) (*program, error) {
 	if err := checkNumbers(ast.NativeRep()); err != nil {
 		return nil, err
 	}
+	if e := ast.NativeRep().Expr(); e.Kind() == celast.LiteralKind && e.AsLiteral() == types.False {
+		return nil, errors.New("it is never true, so that the rule can never apply; enabled: false turns a rule off")
+	}
 	p, err := x.env.Program(ast, x.options()...)
 	if err != nil {
 		return nil, err
 	}
-	return &program{Program: p, loops: loops(ast.NativeRep().Expr())}, nil
+	return &program{Program: p, loops: loops(ast.NativeRep().Expr()), reads: variables(ast.NativeRep().Expr())}, nil
 }
 
 // checkNumbers refuses doubles that would round the integers they are compared
@@ -128,6 +136,19 @@ func loops(e celast.Expr) bool {
 		found = found || e.Kind() == celast.ComprehensionKind
 	}))
 	return found
+}
+
+// variables returns the variables that an expression reads, sorted. A variable of a
+// comprehension that hides one of them counts as it.
+func variables(e celast.Expr) []string {
+	var out []string
+	celast.PreOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() == celast.IdentKind {
+			out = append(out, e.AsIdent())
+		}
+	}))
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // evaluate runs an expression. Every way in which it may not come to a yes or no
@@ -205,6 +226,10 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return types.String(agentOf(q)), true
 	case "agents":
 		return types.NewStringList(types.DefaultTypeAdapter, q.Agent), true
+	case "model":
+		return types.String(q.Model), true
+	case "target":
+		return types.String(q.Target), true
 	case "run":
 		return types.String(q.Run), true
 	case "turn":

@@ -79,11 +79,31 @@ func (r *reader) withRules(config Config) []error {
 			all = append(all, err)
 		}
 	}
+	sortByPlace(all)
+	return all
+}
+
+// sortByPlace puts errors into the order of the file.
+func sortByPlace(all []error) {
 	slices.SortStableFunc(all, func(a, b error) int {
 		x, y := placeOf(a), placeOf(b)
 		return cmp.Or(cmp.Compare(x.line, y.line), cmp.Compare(x.column, y.column))
 	})
-	return all
+}
+
+// joinInOrder joins errors in the order of the file.
+func joinInOrder(all []error) error {
+	sortByPlace(all)
+	return errors.Join(all...)
+}
+
+// defaultError is an error about the default.
+func (p *Policy) defaultError(format string, args ...any) error {
+	reason := fmt.Sprintf(format, args...)
+	if at := p.defaultAt; at != nil {
+		return &FileError{File: at.file, Line: at.line, Column: at.column, Reason: reason}
+	}
+	return fmt.Errorf("%w: %s", ErrRule, reason)
 }
 
 type linePlace struct{ line, column int }
@@ -145,7 +165,10 @@ func (r *reader) config(root *node) Config {
 				r.Bad(n, "version: this program reads version 1")
 			}
 		},
-		"default":    func(n *node) { c.Default = r.fallback(n) },
+		"default": func(n *node) {
+			c.Default = r.fallback(n)
+			c.defaultAt = &place{file: r.file, line: n.Line, column: n.Column}
+		},
 		"cost_limit": func(n *node) { c.CostLimit = r.limit(n) },
 		"rules": func(n *node) {
 			if !r.Want(n, filetree.List, "rules") {
@@ -223,6 +246,8 @@ func (r *reader) when(n *node, w *When, mark func(string, func(*node)) func(*nod
 		"namespace":   texts("namespace", &w.Namespaces),
 		"tags":        texts("tags", &w.Tags),
 		"agent":       texts("agent", &w.Agents),
+		"model":       texts("model", &w.Models),
+		"target":      texts("target", &w.Targets),
 		"annotations": mark("when.annotations", func(n *node) { r.annotations(n, w) }),
 		"metadata":    mark("when.metadata", func(n *node) { w.Metadata = r.metadata(n) }),
 		"expression": mark("when.expression", func(n *node) {

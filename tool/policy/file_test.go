@@ -314,7 +314,7 @@ rules:
 	e := p.Explain(context.Background(), about("t", `{"n":1}`))
 	want := `t: ask, by rule yes: look at it
        9  off                      deny   no: enabled: the rule is turned off
-       8  models                   deny   no: subjects: the question is about a tool_call
+       8  models                   deny   no: subjects: the rule does not cover a tool_call
        7  other                    deny   no: when.tool: "t" is not "x" or "y.*"
        7  spaced                   deny   no: when.namespace: "" is not "git"
        6  hinted                   deny   no: when.annotations: the tool does not say whether it is destructive

@@ -26,6 +26,10 @@ type Policy struct {
 	index    *index
 	// immediate: no rule has an expression.
 	immediate bool
+	// decidesModels makes the default cover model calls.
+	decidesModels bool
+	// defaultAt is where a file has the default; nil: nowhere.
+	defaultAt *place
 }
 
 var (
@@ -39,6 +43,12 @@ type compiled struct {
 	program *program // nil: there is no expression
 	// metadata are those of the condition, in a stable order.
 	metadata []pair
+	// index is the rule's place in the config.
+	index int
+	// covered are the subjects that the rule applies to.
+	covered subjectSet
+	// reads are the variables of the expression, sorted.
+	reads []string
 }
 
 type pair struct{ key, value string }
@@ -55,7 +65,7 @@ func New(config Config) (*Policy, error) {
 
 // build makes a policy, and says everything that is wrong with it.
 func build(config Config) (*Policy, []error) {
-	p := &Policy{fallback: config.Default}
+	p := &Policy{fallback: config.Default, defaultAt: config.defaultAt}
 	var errs []error
 	switch config.Default {
 	case DefaultAllow, DefaultDeny, DefaultAsk, DefaultAskDestructive:
@@ -77,6 +87,9 @@ func build(config Config) (*Policy, []error) {
 	}
 	slices.SortFunc(p.rules, func(a, b *compiled) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
+	})
+	p.decidesModels = slices.ContainsFunc(p.rules, func(r *compiled) bool {
+		return !r.Disabled && slices.Contains(r.Subjects, tool.SubjectModelCall)
 	})
 	p.version = p.hash(limit)
 	p.index = newIndex(p.rules)
@@ -103,24 +116,35 @@ func (c *compiler) compile(i int, r *Rule) (*compiled, []error) {
 	} else {
 		c.first[r.ID] = i
 	}
-	out := &compiled{Rule: *r}
+	out := &compiled{Rule: *r, index: i}
 	for _, k := range slices.Sorted(maps.Keys(r.When.Metadata)) {
 		out.metadata = append(out.metadata, pair{k, r.When.Metadata[k]})
 	}
 	out.Edits = slices.Clip(slices.Clone(r.Edits))
+	errs = append(errs, c.expression(i, out)...)
+	var wrong []error
+	if out.covered, wrong = r.covers(i, out.reads); len(errs) == 0 {
+		errs = wrong
+	}
+	return out, errs
+}
+
+// expression compiles the expression of a rule, if it has one.
+func (c *compiler) expression(i int, r *compiled) (errs []error) {
 	if r.When.Expression == "" || len(r.When.Expression) > maxExpression {
-		return out, errs
+		return nil
 	}
 	var err error
 	if c.exprs == nil {
 		if c.exprs, err = newExpressions(c.limit); err != nil {
-			return out, append(errs, err)
+			return []error{err}
 		}
 	}
-	if out.program, err = c.exprs.compile(r.When.Expression); err != nil {
-		errs = append(errs, r.wrong(i, "when.expression", "%v", err))
+	if r.program, err = c.exprs.compile(r.When.Expression); err != nil {
+		return []error{r.wrong(i, "when.expression", "%v", err)}
 	}
-	return out, errs
+	r.reads = r.program.reads
+	return nil
 }
 
 // Version is a hash of all enabled rules, the default and the cost limit: the
@@ -128,7 +152,7 @@ func (c *compiler) compile(i int, r *Rule) (*compiled, []error) {
 func (p *Policy) Version() string { return p.version }
 
 // formatVersion changes when the same rules begin to mean something else.
-const formatVersion = "dragoman policy 1"
+const formatVersion = "dragoman policy 2"
 
 // hash writes everything that can change a decision in an injective form.
 func (p *Policy) hash(limit uint64) string {
@@ -187,6 +211,8 @@ func (h *versionHash) rule(r *compiled) {
 	}
 	h.set(r.When.Tags)
 	h.set(r.When.Agents)
+	h.set(r.When.Models)
+	h.set(r.When.Targets)
 	h.num(int64(len(r.metadata)))
 	for _, m := range r.metadata {
 		h.str(m.key)
@@ -243,7 +269,7 @@ func (p *Policy) Decide(ctx context.Context, q *tool.Question) (tool.Decision, e
 		decision.Matches = append(decision.Matches, r.ID)
 	}
 	if decision.Effect == "" {
-		return p.fallback.decide(q), nil
+		return p.byDefault(q), nil
 	}
 	return decision, nil
 }
@@ -295,7 +321,26 @@ func (r *compiled) static(q *tool.Question) (ok bool, why field) {
 // dynamic reports whether the conditions hold that depend on the call, its
 // expression apart.
 func (r *compiled) dynamic(q *tool.Question) bool {
-	return r.subject(q.Subject) && r.agent(q) && r.hasMetadata(q)
+	return r.covered.has(q.Subject) && r.agent(q) && r.model(q) && r.target(q) && r.hasMetadata(q)
+}
+
+// model compares a pattern with a slash with the whole "provider/model", and one
+// without with what follows the provider.
+func (r *compiled) model(q *tool.Question) bool {
+	if len(r.When.Models) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.When.Models, func(pattern string) bool {
+		name := q.Model
+		if _, bare, ok := strings.Cut(name, "/"); ok && !strings.Contains(pattern, "/") {
+			name = bare
+		}
+		return glob.Match(pattern, name)
+	})
+}
+
+func (r *compiled) target(q *tool.Question) bool {
+	return len(r.When.Targets) == 0 || q.Target != "" && matchAny(r.When.Targets, q.Target)
 }
 
 func (r *compiled) hasMetadata(q *tool.Question) bool {
@@ -351,7 +396,16 @@ func holds(want, have *bool) bool {
 func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// decide is what happens where no rule matched.
+// byDefault decides where no rule matched. Model calls are allowed unless the policy
+// decides on them at all: one that lists tools does not end every run.
+func (p *Policy) byDefault(q *tool.Question) tool.Decision {
+	if q.Subject == tool.SubjectModelCall && !(p.decidesModels && p.fallback == DefaultDeny) {
+		return tool.Decision{Effect: tool.Allow}
+	}
+	return p.fallback.decide(q)
+}
+
+// decide is the decision on a call that the default covers.
 func (d Default) decide(q *tool.Question) tool.Decision {
 	switch d {
 	case DefaultAllow:

@@ -25,7 +25,9 @@ type Rule struct {
 	Priority int
 	// Disabled rules never match, and do not change the policy's version.
 	Disabled bool
-	// Subjects the rule applies to; none means any.
+	// Subjects the rule applies to. None, or [AnySubject], means every subject that
+	// the effect and the conditions can apply to: an ask does not cover model calls,
+	// and neither does a condition on the tool.
 	Subjects []tool.Subject
 	// Reason is told to the model when a call is denied, and to the human who is
 	// asked.
@@ -54,6 +56,12 @@ type When struct {
 	// Agents are globs, one of which must match the agent that calls, or with a
 	// slash in them the path of agents.
 	Agents []string
+	// Models are globs, one of which must match the model that is called: the whole
+	// "provider/model" where the glob has a slash, else what follows the provider.
+	Models []string
+	// Targets are globs, one of which must match the agent that a handoff hands over
+	// to.
+	Targets []string
 	// Metadata that the run must have, with these values.
 	Metadata map[string]string
 	// Expression is a condition in CEL.
@@ -82,6 +90,9 @@ type Config struct {
 	// CostLimit bounds each run of an expression, in CEL's units; zero means
 	// [DefaultCostLimit].
 	CostLimit uint64
+
+	// defaultAt is where a file has the default.
+	defaultAt *place
 }
 
 // DefaultCostLimit bounds an expression to about a tenth of a second.
@@ -92,11 +103,6 @@ const (
 	maxExpression = 16 << 10
 	maxRules      = 100_000
 )
-
-// subject reports whether the rule applies to a subject at all.
-func (r *Rule) subject(s tool.Subject) bool {
-	return len(r.Subjects) == 0 || slices.Contains(r.Subjects, s) || slices.Contains(r.Subjects, AnySubject)
-}
 
 // ErrRule is wrapped by every error about a rule that cannot be used.
 var ErrRule = errors.New("policy: not usable")
@@ -184,6 +190,8 @@ func (r *Rule) checkWhen(index int) []error {
 	}
 	globs("when.tool", r.When.Tools)
 	globs("when.agent", r.When.Agents)
+	globs("when.model", r.When.Models)
+	globs("when.target", r.When.Targets)
 	names("when.namespace", r.When.Namespaces)
 	names("when.tags", r.When.Tags)
 	if len(r.When.Expression) > maxExpression {

@@ -242,7 +242,7 @@ func TestP2_TheVersionChangesWithEveryField(t *testing.T) {
 	for name, change := range map[string]func(*Rule){
 		"another id": func(r *Rule) { r.ID = "s" }, "another effect": func(r *Rule) { r.Effect, r.Input = tool.Ask, nil },
 		"a priority": func(r *Rule) { r.Priority = 1 }, "disabled": func(r *Rule) { r.Disabled = true },
-		"a subject": func(r *Rule) { r.Subjects = []tool.Subject{tool.SubjectHandoff} }, "a reason": func(r *Rule) { r.Reason = "x" },
+		"a subject": func(r *Rule) { r.Subjects = []tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff} }, "a reason": func(r *Rule) { r.Reason = "x" },
 		"a tool": func(r *Rule) { r.When.Tools = []string{"x"} }, "a namespace": func(r *Rule) { r.When.Namespaces = []string{"x"} },
 		"a tag": func(r *Rule) { r.When.Tags = []string{"x"} }, "an agent": func(r *Rule) { r.When.Agents = []string{"x"} },
 		"two tools": func(r *Rule) { r.When.Tools = []string{"x", "y"} },

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// gated returns a context in which the policy decides on each model of a chain before
+// it is called. The policy of a run around this one has no say in it.
+func (r *run) gated(ctx context.Context) context.Context {
+	if r.player.Runner == nil || r.player.Runner.Policy == nil {
+		return modelgate.Without(ctx)
+	}
+	return modelgate.With(ctx, r.decideModel)
+}
+
+// permitted asks the model once, if the policy allows it.
+func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	if _, chain := r.player.Model.(*provider.Chain); !chain { // which asks about its links
+		if err := modelgate.Check(ctx, modelName(ctx, r.player.Model, req.Model)); err != nil {
+			return nil, err
+		}
+	}
+	return r.answer(ctx, req)
+}
+
+// decideModel asks the policy whether a model may be called.
+func (r *run) decideModel(ctx context.Context, model string) (err error) {
+	t := r.runner()
+	if r.yield == nil {
+		return t.DecideModel(ctx, r.state.Turn, model)
+	}
+	r.relay(func() { err = t.DecideModel(ctx, r.state.Turn, model) })
+	return err
+}
+
+// modelName returns the name of a model for policies: "provider/model" where it knows
+// its target, else what its String method returns, else what the request names.
+func modelName(ctx context.Context, m dragoman.Model, requested string) string {
+	if t, ok := m.(targeter); ok {
+		if target, _, err := t.Target(ctx, requested); err == nil {
+			name := target.Model
+			if name == "" {
+				name = requested
+			}
+			if target.Provider != "" {
+				return target.Provider + "/" + name
+			}
+			return name
+		}
+	}
+	if s, ok := m.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return requested
+}

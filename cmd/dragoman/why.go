@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/schema"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+)
+
+// agentName is the name of the agent of dragoman run, for policies.
+const agentName = "dragoman"
+
+// whyFlags are the call and the policy.
+type whyFlags struct {
+	toolsFlags
+	policy, args, agent    string
+	subject, model, target string
+	metadata               map[string]string
+}
+
+func newToolsWhy() *cobra.Command {
+	var o whyFlags
+	cmd := &cobra.Command{
+		Use:   "why TOOL [--args JSON] [--policy FILE]",
+		Short: "Explain what a policy decides about a call",
+		Long: `Why says whether a call would run, be asked about or be denied, what the policy
+decides about it, by which rule, and why the others did not match. TOOL is the name
+of a tool, with its namespace before a dot if it has one. Arguments are a JSON
+object, or for a tool that takes text that text; they are checked against the
+tool's schema first, as they would be before the call runs. Nothing is run.
+
+What comes first is what dragoman run does with the call, given the same --policy
+and --allow:
+
+  run    it runs without a question
+  ask    you are asked first; without a terminal it is refused
+  deny   it does not run
+
+A rule that denies always wins. A rule that asks comes next, also before --allow. A
+rule that allows lets the call run without a question, also where the tool asks by
+itself. Without a rule, the policy's default decides, and where that allows, the tool
+itself: one that writes files or runs commands asks, unless --allow names it. An
+approval for the rest of a run answers later questions; it overrides no denial.
+
+Without --policy the policy is the command line's own: what may destroy something is
+asked about. A policy file is like
+
+  version: 1
+  default: allow
+  rules:
+    - id: no-force-push
+      effect: deny                     # or allow, ask, input
+      reason: Do not rewrite history.
+      when:
+        tool: shell                    # a name, a glob, or a list of them
+        expression: args.command.contains("--force")
+    - id: one-provider
+      effect: deny
+      subjects: [model_call]           # or tool_call, handoff, any
+      when:
+        model: "openai/*"
+
+A rule that can never apply is an error, such as one for a tool that does not exist.
+The documentation of the package tool/policy has all of it.
+
+--subject model_call --model PROVIDER/MODEL explains the decision on a model call,
+--subject handoff --target AGENT that on a handoff; these take no TOOL.`,
+		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
+  dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
+  dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop
+  dragoman tools why --subject model_call --model openai/gpt-5 --policy policy.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asJSON, err := reportFormat(o.report)
+			if err != nil {
+				return err
+			}
+			answer, err := o.why(cmd, args)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), answer)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), answer.String())
+			return err
+		},
+	}
+	o.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.policy, "policy", "", "a file of rules, in YAML or JSON")
+	f.StringVar(&o.args, "args", "", "the arguments of the call")
+	f.StringVar(&o.agent, "agent", agentName, "the agents that lead to the call, with slashes between them")
+	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run, as name=value")
+	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval, as for dragoman run")
+	f.StringVar(&o.subject, "subject", string(tool.SubjectToolCall), "tool_call, model_call or handoff")
+	f.StringVar(&o.model, "model", "", "the model of a model call, as provider/model")
+	f.StringVar(&o.target, "target", "", "the agent that a handoff goes to")
+	return cmd
+}
+
+// whyAnswer is what becomes of a call, and how the policy decides on it.
+type whyAnswer struct {
+	// Outcome is run, ask or deny, and Because says why where the policy does not.
+	Outcome string `json:"outcome"`
+	Because string `json:"because,omitempty"`
+	policy.Explanation
+}
+
+func (a whyAnswer) String() string {
+	head := "outcome: " + a.Outcome
+	if a.Because != "" {
+		head += ": " + a.Because
+	}
+	return head + "\n" + a.Explanation.String()
+}
+
+// why explains the call that the flags and arguments describe.
+func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
+	if err := o.check(cmd, args); err != nil {
+		return nil, err
+	}
+	o.forRun = true
+	reached := false
+	o.config.Hooks.Use = []tool.Middleware{func(tool.Handler) tool.Handler {
+		return func(context.Context, tool.Input) (tool.Output, error) {
+			reached = true
+			return tool.Output{}, nil // in place of the tool
+		}
+	}}
+	box, done, err := o.box()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p, err := o.rules(box)
+	if err != nil {
+		return nil, err
+	}
+	if o.subject != string(tool.SubjectToolCall) {
+		q := &tool.Question{Subject: tool.Subject(o.subject), Agent: o.agents(), Metadata: o.metadata, Model: o.model, Target: o.target}
+		e := p.Explain(cmd.Context(), q)
+		return &whyAnswer{Outcome: outcomeOf(e.Decision.Effect), Explanation: e}, nil
+	}
+	q, err := o.question(box, args[0])
+	if err != nil {
+		return nil, err
+	}
+	answer := &whyAnswer{Explanation: p.Explain(cmd.Context(), q)}
+	runner := &tool.Runner{Policy: p}
+	if o.policy == "" && o.file == "" {
+		runner.Policy = nil // as dragoman run has it
+	}
+	run := runner.Start("why")
+	run.Agent, run.Metadata = q.Agent, q.Metadata
+	batch, err := run.Do(cmd.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{callOf(q)}})
+	switch {
+	case err != nil:
+		return nil, failed("%w", err)
+	case len(batch.Pending) > 0:
+		answer.Outcome = "ask"
+		if answer.Decision.Reason != batch.Pending[0].Reason {
+			answer.Because = batch.Pending[0].Reason
+		}
+	case reached:
+		answer.Outcome = "run"
+		if slices.Contains(o.allow, args[0]) && answer.Decision.Rule == "" {
+			answer.Because = "--allow names the tool"
+		}
+	default:
+		answer.Outcome, answer.Because = "deny", batch.Records[0].Error
+	}
+	return answer, nil
+}
+
+// outcomeOf is the word for an effect.
+func outcomeOf(e tool.Effect) string {
+	switch e {
+	case tool.Allow:
+		return "run"
+	case tool.Ask, tool.AskInput:
+		return "ask"
+	default:
+		return "deny"
+	}
+}
+
+// check refuses flags that do not go together.
+func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
+	known := []string{string(tool.SubjectToolCall), string(tool.SubjectModelCall), string(tool.SubjectHandoff)}
+	isTool := o.subject == known[0]
+	switch {
+	case !slices.Contains(known, o.subject):
+		return misused("--subject %q is not one of %s", o.subject, strings.Join(known, ", "))
+	case isTool && len(args) == 0:
+		return misused("the name of a tool is missing: dragoman tools why shell --args '{\"command\":\"ls\"}'")
+	case !isTool && len(args) > 0:
+		return misused("--subject %s takes no tool", o.subject)
+	case o.model != "" && o.subject != known[1]:
+		return misused("--model goes with --subject model_call")
+	case o.target != "" && o.subject != known[2]:
+		return misused("--target goes with --subject handoff")
+	case !isTool && cmd.Flags().Changed("args"):
+		return misused("--args goes with a tool")
+	}
+	return allowed(o.allow)
+}
+
+// rules returns the policy that is meant, for the tools of a box.
+func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
+	if o.policy == "" {
+		p, err := policy.New(policy.Config{Default: policy.DefaultAskDestructive})
+		if err != nil {
+			return nil, failed("%w", err)
+		}
+		return p, nil
+	}
+	if o.file == "" && o.agent == agentName && o.subject != string(tool.SubjectHandoff) {
+		return loadPolicy(o.policy, box.Tools())
+	}
+	p, err := policy.Load(o.policy)
+	if err != nil {
+		return nil, failed("%w", err)
+	}
+	return p, nil
+}
+
+// loadPolicy reads a policy for dragoman run with these tools. A rule that can never
+// apply there is an error.
+func loadPolicy(file string, tools []tool.Tool) (*policy.Policy, error) {
+	p, err := policy.Load(file)
+	if err != nil {
+		return nil, failed("%w", err)
+	}
+	host := policy.Host{
+		Name: "dragoman run", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Agents: []string{agentName},
+	}
+	for _, t := range tools {
+		host.Tools = append(host.Tools, t.Spec().QualifiedName())
+	}
+	if p, err = p.For(host); err != nil {
+		return nil, failed("%w", err)
+	}
+	return p, nil
+}
+
+func (o *whyFlags) agents() []string {
+	if o.agent == "" {
+		return nil
+	}
+	return strings.Split(o.agent, "/")
+}
+
+// callOf is the call that a question is about.
+func callOf(q *tool.Question) *dragoman.ToolCall {
+	c := &dragoman.ToolCall{ID: "why", Name: q.Spec.Name, Namespace: q.Spec.Namespace, Arguments: string(q.Input.Arguments)}
+	if q.Spec.Kind == dragoman.ToolFreeform {
+		c.Payload, c.Arguments = dragoman.PayloadText, q.Input.Text
+	}
+	return c
+}
+
+// question returns what the policy is asked about the call.
+func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) {
+	var names []string
+	for _, t := range box.Tools() {
+		spec := t.Spec()
+		names = append(names, spec.QualifiedName())
+		if spec.QualifiedName() != name {
+			continue
+		}
+		in, err := o.input(spec)
+		if err != nil {
+			return nil, err
+		}
+		q := &tool.Question{
+			Subject: tool.SubjectToolCall, Key: tool.KeyOf(spec), Spec: spec, Settings: &tool.Settings{}, Input: in,
+			Metadata: o.metadata,
+		}
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
+			settings := s.Settings()
+			q.Settings = &settings
+		}
+		q.Agent = o.agents()
+		return q, nil
+	}
+	return nil, failed("unknown tool %q: the tools are %s", name, strings.Join(names, ", "))
+}
+
+// input is the input of the call, checked as it would be.
+func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
+	if spec.Kind == dragoman.ToolFreeform {
+		return tool.Input{Text: o.args}, nil
+	}
+	if p := dragoman.CheckArguments(o.args); p != nil {
+		return tool.Input{}, failed("--args: %s", p.Message)
+	}
+	v, err := schema.Compile(spec.Parameters)
+	if err != nil {
+		return tool.Input{}, failed("the schema of %s: %w", spec.QualifiedName(), err)
+	}
+	raw := json.RawMessage(strings.TrimSpace(o.args))
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	raw, _ = v.Complete(raw, false)
+	if err := v.Validate(raw); err != nil {
+		return tool.Input{}, failed("the arguments do not fit %s, so that no policy would be asked:\n%w", spec.QualifiedName(), err)
+	}
+	return tool.Input{Arguments: raw}, nil
+}

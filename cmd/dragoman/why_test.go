@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// callingModel serves OpenAI Chat: it answers a user with one call, and a result with
+// a word. It refuses requests that OpenAI would.
+func callingModel(t *testing.T, name, args string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Stream   bool `json:"stream"`
+			Messages []struct {
+				Role string `json:"role"`
+			} `json:"messages"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 || !body.Stream {
+			http.Error(w, `{"error":{"message":"bad request"}}`, http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta, reason := `{"role":"assistant","content":"done"}`, "stop"
+		if body.Messages[len(body.Messages)-1].Role != "tool" {
+			call, _ := json.Marshal(map[string]any{"index": 0, "id": "call_1", "type": "function", "function": map[string]string{"name": name, "arguments": args}})
+			delta, reason = `{"role":"assistant","tool_calls":[`+string(call)+`]}`, "tool_calls"
+		}
+		for _, choice := range []string{`{"index":0,"delta":` + delta + `}`, `{"index":0,"delta":{},"finish_reason":"` + reason + `"}`} {
+			_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[%s]}\n\n", choice)
+		}
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A call has the same fate in "tools why" and in "run".
+func TestP6_WhyAndRunAgree(t *testing.T) {
+	const (
+		ls     = `{"command":"ls"}`
+		touch  = `{"command":"touch made"}`
+		create = `{"path":"made","content":"x"}`
+	)
+	for _, tc := range []struct {
+		name   string
+		policy string // empty: none
+		allow  string
+		tool   string
+		args   string
+		want   string
+	}{
+		{"a rule allows a command", "rules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", ls, "run"},
+		{"the rule does not cover another", "rules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", touch, "ask"},
+		{"it does, by default deny", "default: deny\nrules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", ls, "run"},
+		{"default deny", "default: deny\nrules: [{id: ls, effect: allow, when: {tool: shell, expression: 'args.command == \"ls\"'}}]", "", "shell", touch, "deny"},
+		{"default deny despite --allow", "default: deny", "shell", "shell", touch, "deny"},
+		{"default ask despite --allow", "default: ask", "shell", "shell", touch, "ask"},
+		{"no policy", "", "", "write_file", create, "ask"},
+		{"no policy, and --allow", "", "write_file", "write_file", create, "run"},
+		{"no policy, and a tool that reads", "", "", "list_files", `{}`, "run"},
+		{"a policy without rules", "default: allow", "", "write_file", create, "ask"},
+		{"a policy without rules, and --allow", "default: allow", "write_file", "write_file", create, "run"},
+		{"a rule asks despite --allow", "rules: [{id: q, effect: ask, when: {tool: write_file}}]", "write_file", "write_file", create, "ask"},
+		{"a rule denies despite --allow", "rules: [{id: no, effect: deny, when: {tool: write_file}}]", "write_file", "write_file", create, "deny"},
+		{"a rule asks about a tool that reads", "rules: [{id: q, effect: ask, when: {tool: list_files}}]", "", "list_files", `{}`, "ask"},
+		{"a rule that wants input", "rules: [{id: in, effect: input, input: {argument: path}, when: {tool: write_file}}]", "", "write_file", create, "ask"},
+		{"an expression that fails", "rules: [{id: x, effect: allow, when: {tool: shell, expression: args.missing == 1}}]", "", "shell", touch, "deny"},
+		{"a rule on the agent", "rules: [{id: me, effect: allow, when: {agent: dragoman, tool: write_file}}]", "", "write_file", create, "run"},
+		{"a path that leads outside", "rules: [{id: yes, effect: allow, when: {tool: write_file}}]", "", "write_file", `{"path":"../made","content":"x"}`, "deny"},
+		{"priority", "rules: [{id: a, effect: deny, when: {tool: shell}}, {id: b, effect: allow, priority: 9, when: {tool: shell}}]", "", "shell", ls, "run"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, do := runs(t)
+			t.Chdir(dir)
+			server := callingModel(t, tc.tool, tc.args)
+			t.Setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+			t.Setenv("OPENAI_BASE_URL", server.URL+"/v1")
+			var flags []string
+			if tc.policy != "" {
+				file := filepath.Join(t.TempDir(), "policy.yaml")
+				if err := os.WriteFile(file, []byte("version: 1\n"+tc.policy+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				flags = append(flags, "--policy", file)
+			}
+			if tc.allow != "" {
+				flags = append(flags, "--allow", tc.allow)
+			}
+			var out, stderr bytes.Buffer
+			if code := run(append([]string{"tools", "why", tc.tool, "--args", tc.args, "--report", "json"}, flags...), strings.NewReader(""), &out, &stderr); code != exitOK {
+				t.Fatalf("why: exit code %d: %s", code, stderr.String())
+			}
+			var why struct {
+				Outcome string `json:"outcome"`
+			}
+			if err := json.Unmarshal(out.Bytes(), &why); err != nil || why.Outcome != tc.want {
+				t.Errorf("why: %q, %v; want %s\n%s", why.Outcome, err, tc.want, out.String())
+			}
+			r := do(nil, append([]string{"--no-session", "--json", "--model", "openai-chat/gpt-4.1"}, append(flags, "go")...)...)
+			if got := fate(r.out); got != tc.want {
+				t.Errorf("run: %s, want %s\n%s%s", got, tc.want, r.out, r.err)
+			}
+		})
+	}
+}
+
+// fate is what became of the only call of a run, by its events: run, ask or deny.
+func fate(events string) string {
+	for line := range strings.Lines(events) {
+		var ev struct {
+			Tool struct {
+				Type   string `json:"type"`
+				Record struct {
+					Executed bool   `json:"executed"`
+					Kind     string `json:"error_kind"`
+				} `json:"record"`
+			} `json:"tool"`
+		}
+		if json.Unmarshal([]byte(line), &ev) != nil || ev.Tool.Type != "ended" {
+			continue
+		}
+		switch {
+		case ev.Tool.Record.Executed:
+			return "run"
+		case ev.Tool.Record.Kind == "rejected": // there is no terminal to ask at
+			return "ask"
+		default:
+			return "deny"
+		}
+	}
+	return "no call"
+}
+
+func TestP6_APolicyRuleThatCanNeverApplyIsAnError(t *testing.T) {
+	dir, do := runs(t)
+	t.Chdir(dir)
+	for text, want := range map[string]string{
+		"rules:\n  - {id: a, effect: deny, when: {tool: write-file}}":                     `policy.yaml:3:40: rule "a": when.tool: the rule can never apply: "write-file" matches no tool of dragoman run`,
+		"rules:\n  - {id: a, effect: deny, subjects: handoff}":                            `policy.yaml:3:37: rule "a": subjects: the rule can never apply: dragoman run decides on tool_call and model_call only`,
+		"rules:\n  - {id: a, effect: deny, subjects: model_call, when: {tool: shell}}":    `rule "a": when.tool: a model_call has no tool`,
+		"rules:\n  - {id: a, effect: deny, when: {agent: other}}":                         `rule "a": when.agent: the rule can never apply`,
+		"rules:\n  - {id: a, effect: ask, subjects: model_call, when: {model: openai/*}}": `rule "a": effect: a model_call cannot wait for a human`,
+	} {
+		write(t, dir, "policy.yaml", "version: 1\n"+text+"\n")
+		if r := do(nil, "--policy", "policy.yaml", "--no-session", "--model", "sim/echo", "hi"); r.code != exitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("run: %d %s\nwant %s", r.code, r.err, want)
+		}
+		var out, stderr bytes.Buffer
+		if code := run([]string{"tools", "why", "shell", "--policy", "policy.yaml", "--args", `{"command":"ls"}`}, strings.NewReader(""), &out, &stderr); code != exitFailed || !strings.Contains(stderr.String(), want) {
+			t.Errorf("why: %d %s\nwant %s", code, stderr.String(), want)
+		}
+	}
+}
+
+func TestP1_RunDeniesModelCalls(t *testing.T) {
+	dir, do := runs(t)
+	t.Chdir(dir)
+	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - {id: no-sim, effect: deny, reason: Use a real model., when: {model: sim/*, metadata: {stage: prod}}}\n")
+	args := []string{"--policy", "policy.yaml", "--no-session", "--model", "sim/echo", "hi"}
+	if r := do(nil, append([]string{"--metadata", "stage=prod"}, args...)...); r.code != exitFailed || r.out != "" || !strings.Contains(r.err, `the policy denies calling the model "sim/echo", by rule "no-sim": Use a real model.`) {
+		t.Errorf("%+v", r)
+	}
+	if r := do(nil, args...); r.code != exitOK || !strings.Contains(r.out, "hi") {
+		t.Errorf("%+v", r)
+	}
+	for model, want := range map[string]string{"sim/echo": "deny", "openai/gpt-5": "run"} {
+		var out, stderr bytes.Buffer
+		code := run([]string{"tools", "why", "--subject", "model_call", "--model", model, "--metadata", "stage=prod", "--policy", "policy.yaml"}, strings.NewReader(""), &out, &stderr)
+		if code != exitOK || !strings.HasPrefix(out.String(), "outcome: "+want+"\n") {
+			t.Errorf("%s: %d %s%s", model, code, out.String(), stderr.String())
+		}
+	}
+}

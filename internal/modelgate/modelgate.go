@@ -1,0 +1,30 @@
+// Package modelgate carries, in a context, the decision whether a model may be called.
+// Whoever runs a request sets it; a chain of models asks it before each of its links.
+package modelgate
+
+import "context"
+
+// Gate decides whether a model may be called. An error keeps it from being called and
+// says why.
+type Gate func(ctx context.Context, model string) error
+
+type key struct{}
+
+// With returns a context whose gate is g.
+func With(ctx context.Context, g Gate) context.Context { return context.WithValue(ctx, key{}, g) }
+
+// Without returns a context without a gate.
+func Without(ctx context.Context) context.Context {
+	if g, _ := ctx.Value(key{}).(Gate); g == nil {
+		return ctx
+	}
+	return With(ctx, nil)
+}
+
+// Check asks the gate of ctx about a model. Without a gate every model may be called.
+func Check(ctx context.Context, model string) error {
+	if g, ok := ctx.Value(key{}).(Gate); ok && g != nil {
+		return g(ctx, model)
+	}
+	return nil
+}

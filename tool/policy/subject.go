@@ -1,0 +1,238 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// subjects lists every subject, in the order of messages.
+var subjects = [...]tool.Subject{tool.SubjectToolCall, tool.SubjectHandoff, tool.SubjectModelCall}
+
+// subjectSet holds the subjects that a rule covers, one bit for each.
+type subjectSet uint8
+
+func bitOf(s tool.Subject) subjectSet {
+	if i := slices.Index(subjects[:], s); i >= 0 {
+		return 1 << i
+	}
+	return 0
+}
+
+func (s subjectSet) has(about tool.Subject) bool { return s&bitOf(about) != 0 }
+
+// obstacle is a field of a rule that keeps it from applying to a subject.
+type obstacle struct {
+	field  string
+	reason string
+}
+
+// covers returns the subjects that a rule covers: those it names or, where it names
+// none, all that its effect, conditions and expression can apply to. reads are the
+// variables of the expression. The errors say which subjects it names in vain, and
+// whether it can apply to none at all.
+func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) {
+	open := r.open()
+	var first *obstacle
+	for _, s := range subjects {
+		if !open && !slices.Contains(r.Subjects, s) {
+			continue
+		}
+		found := r.obstacle(s, reads, open)
+		if found == nil {
+			set |= bitOf(s)
+			continue
+		}
+		if !open {
+			errs = append(errs, r.wrong(index, found.field, "%s; the rule names this subject", found.reason))
+		}
+		if first == nil {
+			first = found
+		}
+	}
+	if set == 0 && errs == nil && first != nil {
+		errs = append(errs, r.wrong(index, first.field, "the rule can never apply: no subject has everything that its conditions refer to: %s", first.reason))
+	}
+	return set, errs
+}
+
+// open reports whether a rule leaves its subjects to what it says.
+func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Subjects, AnySubject) }
+
+// ofTools are the variables that only calls of tools have, handoffs included.
+var ofTools = []string{"args", "text", "tool", "ns", "source", "tags"}
+
+// obstacle returns what keeps the rule from applying to a subject, or nil. A rule
+// without subjects whose expression reads the variable subject tells subjects apart
+// itself.
+func (r *Rule) obstacle(s tool.Subject, reads []string, open bool) *obstacle {
+	w := &r.When
+	lacks := func(field, what string) *obstacle { return &obstacle{field, fmt.Sprintf("a %s has no %s", s, what)} }
+	if s != tool.SubjectModelCall && len(w.Models) > 0 {
+		return lacks("when.model", "model")
+	}
+	if s != tool.SubjectHandoff && len(w.Targets) > 0 {
+		return lacks("when.target", "target")
+	}
+	var found *obstacle
+	switch s {
+	case tool.SubjectModelCall:
+		found = r.modelObstacle()
+	case tool.SubjectHandoff:
+		if len(r.Subjects) == 1 && !open {
+			found = r.handoffObstacle()
+		}
+	}
+	if found != nil || open && slices.Contains(reads, "subject") {
+		return found
+	}
+	for _, name := range reads {
+		switch {
+		case name == "model" && s != tool.SubjectModelCall,
+			name == "target" && s != tool.SubjectHandoff,
+			s == tool.SubjectModelCall && slices.Contains(ofTools, name),
+			s == tool.SubjectHandoff && !open && len(r.Subjects) == 1 && slices.Contains([]string{"args", "text", "ns", "tags"}, name):
+			return &obstacle{"when.expression", fmt.Sprintf("a %s has no %s", s, name)}
+		}
+	}
+	return nil
+}
+
+// modelObstacle returns what keeps the rule from applying to model calls.
+func (r *Rule) modelObstacle() *obstacle {
+	const no = "a model_call has no "
+	switch w := &r.When; {
+	case r.Effect == tool.Ask || r.Effect == tool.AskInput:
+		return &obstacle{"effect", "a model_call cannot wait for a human; want allow or deny"}
+	case len(r.Edits) > 0:
+		return &obstacle{"edits", no + "arguments"}
+	case len(w.Tools) > 0:
+		return &obstacle{"when.tool", no + "tool"}
+	case len(w.Namespaces) > 0:
+		return &obstacle{"when.namespace", no + "tool"}
+	case len(w.Tags) > 0:
+		return &obstacle{"when.tags", no + "tool"}
+	case w.annotated():
+		return &obstacle{"when.annotations", no + "tool"}
+	default:
+		return nil
+	}
+}
+
+// handoffObstacle returns what keeps a rule on handoffs alone from applying.
+func (r *Rule) handoffObstacle() *obstacle {
+	const no = "a handoff has no "
+	switch w := &r.When; {
+	case r.Effect == tool.AskInput:
+		return &obstacle{"effect", no + "arguments"}
+	case len(r.Edits) > 0:
+		return &obstacle{"edits", no + "arguments"}
+	case len(w.Namespaces) > 0:
+		return &obstacle{"when.namespace", no + "namespace"}
+	case len(w.Tags) > 0:
+		return &obstacle{"when.tags", no + "tags"}
+	case w.annotated():
+		return &obstacle{"when.annotations", no + "annotations"}
+	default:
+		return nil
+	}
+}
+
+func (w *When) annotated() bool {
+	return w.ReadOnly != nil || w.Destructive != nil || w.Idempotent != nil || w.OpenWorld != nil
+}
+
+// Host describes the program that a policy runs in, for [Policy.For].
+type Host struct {
+	// Name is what messages call it, such as "the gateway".
+	Name string
+	// Subjects are those it decides on; nil means all.
+	Subjects []tool.Subject
+	// Tools are the qualified names of all tools that it may call, without those of
+	// handoffs; nil means that they are not known.
+	Tools []string
+	// Handoffs are the names of tools that hand over to other agents. A rule on tool
+	// calls alone that names one does not apply to it.
+	Handoffs []string
+	// Agents are the names of all agents. Nil means that they are not known, empty
+	// that there are none.
+	Agents []string
+	// Unattended says that no human can be asked.
+	Unattended bool
+}
+
+// For returns the policy for one host. It reports every enabled rule that can never
+// apply there, each a [*RuleError]: one on subjects, tools or agents that the host
+// does not have, and one that asks where no human can answer. Where the host decides
+// on model calls alone, the default covers them.
+func (p *Policy) For(h Host) (*Policy, error) {
+	var errs []string
+	var all []error
+	bad := func(err error) {
+		if text := err.Error(); !slices.Contains(errs, text) {
+			errs, all = append(errs, text), append(all, err)
+		}
+	}
+	name := h.Name
+	if name == "" {
+		name = "this program"
+	}
+	for _, r := range p.rules {
+		if !r.Disabled {
+			if field, why := r.unusable(&h, name); why != "" {
+				bad(r.wrong(r.index, field, "the rule can never apply: %s", why))
+			}
+		}
+	}
+	if h.Unattended && (p.fallback == DefaultAsk || p.fallback == DefaultAskDestructive) {
+		bad(p.defaultError("default: %s asks a human, and %s cannot; want allow or deny", p.fallback, name))
+	}
+	if all != nil {
+		return nil, joinInOrder(all)
+	}
+	out := *p
+	if len(h.Subjects) == 1 && h.Subjects[0] == tool.SubjectModelCall {
+		out.decidesModels = true
+	}
+	return &out, nil
+}
+
+// unusable says why a rule can never apply in a host, and which field is the reason.
+func (r *compiled) unusable(h *Host, name string) (field, why string) {
+	covered := r.covered
+	if h.Subjects != nil {
+		covered = 0
+		for _, s := range h.Subjects {
+			covered |= r.covered & bitOf(s)
+		}
+	}
+	w := &r.When
+	switch {
+	case covered == 0:
+		words := make([]string, len(h.Subjects))
+		for i, s := range h.Subjects {
+			words[i] = string(s)
+		}
+		return "subjects", fmt.Sprintf("%s decides on %s only", name, strings.Join(words, " and "))
+	case h.Unattended && (r.Effect == tool.Ask || r.Effect == tool.AskInput):
+		return "effect", fmt.Sprintf("%s cannot ask a human; want allow or deny", name)
+	case r.covered == bitOf(tool.SubjectToolCall) && slices.ContainsFunc(w.Tools, func(name string) bool { return slices.Contains(h.Handoffs, name) }):
+		return "subjects", fmt.Sprintf("%s is a handoff of %s; name handoff among the subjects", oneOf(w.Tools), name)
+	case h.Tools != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectToolCall) &&
+		!slices.ContainsFunc(h.Tools, func(t string) bool { return matchAny(w.Tools, t) }):
+		return "when.tool", fmt.Sprintf("%s matches no tool of %s; the tools are %s", oneOf(w.Tools), name, strings.Join(h.Tools, ", "))
+	case h.Agents != nil && len(h.Agents) == 0 && (len(w.Agents) > 0 || slices.ContainsFunc(r.reads, func(v string) bool { return v == "agent" || v == "agents" })):
+		if len(w.Agents) == 0 {
+			return "when.expression", name + " has no agents"
+		}
+		return "when.agent", name + " has no agents"
+	case len(h.Agents) > 0 && len(w.Agents) > 0 && !slices.ContainsFunc(h.Agents, func(a string) bool { return r.agent(&tool.Question{Agent: []string{a}}) }):
+		return "when.agent", fmt.Sprintf("%s matches no agent of %s; the agents are %s", oneOf(w.Agents), name, strings.Join(h.Agents, ", "))
+	case len(h.Agents) > 0 && len(w.Targets) > 0 && !slices.ContainsFunc(h.Agents, func(a string) bool { return matchAny(w.Targets, a) }):
+		return "when.target", fmt.Sprintf("%s matches no agent of %s; the agents are %s", oneOf(w.Targets), name, strings.Join(h.Agents, ", "))
+	default:
+		return "", ""
+	}
+}
