@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/internal/glob"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // What zero values of a [Config] mean.
@@ -46,6 +47,12 @@ type Config struct {
 	Keys []access.Key
 	// Routes say which model stands behind a name that clients ask for.
 	Routes []Route
+	// Policy decides on every request before a model is called, and KeyPolicies, by
+	// the names of keys, on those of a key; nil allows all. All of them, that of the
+	// route included, must allow a request. See [policy.Policy.For]: their rules are
+	// on model calls, and ask nobody.
+	Policy      *policy.Policy
+	KeyPolicies map[string]*policy.Policy
 	// State is where it is kept what clients forget.
 	State State
 	// Heartbeat is how long a stream may be silent before the client is told that it
@@ -132,6 +139,8 @@ type Route struct {
 	NoRecall bool
 	// Set overrides what clients ask for.
 	Set Overrides
+	// Policy decides on requests of this route; nil allows all.
+	Policy *policy.Policy
 }
 
 // Repair says when a conversation is made valid for its target: [RepairAuto] or
@@ -232,7 +241,7 @@ func (c *Config) Address() string {
 }
 
 // Check says what of a config cannot be used, files aside: an address that is none, a
-// route, a key or a bound that is wrong, two places for the state, or, an [*OpenRelayError], an
+// route, a key, a policy or a bound that is wrong, two places for the state, or, an [*OpenRelayError], an
 // address beyond loopback without any keys. Loopback is localhost and the loopback
 // addresses as they are written; other names are not looked up.
 func (c *Config) Check() error {
@@ -248,6 +257,9 @@ func (c *Config) Check() error {
 		return err
 	}
 	if _, err := NewRoutes(c.Routes); err != nil {
+		return err
+	}
+	if _, err := newPolicies(c); err != nil {
 		return err
 	}
 	if c.State.SQLite != "" && c.State.PostgresEnv != "" {

@@ -9,6 +9,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
@@ -26,6 +27,9 @@ func (x *exchange) count(ctx context.Context) error {
 		return err
 	}
 	link := x.route.chain.Links[0]
+	if err := modelgate.Check(ctx, link.Name); err != nil {
+		return err
+	}
 	if up := x.route.upstreams[link.Name]; up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
 		if err := x.lease.Admit(x.asked.model, 0); err != nil {
 			return refusal(err)

@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // apiError is an error as a client is told of it: in its class, and without what is
@@ -90,14 +91,20 @@ func lastWord(err error) error {
 	return err
 }
 
-// lastOf is the error of the link that was asked last; nil where none was.
-func lastOf(chain *provider.ChainError) error {
+// lastOf is the error of the link that was asked last, or where none was, of the last
+// that a policy denied; nil where there is neither.
+func lastOf(chain *provider.ChainError) (denied error) {
 	for _, a := range slices.Backward(chain.Attempts) {
-		if a.Err != nil {
+		var d *tool.DeniedError
+		switch {
+		case a.Err == nil:
+		case !errors.As(a.Err, &d):
 			return a.Err
+		case denied == nil:
+			denied = a.Err
 		}
 	}
-	return nil
+	return denied
 }
 
 // upstreamError is what a model's server said. That it does not know our credential is

@@ -227,6 +227,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.entry.route = x.route.Pattern
+	ctx = x.gated(ctx)
 	if x.call.Count {
 		return x.count(ctx)
 	}
@@ -400,6 +401,9 @@ func (x *exchange) refusalOf(err error, e *dragoman.APIError) (status int, body 
 func (x *exchange) apiError(err error) *dragoman.APIError {
 	if isShutdown(x.r.Context()) {
 		return &dragoman.APIError{Class: dragoman.ErrorOverloaded, Message: "the gateway is shutting down; try again", Err: err}
+	}
+	if d := denialOf(err); d != nil {
+		return x.deniedError(d)
 	}
 	return apiError(err)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // Load reads a config file; see [Parse].
@@ -67,6 +68,7 @@ func readFile(name string) ([]byte, error) {
 //	      budget: {tokens: 5000000, per: day, reserve: 4096}   # or hour, or month, in UTC
 //	      fields: [provider]              # body fields that choose models which the key may use
 //	      hide_upstream: true             # do not name the upstream in response headers
+//	      policy: search.yaml             # rules on model calls, for requests of this key
 //	  routes:                             # by the name that is asked for; * is any text
 //	    claude-*: {to: "anthropic/claude-opus-5-5, best"}
 //	    local-*: {to: "work/*"}           # with what the * stands for
@@ -77,6 +79,8 @@ func readFile(name string) ([]byte, error) {
 //	      unfinished: end                 # or error
 //	      recall: false
 //	      set: {temperature: 0.2, max_tokens: 4096}
+//	      policy: gpt.yaml                # for requests of this route
+//	  policy: policy.yaml                 # for all requests; see package tool/policy
 //	  state: {store: memory, ttl: 24h, max_bytes: 64000000}   # or sqlite: FILE, or postgres_env: VARIABLE
 //	  heartbeat: 15s                      # or none
 //	  limits: {body_bytes: 33554432, header_bytes: 65536, streams: 0, body_time: 1m,
@@ -180,6 +184,7 @@ func (r *reader) gateway(n *node) {
 		"hosts":     func(n *node) { c.Hosts = r.hosts(n) },
 		"keys":      r.keys,
 		"routes":    r.routes,
+		"policy":    func(n *node) { c.Policy = r.policy(n) },
 		"state":     func(n *node) { c.State = r.state(n) },
 		"heartbeat": func(n *node) { c.Heartbeat = r.heartbeat(n) },
 		"limits":    func(n *node) { c.Limits = r.limits(n) },
@@ -353,6 +358,14 @@ func (r *reader) key(key, value *node) (k access.Key, secrets [][32]byte) {
 		"budget":              func(n *node) { k.Budget = r.budget(n) },
 		"fields":              func(n *node) { k.Fields = r.fields(n) },
 		"hide_upstream":       func(n *node) { k.HideUpstream = r.Bool(n, "hide_upstream") },
+		"policy": func(n *node) {
+			if p := r.policy(n); p != nil {
+				if r.config.KeyPolicies == nil {
+					r.config.KeyPolicies = map[string]*policy.Policy{}
+				}
+				r.config.KeyPolicies[k.Name] = p
+			}
+		},
 	}, "key")
 	if value.Kind == filetree.Map && !named {
 		r.Bad(key, "%s: the field key_env or key_sha256 is missing", what)
@@ -538,6 +551,7 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 		"unfinished":  func(n *node) { route.Unfinished = Unfinished(r.word(n, "unfinished", "error", "end")) },
 		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
 		"set":         func(n *node) { route.Set = r.overrides(n) },
+		"policy":      func(n *node) { route.Policy = r.policy(n) },
 	})
 	if missing {
 		r.Bad(key, "route %s: the field to is missing", key.Text)

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Options are what a [Gateway] is given beside its [Config].
@@ -21,6 +22,10 @@ type Options struct {
 	// Log gets a line for every request, and what clients are not told; nil logs
 	// nothing.
 	Log *slog.Logger
+	// Decided gets every decision of a policy, allow included; nil: only the log has
+	// them. It is called by several goroutines at once. [policy.Audit] writes them:
+	// func(d tool.Decided) { audit.Observe(d) }.
+	Decided func(tool.Decided)
 	// Notes is where the gateway remembers; nil means in memory. Where the config's State
 	// names a database they are the notes of its store, which the caller opens and closes.
 	Notes session.Notes

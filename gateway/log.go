@@ -30,6 +30,8 @@ type entry struct {
 	// pieces is about how many tokens of an answer came: events of a stream.
 	pieces int64
 	losses []dragoman.Loss
+	// decisions are those of policies, in their order.
+	decisions []decision
 	// failed are the models that were asked and did not answer: another one did, or none.
 	failures []failure
 	err      error
@@ -102,6 +104,13 @@ func (e *entry) log(ctx context.Context, to *slog.Logger) {
 	}
 	if s := lossSummary(e.losses); s != "" {
 		attrs = append(attrs, slog.String("losses", s))
+	}
+	if len(e.decisions) > 0 {
+		all := make([]string, len(e.decisions))
+		for i := range e.decisions {
+			all[i] = e.decisions[i].String()
+		}
+		attrs = append(attrs, slog.String("policy", strings.Join(all, "; ")))
 	}
 	if s := e.failedOver(); s != "" {
 		level = slog.LevelWarn

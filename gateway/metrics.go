@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // metrics counts exchanges, for Prometheus. The zero value is ready.
@@ -25,6 +26,8 @@ type metrics struct {
 	series map[labels]*series
 	// failures are those of models, by the upstream.
 	failures map[string]int64
+	// decisions are those of policies, by their effect.
+	decisions map[tool.Effect]int64
 }
 
 // labels tell series apart. Names of models that clients make up are none of them:
@@ -88,6 +91,12 @@ func (m *metrics) add(e *entry) {
 			m.failures = map[string]int64{}
 		}
 		m.failures[f.series]++
+	}
+	for i := range e.decisions {
+		if m.decisions == nil {
+			m.decisions = map[tool.Effect]int64{}
+		}
+		m.decisions[e.decisions[i].Effect]++
 	}
 	s.requests++
 	s.streams += count(e.stream && e.status == http.StatusOK)
@@ -154,6 +163,10 @@ func (m *metrics) text() string {
 	fmt.Fprint(&b, "# HELP dragoman_upstream_failures_total Requests that a model was asked and did not answer well, also where the next one of its route did.\n# TYPE dragoman_upstream_failures_total counter\n")
 	for _, upstream := range slices.Sorted(maps.Keys(m.failures)) {
 		fmt.Fprintf(&b, "dragoman_upstream_failures_total{upstream=%q} %d\n", upstream, m.failures[upstream])
+	}
+	fmt.Fprint(&b, "# HELP dragoman_policy_decisions_total Decisions of policies on model calls.\n# TYPE dragoman_policy_decisions_total counter\n")
+	for _, effect := range slices.Sorted(maps.Keys(m.decisions)) {
+		fmt.Fprintf(&b, "dragoman_policy_decisions_total{effect=%q} %d\n", string(effect), m.decisions[effect])
 	}
 	for _, h := range []struct {
 		name, help string

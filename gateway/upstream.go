@@ -30,6 +30,7 @@ type setup struct {
 	streams                 int
 	heartbeat               time.Duration
 	hosts                   []string // in the form of plainHost
+	policies                policies
 }
 
 // route is the way of a request: the models that may answer it.
@@ -61,6 +62,9 @@ func newSetup(c *Config, sender *http.Client) (*setup, error) {
 	list := c.Served()
 	var err error
 	if s.routes, err = NewRoutes(list); err != nil {
+		return nil, err
+	}
+	if s.policies, err = newPolicies(c); err != nil {
 		return nil, err
 	}
 	models := c.Models

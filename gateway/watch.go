@@ -20,7 +20,7 @@ const DefaultWatch = 2 * time.Second
 //	…
 //	go w.Run(ctx)
 //
-// It reads the whole file each time, so that no change is missed, whatever the file's
+// It reads the whole file, and the policies that it names, each time, so that no change is missed, whatever the file's
 // times say. A change counts when two looks in a row find it: a file that is being
 // written is not taken for one that was made shorter. What cannot be used is told once,
 // and the config that was there stays.
@@ -138,5 +138,5 @@ func (w *Watcher) read() ([]byte, content, error) {
 	if err != nil {
 		return nil, content{err: err.Error()}, err
 	}
-	return data, content{hash: sha256.Sum256(data)}, nil
+	return data, content{hash: hashWithPolicies(data)}, nil
 }

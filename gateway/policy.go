@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
+	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
+)
+
+// policyHost describes the gateway to policies: it decides on model calls, has no
+// agents, and nobody can be asked.
+func policyHost() policy.Host {
+	return policy.Host{
+		Name: "the gateway", Subjects: []tool.Subject{tool.SubjectModelCall}, Agents: []string{}, Unattended: true,
+	}
+}
+
+// bound returns a policy for the gateway; nil stays nil. The error is a
+// [*ConfigError].
+func bound(p *policy.Policy, setting string) (*policy.Policy, error) {
+	if p == nil {
+		return nil, nil
+	}
+	out, err := p.For(policyHost())
+	if err != nil {
+		return nil, &ConfigError{Setting: setting, Reason: err.Error()}
+	}
+	return out, nil
+}
+
+// policies are the policies of a config that is in use.
+type policies struct {
+	all     *policy.Policy
+	byKey   map[string]*policy.Policy
+	byRoute map[string]*policy.Policy // by the pattern
+}
+
+// newPolicies prepares the policies of a config.
+func newPolicies(c *Config) (p policies, err error) {
+	if p.all, err = bound(c.Policy, "policy"); err != nil {
+		return p, err
+	}
+	p.byKey, p.byRoute = map[string]*policy.Policy{}, map[string]*policy.Policy{}
+	for _, name := range slices.Sorted(maps.Keys(c.KeyPolicies)) {
+		if !slices.ContainsFunc(c.Keys, func(k access.Key) bool { return k.Name == name }) {
+			return p, &ConfigError{Setting: "keys." + name + ".policy", Reason: "there is no such key"}
+		}
+		if p.byKey[name], err = bound(c.KeyPolicies[name], "keys."+name+".policy"); err != nil {
+			return p, err
+		}
+	}
+	for _, r := range c.Routes {
+		if p.byRoute[r.Pattern], err = bound(r.Policy, "routes."+r.Pattern+".policy"); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// of returns the policies for the requests of a key on a route. Each must allow a
+// request.
+func (p *policies) of(key, route string) []*policy.Policy {
+	var out []*policy.Policy
+	for _, one := range []*policy.Policy{p.all, p.byKey[key], p.byRoute[route]} {
+		if one != nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// decision is what a policy decided about one model of a route.
+type decision struct {
+	upstream string
+	tool.Decision
+}
+
+func (d *decision) String() string {
+	by := "default"
+	if d.Rule != "" {
+		by = d.Rule
+	}
+	return fmt.Sprintf("%s: %s by %s", d.upstream, d.Effect, by)
+}
+
+// gated returns a context in which the policies decide on each model before it is
+// called.
+func (x *exchange) gated(ctx context.Context) context.Context {
+	list := x.setup.policies.of(x.entry.key, x.entry.route)
+	if len(list) == 0 {
+		return ctx
+	}
+	metadata := map[string]string{
+		"key": x.entry.key, "route": x.entry.route, "requested": x.asked.model, "dialect": string(x.codec.Dialect()),
+	}
+	var runs []*tool.Run
+	for _, p := range list {
+		run := (&tool.Runner{Policy: p, Observe: x.observe, Log: x.opts.Log, Now: x.opts.Now}).Start(x.id)
+		run.Metadata = metadata
+		runs = append(runs, run)
+	}
+	return modelgate.With(ctx, func(ctx context.Context, model string) error {
+		for _, run := range runs {
+			if err := run.DecideModel(ctx, 0, model); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// observe takes note of a decision.
+func (x *exchange) observe(ev tool.Event) {
+	d, ok := ev.(tool.Decided)
+	if !ok {
+		return
+	}
+	x.entry.decisions = append(x.entry.decisions, decision{d.Model, d.Decision})
+	if x.opts.Decided != nil {
+		x.opts.Decided(d)
+	}
+}
+
+// deniedError tells a client that a policy denies what it asked for. It names neither
+// the upstream nor the file.
+func (x *exchange) deniedError(d *tool.DeniedError) *dragoman.APIError {
+	message := fmt.Sprintf("the gateway's policy denies the model %.200q", x.asked.model)
+	if d.Decision.Rule != "" {
+		message += fmt.Sprintf(" by rule %q", d.Decision.Rule)
+	}
+	if d.Decision.Reason != "" {
+		message += ": " + d.Decision.Reason
+	}
+	return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Param: "model", Message: message, Err: d}
+}
+
+// denialOf returns the denial that is the reason why no model answered, or nil: a
+// failure of a model that was called goes first.
+func denialOf(err error) *tool.DeniedError {
+	var d *tool.DeniedError
+	if errors.As(lastWord(err), &d) {
+		return d
+	}
+	return nil
+}
+
+// policy reads the file of a policy.
+func (r *reader) policy(n *node) *policy.Policy {
+	file := r.String(n, "policy")
+	if n.Kind != filetree.String {
+		return nil
+	}
+	if strings.TrimSpace(file) == "" {
+		r.Bad(n, "policy: the name of the file is missing")
+		return nil
+	}
+	p, err := policy.Load(file)
+	if err == nil {
+		_, err = p.For(policyHost())
+	}
+	if err != nil {
+		r.Bad(n, "policy: %v", err)
+		return nil
+	}
+	return p
+}
+
+// policyFiles returns the files of policies that a config names.
+func policyFiles(data []byte) (files []string) {
+	if !bytes.Contains(data, []byte("policy")) {
+		return nil
+	}
+	root, _ := filetree.Read(data)
+	each := func(n *node, f func(name string, value *node)) {
+		if n != nil && n.Kind == filetree.Map {
+			for i, key := range n.Keys {
+				f(key.Text, n.Items[i])
+			}
+		}
+	}
+	take := func(name string, value *node) {
+		if name == "policy" && value.Kind == filetree.String {
+			files = append(files, value.Text)
+		}
+	}
+	each(root, func(name string, value *node) {
+		if name != "gateway" {
+			return
+		}
+		each(value, func(name string, value *node) {
+			take(name, value)
+			if name == "keys" || name == "routes" {
+				each(value, func(_ string, one *node) { each(one, take) })
+			}
+		})
+	})
+	return files
+}
+
+// hashWithPolicies is the hash of a config and of the policies that it names: a change
+// of one of these counts as one of the config.
+func hashWithPolicies(data []byte) [sha256.Size]byte {
+	files := policyFiles(data)
+	if len(files) == 0 {
+		return sha256.Sum256(data)
+	}
+	h := sha256.New()
+	sum := sha256.Sum256(data)
+	h.Write(sum[:])
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		sum := sha256.Sum256(text)
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
