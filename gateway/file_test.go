@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -322,7 +323,18 @@ func TestTheExampleInTheDocumentationIsRead(t *testing.T) {
 	}
 	t.Setenv("TEAM_SEARCH_KEY", testKey)
 	t.Setenv("GATEWAY_DATABASE", "postgres://localhost")
-	for _, block := range blocks {
+	t.Chdir(t.TempDir())
+	isPolicy := func(block []string) bool { return strings.Contains(block[1], "\nrules:\n") }
+	for _, block := range blocks { // the policy of the page is each that the config names
+		for _, name := range []string{"policy.yaml", "search.yaml", "gpt.yaml"} {
+			if isPolicy(block) {
+				if err := os.WriteFile(name, []byte(block[1]), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, block := range slices.DeleteFunc(blocks, isPolicy) {
 		file := filepath.Join(t.TempDir(), "gateway.yaml")
 		if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
 			t.Fatal(err)

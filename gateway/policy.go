@@ -172,7 +172,7 @@ func (r *reader) policy(n *node) *policy.Policy {
 		_, err = p.For(policyHost())
 	}
 	if err != nil {
-		r.Bad(n, "policy: %v", err)
+		r.Bad(n, "policy: %s", strings.TrimPrefix(err.Error(), "policy: "))
 		return nil
 	}
 	return p

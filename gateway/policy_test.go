@@ -224,13 +224,13 @@ func TestP1_TheGatewaySkipsADeniedModelOfARoute(t *testing.T) {
 
 func TestP1_TheGatewayRefusesPoliciesThatCannotApply(t *testing.T) {
 	for text, want := range map[string]string{
-		"rules:\n  - {id: a, effect: deny, when: {tool: x}}":                         `policy.yaml:3:6: rule "a": subjects: the rule can never apply: the gateway decides on model_call only`,
-		"rules:\n  - {id: a, effect: ask}":                                           "the gateway decides on model_call only",
-		"rules:\n  - {id: a, effect: ask, subjects: model_call}":                     "a model_call cannot wait for a human",
-		"rules:\n  - {id: a, effect: deny, subjects: handoff}":                       "the gateway decides on model_call only",
-		"rules:\n  - {id: a, effect: deny, when: {agent: x}}":                        "when.agent: the rule can never apply: the gateway has no agents",
-		"default: ask":                                                               "policy.yaml:2:10: default: ask asks a human",
-		"rules:\n  - {id: a, effect: maybe}":                                         `policy.yaml:3:21: rule "a": effect: "maybe"`,
+		"rules:\n  - {id: a, effect: deny, when: {tool: x}}":     `policy.yaml:3:6: rule "a": subjects: the rule can never apply: the gateway decides on model_call only`,
+		"rules:\n  - {id: a, effect: ask}":                       "the gateway decides on model_call only",
+		"rules:\n  - {id: a, effect: ask, subjects: model_call}": "a model_call cannot wait for a human",
+		"rules:\n  - {id: a, effect: deny, subjects: handoff}":   "the gateway decides on model_call only",
+		"rules:\n  - {id: a, effect: deny, when: {agent: x}}":    "when.agent: the rule can never apply: the gateway has no agents",
+		"default: ask":                       "policy.yaml:2:10: default: ask asks a human",
+		"rules:\n  - {id: a, effect: maybe}": `policy.yaml:3:21: rule "a": effect: "maybe"`,
 		"rules:\n  - {id: a, effect: deny, subjects: model_call, when: {target: x}}": "when.target: a model_call has no target",
 	} {
 		file := policyFile(t, text)

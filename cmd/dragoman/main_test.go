@@ -36,7 +36,7 @@ func TestTheExamplesOfEveryHelpTextRun(t *testing.T) {
 		"coats.scenario": "turn\nmatch any\nsay Yes.\n",
 		"tools.json":     `[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"pay","parameters":{"type":"object","properties":{"amount":{"type":"number"}}}}}]`,
 		"gateway.yaml":   "version: 1\ngateway: {routes: {sim/echo: {to: sim/echo}}}\n",
-		"policy.yaml":    "version: 1\nrules:\n  - {id: a, effect: ask, when: {tool: pay}}\n",
+		"policy.yaml":    "version: 1\nrules:\n  - {id: a, effect: ask, when: {tool: [pay, shell]}}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

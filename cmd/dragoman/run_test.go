@@ -131,8 +131,8 @@ func TestC1_WithoutATerminalCallsThatNeedApprovalAreRefused(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	write(t, dir, "policy.yaml", "version: 1\nrules:\n  - id: writes\n    effect: allow\n    when: {tool: [write_file]}\n")
-	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Write the file "b.txt" with content "hi"`); !strings.Contains(r.err, "no approver is attached") {
-		t.Errorf("a policy that allows is no approval of a tool that needs one: %+v", r)
+	if r := do(nil, "--policy", filepath.Join(dir, "policy.yaml"), `Write the file "c.txt" with content "hi"`); r.code != exitOK || strings.Contains(r.err, "no approver is attached") {
+		t.Errorf("a rule that allows a call approves it: %+v", r)
 	}
 	if r := do(nil, "--allow", "write_file", `Write the file "b.txt" with content "hi"`); r.code != exitOK {
 		t.Errorf("%+v", r)
