@@ -21,7 +21,7 @@ import (
 )
 
 // policyHost describes the gateway to policies: it decides on model calls, has no
-// agents, and nobody can be asked.
+// agents, and has no human to ask.
 func policyHost() policy.Host {
 	return policy.Host{
 		Name: "the gateway", Subjects: []tool.Subject{tool.SubjectModelCall}, Agents: []string{}, Unattended: true,
@@ -82,7 +82,7 @@ func (p *policies) of(key, route string) []*policy.Policy {
 	return out
 }
 
-// decision is what a policy decided about one model of a route.
+// decision is the decision of a policy on one model of a route.
 type decision struct {
 	upstream string
 	tool.Decision
@@ -134,8 +134,8 @@ func (x *exchange) observe(ev tool.Event) {
 	}
 }
 
-// deniedError tells a client that a policy denies what it asked for. It names neither
-// the upstream nor the file.
+// deniedError is the error for the client of a request that a policy denied. It names
+// neither the upstream nor the file.
 func (x *exchange) deniedError(d *tool.DeniedError) *dragoman.APIError {
 	message := fmt.Sprintf("the gateway's policy denies the model %.200q", x.asked.model)
 	if d.Decision.Rule != "" {

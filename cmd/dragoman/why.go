@@ -107,7 +107,7 @@ The documentation of the package tool/policy has all of it.
 	return cmd
 }
 
-// whyAnswer is what becomes of a call, and how the policy decides on it.
+// whyAnswer holds the outcome of a call and the decision of the policy.
 type whyAnswer struct {
 	// Outcome is run, ask or deny, and Because says why where the policy does not.
 	Outcome string `json:"outcome"`

@@ -113,7 +113,7 @@ func TestP6_WhyAndRunAgree(t *testing.T) {
 	}
 }
 
-// fate is what became of the only call of a run, by its events: run, ask or deny.
+// fate returns the outcome of the only call of a run, by its events: run, ask or deny.
 func fate(events string) string {
 	for line := range strings.Lines(events) {
 		var ev struct {

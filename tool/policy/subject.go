@@ -65,7 +65,7 @@ func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Su
 var ofTools = []string{"args", "text", "tool", "ns", "source", "tags"}
 
 // obstacle returns what keeps the rule from applying to a subject, or nil. A rule
-// without subjects whose expression reads the variable subject tells subjects apart
+// without subjects whose expression reads the variable subject distinguishes them
 // itself.
 func (r *Rule) obstacle(s tool.Subject, reads []string, open bool) *obstacle {
 	w := &r.When
@@ -146,7 +146,7 @@ func (w *When) annotated() bool {
 
 // Host describes the program that a policy runs in, for [Policy.For].
 type Host struct {
-	// Name is what messages call it, such as "the gateway".
+	// Name stands in messages, such as "the gateway".
 	Name string
 	// Subjects are those it decides on; nil means all.
 	Subjects []tool.Subject
