@@ -91,7 +91,10 @@ type wanting struct{}
 
 func (wanting) Version() string { return "1" }
 
-func (wanting) Decide(context.Context, *tool.Question) (tool.Decision, error) {
+func (wanting) Decide(_ context.Context, q *tool.Question) (tool.Decision, error) {
+	if q.Subject == tool.SubjectModelCall {
+		return tool.Decision{Effect: tool.Allow}, nil
+	}
 	return tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "word", Prompt: "Which word?"}}, nil
 }
 

@@ -91,8 +91,9 @@ type InputRequest struct {
 	Prompt   string `json:"prompt,omitempty"`
 }
 
-// Policy decides on calls. A policy that fails, panics or takes too long has
-// denied.
+// Policy decides on calls of tools, handoffs and, in an agent, on each call of a
+// model. A model call cannot wait for a human: anything but [Allow] denies it. A policy
+// that fails, panics or takes too long has denied.
 type Policy interface {
 	Decide(ctx context.Context, q *Question) (Decision, error)
 	// Version changes when the policy does. Approvals cover one version.
