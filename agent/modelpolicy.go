@@ -21,7 +21,7 @@ func (r *run) gated(ctx context.Context) context.Context {
 // permitted asks the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if _, chain := r.player.Model.(*provider.Chain); !chain { // which asks about its links
-		if err := modelgate.Check(ctx, modelName(ctx, r.player.Model, req.Model)); err != nil {
+		if err := modelgate.Check(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
 			return nil, err
 		}
 	}
@@ -38,9 +38,9 @@ func (r *run) decideModel(ctx context.Context, model string) (err error) {
 	return err
 }
 
-// modelName returns the name of a model for policies: "provider/model" where it knows
+// policyName returns the name of a model for policies: "provider/model" where it knows
 // its target, else what its String method returns, else what the request names.
-func modelName(ctx context.Context, m dragoman.Model, requested string) string {
+func policyName(ctx context.Context, m dragoman.Model, requested string) string {
 	if t, ok := m.(targeter); ok {
 		if target, _, err := t.Target(ctx, requested); err == nil {
 			name := target.Model
