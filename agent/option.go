@@ -100,6 +100,16 @@ type TicketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
+// SavePreparer is a [Store] that runs actions of the model's extensions before messages
+// are saved, such as compacting its native history. A run calls it before it saves a
+// conversation whose calls are all answered. A session of package session is one.
+type SavePreparer interface {
+	// BeforeSave gets the model that speaks, its name where the settings of the agent
+	// have one, and the messages that are about to be saved. An error is logged and
+	// reported as a [Notice]; the messages are saved all the same.
+	BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error
+}
+
 // In keeps the run in a store, and begins with the conversation that is there.
 func In(s Store) Option { return optionFunc(func(o *options) { o.store = s }) }
 

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -473,6 +475,7 @@ func (r *run) save(ctx context.Context) error {
 		r.kept = len(r.messages)
 		return nil
 	}
+	r.prepareSave(ctx)
 	r.stored = r.current()
 	b, err := r.stored.encode()
 	if err != nil {
@@ -485,6 +488,27 @@ func (r *run) save(ctx context.Context) error {
 	}
 	r.kept = len(r.messages)
 	return nil
+}
+
+// prepareSave runs the actions of the model's extensions before a settled conversation
+// is saved. What was filtered at a handoff is no conversation that the store knows.
+func (r *run) prepareSave(ctx context.Context) {
+	s, ok := r.store.(SavePreparer)
+	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages)) > 0 {
+		return
+	}
+	p := r.player
+	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
+	err := s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:])
+	if err == nil {
+		return
+	}
+	log := p.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	log.Warn("an action before saving the run failed; it is saved without it", "run", r.state.Run, "error", err)
+	r.tell(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
 }
 
 // turn tells a callback where the run is.

@@ -392,8 +392,21 @@ func compact(ctx context.Context, s *session.Session, c dialect.Codec, target dr
 	if err != nil {
 		return err
 	}
-	return s.Act(ctx, session.Wire{Codec: c, Target: target, Extensions: on},
+	return s.Act(ctx, wireOnly{provider.Wire{Codec: c, Target: target, Extensions: on}},
 		session.Action{Extension: "dragoman.compact", ID: extension.CompactID, Params: json.RawMessage(`{"keep":1}`)})
+}
+
+// wireOnly is a model of which nothing but the wire is used.
+type wireOnly struct{ w provider.Wire }
+
+func (m wireOnly) Wire(context.Context, string) (provider.Wire, error) { return m.w, nil }
+
+func (wireOnly) Generate(context.Context, *dragoman.Request) (*dragoman.Response, error) {
+	return nil, errors.New("not asked")
+}
+
+func (wireOnly) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return nil
 }
 
 // client is a provider's model that says what it is told to, and remembers what it

@@ -35,7 +35,8 @@ type Config struct {
 	Aliases map[string]string
 
 	// Extensions are those of every [Client] that is opened, behind those that
-	// this module has for servers (see package servers).
+	// this module has for servers (see package servers) and [extension.Compact], which one
+	// of the same name replaces.
 	Extensions []extension.Extension
 
 	// Failover says how chains go on; zero values are those of [Chain] and [Health].
@@ -456,11 +457,21 @@ func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags [
 	if err := last.apply(&dragoman.Capabilities{}); err != nil {
 		return nil, err
 	}
-	set, err := extension.NewSet(slices.Concat(servers.All(), c.Extensions, []extension.Extension{last})...)
+	set, err := extension.NewSet(slices.Concat(c.shipped(), c.Extensions, []extension.Extension{last})...)
 	if err != nil {
 		return nil, err
 	}
 	return set, checkSettings(provider, set, tags, &s)
+}
+
+// shipped are the extensions that every config has: those of servers, and compaction,
+// unless the caller has one of that name.
+func (c *Config) shipped() []extension.Extension {
+	all := servers.All()
+	if slices.ContainsFunc(c.Extensions, func(e extension.Extension) bool { return e != nil && e.Info().Name == extension.CompactName }) {
+		return all
+	}
+	return append(all, extension.Compact{})
 }
 
 // overrides are capabilities that were set by name, the later beating the earlier:

@@ -16,7 +16,6 @@ import (
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider/extension"
-	"github.com/dragoman-go/dragoman/provider/extension/servers"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -300,7 +299,7 @@ func (r *configReader) optIn(name string) bool {
 
 // known are the extensions that a file may speak of.
 func (r *configReader) known() []extension.Extension {
-	return slices.Concat(servers.All(), r.config.Extensions)
+	return slices.Concat(r.config.shipped(), r.config.Extensions)
 }
 
 // extensionNames are their names.

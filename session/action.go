@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,45 +15,108 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// Wire is a model's wire, to which a history is native, and what may act on it. Of
-// a provider.Client it is the Codec, and what its method Target returns.
-type Wire struct {
-	Codec      dialect.Codec
-	Target     dragoman.Target
-	Extensions *extension.Resolution
-	// Settings are those of extensions by their names; App and Base are what the
-	// application tells actions of itself: see [extension.ActionInput].
-	Settings  map[string]json.RawMessage
+// ActionContext adds to what actions of extensions see. The zero value adds nothing.
+type ActionContext struct {
+	// App and Base are what the application supplies about itself and its base
+	// configuration, as JSON: the layers [extension.LayerApp] and [extension.LayerBase].
 	App, Base json.RawMessage
-	// Log is told when a caller's context has a reserved name; nil: nobody is.
+	// Layers are more layers of the caller. A reserved name keeps its own value, and a
+	// warning is logged.
+	Layers extension.Layers
+	// Values are live values of the application, in [extension.Runtime].Values.
+	Values map[string]any
+	// Log gets warnings, and the errors of actions that run by themselves; nil means
+	// slog.Default().
 	Log *slog.Logger
 }
 
 // Action names an action of an extension, and what to give to it.
 type Action struct {
+	// Extension is the name of the extension; empty means the only one that has an
+	// action of that ID.
 	Extension, ID string
+	// Model names the model for a client that serves several; empty means its own.
+	Model string
 	// Params are as the action's inputs say; nil gives none.
 	Params json.RawMessage
-	// Context is the caller's own, added to the layers of the library.
+	// Context is added to the layers of the library and of [Session.ActionContext].
 	Context extension.Layers
 }
 
 // ErrNoNative says that a conversation has no native history in a dialect.
 var ErrNoNative = errors.New("session: the conversation has no native history there")
 
-// Act runs an action of an extension that is on (requirement X9), and stores what
-// it made: a native history that stands for the conversation toward this wire from
-// now on (see [Session.For]), and metadata. The messages of the conversation stay
-// as they are.
+// connection is a session's wire to a model, for one call.
+type connection struct {
+	provider.Wire
+	model dragoman.Model
+}
+
+func connectionTo(ctx context.Context, model dragoman.Model, name string) (connection, error) {
+	w, err := provider.WireOf(ctx, model, name)
+	if err == nil && (w.Codec == nil || w.Extensions == nil) {
+		err = invalidf("the wire of %T has no codec or no extensions", model)
+	}
+	return connection{w, model}, err
+}
+
+// Connect connects the session to a model of a provider, such as provider.MustOpen
+// returns: from now on [Session.Save] runs the actions with the trigger
+// [extension.BeforeSave] of the model's extensions. Nil disconnects it. The error wraps
+// [provider.ErrNoWire] for a model that no provider serves.
+//
+// An agent that runs in the session connects it to the model that speaks, by itself.
+func (s *Session) Connect(ctx context.Context, model dragoman.Model) error {
+	if model != nil {
+		if _, err := connectionTo(ctx, model, ""); err != nil {
+			return about("connecting", s.ID(), err)
+		}
+	}
+	s.linkMu.Lock()
+	defer s.linkMu.Unlock()
+	s.link = model
+	return nil
+}
+
+func (s *Session) connected() dragoman.Model {
+	s.linkMu.Lock()
+	defer s.linkMu.Unlock()
+	return s.link
+}
+
+// Actions returns the actions on the session that the extensions of a model offer.
+// An empty name means the model's own.
+func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.NamedAction, error) {
+	on, err := connectionTo(ctx, model, name)
+	if err != nil {
+		return nil, about("listing actions on", s.ID(), err)
+	}
+	return on.Extensions.Actions(), nil
+}
+
+// Act runs an action of an extension of the model that is on (requirement X9), and
+// stores what it made: a native history that stands for the conversation toward this
+// model's wire from now on (see [Session.For]), and metadata. The messages of the
+// conversation stay as they are.
 //
 // The action sees the conversation as the wire's dialect has it: one message for
 // each element of the native history, without the instructions that it begins with,
 // which stay. Calls that wait for their results make it a *history.UnsettledError.
-func (s *Session) Act(ctx context.Context, on Wire, a Action) error {
-	in, c, err := s.actionInput(ctx, on, a.Context)
+func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
+	on, err := connectionTo(ctx, model, a.Model)
+	if err != nil {
+		return about("running an action on", s.ID(), err)
+	}
+	if a.Extension == "" {
+		if a.Extension, err = on.only(a.ID); err != nil {
+			return about("running an action on", s.ID(), err)
+		}
+	}
+	in, c, err := s.actionInput(ctx, on, a.Context, nil)
 	if err != nil {
 		return err
 	}
@@ -64,15 +128,48 @@ func (s *Session) Act(ctx context.Context, on Wire, a Action) error {
 	return s.keep(ctx, on, c, res)
 }
 
-// BeforeSave runs the actions that are to run before a session is saved. It does
-// nothing where there are none, and while calls wait for their results.
-func (s *Session) BeforeSave(ctx context.Context, on Wire, caller extension.Layers) error {
-	if on.Extensions == nil || !slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool {
-		return slices.Contains(a.Triggers, extension.BeforeSave)
-	}) {
+// only is the extension that has an action.
+func (on connection) only(id string) (string, error) {
+	var owners, all []string
+	for _, a := range on.Extensions.Actions() {
+		all = append(all, a.ID)
+		if a.ID == id {
+			owners = append(owners, a.Extension)
+		}
+	}
+	switch len(owners) {
+	case 1:
+		return owners[0], nil
+	case 0:
+		return "", fmt.Errorf("%w: %q; the model's extensions have %s", extension.ErrNoAction, id, orNone(all))
+	default:
+		return "", fmt.Errorf("%w: %q is an action of several extensions: name one of %s", extension.ErrNoAction, id, strings.Join(owners, ", "))
+	}
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// BeforeSave runs the actions with the trigger [extension.BeforeSave] on the
+// conversation with the messages that are about to be saved, each on what the one before
+// it made. It does nothing where there are none, where the model has no wire, and while
+// calls wait for their results. [Session.Save] of a connected session calls it, and so
+// does an agent.
+func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
+	on, err := connectionTo(ctx, model, name)
+	switch {
+	case errors.Is(err, provider.ErrNoWire):
+		return nil
+	case err != nil:
+		return about("preparing to save", s.ID(), err)
+	case !slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }):
 		return nil
 	}
-	in, c, err := s.actionInput(ctx, on, caller)
+	in, c, err := s.actionInput(ctx, on, nil, messages)
 	var unsettled *history.UnsettledError
 	if errors.As(err, &unsettled) {
 		return nil
@@ -81,10 +178,46 @@ func (s *Session) BeforeSave(ctx context.Context, on Wire, caller extension.Laye
 		return err
 	}
 	res, err := on.Extensions.Triggered(ctx, extension.BeforeSave, in)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.keep(ctx, on, c, res)
 	}
-	return s.keep(ctx, on, c, res)
+	s.linkMu.Lock()
+	s.prepared = preparedSave{head: s.Head(), messages: len(messages), done: true}
+	s.linkMu.Unlock()
+	return err
+}
+
+// preparedSave is the save that the actions ran for.
+type preparedSave struct {
+	head     int64
+	messages int
+	done     bool
+}
+
+// prepareSave runs the actions before messages are saved, unless they just did. Their
+// errors do not keep the messages from being saved: they are logged.
+func (s *Session) prepareSave(ctx context.Context, messages []dragoman.Message) {
+	model := s.connected()
+	if model == nil || len(messages) == 0 {
+		return
+	}
+	head := s.Head()
+	s.linkMu.Lock()
+	done := s.prepared == preparedSave{head: head, messages: len(messages), done: true}
+	s.linkMu.Unlock()
+	if done {
+		return
+	}
+	if err := s.BeforeSave(ctx, model, "", messages); err != nil {
+		s.log().Warn("an action before saving a session failed; the messages are saved without it", "session", s.ID(), "error", err)
+	}
+}
+
+func (s *Session) log() *slog.Logger {
+	if s.ActionContext.Log != nil {
+		return s.ActionContext.Log
+	}
+	return slog.Default()
 }
 
 // converted is a conversation with its native form.
@@ -113,44 +246,104 @@ func (v actionView) ID() string                           { return v.id }
 func (v actionView) Messages() []dragoman.Message         { return v.messages }
 func (v actionView) Metadata() map[string]json.RawMessage { return v.metadata }
 
-func (s *Session) actionInput(ctx context.Context, on Wire, caller extension.Layers) (in extension.ActionInput, c converted, err error) {
-	if on.Codec == nil || on.Extensions == nil {
-		return in, c, invalidf("an action needs a wire with a codec and extensions")
-	}
+func (s *Session) actionInput(ctx context.Context, on connection, caller extension.Layers, added []dragoman.Message) (in extension.ActionInput, c converted, err error) {
 	v, err := s.view()
 	if err != nil {
 		return in, c, err
 	}
-	if c, err = v.convert(ctx, on); err != nil {
+	if c, err = v.convert(ctx, on, added); err != nil {
 		return in, c, about("converting", s.ID(), err)
 	}
 	metadata, err := s.Metadata(ctx)
 	if err != nil {
 		return in, c, err
 	}
+	more := s.ActionContext
+	layers := maps.Clone(more.Layers)
+	if layers == nil {
+		layers = extension.Layers{}
+	}
+	maps.Copy(layers, caller)
+	view := actionView{s.ID(), slices.Clone(c.rest), metadata}
 	return extension.ActionInput{
-		Session:  actionView{s.ID(), slices.Clone(c.rest), metadata},
+		Session:  view,
 		Native:   c.native(),
 		Origin:   on.origin(),
-		Context:  caller,
-		Settings: on.Settings, App: on.App, Base: on.Base, Log: on.Log,
+		Context:  layers,
+		Settings: on.Config, App: more.App, Base: more.Base, Log: s.log(),
+		Runtime: extension.Runtime{
+			Model: on.model, Target: on.Target, Encode: on.encode, Position: extension.PositionFrom(ctx), Values: more.Values,
+		},
+		Rebuild: func(res extension.ActionResult) (extension.Session, error) {
+			next := actionView{view.id, view.messages, maps.Clone(view.metadata)}
+			if res.Native != nil {
+				messages, err := on.decode(c, res.Native)
+				if err != nil {
+					return nil, err
+				}
+				next.messages = messages
+			}
+			if res.Metadata != nil {
+				if err := patchMetadata(next.metadata, res.Metadata); err != nil {
+					return nil, err
+				}
+			}
+			view = next
+			return next, nil
+		},
 	}, c, nil
 }
 
-func (on Wire) origin() dragoman.Origin {
+func (on connection) origin() dragoman.Origin {
 	o := on.Target.Origin()
 	o.Dialect = on.Codec.Dialect()
 	return o
 }
 
-func (on Wire) match() dragoman.Match { return on.Codec.Limits().Replay.Messages }
+func (on connection) match() dragoman.Match { return on.Codec.Limits().Replay.Messages }
 
-// convert reads the conversation and writes it in the wire's dialect, as it would
-// be sent.
-func (v view) convert(ctx context.Context, on Wire) (c converted, err error) {
+// encode writes messages in the dialect of the wire, one element for each.
+func (on connection) encode(messages []dragoman.Message) ([]json.RawMessage, error) {
+	out, err := on.nativeOf(messages)
+	if err != nil {
+		return nil, err
+	}
+	native := make([]json.RawMessage, len(out))
+	for i := range out {
+		native[i] = out[i].Native.Raw
+	}
+	return native, nil
+}
+
+// nativeOf returns messages as the wire's dialect has them, each with its native form.
+func (on connection) nativeOf(messages []dragoman.Message) ([]dragoman.Message, error) {
+	target := on.Target
+	target.Caps.NoPrefill = false // the conversation goes on: nothing is written behind its last message
+	req, _, err := history.Normalize(&dragoman.Request{Model: target.Model, Messages: messages}, history.Options{Target: target, Limits: on.Codec.Limits()})
+	if err != nil {
+		return nil, err
+	}
+	out, err := on.Codec.EncodeRequest(req, dialect.EncodeOptions{Target: target})
+	if err != nil {
+		return nil, err
+	}
+	back, _, err := on.Codec.DecodeRequest(out.Body, dialect.DecodeOptions{Registry: out.Registry, Origin: on.origin()})
+	if err != nil {
+		return nil, err
+	}
+	if len(back.Instructions) > 0 {
+		return nil, fmt.Errorf("%w: %s has no place for instructions within it", ErrNoNative, on.Codec.Dialect())
+	}
+	return back.Messages, nativeEach(back.Messages)
+}
+
+// convert reads the conversation, with messages that are not stored yet, and writes it
+// in the wire's dialect, as it would be sent.
+func (v view) convert(ctx context.Context, on connection, added []dragoman.Message) (c converted, err error) {
 	if c.whole, err = v.messages(ctx); err != nil {
 		return c, err
 	}
+	c.whole = append(c.whole, added...)
 	messages, err := v.replaced(ctx, c.whole, on.origin(), on.match())
 	if err != nil {
 		return c, err
@@ -163,23 +356,8 @@ func (v view) convert(ctx context.Context, on Wire) (c converted, err error) {
 	if head == len(messages) {
 		return c, nil
 	}
-	req := &dragoman.Request{Model: on.Target.Model, Messages: messages[head:]}
-	if req, _, err = history.Normalize(req, history.Options{Target: on.Target, Limits: on.Codec.Limits()}); err != nil {
-		return c, err
-	}
-	out, err := on.Codec.EncodeRequest(req, dialect.EncodeOptions{Target: on.Target})
-	if err != nil {
-		return c, err
-	}
-	back, _, err := on.Codec.DecodeRequest(out.Body, dialect.DecodeOptions{Registry: out.Registry, Origin: on.origin()})
-	if err != nil {
-		return c, err
-	}
-	if len(back.Instructions) > 0 {
-		return c, fmt.Errorf("%w: %s has no place for instructions within it", ErrNoNative, on.Codec.Dialect())
-	}
-	c.rest = back.Messages
-	return c, nativeEach(c.rest)
+	c.rest, err = on.nativeOf(messages[head:])
+	return c, err
 }
 
 // nativeEach makes sure that every message has its native form.
@@ -193,7 +371,7 @@ func nativeEach(messages []dragoman.Message) error {
 }
 
 // keep stores what an action made.
-func (s *Session) keep(ctx context.Context, on Wire, c converted, res extension.ActionResult) error {
+func (s *Session) keep(ctx context.Context, on connection, c converted, res extension.ActionResult) error {
 	var entries []Entry
 	if res.Native != nil && !slices.EqualFunc(res.Native, c.native(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		rest, err := on.decode(c, res.Native)
@@ -219,7 +397,7 @@ func (s *Session) keep(ctx context.Context, on Wire, c converted, res extension.
 
 // decode returns the messages that native elements mean. Those that the action left
 // as they were are what they were.
-func (on Wire) decode(c converted, elements []json.RawMessage) ([]dragoman.Message, error) {
+func (on connection) decode(c converted, elements []json.RawMessage) ([]dragoman.Message, error) {
 	before := map[string][]int{} // the places of an element, in order
 	for i := range c.rest {
 		raw := string(c.rest[i].Native.Raw)
@@ -242,7 +420,7 @@ func (on Wire) decode(c converted, elements []json.RawMessage) ([]dragoman.Messa
 }
 
 // decodeOne reads one element of a native history by itself.
-func (on Wire) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
+func (on connection) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
 	list := ""
 	switch d := on.Codec.Dialect(); d {
 	case dragoman.OpenAIChat, dragoman.Anthropic, dragoman.Ollama, dragoman.Bedrock:
@@ -252,7 +430,7 @@ func (on Wire) decodeOne(raw json.RawMessage) (m dragoman.Message, err error) {
 	case dragoman.Gemini:
 		list = "contents"
 	default:
-		return m, fmt.Errorf("%w: nobody knows how %s lists its messages", ErrNoNative, d)
+		return m, fmt.Errorf("%w: the list of messages in %s is unknown", ErrNoNative, d)
 	}
 	var w jsonwire.Writer
 	w.BeginObject()

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
@@ -63,4 +66,46 @@ func Example() {
 	// 2 messages, state {"turn":1}
 	// 2 messages after the rewind <nil>
 	// the first process lost the session: true
+}
+
+// One call connects a session to a model. Extensions of the model then act on it: by
+// themselves before a save, or when they are asked to.
+func ExampleSession_Connect() {
+	ctx := context.Background()
+	config := &provider.Config{Providers: map[string]provider.Settings{"anthropic": {
+		Extensions: map[string]json.RawMessage{extension.CompactName: json.RawMessage(`{"on_save": true, "keep": 2}`)},
+	}}}
+	model, err := config.Open("anthropic/claude-opus-5-5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := session.Create(ctx, &session.Memory{}, session.Info{ID: "oslo"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Connect(ctx, model); err != nil {
+		log.Fatal(err)
+	}
+	for _, city := range []string{"Oslo", "Rome", "Lima"} {
+		turn := []dragoman.Message{dragoman.UserText("Do I need a coat in " + city + "?"), dragoman.AssistantText("Yes.")}
+		if err := s.Save(ctx, turn, nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	wire, err := provider.WireOf(ctx, model, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	sent, err := s.For(ctx, wire.Target.Origin(), wire.Codec.Limits().Replay.Messages)
+	if err != nil {
+		log.Fatal(err)
+	}
+	stored, _, err := s.Load(ctx)
+	fmt.Println(len(stored), "messages are stored, the model is sent", len(sent), err)
+
+	err = s.Act(ctx, model, session.Action{ID: extension.CompactID, Params: json.RawMessage(`{"keep": 100}`)})
+	fmt.Println("nothing to do:", err)
+	// Output:
+	// 6 messages are stored, the model is sent 2 <nil>
+	// nothing to do: <nil>
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -17,13 +18,37 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
 )
 
 var codecs = []dialect.Codec{anthropic.Codec{}, bedrock.Codec{}, gemini.Codec{}, ollama.Codec{}, openaichat.Codec{}, openairesponses.Codec{}}
 
-func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) session.Wire {
+// wireModel is a model that has a wire and answers with a script.
+type wireModel struct {
+	w       provider.Wire
+	answers []string
+	asked   []*dragoman.Request
+}
+
+func (m *wireModel) Generate(_ context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	m.asked = append(m.asked, req)
+	if len(m.answers) == 0 {
+		return nil, errors.New("nobody answers")
+	}
+	text := m.answers[0]
+	m.answers = m.answers[1:]
+	return &dragoman.Response{Output: []dragoman.Message{dragoman.AssistantText(text)}, Stop: dragoman.Stop{Reason: dragoman.StopEnd}}, nil
+}
+
+func (m *wireModel) Wire(context.Context, string) (provider.Wire, error) { return m.w, nil }
+
+func (*wireModel) Stream(context.Context, *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return nil
+}
+
+func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) *wireModel {
 	t.Helper()
 	set, err := extension.NewSet(extensions...)
 	if err != nil {
@@ -33,7 +58,7 @@ func on(t testing.TB, c dialect.Codec, extensions ...extension.Extension) sessio
 	if err != nil {
 		t.Fatal(err)
 	}
-	return session.Wire{Codec: c, Target: dragoman.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}
+	return &wireModel{w: provider.Wire{Codec: c, Target: dragoman.Target{Dialect: c.Dialect(), Provider: "p", Scope: "s", Model: "m"}, Extensions: r}}
 }
 
 func exchange(ask, id, answer string) []dragoman.Message {
@@ -67,9 +92,9 @@ func created(t testing.TB, store session.Store) *session.Session {
 }
 
 // forWire is what is said toward a wire, in short.
-func forWire(t testing.TB, s *session.Session, w session.Wire) string {
+func forWire(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
-	messages, err := s.For(t.Context(), w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +108,17 @@ func forWire(t testing.TB, s *session.Session, w session.Wire) string {
 }
 
 // body is the request that a wire gets.
-func body(t testing.TB, s *session.Session, w session.Wire) string {
+func body(t testing.TB, s *session.Session, w *wireModel) string {
 	t.Helper()
-	messages, err := s.For(t.Context(), w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+	messages, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, _, err := history.Normalize(&dragoman.Request{Model: "m", Messages: messages}, history.Options{Target: w.Target, Limits: w.Codec.Limits()})
+	req, _, err := history.Normalize(&dragoman.Request{Model: "m", Messages: messages}, history.Options{Target: w.w.Target, Limits: w.w.Codec.Limits()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := w.Codec.EncodeRequest(req, dialect.EncodeOptions{Target: w.Target})
+	out, err := w.w.Codec.EncodeRequest(req, dialect.EncodeOptions{Target: w.w.Target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,11 +211,11 @@ func TestS5_WhatStandsForAConversationIsToldToWhoHasIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := s.Instead(t.Context(), ms, w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+		out, err := s.Instead(t.Context(), ms, w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := s.For(t.Context(), w.Target.Origin(), w.Codec.Limits().Replay.Messages)
+		same, err := s.For(t.Context(), w.w.Target.Origin(), w.w.Codec.Limits().Replay.Messages)
 		if err != nil || len(same) != len(out) {
 			t.Errorf("%d messages, and %d for who has none: %v", len(out), len(same), err)
 		}
@@ -320,13 +345,14 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 		return extension.ActionResult{Metadata: json.RawMessage(`{"seen":true,"gone":null}`)}, nil
 	}}
 	w := on(t, openaichat.Codec{}, a)
-	w.Settings = map[string]json.RawMessage{"acting": json.RawMessage(`{"a":1}`)}
-	w.App, w.Base = json.RawMessage(`"app"`), json.RawMessage(`"base"`)
+	w.w.Config = map[string]json.RawMessage{"acting": json.RawMessage(`{"a":1}`)}
 	var log strings.Builder
-	w.Log = slog.New(slog.NewTextHandler(&log, nil))
-	mine := extension.Layers{"mine": json.RawMessage(`2`), extension.LayerSession: json.RawMessage(`"forged"`)}
+	s.ActionContext = session.ActionContext{
+		App: json.RawMessage(`"app"`), Base: json.RawMessage(`"base"`), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Layers: extension.Layers{"mine": json.RawMessage(`2`), extension.LayerSession: json.RawMessage(`"forged"`)},
+	}
 
-	if err := s.BeforeSave(t.Context(), w, mine); err != nil || ran != 1 { // of an empty conversation too
+	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 { // of an empty conversation too
 		t.Error(err, ran)
 	}
 	if !strings.Contains(log.String(), "reserved") {
@@ -338,17 +364,14 @@ func TestX9_ActionsRunBeforeASaveAndSeeTheirContext(t *testing.T) {
 	}
 	waiting := exchange("q", "a", "r")[:2]
 	save(t, s, waiting...)
-	if err := s.BeforeSave(t.Context(), w, mine); err != nil || ran != 1 {
+	if err := s.BeforeSave(t.Context(), w, "", nil); err != nil || ran != 1 {
 		t.Errorf("calls wait for their results: %v, ran %d times", err, ran)
 	}
 	var unsettled *history.UnsettledError
 	if err := s.Act(t.Context(), w, session.Action{Extension: "acting", ID: "act"}); !errors.As(err, &unsettled) {
 		t.Error(err)
 	}
-	if err := s.BeforeSave(t.Context(), session.Wire{}, nil); err != nil {
-		t.Error(err)
-	}
-	if err := s.Act(t.Context(), session.Wire{}, session.Action{}); !errors.Is(err, session.ErrInvalid) {
+	if err := s.Act(t.Context(), &wireModel{}, session.Action{}); !errors.Is(err, session.ErrInvalid) {
 		t.Error(err)
 	}
 	if err := created(t, &session.Memory{}).Act(t.Context(), w, session.Action{Extension: "acting", ID: "no"}); !errors.Is(err, extension.ErrNoAction) {

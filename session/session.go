@@ -26,6 +26,9 @@ import (
 type Session struct {
 	// Now is the clock; nil means time.Now. Set it before the first write.
 	Now func() time.Time
+	// ActionContext is what actions of extensions see beside the session; the zero value
+	// adds nothing. Set it before the first action.
+	ActionContext ActionContext
 
 	store   Store
 	created Info // as it was opened, but for Head, which is the writer's
@@ -35,6 +38,12 @@ type Session struct {
 	// native says whether the log has native histories, so that who asks in every turn
 	// costs nothing where it has none.
 	native atomic.Int32
+
+	// link is the model that the session is connected to, and prepared the save that
+	// actions ran for last.
+	linkMu   sync.Mutex
+	link     dragoman.Model
+	prepared preparedSave
 }
 
 var _ tool.Journal = (*Session)(nil)
@@ -160,7 +169,12 @@ func aboutIf(doing, id string, err error) error {
 // good: both are there, durably, when it returns nil, and neither where it
 // returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON, which
 // must not be changed afterwards; nil leaves the one there is.
+//
+// In a session that is connected to a model, actions with the trigger
+// [extension.BeforeSave] run first: see [Session.Connect]. One that fails is logged, and
+// the messages are saved all the same.
 func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
+	s.prepareSave(ctx, messages)
 	entries := make([]Entry, 0, len(messages)+1)
 	for i := range messages {
 		body, err := messages[i].MarshalJSON()
@@ -251,19 +265,27 @@ func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, err
 		if err != nil {
 			return nil, about("reading", s.ID(), err)
 		}
-		patch := map[string]json.RawMessage{}
-		if err := json.Unmarshal(e.Body, &patch); err != nil {
+		if err := patchMetadata(out, e.Body); err != nil {
 			return nil, about("reading", s.ID(), fmt.Errorf("%w: entry %d: %w", ErrCorrupt, e.Seq, err))
-		}
-		for name, value := range patch {
-			if string(value) == "null" {
-				delete(out, name)
-			} else {
-				out[name] = value
-			}
 		}
 	}
 	return out, nil
+}
+
+// patchMetadata merges the members of a JSON object; a null removes one.
+func patchMetadata(into map[string]json.RawMessage, patch json.RawMessage) error {
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(patch, &members); err != nil {
+		return err
+	}
+	for name, value := range members {
+		if string(value) == "null" {
+			delete(into, name)
+		} else {
+			into[name] = value
+		}
+	}
+	return nil
 }
 
 const metaKey = "meta"

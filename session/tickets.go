@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// TicketRetention is how long a store keeps a ticket that was delivered, counted from
-// its expiry: an attempt that is repeated within that time finds the same ticket.
+// TicketRetention is the time from the expiry of a delivered ticket until a store deletes
+// it: an attempt that is repeated within that time finds the same ticket.
 const TicketRetention = 30 * 24 * time.Hour
 
 // TicketKeeper is a [Store] that also stores the tickets of background tools, so that
@@ -19,8 +19,8 @@ type TicketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
-// Tickets stores the tickets of background tools beside the session, or is nil where
-// the session's store cannot. A run that is stored in the session (agent.In) uses it
+// Tickets stores the tickets of background tools. It is nil if the session's store does
+// not. A run that is stored in the session (agent.In) uses it
 // unless its Runner has Tickets of its own. Another process settles a ticket through
 // the store:
 //

@@ -33,7 +33,8 @@ takes whole names.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(), newSessionsShow(), newSessionsExport(), newSessionsImport(), newSessionsBranch(), newSessionsRewind(), newSessionsDelete())
+	cmd.AddCommand(newSessionsList(), newSessionsShow(), newSessionsExport(), newSessionsImport(), newSessionsBranch(), newSessionsRewind(), newSessionsDelete(),
+		newSessionsActions(), newSessionsRunAction())
 	return cmd
 }
 

@@ -32,8 +32,9 @@ type Action struct {
 // Trigger is a moment in the life of a session.
 type Trigger string
 
-// BeforeSave is the moment before a session is stored, as a program says by calling the
-// session's method of that name.
+// BeforeSave is the moment before messages are saved in a session: by the session's Save
+// once it is connected to a model, and by an agent that runs in the session. Actions see
+// the conversation with the messages that are about to be saved.
 const BeforeSave Trigger = "session_save_prepare"
 
 // Session is what an action may see of a session.
@@ -62,8 +63,32 @@ type ActionInput struct {
 	// App and Base are what an application tells of itself and of the
 	// configuration that it began with; nil adds no layer.
 	App, Base json.RawMessage
-	// Log is told what was wrong with the caller's context; nil tells nobody.
+	// Log gets warnings about the caller's context; nil means slog.Default().
 	Log *slog.Logger
+
+	// Runtime holds the live values beside Context, which is JSON.
+	Runtime Runtime
+	// Rebuild returns the session as it is after an action, so that the next action of
+	// the same moment sees its result; nil: later actions see Session unchanged.
+	Rebuild func(ActionResult) (Session, error)
+}
+
+// Runtime holds the live values of an action's context (requirement X10).
+type Runtime struct {
+	// Model is the model that the session is connected to, such as for a summary; nil:
+	// there is none. Target is what its requests are encoded for.
+	Model  dragoman.Model
+	Target dragoman.Target
+	// Resolution says which extensions are on; Run and Triggered set it.
+	Resolution *Resolution
+	// Encode writes messages in the dialect of the native history, one element for
+	// each; nil: it cannot.
+	Encode func(messages []dragoman.Message) ([]json.RawMessage, error)
+	// Position is the run and the turn that the action was triggered in; zero outside of
+	// a run.
+	Position Position
+	// Values are live values of the application, by name.
+	Values map[string]any
 }
 
 // ActionResult is what an action did.
@@ -109,13 +134,17 @@ const (
 	// LayerLifecycle is {"moment"}, such as "session_save_prepare"; {} for an action
 	// that was asked for.
 	LayerLifecycle = "lifecycle"
-	// LayerRequest is {"tags"}: those of the request, or of the configuration, that
-	// the extensions were found for.
+	// LayerRequest is {"tags", "model", "run", "turn"}: the tags that the extensions
+	// were resolved for, the model, and the run and turn where there is one.
 	LayerRequest = "request"
-	// LayerRuntime is {"extensions"}: those that are on.
+	// LayerRuntime is {"extensions", "model", "encode", "values"}: the extensions that
+	// are on, whether there are a model and an encoder, and the names of live values. The
+	// values themselves are in [Runtime].
 	LayerRuntime = "runtime"
-	LayerApp     = "app"
-	LayerBase    = "base_config"
+	// LayerApp and LayerBase are what the application supplies about itself and its base
+	// configuration.
+	LayerApp  = "app"
+	LayerBase = "base_config"
 )
 
 func reserved(name string) bool {
@@ -128,7 +157,7 @@ func reserved(name string) bool {
 }
 
 // With adds what a caller supplies. A reserved name keeps what it has, and a warning
-// is logged.
+// is logged, to slog.Default() where log is nil.
 func (l Layers) With(more Layers, log *slog.Logger) Layers {
 	out := maps.Clone(l)
 	if out == nil {
@@ -136,9 +165,10 @@ func (l Layers) With(more Layers, log *slog.Logger) Layers {
 	}
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		if reserved(name) {
-			if log != nil {
-				log.Warn("a caller's context has a reserved name, which keeps its own value", "name", name)
+			if log == nil {
+				log = slog.Default()
 			}
+			log.Warn("the context of an action has a reserved key: its own value is kept", "key", name)
 			continue
 		}
 		out[name] = more[name]
@@ -203,14 +233,25 @@ func (r *Resolution) layers(a NamedAction, moment Trigger, in ActionInput) Layer
 	if in.Session != nil {
 		session["id"], session["messages"] = in.Session.ID(), len(in.Session.Messages())
 	}
+	request := map[string]any{"tags": r.Tags}
+	if m := in.Runtime.Target.Model; m != "" {
+		request["model"] = m
+	}
+	if p := in.Runtime.Position; p.Run != "" {
+		request["run"], request["turn"] = p.Run, p.Turn
+	}
+	runtime := map[string]any{"extensions": names, "model": in.Runtime.Model != nil, "encode": in.Runtime.Encode != nil}
+	if len(in.Runtime.Values) > 0 {
+		runtime["values"] = slices.Sorted(maps.Keys(in.Runtime.Values))
+	}
 	out := Layers{
 		LayerCore:      layer(map[string]any{"extension": a.Extension, "version": version, "action": a.ID}),
 		LayerConfig:    layer(nil),
 		LayerTrigger:   layer(map[string]any{"source": "call"}),
 		LayerSession:   layer(session),
 		LayerLifecycle: layer(nil),
-		LayerRequest:   layer(map[string]any{"tags": r.Tags}),
-		LayerRuntime:   layer(map[string]any{"extensions": names}),
+		LayerRequest:   layer(request),
+		LayerRuntime:   layer(runtime),
 	}
 	if set := in.Settings[a.Extension]; len(set) > 0 {
 		out[LayerConfig] = set
@@ -254,6 +295,7 @@ func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigg
 		if err := a.check(in.Params); err != nil {
 			return ActionResult{}, &Error{Extension: extension, Hook: "action " + id, Err: err}
 		}
+		in.Runtime.Resolution = r
 		in.Context = r.layers(a, moment, in).With(in.Context, in.Log)
 		res, err := a.Action.Run(ctx, in)
 		if err != nil {
@@ -279,6 +321,11 @@ func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (
 		}
 		if res.Native != nil {
 			in.Native, out.Native = res.Native, res.Native
+		}
+		if in.Rebuild != nil && (res.Native != nil || res.Metadata != nil) {
+			if in.Session, err = in.Rebuild(res); err != nil {
+				return out, &Error{Extension: a.Extension, Hook: "action " + a.ID, Err: err}
+			}
 		}
 		if res.Metadata != nil {
 			if err := metadata.Merge(res.Metadata); err != nil {

@@ -11,7 +11,7 @@ import (
 // Env is what an extension may base its tags, elements and actions on. It must not be
 // changed.
 type Env struct {
-	// Config holds the settings of the extension; nil where it has none.
+	// Config holds the settings of the extension; nil if it has none.
 	Config json.RawMessage
 	// Model is the model that is asked, as the provider names it.
 	Model string

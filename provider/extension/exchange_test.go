@@ -332,7 +332,7 @@ func TestX10_EveryActionIsToldTheLayersOfTheLibraryAndThoseOfTheApplicationWhere
 	core := map[string]string{
 		"core": `{"action":"look","extension":"mine","version":"2"}`, "config": `{}`, "trigger": `{"source":"call"}`, "lifecycle": `{}`,
 		"session": `{"dialect":"","model":"","native":0,"provider":""}`,
-		"request": `{"tags":["server:acme"]}`, "runtime": `{"extensions":["mine","other"]}`,
+		"request": `{"tags":["server:acme"]}`, "runtime": `{"encode":false,"extensions":["mine","other"],"model":false}`,
 	}
 	want("asked for", core)
 

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/provider"
+	"github.com/dragoman-go/dragoman/provider/extension"
+	"github.com/dragoman-go/dragoman/session"
+)
+
+// actionFlags are those of the commands for actions.
+type actionFlags struct {
+	sessionsFlags
+	model string
+}
+
+func (o *actionFlags) add(cmd *cobra.Command) {
+	o.sessionsFlags.add(cmd, true)
+	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions act, as "provider/model" or an alias (default: the session's last model)`)
+}
+
+// open opens the model whose extensions act on a session.
+func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Model, error) {
+	spec := o.model
+	if spec == "" {
+		meta, err := readRunMeta(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		spec = meta.Model
+	}
+	spec, _, err := pickModel(spec, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	config, err := provider.Default()
+	if err != nil {
+		return nil, err
+	}
+	m, err := config.Open(spec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := provider.WireOf(ctx, m, ""); errors.Is(err, provider.ErrNoWire) {
+		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name one model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
+	}
+	return m, nil
+}
+
+// actionReport is an action as JSON. docs/command.md describes it.
+type actionReport struct {
+	Extension   string              `json:"extension"`
+	ID          string              `json:"id"`
+	Label       string              `json:"label"`
+	Description string              `json:"description,omitempty"`
+	Inputs      json.RawMessage     `json:"inputs,omitempty"`
+	Triggers    []extension.Trigger `json:"triggers,omitempty"`
+}
+
+func newSessionsActions() *cobra.Command {
+	var o actionFlags
+	cmd := &cobra.Command{
+		Use:   "actions SESSION",
+		Short: "List the actions that can run on a session",
+		Long: `Actions lists what the extensions of a model can do to a session, such as
+compacting the history that is sent to it. "dragoman sessions run-action" runs one.
+Actions with a trigger also run by themselves, such as before each save.`,
+		Example: `  dragoman sessions actions trip --model anthropic/claude-opus-5-5
+  dragoman sessions actions trip --model openai/gpt-5.1 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
+				model, err := o.open(ctx, s)
+				if err != nil {
+					return err
+				}
+				actions, err := s.Actions(ctx, model, "")
+				if err != nil {
+					return err
+				}
+				if o.json {
+					list := []actionReport{}
+					for _, a := range actions {
+						list = append(list, actionReport{a.Extension, a.ID, a.Label, a.Description, a.Inputs, a.Triggers})
+					}
+					return writeJSON(cmd.OutOrStdout(), list)
+				}
+				tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(tab, "ACTION\tEXTENSION\tRUNS AT\tPARAMETERS\tDESCRIPTION")
+				for _, a := range actions {
+					fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Extension, orDash(join(a.Triggers)), orDash(strings.Join(inputNames(a.Inputs), ", ")), cut(a.Description, 80))
+				}
+				return tab.Flush()
+			})
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func join(triggers []extension.Trigger) string {
+	out := make([]string, len(triggers))
+	for i, t := range triggers {
+		out[i] = string(t)
+	}
+	return strings.Join(out, ", ")
+}
+
+// inputNames are the parameters of an action, in the order of its schema.
+func inputNames(schema json.RawMessage) (names []string) {
+	o, err := extension.NewObject(schema)
+	if err != nil {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(o.Get("properties")))
+	if _, err := dec.Token(); err != nil {
+		return nil
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return names
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	return names
+}
+
+// ranReport is what an action did, as JSON. docs/command.md describes it.
+type ranReport struct {
+	Session   string `json:"session"`
+	Extension string `json:"extension"`
+	Action    string `json:"action"`
+	Model     string `json:"model"`
+	// Before and After are how many messages are sent to the model.
+	Before   int                        `json:"before"`
+	After    int                        `json:"after"`
+	Metadata map[string]json.RawMessage `json:"metadata"`
+}
+
+func newSessionsRunAction() *cobra.Command {
+	var o actionFlags
+	var params []string
+	var whole string
+	cmd := &cobra.Command{
+		Use:   "run-action SESSION ACTION",
+		Short: "Run an action of an extension on a session",
+		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. What it
+changes is the history that is sent to the model; the conversation itself stays as it
+is, and "dragoman sessions show" shows all of it.
+
+A parameter is NAME=VALUE. The value is JSON, or a text where it is not valid JSON.
+--params takes all of them as one JSON object. ACTION may be EXTENSION/ACTION where
+several extensions have one of that name.
+
+With the parameter instructions, compact_native_history asks the model for a summary
+of the messages that it takes out: --param instructions="Keep the prices."`,
+		Example: `  dragoman sessions run-action trip compact_native_history --param keep=10 --model openai/gpt-5.1 --json
+  dragoman sessions run-action trip dragoman.compact/compact_native_history --params '{"keep":4}' --model anthropic/claude-opus-5-5 --json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			object, err := actionParams(params, whole)
+			if err != nil {
+				return err
+			}
+			return o.with(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
+				return o.runAction(ctx, cmd, s, args[1], object)
+			})
+		},
+	}
+	o.add(cmd)
+	cmd.Flags().StringArrayVar(&params, "param", nil, "a parameter, as NAME=VALUE; may be repeated")
+	cmd.Flags().StringVar(&whole, "params", "", "all parameters, as one JSON object")
+	return cmd
+}
+
+func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *session.Session, name string, params json.RawMessage) error {
+	model, err := o.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	wire, err := provider.WireOf(ctx, model, "")
+	if err != nil {
+		return err
+	}
+	sent := func() (int, error) {
+		ms, err := s.For(ctx, wire.Target.Origin(), wire.Codec.Limits().Replay.Messages)
+		return len(ms), err
+	}
+	a := session.Action{ID: name, Params: params}
+	if owner, id, named := strings.Cut(name, "/"); named {
+		a.Extension, a.ID = owner, id
+	}
+	s.ActionContext = session.ActionContext{
+		App: json.RawMessage(`{"name":"dragoman","command":"sessions run-action"}`),
+		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
+	}
+	before, err := sent()
+	if err != nil {
+		return err
+	}
+	if err := s.Act(ctx, model, a); err != nil {
+		if errors.Is(err, extension.ErrNoAction) {
+			return noSuchAction(ctx, s, model, a.ID, err)
+		}
+		return err
+	}
+	r := ranReport{Session: s.ID(), Extension: a.Extension, Action: a.ID, Model: fmt.Sprint(model), Before: before}
+	if r.After, err = sent(); err != nil {
+		return err
+	}
+	if r.Metadata, err = s.Metadata(ctx); err != nil {
+		return err
+	}
+	if r.Extension == "" {
+		actions, err := s.Actions(ctx, model, "")
+		if err != nil {
+			return err
+		}
+		for _, known := range actions {
+			if known.ID == a.ID {
+				r.Extension = known.Extension
+			}
+		}
+	}
+	if o.json {
+		return writeJSON(cmd.OutOrStdout(), r)
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "Ran %s on session %s: %s is sent %d messages of it, %d before.\n", r.Action, r.Session, shown(r.Model), r.After, r.Before)
+	return err
+}
+
+// noSuchAction says which action may have been meant.
+func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model, id string, err error) error {
+	actions, listed := s.Actions(ctx, model, "")
+	if listed != nil {
+		return err
+	}
+	var ids []string
+	for _, a := range actions {
+		ids = append(ids, a.ID)
+	}
+	hint := words.Meant(id, ids)
+	if hint == "" {
+		hint = fmt.Sprintf(`; "dragoman sessions actions %s" lists those there are`, s.ID())
+	}
+	return failed("there is no action %q%s", id, hint)
+}
+
+// actionParams are the parameters as one JSON object; nil: none were given.
+func actionParams(params []string, whole string) (json.RawMessage, error) {
+	if whole == "" && len(params) == 0 {
+		return nil, nil
+	}
+	var o extension.Object
+	if whole != "" {
+		var err error
+		if o, err = extension.NewObject(json.RawMessage(whole)); err != nil {
+			return nil, misused(`--params is not a JSON object: %v; write --params '{"keep":10}'`, err)
+		}
+	}
+	for _, p := range params {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, misused("--param %q is not NAME=VALUE", p)
+		}
+		raw := json.RawMessage(value)
+		if !json.Valid(raw) {
+			raw, _ = json.Marshal(value) // a text always can be
+		}
+		if err := o.Set("/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), raw); err != nil {
+			return nil, misused("--param %q: %v", p, err)
+		}
+	}
+	return o.JSON(), nil
+}
