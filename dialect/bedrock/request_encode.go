@@ -147,12 +147,22 @@ func (e *requestEncoder) inference() {
 	if n, ok := e.maxTokens(); ok {
 		w.IntField("maxTokens", n)
 	}
-	refused := func(key string) bool { return wirekit.RefusesSampling(e.target.Caps, key, e.rep) }
+	typ := e.thinks()
+	thinks := typ != "" && typ != "disabled" && !e.own()
+	// refused reports whether a value is not to be written: the model accepts none, or it
+	// accepts only other values while it thinks.
+	refused := func(key string, ok bool) bool {
+		if thinks && !ok && !e.target.Caps.NoSampling {
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+key, "the model does not accept it while it thinks")
+			return true
+		}
+		return wirekit.RefusesSampling(e.target.Caps, key, e.rep)
+	}
 	temperature, topP := s.Temperature, s.TopP
-	if temperature != nil && refused("temperature") {
+	if temperature != nil && refused("temperature", wirekit.Float(*temperature) >= 1) { // more is written as 1
 		temperature = nil
 	}
-	if topP != nil && refused("top_p") {
+	if topP != nil && refused("top_p", wirekit.Float(*topP) >= 0.95) {
 		topP = nil
 	}
 	temperature, topP = wirekit.Samplers(e.target.Caps, temperature, topP, e.rep)

@@ -467,6 +467,30 @@ func TestReasoningSettingsAreClaudesAndEffortIsTheAPIs(t *testing.T) {
 	}
 }
 
+func TestQuirkE4_SamplingGivesWayToThinking(t *testing.T) {
+	for name, tc := range map[string]struct {
+		temperature, topP dragoman.Number
+		want              string
+	}{
+		"refused while it thinks":  {"0.5", "0.5", `{"maxTokens":9000}`},
+		"accepted while it thinks": {"1", "0.95", `{"maxTokens":9000,"temperature":1,"topP":0.95}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := ask(dragoman.UserText("q"))
+			req.MaxOutputTokens, req.Sampling.Temperature, req.Sampling.TopP = ptr(int64(9000)), &tc.temperature, &tc.topP
+			req.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: ptr(int64(2000))}
+			v, enc := encode(t, req, dialect.EncodeOptions{})
+			if got := js(v["inferenceConfig"]); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+			if tc.temperature == "0.5" {
+				has(t, enc.Report, dragoman.Dropped, "/sampling/temperature")
+				has(t, enc.Report, dragoman.Dropped, "/sampling/top_p")
+			}
+		})
+	}
+}
+
 func TestThinkingBudgetWithoutBoundGetsOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		budget, limit int64

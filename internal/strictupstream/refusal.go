@@ -21,6 +21,9 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
+	if r.loc != nil {
+		return fmt.Sprintf("%s, model %q: status %d: %s: %s", r.Dialect, r.Model, r.Status, dots(r.loc), r.Message)
+	}
 	return fmt.Sprintf("%s, model %q: status %d: %s", r.Dialect, r.Model, r.Status, r.Message)
 }
 

@@ -102,6 +102,20 @@ var models = []struct{ server, model string }{
 	{"cerebras", "gpt-oss-120b"},
 }
 
+func TestMistralGetsNoFieldOfOpenAIAlone(t *testing.T) {
+	req := conversation("mistral")
+	req.Store, req.ServiceTier = new(true), "priority"
+	body, err := sent(t, openaichat.Codec{}, "mistral", "mistral-large-latest", nil, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{`"store"`, `"service_tier"`} {
+		if strings.Contains(body, field) {
+			t.Errorf("%s is in %s", field, body)
+		}
+	}
+}
+
 func TestX7_EveryServerGetsWhatItTakes(t *testing.T) {
 	const golden = "testdata/requests.txtar"
 	var got txtar.Archive

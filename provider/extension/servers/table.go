@@ -182,7 +182,20 @@ func table() []extension.Extension {
 
 // fixMistral says required as Mistral does, and has another name for the seed.
 func fixMistral(x *extension.Exchange) error {
-	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"))
+	return errors.Join(demand(x, "any"), move(x, "seed", "random_seed"),
+		drop(x, "store", "service_tier", "logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "prompt_cache_key", "verbosity"))
+}
+
+// drop removes fields of OpenAI that the server answers with an error, and reports them.
+func drop(x *extension.Exchange, fields ...string) error {
+	var errs []error
+	for _, f := range fields {
+		if x.Payload.Get(f) != nil {
+			x.Report.Add(dragoman.Dropped, dragoman.Warn, "/"+f, "the server does not accept the field")
+			errs = append(errs, x.Payload.Delete(f))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // move puts a member elsewhere.
