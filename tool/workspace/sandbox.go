@@ -20,7 +20,12 @@ import (
 // and run those of /usr, /bin, /sbin, /lib*, /opt, the folders of PATH,
 // [Shell.ReadPaths], and the files of /etc that programs need to start (users,
 // host names, time zone, certificates, the linker's); and use /dev/null and its
-// like. Signals and abstract sockets reach only what it started itself (ABI 6).
+// like. It cannot make device nodes or named pipes, and a workspace that holds a device
+// node is refused: the first command looks through it, up to two million files. A
+// command of root lacks the capabilities to make nodes, to reach devices and memory
+// past them, to load kernel modules and to reboot (CAP_MKNOD, CAP_SYS_RAWIO,
+// CAP_SYS_MODULE, CAP_SYS_BOOT), also without Landlock; with no_new_privs it gains none
+// back. Signals and abstract sockets reach only what it started itself (ABI 6).
 //
 // Not confined: what a name outside looks like (its size, its times), sockets that
 // are files (before ABI 9), the network unless [Shell.DenyNetwork] is set, and even
@@ -117,7 +122,7 @@ type launch struct {
 }
 
 // launch decides how a command is confined.
-func (c *command) launch(program, private string) (*launch, error) {
+func (c *command) launch(ctx context.Context, program, private string) (*launch, error) {
 	s := c.shell
 	l := &launch{Program: program, Argv: c.argv, DenyNetwork: s.DenyNetwork}
 	why := "the program does not call workspace.Main"
@@ -135,6 +140,17 @@ func (c *command) launch(program, private string) (*launch, error) {
 		return nil, errors.New("commands must not use the network, and this kernel cannot keep them from it")
 	}
 	c.confinement = "; under Landlock"
+	found, partial, err := c.w.devices(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != "":
+		return nil, fmt.Errorf("commands cannot be confined: %s in the workspace is a device node; remove it, or work in another folder", quoteShort(found))
+	case partial != "" && s.RequireSandbox:
+		return nil, fmt.Errorf("commands must be confined, and the workspace could not be checked for device nodes: %s", partial)
+	case partial != "":
+		c.confinement += ", not checked for device nodes: " + partial
+	}
 	switch {
 	case s.DenyNetwork && l.ABI < networkABI:
 		c.confinement += ", with the network: this kernel cannot deny it"

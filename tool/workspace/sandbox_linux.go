@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -30,6 +31,10 @@ func becomeCommand(plan string) error {
 		return errors.New("it is not known what to run")
 	}
 	syscall.CloseOnExec(statusFD)
+	runtime.LockOSThread() // which becomes the command, with its capabilities
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("it cannot be confined: %w", err)
+	}
 	if l.ABI > 0 {
 		if err := l.confine(); err != nil {
 			return fmt.Errorf("it cannot be confined: %w", err)
@@ -63,15 +68,24 @@ func (l *launch) confine() error {
 		switch isDir, err := isFolder(p); {
 		case err != nil:
 		case isDir && l.ABI >= 2:
-			rules = append(rules, landlock.RWDirs(p).WithRefer())
+			rules = append(rules, writableFolder(p, config).WithRefer())
 		case isDir:
-			rules = append(rules, landlock.RWDirs(p))
+			rules = append(rules, writableFolder(p, config))
 		default:
 			rules = append(rules, landlock.RWFiles(p))
 		}
 	}
 	rules = append(rules, landlock.RWFiles(l.Devices...).IgnoreIfMissing())
 	return config.Restrict(rules...)
+}
+
+// writableFolder grants all rights in a folder but those to make devices and named
+// pipes, and to control devices. Sockets may be made: they lead to no other file.
+func writableFolder(path string, config landlock.Config) landlock.FSRule {
+	const rights = llsyscall.AccessFSExecute | llsyscall.AccessFSReadFile | llsyscall.AccessFSReadDir |
+		llsyscall.AccessFSWriteFile | llsyscall.AccessFSTruncate | llsyscall.AccessFSRemoveDir | llsyscall.AccessFSRemoveFile |
+		llsyscall.AccessFSMakeDir | llsyscall.AccessFSMakeReg | llsyscall.AccessFSMakeSym | llsyscall.AccessFSMakeSock
+	return landlock.PathAccess(rights&config.HandledAccessFS, path)
 }
 
 func isFolder(p string) (bool, error) {

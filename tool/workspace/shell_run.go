@@ -50,7 +50,7 @@ func (c *command) run(ctx context.Context) (tool.Output, error) {
 	}
 	defer func() { _ = os.RemoveAll(private) }() // the system clears what is left
 	c.id = rand.Text()
-	l, err := c.launch(program, private)
+	l, err := c.launch(ctx, program, private)
 	if err != nil {
 		return tool.Output{}, err
 	}

@@ -61,6 +61,10 @@ type Workspace struct {
 	protected protection
 	// changing is held while files are changed.
 	changing sync.Mutex
+	// deviceCheck is what commands need to know before the first of them is confined;
+	// maxDeviceWalk replaces its bound, in tests.
+	deviceCheck   deviceCheck
+	maxDeviceWalk int
 	// fault makes a step of a change fail, in tests.
 	fault func(step string) error
 }

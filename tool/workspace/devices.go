@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+)
+
+// maxDeviceWalk is how many files of a workspace are checked for being devices.
+const maxDeviceWalk = 2_000_000
+
+// deviceCheck is the result of looking for device nodes in a workspace. Confined
+// commands cannot make any, so looking once is enough.
+type deviceCheck struct {
+	mu   sync.Mutex
+	done bool
+	// found is the first device, partial why not every file was checked.
+	found, partial string
+}
+
+// errDevices is why the walk of a workspace ends early.
+var errDevices = errors.New("the walk is over")
+
+// devices looks for device nodes in the workspace. Landlock does not tell them from
+// other files: a command that may write a file of the workspace may write to the disk
+// behind a node in it.
+func (w *Workspace) devices(ctx context.Context) (found, partial string, err error) {
+	c := &w.deviceCheck
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return c.found, c.partial, nil
+	}
+	c.found, c.partial = "", ""
+	n := 0
+	err = filepath.WalkDir(w.real, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch n++; {
+		case n > w.deviceWalk():
+			c.partial = fmt.Sprintf("it has more than %d files", w.deviceWalk())
+			return errDevices
+		case err != nil && d != nil && d.IsDir():
+			c.partial = fmt.Sprintf("the folder %q cannot be read", filepath.Base(path))
+			return fs.SkipDir
+		case err != nil: // it has gone
+			return nil
+		case d.Type()&fs.ModeDevice != 0: // character devices included
+			rel, relErr := filepath.Rel(w.real, path)
+			if relErr != nil {
+				rel = path
+			}
+			c.found = filepath.ToSlash(rel)
+			return errDevices
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDevices) {
+		return "", "", err
+	}
+	c.done = c.found == "" // one that is found may be removed
+	return c.found, c.partial, nil
+}
+
+func (w *Workspace) deviceWalk() int {
+	if w.maxDeviceWalk > 0 {
+		return w.maxDeviceWalk
+	}
+	return maxDeviceWalk
+}
