@@ -100,7 +100,6 @@ var invalidAtSource = map[string]string{
 	"0xPlaygrounds/rig:tests/cassettes/openai/error_identity_edge/chat_completions_validation_error_carries_identity.yaml#0": "temperature 99; the server answered 400",
 	"envoyproxy/ai-gateway:tests/internal/testopenai/cassettes/chat-bad-request.yaml#0":                                      "temperature -0.5; the server answered 400",
 	"0xPlaygrounds/rig:tests/cassettes/anthropic/error_identity_edge/validation_error_carries_identity.yaml#0":               "temperature -5; the server answered 400",
-	"langchain-ai/langchain:libs/partners/openai/tests/cassettes/test_mcp_builtin.yaml.gz#1":                                 "its only input approves an MCP call, which no other API has",
 
 	"0xPlaygrounds/rig:tests/cassettes/llamacpp/multimodal_matrix/malformed_data_uri.yaml#0": "an image that is not Base64; the server answered 400",
 	"docker/docker-agent:e2e/testdata/cassettes/TestExec_Gemini_ToolCall.yaml#1":             "its result gives the id of a call for the name of the tool",

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/internal/gen"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )
@@ -172,6 +173,13 @@ func (j *judge) checkRecorded(t *testing.T, from api, invalid *checkedList, coun
 		}
 		counts.add("recorded requests of "+from.file, 1)
 		enc, err := j.api.codec.EncodeRequest(req, dialect.EncodeOptions{})
+		if wirekit.CheckReferences(req, j.api.codec.Limits()) != nil {
+			if !errors.Is(err, dragoman.ErrUnsupported) {
+				t.Errorf("%s: a request that refers to stored conversation is encoded for %s: %v", x.ID(), j.api.file, err)
+			}
+			counts.add("recorded requests that refer to conversation stored elsewhere", 1)
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: encoding for %s: %v", x.ID(), j.api.file, err)
 			continue

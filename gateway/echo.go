@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -32,6 +33,9 @@ func (x *exchange) echo() *dragoman.Extra {
 	}
 	for _, o := range x.overrides() {
 		out.Fields = append(out.Fields, dragoman.Field{Path: o.name, Value: []byte(o.value)})
+	}
+	if x.conversation.id != "" {
+		out.Fields = append(out.Fields, dragoman.Field{Path: "/conversation", Value: fmt.Appendf(nil, `{"id":%q}`, x.conversation.id)})
 	}
 	kept := []byte("false")
 	if x.stores() && !x.unkept {

@@ -43,7 +43,7 @@ func (x *exchange) own(ctx context.Context, id string) {
 	}
 	from, err := json.Marshal(origin{Model: x.asked.model, Link: x.entry.upstream})
 	if err == nil {
-		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, x.opts.Now().Add(x.ttl))
+		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, x.opts.Now().Add(max(x.ttl, upstreamTTL)))
 	}
 	if err != nil {
 		x.warn(ctx, "whose a response is could not be kept", err)
@@ -90,14 +90,24 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		w.Header().Set(UpstreamHeader, headerName(from.Link))
 	}
 	w.WriteHeader(passed.Status)
-	return true, flushing(w, passed.Body)
+	if g.keys.Open() || passed.Err != nil || r.Method != http.MethodGet {
+		return true, flushing(w, passed.Body, nil)
+	}
+	learn := newLearner(func(ids []string) error { return g.noteOwner(r.Context(), key.Name, from, ids...) })
+	return true, flushing(w, passed.Body, learn)
 }
 
-// flushing copies an answer as it comes.
-func flushing(w http.ResponseWriter, from io.Reader) error {
+// flushing copies a response as it comes. learn, unless it is nil, sees every piece
+// before it is sent.
+func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 	out, buf := http.NewResponseController(w), make([]byte, room)
 	for {
 		n, err := from.Read(buf)
+		if learn != nil {
+			if err := learn.see(buf[:n], err != nil); err != nil {
+				return err
+			}
+		}
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
 				return nil //nolint:nilerr // who has gone away is told nothing

@@ -60,6 +60,20 @@ type exchange struct {
 	hideUpstream bool
 	// unkept says that the response was to be stored, and could not be.
 	unkept bool
+
+	// input are the items of a Responses request, with stored ones in the place of their
+	// references, and conversationItems those of the conversation before them.
+	input, conversationItems []inputItem
+	// conversation is the one that the request names: the id of one that the gateway
+	// holds, or of one that the upstream may hold.
+	conversation struct{ id, upstream string }
+	// bodies are the request with all of these, for upstreams of the two kinds, where it
+	// differs from the one that came, and losses what the native one lacks.
+	bodies struct {
+		expanded           bool
+		native, translated []byte
+	}
+	losses []dragoman.Loss
 }
 
 // asked is what a request says of itself that the gateway must know before it looks
@@ -69,6 +83,8 @@ type asked struct {
 	stream   bool
 	previous string // the response that it goes on with
 	thread   serving.Thread
+	// input and conversation are the fields of these names, of a Responses request.
+	input, conversation []byte
 	// background says that the answer is not waited for, unstored that nobody is to keep it.
 	background, unstored bool
 }
@@ -96,6 +112,10 @@ func peek(call serving.Call, body []byte) (asked, error) {
 			a.stream = r.Bool()
 		case string(key) == "previous_response_id" && r.Kind() == '"':
 			a.previous = r.String()
+		case string(key) == "input":
+			a.input = r.Raw()
+		case string(key) == "conversation":
+			a.conversation = r.Raw()
 		case string(key) == "background": // whatever a server may take for yes
 			a.background = r.Kind() != 'f' && r.Kind() != 'n'
 			r.Skip()
@@ -119,7 +139,7 @@ func peek(call serving.Call, body []byte) (asked, error) {
 }
 
 // peeked are the members that the gateway goes by.
-var peeked = [...]string{"model", "stream", "previous_response_id", "thread", "background"}
+var peeked = [...]string{"model", "stream", "previous_response_id", "thread", "background", "input", "conversation", "store"}
 
 // once refuses a member that the gateway goes by where it stands twice, or in letters
 // that some servers take for the same (those that are written in Go, such as Ollama): the
@@ -277,7 +297,10 @@ func (x *exchange) foreground(key *access.Key) error {
 func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	x.entry.upstream, x.entry.series = link.Name, x.route.series(link.Name)
 	up := x.route.upstreams[link.Name]
-	x.up = up
+	x.up, x.body = up, x.bodyFor(up)
+	if err := x.unresolvedFor(up); err != nil {
+		return err
+	}
 	ask := x.translate
 	if x.transparent(ctx, up) {
 		ask = x.pass
@@ -311,6 +334,9 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 		return err
 	}
 	x.entry.losses = rep.Losses
+	if up.dialect == dragoman.OpenAIResponses {
+		x.entry.losses = append(x.entry.losses, x.losses...)
+	}
 	x.route.Set.Apply(req)
 	x.goOn(req)
 	if up.dialect != x.codec.Dialect() && silent(req) { // a server of its own dialect says so itself

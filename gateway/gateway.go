@@ -49,6 +49,8 @@ type Gateway struct {
 	headerBytes int
 	metrics     metrics
 	buffers     buffers
+	// conversations are locked while they change.
+	conversations conversationLocks
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -130,7 +132,8 @@ func (g *Gateway) routes() *http.ServeMux {
 	asides.HandleFunc("GET /v1/responses/{id}", g.retrieve)
 	asides.HandleFunc("DELETE /v1/responses/{id}", g.forget)
 	asides.HandleFunc("POST /v1/responses/{id}/cancel", g.about("/cancel"))
-	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.about("/input_items"))
+	asides.HandleFunc("GET /v1/responses/{id}/input_items", g.inputItems)
+	g.handleConversations(asides)
 	asides.HandleFunc("/", serving.Nowhere(mux, asides))
 	mux.Handle("/", g.noted(asides))
 	for _, path := range []string{"/v1/models", "/v1beta/models", "/v1beta", "/v1/projects", "/v1beta1/projects"} {

@@ -82,11 +82,12 @@ func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*acc
 		refuse(w, r, err)
 		return
 	}
-	body, found, err := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id")))
+	stored, err := g.storedResponse(r.Context(), key.Name, r.PathValue("id"))
+	found := stored != nil
 	switch {
 	case err != nil:
 	case found:
-		err = deal(&key, body)
+		err = deal(&key, stored.Body)
 	default:
 		if found, err = g.elsewhere(w, r, &key, ""); err == nil && !found {
 			err = noResponse(r.PathValue("id"))

@@ -162,6 +162,7 @@ func (x *exchange) understood(passed *provider.Passed, body []byte, o dialect.De
 // way gathers or keeps it (quirk J2).
 func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 	copyHeader(h, passed.Header)
+	x.lossHeader(h)
 	if x.asked.stream {
 		h.Set("X-Accel-Buffering", "no")
 		h.Set("Cache-Control", "no-cache") // the server's own is none of those that are passed on
@@ -191,6 +192,7 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true
 	x.own(x.r.Context(), resp.ID)
+	x.learn(x.r.Context(), body)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
 	err = x.out.write(body)
 	if err == nil && resp.Error != nil { // it stands in the answer, which is the server's own
@@ -249,6 +251,7 @@ const maxEvent = 16 << 20
 // not waited for.
 func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
+	var items itemWatch
 	for first := true; ; first = false {
 		var err error
 		looked := 0 // of buf, for the end of an event
@@ -284,6 +287,11 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 				id := t.id()
 				x.own(x.r.Context(), id)
 				noted = id != ""
+			}
+			if x.codec.Dialect() == dragoman.OpenAIResponses {
+				if items.see(events); t.over {
+					x.learnItems(x.r.Context(), &items)
+				}
 			}
 			last := t.over && x.out.hush() // no beat comes behind it
 			if err := x.out.send(events); err != nil {

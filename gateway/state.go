@@ -84,7 +84,9 @@ const keepTime = 5 * time.Second
 
 // keep remembers what the client may forget: the opaque parts of an answer, and the
 // conversation that it belongs to.
-func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
+//
+// body is the response object of a Responses client as it is sent.
+func (x *exchange) keep(ctx context.Context, resp *dragoman.Response, body []byte) {
 	// A client that has gone may come back with the whole conversation.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
 	defer cancel()
@@ -95,7 +97,7 @@ func (x *exchange) keep(ctx context.Context, resp *dragoman.Response) {
 		}
 	}
 	if x.stores() {
-		if err := x.store(ctx, resp); err != nil {
+		if err := x.store(ctx, resp, body); err != nil {
 			x.warn(ctx, "a response could not be kept", err)
 			x.unstored(err)
 		}
@@ -128,7 +130,7 @@ func (x *exchange) unstored(err error) {
 }
 
 // store remembers a response and the conversation that it belongs to.
-func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
+func (x *exchange) store(ctx context.Context, resp *dragoman.Response, body []byte) error {
 	parent := ""
 	if x.before != nil {
 		parent = x.asked.previous
@@ -139,12 +141,7 @@ func (x *exchange) store(ctx context.Context, resp *dragoman.Response) error {
 	if x.threads() {
 		return x.saveThread(ctx)
 	}
-	told := x.told(*resp, true)
-	enc, err := x.codec.EncodeResponse(&told, x.encoding())
-	if err != nil {
-		return err
-	}
-	if err := x.opts.Notes.Put(ctx, bodyKey(x.entry.key, x.responseID()), enc.Body, x.opts.Now().Add(x.ttl)); err != nil {
+	if err := x.saveResponse(ctx, x.responseID(), parent, body, false); err != nil {
 		return errors.Join(err, x.recall.Delete(ctx, x.entry.key, x.responseID())) // all of it is kept, or nothing
 	}
 	return nil
@@ -159,6 +156,12 @@ func bodyKey(key, id string) string {
 // recallConversation finds the conversation that a request goes on with, where the
 // gateway has it; else the model's server may.
 func (x *exchange) recallConversation(ctx context.Context) error {
+	if err := x.joinConversation(ctx); err != nil {
+		return err
+	}
+	if err := x.resolve(ctx); err != nil {
+		return err
+	}
 	if x.asked.previous == "" {
 		return nil
 	}

@@ -89,12 +89,21 @@ func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
 	x.entry.losses = append(x.entry.losses, resp.Losses.Losses...)
 	x.entry.usage = resp.Usage
 	x.own(ctx, resp.ID)
-	x.keep(ctx, resp) // before the client is told that it is kept
-	told := x.told(*resp, true)
-	enc, err := x.codec.EncodeResponse(&told, x.encoding())
+	encode := func() (dialect.Encoded, error) {
+		told := x.told(*resp, true)
+		return x.codec.EncodeResponse(&told, x.encoding())
+	}
+	enc, err := encode()
 	if err != nil {
 		return err
 	}
+	x.keep(ctx, resp, enc.Body)
+	if x.unkept { // the response says so
+		if enc, err = encode(); err != nil {
+			return err
+		}
+	}
+	x.learn(ctx, enc.Body)
 	x.entry.losses = append(x.entry.losses, x.lost(enc.Report.Losses)...)
 	x.entry.pieces = int64(len(enc.Body)) / bytesPerToken
 	x.entry.status = http.StatusOK
@@ -163,6 +172,9 @@ type telling struct {
 	sum       *dragoman.Collector
 	summaries summaries
 	buf       []byte
+	// watch collects the items of a Responses stream.
+	watch   itemWatch
+	learned bool
 	// held says that events which come together are sent together: the model says
 	// when it waits.
 	held bool
@@ -222,25 +234,69 @@ func (t *telling) say(ctx context.Context, ev dragoman.Event) (err error) {
 		}
 	case *dragoman.ResponseEnd:
 		t.ended = true
-		t.remember(ctx)
 		end := *e
 		end.Response = t.told(e.Response, true)
-		ev = &end
 		t.entry.usage = t.entry.usage.Merge(e.Usage)
 		t.entry.losses = newLosses(t.entry.losses, e.Response.Losses.Losses)
+		return t.finishResponse(ctx, &end)
 	}
-	return t.put(ev)
+	return t.put(ctx, ev)
+}
+
+// finishResponse writes the end of a response. Before it is sent, the response is stored
+// as the client will see it: clients may continue with it at once, and some disconnect.
+func (t *telling) finishResponse(ctx context.Context, end *dragoman.ResponseEnd) error {
+	start := len(t.buf)
+	if err := t.write(end); err != nil {
+		return err
+	}
+	events := t.buf[start:]
+	t.watch.see(events)
+	t.remember(ctx, t.watch.final)
+	if t.unkept {
+		t.buf = append(t.buf[:start:start], notStored(events)...)
+	}
+	t.learnEnd(ctx)
+	return t.flushHeld()
 }
 
 // put writes an event, and sends it unless more may come with it.
-func (t *telling) put(ev dragoman.Event) (err error) {
+func (t *telling) put(ctx context.Context, ev dragoman.Event) error {
+	start := len(t.buf)
+	if err := t.write(ev); err != nil {
+		return err
+	}
+	if t.codec.Dialect() == dragoman.OpenAIResponses {
+		t.watch.see(t.buf[start:])
+		t.learnEnd(ctx)
+	}
+	return t.flushHeld()
+}
+
+// learnEnd notes the items of a stream, once its last event is there. The native event
+// that ends a stream may come before or after the canonical one.
+func (t *telling) learnEnd(ctx context.Context) {
+	if t.watch.final != nil && !t.learned {
+		t.learned = true
+		t.learnItems(ctx, &t.watch)
+	}
+}
+
+// write encodes an event.
+func (t *telling) write(ev dragoman.Event) (err error) {
 	if t.searches {
 		if ev = t.tellSearch(ev); ev == nil {
 			return nil
 		}
 	}
-	if t.buf, err = t.enc.Encode(t.buf, t.summaries.tell(ev)); err != nil || !t.first { // a native chunk comes before what it means
-		return err
+	t.buf, err = t.enc.Encode(t.buf, t.summaries.tell(ev))
+	return err
+}
+
+// flushHeld sends what is encoded, unless more may come with it.
+func (t *telling) flushHeld() error {
+	if !t.first { // a native chunk comes before what it means
+		return nil
 	}
 	if t.held && len(t.buf) < maxTogether {
 		return nil
@@ -250,12 +306,14 @@ func (t *telling) put(ev dragoman.Event) (err error) {
 
 // remember keeps what the client may forget, before it is told that the answer has
 // ended: then it may go on at once, and clients of Responses hang up.
-func (t *telling) remember(ctx context.Context) {
+//
+// body is the response object of a Responses client.
+func (t *telling) remember(ctx context.Context, body []byte) {
 	if t.sum == nil {
 		return
 	}
 	if resp, err := t.sum.Response(); err == nil {
-		t.keep(ctx, resp)
+		t.keep(ctx, resp, body)
 	} else if t.stores() {
 		t.unstored(err)
 	}
@@ -345,7 +403,7 @@ func (t *telling) completeOpen(ctx context.Context) (err error) {
 	t.open = nil
 	for _, truncated := range []bool{false, true} {
 		if truncated {
-			err = errors.Join(err, t.put(&dragoman.Chunk{}))
+			err = errors.Join(err, t.put(ctx, &dragoman.Chunk{}))
 		}
 		for _, e := range open {
 			if c, _ := e.Part.(*dragoman.ToolCall); isTruncated(c) == truncated {
@@ -365,7 +423,7 @@ func (t *telling) broken(ctx context.Context, err error) error {
 	}
 	if !t.entry.told {
 		t.entry.told = true
-		err = errors.Join(err, t.tellOpen(ctx), t.put(&dragoman.StreamError{Err: t.apiError(err), Usage: t.entry.usage}))
+		err = errors.Join(err, t.tellOpen(ctx), t.put(ctx, &dragoman.StreamError{Err: t.apiError(err), Usage: t.entry.usage}))
 	}
 	return errors.Join(err, t.end())
 }
@@ -378,7 +436,7 @@ func (t *telling) failed(ctx context.Context, e *dragoman.StreamError) error {
 		return nil
 	}
 	t.entry.told = true
-	return errors.Join(t.tellOpen(ctx), t.put(&dragoman.StreamError{Err: t.apiError(e.Err), Usage: e.Usage}))
+	return errors.Join(t.tellOpen(ctx), t.put(ctx, &dragoman.StreamError{Err: t.apiError(e.Err), Usage: e.Usage}))
 }
 
 // unfinished reports whether a stream only lacks its end, and gets one as the route says

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Options say for whom to normalise. The zero value is refused: Limits are
@@ -85,15 +86,19 @@ func (e *UnsettledError) Unwrap() error { return dragoman.ErrUnsettledCalls }
 // and what it did to make it so. The request given is never changed; it is
 // returned itself where nothing had to be done.
 //
-// The error is an [*UnsettledError] where calls wait for their results, or
-// wraps [dragoman.ErrInvalid] for a request that no wire could express. The
-// report is returned in either case.
+// The error is an [*UnsettledError] where calls wait for their results. It wraps
+// [dragoman.ErrInvalid] for a request that no wire could express, and
+// [dragoman.ErrUnsupported] for one that refers to conversation which another
+// server has stored. The report is returned in each case.
 func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Report, error) {
 	if err := req.Validate(); err != nil {
 		return nil, dragoman.Report{}, err
 	}
 	if err := o.check(); err != nil {
 		return nil, dragoman.Report{}, err
+	}
+	if err := wirekit.CheckReferences(req, o.Limits); err != nil {
+		return nil, dragoman.Report{}, fmt.Errorf("history: %w", err)
 	}
 	n := newNormaliser(req, o)
 	defer n.done()

@@ -72,6 +72,7 @@ func (n *normaliser) prune() {
 				case p.Dialect != n.limits.Dialect:
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of %s has no place here", extra.A(p.Type), p.Dialect)
 					return nil
+				case p.Type == "item_reference": // the encoder refuses one that the server has not stored
 				case !wirekit.MayReplayOpaque(&d.Message, p, &n.limits, &n.target):
 					n.rep.Addf(dragoman.Dropped, dragoman.Serious, d.part(j), "%s of another provider", extra.A(p.Type))
 					return nil

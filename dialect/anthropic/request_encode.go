@@ -484,5 +484,4 @@ func (e *requestEncoder) unsaidSettings() {
 	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "the API takes no metadata but the user")
 	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no verbosity")
 	drop(req.Store != nil && *req.Store, dragoman.Info, "/store", "the API stores no responses")
-	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no responses; send the whole conversation")
 }

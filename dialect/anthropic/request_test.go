@@ -604,17 +604,17 @@ func TestForeignThingsAreDroppedAndReported(t *testing.T) {
 		&dragoman.Text{Text: "x", Extra: &dragoman.Extra{Dialect: dragoman.OpenAIResponses, Fields: []dragoman.Field{{Path: "/annotations", Value: json.RawMessage(`[1]`)}}}})
 	m.Origin, m.Phase, m.Name = foreign, "commentary", "bob"
 	req := ask(dragoman.UserText("a"), m, dragoman.UserText("b"))
-	req.PreviousResponseID, req.Verbosity, req.CacheKey, req.ServiceTier = "resp_1", "low", "k", "flex"
+	req.Verbosity, req.CacheKey, req.ServiceTier = "low", "k", "flex"
 	req.Metadata, req.Store = []dragoman.KeyValue{{Key: "a", Value: "b"}}, ptr(true)
 	req.Extra = &dragoman.Extra{Dialect: dragoman.OpenAIChat, Fields: []dragoman.Field{{Path: "/logit_bias", Value: json.RawMessage(`{"1":2}`)}}}
 	_, enc := encode(t, req, dialect.EncodeOptions{})
 	for _, path := range []string{
-		"/messages/1/parts/0", "/messages/1/parts/1/annotations", "/messages/1/phase", "/messages/1/name", "/previous_response_id",
+		"/messages/1/parts/0", "/messages/1/parts/1/annotations", "/messages/1/phase", "/messages/1/name",
 		"/verbosity", "/cache_key", "/service_tier", "/metadata", "/store", "/logit_bias",
 	} {
 		has(t, enc.Report, dragoman.Dropped, path)
 	}
-	for _, leak := range []string{"logit_bias", "computer_call", "resp_1", "annotations"} {
+	for _, leak := range []string{"logit_bias", "computer_call", "annotations"} {
 		if strings.Contains(string(enc.Body), leak) {
 			t.Errorf("%s leaked: %s", leak, enc.Body)
 		}

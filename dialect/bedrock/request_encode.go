@@ -472,5 +472,4 @@ func (e *requestEncoder) unsaidSettings() {
 	drop(req.User != "", dragoman.Info, "/user", "the API takes no user")
 	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no verbosity")
 	drop(req.Store != nil && *req.Store, dragoman.Info, "/store", "the API stores no responses")
-	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no responses; send the whole conversation")
 }

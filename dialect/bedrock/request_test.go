@@ -683,7 +683,7 @@ func TestQuirkF3_AnOutputSchemaIsLoweredIntoAString(t *testing.T) {
 func TestSettingsThatTheWireHasNoMemberForAreReported(t *testing.T) {
 	req := ask(dragoman.UserText("q"))
 	req.Sampling = dragoman.Sampling{Temperature: dragoman.Num(1.5), TopK: ptr(int64(1)), Seed: ptr(int64(1)), FrequencyPenalty: dragoman.Num(1), PresencePenalty: dragoman.Num(1), Candidates: ptr(int64(2)), Stop: []string{""}}
-	req.User, req.CacheKey, req.Verbosity, req.Store, req.PreviousResponseID = "u", "k", "low", ptr(true), "r"
+	req.User, req.CacheKey, req.Verbosity, req.Store = "u", "k", "low", ptr(true)
 	req.ServiceTier = "scale"
 	req.Metadata = []dragoman.KeyValue{{Key: "ok", Value: "v"}, {Key: "bad key é", Value: "v"}}
 	v, enc := encode(t, req, dialect.EncodeOptions{})
@@ -692,7 +692,7 @@ func TestSettingsThatTheWireHasNoMemberForAreReported(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/sampling/top_k", "/sampling/seed", "/sampling/frequency_penalty", "/sampling/presence_penalty", "/sampling/candidates",
-		"/sampling/stop", "/user", "/cache_key", "/verbosity", "/store", "/previous_response_id", "/service_tier", "/metadata",
+		"/sampling/stop", "/user", "/cache_key", "/verbosity", "/store", "/service_tier", "/metadata",
 	} {
 		has(t, enc.Report, dragoman.Dropped, path)
 	}

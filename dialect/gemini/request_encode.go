@@ -661,5 +661,4 @@ func (e *requestEncoder) unsaidSettings() {
 	drop(len(req.Metadata) > 0, dragoman.Info, "/metadata", "the API takes no metadata")
 	drop(req.User != "", dragoman.Info, "/user", "the API takes no user")
 	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "the API has no such parameter")
-	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "the API keeps no conversations")
 }

@@ -587,14 +587,14 @@ func TestUnknownMembersAndPartsComeBack(t *testing.T) {
 func TestSettingsTheAPIHasNoWordForAreReported(t *testing.T) {
 	on := true
 	req := ask(dragoman.UserText("hi"))
-	req.User, req.Verbosity, req.Store, req.CacheKey, req.PreviousResponseID = "u", "low", &on, "k", "resp_1"
+	req.User, req.Verbosity, req.Store, req.CacheKey = "u", "low", &on, "k"
 	req.Metadata = []dragoman.KeyValue{{Key: "a", Value: "b"}}
 	req.ServiceTier = "auto"
 	req.Cache = &dragoman.CacheHint{}
 	req.Messages[0].Cache = &dragoman.CacheHint{}
 	req.Messages[0].Name = "Ann"
 	_, rep := encode(t, req, dialect.EncodeOptions{})
-	for _, path := range []string{"/user", "/verbosity", "/store", "/cache_key", "/previous_response_id", "/metadata", "/service_tier", "/cache", "/messages/0/cache", "/messages/0/name"} {
+	for _, path := range []string{"/user", "/verbosity", "/store", "/cache_key", "/metadata", "/service_tier", "/cache", "/messages/0/cache", "/messages/0/name"} {
 		has(t, rep, dragoman.Dropped, path)
 	}
 }

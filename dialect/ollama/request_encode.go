@@ -409,5 +409,4 @@ func (e *requestEncoder) unsaid() {
 	drop(req.ServiceTier != "", dragoman.Info, "/service_tier", "Ollama has no service tiers")
 	drop(req.Verbosity != "", dragoman.Warn, "/verbosity", "Ollama has no verbosity")
 	drop(req.Store != nil && *req.Store, dragoman.Warn, "/store", "Ollama keeps no responses")
-	drop(req.PreviousResponseID != "", dragoman.Serious, "/previous_response_id", "Ollama keeps no responses; send the whole conversation")
 }

@@ -167,13 +167,13 @@ func TestOptionsThatAreNotModelledStay(t *testing.T) {
 
 func TestWhatTheWireCannotSayIsReported(t *testing.T) {
 	req := &dragoman.Request{
-		Model: "m", CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), PreviousResponseID: "resp_1", Cache: &dragoman.CacheHint{},
+		Model: "m", CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), Cache: &dragoman.CacheHint{},
 		ParallelToolCalls: ptr(false), Metadata: []dragoman.KeyValue{{Key: "a", Value: "b"}}, Sampling: dragoman.Sampling{Candidates: ptr(int64(3))},
 		Tools: []dragoman.ToolSpec{{Name: "f", Strict: dragoman.StrictOn, Deferred: true}}, Extra: &dragoman.Extra{Dialect: dragoman.Anthropic, Fields: []dragoman.Field{{Path: "/container", Value: json.RawMessage(`"c"`)}}},
 	}
 	_, rep := encode(t, req, dialect.EncodeOptions{})
 	for _, path := range []string{
-		"/cache_key", "/user", "/service_tier", "/verbosity", "/store", "/previous_response_id", "/cache", "/parallel_tool_calls", "/metadata", "/sampling/candidates", "/tools/0/strict", "/container",
+		"/cache_key", "/user", "/service_tier", "/verbosity", "/store", "/cache", "/parallel_tool_calls", "/metadata", "/sampling/candidates", "/tools/0/strict", "/container",
 	} {
 		lost(t, rep, dragoman.Dropped, path, "")
 	}

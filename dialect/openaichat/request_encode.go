@@ -109,9 +109,6 @@ func (e *requestEncoder) encode() error {
 	if req.Cache != nil {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/cache", "cache breakpoint at the end of the prompt: the target caches by itself")
 	}
-	if req.PreviousResponseID != "" {
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, "/previous_response_id", "Chat keeps no responses; send the whole conversation")
-	}
 	e.extras()
 	w.EndObject()
 	return nil

@@ -298,7 +298,7 @@ func (e *itemEncoder) item(m *dragoman.Message, p dragoman.Part, at extra.Path) 
 	case *dragoman.Reasoning:
 		e.reasoning(m, p, at)
 	case *dragoman.Opaque:
-		e.opaque(m, p, at)
+		return e.opaque(m, p, at)
 	}
 	return nil
 }
@@ -463,15 +463,20 @@ func writeTyped(w *jsonwire.Writer, typ, text string) {
 	w.EndObject()
 }
 
-func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path) {
+// opaque writes an item that is not modeled. A reference to an item that the server
+// has not stored is an error: without the item the conversation is another one.
+func (e *itemEncoder) opaque(m *dragoman.Message, p *dragoman.Opaque, at extra.Path) error {
+	replay := wirekit.MayReplayOpaque(m, p, &e.limits, &e.target)
+	if p.Dialect == name && p.Type == "item_reference" && (!replay || !e.stored && !e.verbatim(m)) {
+		return wirekit.UnresolvedItem(name, at.String(), p)
+	}
 	switch {
 	case p.Dialect != name:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of %s", extra.AType(p.Type, "block"), p.Dialect)
-	case !wirekit.MayReplayOpaque(m, p, &e.limits, &e.target):
+	case !replay:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "%s of another provider", extra.AType(p.Type, "item"))
-	case p.Type == "item_reference" && !e.stored && !e.verbatim(m):
-		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "a reference to an item that is not stored")
 	default:
 		e.w.Raw(p.JSON)
 	}
+	return nil
 }

@@ -277,7 +277,8 @@ func (o Options) Request() *rapid.Generator[*dragoman.Request] {
 			}
 			r.Metadata = append(r.Metadata, kv)
 		}
-		if o.native(t) {
+		// Only its own dialect can resolve a stored response; others refuse the request.
+		if o.Dialect == dragoman.OpenAIResponses && o.native(t) {
 			r.PreviousResponseID = "resp_0"
 		}
 		r.Native = o.sidecar(t, r.Fingerprint)

@@ -179,7 +179,7 @@ func CodecOf(r *http.Request) dialect.Codec {
 	switch {
 	case isAnthropic(r), strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		return anthropic.Codec{}
-	case strings.HasPrefix(r.URL.Path, "/v1/responses"):
+	case strings.HasPrefix(r.URL.Path, "/v1/responses"), strings.HasPrefix(r.URL.Path, "/v1/conversations"):
 		return openairesponses.Codec{}
 	case strings.HasPrefix(r.URL.Path, "/v1beta"), strings.HasPrefix(r.URL.Path, "/v1/projects/"), strings.HasPrefix(r.URL.Path, "/v1/models/") && strings.Contains(r.URL.Path, ":") && r.Method == http.MethodPost:
 		return gemini.Codec{}

@@ -27,6 +27,9 @@ func EncodeRequest(
 	if err := CheckEncode(limits.Dialect, o); err != nil {
 		return dialect.Encoded{}, err
 	}
+	if err := CheckReferences(req, limits); err != nil {
+		return dialect.Encoded{}, fmt.Errorf("%s: %w", limits.Dialect, err)
+	}
 	reg := EncodeRegistry(req, limits, o)
 	if body, ok := ReplayRequest(req, limits, o); ok && (req.Model == "" || limits.ModelInURL || namesModel(body)) {
 		forbidUnasked(req, reg)

@@ -1,0 +1,78 @@
+package dialect_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/history"
+)
+
+// A reference that the target cannot resolve is an error that names it, never a loss
+// (decision 74): the model would not see what was said.
+func TestUnresolvedReferencesAreErrors(t *testing.T) {
+	for _, tc := range []struct {
+		from       dragoman.Dialect
+		body, name string
+	}{
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"role":"user","content":"q"},{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"c","output":"x"}]}`, "fc_1"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"id":"msg_1"},{"role":"user","content":"q"}]}`, "msg_1"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":[{"type":null,"id":"rs_1"},{"role":"user","content":"q"}]}`, "rs_1"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":"q","previous_response_id":"resp_1"}`, "resp_1"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":"q","conversation":"conv_1"}`, "conv_1"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":"q","conversation":{"id":"conv_2"}}`, "conv_2"},
+		{dragoman.OpenAIResponses, `{"model":"m","input":"q","prompt":{"id":"pmpt_1"}}`, "pmpt_1"},
+		{dragoman.Anthropic, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"q"}],"thread":{"previous_message_id":"msg_9"}}`, "msg_9"},
+		{dragoman.Gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"cachedContent":"cachedContents/c1"}`, "cachedContents/c1"},
+	} {
+		req, _, err := codecOf(tc.from).DecodeRequest([]byte(tc.body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", tc.body, err)
+		}
+		req.Model = "m"
+		for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Ollama, dragoman.Bedrock} {
+			c := codecOf(d)
+			_, encoding := c.EncodeRequest(req, dialect.EncodeOptions{})
+			_, _, normalizing := history.Normalize(req, history.Options{Limits: c.Limits(), Abandon: history.AbandonAll})
+			for what, err := range map[string]error{"encoding": encoding, "normalizing": normalizing} {
+				switch {
+				case d == tc.from && err != nil:
+					t.Errorf("%s for its own dialect: %s: %v", what, tc.body, err)
+				case d != tc.from && (!errors.Is(err, dragoman.ErrUnsupported) || !strings.Contains(err.Error(), tc.name)):
+					t.Errorf("%s for %s: %s: %v", what, d, tc.body, err)
+				}
+			}
+		}
+	}
+}
+
+// Fields that are there and refer to nothing are no references.
+func TestEmptyReferencesAreNone(t *testing.T) {
+	for from, body := range map[dragoman.Dialect]string{
+		dragoman.OpenAIResponses: `{"model":"m","input":"q","conversation":null,"prompt":null,"previous_response_id":null}`,
+		dragoman.Anthropic:       `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"q"}],"thread":null}`,
+	} {
+		req, _, err := codecOf(from).DecodeRequest([]byte(body), dialect.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codecOf(dragoman.OpenAIChat).EncodeRequest(req, dialect.EncodeOptions{}); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// A server that is told to store nothing has not stored the items before, either.
+func TestReferencesWithoutAStoreAreErrors(t *testing.T) {
+	c := codecOf(dragoman.OpenAIResponses)
+	no := false
+	req := &dragoman.Request{Model: "m", Store: &no, Messages: []dragoman.Message{
+		{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Text{Text: "q"}}},
+		{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: "item_reference", JSON: []byte(`{"type":"item_reference","id":"msg_1"}`)}}},
+	}}
+	if _, err := c.EncodeRequest(req, dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrUnsupported) || !strings.Contains(err.Error(), "msg_1") {
+		t.Errorf("error %v", err)
+	}
+}

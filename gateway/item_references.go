@@ -1,0 +1,287 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// Responses clients may refer to items of earlier responses by their ids instead of
+// sending them again. The gateway puts the items that it stored itself in the place of
+// their references, so that every upstream sees them. References to items that an
+// upstream stored are passed through to it, for the key that the items belong to. All
+// others are errors (decision 74).
+
+// inputItem is an element of the input of a Responses request.
+type inputItem struct {
+	raw     []byte
+	typ, id string
+	// ref is set for a reference to a stored item: an item_reference, also one without
+	// a type.
+	ref bool
+	// lookup is set for a reasoning item without content. OpenAI looks it up by its id,
+	// as if it were a reference; other upstreams take it as it is.
+	lookup bool
+	// stored is set for an item, in the place of a reference, that no Responses upstream
+	// made.
+	stored bool
+}
+
+// readInput reads the elements of an input: a list of items, or a text.
+func readInput(input []byte) (items []inputItem, err error) {
+	r := jsonwire.NewReader(input)
+	switch r.Kind() {
+	case '"':
+		return []inputItem{{raw: userText(r.String()), typ: "message"}}, nil
+	case '[':
+	default:
+		return nil, nil // the decoder, or the upstream, says what is wrong with it
+	}
+	for i := range r.Array() {
+		raw := r.Raw()
+		if r.Err() != nil {
+			break
+		}
+		item, err := readInputItem(raw)
+		if err != nil {
+			return nil, fmt.Errorf("input[%d]: %w", i, err)
+		}
+		items = append(items, item)
+	}
+	return items, r.Err()
+}
+
+// identifying are the fields by which an item is told from a reference.
+var identifying = []string{"type", "id", "role"}
+
+// readInputItem reads what identifies an item. One in which such a field occurs twice, or
+// in other letters, is refused: the upstream could take it for a reference that the
+// gateway did not check.
+func readInputItem(raw []byte) (item inputItem, err error) {
+	item.raw = raw
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return item, nil
+	}
+	var role, content bool
+	seen := make([]string, 0, len(identifying))
+	for key := range r.Object() {
+		name := string(key)
+		if i := slices.IndexFunc(identifying, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+			if name != identifying[i] || slices.Contains(seen, name) {
+				return item, fmt.Errorf("duplicate field %.80q", name)
+			}
+			seen = append(seen, name)
+		}
+		switch {
+		case name == "type" && r.Kind() == '"':
+			item.typ = r.String()
+		case name == "id" && r.Kind() == '"':
+			item.id = r.String()
+		case name == "role":
+			role = r.Kind() != 'n'
+			r.Skip()
+		case name == "content" || name == "encrypted_content":
+			value := r.Raw()
+			content = content || !slices.Contains([]string{"null", `""`, "[]"}, string(value))
+		default:
+			r.Skip()
+		}
+	}
+	item.ref = item.typ == "item_reference" || item.typ == "" && !role && item.id != ""
+	item.lookup = item.typ == "reasoning" && item.id != "" && !content
+	return item, r.Err()
+}
+
+// userText is a text as an input item.
+func userText(text string) []byte {
+	var w jsonwire.Writer
+	w.BeginObject()
+	w.StringField("type", "message")
+	w.StringField("role", string(dragoman.RoleUser))
+	w.StringField("content", text)
+	w.EndObject()
+	return w.Buf
+}
+
+// resolve reads the input of a Responses request and puts stored items in the place of
+// their references. A reference that is not to an item of this key is an error.
+func (x *exchange) resolve(ctx context.Context) (err error) {
+	if x.codec.Dialect() != dragoman.OpenAIResponses {
+		return nil
+	}
+	if x.input, err = readInput(x.asked.input); err != nil {
+		return serving.Refuse(err)
+	}
+	changed := x.conversation.id != ""
+	var open []string // references that the gateway has to look up
+	for i := range x.input {
+		item := &x.input[i]
+		switch {
+		case item.ref && item.id == "":
+			return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("input[%d]: an item_reference needs an id", i)}
+		case item.ref || item.lookup:
+			open = append(open, item.id)
+		}
+	}
+	held, err := x.storedItems(ctx, x.entry.key, open)
+	if err != nil {
+		return err
+	}
+	if err := x.checkOwner(ctx, held); err != nil {
+		return err
+	}
+	for i := range x.input {
+		item := &x.input[i]
+		stored, ok := held[item.id]
+		if !ok || !item.ref && !item.lookup {
+			continue
+		}
+		if *item, err = readInputItem(stored.json); err != nil {
+			return err
+		}
+		item.ref, item.lookup, item.stored, changed = false, false, !stored.native, true
+	}
+	if changed {
+		x.expand()
+	}
+	return nil
+}
+
+// native reports whether the route has a Responses upstream, which may have stored items
+// itself.
+func (x *exchange) native() bool {
+	return slices.ContainsFunc(x.route.chain.Links, func(l provider.Link) bool { return x.route.upstreams[l.Name].dialect == dragoman.OpenAIResponses })
+}
+
+// checkOwner refuses references that the gateway does not hold, unless an upstream of the
+// route stored the item for this key. Without keys there is one user, who may refer to
+// anything of the upstream's account.
+func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) error {
+	native := x.native()
+	var open []inputItem
+	var notes []string
+	for _, item := range x.input {
+		if _, ok := held[item.id]; ok || !item.ref && (!item.lookup || !native) {
+			continue
+		}
+		if !native {
+			return unknownItem(item.id)
+		}
+		open, notes = append(open, item), append(notes, ownerKey(x.entry.key, item.id))
+	}
+	if len(open) == 0 || x.keys.Open() {
+		return nil
+	}
+	owned, err := x.opts.Notes.GetAll(ctx, notes)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		if owned[i] == nil {
+			return unknownItem(open[i].id)
+		}
+	}
+	return nil
+}
+
+// expand writes the request with the items in the place of their references: as they were
+// sent to the client for upstreams of other dialects, and without their ids, which no
+// server knows but the gateway, for Responses upstreams.
+func (x *exchange) expand() {
+	all := slices.Concat(x.conversationItems, x.input)
+	write := func(form func(i int, item *inputItem) []byte) []byte {
+		input := []byte{'['}
+		for i := range all {
+			if raw := form(i, &all[i]); raw != nil {
+				if len(input) > 1 {
+					input = append(input, ',')
+				}
+				input = append(input, raw...)
+			}
+		}
+		input = append(input, ']')
+		return withField(without(x.body, "conversation"), "input", input)
+	}
+	x.losses = nil
+	x.bodies.native = write(func(i int, item *inputItem) []byte {
+		if !item.stored {
+			return item.raw
+		}
+		if item.typ == "reasoning" {
+			x.losses = append(x.losses, dragoman.Loss{Kind: dragoman.Dropped, Severity: dragoman.Warn, Path: fmt.Sprintf("/input/%d", i), Detail: "reasoning of another provider"})
+			return nil
+		}
+		return without(item.raw, "id", "status")
+	})
+	x.bodies.translated = write(func(_ int, item *inputItem) []byte { return item.raw })
+	x.bodies.expanded = true
+}
+
+// bodyFor is the request as an upstream gets it.
+func (x *exchange) bodyFor(up *upstream) []byte {
+	switch {
+	case !x.bodies.expanded:
+		return x.body
+	case up.dialect == dragoman.OpenAIResponses:
+		return x.bodies.native
+	default:
+		return x.bodies.translated
+	}
+}
+
+// unresolvedFor is the error for references that the upstream cannot resolve: another one
+// of the route stored the items.
+func (x *exchange) unresolvedFor(up *upstream) error {
+	if up.dialect == dragoman.OpenAIResponses {
+		return nil
+	}
+	if x.conversation.upstream != "" {
+		return unknownConversation(x.conversation.upstream)
+	}
+	for i := range x.input {
+		if x.input[i].ref {
+			return unknownItem(x.input[i].id)
+		}
+	}
+	return nil
+}
+
+// unknownItem is the error for a reference that cannot be resolved, in the words that
+// OpenAI has for it.
+func unknownItem(id string) error {
+	return &ownError{serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{
+		Class: dragoman.ErrorNotFound, Param: "input",
+		Message: fmt.Sprintf("Item with id '%s' not found. Items are stored unless `store` is false, and expire; send the item itself instead of a reference.", bounded(id)),
+	})}
+}
+
+// without is an object without some of its fields.
+func without(object []byte, names ...string) []byte {
+	r := jsonwire.NewReader(object)
+	if r.Kind() != '{' {
+		return object
+	}
+	var w jsonwire.Writer
+	w.BeginObject()
+	for key := range r.Object() {
+		name := string(key)
+		if value := r.Raw(); !slices.Contains(names, name) {
+			w.RawField(name, value)
+		}
+	}
+	w.EndObject()
+	return w.Buf
+}
+
+// withField is an object with one of its fields set.
+func withField(object []byte, name string, value []byte) []byte {
+	return filled(within(object, name, func([]byte) []byte { return value }), missing{name, string(value)})
+}

@@ -1,0 +1,364 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/stream"
+)
+
+// strictUpstream is a model server of any dialect. It keeps no state, refuses a tool result
+// without its call, and calls a tool until it has a result.
+type strictUpstream struct {
+	mu   sync.Mutex
+	saw  []string // the bodies of requests that it took
+	says int      // texts so far
+}
+
+func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	codec := spoken(r)
+	if strings.HasPrefix(r.URL.Path, "/model/") {
+		codec = bedrock.Codec{}
+	}
+	raw, _ := io.ReadAll(r.Body)
+	var body any
+	if err := json.Unmarshal(raw, &body); err != nil {
+		s.refuse(w, codec, "invalid JSON")
+		return
+	}
+	if why := orphaned(codec.Dialect(), body.(map[string]any)); why != "" {
+		s.refuse(w, codec, why)
+		return
+	}
+	s.mu.Lock()
+	s.saw = append(s.saw, string(raw))
+	s.says++
+	resp := &dragoman.Response{ID: fmt.Sprintf("up_%d", s.says), Model: "m", Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Usage: dragoman.Usage{Input: dragoman.Counted(1), Output: dragoman.Counted(1)}}
+	text := fmt.Sprintf("Spoken words number %d.", s.says)
+	s.mu.Unlock()
+	out := dragoman.Message{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Text{Text: text}}}
+	if !strings.Contains(string(raw), "snowfall") {
+		call := &dragoman.ToolCall{ID: "call_oslo0001", Name: "get_weather", Arguments: `{"city":"Oslo"}`}
+		if codec.Dialect() == dragoman.Gemini {
+			call.Signature = "c2lnbmF0dXJl"
+		}
+		out.Parts = append(out.Parts, call)
+		resp.Stop.Reason = dragoman.StopToolCalls
+	}
+	resp.Output = []dragoman.Message{out}
+	streams := strings.Contains(r.URL.Path, "tream") || strings.Contains(string(raw), `"stream":true`) ||
+		codec.Dialect() == dragoman.Ollama && !strings.Contains(string(raw), `"stream":false`)
+	if !streams {
+		enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{Model: "m", Seed: text})
+		if err != nil {
+			s.refuse(w, codec, err.Error())
+			return
+		}
+		w.Header().Set("content-type", "application/json")
+		_, _ = w.Write(enc.Body)
+		return
+	}
+	w.Header().Set("content-type", serving.StreamType(codec))
+	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: text, Model: "m", StreamUsage: true})
+	var events []byte
+	for ev := range stream.Told(resp, dragoman.Report{}) {
+		events, _ = enc.Encode(events, ev)
+	}
+	events, _ = enc.Close(events)
+	_, _ = w.Write(events)
+}
+
+func (s *strictUpstream) refuse(w http.ResponseWriter, codec dialect.Codec, why string) {
+	status, body, _ := codec.EncodeError(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: why})
+	w.Header().Set("content-type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+func (s *strictUpstream) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.saw[len(s.saw)-1]
+}
+
+// orphaned says what is wrong with the tool results of a request. It reads the wire by
+// itself, not through the codecs.
+func orphaned(d dragoman.Dialect, body map[string]any) string {
+	list := func(v any) []any { l, _ := v.([]any); return l }
+	object := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
+	calls := map[string]bool{}
+	call := func(id any) { calls[fmt.Sprint(id)] = true }
+	result := func(id any) string {
+		if !calls[fmt.Sprint(id)] {
+			return fmt.Sprintf("no tool call found for the result of %v", id)
+		}
+		return ""
+	}
+	var why []string
+	switch d {
+	case dragoman.OpenAIResponses:
+		if body["previous_response_id"] != nil || body["conversation"] != nil {
+			return "this server keeps no state"
+		}
+		for _, v := range list(body["input"]) {
+			switch item := object(v); item["type"] {
+			case "function_call":
+				call(item["call_id"])
+			case "function_call_output":
+				why = append(why, result(item["call_id"]))
+			case "item_reference":
+				return fmt.Sprintf("Item with id '%v' not found.", item["id"])
+			}
+		}
+	case dragoman.Gemini:
+		for _, v := range list(body["contents"]) {
+			for _, p := range list(object(v)["parts"]) {
+				if c := object(object(p)["functionCall"]); c != nil {
+					call(c["name"])
+				}
+				if res := object(object(p)["functionResponse"]); res != nil {
+					why = append(why, result(res["name"]))
+				}
+			}
+		}
+	default:
+		for _, v := range list(body["messages"]) {
+			m := object(v)
+			for _, c := range list(m["tool_calls"]) {
+				call(object(c)["id"])
+				call(object(object(c)["function"])["name"]) // Ollama pairs by name
+			}
+			if m["role"] == "tool" {
+				id := m["tool_call_id"]
+				if d == dragoman.Ollama {
+					id = m["tool_name"]
+				}
+				why = append(why, result(id))
+			}
+			for _, p := range list(m["content"]) {
+				b := object(p)
+				switch {
+				case b["type"] == "tool_use":
+					call(b["id"])
+				case b["type"] == "tool_result":
+					why = append(why, result(b["tool_use_id"]))
+				case object(b["toolUse"]) != nil:
+					call(object(b["toolUse"])["toolUseId"])
+				case object(b["toolResult"]) != nil:
+					why = append(why, result(object(b["toolResult"])["toolUseId"]))
+				}
+			}
+		}
+	}
+	why = slices.DeleteFunc(why, func(w string) bool { return w == "" })
+	return strings.Join(why, "; ")
+}
+
+// idsOf are the ids of a response's output items of a type.
+func idsOf(resp map[string]any, typ string) (ids []string) {
+	output, _ := resp["output"].([]any)
+	for _, v := range output {
+		if item, _ := v.(map[string]any); item["type"] == typ {
+			ids = append(ids, fmt.Sprint(item["id"]))
+		}
+	}
+	return ids
+}
+
+// everyUpstream are providers of every dialect, none of which keeps state.
+var everyUpstream = []string{"chat", "openai", "responses", "anthropic", "gemini", "ollama", "bedrock"}
+
+const weatherTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
+
+// What the AI SDK sends by default (issue 17, A1).
+func TestItemReferencesReachEveryUpstream(t *testing.T) {
+	for _, up := range everyUpstream {
+		for _, streams := range []bool{false, true} {
+			t.Run(up+streamed(streams), func(t *testing.T) {
+				model := &strictUpstream{}
+				w := worldOf(t, fmt.Sprintf("gateway:\n  routes: {m: {to: %q}}\n", up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+				ask := func(input string) map[string]any {
+					t.Helper()
+					body := fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input)
+					hr, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer hr.Body.Close()
+					if losses := hr.Header.Get(gateway.LossHeader); hr.StatusCode != http.StatusOK || losses != "" {
+						text, _ := io.ReadAll(hr.Body)
+						t.Fatalf("%d, losses %q: %s", hr.StatusCode, losses, text)
+					}
+					if streams {
+						return finalOf(t, hr.Body)
+					}
+					return decodeJSON(t, hr.Body)
+				}
+				const question = `{"role":"user","content":[{"type":"input_text","text":"Oslo, please."}]}`
+				first := ask(`[` + question + `]`)
+				message, call := idsOf(first, "message"), idsOf(first, "function_call")
+				if len(message) != 1 || len(call) != 1 {
+					t.Fatalf("output: %v", first["output"])
+				}
+				turn := fmt.Sprintf(`%s,{"type":"item_reference","id":%q},{"id":%q},{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall"}`, question, message[0], call[0])
+				second := ask(`[` + turn + `]`)
+				wantInOrder(t, model.last(), "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall")
+
+				third := idsOf(second, "message")
+				if len(third) != 1 {
+					t.Fatalf("output: %v", second["output"])
+				}
+				ask(fmt.Sprintf(`[%s,{"type":null,"id":%q},{"role":"user","content":"Thanks."}]`, turn, third[0]))
+				wantInOrder(t, model.last(), "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall", "Spoken words number 2.", "Thanks.")
+			})
+		}
+	}
+}
+
+// finalOf is the response that ends a stream.
+func finalOf(t testing.TB, r io.Reader) map[string]any {
+	t.Helper()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, ok := strings.Cut(string(text), "event: response.completed\ndata: ")
+	if !ok {
+		t.Fatalf("the stream has no end: %s", text)
+	}
+	last, _, _ = strings.Cut(last, "\n")
+	return decodeJSON(t, strings.NewReader(last))["response"].(map[string]any)
+}
+
+func wantInOrder(t testing.TB, text string, words ...string) {
+	t.Helper()
+	rest := text
+	for _, word := range words {
+		_, after, ok := strings.Cut(rest, word)
+		if !ok {
+			t.Errorf("the model did not see %q at its place: %s", word, text)
+			return
+		}
+		rest = after
+	}
+}
+
+func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
+	const keys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
+	for _, up := range everyUpstream {
+		t.Run(up, func(t *testing.T) {
+			model := &strictUpstream{}
+			w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", keys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			post := func(key, body string) (int, string) {
+				return get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer the-"+key+"-key-of-this-test")
+			}
+			status, text := post("first", `{"model":"m","input":"Oslo"}`)
+			if status != http.StatusOK {
+				t.Fatalf("%d %s", status, text)
+			}
+			theirs := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
+			_, text = post("second", `{"model":"m","input":"Oslo","store":false}`)
+			unstored := idsOf(decodeJSON(t, strings.NewReader(text)), "message")[0]
+			asked := len(model.saw)
+			for _, tc := range []struct{ about, more, want string }{
+				{"an item that never was", `"input":[{"type":"item_reference","id":"msg_never"},{"role":"user","content":"x"}]`, "msg_never"},
+				{"an item that never was, without a type", `"input":[{"id":"fc_never"}]`, "fc_never"},
+				{"another key's item", fmt.Sprintf(`"input":[{"type":"item_reference","id":%q}]`, theirs), theirs},
+				{"an item that was not stored", fmt.Sprintf(`"input":[{"type":"item_reference","id":%q}]`, unstored), unstored},
+				{"a reference without an id", `"input":[{"type":"item_reference"}]`, "item_reference"},
+				{"a reference that reads in two ways", fmt.Sprintf(`"input":[{"type":"item_reference","id":%q,"Id":%q}]`, "msg_a", theirs), "duplicate field"},
+				{"a field that is there twice", fmt.Sprintf(`"input":[],"Input":[{"type":"item_reference","id":%q}]`, theirs), "Input"},
+				{"a conversation that nobody knows", `"input":"x","conversation":"conv_never"`, "conv_never"},
+				{"a conversation that nobody knows, as an object", `"input":"x","conversation":{"id":"conv_never"}`, "conv_never"},
+				{"a response that never was", `"input":"x","previous_response_id":"resp_never"`, "resp_never"},
+			} {
+				for _, stream := range []string{"false", "true"} {
+					status, text := post("second", fmt.Sprintf(`{"model":"m","stream":%s,%s}`, stream, tc.more))
+					if status != http.StatusNotFound && status != http.StatusBadRequest || !strings.Contains(text, tc.want) {
+						t.Errorf("%s, stream %s: %d %s", tc.about, stream, status, text)
+					}
+				}
+			}
+			if len(model.saw) != asked {
+				t.Errorf("the upstream was asked: %s", model.last())
+			}
+			if status, text := post("first", fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q},{"type":"function_call_output","call_id":"x","output":"snowfall"}]}`, theirs)); status == http.StatusNotFound {
+				t.Errorf("the key's own item: %d %s", status, text)
+			}
+		})
+	}
+}
+
+func TestInputItemsOfStoredResponses(t *testing.T) {
+	w := newWorld(t, "")
+	first := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"One."}`)
+	second := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"role":"user","content":"Two."},{"role":"user","content":[{"type":"input_text","text":"Three."}]}],"previous_response_id":%q}`, first["id"]))
+	list := func(query string) (status int, page map[string]any, texts []string) {
+		t.Helper()
+		status, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v/input_items%s", w.url, second["id"], query), "")
+		page = decodeJSON(t, strings.NewReader(text))
+		data, _ := page["data"].([]any)
+		for _, v := range data {
+			item := v.(map[string]any)
+			part := item["content"].([]any)[0].(map[string]any)
+			if item["id"] == nil || item["type"] != "message" || item["status"] != "completed" {
+				t.Errorf("item: %v", item)
+			}
+			texts = append(texts, fmt.Sprint(part["text"]))
+		}
+		return status, page, texts
+	}
+	said := first["output"].([]any)[0].(map[string]any)["content"].([]any)[0].(map[string]any)["text"].(string)
+	all := []string{"One.", said, "Two.", "Three."}
+	status, page, texts := list("?order=asc")
+	if status != http.StatusOK || page["object"] != "list" || page["has_more"] != false || !slices.Equal(texts, all) {
+		t.Errorf("%d %v: %q, want %q", status, page, texts, all)
+	}
+	if _, page, texts := list("?order=asc&limit=2"); page["has_more"] != true || !slices.Equal(texts, all[:2]) {
+		t.Errorf("the first page: %v", page)
+	} else if _, page, texts := list(fmt.Sprintf("?order=asc&limit=2&after=%v", page["last_id"])); page["has_more"] != false || !slices.Equal(texts, all[2:]) {
+		t.Errorf("the second page: %v", page)
+	}
+	slices.Reverse(all)
+	if _, _, texts := list(""); !slices.Equal(texts, all) {
+		t.Errorf("newest first: %q", texts)
+	}
+	for _, query := range []string{"?limit=0", "?limit=101", "?limit=x", "?order=up", "?after=msg_never"} {
+		if status, page, _ := list(query); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %v", query, status, page)
+		}
+	}
+	// Items that are listed can be referred to.
+	_, page, _ = list("?order=asc&limit=1")
+	again := answerOf(t, w, fmt.Sprintf(`{"model":"anthropic/sim/echo","input":[{"type":"item_reference","id":%q}]}`, page["first_id"]))
+	if again["error"] != nil || again["status"] != "completed" {
+		t.Errorf("%v", again)
+	}
+	if status, text := get(t, http.MethodGet, w.url+"/v1/responses/resp_never/input_items", ""); status != http.StatusNotFound {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+func TestAStoredResponseIsTheOneThatWasStreamed(t *testing.T) {
+	w := newWorld(t, "")
+	streamed := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"Hello.","stream":true}`)
+	_, text := get(t, http.MethodGet, fmt.Sprintf("%s/v1/responses/%v", w.url, streamed["id"]), "")
+	want, _ := json.Marshal(streamed)
+	got, _ := json.Marshal(decodeJSON(t, strings.NewReader(text)))
+	if string(got) != string(want) {
+		t.Errorf("stored   %s\nstreamed %s", got, want)
+	}
+}

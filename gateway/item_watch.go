@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+)
+
+// itemWatch collects the output items of a Responses stream, by the events that say that
+// an item begins or is complete.
+type itemWatch struct {
+	// ids are those of all items, in their order.
+	ids []string
+	// items are those that are complete.
+	items []json.RawMessage
+	// final is the response object of the event that ends the stream.
+	final json.RawMessage
+}
+
+// watched are parts of the names of the events that are read.
+var watched = [...][]byte{[]byte(`"response.output_item.`), []byte(`"response.completed"`), []byte(`"response.incomplete"`)}
+
+func isWatched(p []byte) bool {
+	for _, name := range watched {
+		if bytes.Contains(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// see reads whole events. Other events, and what cannot be read, are passed over.
+func (w *itemWatch) see(events []byte) {
+	if !isWatched(events) {
+		return
+	}
+	for line := range bytes.FieldsFuncSeq(events, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
+		if !ok || !isWatched(data) {
+			continue
+		}
+		var e struct {
+			Type     string          `json:"type"`
+			Item     json.RawMessage `json:"item"`
+			Response json.RawMessage `json:"response"`
+		}
+		if json.Unmarshal(data, &e) != nil {
+			continue
+		}
+		id := idOf(e.Item)
+		switch e.Type {
+		case "response.output_item.added":
+			w.add(id)
+		case "response.output_item.done":
+			w.add(id)
+			w.items = append(w.items, e.Item)
+		case "response.completed", "response.incomplete":
+			w.final = e.Response
+		}
+	}
+}
+
+func (w *itemWatch) add(id string) {
+	for _, known := range w.ids {
+		if known == id {
+			return
+		}
+	}
+	if id != "" {
+		w.ids = append(w.ids, id)
+	}
+}
+
+// upstreamTTL is how long it is noted at least whose an item is that an upstream stores:
+// as long as OpenAI stores it.
+const upstreamTTL = 30 * 24 * time.Hour
+
+// learn notes the items of a response object that a Responses upstream stores.
+func (x *exchange) learn(ctx context.Context, body []byte) {
+	if x.codec.Dialect() != dragoman.OpenAIResponses {
+		return
+	}
+	w := itemWatch{final: body}
+	for _, item := range itemsOf(body, "output") {
+		w.add(idOf(item))
+		w.items = append(w.items, item)
+	}
+	x.learnItems(ctx, &w)
+}
+
+// learnItems notes whose items are that a Responses upstream stores, before the client
+// learns that the response has ended: only their key may refer to them.
+func (x *exchange) learnItems(ctx context.Context, w *itemWatch) {
+	x.extendConversation(ctx, w.final)
+	if x.codec.Dialect() != dragoman.OpenAIResponses || x.up == nil || x.up.dialect != dragoman.OpenAIResponses {
+		return
+	}
+	if x.asked.unstored || w.final == nil {
+		return
+	}
+	if err := x.noteOwner(ctx, x.entry.key, origin{Model: x.asked.model, Link: x.entry.upstream}, w.ids...); err != nil {
+		x.warn(ctx, "the owner of a response's items could not be stored", err)
+	}
+	x.storeStateless(ctx, w.final)
+}
+
+// storeStateless stores a response of a Responses upstream that does not store it itself:
+// the client did not ask for that, and continues with the response or its items.
+func (x *exchange) storeStateless(ctx context.Context, body []byte) {
+	var head struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		Store  *bool  `json:"store"`
+	}
+	if json.Unmarshal(body, &head) != nil || head.ID == "" || head.Store != nil && *head.Store || head.Status != "completed" && head.Status != "incomplete" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	if err := x.saveStateless(ctx, head.ID, body); err != nil {
+		x.warn(ctx, "a response of a stateless upstream could not be stored", err)
+	}
+}
+
+func (x *exchange) saveStateless(ctx context.Context, id string, body []byte) error {
+	if x.req == nil { // the request was passed through
+		losses := x.entry.losses
+		if err := x.decode(ctx, x.up); err != nil {
+			return err
+		}
+		x.entry.losses = losses
+	}
+	resp, _, err := x.codec.DecodeResponse(body, dialect.DecodeOptions{NoNative: true})
+	if err != nil {
+		return err
+	}
+	parent := ""
+	if x.before != nil {
+		parent = x.asked.previous
+	}
+	if err := x.recall.Save(ctx, x.entry.key, id, parent, slices.Concat(x.said.messages, resp.Output)); err != nil {
+		return err
+	}
+	return x.saveResponse(ctx, id, parent, body, true)
+}
+
+// noteOwner notes that a key may refer to what an upstream stores under some ids. Without
+// keys there is one user, and nothing to note.
+func (g *Gateway) noteOwner(ctx context.Context, key string, from origin, ids ...string) error {
+	if g.keys.Open() || len(ids) == 0 {
+		return nil
+	}
+	// A client that disconnected may come back and refer to them.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	note, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	until := g.opts.Now().Add(max(g.ttl, upstreamTTL))
+	for _, id := range ids {
+		if err := g.opts.Notes.Put(ctx, ownerKey(key, id), note, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notStored is the event that ends a stream with its response marked as not stored.
+func notStored(events []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(events) {
+		data, ok := bytes.CutPrefix(line, []byte("data: {"))
+		if !ok || !bytes.Contains(data, []byte(`"response":{`)) {
+			out = append(out, line...)
+			continue
+		}
+		event := within(bytes.TrimSpace(line[len("data: "):]), "response", func(response []byte) []byte {
+			return withField(response, "store", []byte("false"))
+		})
+		out = append(append(append(out, "data: "...), event...), '\n')
+	}
+	return out
+}
+
+// learner finds the ids of items in what an upstream sends about a stored response: the
+// response itself, whole or as a stream, or a list of items.
+type learner struct {
+	buf  []byte
+	seen itemWatch
+	note func(ids []string) error
+}
+
+func newLearner(note func(ids []string) error) *learner { return &learner{note: note} }
+
+// see takes the next piece. Ids are noted as soon as they are complete. A response that
+// is too long to be held is not learned from: its items cannot be referred to.
+func (l *learner) see(p []byte, last bool) error {
+	if len(l.buf)+len(p) > maxEvent {
+		l.buf, p = nil, nil
+	}
+	l.buf = append(l.buf, p...)
+	known := len(l.seen.ids)
+	if isStream := len(l.buf) > 0 && l.buf[0] != '{'; isStream {
+		whole := bytes.LastIndexAny(l.buf, "\r\n") + 1
+		l.seen.see(l.buf[:whole])
+		l.buf = append(l.buf[:0], l.buf[whole:]...)
+	} else if last {
+		for _, name := range []string{"output", "data"} {
+			for _, item := range itemsOf(l.buf, name) {
+				l.seen.add(idOf(item))
+			}
+		}
+	}
+	return l.note(l.seen.ids[known:])
+}

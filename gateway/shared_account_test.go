@@ -1,0 +1,219 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const twoKeys = "  keys: {first: {key_env: FIRST_KEY}, second: {key_env: SECOND_KEY}}\n"
+
+// keyed posts to a path with one of two keys.
+func keyed(t testing.TB, w *world, method, path, key, body string) (int, string) {
+	t.Helper()
+	return get(t, method, w.url+path, body, "authorization", "Bearer the-"+key+"-key-of-this-test")
+}
+
+func withTwoKeys(t *testing.T) {
+	t.Helper()
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	t.Setenv("SECOND_KEY", "the-second-key-of-this-test")
+}
+
+// streamedThinks is responsesThinks as a stream.
+var streamedThinks = func() string {
+	var b strings.Builder
+	event := func(typ string, n int, more string) {
+		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,%s}\n\n", typ, typ, n, more)
+	}
+	begun := strings.Replace(strings.Replace(responsesThinks, `"status":"completed","model"`, `"status":"in_progress","model"`, 1), `"completed_at":2`, `"completed_at":null`, 1)
+	before, after, _ := strings.Cut(begun, `"output":[`)
+	_, after, _ = strings.Cut(after, `],"usage"`)
+	begun = before + `"output":[],"usage"` + after
+	const reasoning = `"output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"encrypted-thinking"}`
+	event("response.created", 0, `"response":`+begun)
+	event("response.in_progress", 1, `"response":`+begun)
+	event("response.output_item.added", 2, reasoning)
+	event("response.output_item.done", 3, reasoning)
+	event("response.output_item.added", 4, `"output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"get_weather","arguments":"","status":"in_progress"}`)
+	event("response.function_call_arguments.delta", 5, `"item_id":"fc_1","output_index":1,"delta":"{\"city\":\"Oslo\"}"`)
+	event("response.function_call_arguments.done", 6, `"item_id":"fc_1","output_index":1,"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"`)
+	event("response.output_item.done", 7, `"output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"get_weather","arguments":"{\"city\":\"Oslo\"}","status":"completed"}`)
+	event("response.completed", 8, `"response":`+responsesThinks)
+	b.WriteString("data: [DONE]\n\n")
+	return b.String()
+}()
+
+// Two keys share the account of a Responses upstream, which would resolve the items of
+// either (issue 17, B4).
+func TestItemsOfAnotherKeyAreRefused(t *testing.T) {
+	withTwoKeys(t)
+	for _, tc := range []struct{ about, answer, stream, route string }{
+		{"passed through", responsesThinks, "false", "{to: responses/gpt}"},
+		{"passed through as a stream", streamedThinks, "true", "{to: responses/gpt}"},
+		{"re-encoded", responsesThinks, "false", "{to: responses/gpt, repair: always}"},
+		{"re-encoded as a stream", streamedThinks, "true", "{to: responses/gpt, repair: always}"},
+	} {
+		t.Run(tc.about, func(t *testing.T) {
+			model := &scripted{answers: []string{tc.answer}}
+			w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: "+tc.route+"}\n", model.ServeHTTP)
+			post := func(key, input string) (int, string) {
+				return keyed(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,"input":%s}`, weatherTools, tc.stream, input))
+			}
+			references := []string{
+				`[{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"call_1","output":"snow"}]`,
+				`[{"id":"rs_1"},{"role":"user","content":"x"}]`,
+				`[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_1","output":"snow"}]`,
+			}
+			refused := func(key string) {
+				t.Helper()
+				asked := len(model.asked)
+				for _, input := range references {
+					if status, text := post(key, input); status != http.StatusNotFound || !strings.Contains(text, "_1'") || len(model.asked) != asked {
+						t.Errorf("%s: %d %s", input, status, text)
+					}
+				}
+			}
+			refused("first")
+			if status, text := post("first", `"hi"`); status != http.StatusOK {
+				t.Fatalf("%d %s", status, text)
+			}
+			refused("second")
+			for _, input := range references {
+				asked := len(model.asked)
+				if status, text := post("first", input); status != http.StatusOK || len(model.asked) != asked+1 {
+					t.Errorf("its own key: %s: %d %s", input, status, text)
+				} else if got := model.asked[asked]; !strings.Contains(got, `_1"`) {
+					t.Errorf("the reference was not passed through: %s", got)
+				}
+			}
+		})
+	}
+}
+
+// Items of a response that was made in the background are learned when it is fetched.
+func TestItemsAreLearnedWhenAResponseIsFetched(t *testing.T) {
+	withTwoKeys(t)
+	const queued = `{"id":"resp_9","object":"response","created_at":1,"status":"queued","model":"gpt","output":[],"store":true,"background":true}`
+	fetched := strings.Replace(responsesThinks, "resp_1", "resp_9", 1)
+	const list = `{"object":"list","data":[{"type":"message","id":"msg_in","role":"user","content":[{"type":"input_text","text":"hi"}]}],"first_id":"msg_in","last_id":"msg_in","has_more":false}`
+	streamed := strings.ReplaceAll(strings.ReplaceAll(streamedThinks, "fc_1", "fc_s"), "resp_1", "resp_9")
+	model := &scripted{answers: []string{queued, fetched, list, streamed, responsesThinks}}
+	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP, passesOn("the upstream's own words are passed through"))
+	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":"hi","background":true}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	for _, path := range []string{"/v1/responses/resp_9", "/v1/responses/resp_9/input_items", "/v1/responses/resp_9?stream=true"} {
+		if status, text := keyed(t, w, http.MethodGet, path, "first", ""); status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, status, text)
+		}
+	}
+	for _, id := range []string{"fc_1", "msg_in", "fc_s"} {
+		body := fmt.Sprintf(`{"model":"m","input":[{"type":"item_reference","id":%q}]}`, id)
+		if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", body); status != http.StatusOK {
+			t.Errorf("%s: %d %s", id, status, text)
+		}
+		if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "second", body); status != http.StatusNotFound {
+			t.Errorf("%s of another key: %d %s", id, status, text)
+		}
+	}
+}
+
+// Tokens are counted of what a key may refer to, too.
+func TestCountsOfAnotherKeysItemsAreRefused(t *testing.T) {
+	withTwoKeys(t)
+	model := &scripted{answers: []string{`{"object":"response.input_tokens","input_tokens":9}`}}
+	w := worldOf(t, "gateway:\n"+twoKeys+"  routes: {m: {to: responses/gpt}}\n", model.ServeHTTP)
+	for _, more := range []string{`"input":[{"type":"item_reference","id":"fc_1"}]`, `"input":"x","conversation":"conv_1"`} {
+		if status, text := keyed(t, w, http.MethodPost, "/v1/responses/input_tokens", "second", `{"model":"m",`+more+`}`); status != http.StatusNotFound || len(model.asked) > 0 {
+			t.Errorf("%s: %d %s", more, status, text)
+		}
+	}
+}
+
+func TestConversationsAreStoredForEveryUpstream(t *testing.T) {
+	withTwoKeys(t)
+	for _, up := range everyUpstream {
+		for _, stream := range []string{"false", "true"} {
+			t.Run(up+" stream "+stream, func(t *testing.T) {
+				model := &strictUpstream{}
+				w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+				status, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", `{"metadata":{"a":"b"},"items":[{"role":"user","content":"My name is Ada."}]}`)
+				made := decodeJSON(t, strings.NewReader(text))
+				id, _ := made["id"].(string)
+				if status != http.StatusOK || made["object"] != "conversation" || !strings.HasPrefix(id, "conv_") || made["metadata"].(map[string]any)["a"] != "b" {
+					t.Fatalf("%d %s", status, text)
+				}
+				post := func(key, more string) (int, string) {
+					return keyed(t, w, http.MethodPost, "/v1/responses", key, fmt.Sprintf(`{"model":"m",%s,"stream":%s,%s}`, weatherTools, stream, more))
+				}
+				if status, text := post("first", fmt.Sprintf(`"conversation":%q,"input":"Oslo, please."`, id)); status != http.StatusOK {
+					t.Fatalf("%d %s", status, text)
+				}
+				wantInOrder(t, model.last(), "My name is Ada.", "Oslo, please.")
+				if status, text := post("first", fmt.Sprintf(`"conversation":{"id":%q},"input":[{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall"}]`, id)); status != http.StatusOK {
+					t.Fatalf("%d %s", status, text)
+				}
+				wantInOrder(t, model.last(), "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall")
+				_, text = keyed(t, w, http.MethodGet, "/v1/conversations/"+id+"/items?order=asc", "first", "")
+				wantInOrder(t, text, "My name is Ada.", "Oslo, please.", "Spoken words number 1.", "get_weather", "snowfall", "Spoken words number 2.")
+				asked := len(model.saw)
+				for _, path := range []string{"", "/items"} {
+					if status, text := keyed(t, w, http.MethodGet, "/v1/conversations/"+id+path, "second", ""); status != http.StatusNotFound || !strings.Contains(text, id) {
+						t.Errorf("another key: %d %s", status, text)
+					}
+				}
+				if status, text := post("second", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status != http.StatusNotFound || !strings.Contains(text, id) {
+					t.Errorf("another key: %d %s", status, text)
+				}
+				if status, text := post("first", fmt.Sprintf(`"conversation":%q,"previous_response_id":"resp_1","input":"x"`, id)); status != http.StatusBadRequest {
+					t.Errorf("with a previous response: %d %s", status, text)
+				}
+				if len(model.saw) != asked {
+					t.Errorf("the upstream was asked: %s", model.last())
+				}
+				if status, text := keyed(t, w, http.MethodDelete, "/v1/conversations/"+id, "first", ""); status != http.StatusOK || !strings.Contains(text, `"conversation.deleted"`) {
+					t.Errorf("%d %s", status, text)
+				}
+				if status, _ := post("first", fmt.Sprintf(`"conversation":%q,"input":"x"`, id)); status != http.StatusNotFound {
+					t.Errorf("a deleted one: %d", status)
+				}
+			})
+		}
+	}
+}
+
+func TestConversationItems(t *testing.T) {
+	w := newWorld(t, "")
+	_, text := get(t, http.MethodPost, w.url+"/v1/conversations", "")
+	id := decodeJSON(t, strings.NewReader(text))["id"].(string)
+	at := w.url + "/v1/conversations/" + id
+	status, text := get(t, http.MethodPost, at+"/items", `{"items":[{"role":"user","content":"One."},{"type":"message","role":"assistant","content":"Two."}]}`)
+	added := decodeJSON(t, strings.NewReader(text))
+	data, _ := added["data"].([]any)
+	if status != http.StatusOK || added["object"] != "list" || len(data) != 2 {
+		t.Fatalf("%d %s", status, text)
+	}
+	first := data[0].(map[string]any)["id"].(string)
+	if status, text := get(t, http.MethodGet, at+"/items/"+first, ""); status != http.StatusOK || !strings.Contains(text, "One.") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := get(t, http.MethodPost, at, `{"metadata":{"k":"v"}}`); status != http.StatusOK || !strings.Contains(text, `"k":"v"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := get(t, http.MethodDelete, at+"/items/"+first, ""); status != http.StatusOK || !strings.Contains(text, id) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := get(t, http.MethodGet, at+"/items/"+first, ""); status != http.StatusNotFound || !strings.Contains(text, first) {
+		t.Errorf("%d %s", status, text)
+	}
+	for body, want := range map[string]int{
+		`{"items":[]}`: 400, `{"items":{}}`: 400, `{"items":[{"type":"item_reference","id":"msg_x"}]}`: 404,
+		`{"items":[` + strings.Repeat(`{"role":"user","content":"x"},`, 20) + `{"role":"user","content":"x"}]}`: 400,
+	} {
+		if status, text := get(t, http.MethodPost, at+"/items", body); status != want {
+			t.Errorf("%.60s: %d %s", body, status, text)
+		}
+	}
+}

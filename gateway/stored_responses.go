@@ -1,0 +1,394 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/serving"
+)
+
+// storedResponse is a response that the gateway stored, with the input that it answers.
+type storedResponse struct {
+	V int `json:"v"`
+	// Until is when it expires, unless it is used before.
+	Until time.Time `json:"until"`
+	// Parent is the stored response that it continues; empty for none.
+	Parent string `json:"parent,omitempty"`
+	// Input are the items of the request, each with an id, without those before them.
+	Input []json.RawMessage `json:"input"`
+	// Body is the response object as it was sent.
+	Body json.RawMessage `json:"body"`
+	// Native is set where a Responses upstream made the items, which takes them back as
+	// they are.
+	Native bool `json:"native,omitempty"`
+}
+
+const storedVersion = 1
+
+// maxInputChain bounds how many responses before one its input is gathered from.
+const maxInputChain = 1000
+
+// itemNote is where it is noted which response an item belongs to.
+type itemNote struct {
+	Until    time.Time `json:"until"`
+	Response string    `json:"response"`
+}
+
+// itemKey is the note of an item.
+func itemKey(key, id string) string { return "item " + bodyKey(key, id) }
+
+// saveResponse stores the response object that the client gets, and its items.
+func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []byte, native bool) error {
+	until := x.opts.Now().Add(x.ttl)
+	record := storedResponse{V: storedVersion, Until: until, Parent: parent, Body: body, Native: native}
+	for i, item := range slices.Concat(x.conversationItems, x.input) {
+		record.Input = append(record.Input, identified(item.raw, id, i))
+	}
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if err := x.opts.Notes.Put(ctx, bodyKey(x.entry.key, id), raw, until); err != nil {
+		return err
+	}
+	return x.noteItems(ctx, x.entry.key, id, itemsOf(body, "output"))
+}
+
+// noteItems notes which response items belong to, so that they can be referred to.
+func (g *Gateway) noteItems(ctx context.Context, key, response string, items []json.RawMessage) error {
+	until := g.opts.Now().Add(g.ttl)
+	note, err := json.Marshal(itemNote{Until: until, Response: response})
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if id := idOf(item); id != "" {
+			if err := g.opts.Notes.Put(ctx, itemKey(key, id), note, until); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// storedResponse loads a stored response; nil where there is none. One that is used is
+// kept for longer.
+func (g *Gateway) storedResponse(ctx context.Context, key, id string) (*storedResponse, error) {
+	raw, found, err := g.opts.Notes.Get(ctx, bodyKey(key, id))
+	if err != nil || !found {
+		return nil, err
+	}
+	s := new(storedResponse)
+	if json.Unmarshal(raw, s) != nil || s.V > storedVersion {
+		return nil, fmt.Errorf("gateway: stored response %.80q cannot be read", id)
+	}
+	if s.V == 0 { // an earlier version stored the response object alone
+		return &storedResponse{Body: raw}, nil
+	}
+	if now := g.opts.Now(); s.Until.Sub(now) <= g.ttl/2 {
+		s.Until = now.Add(g.ttl)
+		if raw, err := json.Marshal(s); err == nil {
+			_ = g.opts.Notes.Put(ctx, bodyKey(key, id), raw, s.Until) // else it expires when its time is over
+		}
+	}
+	return s, nil
+}
+
+// storedItem is an item of a stored response.
+type storedItem struct {
+	json   json.RawMessage
+	native bool
+}
+
+// storedItems finds items that the gateway stored for a key, by their ids. What it has
+// not is left out.
+func (g *Gateway) storedItems(ctx context.Context, key string, ids []string) (map[string]storedItem, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = itemKey(key, id)
+	}
+	notes, err := g.opts.Notes.GetAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]storedItem{}
+	loaded := map[string]map[string]storedItem{} // by response
+	for i, raw := range notes {
+		var note itemNote
+		if raw == nil || json.Unmarshal(raw, &note) != nil {
+			continue
+		}
+		items, ok := loaded[note.Response]
+		if !ok {
+			if items, err = g.itemsOfStored(ctx, key, note.Response); err != nil {
+				return nil, err
+			}
+			loaded[note.Response] = items
+		}
+		item, ok := items[ids[i]]
+		if !ok {
+			continue
+		}
+		out[ids[i]] = item
+		if now := g.opts.Now(); note.Until.Sub(now) <= g.ttl/2 {
+			if err := g.noteItems(ctx, key, note.Response, []json.RawMessage{item.json}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// itemsOfStored are the items of a stored response or conversation, by their ids.
+func (g *Gateway) itemsOfStored(ctx context.Context, key, id string) (map[string]storedItem, error) {
+	out := map[string]storedItem{}
+	if strings.HasPrefix(id, "conv_") {
+		c, err := g.loadConversation(ctx, key, id)
+		if err != nil || c == nil {
+			return nil, err
+		}
+		for _, item := range c.Items {
+			out[idOf(item.Item)] = storedItem{json: item.Item, native: item.Native}
+		}
+		return out, nil
+	}
+	s, err := g.storedResponse(ctx, key, id)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	for _, item := range slices.Concat(s.Input, itemsOf(s.Body, "output")) {
+		out[idOf(item)] = storedItem{json: item, native: s.Native}
+	}
+	return out, nil
+}
+
+// itemsOf are the elements of a list within an object.
+func itemsOf(object []byte, name string) []json.RawMessage {
+	var fields map[string]json.RawMessage
+	var items []json.RawMessage
+	if json.Unmarshal(object, &fields) != nil || json.Unmarshal(fields[name], &items) != nil {
+		return nil
+	}
+	return items
+}
+
+// idOf is the id of an item; empty where it has none.
+func idOf(item []byte) string {
+	var head struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(item, &head) != nil {
+		return ""
+	}
+	return head.ID
+}
+
+// idPrefixes are those that OpenAI has for ids of items, by type.
+var idPrefixes = map[string]string{
+	"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "custom_tool_call": "ctc_", "custom_tool_call_output": "ctco_",
+	"reasoning": "rs_", "compaction": "cmp_", "tool_search_call": "tsc_", "tool_search_output": "tso_", "additional_tools": "at_",
+}
+
+// identified is an item of an input as it is stored and listed: with its type and an id.
+// The text of a message is a list of parts, as OpenAI lists it.
+func identified(item []byte, seed string, at int) json.RawMessage {
+	typ := typeOf(item)
+	if typ == "" {
+		typ = "message"
+		item = withField(item, "type", []byte(`"message"`))
+	}
+	if typ == "message" {
+		item = listedMessage(item)
+	}
+	if idOf(item) != "" {
+		return item
+	}
+	prefix := idPrefixes[typ]
+	if prefix == "" {
+		prefix = "item_"
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", seed, at))
+	return withField(item, "id", fmt.Appendf(nil, `"%s%s"`, prefix, hex.EncodeToString(sum[:20])))
+}
+
+// listedMessage is a message with its content as a list, and a status.
+func listedMessage(item []byte) []byte {
+	var head struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(item, &head) != nil {
+		return item
+	}
+	if len(head.Content) > 0 && head.Content[0] == '"' {
+		var w jsonwire.Writer
+		w.BeginArray()
+		w.BeginObject()
+		if head.Role == string(dragoman.RoleAssistant) {
+			w.StringField("type", "output_text")
+			w.RawField("text", head.Content)
+			w.RawField("annotations", []byte("[]"))
+		} else {
+			w.StringField("type", "input_text")
+			w.RawField("text", head.Content)
+		}
+		w.EndObject()
+		w.EndArray()
+		item = withField(item, "content", w.Buf)
+	}
+	return filled(item, missing{"status", `"completed"`})
+}
+
+// inputItems serves the items that a stored response answers: all that the model saw,
+// those of the responses before it included.
+func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
+	key, err := g.who(r)
+	if err != nil {
+		refuse(w, r, err)
+		return
+	}
+	id := r.PathValue("id")
+	s, err := g.storedResponse(r.Context(), key.Name, id)
+	switch {
+	case err != nil:
+		refuse(w, r, err)
+		return
+	case s == nil:
+		g.about("/input_items")(w, r)
+		return
+	}
+	items, err := g.gatherInput(r.Context(), &key, id, s)
+	if err == nil {
+		err = g.listItems(w, r, key.Name, items)
+	}
+	if err != nil {
+		refuse(w, r, err)
+	}
+}
+
+// gatherInput is the input of a stored response, with the input and the output of those
+// that it continues.
+func (g *Gateway) gatherInput(ctx context.Context, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
+	chain := [][]listedItem{ofResponse(id, s.Input)}
+	for parent := s.Parent; parent != ""; {
+		above, err := g.storedResponse(ctx, key.Name, parent)
+		if err != nil {
+			return nil, err
+		}
+		if above == nil || len(chain) > 2*maxInputChain {
+			return nil, noResponse(parent)
+		}
+		chain = append(chain, ofResponse(parent, itemsOf(above.Body, "output")), ofResponse(parent, above.Input))
+		parent = above.Parent
+	}
+	slices.Reverse(chain)
+	return slices.Concat(chain...), nil
+}
+
+// listedItem is an item of a list, and the response or conversation that has it.
+type listedItem struct {
+	json json.RawMessage
+	of   string
+}
+
+func ofResponse(id string, items []json.RawMessage) []listedItem {
+	out := make([]listedItem, len(items))
+	for i := range items {
+		out[i] = listedItem{json: items[i], of: id}
+	}
+	return out
+}
+
+// The bounds of a page of items.
+const (
+	defaultPage = 20
+	maxPage     = 100
+)
+
+// listItems writes a page of items, and notes them, so that they can be referred to by
+// the ids that the client sees here.
+func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, items []listedItem) error {
+	query := r.URL.Query()
+	limit := defaultPage
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxPage {
+			return badQuery("limit", fmt.Sprintf("limit: %.40q is not a number from 1 to %d", text, maxPage))
+		}
+		limit = n
+	}
+	switch order := query.Get("order"); order {
+	case "asc":
+	case "", "desc":
+		items = slices.Clone(items)
+		slices.Reverse(items)
+	default:
+		return badQuery("order", fmt.Sprintf("order: %.40q is neither asc nor desc", order))
+	}
+	if after := query.Get("after"); after != "" {
+		i := slices.IndexFunc(items, func(item listedItem) bool { return idOf(item.json) == after })
+		if i < 0 {
+			return badQuery("after", fmt.Sprintf("after: there is no item '%s' in this list", bounded(after)))
+		}
+		items = items[i+1:]
+	}
+	page := struct {
+		Object  string            `json:"object"`
+		Data    []json.RawMessage `json:"data"`
+		First   *string           `json:"first_id"`
+		Last    *string           `json:"last_id"`
+		HasMore bool              `json:"has_more"`
+	}{Object: "list", Data: []json.RawMessage{}, HasMore: len(items) > limit}
+	items = items[:min(limit, len(items))]
+	for _, item := range items {
+		page.Data = append(page.Data, item.json)
+	}
+	if n := len(page.Data); n > 0 {
+		first, last := idOf(page.Data[0]), idOf(page.Data[n-1])
+		page.First, page.Last = &first, &last
+	}
+	if err := g.noteListed(r.Context(), key, items); err != nil {
+		return err
+	}
+	serving.WriteJSON(w, page)
+	return nil
+}
+
+// noteListed notes the items of a page that are not known yet.
+func (g *Gateway) noteListed(ctx context.Context, key string, items []listedItem) error {
+	keys := make([]string, len(items))
+	for i := range items {
+		keys[i] = itemKey(key, idOf(items[i].json))
+	}
+	known, err := g.opts.Notes.GetAll(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		if known[i] != nil {
+			continue
+		}
+		if err := g.noteItems(ctx, key, item.of, []json.RawMessage{item.json}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func badQuery(param, message string) error {
+	return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: param, Message: message}}
+}
