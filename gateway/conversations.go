@@ -169,7 +169,7 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	native := x.up.dialect == dragoman.OpenAIResponses
 	_, err := x.changeConversation(ctx, x.entry.key, x.conversation.id, func(c *conversation) error {
 		for i, item := range x.input {
-			c.Items = append(c.Items, conversed{Item: identified(item.raw, x.id, i), Native: !item.stored})
+			c.Items = append(c.Items, conversed{Item: identified(item.listed(), x.id, i), Native: !item.stored})
 		}
 		for _, item := range itemsOf(response, "output") {
 			c.Items = append(c.Items, conversed{Item: item, Native: native})

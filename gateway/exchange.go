@@ -260,6 +260,10 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
 	}
+	if x.call.Compact {
+		x.asked.stream, x.entry.stream = false, false
+		return x.route.chain.Walk(ctx, x.compact)
+	}
 	if x.asked.stream {
 		x.out.beat(heartbeat(x.codec), x.setup.heartbeat, x.heading())
 	}

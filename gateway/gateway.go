@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -51,6 +53,10 @@ type Gateway struct {
 	buffers     buffers
 	// conversations are locked while they change.
 	conversations conversationLocks
+	// sealingKey is the secret that summaries of conversations are sealed with, as far as
+	// it is known.
+	sealing    sync.Mutex
+	sealingKey []byte
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -121,6 +127,9 @@ func (g *Gateway) Reload(c *Config) error {
 func (g *Gateway) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	serving.Handle(mux, g.serve)
+	mux.HandleFunc("POST /v1/responses/compact", func(w http.ResponseWriter, r *http.Request) {
+		g.serve(w, r, serving.Call{Codec: openairesponses.Codec{}, Compact: true})
+	})
 	mux.HandleFunc("GET /healthz", g.health)
 	mux.HandleFunc("GET /metrics", g.showMetrics)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { // HEAD too: Claude Code asks so

@@ -32,6 +32,18 @@ type inputItem struct {
 	// stored is set for an item, in the place of a reference, that no Responses upstream
 	// made.
 	stored bool
+	// shown is a compaction item in whose place its summary stands, and foreign is set for
+	// one that the gateway did not make.
+	shown   []byte
+	foreign bool
+}
+
+// listed is an item as the client sent it.
+func (i *inputItem) listed() []byte {
+	if i.shown != nil {
+		return i.shown
+	}
+	return i.raw
 }
 
 // readInput reads the elements of an input: a list of items, or a text.
@@ -149,6 +161,13 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 		}
 		item.ref, item.lookup, item.stored, changed = false, false, !stored.native, true
 	}
+	for _, items := range [][]inputItem{x.conversationItems, x.input} {
+		opened, err := x.openCompaction(ctx, items)
+		if err != nil {
+			return err
+		}
+		changed = changed || opened
+	}
 	if changed {
 		x.expand()
 	}
@@ -246,9 +265,12 @@ func (x *exchange) unresolvedFor(up *upstream) error {
 	if x.conversation.upstream != "" {
 		return unknownConversation(x.conversation.upstream)
 	}
-	for i := range x.input {
-		if x.input[i].ref {
-			return unknownItem(x.input[i].id)
+	for _, item := range slices.Concat(x.conversationItems, x.input) {
+		switch {
+		case item.ref:
+			return unknownItem(item.id)
+		case item.foreign:
+			return &ownError{&dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: "input", Message: fmt.Sprintf("compaction item '%s': %v", bounded(item.id), errUnsealed)}}
 		}
 	}
 	return nil

@@ -28,6 +28,12 @@ type strictUpstream struct {
 
 func (s *strictUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	codec := spoken(r)
+	if strings.HasSuffix(r.URL.Path, "/responses/compact") {
+		w.Header().Set("content-type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"message":"Invalid URL (POST /v1/responses/compact)","type":"invalid_request_error","param":null,"code":null}}`)
+		return
+	}
 	if strings.HasPrefix(r.URL.Path, "/model/") {
 		codec = bedrock.Codec{}
 	}

@@ -497,7 +497,7 @@ func TestG5_NoMoreAnswersAreUnderWayThanMayBe(t *testing.T) {
 func TestG7_AStreamThatBeginsWithACommentIsItsKeysOwn(t *testing.T) {
 	t.Setenv("TEAM_KEY", "a-secret-of-the-team")
 	const stream = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n" +
-		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[]}}\n\ndata: [DONE]\n\n"
+		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_theirs\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[],\"store\":true}}\n\ndata: [DONE]\n\n"
 	asked := 0
 	w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  routes: {m: {to: responses/m}}\n", func(rw http.ResponseWriter, _ *http.Request) {
 		asked++

@@ -53,7 +53,7 @@ func (x *exchange) saveResponse(ctx context.Context, id, parent string, body []b
 	until := x.opts.Now().Add(x.ttl)
 	record := storedResponse{V: storedVersion, Until: until, Parent: parent, Body: body, Native: native}
 	for i, item := range slices.Concat(x.conversationItems, x.input) {
-		record.Input = append(record.Input, identified(item.raw, id, i))
+		record.Input = append(record.Input, identified(item.listed(), id, i))
 	}
 	raw, err := json.Marshal(record)
 	if err != nil {

@@ -36,6 +36,8 @@ type Call struct {
 	Stream bool
 	// Count asks how many tokens a request has, and for no answer.
 	Count bool
+	// Compact asks for a shorter conversation, and for no answer.
+	Compact bool
 }
 
 // Handler answers a call.

@@ -1,0 +1,117 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/gateway"
+)
+
+const longTalk = `[{"role":"user","content":"Is there snowfall in Oslo?"},
+	{"type":"function_call","call_id":"call_oslo0001","name":"get_weather","arguments":"{\"city\":\"Oslo\"}"},
+	{"type":"function_call_output","call_id":"call_oslo0001","output":"snowfall, 3 cm"},
+	{"role":"assistant","content":"Yes, 3 cm."}]`
+
+func TestCompactionOnEveryUpstream(t *testing.T) {
+	withTwoKeys(t)
+	for _, up := range everyUpstream {
+		t.Run(up, func(t *testing.T) {
+			model := &strictUpstream{}
+			w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up+"/m"), model.ServeHTTP, passesOn("the fake upstream has no state"))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/v1/responses/compact", strings.NewReader(`{"model":"m","instructions":"Be brief.","input":`+longTalk+`}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("authorization", "Bearer the-first-key-of-this-test")
+			hr, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hr.Body.Close()
+			raw, _ := io.ReadAll(hr.Body)
+			if losses := hr.Header.Get(gateway.LossHeader); hr.StatusCode != http.StatusOK || losses != "1; lowered /input" {
+				t.Fatalf("%d, losses %q: %s", hr.StatusCode, losses, raw)
+			}
+			if err := openResponses(t).Whole(raw); err != nil {
+				t.Errorf("%v\n%s", err, raw)
+			}
+			wantInOrder(t, model.last(), "Be brief.", "Is there snowfall in Oslo?", "get_weather", "3 cm")
+			got := decodeJSON(t, strings.NewReader(string(raw)))
+			output := got["output"].([]any)
+			last := output[len(output)-1].(map[string]any)
+			sealed, _ := last["encrypted_content"].(string)
+			if got["object"] != "response.compaction" || len(output) != 2 || last["type"] != "compaction" || sealed == "" || strings.Contains(string(raw), "Spoken words") {
+				t.Fatalf("%s", raw)
+			}
+			if usage, _ := got["usage"].(map[string]any); usage["input_tokens"] == nil {
+				t.Errorf("no usage: %s", raw)
+			}
+			_, items, _ := strings.Cut(string(raw), `"output":`)
+			items, _, _ = strings.Cut(items, `,"usage":`)
+			next := fmt.Sprintf(`{"model":"m","input":[%s,{"role":"user","content":"Do I need boots?"}]}`, strings.TrimSuffix(strings.TrimPrefix(items, "["), "]"))
+			status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", next)
+			if status != http.StatusOK {
+				t.Fatalf("%d %s", status, text)
+			}
+			wantInOrder(t, model.last(), "Is there snowfall in Oslo?", "Spoken words number 1.", "Do I need boots?")
+			// What was compacted can be compacted again.
+			if status, text := keyed(t, w, http.MethodPost, "/v1/responses/compact", "first", next); status != http.StatusOK || strings.Count(text, `"type":"compaction"`) != 1 {
+				t.Errorf("%d %s", status, text)
+			}
+			asked := len(model.saw)
+			changed := strings.Replace(next, sealed, sealed[:len(sealed)-4]+"AAAA", 1)
+			for about, tc := range map[string][2]string{"another key": {"second", next}, "changed": {"first", changed}} {
+				status, text := keyed(t, w, http.MethodPost, "/v1/responses", tc[0], tc[1])
+				if status != http.StatusBadRequest || !strings.Contains(text, fmt.Sprint(last["id"])) || len(model.saw) != asked {
+					t.Errorf("%s: %d %s", about, status, text)
+				}
+			}
+		})
+	}
+}
+
+func TestCompactionContinuesAStoredResponse(t *testing.T) {
+	model := &strictUpstream{}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
+	first := answerOf(t, w, `{"model":"m","input":"Is there snowfall?"}`)
+	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", fmt.Sprintf(`{"model":"m","previous_response_id":%q}`, first["id"]))
+	if status != http.StatusOK || !strings.Contains(text, `"compaction"`) {
+		t.Fatalf("%d %s", status, text)
+	}
+	wantInOrder(t, model.last(), "Is there snowfall?", "Spoken words number 1.")
+	for body, want := range map[string]string{
+		`{"model":"m","previous_response_id":"resp_never"}`: "resp_never",
+		`{"model":"m","input":[]}`:                          "input",
+		`{"model":"m","input":[{"type":"compaction","id":"cmp_x","encrypted_content":"gAAAA"},{"role":"user","content":"x"}]}`: "cmp_x",
+	} {
+		if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", body); status != http.StatusBadRequest || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+	}
+}
+
+func TestCompactionIsLeftToAnUpstreamThatHasIt(t *testing.T) {
+	const compacted = `{"id":"resp_c","object":"response.compaction","created_at":1,"output":[{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":7}}`
+	var asked []string
+	answer, code := compacted, http.StatusOK
+	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/gpt}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+		rw.Header().Set("content-type", "application/json")
+		rw.WriteHeader(code)
+		_, _ = io.WriteString(rw, answer)
+	})
+	status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`)
+	if status != http.StatusOK || text != compacted || len(asked) != 1 || asked[0] != `POST /v1/responses/compact {"model":"gpt","input":"hi"}` {
+		t.Errorf("%d %s\nasked %q", status, text, asked)
+	}
+	w.wantLog(t, `"input_tokens":5`)
+	// A refusal is the upstream's, not a reason to summarize.
+	answer, code = `{"error":{"message":"The model 'gpt' does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, http.StatusNotFound
+	if status, text := get(t, http.MethodPost, w.url+"/v1/responses/compact", `{"model":"m","input":"hi"}`); status != http.StatusNotFound || text != answer {
+		t.Errorf("%d %s", status, text)
+	}
+}
