@@ -11,7 +11,7 @@ import (
 )
 
 // A reference that the target cannot resolve is an error that names it, never a loss
-// (decision 74): the model would not see what was said.
+// (decision 74): the model would miss part of the conversation.
 func TestUnresolvedReferencesAreErrors(t *testing.T) {
 	for _, tc := range []struct {
 		from       dragoman.Dialect
@@ -48,8 +48,8 @@ func TestUnresolvedReferencesAreErrors(t *testing.T) {
 	}
 }
 
-// Fields that are there and refer to nothing are no references.
-func TestEmptyReferencesAreNone(t *testing.T) {
+// Null fields refer to nothing.
+func TestEmptyReferencesAreIgnored(t *testing.T) {
 	for from, body := range map[dragoman.Dialect]string{
 		dragoman.OpenAIResponses: `{"model":"m","input":"q","conversation":null,"prompt":null,"previous_response_id":null}`,
 		dragoman.Anthropic:       `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"q"}],"thread":null}`,
@@ -64,7 +64,7 @@ func TestEmptyReferencesAreNone(t *testing.T) {
 	}
 }
 
-// A server that is told to store nothing has not stored the items before, either.
+// With "store": false the server has not stored earlier items either.
 func TestReferencesWithoutAStoreAreErrors(t *testing.T) {
 	c := codecOf(dragoman.OpenAIResponses)
 	no := false

@@ -24,7 +24,7 @@ import (
 )
 
 // Compaction makes a long conversation short: POST /v1/responses/compact returns items
-// that stand for it. Where a Responses upstream has that, it does it. For all others the
+// that stand for it. Responses upstreams that have the operation do it. For all others the
 // gateway has the model summarize the conversation, and seals the summary in a compaction
 // item that only it can read, for the same key (decision 75).
 
@@ -258,7 +258,7 @@ const (
 	secretTTL = 5 * 365 * 24 * time.Hour
 )
 
-// secret is what summaries are sealed with: of all gateways that share their state.
+// secret returns the secret that seals summaries. Gateways that share their state share it.
 func (g *Gateway) secret(ctx context.Context) ([]byte, error) {
 	g.sealing.Lock()
 	defer g.sealing.Unlock()

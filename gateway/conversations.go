@@ -227,7 +227,7 @@ type conversationCall struct {
 	key, id string
 }
 
-// conversationBody is what such a request may say.
+// conversationBody holds the fields of such a request.
 type conversationBody struct {
 	Items    []json.RawMessage `json:"items"`
 	Metadata map[string]string `json:"metadata"`
@@ -279,11 +279,11 @@ func (c *conversationCall) create() error {
 	if err := c.saveConversation(c.r.Context(), c.key, c.id, conv); err != nil {
 		return err
 	}
-	return c.tell(conv)
+	return c.write(conv)
 }
 
-// tell writes a conversation object.
-func (c *conversationCall) tell(conv *conversation) error {
+// write writes a conversation object.
+func (c *conversationCall) write(conv *conversation) error {
 	metadata := conv.Metadata
 	if metadata == nil {
 		metadata = map[string]string{}
@@ -311,7 +311,7 @@ func (c *conversationCall) retrieve() error {
 	if err != nil {
 		return err
 	}
-	return c.tell(conv)
+	return c.write(conv)
 }
 
 func (c *conversationCall) update() error {
@@ -326,7 +326,7 @@ func (c *conversationCall) update() error {
 	if err != nil {
 		return err
 	}
-	return c.tell(conv)
+	return c.write(conv)
 }
 
 func (c *conversationCall) remove() error {
@@ -401,10 +401,10 @@ func (c *conversationCall) removeItem() error {
 	if err != nil {
 		return err
 	}
-	return c.tell(conv)
+	return c.write(conv)
 }
 
-// find is where the item with an id is; -1 where there is none.
+// find returns the index of the item with an id, or -1.
 func (c *conversation) find(id string) int {
 	return slices.IndexFunc(c.Items, func(item conversed) bool { return idOf(item.Item) == id })
 }

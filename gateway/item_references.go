@@ -70,12 +70,12 @@ func readInput(input []byte) (items []inputItem, err error) {
 	return items, r.Err()
 }
 
-// identifying are the fields by which an item is told from a reference.
+// identifying lists the fields that distinguish an item from a reference.
 var identifying = []string{"type", "id", "role"}
 
-// readInputItem reads what identifies an item. One in which such a field occurs twice, or
-// in other letters, is refused: the upstream could take it for a reference that the
-// gateway did not check.
+// readInputItem reads the fields that identify an item. It refuses duplicates of these
+// fields, in any case: the upstream could read a reference that the gateway did not
+// check.
 func readInputItem(raw []byte) (item inputItem, err error) {
 	item.raw = raw
 	r := jsonwire.NewReader(raw)
@@ -211,9 +211,9 @@ func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) e
 	return nil
 }
 
-// expand writes the request with the items in the place of their references: as they were
-// sent to the client for upstreams of other dialects, and without their ids, which no
-// server knows but the gateway, for Responses upstreams.
+// expand rebuilds the request with items in the place of their references. Upstreams of
+// other dialects get the items that the client received. Responses upstreams get them
+// without ids, because only the gateway knows those ids.
 func (x *exchange) expand() {
 	all := slices.Concat(x.conversationItems, x.input)
 	write := func(form func(i int, item *inputItem) []byte) []byte {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -287,8 +289,8 @@ func TestUnknownReferencesAreErrorsThatNameThem(t *testing.T) {
 				{"a reference without an id", `"input":[{"type":"item_reference"}]`, "item_reference"},
 				{"a reference that reads in two ways", fmt.Sprintf(`"input":[{"type":"item_reference","id":%q,"Id":%q}]`, "msg_a", theirs), "duplicate field"},
 				{"a field that is there twice", fmt.Sprintf(`"input":[],"Input":[{"type":"item_reference","id":%q}]`, theirs), "Input"},
-				{"a conversation that nobody knows", `"input":"x","conversation":"conv_never"`, "conv_never"},
-				{"a conversation that nobody knows, as an object", `"input":"x","conversation":{"id":"conv_never"}`, "conv_never"},
+				{"an unknown conversation", `"input":"x","conversation":"conv_never"`, "conv_never"},
+				{"an unknown conversation, as an object", `"input":"x","conversation":{"id":"conv_never"}`, "conv_never"},
 				{"a response that never was", `"input":"x","previous_response_id":"resp_never"`, "resp_never"},
 			} {
 				for _, stream := range []string{"false", "true"} {
@@ -366,5 +368,30 @@ func TestAStoredResponseIsTheOneThatWasStreamed(t *testing.T) {
 	got, _ := json.Marshal(decodeJSON(t, strings.NewReader(text)))
 	if string(got) != string(want) {
 		t.Errorf("stored   %s\nstreamed %s", got, want)
+	}
+}
+
+func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
+	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	g, err := gateway.New(nil, gateway.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(judged(t, g))
+	defer server.Close()
+	w := &world{gateway: g, url: server.URL}
+	id := idsOf(answerOf(t, w, `{"model":"sim/echo","input":"Hello."}`), "message")[0]
+	refer := func() any {
+		return answerOf(t, w, fmt.Sprintf(`{"model":"sim/echo","input":[{"type":"item_reference","id":%q},{"role":"user","content":"And?"}]}`, id))["error"]
+	}
+	for range 3 { // each use gives it another day
+		now = now.Add(gateway.DefaultStateTTL * 3 / 4)
+		if err := refer(); err != nil {
+			t.Fatalf("after %v: %v", now, err)
+		}
+	}
+	now = now.Add(gateway.DefaultStateTTL + time.Second)
+	if e, _ := refer().(map[string]any); !strings.Contains(fmt.Sprint(e["message"]), id) {
+		t.Errorf("an expired item: %v", e)
 	}
 }

@@ -34,7 +34,7 @@ func isWatched(p []byte) bool {
 	return false
 }
 
-// see reads whole events. Other events, and what cannot be read, are passed over.
+// see reads whole events. It skips other events and invalid JSON.
 func (w *itemWatch) see(events []byte) {
 	if !isWatched(events) {
 		return
@@ -76,8 +76,8 @@ func (w *itemWatch) add(id string) {
 	}
 }
 
-// upstreamTTL is how long it is noted at least whose an item is that an upstream stores:
-// as long as OpenAI stores it.
+// upstreamTTL is the minimum lifetime of the note that names an upstream item's owner.
+// OpenAI stores items for 30 days.
 const upstreamTTL = 30 * 24 * time.Hour
 
 // learn notes the items of a response object that a Responses upstream stores.

@@ -27,7 +27,7 @@ type storedResponse struct {
 	Parent string `json:"parent,omitempty"`
 	// Input are the items of the request, each with an id, without those before them.
 	Input []json.RawMessage `json:"input"`
-	// Body is the response object as it was sent.
+	// Body is the response object that the client received.
 	Body json.RawMessage `json:"body"`
 	// Native is set where a Responses upstream made the items, which takes them back as
 	// they are.
@@ -39,7 +39,7 @@ const storedVersion = 1
 // maxInputChain bounds how many responses before one its input is gathered from.
 const maxInputChain = 1000
 
-// itemNote is where it is noted which response an item belongs to.
+// itemNote names the response that an item belongs to.
 type itemNote struct {
 	Until    time.Time `json:"until"`
 	Response string    `json:"response"`
@@ -82,8 +82,8 @@ func (g *Gateway) noteItems(ctx context.Context, key, response string, items []j
 	return nil
 }
 
-// storedResponse loads a stored response; nil where there is none. One that is used is
-// kept for longer.
+// storedResponse loads a stored response, or returns nil if there is none. Use extends
+// its lifetime.
 func (g *Gateway) storedResponse(ctx context.Context, key, id string) (*storedResponse, error) {
 	raw, found, err := g.opts.Notes.Get(ctx, bodyKey(key, id))
 	if err != nil || !found {
@@ -111,8 +111,8 @@ type storedItem struct {
 	native bool
 }
 
-// storedItems finds items that the gateway stored for a key, by their ids. What it has
-// not is left out.
+// storedItems finds items that the gateway stored for a key, by their ids. The result
+// lacks ids that the gateway does not hold.
 func (g *Gateway) storedItems(ctx context.Context, key string, ids []string) (map[string]storedItem, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -186,7 +186,7 @@ func itemsOf(object []byte, name string) []json.RawMessage {
 	return items
 }
 
-// idOf is the id of an item; empty where it has none.
+// idOf returns the id of an item, or "" if the item has no id.
 func idOf(item []byte) string {
 	var head struct {
 		ID string `json:"id"`

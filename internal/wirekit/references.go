@@ -8,12 +8,11 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// A request may refer to conversation that only the server knows which stored it. No
-// other target can resolve that, and a request without it means something else: the
-// model would not see what was said. Such a request is refused, not encoded with a loss
-// (decision 74).
+// A request may refer to conversation that one server stored. No other target can resolve
+// the reference, and without it the model would miss part of the conversation. Encoders
+// refuse such a request instead of reporting a loss (decision 74).
 
-// itemReference is the type of an opaque part that stands for a stored item.
+// itemReference is the type of an opaque part that refers to a stored item.
 const itemReference = "item_reference"
 
 // storedBy are the request fields, by dialect, that refer to stored conversation.
