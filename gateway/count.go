@@ -30,7 +30,12 @@ func (x *exchange) count(ctx context.Context) error {
 	if err := modelgate.Check(ctx, link.Name); err != nil {
 		return err
 	}
-	if up := x.route.upstreams[link.Name]; up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
+	up := x.route.upstreams[link.Name]
+	x.body = x.bodyFor(up)
+	if err := x.unresolvedFor(up); err != nil {
+		return err
+	}
+	if up.client != nil && up.dialect == x.codec.Dialect() && x.transparent(ctx, up) {
 		if err := x.lease.Admit(x.asked.model, 0); err != nil {
 			return refusal(err)
 		}

@@ -217,3 +217,19 @@ func TestConversationItems(t *testing.T) {
 		}
 	}
 }
+
+func TestCountsResolveReferences(t *testing.T) {
+	w := newWorld(t, "")
+	stored := answerOf(t, w, `{"model":"anthropic/sim/echo","input":"A rather long text that is worth a number of tokens."}`)
+	count := func(input string) float64 {
+		t.Helper()
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses/input_tokens", `{"model":"anthropic/sim/echo","input":[`+input+`{"role":"user","content":"q"}]}`)
+		if status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		return decodeJSON(t, strings.NewReader(text))["input_tokens"].(float64)
+	}
+	if with, without := count(fmt.Sprintf(`{"type":"item_reference","id":%q},`, idsOf(stored, "message")[0])), count(``); with < without+5 {
+		t.Errorf("%v tokens with the item, %v without", with, without)
+	}
+}

@@ -55,7 +55,13 @@ func (m *memory) keep(req *dragoman.Request, resp *dragoman.Response) {
 
 // recall puts what was said up to the response that a request goes on with before
 // what it says itself.
+//
+// The simulator stores responses, and neither items nor conversations by themselves: a
+// request that refers to one is refused.
 func (m *memory) recall(req *dragoman.Request) error {
+	if err := refuseReferences(req); err != nil {
+		return err
+	}
 	id := req.PreviousResponseID
 	if id == "" {
 		return nil
@@ -71,6 +77,23 @@ func (m *memory) recall(req *dragoman.Request) error {
 	}
 	req.Messages = slices.Concat(m.kept[i].messages, req.Messages)
 	req.PreviousResponseID = ""
+	return nil
+}
+
+// refuseReferences refuses references to stored items and conversations.
+func refuseReferences(req *dragoman.Request) error {
+	for _, f := range req.Extra.For(dragoman.OpenAIResponses) {
+		if f.Path == "/conversation" && string(f.Value) != "null" {
+			return &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: "conversation", Message: fmt.Sprintf("Conversation with id %.80s not found: the simulator stores no conversations", f.Value)}
+		}
+	}
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == dragoman.OpenAIResponses && o.Type == "item_reference" {
+				return &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: "input", Message: fmt.Sprintf("Item not found: the simulator stores no items: %.120s", o.JSON)}
+			}
+		}
+	}
 	return nil
 }
 
