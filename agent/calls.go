@@ -132,7 +132,7 @@ func (r *run) call(ctx context.Context) error {
 	r.state.Calls += executed(batch)
 	r.state.Pending = batch.Pending
 	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
-	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil) && r.guarded.err() == nil {
+	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil || errors.Is(err, tool.ErrJournal)) && r.guarded.err() == nil {
 		r.remember(batch)
 		if saved := r.save(ctx); saved != nil {
 			return saved

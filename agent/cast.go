@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/plaintext"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
@@ -188,13 +189,19 @@ func (c *cast) background() bool {
 func (p *player) prepare() error {
 	var errs []error
 	wrong := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("agent: %w: %s: %s", ErrAgent, p.name(), fmt.Sprintf(format, args...)))
+		errs = append(errs, fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...)))
 	}
 	if p.Model == nil {
 		wrong("it has no Model")
 	}
 	if len(p.Name) > maxName {
 		wrong("its name is longer than %d bytes", maxName)
+	}
+	if err := plaintext.Name(p.Name); err != nil {
+		wrong("its name cannot be used: %v", err)
+	}
+	if err := plaintext.Description(p.Description); err != nil {
+		wrong("its description cannot be used: %v", err)
 	}
 	if err := p.hide(); err != nil {
 		wrong("%v", err)

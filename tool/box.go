@@ -146,6 +146,9 @@ func prepareEntry(t Tool) (*entry, error) {
 	if spec == nil {
 		return nil, fmt.Errorf("%w: it has no spec", ErrDefinition)
 	}
+	if err := checkTexts(spec); err != nil {
+		return nil, err
+	}
 	e := &entry{tool: t, spec: spec, settings: settingsOf(t), key: KeyOf(spec), fingerprint: spec.Fingerprint()}
 	wrong := func(what string, err error) (*entry, error) {
 		return nil, fmt.Errorf("%w: %s: %s: %w", ErrDefinition, e.key.QualifiedName(), what, err)

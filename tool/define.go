@@ -15,6 +15,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/plaintext"
 	"github.com/dragoman-go/dragoman/schema"
 )
 
@@ -154,8 +155,30 @@ func (d *definition) apply(opts []Option) error {
 	if d.spec.Name == "" {
 		d.fail(errors.New("it has no name"))
 	}
+	if err := checkTexts(&d.spec); err != nil {
+		return err
+	}
 	if d.err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDefinition, d.spec.QualifiedName(), d.err)
+	}
+	return nil
+}
+
+// checkTexts refuses characters in names and descriptions that are not shown: they
+// forge lines in prompts, logs and what the model reads.
+func checkTexts(s *dragoman.ToolSpec) error {
+	for _, text := range [...]struct {
+		what, text string
+		check      func(string) error
+	}{
+		{"name", s.Name, plaintext.Name},
+		{"namespace", s.Namespace, plaintext.Name},
+		{"description", s.Description, plaintext.Description},
+		{"description of its namespace", s.NamespaceDescription, plaintext.Description},
+	} {
+		if err := text.check(text.text); err != nil {
+			return fmt.Errorf("%w: %q: its %s cannot be used: %w", ErrDefinition, s.QualifiedName(), text.what, err)
+		}
 	}
 	return nil
 }

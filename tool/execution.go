@@ -628,6 +628,16 @@ func (x *execution) intent() Intent {
 	}
 }
 
+// unrecorded makes a failed write of the journal the error of the turn. It concerns no
+// other call: those that run go on, and those that wait for a human stay pending.
+func (x *execution) unrecorded(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.broken == nil {
+		x.broken = err
+	}
+}
+
 // breakOff ends the turn with an error.
 func (x *execution) breakOff(err error) {
 	x.mu.Lock()

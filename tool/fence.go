@@ -10,6 +10,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	fences "github.com/dragoman-go/dragoman/internal/fence"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/plaintext"
 )
 
 // boundaryBytes is how much chance a boundary is made of: nobody who wrote the
@@ -18,7 +19,7 @@ const boundaryBytes = 12
 
 // fence puts the texts of a result between two lines that its content cannot
 // forge: the boundary is drawn when the content is known, and is not in it. What
-// has no text stays as it is.
+// has no text stays as it is. The name of the tool stands there as one word.
 func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 	var texts []*string
 	for _, p := range parts {
@@ -34,7 +35,7 @@ func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 		return err
 	}
 	for _, s := range texts {
-		*s = fences.Wrap(*s, tool, boundary)
+		*s = fences.Wrap(*s, plaintext.Token(tool), boundary)
 	}
 	return nil
 }

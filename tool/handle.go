@@ -290,7 +290,7 @@ func (x *execution) finish(ctx context.Context, out Output, f *failure) {
 	if j := x.runner.Journal; j != nil && (f == nil || f.kind != ErrorCancelled) {
 		if _, err := contained(func() (struct{}, error) { return struct{}{}, j.End(keep, x.intent(), res) }); err != nil {
 			x.logFailure("the journal failed after a tool ran", err)
-			x.breakOff(fmt.Errorf("tool: %s ran, and its result could not be recorded: %w", x.key.QualifiedName(), err))
+			x.unrecorded(fmt.Errorf("%w: %s ran, and its result could not be recorded: %w", ErrJournal, x.key.QualifiedName(), err))
 		}
 	}
 	x.settle(res, f)

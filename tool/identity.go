@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/plaintext"
 	"github.com/dragoman-go/dragoman/internal/words"
 )
 
@@ -239,6 +240,12 @@ func CheckNames(tools []Named) error {
 		switch {
 		case k.Name == "":
 			bad("a tool has no name")
+			continue
+		case plaintext.Name(k.Name) != nil:
+			bad("the name %q cannot be used: %v", k.Name, plaintext.Name(k.Name))
+			continue
+		case plaintext.Name(k.Namespace) != nil:
+			bad("the namespace %q cannot be used: %v", k.Namespace, plaintext.Name(k.Namespace))
 			continue
 		case k.Kind == KindNamespaced && k.Namespace == k.Name:
 			bad("the namespace %q has a tool of the same name, which is the shape of a deferred tool's calls; rename one", k.Name)

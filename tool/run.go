@@ -190,6 +190,9 @@ var (
 	// long after it that its results are not kept any more, and were not given in
 	// [Turn.Results]. Nothing of the turn ran.
 	ErrRepeated = errors.New("tool: the turn was handed in before")
+	// ErrJournal says that a call ran and the journal could not record its result.
+	// The batch has the results of all calls, and those that wait stay pending.
+	ErrJournal = errors.New("tool: the journal failed")
 	// ErrFailed says that a call failed whose failure ends the run.
 	ErrFailed = errors.New("tool: a call failed that must not")
 )

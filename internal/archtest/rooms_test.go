@@ -42,6 +42,7 @@ var rooms = []room{
 	{path: "internal/fence", only: []string{}, pure: true},
 	{path: "internal/bodies", only: []string{}, pure: true},
 	{path: "internal/modelgate", only: []string{}, pure: true},
+	{path: "internal/plaintext", only: []string{}, pure: true},
 
 	// The canonical model.
 	{path: "", only: []string{"internal/jsonwire", "internal/fence"}, third: []string{jsontext}, pure: true},

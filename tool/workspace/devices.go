@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// maxDeviceWalk is how many files of a workspace are checked for being devices.
+// maxDeviceWalk bounds the files of a workspace that are checked for being devices.
 const maxDeviceWalk = 2_000_000
 
 // deviceCheck is the result of looking for device nodes in a workspace. Confined
@@ -24,7 +24,7 @@ type deviceCheck struct {
 // errDevices is why the walk of a workspace ends early.
 var errDevices = errors.New("the walk is over")
 
-// devices looks for device nodes in the workspace. Landlock does not tell them from
+// devices looks for device nodes in the workspace. Landlock does not distinguish them from
 // other files: a command that may write a file of the workspace may write to the disk
 // behind a node in it.
 func (w *Workspace) devices(ctx context.Context) (found, partial string, err error) {

@@ -1,0 +1,69 @@
+// Package plaintext checks the names and descriptions that models and terminals see
+// for characters that are not visible or that change how others are shown.
+package plaintext
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Name reports why s cannot be a name: it has a control or format character, such as a
+// newline, a mark of text direction or a zero-width space, or is not UTF-8.
+func Name(s string) error {
+	return check(s, func(r rune) bool {
+		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
+	})
+}
+
+// Description reports why s cannot be a description: it has a control character other
+// than tab and the ends of lines, overrides the direction of text, holds invisible tag
+// characters, or is not UTF-8. Joiners and direction marks, which scripts need, are
+// fine.
+func Description(s string) error {
+	return check(s, func(r rune) bool {
+		switch {
+		case r == '\t', r == '\n', r == '\r':
+			return false
+		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates
+			return true
+		case r >= 0xE0000 && r <= 0xE007F: // tags, which spell out hidden text
+			return true
+		default:
+			return unicode.Is(unicode.Cc, r)
+		}
+	})
+}
+
+func check(s string, bad func(rune) bool) error {
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return fmt.Errorf("it is not UTF-8 at byte %d", i)
+			}
+		}
+		if bad(r) {
+			return fmt.Errorf("it has the character %U at byte %d, which is not shown; remove it", r, i)
+		}
+	}
+	return nil
+}
+
+const maxToken = 200
+
+// Token returns a name as one word for a line of our own: letters, digits and _ . : / -
+// stay, everything else becomes _. It is at most 200 bytes long.
+func Token(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.:/-", r) {
+			r = '_'
+		}
+		if b.Len()+utf8.RuneLen(r) > maxToken {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
