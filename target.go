@@ -59,6 +59,22 @@ type Capabilities struct {
 	// NoMixedTools: functions do not stand beside the tools that the provider
 	// runs; functions are kept (quirk A44).
 	NoMixedTools bool
+	// Refuses lists request settings that the model rejects or ignores, with spaces
+	// between them; they are dropped. RefusesThinking lists those that it rejects while
+	// it reasons. The words: temperature, top_p, top_k, frequency_penalty,
+	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
+	// response_format, max_tokens (max_completion_tokens is sent instead), and
+	// reasoning_effort=none (a request to switch reasoning off is dropped).
+	Refuses         string
+	RefusesThinking string
+	// Temperature is the range of temperatures that the model takes, such as "0 1.5";
+	// others are moved into it. Empty means that of the dialect.
+	Temperature string
+	// TopK: the server takes top_k where the vendor of its dialect does not.
+	TopK bool
+	// AnyMedia: the server may take kinds of media that the vendor of its dialect
+	// refuses; they are sent.
+	AnyMedia bool
 	// NoSampling: the model rejects temperature and the like.
 	NoSampling bool
 	// OneSampler: the model takes temperature or top_p, and not both. Of two that differ
@@ -132,6 +148,24 @@ type Capabilities struct {
 	// NoReasoningWithTools: the model calls no tools while it reasons; where there
 	// are tools, reasoning is switched off (quirk E12).
 	NoReasoningWithTools bool
+	// NoThinking: the model does not reason, or takes no settings for it; reasoning
+	// settings are dropped.
+	NoThinking bool
+	// ThinksByDefault: the model reasons for requests that do not set reasoning.
+	ThinksByDefault bool
+	// NoThinkingUnstreamed: the model reasons only where the response is streamed;
+	// reasoning is switched off elsewhere.
+	NoThinkingUnstreamed bool
+	// ReasoningOff is the field and value that switch reasoning off on a server of
+	// OpenAI Chat that has another way than the effort none, such as
+	// "thinking.type=disabled" or "enable_thinking=false".
+	ReasoningOff string
+	// NoThinkLevels: Ollama takes true or false for think, and no level.
+	NoThinkLevels bool
+	// MinThinkingBudget and MaxThinkingBudget bound a thinking budget in tokens; zero
+	// means the bounds of the dialect.
+	MinThinkingBudget int64
+	MaxThinkingBudget int64
 	// Efforts are the efforts that the model takes, with spaces between them:
 	// "none" is that reasoning can be switched off. Another is sent as the nearest of
 	// them (quirk G10). Empty means all that the dialect has.

@@ -141,6 +141,10 @@ type Route struct {
 	Set Overrides
 	// Policy decides on requests of this route; nil allows all.
 	Policy *policy.Policy
+	// Capabilities override what is known of the models and servers of the route:
+	// names as in a config file ("no_thinking"), with "true", "false" or a value. A route
+	// that has some encodes every request.
+	Capabilities map[string]string
 }
 
 // Repair says when a conversation is made valid for its target: [RepairAuto] or

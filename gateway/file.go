@@ -16,6 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
+	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -511,7 +512,7 @@ func (r *reader) opener() func(at *node, spec string) {
 	if models == nil {
 		return func(*node, string) {}
 	}
-	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover}
+	probe := &provider.Config{Providers: models.Providers, Aliases: models.Aliases, Extensions: models.Extensions, Failover: models.Failover, Models: models.Models, ModelFile: models.ModelFile, Getenv: models.Getenv}
 	tried := map[string]error{}
 	return func(at *node, spec string) {
 		if len(r.Errs) >= manyErrors {
@@ -552,6 +553,9 @@ func (r *reader) route(key, value *node) (route Route, to *node) {
 		"recall":      func(n *node) { route.NoRecall = r.Want(n, filetree.Bool, "recall") && n.Text == "false" },
 		"set":         func(n *node) { route.Set = r.overrides(n) },
 		"policy":      func(n *node) { route.Policy = r.policy(n) },
+		"capabilities": func(n *node) {
+			route.Capabilities = capname.Read(&r.Reader, n)
+		},
 	})
 	if missing {
 		r.Bad(key, "route %s: the field to is missing", key.Text)

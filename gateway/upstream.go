@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
@@ -211,8 +212,8 @@ func (o *openRoute) open(spec string) (*route, error) {
 			name = specs[0] // not the alias of it
 		}
 		out.chain = &provider.Chain{Links: []provider.Link{{Name: name, Model: model}}}
-		out.upstreams[name] = newUpstream(model, native, o.sender)
-		return out, nil
+		out.upstreams[name], err = o.upstream(model, native)
+		return out, err
 	}
 	out.chain = chain
 	other, ok := native.(*provider.Chain)
@@ -220,9 +221,35 @@ func (o *openRoute) open(spec string) (*route, error) {
 		return nil, fmt.Errorf("%q leads to other models each time", spec)
 	}
 	for i, link := range chain.Links {
-		out.upstreams[link.Name] = newUpstream(link.Model, other.Links[i].Model, o.sender)
+		if out.upstreams[link.Name], err = o.upstream(link.Model, other.Links[i].Model); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// upstream makes one of a model that was opened twice, with the capabilities that the
+// route sets.
+func (o *openRoute) upstream(model, native dragoman.Model) (*upstream, error) {
+	up := newUpstream(model, native, o.sender)
+	if len(o.Capabilities) == 0 {
+		return up, nil
+	}
+	if err := capname.Apply(&dragoman.Capabilities{}, o.Capabilities); err != nil {
+		return nil, fmt.Errorf("capabilities: %w", err)
+	}
+	for _, m := range []dragoman.Model{up.model, up.native} {
+		if c, ok := m.(*provider.Client); ok {
+			before := c.Override
+			c.Override = func(caps *dragoman.Capabilities) {
+				if before != nil {
+					before(caps)
+				}
+				_ = capname.Apply(caps, o.Capabilities) // it was tried above
+			}
+		}
+	}
+	return up, nil
 }
 
 // newUpstream makes one of a model that was opened twice. The histories that clients

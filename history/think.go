@@ -4,26 +4,49 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// unthink asks for no thinking budget where the target would miss the reasoning
-// of calls that are being answered: another model made them, or their reasoning
-// stayed behind (quirk D26). The next exchange thinks again.
+// unthink drops thinking where the target would miss the reasoning before calls
+// whose results are being sent: another model made them, or their reasoning was not
+// kept (quirk D26). The API refuses that with a budget, and an effort or adaptive
+// thinking is a budget for the models that take nothing else. The next exchange
+// thinks again.
 func (n *normaliser) unthink() {
 	s := n.thinking
-	if !n.limits.ReasoningInLoop || s == nil || s.BudgetTokens == nil || s.Effort == "none" ||
-		s.Mode != dragoman.ReasoningBudget && s.Mode != dragoman.ReasoningDefault {
+	if !n.limits.ReasoningInLoop || !asksBudget(s, &n.target.Caps) {
 		return
 	}
 	at, missing := n.unthoughtLoop()
 	if !missing {
 		return
 	}
-	n.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning/budget_tokens",
-		"the calls at %s have no reasoning before them, as the API demands with a budget; no thinking is asked for until they are done", at)
-	if s.Effort == "" && s.Summary == "" && s.Encrypted == nil {
+	path, what := "/reasoning/budget_tokens", "a budget"
+	if s.BudgetTokens == nil {
+		path, what = "/reasoning", "thinking"
+	}
+	n.rep.Addf(dragoman.Dropped, dragoman.Warn, path,
+		"the calls at %s have no reasoning before them, as the API demands with %s; no thinking is asked for until they are done", at, what)
+	rest := dragoman.ReasoningSettings{Effort: s.Effort, Summary: s.Summary, Encrypted: s.Encrypted}
+	if n.target.Caps.ThinkingBudgets {
+		rest.Effort = "" // it would become a budget
+	}
+	if rest == (dragoman.ReasoningSettings{}) {
 		n.thinking = nil
 		return
 	}
-	n.thinking = &dragoman.ReasoningSettings{Effort: s.Effort, Summary: s.Summary, Encrypted: s.Encrypted}
+	n.thinking = &rest
+}
+
+// asksBudget reports whether settings are sent as a thinking budget.
+func asksBudget(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities) bool {
+	switch {
+	case s == nil, caps.NoThinking, caps.NoThinkingBudgets, s.Mode == dragoman.ReasoningOff:
+		return false
+	case s.Mode == dragoman.ReasoningDefault && s.Effort == "none":
+		return false
+	case s.BudgetTokens != nil && s.Mode != dragoman.ReasoningAdaptive && s.Effort != "none":
+		return true
+	default:
+		return caps.ThinkingBudgets && (s.BudgetTokens != nil || s.Effort != "" || s.Mode != dragoman.ReasoningDefault)
+	}
 }
 
 // unthoughtLoop reports whether the conversation ends in calls and their

@@ -3,7 +3,8 @@
 // line read the same table, so they treat the same name in the same way.
 //
 //	m, ok := models.Default().Lookup("openai", "gpt-4.1-2025-04-14")
-//	if m.Price != nil { … } // nil means unknown, not free
+//	caps := m.Capabilities(dragoman.OpenAIChat) // NoThinking is set
+//	if m.Price != nil { … }                     // nil means unknown, not free
 //
 // The table is part of the program and is parsed on first use. It has a date
 // ([Catalog.AsOf], [Catalog.PricesOn]). [Catalog.With] adds or changes entries

@@ -139,6 +139,9 @@ func (c *Catalog) resold(name string) (m Model) {
 			}
 		}
 	}
+	if m.How == ByFamily && !slices.Contains(closed, m.Provider) {
+		return Model{} // open models differ too much
+	}
 	if m.How != NotFound {
 		m.Resold, m.Price, m.API = true, nil, nil
 	}

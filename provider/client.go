@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/interop"
+	"github.com/dragoman-go/dragoman/models"
 )
 
 // Client is a model behind an HTTP API. The zero value speaks OpenAI Chat to
@@ -24,6 +25,11 @@ type Client struct {
 	// back to providers of the same name only. Empty means unknown, which
 	// matches every name.
 	Name string
+	// Server is the built-in provider whose server this is, such as "openai" or
+	// "deepseek". It says which extensions are on and under which provider models are
+	// looked up; Name does neither. Empty means unknown: models are those of the
+	// dialect's vendor.
+	Server string
 	// Codec is the wire language; nil means OpenAI Chat.
 	Codec dialect.Codec
 	// BaseURL is where the API is; empty means that of the dialect's vendor.
@@ -40,9 +46,13 @@ type Client struct {
 	// Header is sent with every request; its values are taken for secrets.
 	Header http.Header
 
-	// Capabilities tells what a model can do; nil means what the dialect knows
-	// of it by its name.
+	// Capabilities tells what a model can do; nil means what the dialect and Models
+	// know of it by its name.
 	Capabilities func(model string) dragoman.Capabilities
+	// Models is the table of model facts; nil means [models.Default].
+	Models *models.Catalog
+	// Override changes what a model can do, after extensions; nil changes nothing.
+	Override func(*dragoman.Capabilities)
 	// Extensions adapt requests and answers; the zero value has none.
 	Extensions Extensions
 	// Contributions to the registry of every request, before those of extensions
@@ -86,6 +96,8 @@ type Client struct {
 	// to is where the last request went, scoped what was last told apart.
 	to     atomic.Pointer[address]
 	scoped atomic.Pointer[scope]
+	// facts are those of the model that was last asked for.
+	facts atomic.Pointer[knownModel]
 
 	// initialized are the extensions that have been.
 	begun       sync.Mutex

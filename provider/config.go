@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
 	"github.com/dragoman-go/dragoman/sim"
@@ -38,6 +40,14 @@ type Config struct {
 	// this module has for servers (see package servers) and [extension.Compact], which one
 	// of the same name replaces.
 	Extensions []extension.Extension
+
+	// Models is the table of model facts; nil means the table of package models with
+	// what ModelFile adds.
+	Models *models.Catalog
+	// ModelFile names a file that adds entries to the table of model facts, or changes
+	// them; see [models.Catalog.With]. Empty means none; [Default] takes the file of
+	// the variable DRAGOMAN_MODELS then. It is read when the first model is opened.
+	ModelFile string
 
 	// Failover says how chains go on; zero values are those of [Chain] and [Health].
 	Failover Failover
@@ -61,6 +71,28 @@ type Config struct {
 
 	once   sync.Once
 	health Health
+
+	tableOnce sync.Once
+	table     *models.Catalog
+	tableErr  error
+}
+
+// modelTable returns the table of model facts; nil means that of package models,
+// which is not read before it is needed.
+func (c *Config) modelTable() (*models.Catalog, error) {
+	if c.Models != nil {
+		return c.Models, nil
+	}
+	c.tableOnce.Do(func() {
+		if c.ModelFile == "" {
+			return
+		}
+		var data []byte
+		if data, c.tableErr = readFile(c.ModelFile); c.tableErr == nil {
+			c.table, c.tableErr = models.Default().With(c.ModelFile, data)
+		}
+	})
+	return c.table, c.tableErr
 }
 
 // Failover is how the chains of a [Config] go on.
@@ -189,11 +221,19 @@ func WithBaseURL(url string) Option { return func(s *Settings) { s.BaseURL = url
 // Default is what [Open] opens models from: the file that the variable
 // DRAGOMAN_CONFIG names, or an empty Config where it names none. Who wants a log, a
 // client or extensions of its own sets them before models are opened from it.
+//
+// The variable DRAGOMAN_MODELS names a file of model facts, where the config file
+// names none; see [Config.ModelFile].
 func Default(own ...extension.Extension) (*Config, error) {
+	c := &Config{Extensions: own}
 	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
-		return Load(file, own...)
+		var err error
+		if c, err = Load(file, own...); err != nil {
+			return nil, err
+		}
 	}
-	return &Config{Extensions: own}, nil
+	c.ModelFile = cmp.Or(c.ModelFile, os.Getenv("DRAGOMAN_MODELS"))
+	return c, nil
 }
 
 // MustOpen is Open for programs whose models are known when they are written. It
@@ -402,17 +442,20 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	if m.Name == "" {
 		m.Name = model
 	}
-	server := servers.ServerTag(b.accent())
-	own := slices.Concat([]extension.Tag{server}, s.Tags, m.Tags)
-	if err := checkTags(name, own[1:]); err != nil {
+	own := slices.Concat(s.Tags, m.Tags)
+	if err := checkTags(name, own); err != nil {
 		return nil, err
 	}
-	set, err := c.extensions(name, s, m, slices.Concat(servers.Tags(b.codec.Dialect(), name, m.Name), own))
+	set, err := c.extensions(name, s, m, slices.Concat(serverTags(b.codec.Dialect(), name, b.accent(), m.Name), own))
+	if err != nil {
+		return nil, err
+	}
+	table, err := c.modelTable()
 	if err != nil {
 		return nil, err
 	}
 	client := &Client{
-		Name: name, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
+		Name: name, Server: b.accent(), Models: table, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
 		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: own,
@@ -496,10 +539,8 @@ func (o overrides) Idle(json.RawMessage) bool {
 
 func (o overrides) apply(caps *dragoman.Capabilities) error {
 	for _, set := range o.sets {
-		for _, name := range slices.Sorted(maps.Keys(set)) {
-			if err := capname.File.Set(caps, name, set[name], true); err != nil {
-				return &SettingError{Setting: "capabilities of the provider " + o.provider, Reason: err.Error()}
-			}
+		if err := capname.Apply(caps, set); err != nil {
+			return &SettingError{Setting: "capabilities of the provider " + o.provider, Reason: err.Error()}
 		}
 	}
 	return nil

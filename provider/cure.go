@@ -40,17 +40,21 @@ func (c *cure) helps(d dragoman.Dialect, e *dragoman.APIError) bool {
 	return !slices.ContainsFunc(c.words, func(w string) bool { return !strings.Contains(message, w) })
 }
 
-// cure takes the reasoning out of a request that was refused for it, once. It
-// reports whether there is something to send again.
+// cure removes what a request was refused for, once: the reasoning of earlier turns,
+// or a setting that the error names. It reports whether there is something to send
+// again.
 func (x *exchange) cure(err error) bool {
 	var e *dragoman.APIError
-	if x.cured || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 {
+	if x.cured || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 && e.Status != 422 {
 		return false
 	}
-	if !slices.ContainsFunc(cures[:], func(c cure) bool { return c.helps(x.limits.Dialect, e) }) {
-		return false
+	var bare *dragoman.Request
+	var losses dragoman.Report
+	if slices.ContainsFunc(cures[:], func(c cure) bool { return c.helps(x.limits.Dialect, e) }) {
+		bare, losses = unreasoned(x.req)
+	} else if s := refusedSetting(e); s != nil {
+		bare, losses = s.without(x.req)
 	}
-	bare, losses := unreasoned(x.req)
 	if len(losses.Losses) == 0 {
 		return false
 	}

@@ -5,12 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
 )
@@ -151,42 +149,22 @@ func serverTable(t *testing.T) string {
 
 func modelTable() string {
 	var b strings.Builder
-	b.WriteString("| extension | on where | models | in | capabilities |\n|---|---|---|---|---|\n")
-	for _, e := range servers.All() {
-		m, ok := e.(servers.Models)
-		if !ok {
-			continue
-		}
-		for _, r := range m.Rows {
-			in := ""
-			if r.Dialect != "" {
-				in = code(string(r.Dialect))
+	b.WriteString("| provider | entries | reason | with a price |\n|---|---|---|---|\n")
+	for _, name := range models.Default().Providers() {
+		all, reason, priced := 0, 0, 0
+		for _, e := range models.Default().Entries() {
+			if e.Provider != name {
+				continue
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, tags(m.Info()), code(r.Names...), in, code(named(r.Caps)...))
+			all++
+			if e.Reasoning != nil && e.Reasoning.Supported {
+				reason++
+			}
+			if e.Price != nil {
+				priced++
+			}
 		}
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d |\n", name, all, reason, priced)
 	}
 	return b.String()
-}
-
-// named are the capabilities that are not zero, as a file says them.
-func named(caps dragoman.Capabilities) []string {
-	var out []string
-	names := capname.File.Names()
-	v := reflect.ValueOf(caps)
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if f.Kind() != reflect.Bool && f.Kind() != reflect.String && f.Kind() != reflect.Int64 {
-			continue
-		}
-		name := names[0]
-		names = names[1:]
-		switch {
-		case f.IsZero():
-		case f.Kind() == reflect.Bool:
-			out = append(out, name)
-		default:
-			out = append(out, fmt.Sprintf("%s: %v", name, f))
-		}
-	}
-	return out
 }

@@ -46,9 +46,20 @@ const (
 	toolTag   string        = "tool:"
 )
 
+// serverTags are the tags of a dialect, a server and a model. A provider of the user's
+// own has a tag of its own as well, for the user's extensions; one that has the name of
+// a built-in provider has not: a name says nothing about the server.
+func serverTags(d dragoman.Dialect, name, server, model string) []extension.Tag {
+	tags := servers.Tags(d, server, model)
+	if _, builtin := builtinNamed(name); !builtin && name != "" {
+		tags = append(tags, servers.ServerTag(name))
+	}
+	return tags
+}
+
 // tags are those of a request.
 func (x *exchange) tags() []extension.Tag {
-	tags := append(servers.Tags(x.limits.Dialect, x.client.Name, x.model), x.client.Extensions.Tags...)
+	tags := append(serverTags(x.limits.Dialect, x.client.Name, x.client.Server, x.model), x.client.Extensions.Tags...)
 	if f := x.client.Extensions.TagsFor; f != nil {
 		tags = append(tags, f(x.setup())...)
 	}
@@ -116,6 +127,9 @@ func (x *exchange) extend(ctx context.Context) error {
 		return err
 	}
 	err = x.extended.Prepare(ctx)
+	if x.client.Override != nil {
+		x.client.Override(&x.extended.Target.Caps)
+	}
 	x.target = x.extended.Target
 	return err
 }

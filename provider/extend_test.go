@@ -132,7 +132,7 @@ func TestX7_AClientWithTheServersOfThisModuleSpeaksWithTheirAccent(t *testing.T)
 	defer server.Close()
 	ext := extensions(t, servers.All()...)
 	ext.Config = map[string]json.RawMessage{"deepseek": json.RawMessage(`{"thinking":"disabled"}`)}
-	model := &provider.Client{Name: "deepseek", BaseURL: server.URL, Model: "deepseek-chat", Extensions: ext}
+	model := &provider.Client{Name: "work", Server: "deepseek", BaseURL: server.URL, Model: "deepseek-chat", Extensions: ext}
 	req := &dragoman.Request{
 		Messages:        []dragoman.Message{{Role: dragoman.RoleDeveloper, Parts: []dragoman.Part{&dragoman.Text{Text: "be brief"}}}, dragoman.UserText("coat?")},
 		MaxOutputTokens: new(int64(9)),

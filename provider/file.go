@@ -7,12 +7,12 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -35,16 +35,26 @@ func (e *FileError) Error() string {
 
 // Load reads a config file; see [Parse].
 func Load(name string, own ...extension.Extension) (*Config, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, own...)
+}
+
+// readFile reads a file, and at most one byte more than MaxFile, so that its parser
+// can say that it is too long.
+func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
-	defer func() { _ = f.Close() }()                      // it was read
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // Parse says that it is too long
+	defer func() { _ = f.Close() }() // it was read
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
-	return Parse(name, data, own...)
+	return data, nil
 }
 
 // Parse reads a config file of YAML or JSON. The name is for messages. The error
@@ -70,6 +80,7 @@ func Load(name string, own ...extension.Extension) (*Config, error) {
 //	    max_response_bytes: 8000000
 //	  frankfurt: {type: bedrock, region: eu-central-1}
 //	  cloud: {type: vertex, project: my-project, location: europe-west4}
+//	model_file: models.yaml        # facts about models; beside this file
 //	aliases:
 //	  fast: work/small
 //	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast
@@ -101,7 +112,7 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 	if root == nil {
 		return nil, fail(errs...)
 	}
-	r := configReader{config: &Config{Extensions: own}}
+	r := configReader{name: name, config: &Config{Extensions: own}}
 	r.Errs = errs
 	r.read(root)
 	if len(r.Errs) > 0 {
@@ -113,6 +124,7 @@ func Parse(name string, data []byte, own ...extension.Extension) (*Config, error
 // configReader turns the tree of a file into a config.
 type configReader struct {
 	filetree.Reader
+	name   string
 	config *Config
 	// aliases are where they stand.
 	aliases map[string]*filetree.Node
@@ -138,7 +150,14 @@ func (r *configReader) read(root *node) {
 			r.Each(n, "aliases", r.alias)
 		},
 		"failover": r.failover,
-		"gateway":  func(*node) {}, // package gateway reads it
+		"model_file": func(n *node) {
+			file := r.String(n, "model_file")
+			if file != "" && !filepath.IsAbs(file) {
+				file = filepath.Join(filepath.Dir(r.name), file)
+			}
+			r.config.ModelFile = file
+		},
+		"gateway": func(*node) {}, // package gateway reads it
 	})
 	if root.Kind == filetree.Map && !version {
 		r.Bad(root, "config: the field version is missing; write version: 1")
@@ -227,7 +246,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"project":      set(&s.Project, "project"),
 		"location":     set(&s.Location, "location"),
 		"think_tags":   func(n *node) { s.ThinkTags = r.thinkTags(n) },
-		"capabilities": func(n *node) { s.Capabilities = r.capabilities(n) },
+		"capabilities": func(n *node) { s.Capabilities = capname.Read(&r.Reader, n) },
 		"extensions":   func(n *node) { r.extensions(n, &s) },
 		"tags":         func(n *node) { s.Tags = r.tags(n) },
 		"models": func(n *node) {
@@ -337,25 +356,10 @@ func (r *configReader) headers(n *node) map[string]string {
 	return out
 }
 
-func (r *configReader) capabilities(n *node) map[string]string {
-	out := map[string]string{}
-	r.Each(n, "capabilities", func(key, value *node) {
-		if value.Kind != filetree.Bool && value.Kind != filetree.String && value.Kind != filetree.Number {
-			r.Bad(value, "capabilities: %s: want true, false, a number or a text, have %s", key.Text, value.Kind)
-			return
-		}
-		if err := capname.File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {
-			r.Bad(key, "capabilities: %v", err)
-		}
-		out[key.Text] = value.Text
-	})
-	return out
-}
-
 func (r *configReader) model(n *node) (m ModelSettings) {
 	r.Fields(n, "model", map[string]func(*node){
 		"name":         func(n *node) { m.Name = r.String(n, "name") },
-		"capabilities": func(n *node) { m.Capabilities = r.capabilities(n) },
+		"capabilities": func(n *node) { m.Capabilities = capname.Read(&r.Reader, n) },
 		"tags":         func(n *node) { m.Tags = r.tags(n) },
 	})
 	return m

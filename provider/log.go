@@ -155,7 +155,7 @@ func (x *exchange) logRetry(ctx context.Context, err error, wait time.Duration) 
 		slog.String("model", x.secrets.text(x.client.label(x.model))),
 		slog.Int("attempt", x.tries+1),
 		slog.Duration("wait", wait),
-		slog.Bool("without_reasoning", x.cured),
+		slog.Bool("repaired", x.cured),
 		slog.String("error", x.secrets.error(err).Error()),
 	)
 }

@@ -502,8 +502,8 @@ func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 	}{
 		"deepseek/deepseek-chat": {"openai.compatible deepseek settings", "reasoning_content"},
 		"kimi/kimi-k2":           {"openai.compatible kimi kimi.ids settings", "reasoning_content"},
-		"openai-chat/gpt-5.5":    {"openai.models settings", ""},
-		"openai/gpt-5.5":         {"openai.models settings", ""},
+		"openai-chat/gpt-5.5":    {"openai settings", ""},
+		"openai/gpt-5.5":         {"settings", ""},
 		"own/Qwen3":              {"openai.compatible vllm settings", "reasoning_content"}, // the settings have the last word
 		"bare/m":                 {"settings", ""},
 		"ollama/qwen3":           {"ollama settings", ""},

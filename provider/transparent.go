@@ -24,10 +24,10 @@ func (c *Client) Transparent(_ context.Context, model string) bool {
 }
 
 func (c *Client) looksThrough(model string) bool {
-	if c.ThinkTags != ThinkTagsOff || len(c.Contributions) > 0 {
+	if c.ThinkTags != ThinkTagsOff || len(c.Contributions) > 0 || c.Override != nil {
 		return false
 	}
-	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), knownCapabilities(c.Dialect(), model)) {
+	if c.Capabilities != nil && !reflect.DeepEqual(c.Capabilities(model), c.known(model)) {
 		return false
 	}
 	x := newExchange(c, nil, false)

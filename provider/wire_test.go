@@ -247,7 +247,7 @@ func TestCallsWithoutIDsOfTwoTurnsHaveOtherIDs(t *testing.T) {
 // What an extension loses is told with all other losses.
 func TestR11_WhatAnExtensionLosesIsReported(t *testing.T) {
 	s := serve(t, openaichat.Codec{}, say(textAnswer("Yes.")))
-	c := s.client(&provider.Client{Name: "lmstudio", Extensions: extensions(t, servers.All()...)})
+	c := s.client(&provider.Client{Server: "lmstudio", Extensions: extensions(t, servers.All()...)})
 	req := question()
 	req.Tools = append(req.Tools, dragoman.ToolSpec{Name: "other"})
 	req.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "other"}}}

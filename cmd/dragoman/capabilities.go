@@ -1,18 +1,38 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"os"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/provider"
 )
 
-// target is what a command writes for: what is known of the model by its name,
-// and what the command line says about it.
-func (l language) target(model string, set []string) (dragoman.Target, error) {
+// target returns the target that a command writes for: the capabilities of the model
+// as a client of the language's vendor has them, and what the command line says.
+// file names a file of model facts; empty means the variable DRAGOMAN_MODELS.
+func (l language) target(model, file string, set []string) (dragoman.Target, error) {
 	var t dragoman.Target
-	if l.models != nil {
-		t.Caps = l.models(model)
+	if l.provider != "" {
+		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}
+		m, err := c.Open(l.provider + "/" + cmp.Or(model, "unknown"))
+		if err != nil {
+			return t, failed("%w", err)
+		}
+		client, ok := m.(*provider.Client)
+		if !ok {
+			return t, failed("%s is not a client", l.provider)
+		}
+		if model != "" {
+			known, _, err := client.Target(context.Background(), "")
+			if err != nil {
+				return t, failed("%w", err)
+			}
+			t.Caps = known.Caps
+		}
 	}
 	for _, s := range set {
 		if err := setCapability(&t.Caps, s); err != nil {

@@ -40,10 +40,10 @@ only then is it known that they may run. Many long calls take memory.
 Languages:` + helpLanguages() + `
   canonical                 or dragoman: the stored form itself, but for streams
 
-Models of one language differ. What is known of a model by its name (older ones
-of Gemini, Amazon's on Bedrock) is minded where a request, messages or tools are
-written for it: the one of --model, or that which the request names. --model also
-names the model in the result: requests to Gemini and Bedrock have it in the URL,
+Models of one language differ. What is known of a model by its name (which settings
+it refuses, whether it reasons; docs/providers.md) applies where a request, messages
+or tools are written for it: the one of --model, or that which the request names.
+--model also names the model in the result: requests to Gemini and Bedrock have it in the URL,
 so that one that was read from them names none. --capability says more, or, as
 name=false, less:` + helpCapabilities() + `.
 
@@ -69,6 +69,7 @@ Tools are also read as MCP servers list them (--from mcp).`,
 	f.StringVar(&from, "from", "", "the wire language of the input, canonical or mcp (default: guessed)")
 	f.StringVar(&kind, "kind", "", "request, response, stream, messages or tools (default: guessed)")
 	f.StringVar(&c.model, "model", "", "name this model in the result, where it has a place for one, and mind what is known of it")
+	f.StringVar(&c.facts, "model-file", "", "a file that adds facts about models, or changes them (default: the variable DRAGOMAN_MODELS)")
 	f.StringSliceVar(&c.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
@@ -81,6 +82,7 @@ Tools are also read as MCP servers list them (--from mcp).`,
 type conversion struct {
 	to            language
 	model         string
+	facts         string
 	capabilities  []string
 	lift, abandon bool
 	said          converted
@@ -96,7 +98,7 @@ func (c *conversion) command(cmd *cobra.Command, args []string, from, to, kind s
 		return err
 	}
 	c.said.To = c.to.Dialect()
-	if _, err := c.to.target(c.model, c.capabilities); err != nil {
+	if _, err := c.to.target(c.model, c.facts, c.capabilities); err != nil {
 		return err
 	}
 	source, err := sourceNamed(from, convertibleNamed)
@@ -237,7 +239,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{})
 		return enc.Body, err
 	}
-	target, err := c.to.target(req.Model, c.capabilities)
+	target, err := c.to.target(req.Model, c.facts, c.capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +319,7 @@ func (c *conversion) messages(data []byte) ([]byte, error) {
 		}
 		return stored(req.Messages)
 	}
-	target, err := c.to.target(c.model, c.capabilities)
+	target, err := c.to.target(c.model, c.facts, c.capabilities)
 	if err != nil {
 		return nil, err
 	}

@@ -23,18 +23,18 @@ type language struct {
 	short []string
 	// list is the member of a request that holds the conversation.
 	list string
-	// models tells what is known of a model by its name; nil where nothing is.
-	models func(string) dragoman.Capabilities
+	// provider is the built-in provider of the vendor, whose models are known.
+	provider string
 }
 
 func languages() []language {
 	return []language{
-		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", nil},
-		{openairesponses.Codec{}, []string{"responses"}, "input", nil},
-		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", nil},
-		{gemini.Codec{}, []string{"gemini"}, "contents", gemini.CapabilitiesOf},
-		{ollama.Codec{}, []string{"ollama"}, "messages", nil},
-		{bedrock.Codec{}, []string{"bedrock"}, "messages", bedrock.CapabilitiesOf},
+		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", "openai-chat"},
+		{openairesponses.Codec{}, []string{"responses"}, "input", "openai"},
+		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", "anthropic"},
+		{gemini.Codec{}, []string{"gemini"}, "contents", "gemini"},
+		{ollama.Codec{}, []string{"ollama"}, "messages", "ollama"},
+		{bedrock.Codec{}, []string{"bedrock"}, "messages", "bedrock"},
 	}
 }
 

@@ -109,6 +109,7 @@ tells; without the first it is the one that a request names.`,
 	f.StringVar(&target, "for", "", "the wire language, or schema surface, to judge for")
 	f.StringVar(&from, "from", "", "the wire language of the input, or mcp (default: guessed)")
 	f.StringVar(&known.model, "model", "", "judge for this model of the target")
+	f.StringVar(&known.facts, "model-file", "", "a file that adds facts about models, or changes them (default: the variable DRAGOMAN_MODELS)")
 	f.StringSliceVar(&known.capabilities, "capability", nil, "what the model or server can or cannot do: name, name=false or name=value")
 	f.StringVar(&report, "report", "text", "how to report: text or json")
 	f.StringSliceVar(&fail, "fail-on", nil, "exit with 3 after such losses: dropped, lowered, renamed, synthesised, moved, info, warn, serious")
@@ -119,6 +120,7 @@ tells; without the first it is the one that a request names.`,
 // modelFlags say for which model of a target.
 type modelFlags struct {
 	model        string
+	facts        string
 	capabilities []string
 }
 
@@ -130,7 +132,7 @@ func (m modelFlags) target(l language, data []byte) (dragoman.Target, error) {
 		_ = json.Unmarshal(data, &body) // a list of tools names none
 		model = cmp.Or(body.Model, body.ModelID)
 	}
-	return l.target(model, m.capabilities)
+	return l.target(model, m.facts, m.capabilities)
 }
 
 // lintInput reads the tools of whatever came.

@@ -23,7 +23,7 @@ func (c *conversion) tools(data []byte) ([]byte, error) {
 	if c.to.Dialect() == sniff.Canonical {
 		return stored(specs)
 	}
-	target, err := c.to.target(c.model, c.capabilities)
+	target, err := c.to.target(c.model, c.facts, c.capabilities)
 	if err != nil {
 		return nil, err
 	}

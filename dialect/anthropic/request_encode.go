@@ -21,7 +21,7 @@ import (
 // their blocks.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),

@@ -27,7 +27,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 		body.Stream, body.StreamUsage = false, false
 		req = &body
 	}
-	enc, err := wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	enc, err := wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			conversation: newConversation(reg, limits, o, rep),
 			req:          wirekit.Fit(req, o.Target.Caps, rep),

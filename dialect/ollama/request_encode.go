@@ -18,7 +18,7 @@ import (
 // model; so is every message and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
@@ -268,6 +268,10 @@ func (e *requestEncoder) think() {
 	switch level := e.level(s); {
 	case s.Mode == dragoman.ReasoningOff, s.Effort == "none":
 		e.w.BoolField("think", false)
+	case level != "" && e.target.Caps.NoThinkLevels && !e.own():
+		// Servers before levels, and models without them, refuse a string.
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "%s written as true: the model is not known to take levels", level)
+		e.w.BoolField("think", true)
 	case level != "":
 		e.w.StringField("think", level)
 	case s.Mode == dragoman.ReasoningAdaptive, s.Effort != "":
@@ -281,6 +285,9 @@ func (e *requestEncoder) think() {
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
 }
+
+// own reports whether the request came from a client of this dialect.
+func (e *requestEncoder) own() bool { return e.req.Native != nil && e.req.Native.Dialect == name }
 
 // level is how much to think, in Ollama's words; empty where nothing says so.
 func (e *requestEncoder) level(s *dragoman.ReasoningSettings) string {

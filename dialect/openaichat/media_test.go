@@ -81,12 +81,12 @@ func TestMedia_AMessageOfThisDialectKeepsWhatItHad(t *testing.T) {
 
 func TestMedia_AFilmGoesOnlyToServersThatAreNotOpenAIs(t *testing.T) {
 	user := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{film()}}
-	for _, provider := range []string{"", "openai"} {
+	for _, provider := range []string{"", "openai", "openai-chat", "work"} { // a name says nothing
 		ms, rep := messages(t, dragoman.Target{Provider: provider}, user)
 		sameJSON(t, ms[0], `{"role":"user","content":"[video https://x/a.mp4 not shown]"}`)
 		seriously(t, rep, "/messages/0/parts/0")
 	}
-	ms, rep := messages(t, dragoman.Target{Provider: "zai"}, user)
+	ms, rep := messages(t, dragoman.Target{Provider: "zai", Caps: dragoman.Capabilities{AnyMedia: true}}, user)
 	sameJSON(t, ms[0], `{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://x/a.mp4"}}]}`)
 	lossless(t, rep)
 

@@ -170,15 +170,15 @@ func (e *messageEncoder) fit(p dragoman.Part, role dragoman.Role, at extra.Path)
 	if !ok || m.Text != "" {
 		return p
 	}
-	kin := e.target.Provider != "" && e.target.Provider != "openai"
+	anyMedia := e.target.Caps.AnyMedia
 	why := ""
-	if !kin {
+	if !anyMedia {
 		why = interop.OpenAIRefuses(m)
 	}
 	switch {
 	case role != dragoman.RoleUser:
 		e.rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "Chat takes no %s in a message of role %s; a note stands in for it", m.Media, role)
-	case m.Media == dragoman.MediaVideo && !kin:
+	case m.Media == dragoman.MediaVideo && !anyMedia:
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "OpenAI takes no video; a note stands in for it")
 	case why != "":
 		e.rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why+"; a note stands in for it")

@@ -3,6 +3,7 @@ package openaichat
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
@@ -17,7 +18,7 @@ import (
 // model; so is every message and tool that was not changed.
 func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (dialect.Encoded, error) {
 	limits := c.Limits()
-	return wirekit.EncodeRequest(req, limits, o, func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
+	return wirekit.EncodeRequest(req, limits, o, func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error) {
 		e := requestEncoder{
 			messageEncoder: messageEncoder{list: "/messages", reg: reg, limits: limits, target: reg.Target(), o: o, rep: rep},
 			req:            wirekit.Fit(req, o.Target.Caps, rep),
@@ -63,7 +64,7 @@ func (e *requestEncoder) encode() error {
 		e.output(req.Output)
 	}
 	if n := req.MaxOutputTokens; n != nil {
-		if caps.LegacyMaxTokens || e.spelled("/max_tokens") {
+		if caps.LegacyMaxTokens || e.spelled("/max_tokens") && !wirekit.Refuses(req, &caps, "max_tokens") {
 			w.IntField("max_tokens", *n)
 		} else {
 			w.IntField("max_completion_tokens", *n)
@@ -145,7 +146,7 @@ func (e *requestEncoder) noted(f dragoman.Field) bool {
 	null := string(f.Value) == "null"
 	switch f.Path {
 	case "/max_tokens":
-		return req.MaxOutputTokens != nil && (null || e.target.Caps.LegacyMaxTokens)
+		return req.MaxOutputTokens != nil && (null || e.target.Caps.LegacyMaxTokens || wirekit.Refuses(req, &e.target.Caps, "max_tokens"))
 	case "/user":
 		return null && req.User != ""
 	case "/stream":
@@ -461,7 +462,11 @@ func (e *requestEncoder) reasoningSettings() {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/mode", "adaptive thinking is what the target does by itself")
 	}
 	wirekit.ReportMode(e.rep, s)
-	e.w.StringFieldIf("reasoning_effort", effort)
+	if effort == "none" && e.target.Caps.ReasoningOff != "" {
+		e.switchOff(e.target.Caps.ReasoningOff)
+	} else {
+		e.w.StringFieldIf("reasoning_effort", effort)
+	}
 	if s.Summary != "" {
 		e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "Chat shows no reasoning")
 	}
@@ -469,6 +474,30 @@ func (e *requestEncoder) reasoningSettings() {
 		e.rep.Add(dragoman.Dropped, dragoman.Warn, "/reasoning/encrypted", "Chat returns no reasoning to replay")
 	}
 	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+}
+
+// switchOff writes a switch such as thinking.type=disabled as {"thinking":{"type":"disabled"}}.
+func (e *requestEncoder) switchOff(how string) {
+	path, value, _ := strings.Cut(how, "=")
+	keys := strings.Split(path, ".")
+	if extra.Has(e.req.Extra, name, "/"+keys[0]) {
+		return // the client said so itself
+	}
+	w := &e.w
+	for i, key := range keys {
+		w.Key(key)
+		if i < len(keys)-1 {
+			w.BeginObject()
+		}
+	}
+	if value == "true" || value == "false" {
+		w.Bool(value == "true")
+	} else {
+		w.String(value)
+	}
+	for range keys[1:] {
+		w.EndObject()
+	}
 }
 
 func (e *requestEncoder) sampling() {
@@ -483,9 +512,9 @@ func (e *requestEncoder) sampling() {
 	number("frequency_penalty", s.FrequencyPenalty)
 	number("presence_penalty", s.PresencePenalty)
 	if s.TopK != nil {
-		// Not OpenAI's, but known to most compatible servers; sent to those it
-		// came for.
-		if e.req.Native != nil && e.req.Native.Dialect == name || e.target.Provider != "" && e.target.Provider != "openai" {
+		// OpenAI has no top_k, most compatible servers do. A client of this
+		// dialect knows its server.
+		if e.target.Caps.TopK || e.req.Native != nil && e.req.Native.Dialect == name {
 			w.IntField("top_k", *s.TopK)
 		} else {
 			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/top_k", "Chat has no top_k")

@@ -349,7 +349,7 @@ func (e *itemEncoder) result(m *dragoman.Message, res *dragoman.ToolResult, at e
 func (e *itemEncoder) fit(m *dragoman.Message, p dragoman.Part, at extra.Path) dragoman.Part {
 	media, ok := p.(*dragoman.Media)
 	if !ok || media.Media != dragoman.MediaImage || media.Text != "" ||
-		m.Origin != nil && m.Origin.Dialect == name || e.target.Provider != "" && e.target.Provider != "openai" {
+		m.Origin != nil && m.Origin.Dialect == name || e.target.Caps.AnyMedia {
 		return p
 	}
 	why := interop.OpenAIRefuses(media)

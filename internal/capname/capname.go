@@ -4,12 +4,16 @@ package capname
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 // Style is what stands between the words of a name.
@@ -53,6 +57,9 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 			f.SetInt(n)
 			return nil
 		case f.Kind() == reflect.String && valued:
+			if err := checkWords(v.Type().Field(i).Name, value); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 			f.SetString(value)
 			return nil
 		case f.Kind() == reflect.String:
@@ -60,6 +67,33 @@ func (s Style) Set(caps *dragoman.Capabilities, name, value string, valued bool)
 		}
 	}
 	return fmt.Errorf("%q is none of %s", name, strings.Join(s.Names(), ", "))
+}
+
+// checkWords checks the values of capabilities that are lists of known words, or a
+// range.
+func checkWords(field, value string) error {
+	known := []string(nil)
+	switch field {
+	case "Refuses", "RefusesThinking":
+		known = wirekit.Refusable()
+	case "Efforts":
+		known = wirekit.Efforts()
+	case "Temperature":
+		var least, most float64
+		if n, err := fmt.Sscanf(value, "%g %g", &least, &most); value != "" && (err != nil || n != 2 || least > most) {
+			return fmt.Errorf("want a range such as \"0 1.5\", have %q", value)
+		}
+	case "ReasoningOff":
+		if value != "" && !strings.Contains(value, "=") {
+			return fmt.Errorf("want field=value, have %q", value)
+		}
+	}
+	for _, word := range strings.Fields(value) {
+		if known != nil && !slices.Contains(known, word) {
+			return fmt.Errorf("unknown word %q; known words are %s", word, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // Names lists the capabilities that can be set by hand.
@@ -85,4 +119,31 @@ func (s Style) name(field string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// Apply sets the capabilities of a map by their names in a file, in the order of the
+// names.
+func Apply(caps *dragoman.Capabilities, set map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if err := File.Set(caps, name, set[name], true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read reads capabilities from a config file.
+func Read(r *filetree.Reader, n *filetree.Node) map[string]string {
+	out := map[string]string{}
+	r.Each(n, "capabilities", func(key, value *filetree.Node) {
+		if value.Kind != filetree.Bool && value.Kind != filetree.String && value.Kind != filetree.Number {
+			r.Bad(value, "capabilities: %s: want true, false, a number or a text, have %s", key.Text, value.Kind)
+			return
+		}
+		if err := File.Set(&dragoman.Capabilities{}, key.Text, value.Text, true); err != nil {
+			r.Bad(key, "capabilities: %v", err)
+		}
+		out[key.Text] = value.Text
+	})
+	return out
 }

@@ -22,6 +22,9 @@ func OutputInWords(req *dragoman.Request, caps dragoman.Capabilities, rep *drago
 	}
 	told := *req
 	switch {
+	case Refuses(req, &caps, "response_format"):
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format"+whileReasoning(&caps, "response_format")+"; it is asked for in the instructions, which nothing enforces")
+		told.Output = nil
 	case caps.NoOutputWithTools && (len(req.Tools) > 0 || usesTools(req)):
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
 		told.Output = nil

@@ -1,6 +1,7 @@
 package wirekit
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // write, whose body counts only when it is whole.
 func EncodeRequest(
 	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
-	write func(reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
 	if err := req.Validate(); err != nil {
 		return dialect.Encoded{}, err
@@ -36,10 +37,31 @@ func EncodeRequest(
 		return dialect.Encoded{Body: body, Registry: reg}, nil
 	}
 	rep := new(dragoman.Report)
-	w, err := write(reg, rep)
+	w, err := write(o, reg, rep)
 	forbidUnasked(req, reg)
+	if err == nil && o.Target.Caps != (dragoman.Capabilities{}) {
+		if body, ok := replayUnchanged(req, limits, o, w.Buf, rep, write); ok {
+			return dialect.Encoded{Body: body, Registry: reg}, nil
+		}
+	}
 	unreportModel(rep, req, limits)
 	return Encoded(limits.Dialect, w, rep, reg, err)
+}
+
+// replayUnchanged returns the native body of a request that the capabilities of its
+// target do not change: written without them, it has the same body and losses.
+func replayUnchanged(
+	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions, written []byte, lost *dragoman.Report,
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) ([]byte, bool) {
+	o.Target.Caps, o.Registry = dragoman.Capabilities{}, nil
+	body, ok := ReplayRequest(req, limits, o)
+	if !ok || req.Model != "" && !limits.ModelInURL && !namesModel(body) {
+		return nil, false
+	}
+	rep := new(dragoman.Report)
+	w, err := write(o, EncodeRegistry(req, limits, o), rep)
+	return body, err == nil && bytes.Equal(w.Buf, written) && slices.Equal(rep.Losses, lost.Losses)
 }
 
 // unreportModel takes the line back that tells of the model of a Bedrock body as
@@ -114,7 +136,7 @@ func KnownChoice(m dragoman.ChoiceMode) bool {
 // the target would refuse, as some do while they think (quirk E4). It is for
 // targets that think unless told not to.
 func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
-	c, s := req.ToolChoice, req.Reasoning
+	c := req.ToolChoice
 	if c == nil || c.Mode != dragoman.ChoiceRequired && c.Mode != dragoman.ChoiceTool {
 		return false
 	}
@@ -122,7 +144,7 @@ func RefusesForced(req *dragoman.Request, caps dragoman.Capabilities) bool {
 	case dragoman.ForcedNever:
 		return true
 	case dragoman.ForcedWithoutThinking:
-		return s != nil && s.Effort != "none" && s.Mode != dragoman.ReasoningOff
+		return Reasons(req, &caps)
 	default:
 		return false
 	}

@@ -2,9 +2,8 @@
 // accent: what they refuse, what they want back, and the switches that only they
 // have. Each is on where its tag is, and nowhere else.
 //
-// What is known of a server is data ([Server]), and so is what is known of the models
-// of a family ([Models]); add your own the same way. What a user's settings say of a
-// capability beats both.
+// What is known of a server is data ([Server]); add your own the same way. What
+// differs from model to model is in package models. A user's settings override both.
 //
 //	set, err := extension.NewSet(append(servers.All(), myServer)...)
 //

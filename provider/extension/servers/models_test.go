@@ -30,14 +30,14 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{openairesponses.Codec{}, "openai", "gpt-5", effort("none"), []string{`"effort":"minimal"`}, nil},
 		{openairesponses.Codec{}, "openai", "gpt-5-mini", effort("minimal"), []string{`"effort":"minimal"`}, nil},
 		{openairesponses.Codec{}, "openai", "gpt-5.1-codex", effort("minimal"), []string{`"effort":"low"`}, nil},
-		{openairesponses.Codec{}, "openai", "gpt-5.10", effort("minimal"), []string{`"effort":"minimal"`}, nil},
+		{openairesponses.Codec{}, "openai", "gpt-5.10", effort("minimal"), []string{`"effort":"low"`}, nil}, // unknown: what all models of the family take
 		{openairesponses.Codec{}, "openai", "gpt-5.6", effort("max"), []string{`"effort":"max"`}, nil},
 		{openairesponses.Codec{}, "openai", "o4-mini", effort("minimal"), []string{`"effort":"low"`}, nil},
 		{openairesponses.Codec{}, "openai", "o3", off, []string{`"effort":"low"`}, nil},
-		{openairesponses.Codec{}, "openai", "gpt-4o3-x", effort("minimal"), []string{`"effort":"minimal"`}, nil},
-		{openairesponses.Codec{}, "openai", "gpt-4.1", effort("minimal"), []string{`"effort":"minimal"`, `"temperature"`}, nil},
+		{openairesponses.Codec{}, "openai", "gpt-4o3-x", effort("minimal"), []string{`"temperature"`}, []string{`"effort"`}},
+		{openairesponses.Codec{}, "openai", "gpt-4.1", effort("minimal"), []string{`"temperature"`}, []string{`"effort"`, `"reasoning"`}},
 		{gemini.Codec{}, "gemini", "gemini-3.7-flash", effort("minimal"), []string{`"thinkingLevel":"LOW"`}, nil},
-		{gemini.Codec{}, "gemini", "gemini-3-pro", effort("minimal"), []string{`"thinkingLevel":"MINIMAL"`}, nil},
+		{gemini.Codec{}, "gemini", "gemini-3.5-flash", effort("minimal"), []string{`"thinkingLevel":"MINIMAL"`}, nil},
 
 		// Who reasons takes no sampling.
 		{openairesponses.Codec{}, "openai", "o3", nil, nil, []string{`"temperature"`}},
@@ -65,7 +65,8 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{anthropic.Codec{}, "anthropic", "claude-opus-5-5", off, []string{`"effort":"low"`}, []string{`"disabled"`}},
 		{anthropic.Codec{}, "anthropic", "claude-opus-4-8", off, []string{`"disabled"`}, nil},
 		{anthropic.Codec{}, "anthropic", "claude-opus-5-5", force, []string{`{"type":"auto"`}, []string{`"type":"tool"`}},
-		{anthropic.Codec{}, "anthropic", "claude-fable-5", force, []string{`"type":"tool"`}, nil},
+		{anthropic.Codec{}, "anthropic", "claude-fable-5", force, []string{`{"type":"auto"`}, []string{`"type":"tool"`}},
+		{anthropic.Codec{}, "anthropic", "claude-haiku-4-5", force, []string{`"type":"tool"`}, nil},
 
 		// Tools beside reasoning on Chat (quirk E12).
 		{openaichat.Codec{}, "openai", "gpt-5.5", effort("high"), []string{`"reasoning_effort":"none"`, `"tools"`}, nil},
@@ -108,39 +109,6 @@ func off(r *dragoman.Request) { r.Reasoning = &dragoman.ReasoningSettings{Mode: 
 
 func force(r *dragoman.Request) {
 	r.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "find"}}}
-}
-
-// No row is one that another before it hides, and every row changes something.
-func TestX7_EveryRowOfTheTableOfModelsCounts(t *testing.T) {
-	rows := 0
-	for _, e := range servers.All() {
-		m, ok := e.(servers.Models)
-		if !ok {
-			continue
-		}
-		for _, r := range m.Rows {
-			rows++
-			if (r.Caps == dragoman.Capabilities{}) {
-				t.Errorf("%s: %q changes nothing", m.Name, r.Names)
-			}
-			for _, name := range r.Names {
-				for _, d := range []dragoman.Dialect{dragoman.OpenAIChat, dragoman.OpenAIResponses, dragoman.Anthropic, dragoman.Gemini, dragoman.Bedrock} {
-					if r.Dialect != "" && r.Dialect != d || r.Dialect == "" && d == dragoman.OpenAIChat {
-						continue
-					}
-					x := extension.NewExchange(extension.Options{
-						Resolution: &extension.Resolution{On: []extension.Extension{m}}, Target: dragoman.Target{Dialect: d, Model: "some/" + strings.ToUpper(name) + "-x"},
-					})
-					if err := x.Prepare(t.Context()); err != nil || x.Target.Caps != r.Caps {
-						t.Errorf("%s in %s: %+v, %v", name, d, x.Target.Caps, err)
-					}
-				}
-			}
-		}
-	}
-	if rows < 15 {
-		t.Errorf("%d rows", rows)
-	}
 }
 
 // What a server cannot be told is told to who asked.

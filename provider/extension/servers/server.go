@@ -22,6 +22,9 @@ type Server struct {
 	// Capabilities changes what the target can do, by the name of the model, which
 	// is in small letters; nil changes nothing.
 	Capabilities func(c *dragoman.Capabilities, model string)
+	// Vendor: the server is that of the dialect's vendor. Its rules apply to requests
+	// that are encoded; those in its own dialect may pass through.
+	Vendor bool
 	// Knobs are the settings that it takes.
 	Knobs []Knob
 	// Fix changes the payload in ways that no capability tells; nil changes
@@ -109,9 +112,10 @@ func (k Knob) check(value json.RawMessage) error {
 	return nil
 }
 
-// Idle reports whether there is nothing but settings that nobody set.
+// Idle reports whether requests in the server's dialect may pass through: no
+// setting is set, and nothing deviates from the dialect.
 func (s Server) Idle(settings json.RawMessage) bool {
-	return s.Capabilities == nil && s.Fix == nil && len(settings) == 0
+	return (s.Vendor || s.Capabilities == nil) && s.Fix == nil && len(settings) == 0
 }
 
 // ConfigSchema is the JSON Schema of the settings.

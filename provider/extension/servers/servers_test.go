@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/history"
+	facts "github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/provider/extension/servers"
 	"github.com/dragoman-go/dragoman/schema"
@@ -61,9 +62,10 @@ func sent(t testing.TB, c dialect.Codec, server, model string, config map[string
 		t.Fatal(err)
 	}
 	req.Model = model
+	known, _ := facts.Default().Lookup(server, model)
 	x := extension.NewExchange(extension.Options{
 		Request: req, Resolution: r, Config: config, Stream: true,
-		Target: dragoman.Target{Dialect: c.Dialect(), Provider: server, Model: model},
+		Target: dragoman.Target{Dialect: c.Dialect(), Provider: server, Model: model, Caps: known.Capabilities(c.Dialect())},
 	})
 	if err := x.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -160,11 +162,11 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 		server, model string
 		want          string
 	}{
-		{dragoman.OpenAIChat, "openai", "gpt-5.5", "openai.models"},
-		{dragoman.OpenAIResponses, "openai", "o4-mini", "openai.models"},
+		{dragoman.OpenAIChat, "openai", "gpt-5.5", "openai"},
+		{dragoman.OpenAIResponses, "openai", "o4-mini", ""},
 		{dragoman.OpenAIChat, "openrouter", "openai/gpt-5.5", "openai.compatible openrouter"},
-		{dragoman.Anthropic, "anthropic", "claude-opus-5-5", "claude.models"},
-		{dragoman.Bedrock, "bedrock", "eu.anthropic.claude-opus-5-5-v1:0", "claude.models"},
+		{dragoman.Anthropic, "anthropic", "claude-opus-5-5", ""},
+		{dragoman.Bedrock, "bedrock", "eu.anthropic.claude-opus-5-5-v1:0", ""},
 		{dragoman.OpenAIChat, "openrouter", "anthropic/claude-opus-5-5", "openai.compatible openrouter"},
 		{dragoman.Bedrock, "bedrock", "amazon.nova-pro-v1:0", ""},
 		{dragoman.OpenAIChat, "azure", "gpt-5.5", ""},
@@ -174,7 +176,7 @@ func TestX7_EachIsOnByItsTagsAndNothingElse(t *testing.T) {
 		{dragoman.OpenAIResponses, "xai", "grok-5", ""},
 		{dragoman.Ollama, "ollama", "qwen3", "ollama"},
 		{dragoman.Anthropic, "deepseek", "deepseek-chat", ""},
-		{dragoman.Gemini, "gemini", "gemini-3", "gemini.models"},
+		{dragoman.Gemini, "gemini", "gemini-3", ""},
 	} {
 		r, err := set.Resolve(servers.Tags(tc.d, tc.server, tc.model), extension.Switches{})
 		if err != nil {

@@ -27,12 +27,10 @@ var templated = Knob{
 	Setting: "enable_thinking", Place: "/chat_template_kwargs/enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean",
 }
 
-// All are the families of models and the servers that this package knows. The order
-// matters where several are on: later ones have the last word, servers over models.
-func All() []extension.Extension { return slices.Concat(modelTable(), table()) }
-
-// table are the servers.
-func table() []extension.Extension {
+// All returns an extension for each server that this package knows. The order
+// matters where several are on: later ones have the last word. What differs from
+// model to model is in package models.
+func All() []extension.Extension {
 	return []extension.Extension{
 		Server{
 			Name: "openai.compatible", Description: "Servers that speak OpenAI Chat and are not OpenAI: what nearly all of them take.",
@@ -40,19 +38,20 @@ func table() []extension.Extension {
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
 				c.NoStrict, c.NoCustomTools, c.NoNamespaces, c.NoDeferred, c.NoAllowedTools = true, true, true, true, true
 				c.NoDeveloperRole, c.LegacyMaxTokens = true, true
+				c.TopK, c.AnyMedia = true, true
 			},
+		},
+		Server{
+			Name: "openai", Description: "OpenAI itself: Chat has no top_k.", Requires: served("openai"), Vendor: true,
+			Capabilities: func(c *dragoman.Capabilities, _ string) { refuse(c, "top_k") },
 		},
 		Server{
 			Name: "deepseek", Description: "DeepSeek: thinking goes back with every turn, but for R1, which takes none.",
 			Requires: served("deepseek"),
 			Capabilities: func(c *dragoman.Capabilities, model string) {
-				c.ReasoningField, c.ReasoningFieldAlways, c.NoOutputSchema = "reasoning_content", true, true
-				c.ForcedChoice = dragoman.ForcedWithoutThinking
+				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
 				if strings.Contains(model, "r1") {
 					c.ReasoningFieldAlways, c.NoReasoning = false, true
-				}
-				if strings.Contains(model, "reasoner") || strings.Contains(model, "v4") || strings.Contains(model, "r1") {
-					c.ForcedChoice = dragoman.ForcedNever
 				}
 			},
 			Knobs: []Knob{thinking("enabled", "disabled", "adaptive")},
@@ -62,7 +61,9 @@ func table() []extension.Extension {
 			Requires: served("mistral"),
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
 				c.ID = &dragoman.IDRule{Chars: "a-zA-Z0-9", Exact: 9}
-				c.NoStreamOptions, c.ToolResultName, c.AssistantAfterTools, c.NoPrefill = true, true, true, true
+				c.ToolResultName, c.AssistantAfterTools, c.NoPrefill = true, true, true
+				c.TopK = false
+				accept(c, "seed") // as random_seed
 			},
 			Knobs: []Knob{{Setting: "safe_prompt", Place: "safe_prompt", Label: "a prompt of Mistral's before yours", Type: "boolean"}},
 			Fix:   fixMistral,
@@ -71,8 +72,8 @@ func table() []extension.Extension {
 			Name: "kimi", Description: "Moonshot: thinking goes back, sampling is fixed, schemas are its own.",
 			Requires: served("moonshot"),
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
-				c.ReasoningField, c.ReasoningFieldAlways, c.NoSampling = "reasoning_content", true, true
-				c.ForcedChoice, c.ToolSchema, c.LegacyMaxTokens = dragoman.ForcedWithoutThinking, "moonshot.tool", false
+				c.ReasoningField, c.ReasoningFieldAlways = "reasoning_content", true
+				c.ToolSchema, c.LegacyMaxTokens = "moonshot.tool", false
 			},
 			Knobs: []Knob{thinking("enabled", "disabled")},
 		},
@@ -85,7 +86,7 @@ func table() []extension.Extension {
 			Name: "qwen", Description: "Qwen at DashScope.",
 			Requires: served("qwen"),
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
-				c.ReasoningField, c.ToolResultName, c.ForcedChoice = "reasoning_content", true, dragoman.ForcedWithoutThinking
+				c.ReasoningField, c.ToolResultName = "reasoning_content", true
 			},
 			Knobs: []Knob{
 				{Setting: "enable_thinking", Place: "enable_thinking", Label: "whether the model thinks before it answers", Type: "boolean"},
@@ -104,7 +105,9 @@ func table() []extension.Extension {
 		},
 		Server{
 			Name: "groq", Description: "Groq.", Requires: served("groq"),
-			Capabilities: func(c *dragoman.Capabilities, _ string) { c.ReasoningField, c.LegacyMaxTokens = "reasoning", false },
+			Capabilities: func(c *dragoman.Capabilities, _ string) {
+				c.ReasoningField, c.LegacyMaxTokens, c.TopK = "reasoning", false, false
+			},
 			Knobs: []Knob{
 				{Setting: "reasoning_format", Place: "reasoning_format", Label: "how thinking is shown", Type: "string", Choices: []string{"parsed", "raw", "hidden"}},
 				{Setting: "service_tier", Place: "service_tier", Label: "the tier of service", Type: "string", Choices: []string{"auto", "on_demand", "flex", "performance"}},
@@ -139,7 +142,7 @@ func table() []extension.Extension {
 		Server{
 			Name: "glm", Description: "GLM at Z.ai: the model chooses its tools, and thinking goes back as it came.", Requires: served("zai"),
 			Capabilities: func(c *dragoman.Capabilities, _ string) {
-				c.ReasoningField, c.ForcedChoice, c.NoStreamOptions = "reasoning_content", dragoman.ForcedNever, true
+				c.ReasoningField = "reasoning_content"
 			},
 			Knobs: []Knob{
 				thinking("enabled", "disabled"),
@@ -178,6 +181,18 @@ func table() []extension.Extension {
 			},
 		},
 	}
+}
+
+// refuse adds a word to what the server refuses.
+func refuse(c *dragoman.Capabilities, word string) {
+	if words := strings.Fields(c.Refuses); !slices.Contains(words, word) {
+		c.Refuses = strings.Join(append(words, word), " ")
+	}
+}
+
+// accept removes a word from what the server refuses.
+func accept(c *dragoman.Capabilities, word string) {
+	c.Refuses = strings.Join(slices.DeleteFunc(strings.Fields(c.Refuses), func(w string) bool { return w == word }), " ")
 }
 
 // fixMistral says required as Mistral does, and has another name for the seed.

@@ -1,0 +1,196 @@
+package models
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+const (
+	// safeEfforts are those that every model with efforts takes.
+	safeEfforts = "low medium high"
+	// response bounds the responses of Claude where a request has no bound: every
+	// model since Claude 4 takes so much.
+	response = 32_000
+)
+
+// Capabilities returns what the facts mean for requests in a dialect. Where
+// nothing is known, an OpenAI dialect gets only the efforts that all models share.
+func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
+	var c dragoman.Capabilities
+	chatlike := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses
+	c.NoThinkLevels = d == dragoman.Ollama
+	if m.How == NotFound {
+		if chatlike {
+			c.Efforts, c.Refuses = safeEfforts, effortNone
+		}
+		return c
+	}
+	m.reasoning(&c, d)
+	if m.Resold && !slices.Contains(closed, m.Provider) {
+		return c // what an open model refuses is up to its server
+	}
+	m.refusals(&c, d)
+	if m.Resold {
+		return c
+	}
+	m.together(&c, d)
+	switch m.ForcedChoice {
+	case string(dragoman.ForcedNever):
+		c.ForcedChoice = dragoman.ForcedNever
+	case string(dragoman.ForcedWithoutThinking):
+		c.ForcedChoice = dragoman.ForcedWithoutThinking
+	}
+	if len(m.Temperature) == 2 {
+		c.Temperature = decimal(m.Temperature[0]) + " " + decimal(m.Temperature[1])
+	}
+	if m.Strict == No {
+		c.NoStrict = true
+	}
+	if d == dragoman.Anthropic || d == dragoman.Bedrock && m.Vendor == "anthropic" {
+		switch r := m.Entry.Reasoning; {
+		case m.Output > 0:
+			c.DefaultMaxTokens = min(m.Output, response)
+		case r != nil && r.Adaptive:
+			c.DefaultMaxTokens = response
+		}
+	}
+	return c
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// reasoning says how the model reasons.
+func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
+	r := m.Entry.Reasoning
+	if r == nil {
+		return
+	}
+	c.ThinksByDefault = r.ByDefault()
+	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" { // whose settings Converse has no form for
+		c.NoThinking = true
+		return
+	}
+	words := slices.Clone(r.Words)
+	switch {
+	case m.How == ByFamily && len(words) > 0:
+		words = strings.Fields(safeEfforts)
+		if d == dragoman.OpenAIChat && slices.Contains(m.RefusesTogether, "chat:tools+reasoning") {
+			words = append([]string{"none"}, words...) // the only way to call tools
+		}
+	case len(words) == 0 && (d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses):
+		words = strings.Fields(safeEfforts)
+	case len(words) == 0:
+	case d == dragoman.Ollama:
+		c.NoThinkLevels = false
+	case r.Off != "" && (d == dragoman.Anthropic || d == dragoman.Bedrock || m.Resold) && !slices.Contains(words, "none"):
+		words = append([]string{"none"}, words...) // it can be switched off
+	}
+	c.Efforts = strings.Join(words, " ")
+	if b := r.Budget; b != nil && !m.Resold {
+		c.ThinkingBudgets = !r.Adaptive
+		c.MaxThinkingBudget = b.Max
+		if r.AlwaysOn || b.Min > 1 {
+			c.MinThinkingBudget = b.Min
+		}
+		if c.ThinkingBudgets {
+			c.Efforts = ""
+		}
+		if c.ThinkingBudgets && r.AlwaysOn {
+			c.Refuses = effortNone
+		}
+	}
+	if d == dragoman.OpenAIChat && !m.Resold && strings.Contains(r.Off, "=") {
+		c.ReasoningOff = r.Off
+	}
+}
+
+// effortNone says that a request to switch reasoning off is refused.
+const effortNone = "reasoning_effort=none"
+
+// settings are the words of [dragoman.Capabilities.Refuses] that stand for
+// themselves.
+var settings = []string{
+	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
+	"logit_bias", "logprobs", "top_logprobs", "response_format",
+}
+
+// refusals says which settings are dropped.
+func (m Model) refusals(c *dragoman.Capabilities, d dragoman.Dialect) {
+	refuses, thinking := strings.Fields(c.Refuses), []string(nil)
+	for _, word := range slices.Concat(m.Refuses, m.Ignores) {
+		if slices.Contains(settings, word) {
+			refuses = append(refuses, word)
+			continue
+		}
+		m.refusal(c, d, word, &refuses)
+	}
+	for _, word := range slices.Concat(m.RefusesReasoning, m.IgnoresReasoning) {
+		switch {
+		case slices.Contains(settings, word):
+			thinking = append(thinking, word)
+		case word == "tool_choice=required" && c.ForcedChoice == dragoman.ForcedAlways && !m.Resold:
+			c.ForcedChoice = dragoman.ForcedWithoutThinking
+		}
+	}
+	c.Refuses, c.RefusesThinking = strings.Join(refuses, " "), strings.Join(thinking, " ")
+}
+
+// refusal applies a word that is more than the name of a setting.
+func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string, refuses *[]string) {
+	if m.Resold {
+		return
+	}
+	switch word {
+	case "thinking", "think=true", "reasoning_effort":
+		c.NoThinking = true
+	case "thinking.budget_tokens", "thinkingBudget":
+		c.NoThinkingBudgets = true
+	case "thinkingLevel":
+		c.ThinkingBudgets = !c.NoThinking
+	case "prefill":
+		c.NoPrefill = true
+	case "cache_points":
+		c.NoCacheBreakpoints = true
+	case "max_tokens":
+		*refuses = append(*refuses, "max_tokens")
+	case "max_completion_tokens":
+		c.LegacyMaxTokens = true
+	case "parallel_tool_calls":
+		c.NoParallelFlag = true
+	case "stream_options":
+		c.NoStreamOptions = true
+	case "strict":
+		c.NoStrict = true
+	case "tool_choice", "tool_choice=required":
+		c.ForcedChoice = dragoman.ForcedNever
+	case "response_format=json_schema":
+		c.NoOutputSchema = true
+	case "tools":
+		// The labels of Ollama are those of its library, and local models may
+		// differ: the server says so itself.
+		c.NoTools = d != dragoman.Ollama
+	}
+}
+
+// together applies combinations that the model refuses.
+func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
+	for _, word := range m.RefusesTogether {
+		switch word {
+		case "temperature+top_p":
+			c.OneSampler = true
+		case "chat:tools":
+			c.NoTools = c.NoTools || d == dragoman.OpenAIChat
+		case "chat:tools+reasoning":
+			c.NoReasoningWithTools = d == dragoman.OpenAIChat
+		case "thinking+stream=false":
+			c.NoThinkingUnstreamed = d == dragoman.OpenAIChat
+		case "functions+google_search":
+			c.NoMixedTools = true
+		case "functions+response_schema", "json_schema+tools":
+			c.NoOutputWithTools = true
+		}
+	}
+}
