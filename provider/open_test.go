@@ -500,13 +500,13 @@ func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 		on    string
 		field string
 	}{
-		"deepseek/deepseek-chat": {"openai.compatible deepseek settings", "reasoning_content"},
-		"kimi/kimi-k2":           {"openai.compatible kimi kimi.ids settings", "reasoning_content"},
-		"openai-chat/gpt-5.5":    {"openai settings", ""},
-		"openai/gpt-5.5":         {"settings", ""},
-		"own/Qwen3":              {"openai.compatible vllm settings", "reasoning_content"}, // the settings have the last word
-		"bare/m":                 {"settings", ""},
-		"ollama/qwen3":           {"ollama settings", ""},
+		"deepseek/deepseek-chat": {"openai.compatible deepseek dragoman.compact settings", "reasoning_content"},
+		"kimi/kimi-k2":           {"openai.compatible kimi kimi.ids dragoman.compact settings", "reasoning_content"},
+		"openai-chat/gpt-5.5":    {"openai dragoman.compact settings", ""},
+		"openai/gpt-5.5":         {"dragoman.compact settings", ""},
+		"own/Qwen3":              {"openai.compatible vllm dragoman.compact settings", "reasoning_content"}, // the settings have the last word
+		"bare/m":                 {"dragoman.compact settings", ""},
+		"ollama/qwen3":           {"ollama dragoman.compact settings", ""},
 	} {
 		m, err := c.Open(spec)
 		if err != nil {
