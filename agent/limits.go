@@ -25,8 +25,8 @@ type Limits struct {
 	// ToolCalls is how many calls run; zero means no limit. Those of a turn that are
 	// over it are answered so.
 	ToolCalls int
-	// Time is how long the run may take, its interruptions apart; zero means no
-	// limit.
+	// Time is how long the run may take, its interruptions apart; zero means 6 hours,
+	// negative no limit. A model or a tool that is at work when it is over is canceled.
 	Time time.Duration
 	// Tokens is how many are used, input and output together; zero means no limit.
 	Tokens int64
@@ -54,6 +54,7 @@ type Limits struct {
 
 const (
 	defaultTurns       = 20
+	defaultTime        = 6 * time.Hour
 	defaultRepeats     = 5
 	defaultWindow      = 10
 	defaultErrorTurns  = 5
@@ -74,6 +75,14 @@ func orDefault(n, zero int) int {
 	}
 }
 
+// time is how long a run may take; not above zero means that there is no limit.
+func (l *Limits) time() time.Duration {
+	if l.Time == 0 {
+		return defaultTime
+	}
+	return l.Time
+}
+
 // within checks the limits before a model is asked again.
 func (r *run) within() error {
 	l, s := &r.cast.first.Limits, &r.state
@@ -83,8 +92,8 @@ func (r *run) within() error {
 	if l.ToolCalls > 0 && s.Calls >= l.ToolCalls {
 		return &LimitError{"tool_calls", fmt.Sprintf("at most %d", l.ToolCalls)}
 	}
-	if l.Time > 0 && r.elapsed() >= l.Time {
-		return &LimitError{"time", fmt.Sprintf("at most %v", l.Time)}
+	if most := l.time(); most > 0 && r.elapsed() >= most {
+		return &LimitError{"time", fmt.Sprintf("at most %v", most)}
 	}
 	if used := s.Usage.Input.Or(0) + s.Usage.Output.Or(0); l.Tokens > 0 && used >= l.Tokens {
 		return &LimitError{"tokens", fmt.Sprintf("at most %d, used %d", l.Tokens, used)}

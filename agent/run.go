@@ -140,7 +140,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	if err := r.load(ctx); err != nil {
 		return &Result{Agent: r.player.name()}, err
 	}
-	if most := r.cast.first.Limits.Time; most > 0 {
+	if most := r.cast.first.Limits.time(); most > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, max(0, most-r.state.Elapsed), &LimitError{"time", fmt.Sprintf("at most %v", most)})
 		defer cancel()

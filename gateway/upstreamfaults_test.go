@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 )
 
 // told is what a server says that goes wrong.
@@ -23,6 +26,44 @@ func half(r *http.Request) []string {
 	}
 	all := wholeOf(spoken(r), "one two three")
 	return []string{all[:len(all)/2]}
+}
+
+// started is the beginning of a stream, before any content.
+func started(codec dialect.Codec) string {
+	if codec.Dialect() == dragoman.Ollama { // which has no start
+		return "{\"model\":\"m\",\"created_at\":\"2026-01-01T00:00:00Z\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}\n"
+	}
+	if codec.Dialect() == dragoman.Gemini {
+		return "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"index\":0}],\"modelVersion\":\"m\"}\n\n"
+	}
+	if codec.Dialect() == dragoman.OpenAIChat { // whose encoder waits for content
+		return regexp.MustCompile(`"content":"[^"]*"`).ReplaceAllString(tellings(codec, asModel("one two three four five"))[0], `"content":""`)
+	}
+	return tellings(codec, asModel("one two three"))[0]
+}
+
+// beats sends heartbeats until the gateway hangs up, in all forms that a dialect has.
+func beats(rw http.ResponseWriter, r *http.Request) {
+	forms := []string{": keep-alive\n\n", ":\n\n"}
+	switch codec := spoken(r); {
+	case !isStream(r):
+		forms = []string{"\n", " "}
+	case codec.Dialect() == dragoman.Ollama:
+		forms = []string{started(codec)}
+	case codec.Dialect() == dragoman.Anthropic:
+		forms = append(forms, "event: ping\ndata: {\"type\": \"ping\"}\n\n")
+	case codec.Dialect() == dragoman.OpenAIChat:
+		forms = append(forms, strings.Replace(started(codec), `"role":"assistant",`, "", 1))
+	}
+	for i := 0; ; i++ {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(9 * time.Second):
+		}
+		_, _ = io.WriteString(rw, forms[i%len(forms)])
+		_ = http.NewResponseController(rw).Flush()
+	}
 }
 
 // upstreamFaults are what becomes of answers that go wrong. Those of streams come behind
@@ -52,6 +93,18 @@ var upstreamFaults = []struct {
 	{name: "stalls", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
 		answers(rw, r, isStream(r), half(r)...)
 		<-r.Context().Done()
+	}},
+	{name: "heartbeats alone", status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, isStream(r))
+		beats(rw, r)
+	}},
+	{name: "heartbeats behind the start", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, true, started(spoken(r)))
+		beats(rw, r)
+	}},
+	{name: "heartbeats amid", begun: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
+		answers(rw, r, isStream(r), half(r)...)
+		beats(rw, r)
 	}},
 	{name: "stalls amid its first event", streams: true, status: 504, class: dragoman.ErrorTimeout, says: "took too long", serve: func(rw http.ResponseWriter, r *http.Request) {
 		answers(rw, r, true, streamOf(spoken(r), "hello")[:20])

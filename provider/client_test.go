@@ -387,8 +387,8 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 		timeouts provider.Timeouts
 		events   int
 	}{
-		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute}, 0},
-		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute}, 3},
+		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Total: -1}, 0},
+		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, 3},
 		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Total: time.Minute}, 3},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
@@ -411,7 +411,7 @@ func TestX13_EachPhaseHasItsTimeout(t *testing.T) {
 	t.Run(string(provider.PhaseConnect), func(t *testing.T) {
 		clock := newClock()
 		dials := &http.Transport{DialContext: dialNever(func() { clock.advance(time.Second) })}
-		c := &provider.Client{Clock: clock, BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute}, Retry: provider.Retry{Max: -1}}
+		c := &provider.Client{Clock: clock, BaseURL: "http://nowhere.invalid", HTTP: &http.Client{Transport: dials}, Timeouts: provider.Timeouts{Connect: time.Minute, Total: -1}, Retry: provider.Retry{Max: -1}}
 		_, err := c.Generate(t.Context(), question())
 		var timeout *provider.TimeoutError
 		if !errors.As(err, &timeout) || timeout.Phase != provider.PhaseConnect {
@@ -429,7 +429,7 @@ func TestX13_ASlowCallerIsNotAnIdleServer(t *testing.T) {
 		<-more
 		s.part(w, enc, events[4:], true)
 	})
-	c := s.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute}})
+	c := s.client(&provider.Client{Clock: clock, Timeouts: provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}})
 	text, slow := "", false
 	for ev, err := range c.Stream(t.Context(), question()) {
 		if err != nil {

@@ -340,7 +340,7 @@ func (c eager) waits() (out []time.Duration) {
 }
 
 // unboundedPhases leave the clock to the waits between attempts.
-var unboundedPhases = provider.Timeouts{Connect: -1, FirstByte: -1, Idle: -1}
+var unboundedPhases = provider.Timeouts{Connect: -1, FirstByte: -1, Idle: -1, Total: -1}
 
 // dialNever dials until it is given up.
 func dialNever(meanwhile func()) func(context.Context, string, string) (net.Conn, error) {

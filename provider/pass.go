@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -73,7 +74,7 @@ func (p *Passed) Redact(text []byte) []byte {
 // answer as it comes: nothing is repaired, adapted or checked on either way, and
 // extensions have no part in it (see [Client.Transparent]). Address, credential,
 // headers, timeouts, log and the bound of the request are those of Generate and
-// Stream, and so is asking again, until the first byte of a good answer is there.
+// Stream, and so is asking again, until the first content of a good answer is there.
 //
 // A server that refuses has answered: its words are in the [Passed], with its Err.
 // An error says that there is no answer to pass on. A redirect is one: it is meant
@@ -174,24 +175,33 @@ func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
 		defer a.Close()
 		return a.refused()
 	}
-	if a.first(); a.after != nil && !errors.Is(a.after, io.EOF) && len(a.head) == 0 {
+	if a.first(); a.after != nil && !errors.Is(a.after, io.EOF) && !a.begun {
 		defer a.Close()
 		return nil, a.after
 	}
 	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, secrets: &x.secrets}, nil
 }
 
-// firstBytes is how many bytes are looked for at once when an answer begins.
-const firstBytes = 4 << 10
+// firstBytes is how many bytes are looked for at once when an answer begins, maxFirstBytes
+// how many may come before its content.
+const (
+	firstBytes    = 4 << 10
+	maxFirstBytes = 4 << 20
+)
 
-// first waits for the first bytes of the body, which are read again: a connection
-// that breaks before them can be made anew.
+// first waits for the first content of the body, which is read again with what came before
+// it: a server that fails until then can be asked again. Some servers repeat the whole
+// request before there is content, so what comes before it is bounded.
 func (a *answer) first() {
-	b := make([]byte, firstBytes)
-	for len(a.head) == 0 && a.after == nil {
-		n, err := a.read(b)
-		a.head, a.after = b[:n], err
+	head := make([]byte, 0, firstBytes)
+	for !a.begun && a.after == nil && len(head) < maxFirstBytes {
+		if len(head) == cap(head) {
+			head = slices.Grow(head, cap(head))
+		}
+		n, err := a.read(head[len(head):cap(head)])
+		head, a.after = head[:len(head)+n], err
 	}
+	a.head = head
 }
 
 // refused is an answer whose status is not a good one.

@@ -339,8 +339,9 @@ func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
 	}
 }
 
-func TestPassingDoesNotAskAgainBehindTheFirstByte(t *testing.T) {
-	u := upstreams(t, breaking("data: half"))
+func TestPassingDoesNotAskAgainAfterContent(t *testing.T) {
+	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
+	u := upstreams(t, breaking(said))
 	got, err := u.client(&provider.Client{}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +349,7 @@ func TestPassingDoesNotAskAgainBehindTheFirstByte(t *testing.T) {
 	defer func() { _ = got.Body.Close() }()
 	body, err := io.ReadAll(got.Body)
 	var transport *provider.TransportError
-	if string(body) != "data: half" || !errors.As(err, &transport) || !errors.Is(err, dragoman.ErrIncompleteStream) || len(u.requests()) != 1 {
+	if string(body) != said || !errors.As(err, &transport) || !errors.Is(err, dragoman.ErrIncompleteStream) || len(u.requests()) != 1 {
 		t.Errorf("%q, %v, asked %d times", body, err, len(u.requests()))
 	}
 }
@@ -486,14 +487,15 @@ func TestWhatIsNoAnswerIsAnErrorOfPassing(t *testing.T) {
 }
 
 func TestX13_EachPhaseOfPassingHasItsTimeout(t *testing.T) {
+	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	for _, tc := range []struct {
 		phase    provider.Phase
 		timeouts provider.Timeouts
 		begun    string
 	}{
-		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Idle: -1}, ""},
-		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute}, "data: half"},
-		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, "data: half"},
+		{provider.PhaseFirstByte, provider.Timeouts{FirstByte: time.Minute, Idle: -1, Total: -1}, ""},
+		{provider.PhaseIdle, provider.Timeouts{FirstByte: -1, Idle: time.Minute, Total: -1}, said},
+		{provider.PhaseTotal, provider.Timeouts{FirstByte: -1, Idle: -1, Total: time.Minute}, said},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
 			clock, passed := newClock(), make(chan struct{})

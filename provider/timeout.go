@@ -10,17 +10,21 @@ import (
 )
 
 // Timeouts bound the phases of a request. A negative one is no bound.
+//
+// Heartbeats do not count as an answer: comments and pings of a stream, events without
+// content, and white space in a JSON body are silence for FirstByte and Idle.
 type Timeouts struct {
 	// Connect bounds making a connection; 0 means 30 seconds.
 	Connect time.Duration
-	// FirstByte is how long the answer may take to begin, once there is a
-	// connection; 0 means 10 minutes. Models that think say nothing for long.
+	// FirstByte is how long the server may take until the first content, once there is a
+	// connection; 0 means 10 minutes. Models that reason are silent for long.
 	FirstByte time.Duration
-	// Idle is how long the answer may pause once it has begun; 0 means 5
-	// minutes. The time that the caller takes between two events does not count.
+	// Idle is how long the answer may pause after content, or after its first byte where
+	// FirstByte is no bound; 0 means 5 minutes. The time that the caller takes between two
+	// events does not count.
 	Idle time.Duration
-	// Total bounds the whole, with retries and the caller's own time between
-	// events; 0 means none.
+	// Total bounds the whole request, with retries and the caller's own time between
+	// events; 0 means one hour.
 	Total time.Duration
 }
 
@@ -50,7 +54,7 @@ func (t Timeouts) of(p Phase) time.Duration {
 	case PhaseIdle:
 		return or(t.Idle, 5*time.Minute)
 	default:
-		return t.Total
+		return or(t.Total, time.Hour)
 	}
 }
 
@@ -93,11 +97,12 @@ type watch struct {
 	limit   time.Duration
 	stopped bool
 
-	// since is when the phase began, in nanoseconds behind born; 0 while nobody
-	// waits for the server. It changes with every piece of a stream, and is not
-	// locked. Counted from born, no clock that is set anew changes it.
-	since atomic.Int64
-	born  time.Time
+	// since is when the wait for the server began, in nanoseconds behind born; 0 while
+	// nobody waits. quiet is how long was waited in this phase before that without any
+	// content. They change with every piece of a stream, and are not locked. Counted from
+	// born, no clock that is set anew changes them.
+	since, quiet atomic.Int64
+	born         time.Time
 }
 
 // newWatch is a watch that has not begun.
@@ -134,6 +139,7 @@ func (w *watch) bound(p Phase, limit time.Duration) {
 	if w.timer == nil { // an Auth asks for its token before there is anything to watch
 		return
 	}
+	w.quiet.Store(0)
 	w.wait()
 	if !w.stopped && (w.phase != p || w.limit != limit) {
 		w.phase, w.limit = p, limit
@@ -141,10 +147,53 @@ func (w *watch) bound(p Phase, limit time.Duration) {
 	}
 }
 
-// wait says that the server is waited for, in the phase at hand; rest that it
-// is not. The timer is left alone: it looks at since when it fires.
+// wait says that the server is waited for, in the phase at hand; rest that it is not any
+// more, and returns how long it was. The timer is left alone: it looks at since and quiet
+// when it fires.
 func (w *watch) wait() { w.since.Store(int64(w.clock.Now().Sub(w.born))) }
-func (w *watch) rest() { w.since.Store(0) }
+
+func (w *watch) rest() time.Duration {
+	since := w.since.Swap(0)
+	if since == 0 {
+		return 0
+	}
+	waited := max(0, int64(w.clock.Now().Sub(w.born))-since)
+	w.quiet.Add(waited)
+	return time.Duration(waited)
+}
+
+// progress says that content has arrived.
+func (w *watch) progress() { w.quiet.Store(0) }
+
+// answered says that bytes without content have arrived. Where the wait for content has no
+// bound, that of pauses holds from then on.
+func (w *watch) answered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.phase == PhaseFirstByte && w.limit <= 0 {
+		w.phase, w.limit = PhaseIdle, w.limits.of(PhaseIdle)
+		w.quiet.Store(0)
+		if !w.stopped {
+			w.timer.Reset(w.next())
+		}
+	}
+}
+
+// current is the bound of the phase at hand; not above zero where it has none.
+func (w *watch) current() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.limit
+}
+
+// overdue ends the attempt if the waits without content exceed the bound of the phase.
+func (w *watch) overdue() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if quiet := time.Duration(w.quiet.Load()); !w.stopped && w.limit > 0 && quiet >= w.limit {
+		w.cancel(&TimeoutError{Phase: w.phase, After: w.limit})
+	}
+}
 
 // fire ends the attempt, or waits for what is left of the phase's time.
 func (w *watch) fire() {
@@ -155,10 +204,10 @@ func (w *watch) fire() {
 		w.since.CompareAndSwap(since, now)
 		since = now
 	}
-	switch left := time.Duration(since-now) + w.limit; {
+	switch left := time.Duration(since-now-w.quiet.Load()) + w.limit; {
 	case w.stopped:
 	case w.limit <= 0 || since == 0:
-		w.timer.Reset(w.next())
+		w.timer.Reset(w.next()) // overdue looks at waits that end before
 	case left > 0:
 		w.timer.Reset(left)
 	default:

@@ -44,7 +44,10 @@ type answer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	watch  *watch
-	begun  bool
+	begun  bool // some content has arrived
+	// pulse looks for content, unseen is how long was waited since it was found.
+	pulse  pulse
+	unseen time.Duration
 	// last, where it is set, bounds all that is still read, whatever comes.
 	last   time.Duration
 	bounds bool    // that bound is running
@@ -78,7 +81,7 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	x.tries++
 	x.asked = asked{}
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{x: x, ctx: ctx, cancel: cancel, watch: newWatch(x.clock, x.client.Timeouts, cancel)}
+	a := &answer{x: x, ctx: ctx, cancel: cancel, watch: newWatch(x.clock, x.client.Timeouts, cancel), pulse: newPulse(x)}
 	req, err := x.request(ctx, a.watch.trace(ctx))
 	if err != nil {
 		cancel(nil)
@@ -254,12 +257,7 @@ func (a *answer) read(p []byte) (int, error) {
 	}
 	a.watch.wait()
 	n, err := a.Body.Read(p)
-	a.watch.rest()
-	if n > 0 && !a.begun {
-		a.begun = true
-		a.watch.enter(PhaseIdle)
-		a.watch.rest()
-	}
+	a.arrived(p[:n], a.watch.rest())
 	return a.saw(p, n, err)
 }
 

@@ -158,7 +158,9 @@ func (e *streamEncoder) chunk(c *dragoman.Chunk) {
 		return // what follows a terminal event of our own has no place
 	}
 	e.quiet, e.passed = true, true
-	e.last = append(e.last[:0], c.Raw...)
+	if len(e.last) == 0 || !endsBlank(c.Raw) || bytes.Contains(c.Raw, []byte("data:")) { // a comment has no number
+		e.last = append(e.last[:0], c.Raw...)
+	}
 	e.dst = append(e.dst, withModel(c.Raw, e.o.Model)...)
 }
 

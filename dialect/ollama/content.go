@@ -1,0 +1,29 @@
+package ollama
+
+import (
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// HasContent reports whether a line of a stream carries something of the answer. One with
+// an empty message that is not the last does not. What cannot be read counts as content.
+func (Codec) HasContent(data []byte) bool {
+	r := jsonwire.Borrow(data)
+	defer r.Return()
+	if r.Kind() != '{' {
+		return true
+	}
+	content := false
+	for name := range r.Object() {
+		switch {
+		case string(name) == "message":
+			content = wirekit.HasText(r, "role") || content
+		case string(name) == "done" && r.Kind() == 't', string(name) == "error" && r.Kind() != 'n':
+			content = true
+			r.Skip()
+		default:
+			r.Skip()
+		}
+	}
+	return content || r.End() != nil
+}

@@ -1,0 +1,179 @@
+package provider
+
+import (
+	"bytes"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// Servers send heartbeats while a model says nothing: comments and ping events in a stream,
+// chunks without content, white space before a JSON body. For timeouts they are silence: a
+// server whose model hangs may send them for ever.
+
+// maxPulseLine bounds the part of a line that is looked at. Heartbeats are shorter, so a
+// longer line has content.
+const maxPulseLine = 4 << 10
+
+// pulse looks for content in the bytes of an answer as they arrive.
+type pulse struct {
+	// hasContent reports whether the data of an event has content; nil: all data has.
+	hasContent func(data []byte) bool
+	mode       pulseMode
+	// line is the beginning of a line that has not ended yet. Where lost is set, it is not
+	// known, and skipped counts the bytes since.
+	line    []byte
+	lost    bool
+	skipped int
+}
+
+type pulseMode int
+
+const (
+	// pulseStart: nothing but white space has come of an answer that is not a stream.
+	pulseStart pulseMode = iota
+	// pulseText: everything but white space is content.
+	pulseText
+	// pulseLines: content is in the lines of a stream of events or of JSON values.
+	pulseLines
+	// pulseAll: every byte is content.
+	pulseAll
+)
+
+// newPulse is for the answer to a request.
+func newPulse(x *exchange) pulse {
+	var p pulse
+	if c, ok := x.codec.(interface{ HasContent(data []byte) bool }); ok {
+		p.hasContent = c.HasContent
+	}
+	switch {
+	case x.limits.Dialect == dragoman.Bedrock: // whose frames have no heartbeats
+		p.mode = pulseAll
+	case x.stream:
+		p.mode = pulseLines
+	}
+	return p
+}
+
+// content reports whether bytes that have arrived complete something that has content.
+func (p *pulse) content(b []byte) bool {
+	if p.mode == pulseStart {
+		b = bytes.TrimLeft(b, " \t\r\n")
+		switch {
+		case len(b) == 0:
+			return false
+		case b[0] == ':': // a comment: a stream that was not asked for
+			p.mode = pulseLines
+		default:
+			p.mode = pulseText
+		}
+	}
+	switch p.mode {
+	case pulseText:
+		return len(bytes.TrimLeft(b, " \t\r\n")) > 0
+	case pulseLines:
+		return p.lines(b)
+	default:
+		return true
+	}
+}
+
+// skip takes bytes that are not looked at.
+func (p *pulse) skip(b []byte) {
+	if p.mode != pulseLines || len(b) == 0 {
+		return
+	}
+	end := b[len(b)-1]
+	p.line, p.lost, p.skipped = p.line[:0], end != '\n' && end != '\r', 0
+}
+
+// lines reports whether one of the lines that end in b has content, or one that has not
+// ended is too long for a heartbeat.
+func (p *pulse) lines(b []byte) (content bool) {
+	for len(b) > 0 {
+		end := bytes.IndexAny(b, "\r\n")
+		if end < 0 {
+			return p.open(b) || content
+		}
+		if !content && !p.lost {
+			line := b[:end]
+			if len(p.line) > 0 {
+				p.line = append(p.line, line...)
+				line = p.line
+			}
+			content = p.lineHasContent(line)
+		}
+		p.line, p.lost, p.skipped = p.line[:0], false, 0
+		b = b[end+1:]
+	}
+	return content
+}
+
+// open takes the beginning of a line, and reports whether it is too long for a heartbeat.
+func (p *pulse) open(b []byte) bool {
+	if p.lost {
+		p.skipped += len(b)
+		return p.skipped > maxPulseLine
+	}
+	if len(p.line)+len(b) <= maxPulseLine {
+		p.line = append(p.line, b...)
+		return false
+	}
+	comment := len(p.line) > 0 && p.line[0] == ':' || len(p.line) == 0 && b[0] == ':'
+	p.line = p.line[:0]
+	if comment { // however long it is
+		p.line = append(p.line, ':')
+		return false
+	}
+	p.lost, p.skipped = true, maxPulseLine
+	return true
+}
+
+// lineHasContent reports whether a line has content. Comments, blank lines and the names of
+// events have none; what is no line of a stream has.
+func (p *pulse) lineHasContent(line []byte) bool {
+	line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		return p.dataHasContent(data)
+	}
+	for _, field := range [...]string{":", "event:", "id:", "retry:"} {
+		if bytes.HasPrefix(line, []byte(field)) {
+			return false
+		}
+	}
+	return p.dataHasContent(line) // of a stream of JSON values, or of an answer that is none
+}
+
+func (p *pulse) dataHasContent(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) > 0 && (p.hasContent == nil || data[0] != '{' || p.hasContent(data))
+}
+
+// arrived takes bytes of the answer that were waited for so long, and ends the attempt if
+// nothing of it has had content for too long.
+//
+// A stream that is well has content in nearly every event. So that each need not be looked
+// at, events within a 64th of the bound after one with content are taken to have some.
+func (a *answer) arrived(b []byte, waited time.Duration) {
+	if len(b) == 0 {
+		return
+	}
+	a.unseen += waited
+	if limit := a.watch.current(); a.begun && (limit <= 0 || a.unseen < limit/64) {
+		a.pulse.skip(b)
+		a.watch.progress()
+		return
+	}
+	if !a.pulse.content(b) {
+		a.watch.answered()
+		a.watch.overdue()
+		return
+	}
+	a.unseen = 0
+	a.watch.progress()
+	if !a.begun {
+		a.begun = true
+		a.watch.enter(PhaseIdle)
+		a.watch.rest()
+	}
+}
