@@ -446,7 +446,7 @@ func TestG5_AServerMayTakeItsTimeBetweenAnyTwoEvents(t *testing.T) {
 						continue
 					}
 					if spoken(r).Dialect() != dragoman.OpenAIResponses || !strings.HasPrefix(event, "data: [DONE]") { // behind the end
-						pause(3) // what comes before content is held back, for less than a heartbeat here
+						pause(2) // what comes before content is held back, for less than a heartbeat here
 					}
 					answers(rw, r, true, event)
 				}

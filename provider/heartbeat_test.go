@@ -20,8 +20,8 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// heartbeats are what servers of a dialect send while a model says nothing, and content is
-// one event with some.
+// heartbeats lists, by dialect, what servers send while a model is silent, and the beginning
+// of a stream with content.
 var heartbeats = []struct {
 	codec   dialect.Codec
 	beats   []string
@@ -117,7 +117,7 @@ func TestX13_HeartbeatsAreSilence(t *testing.T) {
 					d.content: {Phase: provider.PhaseIdle, After: 5 * time.Minute},
 				} {
 					synctest.Test(t, func(t *testing.T) {
-						server := &beating{begin: begin, beat: beat, every: 7 * time.Second}
+						server := &beating{begin: begin, beat: beat, every: 9 * time.Second}
 						c := &provider.Client{Codec: d.codec, BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Max: -1}}
 						began := time.Now()
 						err := take(c)
@@ -172,7 +172,7 @@ func TestX13_WhiteSpaceBeforeAWholeAnswerIsSilence(t *testing.T) {
 						continue // no JSON
 					}
 					synctest.Test(t, func(t *testing.T) {
-						server := &beating{begin: begin, beat: blank, every: time.Second}
+						server := &beating{begin: begin, beat: blank, every: 10 * time.Second}
 						c := &provider.Client{Codec: d.codec, BaseURL: "http://model.test", Model: "m", HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Max: -1}}
 						err := take(c)
 						var timeout *provider.TimeoutError
@@ -282,7 +282,7 @@ func TestEventsThatCarryAnythingAreNoHeartbeats(t *testing.T) {
 	} {
 		for _, data := range tc.data {
 			if !tc.codec.HasContent([]byte(data)) {
-				t.Errorf("%T takes %s for a heartbeat", tc.codec, data)
+				t.Errorf("%T: no content in %s", tc.codec, data)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Servers send heartbeats while a model says nothing: comments and ping events in a stream,
+// Servers send heartbeats while a model is silent: comments and ping events in a stream,
 // chunks without content, white space before a JSON body. For timeouts they are silence: a
 // server whose model hangs may send them for ever.
 
@@ -130,7 +130,7 @@ func (p *pulse) open(b []byte) bool {
 }
 
 // lineHasContent reports whether a line has content. Comments, blank lines and the names of
-// events have none; what is no line of a stream has.
+// events have none. A line that is not part of an event stream counts as content.
 func (p *pulse) lineHasContent(line []byte) bool {
 	line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {

@@ -2,9 +2,9 @@ package wirekit
 
 import "github.com/dragoman-go/dragoman/internal/jsonwire"
 
-// HasText consumes a value and reports whether a string that is not empty is anywhere in
-// it, the names of fields and the fields in except aside. It tells an event with content
-// from one without.
+// HasText consumes a value and reports whether it contains a non-empty string, at any
+// depth. Names of fields do not count, nor do the fields in except. Codecs use it to find
+// events without content.
 func HasText(r *jsonwire.Reader, except ...string) (has bool) {
 	switch r.Kind() {
 	case '"':
