@@ -305,6 +305,9 @@ func (x *exchange) try(ctx context.Context, link provider.Link) error {
 	if err := x.unresolvedFor(up); err != nil {
 		return err
 	}
+	if up.dialect == dragoman.OpenAIResponses {
+		x.entry.losses = newLosses(x.entry.losses, x.losses)
+	}
 	ask := x.translate
 	if x.transparent(ctx, up) {
 		ask = x.pass
@@ -339,7 +342,7 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 	}
 	x.entry.losses = rep.Losses
 	if up.dialect == dragoman.OpenAIResponses {
-		x.entry.losses = append(x.entry.losses, x.losses...)
+		x.entry.losses = newLosses(x.entry.losses, x.losses)
 	}
 	x.route.Set.Apply(req)
 	x.goOn(req)

@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
 	"github.com/dragoman-go/dragoman/dialect/bedrock"
 	"github.com/dragoman-go/dragoman/gateway"
 	"github.com/dragoman-go/dragoman/internal/serving"
@@ -393,5 +394,77 @@ func TestStoredItemsExpireUnlessTheyAreUsed(t *testing.T) {
 	now = now.Add(gateway.DefaultStateTTL + time.Second)
 	if e, _ := refer().(map[string]any); !strings.Contains(fmt.Sprint(e["message"]), id) {
 		t.Errorf("an expired item: %v", e)
+	}
+}
+
+// A reference to reasoning brings back what its model wants to see again.
+func TestReasoningReferencesKeepTheSignature(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		model := &scripted{answers: []string{anthropicThinks}}
+		if streams {
+			model.answers = []string{streamedFrom(t, anthropic.Codec{}, anthropicThinks)}
+		}
+		w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}}\n", model.ServeHTTP)
+		ask := func(input string) map[string]any {
+			return answerOf(t, w, fmt.Sprintf(`{"model":"m",%s,"stream":%v,"input":%s}`, weatherTools, streams, input))
+		}
+		first := ask(`[{"role":"user","content":"The weather in Oslo?"}]`)
+		thinking, call := idsOf(first, "reasoning"), idsOf(first, "function_call")
+		if len(thinking) != 1 || len(call) != 1 {
+			t.Fatalf("output: %v", first["output"])
+		}
+		for _, refs := range []string{
+			fmt.Sprintf(`{"type":"item_reference","id":%q},{"type":"item_reference","id":%q}`, thinking[0], call[0]),
+			fmt.Sprintf(`{"type":"item_reference","id":%q}`, call[0]), // a client that leaves reasoning out
+		} {
+			ask(`[{"role":"user","content":"The weather in Oslo?"},` + refs + `,{"type":"function_call_output","call_id":"toolu_1","output":"snow"}]`)
+			sent := model.asked[len(model.asked)-1]
+			wantInOrder(t, sent, "The weather in Oslo?", "The user wants the weather.", "toolu_1", "snow")
+			if n := strings.Count(sent, "signature-of-the-thinking"); n != 1 {
+				t.Errorf("stream %v: the signature is there %d times: %s", streams, n, sent)
+			}
+		}
+	}
+}
+
+// streamedFrom is a whole response as its server would stream it.
+func streamedFrom(t testing.TB, codec dialect.Codec, body string) string {
+	t.Helper()
+	resp, _, err := codec.DecodeResponse([]byte(body), dialect.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s"})
+	var out []byte
+	for ev := range stream.Told(resp, dragoman.Report{}) {
+		out, _ = enc.Encode(out, ev)
+	}
+	out, _ = enc.Close(out)
+	return string(out)
+}
+
+// Items of one upstream may be referred to on another. Their ids mean nothing there, and
+// reasoning is for its own model.
+func TestItemsMoveToAResponsesUpstreamWithoutTheirIDs(t *testing.T) {
+	model := &scripted{answers: []string{anthropicThinks, responsesThinks}}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: anthropic/claude}, n: {to: responses/gpt}}\n", model.ServeHTTP)
+	first := answerOf(t, w, `{"model":"m",`+weatherTools+`,"input":"The weather in Oslo?"}`)
+	thinking, call := idsOf(first, "reasoning")[0], idsOf(first, "function_call")[0]
+	body := fmt.Sprintf(`{"model":"n",%s,"input":[{"role":"user","content":"The weather in Oslo?"},{"type":"item_reference","id":%q},{"id":%q},{"type":"function_call_output","call_id":"toolu_1","output":"snow"}]}`, weatherTools, thinking, call)
+	resp, err := http.Post(w.url+"/v1/responses", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if losses := resp.Header.Get(gateway.LossHeader); resp.StatusCode != http.StatusOK || losses != "1; dropped /input/1" {
+		text, _ := io.ReadAll(resp.Body)
+		t.Errorf("%d, losses %q: %s", resp.StatusCode, losses, text)
+	}
+	sent := model.asked[len(model.asked)-1]
+	wantInOrder(t, sent, "The weather in Oslo?", `"function_call"`, "toolu_1", "snow")
+	for _, leak := range []string{thinking, call, "The user wants", "item_reference"} {
+		if strings.Contains(sent, leak) {
+			t.Errorf("%q was sent: %s", leak, sent)
+		}
 	}
 }

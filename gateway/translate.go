@@ -251,7 +251,9 @@ func (t *telling) finishResponse(ctx context.Context, end *dragoman.ResponseEnd)
 		return err
 	}
 	events := t.buf[start:]
-	t.watch.see(events)
+	if t.codec.Dialect() == dragoman.OpenAIResponses {
+		t.watch.see(events)
+	}
 	t.remember(ctx, t.watch.final)
 	if t.unkept {
 		t.buf = append(t.buf[:start:start], notStored(events)...)
