@@ -12,7 +12,20 @@ import (
 )
 
 // List is a list of commands that may run. See [Allow].
-type List struct{ rules []rule }
+type List struct {
+	rules    []rule
+	indirect bool
+}
+
+// Options say more about a [List]. The zero value is safe.
+type Options struct {
+	// Indirect permits commands that run other programs through their arguments,
+	// such as git -c core.pager=…, tar --to-command=…, sed with the command e, and
+	// patterns with * or ... for programs that run whatever they are given, such as
+	// python, docker and vim. Without it they are refused, unless a pattern has all
+	// words of the command.
+	Indirect bool
+}
 
 // ErrNotAllowed is wrapped by every refusal of a [List]. What follows it says why,
 // for a model to read.
@@ -57,10 +70,25 @@ var ErrPattern = errors.New("shell: not a pattern for commands")
 // Of a program that runs another (env, timeout, xargs, sh -c, …) both must be
 // allowed. Where it cannot be seen what it runs (eval, ssh, sh with a file, find
 // with -exec, …), only a pattern without * and ... allows it.
-func Allow(patterns ...string) (*List, error) {
-	l := &List{rules: make([]rule, len(patterns))}
+//
+// Some programs run others through their arguments. Where the known ways to do so
+// (git -c, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
+// with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
+// a pattern with * or ... for a program that runs whatever it is given (python, perl,
+// docker, npm run, less, vim) is an error. [Options.Indirect] permits both. The ways
+// that are known are not all there are.
+func Allow(patterns ...string) (*List, error) { return Options{}.Allow(patterns...) }
+
+// Allow is the function of the same name, with options.
+func (o Options) Allow(patterns ...string) (*List, error) {
+	l := &List{rules: make([]rule, len(patterns)), indirect: o.Indirect}
 	for i, p := range patterns {
 		r, err := parseRule(p)
+		if err == nil && !o.Indirect {
+			if why := r.patternRuns(); why != "" {
+				err = fmt.Errorf("%s may run other programs: %s; write all words of the command, or permit it with shell.Options.Indirect", r.words[0], why)
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q: %w", ErrPattern, p, err)
 		}
@@ -124,11 +152,17 @@ func (l *List) judge(c *Command) error {
 }
 
 func (l *List) judgeCall(c *call) error {
-	allowed := false
+	allowed, runs := false, ""
 	for i := range l.rules {
 		if r := &l.rules[i]; r.allows(c) {
 			if r.exact() {
 				return nil // all of it was named
+			}
+			if !l.indirect {
+				if why := r.callRuns(c); why != "" {
+					runs = first(runs, why)
+					continue
+				}
 			}
 			allowed = true
 		}
@@ -136,6 +170,8 @@ func (l *List) judgeCall(c *call) error {
 	switch {
 	case !c.words[0].static:
 		return errors.New(c.hidden)
+	case !allowed && runs != "":
+		return fmt.Errorf("%.100q may run other programs through its arguments: %.100q; only a pattern with all words of the command allows it, or shell.Options.Indirect", c.words[0].text, runs)
 	case !allowed:
 		return l.refusal(c)
 	case c.hidden != "":

@@ -34,7 +34,9 @@ import (
 type Shell struct {
 	// Allow says whether a command may run: nil means yes, and an error's text
 	// is told to the model. [shell.List.Allows] is one, for a list of patterns,
-	// [shell.Any] another. It must be set.
+	// [shell.Any] another. It must be set. A list refuses commands that run other
+	// programs through their arguments, such as git -c, unless it was made with
+	// [shell.Options.Indirect].
 	Allow func(*shell.Command) error
 	// Scripts also allows what takes a shell: operators, redirections, variables.
 	// Such a command is run by sh, and a list judges every program in it. What

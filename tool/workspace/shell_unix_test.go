@@ -362,3 +362,17 @@ func TestT15_NoFilesAreLeftOpen(t *testing.T) {
 		t.Errorf("%d open files became %d", before, after)
 	}
 }
+
+func TestAttack_AllowedProgramRunsAnotherThroughItsArguments(t *testing.T) {
+	list, err := shell.Allow("git ...", "sort ...", "sed ...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: &Shell{Allow: list.Allows}})
+	p.file("f", "b\na\n")
+	for _, command := range []string{"git -c core.pager='touch made' -p log", "sed '1e touch made' f", "sort --compress-program=./x f"} {
+		p.fails(ShellName, args{"command": command}, "may run other programs through its arguments")
+	}
+	p.ok(ShellName, args{"command": "sed -n 1p f"}, "b\n")
+	p.wantFiles(map[string]string{"f": "b\na\n"})
+}

@@ -1,0 +1,387 @@
+package shell
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// indirection says how a program runs others through its arguments.
+type indirection struct {
+	// always says that whatever it is given may run; the text says why.
+	always string
+	// flags run what they name, as patterns of [refusesArg].
+	flags []string
+	// variables says that NAME=value arguments do.
+	variables bool
+	// interpreter says that it runs a file, or code on its command line. A pattern
+	// must name the file, or the module behind -m.
+	interpreter bool
+	// only are subcommands that run nothing; all others do.
+	only []string
+	// subcommands are those that need a look of their own.
+	subcommands map[string]indirection
+	// global are flags before the subcommand, valued those of them whose value may be
+	// the next word.
+	global, valued []string
+	// inspect looks at the arguments, and says what would run.
+	inspect func(args []word) string
+}
+
+const (
+	runsEditor  = "it can start a shell or an editor"
+	runsPackage = "it runs scripts of packages"
+)
+
+var (
+	editor      = indirection{always: runsEditor}
+	interpreter = indirection{interpreter: true}
+	containers  = indirection{only: strings.Fields("ps images logs inspect version info stats top port diff history events search")}
+	npm         = indirection{
+		flags: strings.Fields("--script-shell --node-options --call --shell"),
+		only:  strings.Fields("ls list view info outdated audit why explain help"),
+		subcommands: map[string]indirection{
+			"run": interpreter, "run-script": interpreter, "test": {flags: strings.Fields("--script-shell --node-options")},
+		},
+	}
+	remoteCopy = indirection{flags: strings.Fields("-S -o -F -D")}
+)
+
+// indirections are programs that run others through their arguments, by base name.
+var indirections = map[string]indirection{
+	"sed": {inspect: sedRuns}, "gsed": {inspect: sedRuns},
+	"awk": {inspect: awkRuns}, "gawk": {inspect: awkRuns}, "mawk": {inspect: awkRuns}, "nawk": {inspect: awkRuns}, "original-awk": {inspect: awkRuns},
+	"tar": {
+		flags:   strings.Fields("-I -F --to-command --checkpoint-action --use-compress-program --rsh-command --rmt-command --info-script --new-volume-script"),
+		inspect: tarRuns,
+	},
+	"bsdtar": {flags: []string{"--use-compress-program"}},
+	"sort":   {flags: []string{"--compress-program"}},
+	"gsort":  {flags: []string{"--compress-program"}},
+	"split":  {flags: []string{"--filter"}},
+	"cpio":   {flags: []string{"--rsh-command"}},
+	"zip":    {flags: []string{"-TT", "--unzip-command"}},
+	"rg":     {flags: []string{"--pre", "--hostname-bin"}},
+	"ag":     {flags: []string{"--pager"}},
+	"ack":    {flags: []string{"--pager"}},
+	"man":    {flags: strings.Fields("-P -H -C --pager --html --config-file")},
+	"wget":   {flags: strings.Fields("--use-askpass -e --execute --config")},
+	"rsync":  {flags: strings.Fields("-e --rsh --rsync-path")}, "scp": remoteCopy, "sftp": remoteCopy,
+	"nc": {flags: strings.Fields("-e -c --exec --sh-exec --lua-exec")}, "ncat": {flags: strings.Fields("-e -c --exec --sh-exec --lua-exec")},
+	"tcpdump": {flags: []string{"-z"}},
+	"nmap":    {flags: []string{"--script*"}},
+	"gcc":     {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")}, "g++": {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")},
+	"clang": {flags: strings.Fields("-fplugin* -Xclang -B*")}, "cc": {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")},
+	"cmake": {flags: strings.Fields("-P -E")},
+	"ninja": {flags: strings.Fields("-f -C")},
+	"make":  {flags: strings.Fields("-f -C -I --file --makefile --directory --include-dir --eval"), variables: true},
+	"gmake": {flags: strings.Fields("-f -C -I --file --makefile --directory --include-dir --eval"), variables: true},
+	"cargo": {flags: strings.Fields("--config -Z")},
+	"go": {
+		flags: strings.Fields("-exec -toolexec -vettool -overlay -modfile"),
+		subcommands: map[string]indirection{
+			"run": interpreter, "generate": {always: "it runs commands in source files"}, "tool": {always: "it runs tools of modules"},
+		},
+	},
+	"git": {
+		global: strings.Fields("-c --config-env --exec-path=*"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix"),
+		flags: strings.Fields("--upload-pack --receive-pack --exec --ext-diff --extcmd --open-files-in-pager"),
+		subcommands: map[string]indirection{
+			"config": {always: "it can set commands that git runs"}, "rebase": {flags: strings.Fields("-x -i --exec --interactive --strategy")},
+			"bisect": {always: "it can run commands"}, "submodule": {always: "it can run commands"}, "filter-branch": {always: "it runs commands"},
+			"difftool": {always: "it runs other programs"}, "mergetool": {always: "it runs other programs"}, "hook": {always: "it runs hooks"},
+			"grep": {flags: strings.Fields("-O --open-files-in-pager")}, "clone": {flags: strings.Fields("-u -c --upload-pack --config --template")},
+			"init": {flags: []string{"--template"}}, "archive": {flags: []string{"--exec"}}, "help": {always: "it starts a viewer"},
+			"credential": {always: "it runs helpers"}, "daemon": {always: "it serves others"}, "for-each-repo": {always: "it runs commands"}, "send-email": {always: "it runs other programs"},
+		},
+	},
+	"npm": npm, "pnpm": npm, "yarn": npm,
+	"npx": {always: runsPackage}, "bunx": {always: runsPackage}, "pnpx": {always: runsPackage}, "uvx": {always: runsPackage}, "pipx": {always: runsPackage},
+	"docker": containers, "podman": containers, "nerdctl": containers,
+	"kubectl": {only: strings.Fields("get describe logs top version explain api-resources api-versions cluster-info")},
+	"less":    editor, "more": editor, "most": editor, "vi": editor, "vim": editor, "nvim": editor, "view": editor, "ex": editor, "ed": editor,
+	"nano": editor, "emacs": editor, "pico": editor, "ftp": editor, "telnet": editor, "sqlite3": editor, "psql": editor, "mysql": editor,
+	"gdb": editor, "lldb": editor, "irb": editor, "ghci": editor, "mail": editor, "mutt": editor,
+	"python": interpreter, "python2": interpreter, "python3": interpreter, "pypy": interpreter, "pypy3": interpreter, "perl": interpreter, "ruby": interpreter,
+	"node": interpreter, "nodejs": interpreter, "deno": interpreter, "bun": interpreter, "php": interpreter, "lua": interpreter, "luajit": interpreter,
+	"tclsh": interpreter, "wish": interpreter, "rscript": interpreter, "r": interpreter, "julia": interpreter, "osascript": interpreter, "guile": interpreter,
+	"java": {flags: strings.Fields("-javaagent* -agentlib* -agentpath* -XX:OnError* -XX:OnOutOfMemoryError*")},
+}
+
+// indirectionOf finds the entry of a program. Versions, as in python3.12, count as the
+// program.
+func indirectionOf(program string) (indirection, bool) {
+	base := strings.TrimSuffix(strings.ToLower(path.Base(program)), ".exe")
+	in, ok := indirections[base]
+	if !ok {
+		in, ok = indirections[strings.TrimRight(base, "0123456789.-")]
+	}
+	return in, ok
+}
+
+// patternRuns says why a pattern with wildcards lets a program run others whatever it
+// is called with, or returns "".
+func (r *rule) patternRuns() string {
+	in, ok := indirectionOf(r.words[0])
+	if !ok || r.exact() {
+		return ""
+	}
+	literal := func(i int) string {
+		if i < len(r.words) && !strings.Contains(r.words[i], "*") {
+			return r.words[i]
+		}
+		return ""
+	}
+	at := 1
+	if len(in.subcommands)+len(in.only) > 0 {
+		sub := literal(1)
+		switch own, known := in.subcommands[sub]; {
+		case known:
+			in, at = own, 2
+		case len(in.only) > 0 && !slices.Contains(in.only, sub):
+			return "its subcommand must be one of " + strings.Join(in.only, ", ")
+		}
+	}
+	switch name := literal(at); {
+	case in.always != "":
+		return in.always
+	case in.interpreter && name == "-m" && literal(at+1) != "":
+	case in.interpreter && (name == "" || strings.HasPrefix(name, "-")):
+		return "it runs what it is given: name the script as the next word"
+	}
+	for i, w := range r.words[1:] { // such as tar --to-command=*
+		if strings.Contains(w, "*") && slices.ContainsFunc(in.flags, func(f string) bool { return refusesArg(f, strings.TrimRight(w, "*")) }) {
+			return fmt.Sprintf("%s runs a program", r.words[i+1])
+		}
+	}
+	return ""
+}
+
+// callRuns says which program a call would run through arguments that the pattern does
+// not name itself, or returns "".
+func (r *rule) callRuns(c *call) string {
+	in, ok := indirectionOf(c.words[0].text)
+	if !ok {
+		return ""
+	}
+	args := slices.Clone(c.words[1:])
+	fixed := func(i int) bool { // the pattern has exactly this word
+		return i+1 < len(r.words) && !strings.Contains(r.words[i+1], "*")
+	}
+	named := func(i int) bool {
+		return fixed(i) || slices.ContainsFunc(r.flags, func(f string) bool { return f == args[i].text })
+	}
+	at := 0
+	if len(in.subcommands)+len(in.only)+len(in.global) > 0 {
+		for at < len(args) && strings.HasPrefix(args[at].text, "-") {
+			if !named(at) && slices.ContainsFunc(in.global, func(f string) bool { return refusesArg(f, args[at].text) }) {
+				return args[at].text
+			}
+			if slices.Contains(in.valued, args[at].text) {
+				at++
+			}
+			at++
+		}
+		if at < len(args) {
+			sub := args[at]
+			own, known := in.subcommands[sub.text]
+			switch {
+			case !sub.static:
+				return "a word that is not known"
+			case len(in.only) > 0 && !known && !slices.Contains(in.only, sub.text) && !fixed(at):
+				return sub.text
+			case known && own.always != "" && !fixed(at):
+				return sub.text + ": " + own.always
+			case known && own.interpreter && at+1 < len(args) && !fixed(at+1):
+				return sub.text + " " + args[at+1].text
+			}
+			in.flags = append(slices.Clone(in.flags), own.flags...)
+		}
+	}
+	for i, a := range args {
+		switch {
+		case named(i):
+		case !a.static:
+			return "a word that is not known"
+		case in.variables && !strings.HasPrefix(a.text, "-") && strings.Contains(a.text, "="):
+			return a.text
+		case slices.ContainsFunc(in.flags, func(f string) bool { return refusesArg(f, a.text) }):
+			return a.text
+		}
+	}
+	if c.more {
+		return "words that its input has"
+	}
+	if in.inspect != nil {
+		for i := range args { // a word of the pattern is the pattern's responsibility
+			if fixed(i) && !strings.HasPrefix(args[i].text, "-") {
+				return ""
+			}
+		}
+		return in.inspect(args)
+	}
+	return ""
+}
+
+// tarRuns looks at flags without a dash, as in tar xIf.
+func tarRuns(args []word) string {
+	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") && strings.ContainsAny(args[0].text, "IF") {
+		return args[0].text
+	}
+	return ""
+}
+
+// awkRuns looks for what an awk program runs other programs by.
+func awkRuns(args []word) string {
+	for _, a := range args {
+		if strings.HasPrefix(a.text, "-") {
+			for _, flag := range []string{"-f", "-e", "-E", "-i", "-l", "-L", "-W", "--file", "--source", "--exec", "--include", "--load"} {
+				if refusesArg(flag, a.text) {
+					return a.text
+				}
+			}
+			continue
+		}
+		for _, part := range []string{"system", "|", "getline", "@", "print >", ">"} {
+			if strings.Contains(a.text, part) {
+				return part
+			}
+		}
+	}
+	return ""
+}
+
+// sedRuns looks at the script of sed: it may print, delete and substitute, and neither
+// run commands nor read or write files.
+func sedRuns(args []word) string {
+	var scripts, others []string
+	flags := true
+	for i := 0; i < len(args); i++ {
+		text := args[i].text
+		value := func(rest string) {
+			if rest == "" && i+1 < len(args) {
+				i++
+				rest = args[i].text
+			}
+			scripts = append(scripts, rest)
+		}
+		switch {
+		case !flags || text == "-" || !strings.HasPrefix(text, "-"):
+			others = append(others, text)
+		case text == "--":
+			flags = false
+		case strings.HasPrefix(text, "--"):
+			name, rest, joined := strings.Cut(text[2:], "=")
+			switch {
+			case strings.HasPrefix("expression", name) && joined:
+				scripts = append(scripts, rest)
+			case strings.HasPrefix("expression", name):
+				value("")
+			case strings.HasPrefix("file", name):
+				return text
+			}
+		default:
+			letters := text[1:]
+			for k := 0; k < len(letters); k++ {
+				switch letters[k] {
+				case 'e':
+					value(letters[k+1:])
+					k = len(letters)
+				case 'f':
+					return text
+				case 'i':
+					k = len(letters) // the rest is a suffix
+				case 'l':
+					if k == len(letters)-1 {
+						i++
+					}
+					k = len(letters)
+				}
+			}
+		}
+	}
+	if len(scripts) == 0 && len(others) > 0 {
+		scripts = others[:1]
+	}
+	for _, s := range scripts {
+		if !harmlessSed(s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// harmlessSed reports whether a script of sed consists of commands that are known to
+// stay within their input and output.
+func harmlessSed(s string) bool {
+	for s != "" {
+		if strings.ContainsRune(" \t\n;{}0123456789$,~+!", rune(s[0])) {
+			s = s[1:]
+			continue
+		}
+		command := s[0]
+		s = s[1:]
+		switch command {
+		case '/', '\\': // an address
+			end := command
+			if command == '\\' {
+				if s == "" {
+					return false
+				}
+				end, s = s[0], s[1:]
+			}
+			var ok bool
+			if s, ok = pastDelimiter(s, end); !ok {
+				return false
+			}
+			s = strings.TrimLeft(s, "IM")
+		case 's', 'y':
+			if s == "" || s[0] == '\\' || s[0] == '\n' {
+				return false
+			}
+			end := s[0]
+			s = s[1:]
+			for range 2 {
+				var ok bool
+				if s, ok = pastDelimiter(s, end); !ok {
+					return false
+				}
+			}
+			if command == 's' {
+				s = strings.TrimLeft(s, "gpiImM0123456789")
+			}
+			if s != "" && !strings.ContainsRune(" \t\n;}", rune(s[0])) {
+				return false // such as the flags e and w
+			}
+		case 'p', 'P', 'd', 'D', 'q', 'Q', '=', 'n', 'N', 'g', 'G', 'h', 'H', 'x', 'l', 'z':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// pastDelimiter returns what follows the next delimiter that is not escaped.
+func pastDelimiter(s string, end byte) (string, bool) {
+	class := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == '\n':
+			return "", false
+		case s[i] == '[' || s[i] == ']':
+			class = true // where a bracket hides a delimiter, two readings differ
+			if s[i] == end {
+				return s[i+1:], true
+			}
+		case s[i] == end:
+			if class && strings.LastIndexByte(s[:i], '[') > strings.LastIndexByte(s[:i], ']') {
+				return "", false
+			}
+			return s[i+1:], true
+		}
+	}
+	return "", false
+}
