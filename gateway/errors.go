@@ -23,6 +23,7 @@ func apiError(err error) *dragoman.APIError {
 	var transport *provider.TransportError
 	var setting *provider.SettingError
 	var missing *provider.MissingKeyError
+	var large *provider.RequestTooLargeError
 	var own *ownError
 	var unread *dragoman.DecodeError
 	switch {
@@ -51,8 +52,10 @@ func apiError(err error) *dragoman.APIError {
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the model answered nothing", Err: err}
 	case errors.Is(err, provider.ErrSpec):
 		return &dragoman.APIError{Class: dragoman.ErrorNotFound, Message: err.Error(), Err: err}
-	case errors.Is(err, dragoman.ErrTooLarge):
+	case errors.As(err, &large):
 		return &dragoman.APIError{Class: dragoman.ErrorTooLarge, Message: err.Error(), Err: err}
+	case errors.Is(err, dragoman.ErrTooLarge): // the client's own request is refused before it is sent
+		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream response is too large: " + err.Error(), Err: err}
 	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.Is(err, dragoman.ErrUnsupported):
 		return serving.Refuse(err)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,30 +38,40 @@ func (r *Registry) readCallAs(format dragoman.Format, obj jsonwire.Value, at ext
 		r.Settle(c, at, rep)
 		return c, nil
 	}
-	c, sound, err := readCall(format, obj)
+	c, read, err := readCall(format, obj)
 	if err != nil {
 		return nil, err
 	}
-	r.settleAll(c, sound, at, rep)
+	if read.trimmed {
+		r.rewritten++
+	}
+	r.settleAll(c, read.sound, at, rep)
 	return c, nil
 }
 
 // errNothing says that an accessor returned neither a view nor an error.
 var errNothing = errors.New("the accessor found nothing")
 
-// readCall reads a call of a built-in format as it stands on the wire. It is sound when
-// its arguments are known to be an object that all readers understand alike.
-func readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, sound bool, err error) {
+// callReading describes how a call was read.
+type callReading struct {
+	// sound: the arguments are an object that all readers understand alike.
+	sound bool
+	// trimmed: the wire object has an empty payload that the call does not.
+	trimmed bool
+}
+
+// readCall reads a call of a built-in format as it stands on the wire.
+func readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, read callReading, err error) {
 	c = &dragoman.ToolCall{}
 	rd := obj.Reader()
 	defer rd.Return()
 	switch format {
 	case dragoman.FormatChatFunctionCall, dragoman.FormatChatCustomCall:
-		readChatCall(rd, c)
+		read.trimmed = readChatCall(rd, c)
 	case dragoman.FormatResponsesFunctionCall, dragoman.FormatResponsesCustomCall:
 		readResponsesCall(rd, c)
 	case dragoman.FormatAnthropicToolUse:
-		sound = readToolUse(rd, c)
+		read.sound = readToolUse(rd, c)
 	case dragoman.FormatGeminiFunctionCall:
 		readGeminiCall(rd, c)
 	case dragoman.FormatOllamaToolCall:
@@ -68,12 +79,12 @@ func readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall,
 	case dragoman.FormatBedrockToolUse:
 		readBedrockCall(rd, c)
 	default:
-		return nil, false, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
+		return nil, read, fmt.Errorf("interop: no accessor reads calls of format %s; contribute one", format)
 	}
 	if err := rd.End(); err != nil {
-		return nil, false, fail(format, err)
+		return nil, read, fail(format, err)
 	}
-	return c, sound, nil
+	return c, read, nil
 }
 
 // readPayload reads arguments in whatever shape a server chose: a string, or
@@ -205,10 +216,12 @@ func (cr *callReader) other(prefix string, key []byte) {
 	extra.Add(&cr.c.Extra, cr.d, prefix, key, cr.rd.Raw())
 }
 
-func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
+// readChatCall reports whether the call has an empty payload beside the filled
+// one, which no other server is sent.
+func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 	cr := &callReader{rd: rd, c: c, d: dragoman.OpenAIChat}
 	var seen uint
-	payloads := 0
+	payloads, objects := 0, 0
 	for key := range rd.Object() {
 		switch cr.member(chatMembers, &seen, "", key) {
 		case "id":
@@ -219,14 +232,18 @@ func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 			}
 		case "function":
 			if cr.object("", "function") {
-				payloads++
-				cr.chatPayload("/function", chatFunction, "arguments")
+				objects++
+				if cr.chatPayload("/function", chatFunction, "arguments") {
+					payloads++
+				}
 			}
 		case "custom":
 			if cr.object("", "custom") {
-				payloads++
-				c.Payload = dragoman.PayloadText
-				cr.chatPayload("/custom", chatCustom, "input")
+				objects++
+				if cr.chatPayload("/custom", chatCustom, "input") {
+					payloads++
+					c.Payload = dragoman.PayloadText
+				}
 			}
 		default:
 			cr.other("", key)
@@ -235,20 +252,49 @@ func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {
 	if payloads > 1 {
 		cr.ambiguous("function") // a function and a custom tool in one
 	}
+	return payloads == 1 && objects > 1
 }
 
-func (cr *callReader) chatPayload(prefix string, known []string, payload string) {
+// chatPayload reads a function or a custom tool. It reports false for the zero
+// value, which Snowflake Cortex writes beside the filled one: an object whose
+// fields are all empty is absent.
+func (cr *callReader) chatPayload(prefix string, known []string, payload string) (filled bool) {
 	var seen uint
 	for key := range cr.rd.Object() {
 		switch cr.member(known, &seen, prefix, key) {
 		case "name":
+			if skipEmpty(cr.rd) {
+				continue
+			}
+			filled = true
 			cr.c.Name = cr.text(prefix, "name")
 		case payload:
+			if skipEmpty(cr.rd) {
+				continue
+			}
+			filled = true
 			cr.c.Arguments = readPayload(cr.rd)
 		default:
+			filled = true
 			cr.other(prefix, key)
 		}
 	}
+	return filled
+}
+
+// skipEmpty passes over null and "", and reports whether it did.
+func skipEmpty(rd *jsonwire.Reader) bool {
+	switch rd.Kind() {
+	case 'n':
+	case '"':
+		if !bytes.HasPrefix(rd.Ahead(), []byte(`""`)) {
+			return false
+		}
+	default:
+		return false
+	}
+	rd.Skip()
+	return true
 }
 
 func readResponsesCall(rd *jsonwire.Reader, c *dragoman.ToolCall) {

@@ -53,16 +53,23 @@ func (r *Registry) readGeminiTool(rd *jsonwire.Reader, at extra.Path, rep *drago
 		case rd.Kind() == 'n':
 			rd.Skip()
 		case member == "functionDeclarations":
-			for i := range rd.Array() {
+			declaration := func(i int) {
 				raw := rd.Raw()
 				if rd.Err() != nil {
-					break
+					return
 				}
 				inner, err := r.readToolAs(dragoman.FormatGeminiFunction, raw, at.Elem(member, i), rep)
 				if err != nil && failed == nil {
 					failed = err
 				}
 				specs = append(specs, inner...)
+			}
+			if rd.Kind() == '{' { // the API reads a single value as a list of one
+				declaration(0)
+				continue
+			}
+			for i := range rd.Array() {
+				declaration(i)
 			}
 		default:
 			specs = append(specs, geminiHosted(string(key), member, rd.Raw()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -26,6 +27,20 @@ func isExtensionError(err error) bool {
 	var e *extension.Error
 	return errors.As(err, &e)
 }
+
+// RequestTooLargeError says that a request was not sent because it has more bytes than
+// [Client].MaxRequestBytes. It wraps [dragoman.ErrTooLarge], as the error for a response
+// above its bound does.
+type RequestTooLargeError struct {
+	Bytes, Max int
+}
+
+func (e *RequestTooLargeError) Error() string {
+	return fmt.Sprintf("provider: a request of %d bytes, of at most %d: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
+}
+
+// Unwrap returns [dragoman.ErrTooLarge].
+func (e *RequestTooLargeError) Unwrap() error { return dragoman.ErrTooLarge }
 
 // Retryable reports whether asking the same again may succeed: after an error of
 // the server's that says so, a connection that could not be made or broke, a

@@ -92,7 +92,7 @@ aliases:
 		fmt.Println(err)
 		return
 	}
-	_, err = fast.Generate(context.Background(), &dragoman.Request{})
+	_, err = fast.Generate(context.Background(), &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}})
 	fmt.Println(err)
 	// Output:
 	// anthropic/claude-opus-5-5

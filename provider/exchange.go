@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/interop"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -116,6 +116,9 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := wirekit.CheckMessages(x.limits.Dialect, x.req, enc.Body); err != nil {
+		return err
+	}
 	x.registry = enc.Registry
 	x.extended.Registry = enc.Registry
 	body, err := x.toNative(req.Messages, enc.Body)
@@ -136,7 +139,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 // load takes the bytes that are sent.
 func (x *exchange) load(payload []byte) error {
 	if most := x.client.maxRequest(); len(payload) > most {
-		return fmt.Errorf("provider: a request of %d bytes, of at most %d: %w", len(payload), most, dragoman.ErrTooLarge)
+		return &RequestTooLargeError{Bytes: len(payload), Max: most}
 	}
 	x.payload, x.prepared = payload, true
 	return nil

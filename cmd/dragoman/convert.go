@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/sniff"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 func newConvert() *cobra.Command {
@@ -247,6 +248,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if c.abandon {
 		o.Abandon = history.AbandonAll
 	}
+	read := req
 	req, rep, err = history.Normalize(req, o)
 	c.lost(normalising, rep)
 	if errors.Is(err, dragoman.ErrUnsettledCalls) {
@@ -257,10 +259,11 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	}
 	enc, err := c.to.EncodeRequest(req, dialect.EncodeOptions{Target: target})
 	c.lost(writing, enc.Report)
-	if err == nil {
-		c.missModel(req)
+	if err != nil {
+		return enc.Body, err
 	}
-	return enc.Body, err
+	c.missModel(req)
+	return enc.Body, wirekit.CheckMessages(c.to.Dialect(), read, enc.Body)
 }
 
 // missModel reports that a request names no model in a language that wants one

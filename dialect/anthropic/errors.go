@@ -85,7 +85,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	case "invalid_request_error":
 		// The API has no code for these two, only its words.
 		switch {
-		case strings.Contains(e.Message, "prompt is too long"), strings.Contains(e.Message, "exceed context limit"):
+		case wirekit.SaysTooLong(e):
 			return dragoman.ErrorContextLength
 		case strings.Contains(e.Message, "credit balance is too low"):
 			return dragoman.ErrorQuota

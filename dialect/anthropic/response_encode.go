@@ -56,7 +56,7 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 			}
 		}
 	}
-	standing := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.BarredObject)
+	standing := wirekit.Standing(resp.Stop, resp.ToolCalls(), wirekit.Barred)
 	note, told := e.failure(standing, calls, resp.Extra)
 	if note != "" {
 		interop.WriteAnthropicText(&w, &dragoman.Text{Text: note}, extra.At("/stop"), e.rep)

@@ -232,7 +232,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	told := resp.Extra
 	if !e.ending {
 		var note string
-		note, told = e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.BarredObject), e.Calls, resp.Extra)
+		note, told = e.failure(wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), e.Calls, resp.Extra)
 		if e.Next == 0 || note != "" { // some clients take a message without blocks for a broken one
 			if dst, err = e.wholeText(dst, note); err != nil {
 				return dst, err
@@ -274,7 +274,7 @@ func (e *streamEncoder) messageDelta(dst []byte, ev *dragoman.ResponseEnd) []byt
 	w := e.frame("message_delta")
 	w.Key("delta")
 	w.BeginObject()
-	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.BarredObject), origin, e.Calls, e.Refused)
+	e.stop(w, ev.Stop, wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred), origin, e.Calls, e.Refused)
 	news := fresh(e.first.Extra, ev.Response.Extra)
 	inside := func(path string) bool {
 		return path == "/container" || path == "/stop_details" && ev.Stop.Details == nil

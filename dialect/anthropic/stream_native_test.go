@@ -157,7 +157,7 @@ func faithful(evs []dragoman.Event) (rep dragoman.Report, err error) {
 // its end, it is written as one that its limit cut, and that is told.
 func mustNotRun(r *dragoman.Response) bool {
 	return slices.ContainsFunc(r.ToolCalls(), func(c *dragoman.ToolCall) bool {
-		_, barred := wirekit.BarredObject(c)
+		_, barred := wirekit.Barred(c)
 		return barred
 	})
 }

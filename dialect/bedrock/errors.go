@@ -66,7 +66,7 @@ func errorType(s string) string {
 func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	switch strings.ToLower(e.Type) {
 	case "validationexception":
-		if tooLong(e.Message) {
+		if wirekit.SaysTooLong(e) {
 			return dragoman.ErrorContextLength
 		}
 		return dragoman.ErrorBadRequest
@@ -87,27 +87,24 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return dragoman.ErrorOverloaded
 	case "modeltimeoutexception", "requesttimeoutexception":
 		return dragoman.ErrorTimeout
-	case "modelerrorexception", "modelstreamerrorexception", "internalserverexception", "internalfailure":
+	case "modelerrorexception", "modelstreamerrorexception":
+		if wirekit.SaysTooLong(e) {
+			return dragoman.ErrorContextLength
+		}
+		return dragoman.ErrorServer
+	case "internalserverexception", "internalfailure":
 		return dragoman.ErrorServer
 	}
 	switch {
 	case e.Status == http.StatusFailedDependency:
 		return dragoman.ErrorServer // the model's, not the caller's
-	case e.Status == http.StatusBadRequest && tooLong(e.Message):
+	case e.Status == http.StatusBadRequest && wirekit.SaysTooLong(e):
 		return dragoman.ErrorContextLength
 	case e.Status != 0:
 		return wirekit.ClassOfStatus(e.Status)
 	default:
 		return dragoman.ErrorUnknown
 	}
-}
-
-// tooLong reports whether an error says that a prompt is too long. The API has
-// no type for it, only the words of the model.
-func tooLong(message string) bool {
-	m := strings.ToLower(message)
-	return strings.Contains(m, "input is too long") || strings.Contains(m, "prompt is too long") ||
-		strings.Contains(m, "too many input tokens") || strings.Contains(m, "maximum context length") || strings.Contains(m, "exceed context limit")
 }
 
 // EncodeError implements [dialect.Codec]. An error of this dialect keeps its

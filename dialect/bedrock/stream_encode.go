@@ -206,7 +206,7 @@ func (e *streamEncoder) responseEnd(dst []byte, ev *dragoman.ResponseEnd) ([]byt
 	resp := ev.Response
 	resp.Alternatives = nil
 	resp.Extra = cmp.Or(resp.Extra, e.first.Extra)
-	resp.Stop = wirekit.Standing(ev.Stop, e.Ended(), wirekit.BarredObject)
+	resp.Stop = wirekit.Standing(ev.Stop, e.Ended(), wirekit.Barred)
 	resp.ID, resp.Model = cmp.Or(resp.ID, e.first.ID), cmp.Or(resp.Model, e.first.Model)
 	if resp.Created.IsZero() {
 		resp.Created = e.first.Created

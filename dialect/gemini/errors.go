@@ -136,7 +136,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		switch {
 		case e.Param == "API_KEY_INVALID", strings.Contains(e.Message, "API key not valid"):
 			return dragoman.ErrorAuth
-		case strings.Contains(e.Message, "exceeds the maximum number of tokens"):
+		case wirekit.SaysTooLong(e):
 			return dragoman.ErrorContextLength
 		case e.Status == http.StatusRequestEntityTooLarge:
 			return dragoman.ErrorTooLarge

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -115,12 +116,12 @@ func (d *requestDecoder) system() {
 	n := 0
 	for key := range d.r.Object() {
 		n++
-		if string(key) != "parts" || d.r.Kind() != '[' {
+		if kind := d.r.Kind(); string(key) != "parts" || kind != '[' && kind != '{' {
 			d.keep(prefix, string(key), d.r.Raw())
 			continue
 		}
 		i := -1
-		for i = range d.r.Array() {
+		for i = range elements(d.r) {
 			raw := d.r.Raw()
 			if d.r.Err() != nil {
 				return
@@ -139,6 +140,15 @@ func (d *requestDecoder) system() {
 	if n == 0 && d.r.Err() == nil {
 		d.keep("", prefix[1:], []byte("{}"))
 	}
+}
+
+// elements yields the positions of a list's elements. The API reads a single
+// value as a list of one, and clients send it so: parts and tools may be objects.
+func elements(r *jsonwire.Reader) iter.Seq[int] {
+	if r.Kind() == '[' {
+		return r.Array()
+	}
+	return func(yield func(int) bool) { yield(0) }
 }
 
 // contents reads the conversation. A client that has a single content may send
@@ -260,7 +270,7 @@ func onlyResults(parts []dragoman.Part) bool {
 
 func (d *requestDecoder) tools() {
 	n := 0
-	for i := range d.r.Array() {
+	for i := range elements(d.r) {
 		raw := d.r.Raw()
 		if d.r.Err() != nil {
 			return
@@ -322,7 +332,7 @@ func (d *requestDecoder) choice() {
 			mode = modeWord(word(in))
 		case member == "allowedFunctionNames":
 			allowed = []dragoman.ToolRef{}
-			for range in.Array() {
+			for range elements(in) {
 				ref := dragoman.ToolRef{}
 				ref.Namespace, ref.Name, _ = d.reg.PublicName("", in.String())
 				allowed = append(allowed, ref)
@@ -426,7 +436,7 @@ func (d *requestDecoder) setting(key []byte) {
 	case "frequencyPenalty":
 		s.FrequencyPenalty = d.number()
 	case "stopSequences":
-		for range r.Array() {
+		for range elements(r) {
 			s.Stop = append(s.Stop, r.String())
 		}
 		if len(s.Stop) == 0 {

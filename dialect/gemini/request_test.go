@@ -695,3 +695,30 @@ func TestQuirkA21_TheNumberOfATypeIsReadAsItsName(t *testing.T) {
 	}
 	has(t, rep, dragoman.Dropped, "/x")
 }
+
+// The API reads a single value as a list of one, and clients rely on it.
+func TestSingleValuesAreListsOfOne(t *testing.T) {
+	const body = `{"contents":{"parts":{"text":"hi"}},"systemInstruction":{"parts":{"text":"Be brief."}},
+"tools":{"functionDeclarations":{"name":"get_weather","description":"Weather.","parametersJsonSchema":{"type":"object"}}},
+"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":"get_weather"}},
+"generationConfig":{"stopSequences":"END"}}`
+	req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
+	if err != nil || len(rep.Losses) != 0 {
+		t.Fatal(err, rep.Losses)
+	}
+	if len(req.Instructions) != 1 || req.Instructions[0].(*dragoman.Text).Text != "Be brief." {
+		t.Errorf("instructions %+v", req.Instructions)
+	}
+	if len(req.Tools) != 1 || req.Tools[0].Name != "get_weather" || req.Tools[0].Kind == dragoman.ToolHosted {
+		t.Errorf("tools %+v", req.Tools)
+	}
+	if c := req.ToolChoice; c == nil || len(c.Tools) != 1 || c.Tools[0].Name != "get_weather" {
+		t.Errorf("tool choice %+v", c)
+	}
+	if len(req.Messages) != 1 || len(req.Messages[0].Parts) != 1 || len(req.Sampling.Stop) != 1 || req.Sampling.Stop[0] != "END" {
+		t.Errorf("messages %+v, stop %q", req.Messages, req.Sampling.Stop)
+	}
+	if req.Extra != nil && len(req.Extra.Fields) > 0 {
+		t.Errorf("kept aside: %+v", req.Extra.Fields)
+	}
+}

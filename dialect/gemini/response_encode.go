@@ -68,7 +68,7 @@ func replayResponse(resp *dragoman.Response, o dialect.EncodeOptions) ([]byte, b
 // not stand beside a call that must not.
 func standing(stop dragoman.Stop, out []dragoman.Message) dragoman.Stop {
 	for i := range out {
-		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.BarredObject)
+		stop = wirekit.Standing(stop, out[i].ToolCalls(), wirekit.Barred)
 	}
 	return stop
 }

@@ -125,6 +125,49 @@ func TestQuirkC31_UsageThatVanishesBetweenChunksStays(t *testing.T) {
 	}
 }
 
+func TestQuirkC31_LastUsageReplacesEarlierCounts(t *testing.T) {
+	with := func(usage, c string) string {
+		return strings.Replace(c, `"modelVersion"`, `"usageMetadata":`+usage+`,"modelVersion"`, 1)
+	}
+	for about, tc := range map[string]struct {
+		earlier, last string
+		want          dragoman.Usage
+	}{
+		"fewer": {
+			`{"promptTokenCount":20,"candidatesTokenCount":30,"thoughtsTokenCount":40,"totalTokenCount":90}`,
+			`{"promptTokenCount":20,"candidatesTokenCount":12,"thoughtsTokenCount":8,"totalTokenCount":40}`,
+			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(20), Reasoning: dragoman.Counted(8)},
+		},
+		"without thoughts, and adding up": {
+			`{"promptTokenCount":20,"candidatesTokenCount":30,"thoughtsTokenCount":40,"totalTokenCount":90}`,
+			`{"promptTokenCount":20,"candidatesTokenCount":30,"totalTokenCount":50}`,
+			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(30)},
+		},
+		"without tool use, and adding up": {
+			`{"promptTokenCount":20,"toolUsePromptTokenCount":100,"candidatesTokenCount":1,"totalTokenCount":121}`,
+			`{"promptTokenCount":20,"candidatesTokenCount":5,"totalTokenCount":25}`,
+			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(5)},
+		},
+		"without the cached part of the prompt": {
+			`{"promptTokenCount":20,"cachedContentTokenCount":4,"totalTokenCount":20}`,
+			`{"promptTokenCount":20,"candidatesTokenCount":5,"totalTokenCount":25}`,
+			dragoman.Usage{Input: dragoman.Counted(20), CacheRead: dragoman.Counted(4), Output: dragoman.Counted(5)},
+		},
+		"without an output": {
+			`{"promptTokenCount":20,"candidatesTokenCount":5,"totalTokenCount":25}`,
+			`{"promptTokenCount":20,"totalTokenCount":20}`,
+			dragoman.Usage{Input: dragoman.Counted(20), Output: dragoman.Counted(5)},
+		},
+	} {
+		resp := collect(t, sseStream(with(tc.earlier, chunk("", `{"text":"a"}`)), with(tc.last, chunk("STOP", `{"text":"b"}`))))
+		got := resp.Usage
+		got.Extra = nil
+		if got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", about, got, tc.want)
+		}
+	}
+}
+
 func TestFurtherCandidatesAreAlternatives(t *testing.T) {
 	body := `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"finishReason":"STOP"},{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP","index":1,"tokenCount":4}],"modelVersion":"m","responseId":"r"}`
 	whole := decodeResponse(t, body)

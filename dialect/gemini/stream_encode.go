@@ -329,7 +329,7 @@ func (e *streamEncoder) partEnd(dst []byte, ev *dragoman.PartEnd) ([]byte, error
 // callEnd writes a call. One that a native chunk told of is known: nothing is
 // said of it again, but that it must not run.
 func (e *streamEncoder) callEnd(dst []byte, choice int, p *sentPart, c *dragoman.ToolCall) ([]byte, error) {
-	e.barred.Of(choice).Call(c, wirekit.BarredObject)
+	e.barred.Of(choice).Call(c, wirekit.Barred)
 	if p.shown {
 		begun := p.part.(*dragoman.ToolCall)
 		same := begun.Name == c.Name && begun.Namespace == c.Namespace

@@ -8,14 +8,47 @@ import (
 	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
-// counters are the native numbers of a usage object. Chunks of a stream leave
-// some out and repeat others: the last that is not zero counts (quirk C31).
+// counters hold the numbers of the usage objects of a response. The usage of a
+// chunk is a running total, so a later one replaces the counts before it. Chunks
+// also leave counts out or write zero for them: one whose counts do not add up to
+// its total is merged field by field, and zero never replaces a count (quirk C31).
 type counters struct {
-	prompt, tools, cached, candidates, thoughts, total dragoman.Count
+	counts
 
 	tier  string
 	extra *dragoman.Extra
 	bound *stream.Bound // of a stream; nil for a whole answer
+}
+
+// counts are the numbers of one usage object.
+type counts struct {
+	prompt, tools, cached, candidates, thoughts, total dragoman.Count
+}
+
+// whole reports whether an object counts an output and adds up to its total, so
+// that a count it leaves out is zero.
+func (c *counts) whole() bool {
+	output := wirekit.Sum(c.candidates.N, c.thoughts.N)
+	return c.total.Known && output > 0 && wirekit.Sum(wirekit.Sum(c.prompt.N, c.tools.N), output) == c.total.N
+}
+
+// merge takes the counts of a later object.
+func (c *counts) merge(later counts) {
+	if later.whole() {
+		if !later.cached.Known && later.prompt.N >= c.cached.N {
+			later.cached = c.cached // a part of the prompt, which is not in the sum
+		}
+		*c = later
+		return
+	}
+	for _, n := range []struct{ have, now *dragoman.Count }{
+		{&c.prompt, &later.prompt}, {&c.tools, &later.tools}, {&c.cached, &later.cached},
+		{&c.candidates, &later.candidates}, {&c.thoughts, &later.thoughts}, {&c.total, &later.total},
+	} {
+		if n.now.Known && (n.now.N != 0 || !n.have.Known) {
+			*n.have = *n.now
+		}
+	}
 }
 
 // keep keeps a member that is no canonical count.
@@ -28,6 +61,7 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 	if !wirekit.HasCounts(r, []byte("usageMetadata"), rep) {
 		return
 	}
+	var now counts
 	count := func(n *dragoman.Count, key []byte) {
 		if v := wirekit.Count(r, key, rep); v.Known && (v.N != 0 || !n.Known) {
 			*n = v
@@ -36,18 +70,17 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 	for key := range r.Object() {
 		switch string(jsonwire.Camel(key)) {
 		case "promptTokenCount":
-			count(&c.prompt, key)
+			count(&now.prompt, key)
 		case "toolUsePromptTokenCount":
-			count(&c.tools, key)
-			c.keep(key, digits(c.tools.N))
+			count(&now.tools, key)
 		case "cachedContentTokenCount":
-			count(&c.cached, key)
+			count(&now.cached, key)
 		case "candidatesTokenCount", "responseTokenCount":
-			count(&c.candidates, key)
+			count(&now.candidates, key)
 		case "thoughtsTokenCount":
-			count(&c.thoughts, key)
+			count(&now.thoughts, key)
 		case "totalTokenCount":
-			count(&c.total, key)
+			count(&now.total, key)
 		case "serviceTier":
 			if r.Kind() == '"' {
 				c.tier = r.Again(c.tier)
@@ -58,12 +91,13 @@ func (c *counters) read(r *jsonwire.Reader, rep *dragoman.Report) {
 			c.keep(key, r.Raw())
 		}
 	}
+	c.merge(now)
 }
 
 // usage gives the canonical counts: what the tools of the provider read is input
 // too, and thoughts are output (quirk J12).
 func (c *counters) usage() dragoman.Usage {
-	u := dragoman.Usage{CacheRead: c.cached, Reasoning: c.thoughts, Extra: c.extra}
+	u := dragoman.Usage{CacheRead: c.cached, Reasoning: c.thoughts}
 	if c.prompt.Known {
 		u.Input = dragoman.Counted(wirekit.Sum(c.prompt.N, c.tools.N))
 	}
@@ -72,8 +106,11 @@ func (c *counters) usage() dragoman.Usage {
 	}
 	if c.total.Known && (!u.Input.Known || c.total.N != wirekit.Sum(u.Input.N, u.Output.N)) { // else it says nothing new
 		extra.Add(&c.extra, name, "", []byte("totalTokenCount"), digits(c.total.N))
-		u.Extra = c.extra
 	}
+	if c.tools.Known {
+		extra.Add(&c.extra, name, "", []byte("toolUsePromptTokenCount"), digits(c.tools.N))
+	}
+	u.Extra = c.extra
 	return u
 }
 

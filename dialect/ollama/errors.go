@@ -64,7 +64,7 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 		return true
 	}
 	switch {
-	case has("exceed", "context"), has("context length"), has("context window"):
+	case wirekit.SaysTooLong(e), has("exceed", "context"), has("context length"), has("context window"):
 		return dragoman.ErrorContextLength
 	case e.Status == 499:
 		return dragoman.ErrorTimeout

@@ -44,8 +44,20 @@ func (c Codec) EncodeResponse(resp *dragoman.Response, o dialect.EncodeOptions) 
 	}
 	e.tail(resp.Stop, ownAnswer(resp), countCalls(resp.Output), resp.Usage, resp)
 	w.EndObject()
+	oneLine(w.Buf)
 	e.unsaidResponse(resp)
 	return wirekit.Encoded(name, w, e.rep, reg, nil)
+}
+
+// oneLine replaces the line breaks between tokens by spaces. Ollama clients read whole
+// responses as they read streams, line by line, and the arguments of a call may have
+// come with line breaks.
+func oneLine(body []byte) {
+	for i, c := range body {
+		if c == '\n' || c == '\r' {
+			body[i] = ' '
+		}
+	}
 }
 
 // overtaken reports whether a call was marked since the response came, so that

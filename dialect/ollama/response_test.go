@@ -262,3 +262,15 @@ func TestBadResponsesAreErrorsWithTheirPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The Ollama client reads a whole response line by line, as it reads a stream.
+func TestWholeResponseIsOneLine(t *testing.T) {
+	call := &dragoman.ToolCall{ID: "call_1", Name: "get_weather", Arguments: "{\n  \"city\": \"Oslo\",\r\n  \"days\": [1,\n 2]\n}"}
+	resp := &dragoman.Response{Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{call}}}, Stop: dragoman.Stop{Reason: dragoman.StopToolCalls}}
+	enc, err := codec.EncodeResponse(resp, dialect.EncodeOptions{})
+	if err != nil || strings.ContainsAny(string(enc.Body), "\r\n") {
+		t.Fatalf("%v: %q", err, enc.Body)
+	}
+	again, _ := decodeResponse(t, string(enc.Body))
+	sameJSON(t, again.ToolCalls()[0].Arguments, call.Arguments)
+}

@@ -57,14 +57,19 @@ func TestACallThatIsMarkedAfterItWasDecodedIsNotReplayed(t *testing.T) {
 	}
 }
 
-// What a client cannot run, or sees to be wrong, needs no other word: it answers
-// the call with an error, and the model makes it again (quirk B9).
-func TestQuirkB9_ACallThatShowsItsProblemKeepsItsWord(t *testing.T) {
-	for _, args := range []string{`{`, `[1]`} {
-		resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"`+args+`"}}]}`, `"tool_calls"`)
-		mustNotRun(t, resp)
-		if body, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: true}); !strings.Contains(body, `"finish_reason":"tool_calls"`) {
-			t.Errorf("%s", body)
+// A call whose arguments are not a JSON object is shown with its text, and the response
+// does not end as a complete one.
+func TestQuirkB9_InvalidArgumentsDoNotEndAsToolCalls(t *testing.T) {
+	for _, args := range []string{`{`, `[1]`, `{\"city\": Oslo}`} {
+		for _, word := range []string{`"tool_calls"`, `"stop"`, `null`} {
+			resp, _ := message(t, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"`+args+`"}}]}`, word)
+			mustNotRun(t, resp)
+			for _, rebuild := range []bool{true, false} {
+				body, _ := encodeResponse(t, resp, dialect.EncodeOptions{Rebuild: rebuild})
+				if !strings.Contains(body, `"finish_reason":"content_filter"`) || !strings.Contains(body, args) {
+					t.Errorf("%s after %s: %s", args, word, body)
+				}
+			}
 		}
 	}
 }

@@ -99,6 +99,9 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 	case "cyber_policy", "content_policy_violation":
 		return dragoman.ErrorPolicy
 	}
+	if class := wirekit.OpenAIWordsClass(e); class != "" {
+		return class
+	}
 	switch e.Type {
 	case "exceed_context_size_error":
 		return dragoman.ErrorContextLength

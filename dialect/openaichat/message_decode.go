@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,9 @@ type messageDecoder struct {
 	twice bool
 	// clash: two calls of the message at hand shared an id.
 	clash bool
+	// trimmed: the message at hand has an empty function_call, or an empty custom
+	// beside a function. Neither is written again.
+	trimmed bool
 	// hidden holds, for calls of the message at hand, the ids they came with
 	// where a signature was taken off (quirk B17). The message is not passed on
 	// as it came: whoever answers the call knows it by its own id.
@@ -82,7 +86,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	m := dragoman.Message{Origin: d.origin}
 	var err error
 	asItCame := true
-	d.twice, d.clash, d.hidden = false, false, nil
+	d.twice, d.clash, d.trimmed, d.hidden = false, false, false, nil
 	rewritten := d.reg.Rewritten()
 	role := roleOf(raw, d.once)
 	if role == "" && d.request {
@@ -114,7 +118,7 @@ func (d *messageDecoder) message(raw []byte, at extra.Path, pos int) (dragoman.M
 	}
 	// A result that answers another id than it says would not fit the call
 	// beside it, should that be rebuilt.
-	if !d.o.NoNative && asItCame && !d.twice && d.hidden == nil && d.reg.Rewritten() == rewritten {
+	if !d.o.NoNative && asItCame && !d.twice && !d.trimmed && d.hidden == nil && d.reg.Rewritten() == rewritten {
 		m.Native = &dragoman.Sidecar{Dialect: name, Raw: raw, Mirror: m.Fingerprint()}
 	}
 	return m, nil
@@ -279,9 +283,9 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 				r.Fail(errContent)
 			}
 		case "refusal":
-			if r.Kind() == '"' {
+			if r.Kind() == '"' && saysMore(r) {
 				refusal = &dragoman.Refusal{Text: r.String()}
-			} else {
+			} else { // an empty text is no refusal
 				extra.Add(&m.Extra, name, "", key, r.Raw())
 				refusal = nil
 			}
@@ -304,6 +308,11 @@ func (d *messageDecoder) plainMessage(raw []byte, m *dragoman.Message, at extra.
 		case "function_call":
 			if r.Kind() == 'n' {
 				extra.Add(&m.Extra, name, "", key, r.Raw())
+				continue
+			}
+			if zeroFunctionCall(r.Ahead()) { // Snowflake Cortex writes it beside every text
+				r.Skip()
+				d.trimmed = true
 				continue
 			}
 			calls = append(calls, d.legacyFunctionCall(r, at, pos))
@@ -360,7 +369,9 @@ func (d *messageDecoder) call(obj json.RawMessage, at extra.Path, pos, i int) dr
 	if len(obj) > 0 && obj[0] == 'n' {
 		return nil
 	}
+	rewritten := d.reg.Rewritten()
 	c, err := d.reg.ReadCall(obj, at, d.rep)
+	d.trimmed = d.trimmed || d.reg.Rewritten() != rewritten && bytes.Contains(obj, []byte(`"custom"`)) && bytes.Contains(obj, []byte(`"function"`))
 	if err != nil {
 		d.rep.Addf(dragoman.Lowered, dragoman.Warn, at.String(), "kept as it is: %v", err)
 		return &dragoman.Opaque{Dialect: name, Type: "tool_call", JSON: obj}

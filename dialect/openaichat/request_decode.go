@@ -37,7 +37,7 @@ func (d *requestDecoder) read(r *jsonwire.Reader) (sure bool, err error) {
 	if err = r.End(); err == nil {
 		err = d.err
 	}
-	return true, err
+	return !d.corrected, err
 }
 
 // errNotObject says that an event of a stream is none.
@@ -50,6 +50,9 @@ type requestDecoder struct {
 	err error
 	// functions and newer say that tools were declared as functions, and as tools.
 	functions, newer bool
+	// corrected: the body has something that other servers refuse, so it is
+	// written anew.
+	corrected bool
 }
 
 // notedFunctions is what stands in the extras of a request for its functions, which are
@@ -102,6 +105,7 @@ func (d *requestDecoder) member(key string) {
 			}
 			at := extra.Elem("/messages", i)
 			m, err := d.message(raw, at, i)
+			d.corrected = d.corrected || d.trimmed
 			if err == nil {
 				err = wirekit.Mistyped(raw, m.Parts)
 			}
@@ -322,7 +326,9 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 	raw := r.Raw()
 	in := jsonwire.NewReader(raw)
 	c := &dragoman.ToolChoice{}
-	typ := ""
+	// implied is the type of a choice that names none, as Hugging Face clients
+	// send it.
+	typ, implied := "", ""
 	for key := range in.Object() {
 		switch string(key) {
 		case "type":
@@ -332,15 +338,15 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 			if string(key) == "custom" {
 				ref.Kind = dragoman.ToolFreeform
 			}
+			implied = string(key)
 			ref.Name = refName(in, string(key), &ref.Extra)
 			ref.Namespace, ref.Name, _ = d.reg.PublicName("", ref.Name)
 			c.Tools = append(c.Tools, ref)
 		case "name": // legacy function_call, and some flat senders
 			c.Tools = append(c.Tools, dragoman.ToolRef{Name: in.String()})
-			if typ == "" {
-				typ = "function"
-			}
+			implied = "function"
 		case "allowed_tools":
+			implied = "allowed_tools"
 			for key := range in.Object() {
 				switch string(key) {
 				case "mode":
@@ -356,6 +362,9 @@ func (d *requestDecoder) choice(member string) *dragoman.ToolChoice {
 		default:
 			extra.Add(&c.Extra, name, "", key, in.Raw())
 		}
+	}
+	if typ == "" {
+		typ, d.corrected = implied, d.corrected || member == "tool_choice"
 	}
 	switch {
 	case in.Err() != nil:

@@ -247,7 +247,7 @@ func (d *messageDecoder) choice(resp *dragoman.Response, raw []byte, i int, star
 		calls = m.ToolCalls()
 		// Clients must not be given what nobody can read, nor calls that they would
 		// run twice or take for each other.
-		if d.clash || hasOpaqueCall(&m) || slices.ContainsFunc(calls, unreadableCall) {
+		if d.clash || d.trimmed || hasOpaqueCall(&m) || slices.ContainsFunc(calls, unreadableCall) {
 			m.Native, d.unclear = nil, true
 		}
 		out = []dragoman.Message{m}

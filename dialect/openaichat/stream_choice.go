@@ -144,7 +144,7 @@ func (c *choice) delta() {
 	var callsAt int64
 	var seen wirekit.Members
 	for key := range r.Object() {
-		says = says || tells(key) && saysMore(r)
+		says = says || tells(key) && string(key) != "function_call" && saysMore(r)
 		switch string(key) {
 		case "content":
 			c.d.again(&seen, 0)
@@ -200,6 +200,11 @@ func (c *choice) delta() {
 			}
 		case "function_call":
 			c.d.again(&seen, 3)
+			if r.Kind() == '{' && zeroFunctionCall(r.Ahead()) {
+				r.Skip()
+				continue
+			}
+			says = true
 			c.legacyCall()
 		case "role":
 			c.d.again(&seen, 4)
@@ -320,17 +325,15 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 			}
 		case "function":
 			c.d.again(&seen, 3)
-			if r.Kind() == '{' {
+			if c.payload(r, &f, functionMembers, "arguments", "/function") {
 				payloads++
 			}
-			c.payload(r, &f, functionMembers, "arguments", "/function")
 		case "custom":
 			c.d.again(&seen, 4)
-			if r.Kind() == '{' {
+			if c.payload(r, &f, customMembers, "input", "/custom") {
 				f.custom = true
 				payloads++
 			}
-			c.payload(r, &f, customMembers, "input", "/custom")
 		default:
 			if c.d.twin(callMembers, key) || r.Kind() == 'n' {
 				r.Skip()
@@ -345,26 +348,34 @@ func (c *choice) toolCall(r *jsonwire.Reader, pos int) {
 	}
 }
 
-// payload reads what a call runs: its name, and the payload that is called so.
-func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payload, place string) {
+// payload reads what a call runs: its name, and the payload that is called so. It
+// reports false for an object whose fields are all empty: Snowflake Cortex writes
+// one for the kind of tool that the call is not.
+func (c *choice) payload(r *jsonwire.Reader, f *fragment, known []string, payload, place string) (filled bool) {
 	var seen wirekit.Members
 	for key := range r.Object() {
 		switch string(key) {
 		case "name":
 			c.d.again(&seen, 0)
-			f.name = r.String()
+			if s := r.String(); s != "" {
+				f.name, filled = s, true
+			}
 		case payload:
 			c.d.again(&seen, 1)
-			f.whole = wholePayload(r)
-			f.args = payloadText(r)
+			whole := wholePayload(r)
+			if s := payloadText(r); s != "" {
+				f.args, f.whole, filled = s, whole, true
+			}
 		default:
 			if c.d.twin(known, key) {
 				r.Skip()
 				continue
 			}
+			filled = true
 			extra.Add(&f.extra, name, place, key, clone(r.Raw()))
 		}
 	}
+	return filled
 }
 
 // fragment is one delta of a call.

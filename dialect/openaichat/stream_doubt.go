@@ -73,7 +73,8 @@ func (d *streamDecoder) doubtful() bool {
 }
 
 // ambiguous reports, once, whether a choice that finished has a call whose
-// arguments have two meanings: its finish reason would make it run.
+// arguments are not one JSON object, or have two meanings: its finish reason would
+// make it run.
 func (c *choice) ambiguous() bool {
 	if c == nil || c.checked || c.finish == "" || !mayRun(c.finish) {
 		return false
@@ -81,7 +82,13 @@ func (c *choice) ambiguous() bool {
 	c.checked = true
 	return slices.ContainsFunc(c.calls, func(k *call) bool {
 		text := k.text()
-		return len(text) > 0 && errors.Is(jsonwire.Check(text), jsontext.ErrDuplicateName)
+		if len(text) == 0 {
+			return false
+		}
+		if k.payload == dragoman.PayloadObject && dragoman.CheckArguments(string(text)) != nil {
+			return true
+		}
+		return errors.Is(jsonwire.Check(text), jsontext.ErrDuplicateName)
 	})
 }
 

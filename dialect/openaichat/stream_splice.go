@@ -84,3 +84,20 @@ func saysMore(r *jsonwire.Reader) bool {
 		return true
 	}
 }
+
+// zeroFunctionCall reports whether the next value of a document is a function_call
+// whose fields are all empty. Snowflake Cortex writes one in every message; it is
+// no call.
+func zeroFunctionCall(ahead []byte) bool {
+	r := jsonwire.NewReader(ahead)
+	if r.Kind() != '{' {
+		return false
+	}
+	zero := true
+	for key := range r.Object() {
+		known := string(key) == "name" || string(key) == "arguments"
+		zero = zero && known && !saysMore(r)
+		r.Skip()
+	}
+	return zero && r.Err() == nil
+}

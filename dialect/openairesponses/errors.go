@@ -162,6 +162,9 @@ func classOf(e *dragoman.APIError) dragoman.ErrorClass {
 			}
 		}
 	}
+	if class := wirekit.OpenAIWordsClass(e); class != "" {
+		return class
+	}
 	if e.Status != 0 {
 		return wirekit.ClassOfStatus(e.Status)
 	}

@@ -302,7 +302,7 @@ func payloadOf(c *dragoman.ToolCall, freeform bool) *payload {
 
 // callStatus is the status of a call item.
 func callStatus(c *dragoman.ToolCall) string {
-	if c.Status == dragoman.StatusIncomplete || wirekit.Cut(c) {
+	if _, barred := wirekit.Barred(c); barred || c.Status == dragoman.StatusIncomplete {
 		return "incomplete"
 	}
 	return "completed"

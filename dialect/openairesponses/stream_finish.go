@@ -1,7 +1,10 @@
 package openairesponses
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
@@ -122,7 +125,8 @@ func (d *streamDecoder) finish(it *streamItem, raw []byte) error {
 		if c.Arguments == "" {
 			d.keepPayload(it)
 		}
-		if it.disputed || ambiguous([]*dragoman.ToolCall{c}) {
+		invalid := c.Problem != nil && c.Problem.Code == dragoman.ProblemInvalidJSON && c.Status != dragoman.StatusIncomplete // a client would run it (quirk B9)
+		if it.disputed || invalid || ambiguous([]*dragoman.ToolCall{c}) {
 			d.dispute(it)
 			m.Native = nil
 		}
@@ -205,6 +209,7 @@ func (d *streamDecoder) putBack(it *streamItem, text string) {
 // finishContent ends the parts of a message. The last of them brings the final
 // header.
 func (d *streamDecoder) finishContent(it *streamItem) {
+	it.renumber()
 	for i, p := range it.final.Parts {
 		cp := it.at(int64(i))
 		if cp == nil {
@@ -234,6 +239,42 @@ func (d *streamDecoder) endContent(it *streamItem) {
 		}
 		cp.part.End()
 	}
+}
+
+// renumber gives streamed parts the positions that they have in the final item.
+// Some servers number the parts of a message from 1, or leave gaps: where the
+// numbers do not lead to parts that begin with what was streamed, the order does.
+func (it *streamItem) renumber() {
+	if it.fits(func(i int) int64 { return it.content[i].index }) {
+		return
+	}
+	order := make([]int, len(it.content))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(it.content[a].index, it.content[b].index) })
+	rank := make([]int64, len(order))
+	for n, i := range order {
+		rank[i] = int64(n)
+	}
+	beyond := slices.ContainsFunc(it.content, func(cp contentPart) bool { return cp.index >= int64(len(it.final.Parts)) })
+	if beyond || it.fits(func(i int) int64 { return rank[i] }) {
+		for i := range it.content {
+			it.content[i].index = rank[i]
+		}
+	}
+}
+
+// fits reports whether each streamed part is the beginning of the final part at its
+// position.
+func (it *streamItem) fits(position func(i int) int64) bool {
+	for i := range it.content {
+		at := position(i)
+		if at < 0 || at >= int64(len(it.final.Parts)) || !strings.HasPrefix(textOf(it.final.Parts[at]), string(it.content[i].part.Text)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (it *streamItem) at(index int64) *contentPart {

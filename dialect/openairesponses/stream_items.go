@@ -440,6 +440,9 @@ func (d *streamDecoder) callRest(typ string) error {
 		d.strayEnd(it, have)
 		return nil
 	}
+	if typ == "function_call" && endsWithBracket(d.ev.value) && dragoman.CheckArguments(payloadText(d.ev.value)) != nil {
+		d.unsettled = true // the item will end as incomplete (quirk B9)
+	}
 	if text := restOf(have, d.ev.value); text != "" {
 		return d.callDelta(typ, text)
 	}
@@ -495,6 +498,13 @@ func (d *streamDecoder) thinkingRest() error {
 	}
 	p.Append(restOf(p.Text, d.ev.value))
 	return nil
+}
+
+// endsWithBracket reports whether a payload looks whole: one that the output limit cut
+// does not end so, and its response says that it is incomplete.
+func endsWithBracket(value []byte) bool {
+	text := strings.TrimRight(string(value), "\" \t\r\n")
+	return strings.HasSuffix(text, "}") || strings.HasSuffix(text, "]")
 }
 
 // restOf is what a done event's value adds to the text that deltas brought;

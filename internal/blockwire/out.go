@@ -41,7 +41,7 @@ func (p *Out) written() {
 	if !ok || c.Problem != nil {
 		return
 	}
-	if _, barred := wirekit.BarredObject(c); !barred {
+	if _, barred := wirekit.Barred(c); !barred {
 		slim := *c
 		slim.Arguments = ""
 		p.Final = &slim

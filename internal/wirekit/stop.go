@@ -62,27 +62,22 @@ func Cut(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
 }
 
-// Barred is the reason that has to end an answer with a call that must not run:
-// a client could run what is written of it, as its arguments look sound, or as
-// it reads them without noticing that others read them differently.
+// Barred is the reason that has to end a response with a call that must not run. That
+// includes arguments that are not valid JSON: a client that shows the response as
+// complete would run the call, or fail on it, and the model would not hear of it
+// (quirk B9).
 func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	c = Judged(c)
 	switch {
 	case c.Problem == nil || c.Hosted:
 		return "", false
-	case c.Problem.Code == dragoman.ProblemStopped:
-		return dragoman.StopError, true
 	case Cut(c):
 		return dragoman.StopLength, true
 	case Nameless(c): // there is no tool to run
 		return "", false
-	case c.Payload == dragoman.PayloadText, dragoman.CheckArguments(c.Arguments) == nil:
-		return dragoman.StopError, true // only we know what is wrong with it
+	default:
+		return dragoman.StopError, true
 	}
-	if _, why := interop.AnswerText(c); why != nil {
-		return dragoman.StopError, true // readers take them, each in its own way
-	}
-	return "", false // whoever reads its arguments notices
 }
 
 // BarredBy is Barred for an answer that is written with a registry, which remembers what
@@ -116,17 +111,6 @@ func Judged(c *dragoman.ToolCall) *dragoman.ToolCall {
 	marked := *c
 	marked.Problem = p
 	return &marked
-}
-
-// BarredObject is Barred for a wire on which arguments are an object: those that
-// are none are told in one there, which a tool that takes anything would run.
-func BarredObject(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
-	c = Judged(c)
-	reason, barred = Barred(c)
-	if barred || c.Problem == nil || c.Hosted || Nameless(c) {
-		return reason, barred
-	}
-	return dragoman.StopError, true
 }
 
 // Look remembers what a look at the calls of a stream showed. Nothing is new

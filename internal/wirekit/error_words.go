@@ -1,0 +1,72 @@
+package wirekit
+
+import (
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+)
+
+// tooLongWords are what servers write, in lower case, when a prompt does not fit
+// the context of the model and no code says so.
+var tooLongWords = []string{
+	"maximum context length",                        // OpenAI, DeepSeek, OpenRouter, vLLM, Mistral
+	"context length exceeded",                       // several compatible servers
+	"exceeds the context window",                    // OpenAI Responses
+	"exceeded max context length",                   // Ollama Cloud
+	"exceed context limit",                          // Anthropic
+	"prompt is too long",                            // Anthropic, also on Bedrock
+	"input is too long",                             // Bedrock
+	"too many input tokens",                         // Bedrock, Titan models
+	"number of input tokens exceeds maximum length", // Bedrock, Nova models
+	"maximum prompt length is",                      // xAI
+	"exceeds the maximum number of tokens",          // Gemini
+	"exceeds the available context size",            // llama.cpp
+	"reduce the length of the messages",             // Groq
+	"following a prompt of length",                  // Perplexity
+	"longer than the model's context length",        // Together
+}
+
+// SaysTooLong reports whether an error says that the prompt does not fit the context
+// of the model. A limit per minute, a missing model or a bad key is never one, whatever
+// its words.
+func SaysTooLong(e *dragoman.APIError) bool {
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return says(e, tooLongWords)
+}
+
+// OpenAIWordsClass is the class of an error of an OpenAI dialect that only its words
+// tell: those of compatible servers, whose codes say less. It is empty for others.
+func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
+	switch {
+	case e.Type == "requested_too_many_tokens", SaysTooLong(e): // the type is Perplexity's
+		return dragoman.ErrorContextLength
+	case e.Status != 0 && e.Status != http.StatusBadRequest:
+		return ""
+	case strings.HasPrefix(e.Message, "Incorrect API key provided"): // xAI, with status 400
+		return dragoman.ErrorAuth
+	case strings.HasPrefix(e.Message, "Model not found:"), e.Type == "invalid_model", strings.HasSuffix(e.Message, "is not a valid model ID"):
+		return dragoman.ErrorNotFound // xAI, Mistral, OpenRouter
+	default:
+		return ""
+	}
+}
+
+// says reports whether an error has one of the words. OpenRouter puts what the server
+// behind it said into the metadata of an error that says nothing itself.
+func says(e *dragoman.APIError, words []string) bool {
+	text := e.Message
+	if e.Native != nil && strings.HasPrefix(text, "Provider returned error") {
+		text = string(e.Native.JSON)
+	}
+	text = strings.ToLower(text)
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
