@@ -36,6 +36,28 @@ tool() {
 	printf '%s/%s' "$dir" "$name"
 }
 
+# ollama_program prints the path of Ollama: OLLAMA, the one in PATH, or the one that was
+# built before. With --install it builds one from its module, which takes minutes and a C
+# compiler. It returns 2 where there is none. Newer versions need headers that are not in
+# their modules.
+ollama_program() {
+	local version=v0.9.6 dir
+	dir=$(tools_dir)
+	if [ -n "${OLLAMA:-}" ]; then
+		printf '%s' "$OLLAMA"
+	elif command -v ollama; then
+		return 0
+	elif [ -x "$dir/ollama" ]; then
+		printf '%s' "$dir/ollama"
+	elif [ "${1-}" = --install ]; then
+		mkdir -p "$dir"
+		CGO_ENABLED=1 GOBIN=$dir GOFLAGS=-mod=mod go install "github.com/ollama/ollama@$version" >&2 || return 2
+		printf '%s' "$dir/ollama"
+	else
+		return 2
+	fi
+}
+
 # registry_reached reports whether npm has a registry to fetch packages from: what fails
 # there is another thing than what fails where there is no network.
 registry_reached() {

@@ -192,7 +192,7 @@ func TestG6_HealthSaysWhenNoMoreIsTaken(t *testing.T) {
 func TestG2_WhatIsNotServedIsToldInTheDialectOfThePath(t *testing.T) {
 	w := newWorld(t, "")
 	for path, want := range map[string]string{
-		"/v1/embeddings": `"error":{"message":`, "/chat/completions": "ends in /v1", "/v1beta/files": `"status":"NOT_FOUND"`, "/api/generate": `{"error":`,
+		"/v1/embeddings": `"error":{"message":`, "/chat/completions": "ends in /v1", "/v1beta/files": `"status":"NOT_FOUND"`, "/api/embed": `{"error":`,
 	} {
 		if status, text := get(t, http.MethodPost, w.url+path, "{}"); status != http.StatusNotFound || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -254,7 +254,6 @@ func TestG2_ARequestThatSaysNothingIsRefusedBeforeSomebodyPaysForIt(t *testing.T
 		"/v1/responses":                        `{"model":"other","input":[]}`,
 		"/v1/messages":                         `{"model":"other","max_tokens":5,"messages":[]}`,
 		"/v1beta/models/other:generateContent": `{"contents":[]}`,
-		"/api/chat":                            `{"model":"other","messages":[]}`,
 	} {
 		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "nothing to answer") || asked > 0 {
 			t.Errorf("%s: %d %s, asked %d times", path, status, text, asked)

@@ -251,6 +251,9 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if x.call.Count {
 		return x.count(ctx)
 	}
+	if reason, ok := x.call.Load(x.body); ok && (x.call.IsGenerate() || !x.route.speaks(dragoman.Ollama)) {
+		return x.loaded(reason)
+	}
 	if err := x.foreground(&key); err != nil {
 		return err
 	}
@@ -277,6 +280,20 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 		err = x.lease.Ready()
 	}
 	return refusal(err)
+}
+
+// loaded answers a request that loads or unloads a model, which Ollama clients send
+// before and behind a conversation. There is nothing to load: an upstream of another
+// dialect has its models ready.
+func (x *exchange) loaded(reason string) error {
+	body := x.call.LoadedBody(x.asked.model, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
+	x.entry.status = http.StatusOK
+	contentType := "application/json"
+	if x.asked.stream {
+		body, contentType = append(body, '\n'), serving.StreamType(x.codec)
+	}
+	x.out.begin(http.StatusOK, func(h http.Header) { serving.SetHeader(h, x.codec.Dialect(), contentType, x.id) })
+	return begun(x.out.write(body))
 }
 
 // foreground refuses an answer that a server makes in the background, for a key whose tokens

@@ -306,6 +306,8 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	switch {
 	case up.client == nil, up.dialect != x.codec.Dialect(), x.route.Repair == RepairAlways, x.route.LiftErrors, x.route.Unfinished == UnfinishedEnd, !x.route.Set.IsZero():
 		return false
+	case x.call.IsGenerate(): // upstreams are asked with /api/chat
+		return false
 	case isArray(x.codec) && x.asked.stream: // servers are asked for events
 		return false
 	case x.before != nil: // its server does not know it
@@ -313,6 +315,16 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 	default:
 		return up.client.Transparent(ctx, x.asked.model)
 	}
+}
+
+// speaks reports whether one of a route's upstreams speaks a dialect.
+func (r *route) speaks(d dragoman.Dialect) bool {
+	for _, up := range r.upstreams {
+		if up.dialect == d {
+			return true
+		}
+	}
+	return false
 }
 
 // isArray reports whether a dialect's stream is one JSON array.

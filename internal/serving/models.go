@@ -24,6 +24,9 @@ type Model struct {
 	// Created is when, and Context how many tokens it takes; 0: not known.
 	Created time.Time
 	Context int64
+	// NoTools, NoThinking and NoVision say that the model is known not to call tools, to
+	// think, or to take images.
+	NoTools, NoThinking, NoVision bool
 }
 
 // OllamaVersion is the version of Ollama whose API is served. Its clients compare it: an
@@ -46,7 +49,7 @@ type Models struct {
 //
 //	GET  /v1/models, /v1/models/{model}          OpenAI and Anthropic
 //	GET  /v1beta/models, /v1beta/models/{model}  Gemini
-//	GET  /api/tags, POST /api/show, GET /api/version
+//	GET  /api/tags, POST /api/show, GET /api/ps, GET /api/version
 func (m Models) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
 		if isAnthropic(r) {
@@ -75,6 +78,11 @@ func (m Models) Handle(mux *http.ServeMux) {
 		WriteJSON(w, struct {
 			Version string `json:"version"`
 		}{OllamaVersion})
+	})
+	mux.HandleFunc("GET /api/ps", func(w http.ResponseWriter, r *http.Request) {
+		// No model is loaded here: upstreams have theirs ready. Only who may list models is
+		// told so.
+		m.list(w, r, ollama.Codec{}, func([]Model) any { return ollamaList(nil) })
 	})
 	mux.HandleFunc("POST /api/show", m.show)
 }
@@ -214,7 +222,7 @@ type ollamaModel struct {
 func newOllamaModel(m Model) ollamaModel {
 	return ollamaModel{
 		Name: m.Name, Model: m.Name, Modified: m.date(), Digest: strings.Repeat("0", 64),
-		Details: m.details(), Capabilities: capabilities(),
+		Details: m.details(), Capabilities: m.capabilities(),
 	}
 }
 
@@ -222,7 +230,20 @@ func (m Model) details() ollamaDetails {
 	return ollamaDetails{Format: m.Owner, Family: m.Owner, Families: []string{m.Owner}, Size: "0B", Quantization: "none"}
 }
 
-func capabilities() []string { return []string{"completion", "tools", "thinking", "vision"} }
+// capabilities are what a model can do in Ollama's words. A model that nothing is known
+// of may be able to do all of it: clients hide what is not listed.
+func (m Model) capabilities() []string {
+	out := []string{"completion"}
+	for _, c := range []struct {
+		name string
+		not  bool
+	}{{"tools", m.NoTools}, {"thinking", m.NoThinking}, {"vision", m.NoVision}} {
+		if !c.not {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
 
 func ollamaList(all []Model) any {
 	return struct {
@@ -256,17 +277,32 @@ func (m Models) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.one(w, r, ollama.Codec{}, asked.Model, func(model Model) any {
-		info := map[string]any{"general.architecture": model.Owner}
-		if model.Context > 0 {
-			info[model.Owner+".context_length"] = model.Context
-		}
 		return struct {
-			Modified     string         `json:"modified_at"`
+			License      string         `json:"license"`
+			Modelfile    string         `json:"modelfile"`
+			Parameters   string         `json:"parameters"`
+			Template     string         `json:"template"`
 			Details      ollamaDetails  `json:"details"`
-			Capabilities []string       `json:"capabilities"`
 			Info         map[string]any `json:"model_info"`
-		}{model.date(), model.details(), capabilities(), info}
+			Capabilities []string       `json:"capabilities"`
+			Modified     string         `json:"modified_at"`
+		}{
+			Modelfile: "FROM " + model.Name + "\n", Template: "{{ .Prompt }}",
+			Details: model.details(), Info: model.info(), Capabilities: model.capabilities(), Modified: model.date(),
+		}
 	})
+}
+
+// info are the counts of a model. The ollama command takes each of them to be there and a
+// number, so that one that is not known is 0.
+func (m Model) info() map[string]any {
+	return map[string]any{
+		"general.architecture":        m.Owner,
+		"general.basename":            m.Name,
+		"general.parameter_count":     0,
+		m.Owner + ".context_length":   m.Context,
+		m.Owner + ".embedding_length": 0,
+	}
 }
 
 // innerRequest is the request whose tokens Gemini is asked to count, which stands in

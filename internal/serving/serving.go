@@ -54,10 +54,11 @@ type Handler func(http.ResponseWriter, *http.Request, Call)
 //	POST /v1beta/models/{model}:streamGenerateContent    /v1/projects/… as Vertex has it
 //	POST /v1beta/models/{model}:countTokens
 //	POST /v1beta/{model}:…                               of names with a slash, too
-//	POST /api/chat                                       Ollama
+//	POST /api/chat, /api/generate                        Ollama
 func Handle(mux *http.ServeMux, h Handler) {
 	for path, codec := range map[string]dialect.Codec{
 		"/v1/chat/completions": openaichat.Codec{}, "/v1/responses": openairesponses.Codec{}, "/v1/messages": anthropic.Codec{}, "/api/chat": ollama.Codec{},
+		"/api/generate": generateCodec{},
 	} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h(w, r, Call{Codec: codec}) })
 	}
@@ -137,6 +138,8 @@ func Nowhere(muxes ...*http.ServeMux) http.HandlerFunc {
 			hint = "; the base URL of OpenAI's languages ends in /v1"
 		case "/v1/v1/messages", "/v1/v1/models", "/v1/api/chat", "/v1/v1beta/models":
 			hint = "; only the base URL of OpenAI's languages ends in /v1"
+		case "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete":
+			hint = "; the models are those of the server's configuration (GET /api/tags)"
 		}
 		WriteError(w, codec, OpenAIs(codec, "unknown_url", notFound("nothing is served at "+r.Method+" "+r.URL.Path+hint)))
 	}

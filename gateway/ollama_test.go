@@ -1,0 +1,127 @@
+package gateway_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// generated reads what a client of /api/generate gets, line by line as the Ollama client
+// does: a whole response is one line too.
+func generated(t *testing.T, url, body string) (text, thinking, reason string) {
+	t.Helper()
+	status, out := get(t, http.MethodPost, url+"/api/generate", body)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, out)
+	}
+	done := false
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var line struct {
+			Model, Response, Thinking, Error string
+			Created                          string `json:"created_at"`
+			Done                             bool
+			Reason                           string `json:"done_reason"`
+			Message                          *json.RawMessage
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Error != "" || line.Message != nil || line.Created == "" || done {
+			t.Fatalf("%v in %q of %s", err, lines.Text(), out)
+		}
+		text, thinking, reason, done = text+line.Response, thinking+line.Thinking, line.Reason, line.Done
+	}
+	if !done {
+		t.Fatalf("no end: %s", out)
+	}
+	return text, thinking, reason
+}
+
+func TestOllamaGenerateReachesEveryUpstream(t *testing.T) {
+	w := newWorld(t, "")
+	for _, upstream := range upstreams {
+		model := upstream + "/sim/echo"
+		if upstream == "sim" {
+			model = "sim/echo"
+		}
+		for _, stream := range []string{"", `,"stream":true`, `,"stream":false`} {
+			text, _, reason := generated(t, w.url, fmt.Sprintf(`{"model":%q,"system":"Be brief.","prompt":"lighthouse keeper","context":[],"template":"","format":"","options":{}%s}`, model, stream))
+			if !strings.Contains(text, "lighthouse keeper") || reason != "stop" {
+				t.Errorf("%s%s: %q ends with %q", model, stream, text, reason)
+			}
+		}
+	}
+}
+
+func TestOllamaLoadAndUnload(t *testing.T) {
+	w := newWorld(t, "")
+	for body, want := range map[string]string{
+		`{"model":"sim/echo"}`: "load", `{"model":"sim/echo","prompt":"","keep_alive":"5m"}`: "load", `{"model":"sim/echo","keep_alive":-1}`: "load",
+		`{"model":"sim/echo","keep_alive":0}`: "unload", `{"model":"sim/echo","keep_alive":"0s","stream":false}`: "unload",
+	} {
+		if text, _, reason := generated(t, w.url, body); reason != want || text != "" {
+			t.Errorf("%s: %q ends with %q", body, text, reason)
+		}
+		chat := strings.Replace(body, `"prompt":""`, `"messages":[]`, 1)
+		if status, text := get(t, http.MethodPost, w.url+"/api/chat", chat); status != http.StatusOK || !strings.Contains(text, `"done_reason":"`+want+`"`) || !strings.Contains(text, `"message":{"role":"assistant"`) {
+			t.Errorf("%s: %d %s", chat, status, text)
+		}
+	}
+	if status, text := get(t, http.MethodPost, w.url+"/api/generate", `{"model":"no/such"}`); status != http.StatusNotFound {
+		t.Errorf("a model that is not served is loaded: %d %s", status, text)
+	}
+}
+
+func TestOllamaGenerateRefusesWhatItCannotDo(t *testing.T) {
+	w := newWorld(t, "")
+	for body, want := range map[string]string{
+		`{"model":"sim/echo","prompt":"func f(","suffix":"}"}`: "suffix", `{"model":"sim/echo","prompt":"more","context":[1,2,3]}`: "/api/chat",
+		`{"prompt":"hi"}`: "model", `[]`: "object", `{"model":"sim/echo","prompt":"hi"`: "JSON",
+	} {
+		if status, text := get(t, http.MethodPost, w.url+"/api/generate", body); status != http.StatusBadRequest || !strings.Contains(text, want) || !strings.HasPrefix(text, `{"error":`) {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+	}
+	resp, err := http.Post(w.url+"/api/generate", "application/json", strings.NewReader(`{"model":"sim/echo","prompt":"hi","raw":true,"template":"{{ .Prompt }}"}`)) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if losses := resp.Header.Get("X-Dragoman-Losses"); !strings.Contains(losses, "/raw") || !strings.Contains(losses, "/template") {
+		t.Errorf("losses %q", losses)
+	}
+}
+
+// The ollama command panics where one of the counts is missing.
+func TestOllamaShowHasEveryCount(t *testing.T) {
+	w := newWorld(t, "")
+	for _, field := range []string{"model", "name"} {
+		status, text := get(t, http.MethodPost, w.url+"/api/show", `{"`+field+`":"sim/echo"}`)
+		var shown struct {
+			Details      struct{ Format, Family string }
+			Capabilities []string
+			Modified     string         `json:"modified_at"`
+			Info         map[string]any `json:"model_info"`
+			Modelfile    string
+		}
+		if err := json.Unmarshal([]byte(text), &shown); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %v %s", status, err, text)
+		}
+		arch, _ := shown.Info["general.architecture"].(string)
+		for _, count := range []string{"general.parameter_count", arch + ".context_length", arch + ".embedding_length"} {
+			if _, ok := shown.Info[count].(float64); !ok {
+				t.Errorf("%s is %v in %s", count, shown.Info[count], text)
+			}
+		}
+		if arch == "" || shown.Details.Family == "" || shown.Modified == "" || len(shown.Capabilities) == 0 || shown.Modelfile == "" {
+			t.Errorf("%s", text)
+		}
+	}
+}
+
+func TestOllamaListsNoLoadedModels(t *testing.T) {
+	open := newWorld(t, "")
+	if status, text := get(t, http.MethodGet, open.url+"/api/ps", ""); status != http.StatusOK || text != `{"models":[]}` {
+		t.Errorf("%d %s", status, text)
+	}
+}
