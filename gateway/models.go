@@ -3,12 +3,15 @@ package gateway
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/models"
 )
 
 // list are the models that a client may ask for by a name of their own. What a
@@ -19,10 +22,16 @@ func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 		return nil, err
 	}
 	var out []serving.Model
-	for _, name := range g.current.Load().routes.Names() {
-		if key.Allows(name) {
-			out = append(out, serving.Model{Name: name, Owner: "dragoman"})
+	s := g.current.Load()
+	for _, name := range s.routes.Names() {
+		if !key.Allows(name) {
+			continue
 		}
+		model := serving.Model{Name: name, Owner: "dragoman"}
+		if route, err := s.find(name, key.Allows); err == nil {
+			model = route.describe(name)
+		}
+		out = append(out, model)
 	}
 	return out, nil
 }
@@ -43,7 +52,25 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 		return serving.Model{}, note.failed(err)
 	}
 	note.route = route.Pattern
-	return serving.Model{Name: name, Owner: "dragoman"}, nil
+	return route.describe(name), nil
+}
+
+// describe says what is known of the model that a route asks first.
+func (r *route) describe(name string) serving.Model {
+	out := serving.Model{Name: name, Owner: "dragoman"}
+	links := r.chain.Links
+	if len(links) == 0 {
+		return out
+	}
+	up, model, _ := strings.Cut(links[0].Name, "/")
+	m, ok := models.Default().Lookup(up, model)
+	if !ok {
+		return out
+	}
+	out.Context, out.NoTools = m.Context, m.Tools == models.No
+	out.NoThinking = m.Reasoning != nil && !m.Reasoning.Supported
+	out.NoVision = len(m.Inputs) > 0 && !slices.Contains(m.Inputs, "image")
+	return out
 }
 
 // notAllowed says that a key may not ask for a model.

@@ -119,6 +119,17 @@ func TestOllamaShowHasEveryCount(t *testing.T) {
 	}
 }
 
+// What the table of models knows is shown, by the upstream that a route asks first.
+func TestOllamaShowsWhatIsKnownOfTheUpstream(t *testing.T) {
+	w := newWorld(t, "gateway:\n  routes: {mini: {to: openai/gpt-4.1}}\n")
+	for _, tc := range []struct{ method, path, body string }{{http.MethodPost, "/api/show", `{"model":"mini"}`}, {http.MethodGet, "/api/tags", ""}} {
+		status, text := get(t, tc.method, w.url+tc.path, tc.body)
+		if status != http.StatusOK || strings.Contains(text, `"thinking"`) || !strings.Contains(text, `"tools"`) || tc.body != "" && strings.Contains(text, `.context_length":0`) {
+			t.Errorf("%s: %d %s", tc.path, status, text)
+		}
+	}
+}
+
 func TestOllamaListsNoLoadedModels(t *testing.T) {
 	open := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, open.url+"/api/ps", ""); status != http.StatusOK || text != `{"models":[]}` {

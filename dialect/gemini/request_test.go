@@ -722,3 +722,20 @@ func TestSingleValuesAreListsOfOne(t *testing.T) {
 		t.Errorf("kept aside: %+v", req.Extra.Fields)
 	}
 }
+
+// With VALIDATED a model may answer in text, so a forced call is always ANY.
+func TestQuirkE8_AForcedCallIsAnyNeverValidated(t *testing.T) {
+	for about, choice := range map[string]*dragoman.ToolChoice{
+		"required":         {Mode: dragoman.ChoiceRequired},
+		"required of some": {Mode: dragoman.ChoiceRequired, Tools: []dragoman.ToolRef{{Name: "f"}}},
+		"named":            {Mode: dragoman.ChoiceTool, Tools: []dragoman.ToolRef{{Name: "f"}}},
+	} {
+		for _, strict := range []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn} {
+			req := &dragoman.Request{Model: "gemini-3.8-flash", Messages: []dragoman.Message{dragoman.UserText("hi")}, ToolChoice: choice, Tools: []dragoman.ToolSpec{{Name: "f", Strict: strict}, {Name: "g"}}}
+			enc, err := codec.EncodeRequest(req, dialect.EncodeOptions{})
+			if body := string(enc.Body); err != nil || !strings.Contains(body, `"mode":"ANY"`) || strings.Contains(body, "VALIDATED") {
+				t.Errorf("%s: %v %s", about, err, body)
+			}
+		}
+	}
+}

@@ -12,13 +12,13 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// generateCodec serves Ollama's /api/generate with the codec of /api/chat: a prompt is a
-// conversation of one message, and what the model says stands in "response" instead of
-// a message. Only what a server needs is overridden.
+// generateCodec serves Ollama /api/generate with the codec of /api/chat: a prompt is a
+// conversation of one message, and the field "response" replaces the message of a
+// response. It overrides only the methods that a server calls.
 type generateCodec struct{ ollama.Codec }
 
-// IsGenerate reports whether a call is one of /api/generate, which no upstream is asked
-// with.
+// IsGenerate reports whether a call is one of /api/generate. Upstreams are always called
+// with /api/chat.
 func (c Call) IsGenerate() bool {
 	_, ok := c.Codec.(generateCodec)
 	return ok
@@ -198,8 +198,8 @@ func generateLine(dst, line []byte) []byte {
 	return append(dst, w.Buf...)
 }
 
-// Load reports whether a request of Ollama's loads or unloads its model: it has no
-// message or prompt. reason is what the response ends with.
+// Load reports whether an Ollama request loads or unloads its model: it has no message
+// and no prompt. reason is the done_reason of the response.
 func (c Call) Load(body []byte) (reason string, ok bool) {
 	if c.Codec.Dialect() != dragoman.Ollama {
 		return "", false

@@ -7,8 +7,8 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// tooLongWords are what servers write, in lower case, when a prompt does not fit
-// the context of the model and no code says so.
+// tooLongWords are phrases, in lower case, of errors for a prompt that does not fit
+// the context of the model. Their codes are generic.
 var tooLongWords = []string{
 	"maximum context length",                        // OpenAI, DeepSeek, OpenRouter, vLLM, Mistral
 	"context length exceeded",                       // several compatible servers
@@ -28,8 +28,8 @@ var tooLongWords = []string{
 }
 
 // SaysTooLong reports whether an error says that the prompt does not fit the context
-// of the model. A limit per minute, a missing model or a bad key is never one, whatever
-// its words.
+// of the model. A rate limit, a missing model or a bad key is never one, whatever its
+// message.
 func SaysTooLong(e *dragoman.APIError) bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -38,8 +38,8 @@ func SaysTooLong(e *dragoman.APIError) bool {
 	return says(e, tooLongWords)
 }
 
-// OpenAIWordsClass is the class of an error of an OpenAI dialect that only its words
-// tell: those of compatible servers, whose codes say less. It is empty for others.
+// OpenAIWordsClass classifies an error of an OpenAI dialect by its message, for
+// compatible servers whose codes are generic. It is empty for other errors.
 func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 	switch {
 	case e.Type == "requested_too_many_tokens", SaysTooLong(e): // the type is Perplexity's
@@ -55,8 +55,8 @@ func OpenAIWordsClass(e *dragoman.APIError) dragoman.ErrorClass {
 	}
 }
 
-// says reports whether an error has one of the words. OpenRouter puts what the server
-// behind it said into the metadata of an error that says nothing itself.
+// says reports whether an error contains one of the phrases. The message of an
+// OpenRouter error may be generic; the metadata then holds the upstream error.
 func says(e *dragoman.APIError, words []string) bool {
 	text := e.Message
 	if e.Native != nil && strings.HasPrefix(text, "Provider returned error") {
