@@ -4,12 +4,15 @@ import (
 	"math"
 	"strings"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/sim"
 )
 
-// estimate is how many tokens of its key's budget a request reserves: its prompt, and the
-// most that it lets the model answer. Zero where the key has no budget.
+// estimate is how many tokens of its key's budget a request reserves: its prompt, with the
+// conversation that the gateway has stored, and the most that it lets the model answer. Zero
+// where the key has no budget.
 func (x *exchange) estimate(key *access.Key) int64 {
 	if key.Budget.Tokens == 0 {
 		return 0
@@ -21,7 +24,10 @@ func (x *exchange) estimate(key *access.Key) int64 {
 	if most <= 0 {
 		most = orElse(key.Budget.Reserve, access.DefaultReserve)
 	}
-	prompt := int64(len(x.body)) / bytesPerToken
+	prompt := int64(max(len(x.body), len(x.bodies.translated))) / bytesPerToken
+	if len(x.before) > 0 {
+		prompt += sim.CountTokens(&dragoman.Request{Messages: x.before})
+	}
 	choices = min(max(choices, 1), maxChoices)
 	if most > (math.MaxInt64-prompt)/choices {
 		return math.MaxInt64

@@ -257,11 +257,14 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if err := x.foreground(&key); err != nil {
 		return err
 	}
-	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil {
-		return refusal(err)
-	}
 	if err := x.recallConversation(ctx); err != nil {
 		return err
+	}
+	if err := x.hold(len(x.bodies.native) + len(x.bodies.translated)); err != nil {
+		return err
+	}
+	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil { // which counts the conversation, too
+		return refusal(err)
 	}
 	if x.call.Compact {
 		x.asked.stream, x.entry.stream = false, false

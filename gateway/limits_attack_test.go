@@ -3,8 +3,10 @@ package gateway_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -368,5 +370,67 @@ func TestLimitsOfBuffersMustHoldABody(t *testing.T) {
 	}
 	if err := (&gateway.Config{Limits: gateway.Limits{BodyBytes: 1 << 30}}).Check(); err != nil {
 		t.Errorf("the defaults do not follow: %v", err)
+	}
+}
+
+// A short request that goes on with a long conversation has a long prompt.
+func TestG3_ABudgetReservesTheStoredConversation(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	rigged(t, "aliases: {m: anthropic/m}\ngateway: {keys: {team: {key_env: TEAM_KEY, budget: {tokens: 100000, per: day, reserve: 1}}}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		pause(10)
+		hello(rw, r)
+	}, func(r *rig) {
+		post := func(body string) (int, string) {
+			hr, _ := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://localhost/v1/responses", strings.NewReader(body))
+			hr.Header.Set("Authorization", "Bearer "+teamKey)
+			resp := r.send(hr)
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(resp.Body)
+			return resp.StatusCode, string(text)
+		}
+		status, text := post(`{"model":"m","input":"` + strings.Repeat("word ", 70_000) + `"}`)
+		id := regexp.MustCompile(`"id":"(resp_[^"]+)"`).FindStringSubmatch(text)
+		if status != http.StatusOK || id == nil {
+			r.t.Fatalf("%d %.300s", status, text)
+		}
+		var wg sync.WaitGroup
+		var admitted atomic.Int32
+		for range 10 {
+			wg.Go(func() {
+				if status, _ := post(`{"model":"m","previous_response_id":"` + id[1] + `","input":"go on"}`); status == http.StatusOK {
+					admitted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if n := admitted.Load(); n < 1 || n > 2 { // each has a prompt of more than 80000 tokens
+			r.t.Errorf("%d requests are admitted at once", n)
+		}
+	})
+}
+
+// An upstream that goes on for ever is cut off, passed through and translated.
+func TestG5_ARequestEndsAfterTheTotalTimeout(t *testing.T) {
+	for _, w := range []way{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
+		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {
+			begin, deltas, _ := words("word ")
+			answers(rw, r, true, begin)
+			for r.Context().Err() == nil {
+				answers(rw, r, true, deltas[0])
+				select {
+				case <-r.Context().Done():
+				case <-time.After(time.Minute):
+				}
+			}
+		}, func(r *rig) {
+			began := time.Now()
+			a := r.ask(w, true)
+			if e := a.apiError(r.t); !strings.Contains(e.Message, "total") || time.Since(began) != time.Hour {
+				r.t.Errorf("%s: %v after %v", w, e, time.Since(began))
+			}
+			if n := strings.Count(string(a.body), "word "); n < 59 {
+				r.t.Errorf("%s: %d words", w, n)
+			}
+		})
 	}
 }
