@@ -22,6 +22,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/agent"
 	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/models"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/tool"
@@ -155,7 +156,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}
-	err = ended(ctx, err, k)
+	err = ended(ctx, err, k, spec)
 	if n := o.unattended.Load(); err == nil && n > 0 {
 		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or let calls run without approval with --allow NAME or a rule of --policy", n)}
 	}
@@ -286,7 +287,7 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 }
 
 // ended says how a run ended, and what can be done about it.
-func ended(ctx context.Context, err error, k *kept) error {
+func ended(ctx context.Context, err error, k *kept, model string) error {
 	var limit *agent.LimitError
 	again := k.again()
 	switch {
@@ -305,8 +306,31 @@ func ended(ctx context.Context, err error, k *kept) error {
 	case errors.Is(err, session.ErrConflict):
 		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", k.session.ID())
 	default:
-		return failed("%w", err)
+		return failed("%w%s", err, suggestModel(err, model))
 	}
+}
+
+// suggestModel returns a hint for a model that its provider does not have, if the name
+// of one that is known is similar.
+func suggestModel(err error, spec string) string {
+	var api *dragoman.APIError
+	if !errors.As(err, &api) || api.Class != dragoman.ErrorNotFound {
+		return ""
+	}
+	provider, name, _ := strings.Cut(spec, "/")
+	provider = strings.TrimSuffix(provider, "-chat") // openai-chat serves the models of openai
+	var names []string
+	for _, e := range models.Default().Entries() {
+		if e.Provider != provider {
+			continue
+		}
+		for _, n := range slices.Concat(e.Match, e.Aliases) {
+			if !strings.Contains(n, "*") {
+				names = append(names, n)
+			}
+		}
+	}
+	return words.Meant(name, names)
 }
 
 // open opens the model to ask, and says which where nobody did.
