@@ -59,6 +59,9 @@ func (j *judge) conversation(req map[string]any, body []byte) *Refusal {
 	if j.dialect == dragoman.OpenAIResponses && slices.ContainsFunc(objects(req, "input"), isReference) {
 		return nil // [Server] judges it once the references are resolved
 	}
+	if j.dialect == dragoman.Gemini {
+		body = mergedContents(req, body)
+	}
 	for _, v := range rulecheck.Request(j.dialect, body, o) {
 		if !j.accepted(v) {
 			return j.bad("invalid_value", "", "%s", v)
@@ -67,14 +70,33 @@ func (j *judge) conversation(req map[string]any, body []byte) *Refusal {
 	return nil
 }
 
-// accepted reports whether a vendor takes what the rules forbid our encoders: the SDK of
-// Gemini sends back the empty text that ends a stream, and Ollama ignores unknown fields.
+// mergedContents returns a Gemini request with adjacent contents of one role merged, as the
+// vendor reads them. Its SDK sends a content for each chunk of a stream.
+func mergedContents(req map[string]any, body []byte) []byte {
+	var merged []map[string]any
+	for _, c := range objects(req, "contents") {
+		if n := len(merged); n > 0 && str(merged[n-1], "role") == str(c, "role") {
+			both := slices.Concat(list(merged[n-1], "parts"), list(c, "parts"))
+			merged[n-1] = map[string]any{"role": c["role"], "parts": both}
+			continue
+		}
+		merged = append(merged, c)
+	}
+	if len(merged) == len(list(req, "contents")) {
+		return body
+	}
+	return withField(body, "contents", merged)
+}
+
+// accepted reports whether a vendor accepts what the rules forbid our encoders: the SDK of
+// Gemini sends back the empty text that ends a stream; Ollama ignores unknown fields and
+// does not need the name of a result's tool.
 func (j *judge) accepted(v rulecheck.Violation) bool {
 	switch j.dialect {
 	case dragoman.Gemini:
 		return v.Rule == "an empty text"
 	case dragoman.Ollama:
-		return v.Rule == "no such member"
+		return v.Rule == "no such member" || v.Rule == "a result without tool_name"
 	default:
 		return false
 	}

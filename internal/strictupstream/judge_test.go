@@ -159,7 +159,11 @@ func TestJudge(t *testing.T) {
 		{gemini, "gemini-3.5-flash", pendingGemini("")[:len(pendingGemini(""))-1] + `,{"role":"model","parts":[{"text":"done"}]},{"role":"user","parts":[{"text":"next"}]}]`, ""},
 		{gemini, "gemini-3.5-flash", `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"a"}]}]`, "end with a user role"},
 
+		{gemini, "gemini-2.5-flash", `"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"role":"model","parts":[{"functionCall":{"name":"g"}},{"text":""}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":1}}}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":1}}}]}]`, ""},
+
 		// Ollama.
+		{ollama, "llama3.2", `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"1"}],"tool_choice":"auto"`, ""},
 		{ollama, "llama3.2", ollamaHello + `,"unknown":1`, ""},
 		{ollama, "llama3.2", ollamaHello + `,"think":true`, `"llama3.2" does not support thinking`},
 		{ollama, "llama3.2:3b", ollamaHello + `,"think":"low"`, `think value "low" is not supported`},

@@ -1,0 +1,181 @@
+package gateway_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/strictupstream"
+	"github.com/dragoman-go/dragoman/sim"
+)
+
+// strictModels are models whose vendors refuse something, each with its dialect.
+var strictModels = []struct {
+	name    string
+	dialect dragoman.Dialect
+}{
+	{"openai/gpt-4.1", dragoman.OpenAIChat},
+	{"openai/gpt-5", dragoman.OpenAIChat},
+	{"openai/o4-mini", dragoman.OpenAIChat},
+	{"openai/gpt-5.5", dragoman.OpenAIChat},
+	{"mistral/mistral-large-latest", dragoman.OpenAIChat},
+	{"xai/grok-4-fast", dragoman.OpenAIChat},
+	{"responses/gpt-4o", dragoman.OpenAIResponses},
+	{"responses/gpt-5", dragoman.OpenAIResponses},
+	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
+	{"anthropic/claude-opus-4-1", dragoman.Anthropic},
+	{"anthropic/claude-sonnet-4-5", dragoman.Anthropic},
+	{"anthropic/claude-sonnet-4-6", dragoman.Anthropic},
+	{"anthropic/claude-opus-4-7", dragoman.Anthropic},
+	{"anthropic/claude-opus-5-5", dragoman.Anthropic},
+	{"anthropic/claude-3-5-haiku-20241022", dragoman.Anthropic},
+	{"gemini/gemini-2.0-flash", dragoman.Gemini},
+	{"gemini/gemini-2.5-pro", dragoman.Gemini},
+	{"gemini/gemini-3.7-flash", dragoman.Gemini},
+	{"ollama/llama3.2", dragoman.Ollama},
+	{"ollama/qwen3", dragoman.Ollama},
+	{"bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", dragoman.Bedrock},
+	{"bedrock/anthropic.claude-opus-4-7-v1:0", dragoman.Bedrock},
+}
+
+// strictWorld is a gateway in front of a server that refuses what the vendors refuse.
+// refused returns the refusals since its last call.
+func strictWorld(t *testing.T, how ...option) (w *world, upstream *strictupstream.Server, refused func() []*strictupstream.Refusal) {
+	t.Helper()
+	t.Setenv("SIM_KEY", "upstream-secret")
+	var mu sync.Mutex
+	var all []*strictupstream.Refusal
+	upstream = strictupstream.New(sim.Handler(sim.Config{}), strictupstream.Options{Model: "sim/planner", Record: true, Refused: func(r *strictupstream.Refusal) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, r)
+	}})
+	s := httptest.NewServer(upstream)
+	t.Cleanup(s.Close)
+	config := configOf(s.URL)
+	for _, name := range []string{"mistral", "xai"} {
+		config += "  " + name + `: {base_url: "` + s.URL + `/v1", api_key_env: SIM_KEY, retries: 0}` + "\n"
+	}
+	return newWorldOf(t, s, config, how...), upstream, func() []*strictupstream.Refusal {
+		mu.Lock()
+		defer mu.Unlock()
+		out := all
+		all = nil
+		return out
+	}
+}
+
+// everyTranslation runs a test for every client and every strict model of another dialect,
+// whole and streamed. A request that is passed through is the client's own.
+func everyTranslation(t *testing.T, f func(t *testing.T, c *client, model string, stream bool)) {
+	t.Helper()
+	w, _, refused := strictWorld(t)
+	for _, codec := range clientDialects {
+		for _, m := range strictModels {
+			if m.dialect == codec.Dialect() {
+				continue
+			}
+			for _, stream := range []bool{false, true} {
+				how := map[bool]string{false: "whole", true: "streamed"}[stream]
+				t.Run(string(codec.Dialect())+" to "+m.name+" "+how, func(t *testing.T) {
+					f(t, &client{t: t, codec: codec, url: w.url}, m.name, stream)
+					for _, r := range refused() {
+						t.Errorf("refused: %v", r)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
+	reasoning := func(s dragoman.ReasoningSettings) func(*dragoman.Request) {
+		return func(r *dragoman.Request) { r.Reasoning = &s }
+	}
+	effort := func(word string) func(*dragoman.Request) { return reasoning(dragoman.ReasoningSettings{Effort: word}) }
+	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+	cases := map[string]func(r *dragoman.Request){
+		"none set":    func(*dragoman.Request) {},
+		"temperature": func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("0.5")) },
+		"top_p":       func(r *dragoman.Request) { r.Sampling.TopP = new(dragoman.Number("0.5")) },
+		"both": func(r *dragoman.Request) {
+			r.Sampling.Temperature, r.Sampling.TopP = new(dragoman.Number("0.5")), new(dragoman.Number("0.5"))
+		},
+		"top_k": func(r *dragoman.Request) { r.Sampling.TopK = new(int64(40)) },
+		"penalties": func(r *dragoman.Request) {
+			r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty = new(dragoman.Number("0.5")), new(dragoman.Number("0.5"))
+		},
+		"seed and stop": func(r *dragoman.Request) { r.Sampling.Seed, r.Sampling.Stop = new(int64(7)), []string{"END"} },
+		"parallel": func(r *dragoman.Request) {
+			r.ParallelToolCalls, r.Tools = new(false), []dragoman.ToolSpec{weatherTool()}
+		},
+		"forced":         func(r *dragoman.Request) { r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()} },
+		"effort none":    effort("none"),
+		"effort minimal": effort("minimal"),
+		"effort low":     effort("low"),
+		"effort high":    effort("high"),
+		"effort xhigh":   effort("xhigh"),
+		"effort max":     effort("max"),
+		"budget":         reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}),
+		"large budget":   reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(60000))}),
+		"adaptive":       reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}),
+		"off":            reasoning(dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}),
+		"low and a tool": func(r *dragoman.Request) { effort("low")(r); r.Tools = []dragoman.ToolSpec{weatherTool()} },
+		"high and more": func(r *dragoman.Request) {
+			effort("high")(r)
+			r.Sampling.Temperature, r.Sampling.TopK, r.Sampling.TopP = new(dragoman.Number("0.5")), new(int64(40)), new(dragoman.Number("0.5"))
+			r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()}
+		},
+		"no bound": func(r *dragoman.Request) { effort("high")(r); r.MaxOutputTokens = nil },
+	}
+	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
+		for name, change := range cases {
+			if c.codec.Dialect() == dragoman.OpenAIResponses && (name == "effort minimal" || name == "effort max") {
+				continue // Open Responses does not have these words, and a response repeats them
+			}
+			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
+			change(req)
+			if _, err := c.ask(req); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// Clients drop reasoning when they send results back. A model that wants it before the
+// pending calls gets it from the gateway, or does not reason in that turn.
+func TestToolLoopsWithReasoningAreAccepted(t *testing.T) {
+	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
+		for _, s := range []dragoman.ReasoningSettings{{Effort: "high"}, {Mode: dragoman.ReasoningAdaptive}, {Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(2000))}} {
+			req := &dragoman.Request{
+				Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Tools: []dragoman.ToolSpec{weatherTool()},
+				Messages: []dragoman.Message{userSays("What is the weather in Oslo and in Rome?")}, Reasoning: &s,
+			}
+			resp, err := c.ask(req)
+			if err != nil {
+				t.Errorf("%v: %v", s, err)
+				continue
+			}
+			calls := callsOf(resp)
+			if len(calls) == 0 {
+				t.Errorf("%v: no calls: %v", s, resp.Output)
+				continue
+			}
+			turn := dragoman.Message{Role: dragoman.RoleAssistant}
+			results := dragoman.Message{Role: dragoman.RoleTool}
+			for _, call := range calls {
+				turn.Parts = append(turn.Parts, call)
+				results.Parts = append(results.Parts, call.Result(&dragoman.Text{Text: "4 °C"}))
+			}
+			req.Messages = append(req.Messages, turn, results)
+			resp, err = c.ask(req)
+			if err != nil {
+				t.Errorf("%v, results: %v", s, err)
+			} else if !strings.Contains(textOf(resp), "4 °C") {
+				t.Errorf("%v, results: %q", s, textOf(resp))
+			}
+		}
+	})
+}
