@@ -131,6 +131,10 @@ func (h *hasher) part(p Part) {
 		h.str(p.Text)
 		h.str(p.URL)
 		h.str(p.FileID)
+		if p.Attachment != "" { // others keep the fingerprints that are stored
+			h.str("attachment")
+			h.str(p.Attachment)
+		}
 		h.str(p.Name)
 		h.str(p.Title)
 		h.str(p.Detail)

@@ -122,7 +122,7 @@ func richValue() everything {
 	text := &dragoman.Text{Text: "Grüße, 世界 👩‍👩‍👧‍👦", Cache: cache, Signature: "c2ln", Extra: extra}
 	media := &dragoman.Media{
 		Media: dragoman.MediaFile, MIME: "text/plain", Base64: "aGk=", Text: "hi", URL: "https://example.com/?a=1&b=2",
-		FileID: "file-1", Name: "hi.txt", Title: "Hi", Detail: "low", Cache: &dragoman.CacheHint{}, Extra: extra,
+		FileID: "file-1", Attachment: "att_1", Name: "hi.txt", Title: "Hi", Detail: "low", Cache: &dragoman.CacheHint{}, Extra: extra,
 	}
 	result := &dragoman.ToolResult{
 		CallID: "toolu_1", Name: "find", Namespace: "crm", Payload: dragoman.PayloadText,

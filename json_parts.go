@@ -98,6 +98,7 @@ func storePart(pp *Part, out *storer) {
 		out.str("text", p.Text)
 		out.str("url", p.URL)
 		out.str("file_id", p.FileID)
+		out.str("attachment", p.Attachment)
 		out.str("name", p.Name)
 		out.str("title", p.Title)
 		out.str("detail", p.Detail)
@@ -171,6 +172,7 @@ type anyPart struct {
 	base64     string
 	url        string
 	fileID     string
+	attachment string
 	name       string
 	title      string
 	detail     string
@@ -215,7 +217,7 @@ func loadPart(r *jsonwire.Reader) Part {
 		}
 	case KindMedia:
 		return &Media{
-			Media: a.media, MIME: a.mime, Base64: a.base64, Text: a.text, URL: a.url, FileID: a.fileID,
+			Media: a.media, MIME: a.mime, Base64: a.base64, Text: a.text, URL: a.url, FileID: a.fileID, Attachment: a.attachment,
 			Name: a.name, Title: a.title, Detail: a.detail, Cache: a.cache, Extra: a.extra,
 		}
 	case KindToolCall:
@@ -280,6 +282,8 @@ func loadAnyPart(r *jsonwire.Reader) (a anyPart) {
 			a.url = r.String()
 		case "file_id":
 			a.fileID = r.String()
+		case "attachment":
+			a.attachment = r.String()
 		case "name":
 			a.name = r.String()
 		case "title":

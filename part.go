@@ -80,7 +80,7 @@ const (
 )
 
 // Media is an image, a sound, a film or a file. Exactly one of Base64, Text,
-// URL and FileID says where the content is.
+// URL, FileID and Attachment says where the content is.
 type Media struct {
 	Media MediaKind
 	// MIME is the content type; required beside Base64.
@@ -92,6 +92,10 @@ type Media struct {
 	URL  string
 	// FileID names a file the provider stores.
 	FileID string
+	// Attachment names content that a session stores apart from the message. No
+	// request can be encoded with it: the session puts the content in its place
+	// when a request is built.
+	Attachment string
 	// Name is the file's name, Title its title for the model.
 	Name  string
 	Title string

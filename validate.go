@@ -94,8 +94,16 @@ func (v *validator) parts(path string, ps []Part) {
 func (v *validator) part(path string, p Part) {
 	if isNilPart(p) {
 		v.bad(path, "a nil part")
-	} else if res, ok := p.(*ToolResult); ok {
-		v.parts(path+"/content", res.Content)
+		return
+	}
+	switch p := p.(type) {
+	case *ToolResult:
+		v.parts(path+"/content", p.Content)
+	case *Media:
+		if p.Attachment == "" {
+			return
+		}
+		v.errs = append(v.errs, fmt.Errorf("%w: at %s: attachment %q has no content; expand it with the session that stores it", ErrAttachment, path, p.Attachment))
 	}
 }
 
@@ -105,13 +113,14 @@ func sound(p Part) bool {
 	if isNilPart(p) {
 		return false
 	}
-	res, ok := p.(*ToolResult)
-	if !ok {
-		return true
-	}
-	for _, inner := range res.Content {
-		if !sound(inner) {
-			return false
+	switch p := p.(type) {
+	case *Media:
+		return p.Attachment == ""
+	case *ToolResult:
+		for _, inner := range p.Content {
+			if !sound(inner) {
+				return false
+			}
 		}
 	}
 	return true

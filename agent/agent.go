@@ -60,7 +60,8 @@ type Agent struct {
 	Steer func(ctx context.Context, t Turn) ([]dragoman.Message, error)
 	// Compact returns what is sent for a conversation, such as one that begins with
 	// a summary. It gets what else would be: all of it, or what the store has in its
-	// place for the model's origin, see [HistoryStore]. What is kept stays as it was.
+	// place for the model's origin, see [HistoryStore]. Media of earlier runs may be
+	// references to attachments, see [Expander]. What is kept stays as it was.
 	// Nil sends what it would get.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 

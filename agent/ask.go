@@ -194,6 +194,11 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 			return nil, errorf("Compact: %w", err)
 		}
 	}
+	if s, ok := r.store.(Expander); ok {
+		if req.Messages, err = s.Expand(ctx, req.Messages); err != nil {
+			return nil, errorf("building the request: %w", err)
+		}
+	}
 	req.Tools = r.specs()
 	req.StreamUsage = true
 	if forced(req.ToolChoice) && r.state.Chosen && !p.KeepToolChoice {

@@ -100,6 +100,13 @@ type TicketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
+// Expander is a [Store] whose messages refer to content that is stored apart, such as
+// images. A run has it put the content in place in every request that it builds; an error
+// ends the run. A session of package session is one.
+type Expander interface {
+	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
+}
+
 // SavePreparer is a [Store] that runs actions of the model's extensions before messages
 // are saved, such as compacting its native history. A run calls it before it saves a
 // conversation whose calls are all answered. A session of package session is one.

@@ -1,6 +1,9 @@
 package history
 
 import (
+	"errors"
+	"slices"
+
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
@@ -18,7 +21,7 @@ import (
 //		}
 //	}
 func CutPoints(messages []dragoman.Message) []int {
-	if (&dragoman.Request{Messages: messages}).Validate() != nil {
+	if err := (&dragoman.Request{Messages: messages}).Validate(); err != nil && !onlyAttachments(err) {
 		return []int{0}
 	}
 	n := normaliser{ms: make([]draft, len(messages)), lists: newLists()}
@@ -45,4 +48,11 @@ func CutPoints(messages []dragoman.Message) []int {
 		}
 	}
 	return points
+}
+
+// onlyAttachments reports whether nothing is wrong with messages but that their
+// attachments are still references, which does not matter for where to cut.
+func onlyAttachments(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	return ok && !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !errors.Is(e, dragoman.ErrAttachment) })
 }

@@ -343,7 +343,8 @@ func (v view) convert(ctx context.Context, on connection, added []dragoman.Messa
 	if c.whole, err = v.messages(ctx); err != nil {
 		return c, err
 	}
-	c.whole = append(c.whole, added...)
+	var d detached
+	c.whole = append(c.whole, d.messages(added)...) // as it will be stored
 	messages, err := v.replaced(ctx, c.whole, on.origin(), on.match())
 	if err != nil {
 		return c, err
@@ -356,7 +357,11 @@ func (v view) convert(ctx context.Context, on connection, added []dragoman.Messa
 	if head == len(messages) {
 		return c, nil
 	}
-	c.rest, err = on.nativeOf(messages[head:])
+	expanded, err := v.s.expand(ctx, messages[head:], &d)
+	if err != nil {
+		return c, err
+	}
+	c.rest, err = on.nativeOf(expanded)
 	return c, err
 }
 
@@ -373,12 +378,13 @@ func nativeEach(messages []dragoman.Message) error {
 // keep stores what an action made.
 func (s *Session) keep(ctx context.Context, on connection, c converted, res extension.ActionResult) error {
 	var entries []Entry
+	var d detached
 	if res.Native != nil && !slices.EqualFunc(res.Native, c.native(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		rest, err := on.decode(c, res.Native)
 		if err != nil {
 			return err
 		}
-		e, err := nativeEntry(originKey(on.origin(), on.match()), c.whole, slices.Concat(c.head, rest))
+		e, err := nativeEntry(originKey(on.origin(), on.match()), c.whole, d.messages(slices.Concat(c.head, rest)))
 		if err != nil {
 			return err
 		}
@@ -392,7 +398,7 @@ func (s *Session) keep(ctx context.Context, on connection, c converted, res exte
 		}
 		entries = append(entries, e)
 	}
-	return aboutIf("keeping what an action made of", s.ID(), s.write(ctx, entries))
+	return aboutIf("keeping what an action made of", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
 // decode returns the messages that native elements mean. Those that the action left

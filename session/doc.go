@@ -37,6 +37,19 @@
 // whole conversation to all others. A run of package agent in the session sends it by
 // itself.
 //
+// # What is stored beside the conversation
+//
+// The log also has what the conversation refers to: media ([Session.Attach]), stored once
+// and expanded when a request is built ([Session.Expand]), and tool outputs that are too
+// long for the model ([Session.Spill]). Tickets of background tools ([Session.Tickets]) are
+// in the store, where other processes settle them.
+//
+// # Actions
+//
+// [Session.Connect] connects a session to a provider's model, whose extensions can act on
+// it, such as compacting its native history: by themselves before a save, or by
+// [Session.Act].
+//
 // It is not the place for what a conversation has to look like on a wire (package
 // history), nor for the loop that leads it.
 package session

@@ -35,6 +35,9 @@ const (
 	// KindOutput is a tool output that was too long for the model, or a chunk of one:
 	// see [Session.Spill].
 	KindOutput Kind = "output"
+	// KindAttachment is the content of media that messages refer to: see
+	// [Session.Expand].
+	KindAttachment Kind = "attachment"
 )
 
 // Entry is one line of a session's log. Nobody changes it once it is written.

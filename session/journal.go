@@ -47,11 +47,15 @@ func (s *Session) Recall(ctx context.Context, call tool.CallRef) (tool.Prior, er
 
 // End writes what a call came to, durably.
 func (s *Session) End(ctx context.Context, in tool.Intent, result *dragoman.ToolResult) error {
+	var d detached
+	if result != nil {
+		result = d.parts([]dragoman.Part{result})[0].(*dragoman.ToolResult)
+	}
 	e, err := resultEntry(callKey(in.CallRef), in, result)
 	if err != nil {
 		return about("ending a call in", s.ID(), err)
 	}
-	return aboutIf("ending a call in", s.ID(), s.write(ctx, []Entry{e}))
+	return aboutIf("ending a call in", s.ID(), s.writeWith(ctx, &d, []Entry{e}))
 }
 
 // callKey is what the entries of a call are found by. The ids of runs and calls
@@ -133,6 +137,13 @@ func (s *Session) prior(ctx context.Context, key string) (p tool.Prior, err erro
 		if err := p.Result.UnmarshalJSON(r.Result); err != nil {
 			return p, unreadable(&e, err)
 		}
+	}
+	if p.Result != nil && hasReference(p.Result.Content) {
+		m, err := s.expand(ctx, []dragoman.Message{dragoman.ToolResults(p.Result)}, nil)
+		if err != nil {
+			return p, err
+		}
+		p.Result = m[0].Parts[0].(*dragoman.ToolResult)
 	}
 	return p, nil
 }

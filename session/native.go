@@ -34,7 +34,7 @@ type native struct {
 // dragoman.Limits.Replay.Messages.
 //
 // A rewind to before the replacement gives it up, and so does a conversation that
-// is no longer what was replaced.
+// is no longer what was replaced. Large media are references, as of [Session.Load].
 func (s *Session) For(ctx context.Context, target dragoman.Origin, match dragoman.Match) ([]dragoman.Message, error) {
 	v, err := s.view()
 	if err != nil {
@@ -93,7 +93,11 @@ func (v view) replaced(ctx context.Context, messages []dragoman.Message, target 
 	if err != nil {
 		return nil, err
 	}
-	if n.Covers > len(messages) || mirror(messages[:n.Covers]) != n.Mirror {
+	if n.Covers > len(messages) {
+		return messages, nil
+	}
+	var d detached // the mirror is that of the messages as they are stored
+	if mirror(d.messages(messages[:n.Covers])) != n.Mirror {
 		return messages, nil
 	}
 	return append(n.Messages, messages[n.Covers:]...), nil

@@ -44,6 +44,8 @@ type Session struct {
 	linkMu   sync.Mutex
 	link     dragoman.Model
 	prepared preparedSave
+	// attached are attachments that the log is known to have.
+	attached map[string]bool
 }
 
 var _ tool.Journal = (*Session)(nil)
@@ -137,7 +139,8 @@ func (s *Session) Head() int64 {
 }
 
 // Load returns the conversation, as the last rewind left it and what came after,
-// and the state that was saved last in it; nil where there is none.
+// and the state that was saved last in it; nil where there is none. Large media are
+// references: [Session.Expand] puts their content in place for a request.
 func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) {
 	v, err := s.view()
 	if err != nil {
@@ -170,12 +173,17 @@ func aboutIf(doing, id string, err error) error {
 // returns an error that wraps [ErrInvalid] or [ErrConflict]. The state is JSON, which
 // must not be changed afterwards; nil leaves the one there is.
 //
+// The content of large media is stored once, as an attachment that the messages refer to:
+// see [Session.Expand].
+//
 // In a session that is connected to a model, actions with the trigger
 // [extension.BeforeSave] run first: see [Session.Connect]. One that fails is logged, and
 // the messages are saved all the same.
 func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
 	s.prepareSave(ctx, messages)
 	entries := make([]Entry, 0, len(messages)+1)
+	var d detached
+	messages = d.messages(messages)
 	for i := range messages {
 		body, err := messages[i].MarshalJSON()
 		if err != nil {
@@ -186,7 +194,7 @@ func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state [
 	if state != nil {
 		entries = append(entries, Entry{Kind: KindState, Body: state})
 	}
-	return aboutIf("saving", s.ID(), s.write(ctx, entries))
+	return aboutIf("saving", s.ID(), s.writeWith(ctx, &d, entries))
 }
 
 // Stored is a message with its place in the log.
@@ -233,7 +241,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
-		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput:
+		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput, KindAttachment:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
 		e.Body = slices.Clone(e.Body)

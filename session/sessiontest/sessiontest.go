@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"S3_sessions are exported, imported and copied", sessionsMove},
 		{"L14_the journal knows what ran", journalKnows},
 		{"T8_long outputs are stored in the session", spillsOutputs},
+		{"media is stored apart from messages", storesAttachments},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			s := open(t)

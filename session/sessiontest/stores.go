@@ -242,3 +242,42 @@ func spillsOutputs(t *testing.T, store session.Store) {
 	_, err = s.Spill().Put(t.Context(), of, 2, strings.Repeat("x", session.MaxOutput+1))
 	wantErr(t, "an output that is too long", err, dragoman.ErrTooLarge)
 }
+
+// storesAttachments checks that the store has the content of media apart from messages.
+func storesAttachments(t *testing.T, store session.Store) {
+	s, err := session.Create(t.Context(), store, session.Info{ID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := dragoman.Image("image/png", []byte(strings.Repeat("\x00\xff picture", 10_000)))
+	for range 2 {
+		if err := s.Save(t.Context(), []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{image}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Head() != 3 { // two messages, one attachment
+		t.Errorf("%d entries", s.Head())
+	}
+	reopened, err := session.Open(t.Context(), store, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, _, err := reopened.Load(t.Context())
+	if err != nil || len(messages) != 2 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	if m := messages[1].Parts[0].(*dragoman.Media); m.Attachment == "" || m.Base64 != "" {
+		t.Errorf("the message has the content: %+.100v", m)
+	}
+	expanded, err := reopened.Expand(t.Context(), messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range expanded {
+		if m := expanded[i].Parts[0].(*dragoman.Media); m.Base64 != image.Base64 || m.Attachment != "" {
+			t.Errorf("message %d has other content", i)
+		}
+	}
+	_, err = reopened.Expand(t.Context(), []dragoman.Message{{Role: dragoman.RoleUser, Parts: []dragoman.Part{&dragoman.Media{Attachment: "att_gone"}}}})
+	wantErr(t, "an unknown attachment", err, dragoman.ErrAttachment)
+}
