@@ -118,6 +118,7 @@ func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 		{"chat stream", "/v1/chat/completions", `{"model":"closed","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
 		{"responses", "/v1/responses", `{"model":"closed","input":"hi"}`},
 		{"responses stream", "/v1/responses", `{"model":"closed","input":"hi","stream":true}`},
+		{"responses compact", "/v1/responses/compact", `{"model":"closed","input":"hi"}`},
 		{"anthropic", "/v1/messages", `{"model":"closed","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
 		{"anthropic count", "/v1/messages/count_tokens", `{"model":"closed","messages":[{"role":"user","content":"hi"}]}`},
 		{"gemini", "/v1beta/models/closed:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`},
@@ -154,7 +155,7 @@ func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "open")); status != http.StatusOK || !strings.Contains(body, "from second") {
 		t.Errorf("%d %s", status, body)
 	}
-	if last := p.decided[len(p.decided)-1]; len(p.decided) != 10 || last != "model_call second/m allow " { // requirement P3, allow included
+	if last := p.decided[len(p.decided)-1]; len(p.decided) != 11 || last != "model_call second/m allow " { // requirement P3, allow included
 		t.Errorf("%d decisions, the last %q", len(p.decided), last)
 	}
 	if log := p.log.String(); !strings.Contains(log, `policy="first/m: deny by no-first"`) || !strings.Contains(log, `policy="second/m: allow by default"`) {
@@ -165,7 +166,7 @@ func TestP1_TheGatewayDeniesInEveryDialect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), `dragoman_policy_decisions_total{effect="deny"} 9`) {
+	if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), `dragoman_policy_decisions_total{effect="deny"} 10`) {
 		t.Errorf("metrics:\n%s", b)
 	}
 }

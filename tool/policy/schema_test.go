@@ -172,6 +172,8 @@ func TestP6_TheSchemaRefusesWhatAFileMustNotSay(t *testing.T) {
 		rule("effect: deny, when: {agent: [a, '{b}']}"), rule("effect: deny, when: {namespace: ['']}"), rule("effect: deny, when: {tags: 1}"),
 		rule("effect: deny, when: {annotations: {readonly: true}}"), rule("effect: deny, when: {annotations: {read_only: 'yes'}}"),
 		rule("effect: deny, when: {metadata: {a: 1}}"), rule("effect: deny, when: {expression: ' '}"), rule("effect: deny, when: {expression: true}"), rule("effect: deny, when: [tool]"),
+		rule("effect: ask, subjects: model_call"), rule("effect: ask, subjects: [tool_call, model_call]"), rule("effect: allow, subjects: model_call, edits: {x: 1}"),
+		rule("effect: deny, subjects: [model_call], when: {tool: x}"), rule("effect: deny, subjects: model_call, when: {target: x}"), rule("effect: deny, when: {model: []}"),
 	} {
 		c, err := Parse("f", []byte(text))
 		if err == nil {
