@@ -21,7 +21,6 @@ type refused struct {
 // mended in a codec.
 var refusedAnswers = []refused{
 	{dragoman.Anthropic, "does not match ^[a-zA-Z0-9_-]+$", "decided: the id of a call in an answer is the one its server gave, whatever its letters, as clients send it back (interop.Registry.ForAnswer)"},
-	{dragoman.OpenAIResponses, "is not the text of a JSON object", "decided: arguments that cannot be read, of a call that its server calls complete, are told as they came: the client says so to the model, which makes the call anew (quirk B9)"},
 }
 
 // TestStrictClientsTakeWhatRecordedServersSaid writes every recorded answer, whole or

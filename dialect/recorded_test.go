@@ -123,7 +123,7 @@ func withOtherModel(body, model string) string {
 }
 
 func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
-	bad := checked(undecodableAnswers[a.file])
+	bad, incomplete := checked(undecodableAnswers[a.file]), checked(incompleteResponses[a.file])
 	changed := newMeanings(responseExplanations[a.file])
 	for _, x := range xs {
 		body, kind := a.answer(t, &x)
@@ -153,7 +153,9 @@ func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
 		for _, d := range want.differences(got) {
 			t.Errorf("%s: response: %s", x.ID(), d)
 		}
-		if same, err := a.codec.EncodeResponse(resp, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
+		if same, err := a.codec.EncodeResponse(resp, dialect.EncodeOptions{}); err == nil && string(same.Body) != body && incomplete.has(x.ID()) {
+			counts.add("responses written as incomplete", 1)
+		} else if err != nil || string(same.Body) != body {
 			t.Errorf("%s: an unchanged response is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {
 			counts.add("responses byte-identical", 1)
@@ -166,6 +168,7 @@ func checkResponses(t *testing.T, a api, xs []exchange, counts *tally) {
 		counts.add("responses rebuilt"+changed.add(x.ID(), got, canonicalReading(again)), 1)
 	}
 	bad.report(t, "undecodable responses")
+	incomplete.report(t, "responses written as incomplete")
 	changed.report(t, "rebuilt response")
 }
 
