@@ -22,6 +22,7 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 	var c dragoman.Capabilities
 	chatlike := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses
 	c.NoThinkLevels = d == dragoman.Ollama
+	c.NoThinkingBudgets = chatlike // so that an effort is found that the model takes
 	if m.How == NotFound {
 		if chatlike {
 			c.Efforts, c.Refuses = safeEfforts, effortNone
