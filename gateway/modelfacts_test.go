@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-go/dragoman/gateway"
 )
 
-// refusingUpstream refuses what the real servers refuse, by a table of its own, and
-// says so in their words.
+// refusingUpstream refuses what the real servers refuse, with a table and error
+// texts of its own.
 type refusingUpstream struct {
 	mu     sync.Mutex
 	bodies []string
@@ -156,8 +156,7 @@ func ask(t *testing.T, url, body string) (status int, losses, answer string) {
 	return resp.StatusCode, resp.Header.Get(gateway.LossHeader), string(out)
 }
 
-// claudeCode is what Claude Code sends with every request, geminiCLI what Gemini CLI
-// sends.
+// Requests with the settings that Claude Code and Gemini CLI always send.
 const (
 	claudeCode = `{"model":%q,"max_tokens":32000,"temperature":1,"thinking":{"type":"adaptive"},"output_config":{"effort":%q},"messages":[{"role":"user","content":"Do I need a coat?"}]}`
 	geminiCLI  = `{"contents":[{"role":"user","parts":[{"text":"Do I need a coat?"}]}],"generationConfig":{"temperature":1,"topP":0.95,"topK":64,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":%q}}}`
@@ -220,7 +219,7 @@ func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
 	}
 }
 
-// The name of a provider says nothing about its server.
+// The display name of a provider does not decide what its server accepts.
 func TestA3_TopKDoesNotReachOpenAI(t *testing.T) {
 	url, upstream := strictGateway(t, `
   work: {type: openai-chat, base_url: "BASE/v1", api_key_env: SIM_KEY, retries: 0}
@@ -239,7 +238,7 @@ func TestA3_TopKDoesNotReachOpenAI(t *testing.T) {
 }
 
 // A pending tool turn without thinking: another model made the call.
-func TestQuirkD26_NoThinkingBesideResultsOfCallsWithoutThinking(t *testing.T) {
+func TestQuirkD26_NoThinkingForUnthoughtCalls(t *testing.T) {
 	url, upstream := strictGateway(t, "")
 	const conversation = `"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"4"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`
 	const own = `"max_tokens":9000,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"4"}]}],"tools":[{"name":"f","input_schema":{"type":"object"}}]`

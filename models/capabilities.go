@@ -111,8 +111,8 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 // effortNone says that a request to switch reasoning off is refused.
 const effortNone = "reasoning_effort=none"
 
-// settings are the words of [dragoman.Capabilities.Refuses] that stand for
-// themselves.
+// settings are words of [dragoman.Capabilities.Refuses] that the table has as
+// well.
 var settings = []string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
 	"logit_bias", "logprobs", "top_logprobs", "response_format",
@@ -171,12 +171,14 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 		c.NoOutputSchema = true
 	case "tools":
 		// The labels of Ollama are those of its library, and local models may
-		// differ: the server says so itself.
+		// differ; the server refuses tools itself.
 		c.NoTools = d != dragoman.Ollama
 	}
 }
 
-// together applies combinations that the model refuses.
+// together applies combinations that the model refuses. Not applied are
+// json_schema+stream (Groq), thinking.type=disabled+effort (left to the server), and
+// thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
 func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {

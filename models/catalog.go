@@ -31,8 +31,7 @@ type rules struct {
 	Unit     string `json:"unit"`
 	// Providers are those that have a file.
 	Providers []string `json:"providers"`
-	// Prefixes are the prefixes of model names at resellers, with the provider
-	// that they stand for.
+	// Prefixes maps the prefixes of model names at resellers to providers.
 	Prefixes map[string]string `json:"prefixes"`
 	// Regions are what the names of inference profiles on Bedrock begin with.
 	Regions  []string `json:"regions"`
@@ -70,7 +69,7 @@ type pattern struct {
 	entry *Entry
 }
 
-// weight is how much text a pattern has outside its stars.
+// weight returns the length of a pattern without its stars.
 func (p pattern) weight() int { return len(p.text) - strings.Count(p.text, "*") }
 
 var embedded = sync.OnceValue(func() *Catalog {

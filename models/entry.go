@@ -11,7 +11,7 @@ type Entry struct {
 	// there is one. Vendor made the model.
 	Provider string `json:"provider"`
 	Vendor   string `json:"vendor,omitempty"`
-	// Match lists names in the provider's spelling; * stands for any text.
+	// Match lists names in the provider's spelling; * matches any text.
 	// Aliases are matched exactly.
 	Match   []string `json:"match"`
 	Aliases []string `json:"aliases,omitempty"`
@@ -121,7 +121,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 // Reasoning says how a model reasons.
 type Reasoning struct {
 	Supported bool `json:"supported"`
-	// Words are the efforts on the wire, "none" included where it is one of
+	// Words are the efforts on the wire, with "none" where it is one of
 	// them; empty means that they are unknown or that there are none.
 	Words []string `json:"words,omitempty"`
 	// Budget bounds a thinking budget; nil means that the model takes none, or
@@ -134,8 +134,8 @@ type Reasoning struct {
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
 	Adaptive bool `json:"adaptive,omitempty"`
-	// Default is what applies to a request that does not set reasoning: "off",
-	// "none", "on", "dynamic" or an effort. Effort is the effort that applies then.
+	// Default applies to requests that do not set reasoning: "off", "none", "on",
+	// "dynamic" or an effort. Effort is the effort that applies then.
 	Default string `json:"default,omitempty"`
 	Effort  string `json:"effort,omitempty"`
 }

@@ -22,7 +22,7 @@ const (
 	ByFamily
 )
 
-// Model is what the table knows of a name.
+// Model holds the result of a lookup.
 type Model struct {
 	// Entry holds the facts. It is empty where nothing is known.
 	Entry
@@ -113,8 +113,8 @@ func (c *Catalog) lookup(provider, name string) Model {
 	return Model{}
 }
 
-// covers reports whether a name is one of the family. On Bedrock the vendor
-// stands before it.
+// covers reports whether a name belongs to the family. A vendor's prefix, as on
+// Bedrock, does not count.
 func (f *family) covers(name string) bool {
 	_, bare, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(f.Match, func(p string) bool {

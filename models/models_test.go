@@ -139,7 +139,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestPriceOfALongPromptIsThatOfItsTier(t *testing.T) {
+func TestLongPromptHasTierPrice(t *testing.T) {
 	p := Default().Entry("gemini/gemini-2.5-pro").Price
 	if in := *p.For(200_000).In; in != 1.25 {
 		t.Errorf("in %v", in)

@@ -60,8 +60,7 @@ func drop[T any](p **T) bool {
 	return had
 }
 
-// refusalPhrases are how servers say that they do not take a setting. Each names the
-// setting beside it.
+// refusalPhrases are the words with which servers refuse a setting that they name.
 var refusalPhrases = [...]string{
 	"unsupported parameter", "unsupported value", "unsupported_parameter", "not supported", "does not support", "doesn't support", "not support",
 	"unrecognized request argument", "unknown parameter", "unknown name", "unknown field", "extra inputs are not permitted", "extra_forbidden",
