@@ -160,10 +160,11 @@ func orNone(names []string) string {
 // calls wait for their results. [Session.Save] of a connected session calls it, and so
 // does an agent.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
+	if _, wired := model.(provider.Wired); !wired {
+		return nil
+	}
 	on, err := connectionTo(ctx, model, name)
 	switch {
-	case errors.Is(err, provider.ErrNoWire):
-		return nil
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
 	case !slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }):
