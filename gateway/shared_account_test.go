@@ -233,3 +233,86 @@ func TestCountsResolveReferences(t *testing.T) {
 		t.Errorf("%v tokens with the item, %v without", with, without)
 	}
 }
+
+// Without keys the upstream's account has one user, who may refer to all of it.
+func TestWithoutKeysTheUpstreamResolvesWhatTheGatewayDoesNotHold(t *testing.T) {
+	model := &scripted{answers: []string{responsesThinks}}
+	w := worldOf(t, "gateway:\n  routes: {m: {to: responses/gpt}, other: {to: anthropic/claude}}\n", model.ServeHTTP)
+	for _, more := range []string{`"conversation":"conv_up","input":"x"`, `"conversation":{"id":"conv_up"},"input":"x"`, `"input":[{"type":"item_reference","id":"msg_up"}]`} {
+		asked := len(model.asked)
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m",`+more+`}`)
+		if status != http.StatusOK || len(model.asked) != asked+1 || model.asked[asked] != `{"model":"gpt",`+more+`}` {
+			t.Errorf("%s: %d %s\nasked %q", more, status, text, model.asked[asked:])
+		}
+		status, text = get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"other",`+more+`}`)
+		if status != http.StatusNotFound || !strings.Contains(text, "_up") || len(model.asked) != asked+1 {
+			t.Errorf("%s on a translated route: %d %s", more, status, text)
+		}
+	}
+}
+
+// A list of models may end with one that cannot resolve what the first one could.
+func TestReferencesFailWhereTheNextModelCannotResolveThem(t *testing.T) {
+	asked := 0
+	w := worldOf(t, "gateway:\n  routes: {m: {to: 'responses/gpt,anthropic/claude'}}\n", func(rw http.ResponseWriter, r *http.Request) {
+		asked++
+		if strings.HasSuffix(r.URL.Path, "/messages") {
+			t.Errorf("the other model was asked without the item")
+		}
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	})
+	status, text := get(t, http.MethodPost, w.url+"/v1/responses", `{"model":"m","input":[{"type":"item_reference","id":"msg_up"},{"role":"user","content":"x"}]}`)
+	if status < 400 || asked != 1 {
+		t.Errorf("%d %s, asked %d times", status, text, asked)
+	}
+}
+
+// Stored conversation is part of what a request reserves of a budget: a second request
+// is not admitted while the first one may use all of it.
+func TestBudgetsReserveStoredConversation(t *testing.T) {
+	t.Setenv("FIRST_KEY", "the-first-key-of-this-test")
+	for _, how := range []string{"conversation", "item_reference"} {
+		t.Run(how, func(t *testing.T) {
+			model := &strictUpstream{}
+			entered, release := make(chan bool, 2), make(chan bool)
+			w := worldOf(t, "gateway:\n  keys: {first: {key_env: FIRST_KEY, budget: {tokens: 4000, per: day}}}\n  routes: {m: {to: anthropic/m}}\n", func(rw http.ResponseWriter, r *http.Request) {
+				entered <- true
+				<-release
+				model.ServeHTTP(rw, r)
+			})
+			_, text := keyed(t, w, http.MethodPost, "/v1/conversations", "first", fmt.Sprintf(`{"items":[{"role":"user","content":%q}]}`, strings.Repeat("snowfall in a row ", 1000)))
+			conversation := decodeJSON(t, strings.NewReader(text))["id"]
+			_, text = keyed(t, w, http.MethodGet, fmt.Sprintf("/v1/conversations/%v/items", conversation), "first", "")
+			more := map[string]string{
+				"conversation":   fmt.Sprintf(`"conversation":%q,"input":"x"`, conversation),
+				"item_reference": fmt.Sprintf(`"input":[{"type":"item_reference","id":%q}]`, decodeJSON(t, strings.NewReader(text))["first_id"]),
+			}[how]
+			ask := func() (int, string) {
+				return keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","max_output_tokens":16,`+more+`}`)
+			}
+			first := make(chan int, 1)
+			go func() {
+				status, _ := ask()
+				first <- status
+			}()
+			<-entered
+			second := make(chan string, 1)
+			go func() {
+				status, text := ask()
+				second <- fmt.Sprintf("%d %s", status, text)
+			}()
+			select {
+			case got := <-second:
+				if !strings.HasPrefix(got, "429 ") {
+					t.Error(got)
+				}
+			case <-entered:
+				t.Error("the second request was admitted")
+			}
+			close(release)
+			if status := <-first; status != http.StatusOK {
+				t.Errorf("the first request: %d", status)
+			}
+		})
+	}
+}
