@@ -22,6 +22,14 @@ type SchemaAccessor interface {
 	InspectSchema(obj json.RawMessage) ([]ToolSpec, Report, error)
 }
 
+// Recognizer is an optional part of a [CallAccessor]: it reports whether an object
+// looks like a call of the accessor's format, so that a registry can read a call
+// without being given its format. A call that no recognizer and no built-in format
+// claims is tried with the other accessors, in order.
+type Recognizer interface {
+	Recognizes(obj json.RawMessage) bool
+}
+
 // CallAccessor says what calls of one format mean.
 type CallAccessor interface {
 	Format() Format

@@ -112,6 +112,8 @@ func storePart(pp *Part, out *storer) {
 		out.str("namespace", p.Namespace)
 		out.str("payload", string(p.Payload))
 		out.str("arguments", p.Arguments)
+		out.str("payload_format", string(p.PayloadFormat))
+		out.bytes("payload_metadata", p.PayloadMetadata)
 		storeOpt(out, "problem", p.Problem, (*CallProblem).store)
 		out.flag("hosted", p.Hosted)
 		out.str("status", string(p.Status))
@@ -156,45 +158,47 @@ func storePart(pp *Part, out *storer) {
 // depth of nested results. Hence one rule for whoever adds a member: one name
 // has one JSON type in all parts.
 type anyPart struct {
-	kind       PartKind
-	text       string
-	summary    []string
-	signature  string
-	encrypted  string
-	redacted   bool
-	id         string
-	field      string
-	details    []json.RawMessage
-	status     Status
-	origin     *Origin
-	media      MediaKind
-	mime       string
-	base64     string
-	url        string
-	fileID     string
-	attachment string
-	name       string
-	title      string
-	detail     string
-	synthetic  bool
-	itemID     string
-	namespace  string
-	payload    PayloadKind
-	arguments  string
-	problem    *CallProblem
-	hosted     bool
-	async      bool
-	caller     json.RawMessage
-	callID     string
-	content    []Part
-	outcome    Outcome
-	display    string
-	envelope   *Native
-	json       json.RawMessage
-	dialect    Dialect
-	nativeType string
-	cache      *CacheHint
-	extra      *Extra
+	kind            PartKind
+	text            string
+	summary         []string
+	signature       string
+	encrypted       string
+	redacted        bool
+	id              string
+	field           string
+	details         []json.RawMessage
+	status          Status
+	origin          *Origin
+	media           MediaKind
+	mime            string
+	base64          string
+	url             string
+	fileID          string
+	attachment      string
+	name            string
+	title           string
+	detail          string
+	synthetic       bool
+	itemID          string
+	namespace       string
+	payload         PayloadKind
+	arguments       string
+	problem         *CallProblem
+	hosted          bool
+	async           bool
+	caller          json.RawMessage
+	payloadFormat   Format
+	payloadMetadata json.RawMessage
+	callID          string
+	content         []Part
+	outcome         Outcome
+	display         string
+	envelope        *Native
+	json            json.RawMessage
+	dialect         Dialect
+	nativeType      string
+	cache           *CacheHint
+	extra           *Extra
 }
 
 func loadPart(r *jsonwire.Reader) Part {
@@ -223,7 +227,7 @@ func loadPart(r *jsonwire.Reader) Part {
 	case KindToolCall:
 		return &ToolCall{
 			ID: a.id, Synthetic: a.synthetic, ItemID: a.itemID, Name: a.name, Namespace: a.namespace,
-			Payload: a.payload, Arguments: a.arguments, Problem: a.problem, Hosted: a.hosted, Status: a.status,
+			Payload: a.payload, Arguments: a.arguments, PayloadFormat: a.payloadFormat, PayloadMetadata: a.payloadMetadata, Problem: a.problem, Hosted: a.hosted, Status: a.status,
 			Async: a.async, Caller: a.caller, Signature: a.signature, Cache: a.cache, Extra: a.extra,
 		}
 	case KindToolResult:
@@ -306,6 +310,10 @@ func loadAnyPart(r *jsonwire.Reader) (a anyPart) {
 			a.hosted = r.Bool()
 		case "async":
 			a.async = r.Bool()
+		case "payload_format":
+			a.payloadFormat = loadWord[Format](r)
+		case "payload_metadata":
+			a.payloadMetadata = loadNative[json.RawMessage](r)
 		case "caller":
 			a.caller = loadNative[json.RawMessage](r)
 		case "call_id":

@@ -177,6 +177,12 @@ type ToolCall struct {
 	// payload (not necessarily valid), the input itself for a text payload.
 	// Empty means {} for an object.
 	Arguments string
+	// PayloadFormat names the wire format that the payload was read from, such as
+	// [FormatResponsesCustomCall], and PayloadMetadata is a JSON value that the accessor
+	// of a contributed format adds about the payload. A registry's InspectCall sets
+	// them; they are empty where a response was decoded, and reach no wire.
+	PayloadFormat   Format
+	PayloadMetadata json.RawMessage
 	// Problem says why the call must not run; nil means it may.
 	Problem *CallProblem
 	// Hosted calls are run by the provider; they are never dispatched.

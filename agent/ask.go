@@ -200,6 +200,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 		}
 	}
 	req.Tools = r.specs()
+	req.Contributions = slices.Concat(p.Settings.Contributions, p.contributions)
 	req.StreamUsage = true
 	if forced(req.ToolChoice) && r.state.Chosen && !p.KeepToolChoice {
 		req.ToolChoice = nil // a model that must call never answers (requirement L4)

@@ -28,6 +28,8 @@ type player struct {
 	hidden []dragoman.ToolSpec
 	native *dragoman.ToolSpec
 	finder tool.Tool
+	// contributions are those of the tools to the interop registry.
+	contributions []dragoman.Contribution
 	// shown are the specs that every request has.
 	shown []dragoman.ToolSpec
 	// target is what the model talks to, once that was looked for.
@@ -233,7 +235,7 @@ func (p *player) prepare() error {
 		wrong("%v", err)
 		return errors.Join(errs...)
 	}
-	p.box = box
+	p.box, p.contributions = box, box.Contributions()
 	p.show()
 	return errors.Join(errs...)
 }
@@ -264,7 +266,9 @@ func (p *player) hide() (err error) {
 			continue // the toolbox says so
 		}
 		if s := t.Spec(); s != nil && s.Deferred {
-			p.hidden = append(p.hidden, *s)
+			if box, err := tool.NewBox(t); err == nil { // which reads a definition in another format
+				p.hidden = append(p.hidden, box.Specs()...)
+			}
 		}
 	}
 	if len(p.hidden) == 0 || p.Model == nil {

@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,20 @@ func (r *Registry) InspectSchema(obj dragoman.Native) ([]dragoman.ToolSpec, drag
 	return specs, rep, err
 }
 
-// InspectCall gives the canonical view of a call.
+// InspectCall gives the canonical view of a call, with its payload format. An empty
+// format is recognized by the shape of the object: see [Registry.RecognizeCall].
 func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoman.Report, error) {
 	var rep dragoman.Report
-	c, err := r.readCallAs(obj.Format, jsonwire.Value{Raw: obj.JSON}, extra.At(""), &rep)
+	format := obj.Format
+	if format == "" {
+		if format = r.RecognizeCall(obj.JSON); format == "" {
+			return nil, rep, errors.New("interop: no known format of calls has this shape; name the format, or contribute a CallAccessor")
+		}
+	}
+	c, err := r.readCallAs(format, jsonwire.Value{Raw: obj.JSON}, extra.At(""), &rep)
+	if err == nil && c.PayloadFormat == "" {
+		c.PayloadFormat = format
+	}
 	return c, rep, err
 }
 
@@ -150,13 +161,23 @@ func (r *Registry) adaptDirectly(kind dragoman.ObjectKind, from dragoman.Format,
 }
 
 // SanitizeCall returns a copy of a call that is safe to keep in a history:
-// arguments that are not JSON become {}. Valid JSON of any type stays as it
-// is, and so do arguments that repeat a key, because the copy goes back to
-// where the call came from; so do text payloads and any shape that is not
-// recognised. The input is never changed.
+// arguments that are not JSON become {}. Valid JSON of any type is unchanged, and so
+// are arguments that repeat a key, because the copy goes back to where the call came
+// from; so are text payloads and any shape that is not recognized. An empty format is
+// recognized by the shape of the object, and set in the copy. A call of a contributed
+// format is written again by its adapter; where there is none, the report says that
+// the call is unchanged. The input is never changed.
 func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.Report) {
 	out := dragoman.Native{Format: obj.Format, JSON: slices.Clone(obj.JSON)}
 	var rep dragoman.Report
+	if obj.Format == "" {
+		obj.Format = r.RecognizeCall(obj.JSON)
+		out.Format = obj.Format
+	}
+	if a, ok := r.calls[obj.Format]; ok {
+		r.sanitizeContributed(a, &out, &rep)
+		return out, rep
+	}
 	var path []string
 	switch obj.Format {
 	case dragoman.FormatChatFunctionCall:

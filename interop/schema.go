@@ -70,18 +70,14 @@ func (r *Registry) WriteTools(w *jsonwire.Writer, tools []dragoman.ToolSpec, rep
 	return written, nil
 }
 
-// expand reads the tools that are known by their source alone, so that they
-// have names like any other. Those whose source goes to the target as it is,
-// or through an adapter of its own, are left alone.
+// expand reads the tools of which only the source is known, so that they have names
+// and schemas like any other. Those whose source goes to the target unchanged, or
+// through an adapter of its own, are left alone.
 func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dragoman.ToolSpec {
 	var out []dragoman.ToolSpec
 	for i := range tools {
 		s := &tools[i]
-		var a dragoman.SchemaAccessor
-		if s.Name == "" && s.Source != nil && s.Kind != dragoman.ToolHosted && !r.direct(s.Source.Format) {
-			a = r.schemas[s.Source.Format]
-		}
-		if a == nil {
+		if !unreadSpec(s) || r.direct(s.Source.Format) || !r.ReadsSchema(s.Source.Format) {
 			if out != nil {
 				out = append(out, *s)
 			}
@@ -91,14 +87,22 @@ func (r *Registry) expand(tools []dragoman.ToolSpec, rep *dragoman.Report) []dra
 			out = append(make([]dragoman.ToolSpec, 0, len(tools)), tools[:i]...)
 		}
 		at := extra.Elem("/tools", i)
-		specs, sub, err := a.InspectSchema(s.Source.JSON)
-		rep.Merge(at.String(), sub)
+		specs, err := r.readToolAs(s.Source.Format, s.Source.JSON, at, rep)
 		if err == nil && len(specs) == 0 {
 			err = errNothing
 		}
 		if err != nil {
 			rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "a tool of format %s could not be read: %v", s.Source.Format, err)
 			continue
+		}
+		if s.Name != "" && len(specs) == 1 { // the name is the author's; the rest is in the source
+			named := *s
+			named.Parameters = specs[0].Parameters
+			if named.Description == "" {
+				named.Description = specs[0].Description
+			}
+			named.Source = specs[0].Source
+			specs = []dragoman.ToolSpec{named}
 		}
 		out = append(out, specs...)
 	}
@@ -184,7 +188,8 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec
 			w.Raw(src.JSON)
 			return true, nil
 		}
-		if obj, done, err := r.adaptDirectly(dragoman.SchemaObject, src.Format, r.accepts, src.JSON, at, rep); done || err != nil {
+		adapts := s.Kind == dragoman.ToolHosted || unedited && (s.Name == "" || r.names.wireName(s.Namespace, s.Name) == s.Name)
+		if obj, done, err := r.adaptSource(adapts, src, at, rep); done || err != nil {
 			if err != nil {
 				rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %v", s.Name, err)
 				return false, nil
@@ -214,6 +219,16 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec
 		format = f.freeform
 	}
 	return r.writeToolAs(w, format, s, at, rep)
+}
+
+// adaptSource takes the direct way to the target with an adapter for the source of a
+// tool, unless the tool was edited or has another name there: the adapter knows only the
+// source.
+func (r *Registry) adaptSource(adapts bool, src *dragoman.ToolSource, at extra.Path, rep *dragoman.Report) (json.RawMessage, bool, error) {
+	if !adapts {
+		return nil, false, nil
+	}
+	return r.adaptDirectly(dragoman.SchemaObject, src.Format, r.accepts, src.JSON, at, rep)
 }
 
 // builtIn reports whether a format belongs to a dialect, or is one of ours:
@@ -324,6 +339,11 @@ func (r *Registry) writeToolAs(w *jsonwire.Writer, format dragoman.Format, s *dr
 		}
 		w.Raw(obj)
 		return true, nil
+	}
+	if s.Name != "" && unreadSpec(s) && !r.ReadsSchema(s.Source.Format) {
+		// Without its schema the model would see a tool that takes no arguments.
+		rep.Addf(dragoman.Dropped, dragoman.Serious, at.String(), "tool %q: %s", s.QualifiedName(), unread(s.Source.Format))
+		return false, nil
 	}
 	if s.Name == "" {
 		why := "a tool without a name"

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -66,6 +67,8 @@ type entry struct {
 	grammar     *regexp.Regexp
 	lark        *lark.Grammar
 	breaker     *breaker
+
+	contribution dragoman.Contribution
 }
 
 // NewBox makes a toolbox with the defaults.
@@ -146,14 +149,24 @@ func prepareEntry(t Tool) (*entry, error) {
 	if spec == nil {
 		return nil, fmt.Errorf("%w: it has no spec", ErrDefinition)
 	}
+	contribution := contributionOf(t)
+	read, err := readSource(*spec, &contribution)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDefinition, cmp.Or(spec.QualifiedName(), "a tool without a name"), err)
+	}
+	if spec.Source != nil {
+		spec = &read
+	}
 	if err := checkTexts(spec); err != nil {
 		return nil, err
 	}
-	e := &entry{tool: t, spec: spec, settings: settingsOf(t), key: KeyOf(spec), fingerprint: spec.Fingerprint()}
+	e := &entry{tool: t, spec: spec, settings: settingsOf(t), key: KeyOf(spec), fingerprint: spec.Fingerprint(), contribution: contribution}
+	if e.contribution.Source == "" {
+		e.contribution.Source = "tool " + e.key.QualifiedName()
+	}
 	wrong := func(what string, err error) (*entry, error) {
 		return nil, fmt.Errorf("%w: %s: %s: %w", ErrDefinition, e.key.QualifiedName(), what, err)
 	}
-	var err error
 	switch {
 	case spec.Kind == dragoman.ToolHosted:
 		return nil, fmt.Errorf("%w: %s: the provider runs it; it belongs into the request, not into a toolbox", ErrDefinition, e.key.QualifiedName())

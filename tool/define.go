@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	stdjson "encoding/json"
@@ -30,6 +31,8 @@ type definition struct {
 	settings Settings
 	output   reflect.Type
 	err      error
+
+	contribution dragoman.Contribution
 }
 
 // New makes a tool of a function. The input's type is a struct, or a map with
@@ -81,7 +84,7 @@ func Make[In, Out any](name, description string, f func(context.Context, In) (Ou
 	if err := d.apply(opts); err != nil {
 		return nil, err
 	}
-	t.made = made{spec: d.spec, settings: d.settings}
+	t.made = made{spec: d.spec, settings: d.settings, contribution: d.contribution}
 	t.custom = decodesItself(in, map[reflect.Type]bool{})
 	return t, nil
 }
@@ -114,11 +117,12 @@ func Freeform(name, description string, grammar *dragoman.Grammar, f func(contex
 
 // Remote makes a tool of a definition that came from elsewhere, such as an MCP
 // server. Without a schema of its arguments they cannot be checked here, and its
-// calls need approval. Its output cannot be a provider-native result
+// calls need approval. A definition in another format is given as the Source of the
+// spec: what the spec does not say is read from there, see [Contribute]. Its output cannot be a provider-native result
 // ([interop.EnvelopeType]), unless the tool is [Settings.Trusted]: such a result is not
 // fenced, and whoever serves the tool could write it.
 func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
-	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0
+	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0 && spec.Source == nil
 	opts = append([]Option{func(d *definition) { d.settings.Unvalidated, d.settings.remote = unchecked, true }}, opts...)
 	return fromSpec(spec, func(ctx context.Context, in Input) (any, error) { return call(ctx, in) }, call == nil, opts)
 }
@@ -128,10 +132,11 @@ func fromSpec(spec dragoman.ToolSpec, f func(context.Context, Input) (any, error
 	if none {
 		d.fail(errors.New("there is no function"))
 	}
+	opts = append(slices.Clone(opts), func(d *definition) { d.fail(d.readSource()) })
 	if err := d.apply(opts); err != nil {
 		return &broken{spec: spec, err: err}
 	}
-	return &plain{made: made{spec: d.spec, settings: d.settings}, f: f}
+	return &plain{made: made{spec: d.spec, settings: d.settings, contribution: d.contribution}, f: f}
 }
 
 func (d *definition) fail(err error) {
@@ -159,7 +164,7 @@ func (d *definition) apply(opts []Option) error {
 		return err
 	}
 	if d.err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrDefinition, d.spec.QualifiedName(), d.err)
+		return fmt.Errorf("%w: %s: %w", ErrDefinition, cmp.Or(d.spec.QualifiedName(), "a tool without a name"), d.err)
 	}
 	return nil
 }
@@ -188,6 +193,8 @@ type made struct {
 	spec     dragoman.ToolSpec
 	settings Settings
 
+	contribution dragoman.Contribution
+
 	// ready is what a toolbox needs of the tool, made once.
 	once  sync.Once
 	ready *entry
@@ -206,6 +213,9 @@ func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }
 
 // Settings say how the tool is run.
 func (m *made) Settings() Settings { return m.settings }
+
+// Contribution is what the tool adds to the interop registry.
+func (m *made) Contribution() dragoman.Contribution { return m.contribution }
 
 // typed is a tool of a function of Go types.
 type typed[In, Out any] struct {

@@ -1,0 +1,124 @@
+package tool
+
+import (
+	"fmt"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// Contributor is a [Tool] that brings its own interop formats, such as the format in
+// which its definition is written. An agent passes the contributions of its tools with
+// every request; those of the configuration, the provider and its extensions come
+// first. The contribution must not change once the tool is in a toolbox.
+type Contributor interface {
+	Contribution() dragoman.Contribution
+}
+
+// Contribute adds to the interop registry of the requests that carry the tool. With it a
+// tool may be defined in a format of its own:
+//
+//	tool.Remote(dragoman.ToolSpec{Source: &dragoman.ToolSource{Format: "acme.tool", JSON: definition}},
+//		call, tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}}))
+//
+// A provider that accepts the format gets the definition byte for byte. A contributed
+// adapter leads to its formats directly. All other providers get what the accessor
+// reads from the definition.
+func Contribute(c dragoman.Contribution) Option {
+	return func(d *definition) {
+		d.contribution.Source = c.Source
+		d.contribution.Schemas = append(d.contribution.Schemas, c.Schemas...)
+		d.contribution.Calls = append(d.contribution.Calls, c.Calls...)
+		d.contribution.Results = append(d.contribution.Results, c.Results...)
+		d.contribution.Adapters = append(d.contribution.Adapters, c.Adapters...)
+		d.contribution.Accepts = append(d.contribution.Accepts, c.Accepts...)
+	}
+}
+
+// contributionOf is that of a tool that has one.
+func contributionOf(t Tool) dragoman.Contribution {
+	if c, ok := t.(Contributor); ok {
+		return c.Contribution()
+	}
+	return dragoman.Contribution{}
+}
+
+func isEmpty(c *dragoman.Contribution) bool {
+	return len(c.Schemas)+len(c.Calls)+len(c.Results)+len(c.Adapters)+len(c.Accepts) == 0
+}
+
+// Contributions are those of all tools, in order, as a request takes them. One that
+// names no source is named after its tool.
+func (b *Box) Contributions() []dragoman.Contribution {
+	if b == nil {
+		return nil
+	}
+	var out []dragoman.Contribution
+	for _, e := range b.entries {
+		if !isEmpty(&e.contribution) {
+			out = append(out, e.contribution)
+		}
+	}
+	return out
+}
+
+// readSource reads the definition of a tool from its source, once all options are
+// known.
+func (d *definition) readSource() (err error) {
+	if d.spec.Source == nil {
+		return nil
+	}
+	d.spec, err = readSource(d.spec, &d.contribution)
+	if d.settings.remote && d.spec.Kind == dragoman.ToolFunction && len(d.spec.Parameters) == 0 {
+		d.settings.Unvalidated = true
+	}
+	return err
+}
+
+// readSource fills in what a spec does not say and its source does: the name, the
+// description and the arguments. What the spec says stays. A source that nothing reads
+// is an error, as a tool without its schema would seem to take no arguments.
+func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpec, error) {
+	if s.Source == nil || s.Kind == dragoman.ToolHosted || s.Source.Mirror != (dragoman.Fingerprint{}) ||
+		s.Name != "" && (s.Kind != dragoman.ToolFunction || len(s.Parameters) > 0) {
+		return s, nil
+	}
+	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{*c}})
+	if !reg.ReadsSchema(s.Source.Format) {
+		return s, fmt.Errorf("nothing reads its definition, which has the format %q: contribute a SchemaAccessor with tool.Contribute", s.Source.Format)
+	}
+	read, _, err := reg.InspectSchema(dragoman.Native{Format: s.Source.Format, JSON: s.Source.JSON})
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("its definition of the format %q: %w", s.Source.Format, err)
+	case len(read) != 1:
+		return s, fmt.Errorf("its definition of the format %q defines %d tools: a tool is one", s.Source.Format, len(read))
+	}
+	out := read[0]
+	source := dragoman.ToolSource{Format: s.Source.Format, JSON: s.Source.JSON, Mirror: out.Fingerprint()}
+	if s.Name != "" {
+		out.Name = s.Name
+	}
+	if s.Description != "" {
+		out.Description = s.Description
+	}
+	if s.Namespace != "" {
+		out.Namespace, out.NamespaceDescription = s.Namespace, s.NamespaceDescription
+	}
+	if s.OutputSchema != nil {
+		out.OutputSchema = s.OutputSchema
+	}
+	if s.Strict != dragoman.StrictOff {
+		out.Strict = s.Strict
+	}
+	if s.Annotations != (dragoman.Annotations{}) {
+		out.Annotations = s.Annotations
+	}
+	out.Deferred = out.Deferred || s.Deferred
+	out.Examples = append(out.Examples, s.Examples...)
+	if s.Cache != nil {
+		out.Cache = s.Cache
+	}
+	out.Source = &source
+	return out, nil
+}
