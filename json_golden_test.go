@@ -118,6 +118,7 @@ func richValue() everything {
 		Arguments: "{\"q\": \"<b>é</b>\u2028\"", Hosted: true, Status: dragoman.StatusIncomplete, Async: true,
 		Problem: &dragoman.CallProblem{Code: dragoman.ProblemInvalidJSON, Message: "the arguments are not valid JSON", Offset: 17},
 		Caller:  json.RawMessage(`{ "type":"code" }`), Signature: "c2ln", Cache: cache, Extra: extra,
+		PayloadFormat: dragoman.FormatResponsesCustomCall, PayloadMetadata: json.RawMessage(`{ "lang":"sql" }`),
 	}
 	text := &dragoman.Text{Text: "Grüße, 世界 👩‍👩‍👧‍👦", Cache: cache, Signature: "c2ln", Extra: extra}
 	media := &dragoman.Media{

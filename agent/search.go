@@ -143,7 +143,7 @@ func (p *player) searchTool() (tool.Tool, error) {
 			fmt.Fprintf(&b, "- %s: %s\n", s.QualifiedName(), firstLine(s.Description))
 		}
 		return b.String(), nil
-	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Trusted = true }))
+	}, tool.ReadOnly(), tool.Set(func(s *tool.Settings) { s.Source, s.Trusted = tool.FromAgent, true }))
 }
 
 // find remembers what was found.

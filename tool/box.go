@@ -69,6 +69,9 @@ type entry struct {
 	breaker     *breaker
 
 	contribution dragoman.Contribution
+
+	pinOnce sync.Once
+	pinned  pinned
 }
 
 // NewBox makes a toolbox with the defaults.

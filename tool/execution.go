@@ -403,14 +403,20 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	case s.Approval != ApprovalNever:
 		reason = fmt.Sprintf("the tool's setting %q is unknown", s.Approval)
 	}
+	if reason != "" && x.decision != nil && x.decision.Reason != "" {
+		reason = x.decision.Reason
+	}
+	var changed *PinChange
+	if x.runner.Pins != nil && !x.continued() {
+		if changed = x.runner.Pins.check(x.entry); changed != nil && !strings.HasPrefix(reason, changed.String()) {
+			reason = strings.TrimSuffix(changed.String()+"; "+reason, "; ")
+		}
+	}
 	if reason == "" {
 		return nil
 	}
-	if x.decision != nil && x.decision.Reason != "" {
-		reason = x.decision.Reason
-	}
 	x.request = &ApprovalRequest{
-		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision,
+		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
 	if x.decision != nil && x.decision.Effect == AskInput {
 		x.request.Wanted = x.decision.Input
@@ -541,7 +547,7 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 }
 
 func (x *execution) leavePending() {
-	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted}
+	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed}
 	x.pending = &p
 	*x.record = x.newRecord(nil)
 	x.record.Pending = true

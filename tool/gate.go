@@ -161,6 +161,9 @@ type ApprovalRequest struct {
 	Reason string
 	// Decision is the policy's; nil where none was asked or there is none.
 	Decision *Decision
+	// Changed says how the tool differs from its pin in [Runner.Pins]; nil means that it
+	// does not.
+	Changed *PinChange
 	// Wanted is the value that is asked for; nil: a yes or no.
 	Wanted *InputRequest
 	// Preview describes what the call would do, in the words of the tool: see
@@ -220,6 +223,8 @@ type Pending struct {
 	Input   Input         `json:"input"`
 	Reason  string        `json:"reason,omitempty"`
 	Wanted  *InputRequest `json:"wanted,omitempty"`
+	// Changed says how the tool differs from its pin; nil means that it does not.
+	Changed *PinChange `json:"changed,omitempty"`
 	// Inner are the calls that the tool itself waits for, and State what it needs
 	// to go on: see [Suspended]. Nil: the call has not begun.
 	Inner []Pending       `json:"inner,omitempty"`

@@ -199,6 +199,9 @@ const (
 	FromMCP     Source = "mcp"
 	FromLocal   Source = ""
 	FromHandoff Source = "handoff"
+	// FromAgent marks a tool that an agent adds by itself, such as its tool search. It
+	// ranks as a local tool.
+	FromAgent Source = "agent"
 )
 
 func (s Source) rank() int {

@@ -27,6 +27,9 @@ type Runner struct {
 	Policy Policy
 	// PolicyTimeout bounds a decision; zero means 5 s.
 	PolicyTimeout time.Duration
+	// Pins are the accepted definitions of tools; nil checks none. A tool that differs
+	// from its pin, or has none, needs approval.
+	Pins *Pins
 	// Approver answers for humans; nil leaves every call that needs approval
 	// pending.
 	Approver Approver

@@ -1,0 +1,51 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+func TestC7_PinsAreTheSameJSONInAnyOrder(t *testing.T) {
+	a, b := echo("a", tool.ReadOnly()), echo("b", tool.InNamespace("ns", "A <namespace>."))
+	one, err := json.MarshalIndent(mustBox(t, a, b).Pins(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := json.MarshalIndent(mustBox(t, b, a).Pins(), "", "  ")
+	if err != nil || string(one) != string(two) {
+		t.Errorf("%v\n%s\n%s", err, one, two)
+	}
+	var back tool.Pins
+	if err := json.Unmarshal(one, &back); err != nil {
+		t.Fatal(err)
+	}
+	if changes := back.Check(mustBox(t, a, b)); changes != nil {
+		t.Errorf("unchanged tools differ: %v", changes)
+	}
+	got := fmt.Sprint(back.Check(mustBox(t, echo("a"), echo("c"))))
+	if want := "[a changed since it was pinned: annotations c is not pinned ns.b is pinned and not in the toolbox]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestC7_PinsThatCannotBeCheckedAreRefused(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"version":2,"tools":[]}`: "version 2", `{}`: "version 0",
+		`{"version":1,"tool":[]}`:                                                           "unknown field",
+		`{"version":1,"tools":[{"tool":"a"}]}`:                                              "no definition",
+		`{"version":1,"tools":[{"definition":{}}]}`:                                         "names no tool",
+		`{"version":1,"tools":[{"tool":"a","definition":{}},{"tool":"a","definition":{}}]}`: "twice",
+	} {
+		var p tool.Pins
+		if err := json.Unmarshal([]byte(doc), &p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", doc, err, want)
+		}
+	}
+	if err := (&tool.Pins{}).Accept(mustBox(t, echo("a")), "b"); err == nil {
+		t.Error("a tool that is not there was pinned")
+	}
+}
