@@ -37,7 +37,7 @@ func payTool(spec func(*dragoman.ToolSpec)) tool.Tool {
 	})
 }
 
-func TestC7_ChangedToolNeedsApproval(t *testing.T) {
+func TestChangedToolNeedsApproval(t *testing.T) {
 	var did counted
 	other := did.tool("look")
 	pins := pinnedPins(t, payTool(nil), other)
@@ -94,7 +94,7 @@ func TestC7_ChangedToolNeedsApproval(t *testing.T) {
 	}
 }
 
-func TestC7_NewToolNeedsApprovalAndGeneratedOnesDoNot(t *testing.T) {
+func TestNewToolNeedsApprovalAndGeneratedOnesDoNot(t *testing.T) {
 	var did counted
 	pins := pinnedPins(t, did.tool("look", tool.Deferred()))
 	next := &agent.Agent{Name: "next", Model: model(says("done"))}
