@@ -23,7 +23,7 @@ export const clients = [{
         messages.push({ role: 'user', content: results.map((r) => ({ type: 'tool_result', tool_use_id: r.id, content: r.output })) }),
       async turn({ tools, schema, think, stream }) {
         const body = { model, messages, ...limit }
-        if (think) body.thinking = { type: 'enabled', budget_tokens: 1024 }
+        if (think) body.thinking = world.upstream === 'claude5' ? { type: 'adaptive' } : { type: 'enabled', budget_tokens: 1024 }
         if (tools) body.tools = [{ name: tool.name, description: tool.description, input_schema: tool.schema }]
         if (schema) body.output_config = { format: { type: 'json_schema', schema: person } }
         const s = said()

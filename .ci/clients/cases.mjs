@@ -14,7 +14,13 @@
 //	sends(output)                    what it makes of a result, where that is not the result
 //	others({base, key}, model)       what else it asks for: {names, found, tokens}
 //	judge(error)                     {name, status, message, wait}
+//	talk({base, key}, model, {system, run, think, stream})  a conversation with its own
+//	  tool loop: a function from a prompt to the text of the response
+//
+// A client may have talk alone.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { upstreams } from './upstreams.mjs'
 
 export const tool = {
   name: 'get_weather',
@@ -34,7 +40,7 @@ const both = 'What is the weather in Oslo and in Rome?'
 // told is what the model makes of the results, as the client sends them.
 const told = ({ sends = (output) => output }) => ['4 °C', '21 °C'].map((output) => 'get_weather says: ' + sends(output)).join('\n')
 
-export const everywhere = ['chat', 'responses', 'anthropic', 'gemini', 'ollama', 'bedrock']
+export const everywhere = Object.keys(upstreams)
 
 // said starts an answer that is put together from pieces.
 export const said = () => ({ thought: '', text: '', calls: [], end: undefined, usage: undefined, pieces: 0 })
@@ -92,7 +98,7 @@ async function reasoning(client, world, stream) {
   c.say(both)
   const s = await c.turn({ tools: true, think: true, stream })
   called(client, s, ['Oslo', 'Rome'])
-  if (!client.hides?.includes(world.upstream)) assert.match(s.thought, /get_weather/)
+  if (!client.hides?.includes(world.upstream) && !upstreams[world.upstream].silent) assert.match(s.thought, /get_weather/)
   await c.answer(s.calls.map((k) => ({ id: k.id, name: k.name, output: weather[k.args.city] })))
   const last = await c.turn({ tools: true, think: true, stream })
   assert.equal(last.text, told(client))
@@ -156,10 +162,47 @@ async function broken(client, world, stream) {
   assert.match(e.message, /the connection to the model broke/)
 }
 
-export const cases = { text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, reasoning, structured, parsed, others, unknown, limited, stranger, broken }
+// conversation: the model sees all of it: the system text, what it said before, its calls and
+// their results. The strict upstream tells what it saw.
+const conversation = (pick, think) => async (client, world, stream) => {
+  const mark = randomUUID()
+  const ask = client.talk(world, pick(world.upstream), { system: `Be brief, ${mark}.`, run: ({ city }) => `4 °C in ${city}, ${mark}`, think, stream })
+  const first = `You said: My code is ${mark}!`
+  assert.equal(await ask(`My code is ${mark}!`), first)
+  const second = await ask(both)
+  for (const city of ['Oslo', 'Rome']) assert.ok(second.includes(`4 °C in ${city}, ${mark}`), second)
+  assert.equal(await ask('Goodbye!'), 'You said: Goodbye!')
+  const last = (await seen(mark)).filter((t) => t.some((s) => s.includes('Goodbye!'))).at(-1)
+  assert.ok(last, 'the upstream did not see the last prompt')
+  for (const want of [`Be brief, ${mark}.`, `My code is ${mark}!`, first, both, `4 °C in Oslo, ${mark}`, `4 °C in Rome, ${mark}`, second]) {
+    assert.ok(last.some((s) => s.includes(want)), `the upstream did not see ${JSON.stringify(want)}, only ${JSON.stringify(last)}`)
+  }
+}
+
+// seen returns the strings of each request with a mark that the strict upstream accepted.
+export async function seen(mark) {
+  const bodies = await (await fetch(`${process.env.STRICT_UPSTREAM}/strict/seen?text=${mark}`)).json()
+  return bodies.map((b) => texts(JSON.parse(b)))
+}
+
+// texts returns every string of a JSON value.
+const texts = (v) => (typeof v === 'string' ? [v] : v && typeof v === 'object' ? Object.values(v).flatMap(texts) : [])
+
+const talk = conversation((upstream) => `${upstream}/${upstreams[upstream].model}`, false)
+const talkThinking = conversation((upstream) => 'gpt-5-' + upstream, true)
+// effort: the model does not reason, or does so by itself, and the settings are dropped.
+// A request that is passed through is refused, which is the vendor's to say.
+const effort = conversation((upstream) => 'gpt-5-plain-' + upstream, true)
+
+export const cases = { talk, 'talk+think': talkThinking, effort, text, call, parallel, 'two turns': twoTurns, 'own loop': ownLoop, reasoning, structured, parsed, others, unknown, limited, stranger, broken }
 
 // applies reports whether a client has what a case is about.
-export const applies = (client, name) => (name !== 'own loop' || client.loop) && (name !== 'parsed' || client.parse) && (name !== 'others' || client.others)
+export const applies = (client, name, upstream) => {
+  if (name === 'effort' && upstream === 'responses') return false
+  return needs[name] ? client[needs[name]] : client.open
+}
+
+const needs = { talk: 'talk', 'talk+think': 'talk', effort: 'talk', 'own loop': 'loop', parsed: 'parse', others: 'others' }
 
 function called(client, s, cities) {
   assert.deepEqual(s.calls.map((k) => [k.name, k.args]), cities.map((city) => [tool.name, { city }]))

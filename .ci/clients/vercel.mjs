@@ -51,13 +51,13 @@ const sends = { google: (output) => JSON.stringify({ name: tool.name, content: o
 const options = (name, model) => (name === 'anthropic' && model.startsWith('ollama/') ? { anthropic: { structuredOutputMode: 'outputFormat' } } : {})
 
 // Each provider reads its own.
-const thinking = {
+const thinking = ({ upstream }) => ({
   openai: { forceReasoning: true, reasoningEffort: 'high', reasoningSummary: 'auto' },
   dragoman: { reasoningEffort: 'high' },
-  anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } },
+  anthropic: { thinking: upstream === 'claude5' ? { type: 'adaptive' } : { type: 'enabled', budgetTokens: 1024 } },
   google: { thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 } },
   ollama: { think: true },
-}
+})
 
 const quiet = { onError: () => {} } // or it writes to the console
 
@@ -78,7 +78,7 @@ const client = (name, provider) => ({
           content: results.map((r) => ({ type: 'tool-result', toolCallId: r.id, toolName: r.name, output: { type: 'text', value: r.output } })),
         }),
       async turn({ tools, schema, think, stream }) {
-        const ask = { model: provider(world)(model, { think }), messages, maxRetries: 0, providerOptions: { ...options(name, model), ...(think && thinking) } }
+        const ask = { model: provider(world)(model, { think }), messages, maxRetries: 0, providerOptions: { ...options(name, model), ...(think && thinking(world)) } }
         if (tools) ask.tools = { [tool.name]: define({ description: tool.description, inputSchema: jsonSchema(tool.schema) }) }
         if (schema) ask.output = Output.object({ schema: jsonSchema(person), name: 'person' })
         const s = said()
