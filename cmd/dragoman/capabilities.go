@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// target returns the target that a command writes for: the capabilities of the model
-// as a client of the language's vendor has them, and what the command line says.
-// file names a file of model facts; empty means the variable DRAGOMAN_MODELS.
+// target returns the target that a command writes for: the capabilities of the model at
+// the language's vendor, with the changes in set. file names a file of model facts;
+// empty means the variable DRAGOMAN_MODELS.
 func (l language) target(model, file string, set []string) (dragoman.Target, error) {
 	var t dragoman.Target
 	if l.provider != "" {

@@ -41,12 +41,12 @@ only then is it known that they may run. Many long calls take memory.
 Languages:` + helpLanguages() + `
   canonical                 or dragoman: the stored form itself, but for streams
 
-Models of one language differ. What is known of a model by its name (which settings
-it refuses, whether it reasons; docs/providers.md) applies where a request, messages
-or tools are written for it: the one of --model, or that which the request names.
---model also names the model in the result: requests to Gemini and Bedrock have it in the URL,
-so that one that was read from them names none. --capability says more, or, as
-name=false, less:` + helpCapabilities() + `.
+Models of one language differ in what they accept. A request, messages or tools are
+written for the model that --model names, or else the request: settings that it is
+known to refuse are dropped, for example (docs/providers.md, "Models"). --model also
+names the model in the result; requests to Gemini and Bedrock have it in the URL, and
+name none. --capability sets a capability, or with name=false unsets one that the
+model is known to have:` + helpCapabilities() + `.
 
 Tools are also read as MCP servers list them (--from mcp).`,
 		Example: `  dragoman convert --to anthropic request.json

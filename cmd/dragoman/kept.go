@@ -86,11 +86,11 @@ func lastSession(ctx context.Context, store session.Store, dir string) (*session
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: --continue found none for %s; run without it, or see \"dragoman sessions list\"", session.ErrNotFound, folder)
+	return nil, fmt.Errorf("%w: --continue finds no session of %s; run without it, or see \"dragoman sessions list\"", session.ErrNotFound, folder)
 }
 
-// openSession opens a session by its name, or by the beginning of a generated one if
-// only one begins so.
+// openSession opens a session by its name, or by a prefix of a generated name if only
+// one session has that prefix.
 func openSession(ctx context.Context, store session.Store, name string) (*session.Session, error) {
 	s, err := session.Open(ctx, store, name)
 	if !errors.Is(err, session.ErrNotFound) || len(name) < minPrefix {
@@ -111,11 +111,11 @@ func openSession(ctx context.Context, store session.Store, name string) (*sessio
 	case 1:
 		return session.Open(ctx, store, found[0])
 	default:
-		return nil, fmt.Errorf("several sessions begin with %q: %s", name, strings.Join(found, ", "))
+		return nil, fmt.Errorf("several sessions begin with %q: %s; give more of the name", name, strings.Join(found, ", "))
 	}
 }
 
-// minPrefix is how many characters of a generated name must be given.
+// minPrefix is the shortest prefix of a generated name that openSession takes.
 const minPrefix = 4
 
 // generatedID matches names that newSessionID and package session generate.

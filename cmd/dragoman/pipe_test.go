@@ -51,7 +51,7 @@ func TestTheNullDeviceIsNotPipedInput(t *testing.T) {
 
 func TestContinueGoesOnWithTheLastSessionOfTheFolder(t *testing.T) {
 	here, do := runs(t)
-	if r := do(nil, "--continue", "--model", "sim/echo", "And?"); r.code != exitFailed || !strings.Contains(r.err, "--continue found none for "+absolute(here)) {
+	if r := do(nil, "--continue", "--model", "sim/echo", "And?"); r.code != exitFailed || !strings.Contains(r.err, "--continue finds no session of "+absolute(here)) {
 		t.Errorf("no session yet: %+v", r)
 	}
 	first := do(nil, "--session", "first", "--model", "sim/echo", "One")

@@ -36,7 +36,7 @@ const (
 	// exitUnattended: the run ended, but calls were refused because no approver was
 	// attached.
 	exitUnattended = 4
-	// exitInterrupted is what shells use for a program that SIGINT ended.
+	// exitInterrupted is the code that shells report for a program ended by SIGINT.
 	exitInterrupted = 130
 )
 
@@ -48,12 +48,12 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 		Long: `Run asks a model, and lets it work in the current folder with the tools that
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
 it writes a file, applies a patch or runs a command, you are asked. Without a
-terminal to ask at, such calls are refused, unless --allow names the tool or a rule
-of a policy (--policy) allows the call. A policy also denies and asks, about calls of
-tools and of models: a rule that denies always wins, a rule that asks does so despite
---allow, a rule that allows runs the call without asking. "dragoman tools why"
-explains what would happen to a call. The exit code is 4 where calls were refused
-because there was nobody to ask.
+terminal to ask at, such calls are refused and the exit code is 4, unless --allow
+names the tool or a rule of a policy (--policy) allows the call.
+
+A policy has rules for tool calls and model calls. A rule that denies a call always
+wins; a rule that asks about it asks despite --allow; a rule that allows it runs it
+without asking. "dragoman tools why" explains what would happen to a call.
 
 The answer goes to standard output; calls, their results and questions go to
 standard error. With --json every event is a line of JSON on standard output.
@@ -66,17 +66,18 @@ model, and good for trying this out.
 
 Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSIONS,
 or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
-macOS and Windows that of configuration). --continue goes on with the last session of
-this folder, --session with the one it names; the beginning of a generated name is
-enough. With a prompt they ask more, without one they finish what was interrupted.
-What ran does not run again. With --json the event run_start names the session.
-"dragoman sessions" lists them.
+macOS and Windows that of configuration). --continue continues the last session of
+this folder, --session the named one; the first four or more characters of a
+generated name are enough. With a prompt they continue the conversation; without one
+they finish a run that was interrupted. Tool calls that have run do not run again.
+With --json the event run_start names the session. "dragoman sessions list" shows
+all sessions.
 
 A session works in the folder that it began in. Elsewhere it does not go on, unless
 --dir names a folder: that of the session, or another one, which is then its own.
 
-Several words are one prompt, with a blank between them. Input that is piped in is
-the prompt if there is no other (or "-"), and else follows the prompt.`,
+Several words are joined to one prompt. Piped input is added after the prompt; if
+there is no prompt, or it is "-", the input is the prompt.`,
 		Example: `  dragoman run "Which files are here?"
   dragoman run --model sim/echo --no-session "Say it again"
   cat error.log | dragoman run "What went wrong here?"
@@ -89,7 +90,7 @@ the prompt if there is no other (or "-"), and else follows the prompt.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.last, "continue", "c", false, "go on with the last session of this folder")
+	f.BoolVarP(&o.last, "continue", "c", false, "continue the last session of this folder")
 	f.StringVar(&o.model, "model", "", `the model, as "provider/model", an alias, or several with commas between them`)
 	f.StringVar(&o.session, "session", "", "the session to go on with, or to begin under this name")
 	o.addFile(cmd)
@@ -158,7 +159,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	}
 	err = ended(ctx, err, k, spec)
 	if n := o.unattended.Load(); err == nil && n > 0 {
-		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or let calls run without approval with --allow NAME or a rule of --policy", n)}
+		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or permit calls with --allow NAME or a rule of --policy", n)}
 	}
 	return err
 }
@@ -205,7 +206,7 @@ func (o *runFlags) check() error {
 	return allowed(o.allow)
 }
 
-// allowed refuses names that are no tools which need approval.
+// allowed refuses names that are not tools that need approval.
 func allowed(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(workspaceTools, name) {
@@ -215,8 +216,8 @@ func allowed(names []string) error {
 	return nil
 }
 
-// isPiped reports whether input is there to read: from a pipe or a file, not from a
-// terminal or another device such as the null device.
+// isPiped reports whether in is a pipe or a file, as opposed to a terminal or another
+// device such as the null device.
 func isPiped(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -226,14 +227,14 @@ func isPiped(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// pipedNotice is how long a pipe may be silent before the user learns what the program
-// waits for.
+// After pipedNotice without input from a pipe, the user is told what the program waits
+// for.
 const pipedNotice = 3 * time.Second
 
 // readPiped reads standard input to its end.
 func readPiped(cmd *cobra.Command) (string, error) {
 	notice := time.AfterFunc(pipedNotice, func() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Reading standard input to its end. Without input to read, run with </dev/null.")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Waiting for standard input to end. If there is nothing to read, run with </dev/null.")
 	})
 	defer notice.Stop()
 	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxInput+1))
@@ -241,9 +242,9 @@ func readPiped(cmd *cobra.Command) (string, error) {
 	case err != nil:
 		return "", failed("reading standard input: %w", err)
 	case len(b) > maxInput:
-		return "", failed("standard input is longer than %d bytes", maxInput)
+		return "", failed("standard input is longer than %d bytes: put it into a file in the folder, and name the file in the prompt", maxInput)
 	case !utf8.Valid(b):
-		return "", failed("standard input is not UTF-8 text")
+		return "", failed("standard input is not UTF-8 text: convert it first, or put it into a file in the folder")
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -310,8 +311,8 @@ func ended(ctx context.Context, err error, k *kept, model string) error {
 	}
 }
 
-// suggestModel returns a hint for a model that its provider does not have, if the name
-// of one that is known is similar.
+// suggestModel returns a hint if the provider does not have the model, and a known model
+// has a similar name.
 func suggestModel(err error, spec string) string {
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Class != dragoman.ErrorNotFound {
@@ -415,8 +416,8 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	return "sim/planner", "No model is configured: the embedded simulator answers, which is no real model. --model or DRAGOMAN_MODEL picks one.", nil
 }
 
-// checkPending refuses to go on with a session whose calls wait for approval if they
-// cannot get it, or if a new prompt comes before they have it.
+// checkPending refuses to continue a session whose calls wait for approval if no
+// approver is attached, or if there is a new prompt.
 func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *kept, prompt string) error {
 	if k.session == nil || o.abandon {
 		return nil
@@ -442,7 +443,8 @@ func (o *runFlags) checkPending(ctx context.Context, cmd *cobra.Command, k *kept
 	return &exitError{exitUnattended, errors.New(pendingHelp(k.again(), prompt, names, attended))}
 }
 
-// pendingHelp says which calls of a session wait for approval, and which commands go on.
+// pendingHelp lists the calls of a session that wait for approval, and the commands that
+// continue it.
 func pendingHelp(again, prompt string, names []string, attended bool) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -452,7 +454,7 @@ func pendingHelp(again, prompt string, names []string, attended bool) string {
 	if !attended {
 		b.WriteString("; no approver is attached")
 	}
-	b.WriteString(". Go on with one of:\n")
+	b.WriteString(". Continue with one of:\n")
 	fmt.Fprintf(&b, "  %s    in a terminal, to be asked about them\n", again)
 	fmt.Fprintf(&b, "  %s --allow %s    to run them without being asked\n", again, strings.Join(names, ","))
 	if prompt == "" {

@@ -50,10 +50,10 @@ names; docs/gateway.md has all of it:
 something is wrong. The file is read again when it changes, and at once after a
 SIGHUP; one that cannot be used is told, and changes nothing.
 
-It refuses to listen where other machines reach it unless the config has keys. Without
-keys it answers only to localhost, *.localhost and loopback addresses, and to the host
-names under "hosts" of the config and of --host, so that no web page can use it through
-a name of its own.
+Without keys in the config it listens only on addresses that other machines cannot
+reach, and accepts only requests for localhost, *.localhost, loopback addresses, and
+the host names listed under "hosts" in the config or with --host. This keeps web pages
+from using it through a host name that they control.
 
 The log, a line for each request, goes to standard error. After an interrupt it takes
 no more requests, and lets those end that are being answered; a second one ends it at
@@ -75,7 +75,7 @@ once.
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "", "where to listen, instead of what the config says; port 0 takes a free one (default "+gateway.DefaultListen+")")
-	f.StringArrayVar(&o.hosts, "host", nil, "a further host name to answer to without keys, such as host.docker.internal; may be repeated")
+	f.StringArrayVar(&o.hosts, "host", nil, "a further host name to accept without keys, such as host.docker.internal; may be repeated")
 	f.StringVar(&o.config, "config", "", "the config file")
 	f.StringVar(&o.log, "log", "text", "how to log: text, json or off")
 	f.DurationVar(&o.drain, "drain", gateway.DefaultDrain, "how long to wait at the end for answers to finish; 0s cuts them off at once")
@@ -114,7 +114,7 @@ func (o serveFlags) read() (*gateway.Config, *gateway.Watcher, error) {
 	return config, watcher, nil
 }
 
-// override puts what the flags say into a config.
+// override sets the values of the flags in a config.
 func (o serveFlags) override(c *gateway.Config) {
 	if o.listen != "" {
 		c.Listen = o.listen

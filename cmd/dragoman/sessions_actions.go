@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-go/dragoman/session"
 )
 
-// actionFlags are those of the commands for actions.
+// actionFlags are the flags of sessions actions and sessions run-action.
 type actionFlags struct {
 	sessionsFlags
 	model string
@@ -74,9 +74,9 @@ func newSessionsActions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "actions SESSION",
 		Short: "List the actions that can run on a session",
-		Long: `Actions lists what the extensions of a model can do to a session, such as
-compacting the history that is sent to it. "dragoman sessions run-action" runs one.
-Actions with a trigger also run by themselves, such as before each save.`,
+		Long: `Actions lists the actions that the extensions of a model offer for a session, such
+as compacting the history that is sent to the model. "dragoman sessions run-action"
+runs one. Actions with a trigger also run automatically, such as before each save.`,
 		Example: `  dragoman sessions actions trip --model anthropic/claude-opus-5-5
   dragoman sessions actions trip --model openai/gpt-5.1 --json`,
 		Args: cobra.ExactArgs(1),
@@ -118,7 +118,7 @@ func join(triggers []extension.Trigger) string {
 	return strings.Join(out, ", ")
 }
 
-// inputNames are the parameters of an action, in the order of its schema.
+// inputNames returns the names of an action's parameters, in the order of its schema.
 func inputNames(schema json.RawMessage) (names []string) {
 	o, err := extension.NewObject(schema)
 	if err != nil {
@@ -139,7 +139,7 @@ func inputNames(schema json.RawMessage) (names []string) {
 	return names
 }
 
-// ranReport is what an action did, as JSON. docs/command.md describes it.
+// ranReport reports the effect of an action as JSON. docs/command.md describes it.
 type ranReport struct {
 	Session   string `json:"session"`
 	Extension string `json:"extension"`
@@ -158,16 +158,16 @@ func newSessionsRunAction() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-action SESSION ACTION",
 		Short: "Run an action of an extension on a session",
-		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. What it
-changes is the history that is sent to the model; the conversation itself stays as it
-is, and "dragoman sessions show" shows all of it.
+		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. It changes
+the history that is sent to the model. The stored conversation does not change:
+"dragoman sessions show" still shows all of it.
 
-A parameter is NAME=VALUE. The value is JSON, or a text where it is not valid JSON.
---params takes all of them as one JSON object. ACTION may be EXTENSION/ACTION where
-several extensions have one of that name.
+A parameter is NAME=VALUE, where VALUE is JSON; anything else is a string. --params
+takes all parameters as one JSON object. If several extensions have an action of the
+same name, write EXTENSION/ACTION.
 
 With the parameter instructions, compact_native_history asks the model for a summary
-of the messages that it takes out: --param instructions="Keep the prices."`,
+of the messages that it removes: --param instructions="Keep the prices."`,
 		Example: `  dragoman sessions run-action trip compact_native_history --param keep=10 --model openai/gpt-5.1 --json
   dragoman sessions run-action trip dragoman.compact/compact_native_history --params '{"keep":4}' --model anthropic/claude-opus-5-5 --json`,
 		Args: cobra.ExactArgs(2),
@@ -239,11 +239,11 @@ func (o *actionFlags) runAction(ctx context.Context, cmd *cobra.Command, s *sess
 	if o.json {
 		return writeJSON(cmd.OutOrStdout(), r)
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "Ran %s on session %s: %s is sent %d messages of it, %d before.\n", r.Action, r.Session, shown(r.Model), r.After, r.Before)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "Ran %s on session %s: %s now gets %d messages of it, before %d.\n", r.Action, r.Session, shown(r.Model), r.After, r.Before)
 	return err
 }
 
-// noSuchAction says which action may have been meant.
+// noSuchAction returns the error for an unknown action, with a suggestion.
 func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model, id string, err error) error {
 	actions, listed := s.Actions(ctx, model, "")
 	if listed != nil {
@@ -255,12 +255,12 @@ func noSuchAction(ctx context.Context, s *session.Session, model dragoman.Model,
 	}
 	hint := words.Meant(id, ids)
 	if hint == "" {
-		hint = fmt.Sprintf(`; "dragoman sessions actions %s" lists those there are`, s.ID())
+		hint = fmt.Sprintf(`: "dragoman sessions actions %s" lists the known ones`, s.ID())
 	}
-	return failed("there is no action %q%s", id, hint)
+	return failed("unknown action %q%s", id, hint)
 }
 
-// actionParams are the parameters as one JSON object; nil: none were given.
+// actionParams returns the parameters as one JSON object, or nil if none were given.
 func actionParams(params []string, whole string) (json.RawMessage, error) {
 	if whole == "" && len(params) == 0 {
 		return nil, nil
@@ -275,7 +275,7 @@ func actionParams(params []string, whole string) (json.RawMessage, error) {
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, misused("--param %q is not NAME=VALUE", p)
+			return nil, misused("--param %q is not NAME=VALUE, such as keep=10", p)
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {

@@ -70,7 +70,7 @@ func TestX9_SessionsActionsAndRunAction(t *testing.T) {
 		t.Errorf("%+v", ran)
 	}
 	r := sessionsOf(nil, "run-action", "trip", extension.CompactName+"/"+extension.CompactID, "--params", `{"keep":2}`, "--param", "instructions=Keep the prices.")
-	if r.code != exitOK || !strings.Contains(r.err, "is sent 3 messages of it, 4 before") {
+	if r.code != exitOK || !strings.Contains(r.err, "now gets 3 messages of it, before 4") {
 		t.Errorf("%+v", r)
 	}
 	if asked := (*sent)[len(*sent)-1]; !strings.Contains(asked, "Keep the prices.") || !strings.Contains(asked, "user: q2") {

@@ -33,11 +33,11 @@ commands in it, or those of a file in any wire language (--tools).`,
 // toolsFlags say which tools are meant.
 type toolsFlags struct {
 	file, from, report string
-	// forRun adds the tools that dragoman run has beside those of the folder.
+	// forRun adds the tools that dragoman run has in addition to those of the folder.
 	forRun bool
 	// allow names tools that need no approval.
 	allow []string
-	// config is that of the toolbox.
+	// config configures the toolbox.
 	config tool.Config
 }
 

@@ -31,27 +31,27 @@ func newToolsWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why TOOL [--args JSON] [--policy FILE]",
 		Short: "Explain what a policy decides about a call",
-		Long: `Why says whether a call would run, be asked about or be denied, what the policy
-decides about it, by which rule, and why the others did not match. TOOL is the name
-of a tool, with its namespace before a dot if it has one. Arguments are a JSON
-object, or for a tool that takes text that text; they are checked against the
-tool's schema first, as they would be before the call runs. Nothing is run.
+		Long: `Why says whether a call would run, need approval or be denied, which rule of the
+policy decides that, and why the other rules do not match. It runs nothing. TOOL is
+the name of a tool, with its namespace before a dot if it has one. --args is a JSON
+object, or the text for a tool that takes text; it is checked against the tool's
+schema first, as it would be before the call runs.
 
-What comes first is what dragoman run does with the call, given the same --policy
+The first line says what dragoman run does with the call, given the same --policy
 and --allow:
 
   run    it runs without a question
   ask    you are asked first; without a terminal it is refused
   deny   it does not run
 
-A rule that denies always wins. A rule that asks comes next, also before --allow. A
-rule that allows lets the call run without a question, also where the tool asks by
-itself. Without a rule, the policy's default decides, and where that allows, the tool
-itself: one that writes files or runs commands asks, unless --allow names it. An
-approval for the rest of a run answers later questions; it overrides no denial.
+A rule that denies the call always wins; then a rule that asks, even with --allow;
+then a rule that allows, even if the tool needs approval by itself. If no rule
+matches, the policy's default decides. If the default allows the call, a tool that
+writes files or runs commands still asks, unless --allow names it. An approval for
+the rest of a run answers later questions; it never overrides a denial.
 
-Without --policy the policy is the command line's own: what may destroy something is
-asked about. A policy file is like
+Without --policy, calls that may destroy something need approval. An example of a
+policy file:
 
   version: 1
   default: allow
@@ -69,10 +69,10 @@ asked about. A policy file is like
         model: "openai/*"
 
 A rule that can never apply is an error, such as one for a tool that does not exist.
-The documentation of the package tool/policy has all of it.
+The documentation of the package tool/policy describes every field.
 
---subject model_call --model PROVIDER/MODEL explains the decision on a model call,
---subject handoff --target AGENT that on a handoff; these take no TOOL.`,
+To explain a model call, use --subject model_call --model PROVIDER/MODEL; for a
+handoff, use --subject handoff --target AGENT. These take no TOOL.`,
 		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
   dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
   dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop
@@ -98,7 +98,7 @@ The documentation of the package tool/policy has all of it.
 	f := cmd.Flags()
 	f.StringVar(&o.policy, "policy", "", "a file of rules, in YAML or JSON")
 	f.StringVar(&o.args, "args", "", "the arguments of the call")
-	f.StringVar(&o.agent, "agent", agentName, "the agents that lead to the call, with slashes between them")
+	f.StringVar(&o.agent, "agent", agentName, "the agent that makes the call; for nested agents the path, such as shop/checkout")
 	f.StringToStringVar(&o.metadata, "metadata", nil, "metadata of the run, as name=value")
 	f.StringSliceVar(&o.allow, "allow", nil, "tools whose calls need no approval, as for dragoman run")
 	f.StringVar(&o.subject, "subject", string(tool.SubjectToolCall), "tool_call, model_call or handoff")
@@ -109,7 +109,7 @@ The documentation of the package tool/policy has all of it.
 
 // whyAnswer holds the outcome of a call and the decision of the policy.
 type whyAnswer struct {
-	// Outcome is run, ask or deny, and Because says why where the policy does not.
+	// Outcome is run, ask or deny. Because explains it if the policy's decision does not.
 	Outcome string `json:"outcome"`
 	Because string `json:"because,omitempty"`
 	policy.Explanation
@@ -181,7 +181,7 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	return answer, nil
 }
 
-// outcomeOf is the word for an effect.
+// outcomeOf returns run, ask or deny for the effect of a decision.
 func outcomeOf(e tool.Effect) string {
 	switch e {
 	case tool.Allow:
@@ -193,7 +193,7 @@ func outcomeOf(e tool.Effect) string {
 	}
 }
 
-// check refuses flags that do not go together.
+// check refuses flags that cannot be used together.
 func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 	known := []string{string(tool.SubjectToolCall), string(tool.SubjectModelCall), string(tool.SubjectHandoff)}
 	isTool := o.subject == known[0]
@@ -214,7 +214,7 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 	return allowed(o.allow)
 }
 
-// rules returns the policy that is meant, for the tools of a box.
+// rules returns the policy of --policy, or the default one, for the tools of a box.
 func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 	if o.policy == "" {
 		p, err := policy.New(policy.Config{Default: policy.DefaultAskDestructive})
@@ -259,7 +259,7 @@ func (o *whyFlags) agents() []string {
 	return strings.Split(o.agent, "/")
 }
 
-// callOf is the call that a question is about.
+// callOf returns the call that a question is about.
 func callOf(q *tool.Question) *dragoman.ToolCall {
 	c := &dragoman.ToolCall{ID: "why", Name: q.Spec.Name, Namespace: q.Spec.Namespace, Arguments: string(q.Input.Arguments)}
 	if q.Spec.Kind == dragoman.ToolFreeform {
@@ -268,7 +268,7 @@ func callOf(q *tool.Question) *dragoman.ToolCall {
 	return c
 }
 
-// question returns what the policy is asked about the call.
+// question returns the question to the policy about the call.
 func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) {
 	var names []string
 	for _, t := range box.Tools() {
@@ -292,10 +292,10 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 		q.Agent = o.agents()
 		return q, nil
 	}
-	return nil, failed("unknown tool %q: the tools are %s", name, strings.Join(names, ", "))
+	return nil, failed("unknown tool %q: known tools are %s", name, strings.Join(names, ", "))
 }
 
-// input is the input of the call, checked as it would be.
+// input returns the input of the call, validated as it would be before the call runs.
 func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
 	if spec.Kind == dragoman.ToolFreeform {
 		return tool.Input{Text: o.args}, nil
@@ -313,7 +313,7 @@ func (o *whyFlags) input(spec *dragoman.ToolSpec) (tool.Input, error) {
 	}
 	raw, _ = v.Complete(raw, false)
 	if err := v.Validate(raw); err != nil {
-		return tool.Input{}, failed("the arguments do not fit %s, so that no policy would be asked:\n%w", spec.QualifiedName(), err)
+		return tool.Input{}, failed("the arguments do not fit %s, so no policy would be asked:\n%w", spec.QualifiedName(), err)
 	}
 	return tool.Input{Arguments: raw}, nil
 }
