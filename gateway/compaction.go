@@ -77,7 +77,7 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	for _, item := range itemsOf(all, "output") {
 		ids = append(ids, idOf(item))
 	}
-	if err := x.noteOwner(ctx, x.entry.key, origin{Model: x.asked.model, Link: x.entry.upstream}, ids...); err != nil {
+	if err := x.noteRepeated(ctx, x.entry.key, origin{Model: x.asked.model, Link: x.entry.upstream}, ids...); err != nil {
 		x.warn(ctx, "the owner of compacted items could not be stored", err)
 	}
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })

@@ -37,8 +37,10 @@ type conversation struct {
 // conversed is an item of a conversation.
 type conversed struct {
 	Item json.RawMessage `json:"item"`
-	// Native is set where a Responses upstream made it.
+	// Native is set for one that a Responses upstream takes as it is.
 	Native bool `json:"native,omitempty"`
+	// Output is set where it is from a response, not from the client.
+	Output bool `json:"output,omitempty"`
 }
 
 // maxConversation bounds the items of a conversation in bytes, and maxNewItems how many a
@@ -140,7 +142,8 @@ func (x *exchange) joinConversation(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		item.ref, item.lookup, item.stored = false, false, !stored.Native
+		item.ref, item.stored = false, !stored.Native
+		item.lookup = item.lookup && stored.Native && !stored.Output // a client may name any id
 		x.conversationItems = append(x.conversationItems, item)
 	}
 	return nil
@@ -172,7 +175,7 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 			c.Items = append(c.Items, conversed{Item: identified(item.listed(), x.id, i), Native: !item.stored})
 		}
 		for _, item := range itemsOf(response, "output") {
-			c.Items = append(c.Items, conversed{Item: item, Native: native})
+			c.Items = append(c.Items, conversed{Item: item, Native: native, Output: true})
 		}
 		return nil
 	})
@@ -210,7 +213,7 @@ func (g *Gateway) handleConversations(mux *http.ServeMux) {
 				}
 			}
 			if err == nil {
-				err = serve(&conversationCall{Gateway: g, w: w, r: r, key: key.Name, id: r.PathValue("id")})
+				err = serve(&conversationCall{Gateway: g, w: w, r: r, owner: key, key: key.Name, id: r.PathValue("id")})
 			}
 			if err != nil {
 				refuse(w, r, err)
@@ -224,6 +227,7 @@ type conversationCall struct {
 	*Gateway
 	w       http.ResponseWriter
 	r       *http.Request
+	owner   access.Key
 	key, id string
 }
 
@@ -260,6 +264,9 @@ func (c *conversationCall) newItems(items []json.RawMessage) (out []conversed, e
 			return nil, serving.Refuse(fmt.Errorf("items[%d]: %w", i, err))
 		case item.ref:
 			return nil, unknownItem(item.id)
+		}
+		if err := checkItem(&c.owner, raw); err != nil {
+			return nil, err
 		}
 		out = append(out, conversed{Item: identified(raw, seed, i), Native: true})
 	}

@@ -42,8 +42,12 @@ func (x *exchange) own(ctx context.Context, id string) {
 		return
 	}
 	from, err := json.Marshal(origin{Model: x.asked.model, Link: x.entry.upstream})
+	until := x.opts.Now().Add(max(x.ttl, upstreamTTL))
 	if err == nil {
-		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, x.opts.Now().Add(max(x.ttl, upstreamTTL)))
+		err = x.opts.Notes.Put(ctx, ownerKey(x.entry.key, id), from, until)
+	}
+	if err == nil && !x.keys.Open() {
+		err = x.opts.Notes.Put(ctx, firstOwnerKey(id), []byte(x.entry.key), until)
 	}
 	if err != nil {
 		x.warn(ctx, "whose a response is could not be kept", err)
@@ -93,7 +97,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	if g.keys.Open() || passed.Err != nil || r.Method != http.MethodGet {
 		return true, flushing(w, passed.Body, nil)
 	}
-	learn := newLearner(func(ids []string) error { return g.noteOwner(r.Context(), key.Name, from, ids...) })
+	learn := newLearner(func(ids []string) error { return g.noteRepeated(r.Context(), key.Name, from, ids...) })
 	return true, flushing(w, passed.Body, learn)
 }
 

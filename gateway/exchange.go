@@ -260,9 +260,6 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
 	}
-	if err := x.hold(len(x.bodies.native) + len(x.bodies.translated)); err != nil {
-		return err
-	}
 	if err := x.lease.Admit(x.asked.model, x.estimate(&key)); err != nil { // which counts the conversation, too
 		return refusal(err)
 	}

@@ -26,8 +26,9 @@ type inputItem struct {
 	// ref is set for a reference to a stored item: an item_reference, also one without
 	// a type.
 	ref bool
-	// lookup is set for a reasoning item without content. OpenAI looks it up by its id,
-	// as if it were a reference; other upstreams take it as it is.
+	// lookup is set for reasoning without content and for an image without data. OpenAI
+	// looks them up by their ids, as if they were references; other upstreams take them as
+	// they are.
 	lookup bool
 	// stored is set for an item, in the place of a reference, that no Responses upstream
 	// made.
@@ -71,7 +72,7 @@ func readInput(input []byte) (items []inputItem, err error) {
 }
 
 // identifying lists the fields that distinguish an item from a reference.
-var identifying = []string{"type", "id", "role"}
+var identifying = []string{"type", "id", "role", "content", "encrypted_content", "result"}
 
 // readInputItem reads the fields that identify an item. It refuses duplicates of these
 // fields, in any case: the upstream could read a reference that the gateway did not
@@ -100,16 +101,33 @@ func readInputItem(raw []byte) (item inputItem, err error) {
 		case name == "role":
 			role = r.Kind() != 'n'
 			r.Skip()
-		case name == "content" || name == "encrypted_content":
-			value := r.Raw()
-			content = content || !slices.Contains([]string{"null", `""`, "[]"}, string(value))
+		case name == "content" || name == "encrypted_content" || name == "result":
+			content = hasValue(r.Raw()) || content
 		default:
 			r.Skip()
 		}
 	}
 	item.ref = item.typ == "item_reference" || item.typ == "" && !role && item.id != ""
-	item.lookup = item.typ == "reasoning" && item.id != "" && !content
+	item.lookup = (item.typ == "reasoning" || item.typ == "image_generation_call") && item.id != "" && !content
 	return item, r.Err()
+}
+
+// hasValue reports whether a value is neither null nor empty.
+func hasValue(raw []byte) bool {
+	r := jsonwire.NewReader(raw)
+	switch r.Kind() {
+	case 'n':
+		return false
+	case '"':
+		return r.String() != ""
+	case '[':
+		for range r.Array() {
+			return true
+		}
+		return false
+	default:
+		return true
+	}
 }
 
 // userText is a text as an input item.
@@ -168,10 +186,26 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 		}
 		changed = changed || opened
 	}
-	if changed {
-		x.expand()
+	if !changed {
+		return nil
 	}
+	if err := x.hold(2 * x.expandedSize()); err != nil { // before it is built, in two forms
+		return err
+	}
+	x.expand()
 	return nil
+}
+
+// expandedSize bounds the size of the request with items in the place of their
+// references: a short request may refer to a long item many times.
+func (x *exchange) expandedSize() int {
+	size := len(x.body)
+	for _, items := range [][]inputItem{x.conversationItems, x.input} {
+		for i := range items {
+			size += len(items[i].raw) + 1
+		}
+	}
+	return size
 }
 
 // native reports whether the route has a Responses upstream, which may have stored items
@@ -187,7 +221,7 @@ func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) e
 	native := x.native()
 	var open []inputItem
 	var notes []string
-	for _, item := range x.input {
+	for _, item := range slices.Concat(x.conversationItems, x.input) {
 		if _, ok := held[item.id]; ok || !item.ref && (!item.lookup || !native) {
 			continue
 		}

@@ -167,8 +167,38 @@ func (g *Gateway) noteOwner(ctx context.Context, key string, from origin, ids ..
 		if err := g.opts.Notes.Put(ctx, ownerKey(key, id), note, until); err != nil {
 			return err
 		}
+		if err := g.opts.Notes.Put(ctx, firstOwnerKey(id), []byte(key), until); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// firstOwnerKey is the note of the key that an upstream made a response or an item for.
+func firstOwnerKey(id string) string { return "first owner " + bodyKey("", id) }
+
+// noteRepeated is noteOwner for ids that the client may have chosen: an upstream repeats
+// those of the input in lists and compactions. An item that was made for another key stays
+// that key's.
+func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids ...string) error {
+	if g.keys.Open() || len(ids) == 0 {
+		return nil
+	}
+	notes := make([]string, len(ids))
+	for i, id := range ids {
+		notes[i] = firstOwnerKey(id)
+	}
+	owners, err := g.opts.Notes.GetAll(ctx, notes)
+	if err != nil {
+		return err
+	}
+	var free []string
+	for i, id := range ids {
+		if owners[i] == nil || string(owners[i]) == key {
+			free = append(free, id)
+		}
+	}
+	return g.noteOwner(ctx, key, from, free...)
 }
 
 // notStored is the event that ends a stream with its response marked as not stored.

@@ -70,6 +70,8 @@ func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
 		switch {
 		case top && string(name) == "model" && !s.inURL: // it was checked itself
 			r.Skip()
+		case top && plain == "input" && !s.key.AllowsField(field):
+			s.items(r, field+".")
 		case top && slices.Contains(contentFields, plain), !top && slices.Contains(schemaFields, plain):
 			r.Skip()
 		case s.key.AllowsField(field):
@@ -83,6 +85,45 @@ func (s *fieldSearch) object(r *jsonwire.Reader, path string) {
 			s.value(r, field)
 		}
 	}
+}
+
+// items looks at the tools of the items of a Responses input: items can add tools in the
+// middle of a conversation.
+func (s *fieldSearch) items(r *jsonwire.Reader, path string) {
+	if r.Kind() != '[' {
+		r.Skip()
+		return
+	}
+	for range r.Array() {
+		s.item(r, path)
+	}
+}
+
+func (s *fieldSearch) item(r *jsonwire.Reader, path string) {
+	if r.Kind() != '{' {
+		r.Skip()
+		return
+	}
+	for name := range r.Object() {
+		if s.found == "" && plainField(string(name)) == "tools" {
+			s.value(r, path+string(name))
+		} else {
+			r.Skip()
+		}
+	}
+}
+
+// checkItem refuses an item that is added to a conversation of a key with a list of models,
+// if its tools choose models.
+func checkItem(key *access.Key, item []byte) error {
+	if len(key.Models) == 0 {
+		return nil
+	}
+	s := fieldSearch{key: key}
+	if s.item(jsonwire.NewReader(item), "input."); s.found != "" {
+		return fieldRefused(key, s.found)
+	}
+	return nil
 }
 
 // value looks at the fields below a value. Elements of lists have the path of the list.

@@ -788,3 +788,30 @@ func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
 		}
 	}
 }
+
+// A request may state the largest bound there is. What it reserves is given back exactly.
+func TestG3_AnEndlessEstimateIsGivenBackExactly(t *testing.T) {
+	team := key("team", secret)
+	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
+	k := newKeys(t, team)
+	one, err := k.Admit(t.Context(), secret, "m", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endless, err := k.Admit(t.Context(), secret, "m", math.MaxInt64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endless.Release()
+	one.Release()
+	for range 10 { // neither locked out nor admitted for nothing
+		lease, err := k.Admit(t.Context(), secret, "m", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lease.Release()
+	}
+	if _, err := k.Admit(t.Context(), secret, "m", 10); err == nil {
+		t.Error("100 tokens are reserved, and another request is admitted")
+	}
+}

@@ -92,17 +92,21 @@ func (a *account) ready(now time.Time) *RefusedError {
 //
 // A request is admitted as long as something of the budget is neither spent nor reserved,
 // so the budget is exceeded by less than the estimate of the last request admitted.
-func (a *account) admit(estimate int64, now time.Time) *RefusedError {
+//
+// It returns how many tokens are reserved: fewer than the estimate where the sum of all
+// reservations would overflow.
+func (a *account) admit(estimate int64, now time.Time) (reserved int64, refused *RefusedError) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if refused := a.exhausted(now); refused != nil {
-		return refused
+		return 0, refused
 	}
 	if refused := a.request(now); refused != nil {
-		return refused
+		return 0, refused
 	}
-	a.reserved = add(a.reserved, estimate)
-	return nil
+	reserved = min(estimate, math.MaxInt64-a.reserved)
+	a.reserved += reserved
+	return reserved, nil
 }
 
 // exhausted says which bound of tokens is reached.
@@ -247,11 +251,11 @@ func (l *Lease) Admit(model string, estimate int64) error {
 	if !l.key.Allows(model) {
 		return &RefusedError{Reason: ModelNotAllowed, Key: l.key.Name, Model: model, Allowed: slices.Clone(l.key.Models)}
 	}
-	estimate = max(estimate, 0)
-	if refused := l.account.admit(estimate, l.now()); refused != nil {
+	reserved, refused := l.account.admit(max(estimate, 0), l.now())
+	if refused != nil {
 		return l.refused(refused)
 	}
-	l.admitted, l.reserved = true, estimate
+	l.admitted, l.reserved = true, reserved
 	return nil
 }
 
