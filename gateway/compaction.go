@@ -61,11 +61,11 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 		}
 		return false, newPassedError(up.dialect, passed)
 	}
-	all, err := x.answerOf(passed.Body)
+	all, err := answerOf(up, passed.Body)
 	if err != nil {
 		return false, err
 	}
-	all, resp, _, err := x.understood(passed, all, dialect.DecodeOptions{NoNative: true})
+	all, resp, _, err := x.understood(passed, all, dialect.DecodeOptions{NoNative: true, MaxBytes: up.client.MaxResponseBytes})
 	if err != nil {
 		return false, err
 	}

@@ -77,7 +77,7 @@ func (x *exchange) counted(ctx context.Context, up *upstream) ([]byte, error) {
 	if passed.Err != nil {
 		return nil, passed.Err
 	}
-	all, err := x.answerOf(passed.Body)
+	all, err := answerOf(up, passed.Body)
 	if err == nil && !countsTokens(x.codec.Dialect(), all) {
 		err = fmt.Errorf("it answers %.80q: %w", all, dragoman.ErrInvalid)
 	}

@@ -113,11 +113,11 @@ func begins(body io.Reader, d dragoman.Dialect) ([]byte, error) {
 // passUnstreamed tells an answer as a stream that the server gave at once, though it was
 // asked for one.
 func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *provider.Passed, body io.Reader) error {
-	all, err := x.answerOf(body)
+	all, err := answerOf(up, body)
 	if err != nil {
 		return err
 	}
-	_, resp, rep, err := x.understood(passed, all, dialect.DecodeOptions{})
+	_, resp, rep, err := x.understood(passed, all, dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes})
 	switch {
 	case err != nil:
 		return err
@@ -138,11 +138,12 @@ func (x *exchange) passUnstreamed(ctx context.Context, up *upstream, passed *pro
 	return begun(t.end())
 }
 
-// answerOf reads an answer that is not streamed.
-func (x *exchange) answerOf(body io.Reader) ([]byte, error) {
-	all, err := io.ReadAll(io.LimitReader(body, dialect.DefaultMaxBytes+1))
-	if err == nil && len(all) > dialect.DefaultMaxBytes {
-		err = fmt.Errorf("gateway: an answer of more than %d bytes: %w", dialect.DefaultMaxBytes, dragoman.ErrTooLarge)
+// answerOf reads a response that is not streamed, up to the bound of its upstream.
+func answerOf(up *upstream, body io.Reader) ([]byte, error) {
+	limit := dialect.DecodeOptions{MaxBytes: up.client.MaxResponseBytes}.Limit()
+	all, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	if err == nil && len(all) > limit {
+		err = fmt.Errorf("gateway: a response of more than %d bytes: %w", limit, dragoman.ErrTooLarge)
 	}
 	return all, err
 }
@@ -175,11 +176,11 @@ func (x *exchange) passHeader(h http.Header, passed *provider.Passed) {
 // cut off, or is none, is a failure like any other, and so is an error that comes with a
 // good status.
 func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
-	body, err := x.answerOf(passed.Body)
+	body, err := answerOf(up, passed.Body)
 	if err != nil {
 		return err
 	}
-	body, resp, _, err := x.understood(passed, body, dialect.DecodeOptions{NoNative: true})
+	body, resp, _, err := x.understood(passed, body, dialect.DecodeOptions{NoNative: true, MaxBytes: up.client.MaxResponseBytes})
 	if err != nil {
 		return err
 	}
