@@ -46,8 +46,8 @@ type Request struct {
 	// it only on request.
 	StreamUsage bool
 
-	// Contributions of the request's tools to the interop registry. Never
-	// stored, never sent.
+	// Contributions of the request's tools to the interop registry; their Accepts
+	// are ignored. Never stored, never sent.
 	Contributions []Contribution
 
 	// Native is the request as it came, for replay to the same dialect.

@@ -131,6 +131,24 @@ func TestR4_StackThatAcceptsTheFormatGetsTheSource(t *testing.T) {
 	mustHave(t, "accepted", u.last(t), `"tools":[`+acmeWeather+`]`)
 }
 
+func TestR4_ToolCannotSayWhatProvidersAccept(t *testing.T) {
+	contribution := dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}, Accepts: []dragoman.Format{acmeFormat}}
+	m := model()
+	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(contribution))
+	if _, err := (agent.Agent{Model: m, Tools: []tool.Tool{weather}}).Run(t.Context(), "go"); !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), `"acme.tool"`) || len(m.asked) > 0 {
+		t.Errorf("%d requests, error %v", len(m.asked), err)
+	}
+	for d, s := range stacks() { // a request that no toolbox made
+		u := serveStrictly(t, s)
+		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hello")}, Tools: []dragoman.ToolSpec{acmeSpec()}, Contributions: []dragoman.Contribution{contribution}}
+		if _, err := u.client.Generate(t.Context(), req); err != nil {
+			t.Errorf("%s: %v", d, err)
+		}
+		mustHave(t, string(d), u.last(t), "get_weather", `"city":{"type":"string"}`)
+		mustLack(t, string(d), u.last(t), `"needs"`, "acme")
+	}
+}
+
 func TestR10_UnknownSourceFormatIsAnError(t *testing.T) {
 	for _, spec := range []dragoman.ToolSpec{acmeSpec(), {Name: "get_weather", Source: acmeSpec().Source}} {
 		m := model()

@@ -174,7 +174,7 @@ func (x *exchange) compose(req *dragoman.Request) error {
 	extensions, err := x.extended.Contributions()
 	x.registry = interop.New(interop.Options{
 		Target: x.target, Limits: x.limits, Tools: req.Tools,
-		Contributions: slices.Concat(x.client.Contributions, extensions, req.Contributions),
+		Contributions: slices.Concat(x.client.Contributions, extensions, wirekit.ToolContributions(req)),
 		Schemas:       &x.client.schemas,
 	})
 	return err

@@ -154,6 +154,9 @@ func prepareEntry(t Tool) (*entry, error) {
 	}
 	contribution := contributionOf(t)
 	read, err := readSource(*spec, &contribution)
+	if err == nil {
+		err = checkAccepts(&contribution)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDefinition, cmp.Or(spec.QualifiedName(), "a tool without a name"), err)
 	}

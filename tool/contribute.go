@@ -23,7 +23,8 @@ type Contributor interface {
 //
 // A provider that accepts the format gets the definition byte for byte. A contributed
 // adapter leads to its formats directly. All other providers get what the accessor
-// reads from the definition.
+// reads from the definition. Which formats are accepted is up to providers and
+// extensions: a toolbox refuses a tool whose contribution has Accepts.
 func Contribute(c dragoman.Contribution) Option {
 	return func(d *definition) {
 		d.contribution.Source = c.Source
@@ -44,7 +45,16 @@ func contributionOf(t Tool) dragoman.Contribution {
 }
 
 func isEmpty(c *dragoman.Contribution) bool {
-	return len(c.Schemas)+len(c.Calls)+len(c.Results)+len(c.Adapters)+len(c.Accepts) == 0
+	return len(c.Schemas)+len(c.Calls)+len(c.Results)+len(c.Adapters) == 0
+}
+
+// checkAccepts refuses a tool that claims that providers accept a format: they would
+// get definitions that they do not understand (requirement R4).
+func checkAccepts(c *dragoman.Contribution) error {
+	if len(c.Accepts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("its contribution accepts the format %q: only providers and extensions accept formats; set Accepts in the Contributions of the provider's client", c.Accepts[0])
 }
 
 // Contributions are those of all tools, in order, as a request takes them. One that

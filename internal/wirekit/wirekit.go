@@ -97,9 +97,22 @@ func newRegistry(req *dragoman.Request, limits dragoman.Limits, o dialect.Encode
 	}
 	opts := interop.Options{Target: t, Limits: limits, Schemas: o.Schemas}
 	if req != nil {
-		opts.Tools, opts.Contributions = req.Tools, req.Contributions
+		opts.Tools, opts.Contributions = req.Tools, ToolContributions(req)
 	}
 	return interop.New(opts)
+}
+
+// ToolContributions returns the contributions of a request's tools. Tools do not say
+// which formats a provider accepts (requirement R4).
+func ToolContributions(req *dragoman.Request) []dragoman.Contribution {
+	if !slices.ContainsFunc(req.Contributions, func(c dragoman.Contribution) bool { return len(c.Accepts) > 0 }) {
+		return req.Contributions
+	}
+	out := slices.Clone(req.Contributions)
+	for i := range out {
+		out[i].Accepts = nil
+	}
+	return out
 }
 
 // DecodeRegistry returns the registry to decode with.
