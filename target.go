@@ -63,8 +63,9 @@ type Capabilities struct {
 	// between them; they are dropped. RefusesThinking lists those that it rejects while
 	// it reasons. The words: temperature, top_p, top_k, frequency_penalty,
 	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
-	// response_format, max_tokens (max_completion_tokens is sent instead), and
-	// reasoning_effort=none (a request to switch reasoning off is dropped).
+	// response_format, max_tokens (max_completion_tokens is sent instead),
+	// reasoning_effort=none (a request to switch reasoning off is dropped), and
+	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
 	Refuses         string
 	RefusesThinking string
 	// Temperature is the range of temperatures that the model takes, such as "0 1.5";

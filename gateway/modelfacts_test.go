@@ -62,6 +62,18 @@ func refusal(path string, body map[string]any) string {
 		if t, ok := thinking.(map[string]any); ok {
 			typ, _ = t["type"].(string)
 		}
+		effort := ""
+		for _, in := range []any{body, body["additionalModelRequestFields"]} {
+			fields, _ := in.(map[string]any)
+			for _, key := range []string{"output_config", "outputConfig"} {
+				if config, ok := fields[key].(map[string]any); ok && config["effort"] != nil {
+					effort, _ = config["effort"].(string)
+				}
+			}
+		}
+		if strings.Contains(model, "opus-5") && typ == "disabled" && (effort == "xhigh" || effort == "max") {
+			return `{"type":"error","error":{"type":"invalid_request_error","message":"thinking cannot be disabled at this effort"},"message":"thinking cannot be disabled at this effort"}`
+		}
 		if strings.Contains(model, "haiku-4-5") {
 			if typ == "adaptive" {
 				return `{"type":"error","error":{"type":"invalid_request_error","message":"adaptive thinking is not available on this model"},"message":"adaptive thinking is not available on this model"}`
@@ -215,6 +227,27 @@ func TestA2_ForeignEffortsBecomeThoseOfTheModel(t *testing.T) {
 		}
 		if tc.not != "" && !strings.Contains(losses, "/reasoning") {
 			t.Errorf("%s: the loss is not reported: %q", tc.body, losses)
+		}
+	}
+}
+
+// Claude Opus 5 refuses xhigh and max while thinking is disabled; Opus 4.8 does not.
+func TestA2_EffortsAboveHighAreLoweredWhileThinkingIsOff(t *testing.T) {
+	url, upstream := strictGateway(t, "")
+	for _, tc := range []struct{ model, asked, sent string }{
+		{"bedrock/anthropic.claude-opus-5", "max", "high"},
+		{"bedrock/anthropic.claude-opus-5", "xhigh", "high"},
+		{"bedrock/anthropic.claude-opus-5", "low", "low"},
+		{"bedrock/anthropic.claude-opus-4-8", "max", "max"},
+	} {
+		body := fmt.Sprintf(`{"model":%q,"max_tokens":9000,"thinking":{"type":"disabled"},"output_config":{"effort":%q},"messages":[{"role":"user","content":"hi"}]}`, tc.model, tc.asked)
+		status, losses, answer := ask(t, url+"/v1/messages", body)
+		last := upstream.bodies[len(upstream.bodies)-1]
+		if status != http.StatusOK || !strings.Contains(last, `"effort":"`+tc.sent+`"`) || !strings.Contains(last, `"disabled"`) {
+			t.Errorf("%s with %s: %d %s\nsent %s", tc.model, tc.asked, status, answer, last)
+		}
+		if lowered := strings.Contains(losses, "lowered /reasoning/effort"); lowered != (tc.asked != tc.sent) {
+			t.Errorf("%s with %s: losses %q", tc.model, tc.asked, losses)
 		}
 	}
 }

@@ -111,6 +111,9 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 // effortNone says that a request to switch reasoning off is refused.
 const effortNone = "reasoning_effort=none"
 
+// effortOff says that an effort above high is refused while reasoning is off.
+const effortOff = "reasoning_effort=xhigh+off"
+
 // settings are words of [dragoman.Capabilities.Refuses] that the table has as
 // well.
 var settings = []string{
@@ -177,8 +180,8 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 }
 
 // together applies combinations that the model refuses. Not applied are
-// json_schema+stream (Groq), thinking.type=disabled+effort (left to the server), and
-// thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
+// json_schema+stream (Groq), and thinkingLevel+thinkingBudget, which the Gemini
+// encoder never writes.
 func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {
@@ -190,6 +193,8 @@ func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 			c.NoReasoningWithTools = d == dragoman.OpenAIChat
 		case "thinking+stream=false":
 			c.NoThinkingUnstreamed = d == dragoman.OpenAIChat
+		case "thinking.type=disabled+effort:xhigh|max":
+			c.Refuses = strings.TrimSpace(c.Refuses + " " + effortOff)
 		case "functions+google_search":
 			c.NoMixedTools = true
 		case "functions+response_schema", "json_schema+tools":

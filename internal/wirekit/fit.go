@@ -65,6 +65,10 @@ func fitReasoning(req *dragoman.Request, caps *dragoman.Capabilities, rep *drago
 		s.Mode, s.Effort, s.BudgetTokens = dragoman.ReasoningBudget, "", &least
 		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning", "reasoning cannot be switched off; the least budget, %d, is sent", least)
 	}
+	if s.Mode == dragoman.ReasoningOff && (s.Effort == "xhigh" || s.Effort == "max") && listed(caps.Refuses, effortOff) {
+		rep.Addf(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no effort %s while reasoning is off; high is sent", s.Effort)
+		s.Effort = "high"
+	}
 	fitBudget(&s, caps, rep)
 	if caps.Efforts != "" && (!off(&s) || caps.ReasoningOff == "") {
 		fitEffort(&s, strings.Fields(caps.Efforts), rep)

@@ -11,11 +11,15 @@ import (
 func Refusable() []string {
 	return []string{
 		"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
-		"logit_bias", "logprobs", "top_logprobs", "response_format", "max_tokens", effortNone,
+		"logit_bias", "logprobs", "top_logprobs", "response_format", "max_tokens", effortNone, effortOff,
 	}
 }
 
-const effortNone = "reasoning_effort=none"
+const (
+	effortNone = "reasoning_effort=none"
+	// effortOff: an effort above high is refused while reasoning is switched off.
+	effortOff = "reasoning_effort=xhigh+off"
+)
 
 // Refuses reports whether the model refuses a setting of the request.
 func Refuses(req *dragoman.Request, caps *dragoman.Capabilities, word string) bool {
