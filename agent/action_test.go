@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/session"
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // chatServer answers Chat requests with "r" and the number of the request, and keeps the
@@ -88,5 +90,39 @@ func TestX9_AFailedTriggerIsANoticeOfTheRun(t *testing.T) {
 	}
 	if notices == 0 || !done {
 		t.Errorf("%d notices, done %t", notices, done)
+	}
+}
+
+// A summary is a model call: what the policy denies is not asked for one either.
+func TestP1_TriggersAskNoModelThatThePolicyDenies(t *testing.T) {
+	url, sent := chatServer(t)
+	config := &provider.Config{Providers: map[string]provider.Settings{"work": {
+		Type: "compatible", BaseURL: url,
+		Extensions: map[string]json.RawMessage{extension.CompactName: json.RawMessage(`{"on_save":true,"keep":2,"summarize":true}`)},
+	}}}
+	m, err := config.Open("work/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
+	for i := range 4 {
+		must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), fmt.Sprint("q", i+1), agent.In(s)))
+	}
+	asked := len(*sent)
+	if asked <= 4 {
+		t.Fatalf("no summary was asked for: %q", *sent)
+	}
+	denying := agent.Agent{Model: m, Runner: &tool.Runner{Policy: rules(t, `rules: [{id: no, effect: deny, subjects: model_call, when: {model: "work/*"}}]`)}}
+	for range 3 {
+		if _, err := denying.Run(t.Context(), "q", agent.In(s)); err == nil {
+			t.Fatal("the run was not denied")
+		}
+	}
+	got, _, err := decisions(t, &denying, agent.In(s))
+	if want := []string{"model_call work/m deny no", "model_call work/m deny no"}; err == nil || !slices.Equal(got, want) {
+		t.Errorf("decisions %q, want %q (of the summary and of the turn); %v", got, want, err)
+	}
+	if more := (*sent)[asked:]; len(more) > 0 {
+		t.Errorf("the denied model was sent %q", more)
 	}
 }

@@ -18,6 +18,23 @@ func (r *run) gated(ctx context.Context) context.Context {
 	return modelgate.With(ctx, r.decideModel)
 }
 
+// gatedActions calls f, which runs actions of extensions, with a context in which the
+// policy decides on the models that they call. An action may call one on any goroutine,
+// so f runs beside the one that passes events on.
+func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
+	if r.player.Runner == nil || r.player.Runner.Policy == nil {
+		f(modelgate.Without(ctx))
+		return
+	}
+	t, turn := r.runner(), r.state.Turn
+	ctx = modelgate.With(ctx, func(ctx context.Context, model string) error { return t.DecideModel(ctx, turn, model) })
+	if r.yield == nil {
+		f(ctx)
+		return
+	}
+	r.relay(func() { f(ctx) })
+}
+
 // permitted asks the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if _, chain := r.player.Model.(*provider.Chain); !chain { // which asks about its links

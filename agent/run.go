@@ -499,7 +499,8 @@ func (r *run) prepareSave(ctx context.Context) {
 	}
 	p := r.player
 	ctx = extension.WithPosition(ctx, extension.Position{Run: r.state.Run, Turn: r.state.Turn, Message: len(r.messages)})
-	err := s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:])
+	var err error
+	r.gatedActions(ctx, func(ctx context.Context) { err = s.BeforeSave(ctx, p.Model, p.Settings.Model, r.messages[r.kept:]) })
 	if err == nil {
 		return
 	}

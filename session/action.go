@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
@@ -273,7 +275,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 		Context:  layers,
 		Settings: on.Config, App: more.App, Base: more.Base, Log: s.log(),
 		Runtime: extension.Runtime{
-			Model: on.model, Target: on.Target, Encode: on.encode, Position: extension.PositionFrom(ctx), Values: more.Values,
+			Model: gatedModel{on.model, on.policyName()}, Target: on.Target, Encode: on.encode, Position: extension.PositionFrom(ctx), Values: more.Values,
 		},
 		Rebuild: func(res extension.ActionResult) (extension.Session, error) {
 			next := actionView{view.id, view.messages, maps.Clone(view.metadata)}
@@ -293,6 +295,40 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 			return next, nil
 		},
 	}, c, nil
+}
+
+// gatedModel is a model that actions call: the policy of the run that they are part of
+// decides on each call.
+type gatedModel struct {
+	dragoman.Model
+	name string
+}
+
+// Generate implements [dragoman.Model].
+func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
+	if err := modelgate.Check(ctx, m.name); err != nil {
+		return nil, err
+	}
+	return m.Model.Generate(ctx, req)
+}
+
+// Stream implements [dragoman.Model].
+func (m gatedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dragoman.Event, error] {
+	return func(yield func(dragoman.Event, error) bool) {
+		if err := modelgate.Check(ctx, m.name); err != nil {
+			yield(nil, err)
+			return
+		}
+		m.Model.Stream(ctx, req)(yield)
+	}
+}
+
+// policyName is the name of the model for policies.
+func (on connection) policyName() string {
+	if on.Target.Provider == "" {
+		return on.Target.Model
+	}
+	return on.Target.Provider + "/" + on.Target.Model
 }
 
 func (on connection) origin() dragoman.Origin {
