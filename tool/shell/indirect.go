@@ -85,7 +85,7 @@ var indirections = map[string]indirection{
 		},
 	},
 	"git": {
-		global: strings.Fields("-c --config-env --exec-path=*"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix"),
+		global: strings.Fields("-c --config-env --exec-path=*"), valued: strings.Fields("-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file"),
 		flags: strings.Fields("--upload-pack --receive-pack --exec --ext-diff --extcmd --open-files-in-pager"),
 		subcommands: map[string]indirection{
 			"config": {always: "it can set commands that git runs"}, "rebase": {flags: strings.Fields("-x -i --exec --interactive --strategy")},
@@ -94,6 +94,8 @@ var indirections = map[string]indirection{
 			"grep": {flags: strings.Fields("-O --open-files-in-pager")}, "clone": {flags: strings.Fields("-u -c --upload-pack --config --template")},
 			"init": {flags: []string{"--template"}}, "archive": {flags: []string{"--exec"}}, "help": {always: "it starts a viewer"},
 			"credential": {always: "it runs helpers"}, "daemon": {always: "it serves others"}, "for-each-repo": {always: "it runs commands"}, "send-email": {always: "it runs other programs"},
+			"merge-index": {always: "it runs other programs"}, "remote-ext": {always: "it runs commands"}, "instaweb": {always: "it starts servers"},
+			"web--browse": {always: "it starts a browser"}, "shell": {always: "it runs commands"},
 		},
 	},
 	"npm": npm, "pnpm": npm, "yarn": npm,
@@ -280,6 +282,8 @@ func sedRuns(args []word) string {
 				value("")
 			case strings.HasPrefix("file", name):
 				return text
+			case strings.HasPrefix("line-length", name) && !joined:
+				i++
 			}
 		default:
 			letters := text[1:]

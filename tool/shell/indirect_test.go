@@ -21,6 +21,8 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		`sed e`, `sed '1e ls' f`, `sed 's/a/ls/e' f`, `sed 's/a/b/;e ls' f`, `sed -n 's/x/y/w out' f`, `sed -i 'w out' f`, `sed -e p -e e f`, `sed -ne e f`,
 		`sed --expression=e f`, `sed --expression e f`, `sed --exp=e f`, `sed -f script f`, `sed --file=script f`, `sed -nf script f`, `sed 'r /etc/passwd' f`,
 		`sed f -e e`, `sed 's,a,b,e' f`, `sed '/x/e' f`, `sed -- e f`, `sed 's/[/]/e/;s//x/e' f`,
+		`sed --line-length 5 e f`, `sed --line-l 5 '1e ls' f`, `sed --line-length=5 e f`,
+		`git merge-index sh -a`, `git -C d merge-index -o sh f`, `git remote-ext x 'sh -c ls'`, `git instaweb --httpd=sh`, `git --attr-source x config core.pager sh`,
 		`awk 'BEGIN{system("ls")}'`, `awk '{print | "sh"}' f`, `awk 'BEGIN{"ls" | getline x}'`, `gawk -f x f`, `awk -f x`, `gawk --load=x 1`, `gawk -e 1 f`, `gawk '@load "x"' f`,
 		`tar xf a.tar --to-command=sh`, `tar xf a.tar --to-com=sh`, `tar -x -I sh -f a`, `tar xIf sh a`, `tar cf a b --checkpoint=1 --checkpoint-action=exec=sh`, `tar --use-compress-program sh -xf a`,
 		`sort --compress-program=sh f`, `sort --compress-prog sh f`, `split --filter=sh f`,
@@ -41,7 +43,7 @@ func TestAttack_ProgramsThatRunThroughArguments(t *testing.T) {
 		}
 	}
 	for _, allowed := range []string{
-		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`,
+		`sed -n 1,20p f`, `sed 's/a/b/g' f`, `sed -e 's|a|b|' -e '$d' f`, `sed -i.bak '/x/d;3q' f`, `sed -E 's/(a)/\1\/e/' f`, `sed -n '/a/,/b/p' file.e`, `sed 'y/abc/def/' f`, `sed --line-length 5 -n l f`,
 		`awk '{print $1}' f`, `awk -F: 'NR==1{print $2}' f`, `tar -xzf a.tgz`, `tar czf a.tgz b`, `tar tvf a.tar`, `sort -u -k2 f`,
 		`git log --oneline -5`, `git log -c`, `git diff --text`, `git log --cc`, `git status`, `git commit -m x`, `git -C d status`, `git rebase main`, `git grep x`, `git push -u origin main`,
 		`rg -n x`, `man ls`, `make`, `make -j4 test`, `make -k all`, `make test-a`, `go test -run=x ./...`, `go build -o x .`, `rsync -av a b`,
