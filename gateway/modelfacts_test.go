@@ -322,3 +322,17 @@ func TestOwnDialectPassesThroughUnchanged(t *testing.T) {
 		t.Errorf("%d %s\nsent %q", status, answer, upstream.bodies)
 	}
 }
+
+func TestR11_StrictProviderRefusesWhatWouldBeLost(t *testing.T) {
+	url, upstream := strictGateway(t, `  careful: {type: anthropic, base_url: "BASE", api_key_env: SIM_KEY, retries: 0, strict: serious}
+`)
+	const body = `{"model":"%s/claude-opus-4-7","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}}`
+	if status, losses, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, "anthropic")); status != http.StatusOK || !strings.Contains(losses, "/output") {
+		t.Errorf("not strict: %d %s, losses %q", status, answer, losses)
+	}
+	sent := len(upstream.bodies)
+	status, _, answer := ask(t, url+"/v1/chat/completions", fmt.Sprintf(body, "careful"))
+	if status != http.StatusBadRequest || !strings.Contains(answer, "/output") || !strings.Contains(answer, `"invalid_request_error"`) || len(upstream.bodies) != sent {
+		t.Errorf("strict: %d %s, %d requests sent", status, answer, len(upstream.bodies)-sent)
+	}
+}

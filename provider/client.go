@@ -82,6 +82,11 @@ type Client struct {
 	// MaxRequestBytes bounds the body of a request, MaxResponseBytes that of a
 	// whole answer and what is kept of a stream; 0 means 64 MiB each.
 	MaxRequestBytes, MaxResponseBytes int
+	// Strict refuses a request that loses something at least this severe when it is
+	// written for the model, before it is sent. The error wraps
+	// [dragoman.ErrUnsupported] and has a [*dragoman.LossError]; a [Chain] asks the
+	// next model. Nil sends every request and reports its losses.
+	Strict *dragoman.Severity
 
 	// HTTP sends requests; nil means http.DefaultTransport. Redirects are not
 	// followed, whatever it says: they would carry the credential elsewhere.

@@ -144,6 +144,8 @@ type Settings struct {
 	Retry    Retry
 	// MaxRequestBytes and MaxResponseBytes are those of [Client].
 	MaxRequestBytes, MaxResponseBytes int
+	// Strict is that of [Client].
+	Strict *dragoman.Severity
 }
 
 // ModelSettings are those of one model of a provider.
@@ -456,7 +458,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	}
 	client := &Client{
 		Name: name, Server: b.accent(), Models: table, Codec: b.codec, Model: m.Name, Path: s.Path, StreamPath: s.StreamPath,
-		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
+		ThinkTags: s.ThinkTags, Timeouts: s.Timeouts, Retry: s.Retry, MaxRequestBytes: s.MaxRequestBytes, MaxResponseBytes: s.MaxResponseBytes, Strict: s.Strict, HTTP: c.HTTP, Clock: c.Clock, Log: c.Log,
 		Extensions: Extensions{
 			Set: set, Switches: s.Switches, Config: s.Extensions, Tags: own,
 		},

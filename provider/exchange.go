@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -129,10 +130,21 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := x.load(payload); err != nil {
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
+	if err := x.strict(); err != nil {
 		return err
 	}
-	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
+	return x.load(payload)
+}
+
+// strict refuses a request that loses more than the client allows.
+func (x *exchange) strict() error {
+	if x.client.Strict == nil {
+		return nil
+	}
+	if err := x.losses.Err(*x.client.Strict); err != nil {
+		return fmt.Errorf("provider: %w: the request is not sent to %s, because strict allows no loss of the severity %s: %w", dragoman.ErrUnsupported, x.model, *x.client.Strict, err)
+	}
 	return nil
 }
 

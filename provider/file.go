@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -78,6 +79,7 @@ func readFile(name string) ([]byte, error) {
 //	    retries: 4
 //	    max_request_bytes: 8000000
 //	    max_response_bytes: 8000000
+//	    strict: serious            # refuse requests that lose so much
 //	  frankfurt: {type: bedrock, region: eu-central-1}
 //	  cloud: {type: vertex, project: my-project, location: europe-west4}
 //	model_file: models.yaml        # facts about models; beside this file
@@ -258,6 +260,7 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 
 		"max_request_bytes":  func(n *node) { s.MaxRequestBytes = r.Count(n, "max_request_bytes", 1) },
 		"max_response_bytes": func(n *node) { s.MaxResponseBytes = r.Count(n, "max_response_bytes", 1) },
+		"strict":             func(n *node) { s.Strict = r.severity(n) },
 	}, "api_key")
 	if _, ok := builtinNamed(key.Text); !ok && s.Type == "" && value.Kind == filetree.Map && !slices.ContainsFunc(value.Keys, func(k *node) bool { return k.Text == "type" }) {
 		r.Bad(key, "%s: the field type is missing; write compatible for any server of OpenAI's Chat", what)
@@ -376,6 +379,15 @@ func (r *configReader) tags(n *node) (tags []extension.Tag) {
 		tags = append(tags, t)
 	}
 	return tags
+}
+
+// severity reads the severity from which losses are refused.
+func (r *configReader) severity(n *node) *dragoman.Severity {
+	var s dragoman.Severity
+	if text := r.String(n, "strict"); n.Kind == filetree.String && s.UnmarshalText([]byte(text)) != nil {
+		r.Bad(n, "strict: want info, warn or serious, have %.80q", text)
+	}
+	return &s
 }
 
 // thinkTags reads how thinking is marked.
