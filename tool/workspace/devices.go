@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 )
@@ -17,14 +18,15 @@ const maxDeviceWalk = 2_000_000
 type deviceCheck struct {
 	mu   sync.Mutex
 	done bool
-	// found is the first device, partial why not every file was checked.
+	// found is the first device and where it is, partial why not every file was checked.
 	found, partial string
 }
 
 // errDevices is why the walk of a workspace ends early.
 var errDevices = errors.New("the walk is over")
 
-// devices looks for device nodes in the workspace. Landlock does not distinguish them from
+// devices looks for device nodes in the workspace and the folders of
+// [Shell.WritePaths]. Landlock does not distinguish them from
 // other files: a command that may write a file of the workspace may write to the disk
 // behind a node in it.
 func (w *Workspace) devices(ctx context.Context) (found, partial string, err error) {
@@ -36,12 +38,46 @@ func (w *Workspace) devices(ctx context.Context) (found, partial string, err err
 	}
 	c.found, c.partial = "", ""
 	n := 0
-	err = filepath.WalkDir(w.real, func(path string, d fs.DirEntry, err error) error {
+	for _, root := range w.writable() {
+		if err = w.walkDevices(ctx, root, &n); err != nil {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, errDevices) {
+		return "", "", err
+	}
+	c.done = c.found == "" // one that is found may be removed
+	return c.found, c.partial, nil
+}
+
+// writable are the folders that confined commands may write: the workspace, and those of
+// [Shell.WritePaths]. A device that is named there itself is meant to be used.
+func (w *Workspace) writable() []string {
+	out := []string{w.real}
+	if w.options.Shell == nil {
+		return out
+	}
+	for _, p := range w.options.Shell.WritePaths {
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil { // it is not there
+			continue
+		}
+		if info, err := os.Stat(real); err == nil && info.IsDir() {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// walkDevices looks for device nodes in a folder. n counts files.
+func (w *Workspace) walkDevices(ctx context.Context, root string, n *int) error {
+	c := &w.deviceCheck
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		switch n++; {
-		case n > w.deviceWalk():
+		switch *n++; {
+		case *n > w.deviceWalk():
 			c.partial = fmt.Sprintf("it has more than %d files", w.deviceWalk())
 			return errDevices
 		case err != nil && d != nil && d.IsDir():
@@ -50,20 +86,14 @@ func (w *Workspace) devices(ctx context.Context) (found, partial string, err err
 		case err != nil: // it has gone
 			return nil
 		case d.Type()&fs.ModeDevice != 0: // character devices included
-			rel, relErr := filepath.Rel(w.real, path)
-			if relErr != nil {
-				rel = path
+			c.found = quoteShort(path) + " in Shell.WritePaths"
+			if rel, err := filepath.Rel(w.real, path); err == nil && root == w.real {
+				c.found = quoteShort(filepath.ToSlash(rel)) + " in the workspace"
 			}
-			c.found = filepath.ToSlash(rel)
 			return errDevices
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errDevices) {
-		return "", "", err
-	}
-	c.done = c.found == "" // one that is found may be removed
-	return c.found, c.partial, nil
 }
 
 func (w *Workspace) deviceWalk() int {

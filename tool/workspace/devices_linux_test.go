@@ -101,6 +101,28 @@ func TestT15_AWorkspaceWithADeviceNodeIsRefused(t *testing.T) {
 	p.ok(ShellName, args{"command": "touch made"}, "under Landlock]")
 }
 
+func TestT15_ADeviceNodeInAWritablePathIsRefused(t *testing.T) {
+	s := *confined(t)
+	outer := t.TempDir()
+	if err := os.Mkdir(filepath.Join(outer, "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(outer, link); err != nil {
+		t.Fatal(err)
+	}
+	node := filepath.Join(outer, "deep", "null")
+	if err := unix.Mknod(node, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
+		t.Skip("no device node can be made:", err)
+	}
+	for _, path := range []string{outer, link} {
+		s.WritePaths = []string{path}
+		newPlace(t, Options{Shell: &s}).fails(ShellName, args{"command": "touch made"}, "in Shell.WritePaths is a device node; remove it")
+	}
+	s.WritePaths = []string{node} // named itself
+	newPlace(t, Options{Shell: &s}).ok(ShellName, args{"command": "touch made"}, "under Landlock]")
+}
+
 func TestT15_AWorkspaceThatCannotBeCheckedForDevices(t *testing.T) {
 	s := confined(t)
 	p := newPlace(t, Options{Shell: s})

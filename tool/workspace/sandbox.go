@@ -21,7 +21,8 @@ import (
 // [Shell.ReadPaths], and the files of /etc that programs need to start (users,
 // host names, time zone, certificates, the linker's); and use /dev/null and its
 // like. It cannot make device nodes or named pipes, and a workspace that holds a device
-// node is refused: the first command looks through it, up to two million files. A
+// node is refused, as is a folder of [Shell.WritePaths] that holds one: the first command
+// looks through them, up to two million files. A
 // command of root lacks the capabilities to make nodes, to reach devices and memory
 // past them, to load kernel modules and to reboot (CAP_MKNOD, CAP_SYS_RAWIO,
 // CAP_SYS_MODULE, CAP_SYS_BOOT), also without Landlock; with no_new_privs it gains none
@@ -145,7 +146,7 @@ func (c *command) launch(ctx context.Context, program, private string) (*launch,
 	case err != nil:
 		return nil, err
 	case found != "":
-		return nil, fmt.Errorf("commands cannot be confined: %s in the workspace is a device node; remove it, or work in another folder", quoteShort(found))
+		return nil, fmt.Errorf("commands cannot be confined: %s is a device node; remove it, or work in another folder", found)
 	case partial != "" && s.RequireSandbox:
 		return nil, fmt.Errorf("commands must be confined, and the workspace could not be checked for device nodes: %s", partial)
 	case partial != "":
