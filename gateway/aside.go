@@ -46,12 +46,12 @@ func (g *Gateway) noted(h http.Handler) http.Handler {
 	})
 }
 
-// maxAside is how long the body of a request may be that asks no model.
+// maxAside bounds the body of a request that calls no model, in bytes.
 const maxAside = 1 << 20
 
-// buffered reads the body of a request that asks no model, within the bounds of buffered
-// bytes of its key, so that handlers find it in memory. It takes no slot of the key. A
-// request without a valid key is left unread: its handler refuses it. free must be called.
+// buffered reads the body of a request that calls no model into memory, within the key's
+// limit of buffered bytes. It takes no slot of the key. It does not read a request without
+// a valid key: its handler refuses it. free must be called.
 func (g *Gateway) buffered(w http.ResponseWriter, r *http.Request) (free func(), err error) {
 	key, bad := g.keys.Identify(access.FromRequest(r))
 	if bad != nil || r.Method != http.MethodPost || r.ContentLength == 0 {

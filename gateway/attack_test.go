@@ -352,7 +352,7 @@ func TestG3_PagesOfOtherSitesDoNotUseAGatewayWithoutKeys(t *testing.T) {
 			t.Errorf("%q %q: %d", tc.host, tc.origin, resp.StatusCode)
 		}
 	}
-	w.wantLog(t, `"status":403`, "not to pages of other sites")
+	w.wantLog(t, `"status":403`, "none from web pages of other sites")
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -439,7 +439,7 @@ func TestHostsAreNamesWithoutSchemePortOrPattern(t *testing.T) {
 	}
 	t.Setenv("SOME_KEY", "a-key-of-this-test")
 	c, err := gateway.Parse("gateway.yaml", []byte("version: 1\ngateway: {hosts: a.local, keys: {k: {key_env: SOME_KEY}}}\n"))
-	if err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Error(), "no effect beside keys") {
+	if err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Error(), "has no effect, because with keys") {
 		t.Errorf("%v %v", err, c)
 	}
 }

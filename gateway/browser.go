@@ -19,7 +19,7 @@ func (g *Gateway) guarded() http.Handler {
 	refuse := g.noted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serving.WriteError(w, serving.CodecOf(r), noteOf(r).failed(&dragoman.APIError{
 			Class: dragoman.ErrorPermission, Status: http.StatusForbidden,
-			Message: "without keys the gateway answers only to localhost, *.localhost and loopback addresses, and not to pages of other sites; " +
+			Message: "without keys the gateway accepts only requests for localhost, *.localhost and loopback addresses, and none from web pages of other sites; " +
 				"add the host name under gateway.hosts of the config file or with --host, or configure keys",
 		}))
 	}))
@@ -68,7 +68,7 @@ func localHost(host string, hosts []string) bool {
 // plainHost is a host name in the form in which names are compared.
 func plainHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// badHost says why a text cannot be an entry of Config.Hosts, or nothing.
+// badHost returns why name cannot be an entry of Config.Hosts, or "" if it can.
 func badHost(name string) string {
 	switch {
 	case name == "":

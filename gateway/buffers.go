@@ -16,8 +16,8 @@ type buffers struct {
 	keys  map[string]int64
 }
 
-// hold adds bytes of a key's request, or says why there is no room for them. Requests
-// without a key, where there are none, are bound by the total alone.
+// hold adds bytes of a key's request, or returns an error if a limit is reached. In a
+// gateway without keys, only the total is limited.
 func (b *buffers) hold(key string, bytes, most, mostOfKey int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -26,7 +26,7 @@ func (b *buffers) hold(key string, bytes, most, mostOfKey int64) error {
 		return refusal(&access.RefusedError{Reason: access.TooManyBytes, Key: key, Limit: mostOfKey, RetryAfter: time.Second})
 	case b.total+bytes > most:
 		return &ownError{&dragoman.APIError{
-			Class: dragoman.ErrorOverloaded, Message: "the gateway holds as many bytes of requests as it may; try again soon", RetryAfter: time.Second,
+			Class: dragoman.ErrorOverloaded, Message: "the request bodies under way have reached the gateway's limit of buffered bytes; try again soon", RetryAfter: time.Second,
 		}}
 	}
 	if b.keys == nil {
@@ -37,7 +37,7 @@ func (b *buffers) hold(key string, bytes, most, mostOfKey int64) error {
 	return nil
 }
 
-// free takes bytes away that hold has added.
+// free subtracts bytes that hold has added.
 func (b *buffers) free(key string, bytes int64) {
 	if bytes == 0 {
 		return
@@ -50,8 +50,7 @@ func (b *buffers) free(key string, bytes int64) {
 	}
 }
 
-// hold makes room for more bytes of the request. What is held is freed when the exchange
-// ends.
+// hold counts more bytes of the request. They are freed when the exchange ends.
 func (x *exchange) hold(n int) error {
 	if err := x.buffers.hold(x.entry.key, int64(n), x.setup.buffered, x.setup.bufferedByKey); err != nil {
 		return err

@@ -23,10 +23,10 @@ import (
 	"github.com/dragoman-go/dragoman/provider"
 )
 
-// Compaction makes a long conversation short: POST /v1/responses/compact returns items
-// that stand for it. Responses upstreams that have the operation do it. For all others the
-// gateway has the model summarize the conversation, and seals the summary in a compaction
-// item that only it can read, for the same key (decision 75).
+// Compaction shortens a long conversation: POST /v1/responses/compact returns items that
+// replace it. Responses upstreams that support the operation perform it. For all others
+// the gateway asks the model for a summary and seals it in a compaction item, which only
+// gateways with the same state can read, and only for the same key (decision 75).
 
 // compact compacts a conversation with one model of the route.
 func (x *exchange) compact(ctx context.Context, link provider.Link) error {
@@ -44,7 +44,7 @@ func (x *exchange) compact(ctx context.Context, link provider.Link) error {
 	return x.summarize(ctx, up)
 }
 
-// compactUpstream has the upstream compact. It reports false where it cannot.
+// compactUpstream asks the upstream to compact. done is false if it does not support that.
 func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool, err error) {
 	body, err := x.renamed(up)
 	if err != nil {
@@ -84,8 +84,8 @@ func (x *exchange) compactUpstream(ctx context.Context, up *upstream) (done bool
 	return true, begun(x.out.write(all))
 }
 
-// lacksCompaction reports whether an upstream refuses because it has no such operation:
-// not because it does not know the model or what the request refers to.
+// lacksCompaction reports whether an upstream refuses because it does not support the
+// operation, rather than because it does not know the model or a reference.
 func lacksCompaction(e *dragoman.APIError) bool {
 	switch e.Status {
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -143,8 +143,8 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 	return begun(x.out.write(body))
 }
 
-// transcript is a conversation as text, and how many images and files it is without.
-// Reasoning is left out.
+// transcript returns a conversation as text, without reasoning, and the number of images
+// and files that it leaves out.
 func transcript(req *dragoman.Request) (text string, media int) {
 	var b strings.Builder
 	write := func(who, what string) {
@@ -227,7 +227,7 @@ func (x *exchange) compacted(ctx context.Context, summary string, resp *dragoman
 	return w.Buf, nil
 }
 
-// userItems are the messages of the user, which compaction keeps as they are.
+// userItems returns the user's messages, which compaction keeps unchanged.
 func (x *exchange) userItems() (out []json.RawMessage, err error) {
 	var said []dragoman.Message
 	for _, m := range x.req.Messages {
@@ -248,11 +248,11 @@ func (x *exchange) userItems() (out []json.RawMessage, err error) {
 	return out, nil
 }
 
-// sealMark begins what the gateway seals.
+// sealMark is the prefix of sealed content.
 const sealMark = "dgm1_"
 
-// secretKey is the note of the secret that summaries are sealed with, secretTTL how long
-// it is kept.
+// secretKey is the key under which the state holds the secret that seals summaries, and
+// secretTTL its lifetime.
 const (
 	secretKey = "compaction secret"
 	secretTTL = 5 * 365 * 24 * time.Hour
@@ -280,7 +280,7 @@ func (g *Gateway) secret(ctx context.Context) ([]byte, error) {
 	return g.sealingKey, nil
 }
 
-// sealer is the cipher of a key's summaries. No key opens what was sealed for another.
+// sealer returns the cipher for a key's summaries. Each key has its own.
 func (g *Gateway) sealer(ctx context.Context, key string) (cipher.AEAD, error) {
 	secret, err := g.secret(ctx)
 	if err != nil {
@@ -303,10 +303,10 @@ func (g *Gateway) seal(ctx context.Context, key string, summary []byte) (string,
 	return sealMark + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, summary, []byte(sealMark))), nil
 }
 
-// errUnsealed says that a compaction item is not what the gateway made for a key.
+// errUnsealed reports a compaction item that the gateway did not make for this key.
 var errUnsealed = errors.New("this compaction item was changed, or made by another gateway or for another key; send the conversation itself")
 
-// unseal is the summary of a compaction item.
+// unseal returns the summary in a compaction item.
 func (g *Gateway) unseal(ctx context.Context, key, sealed string) ([]byte, error) {
 	aead, err := g.sealer(ctx, key)
 	if err != nil {
@@ -335,8 +335,8 @@ func isSummary(m *dragoman.Message) bool {
 	return ok && strings.HasPrefix(t.Text, summaryHead)
 }
 
-// openCompaction puts summaries in the place of the compaction items that the gateway
-// made, and reports whether there are any. Those of a Responses upstream are left to it.
+// openCompaction replaces the compaction items that the gateway made with their summaries,
+// and reports whether there are any. Items of a Responses upstream are left to it.
 func (x *exchange) openCompaction(ctx context.Context, items []inputItem) (changed bool, err error) {
 	for i := range items {
 		item := &items[i]

@@ -27,8 +27,8 @@ const (
 	DefaultBodyBytes   = 32 << 20
 	DefaultHeaderBytes = 64 << 10
 	DefaultBodyTime    = time.Minute
-	// DefaultBufferedBytes and DefaultBufferedBytesPerKey are raised where
-	// Limits.BodyBytes is larger.
+	// DefaultBufferedBytes and DefaultBufferedBytesPerKey are raised if Limits.BodyBytes
+	// needs more.
 	DefaultBufferedBytes       = 512 << 20
 	DefaultBufferedBytesPerKey = 256 << 20
 )
@@ -38,19 +38,19 @@ const (
 type Config struct {
 	// Listen is the address, host:port; empty means [DefaultListen].
 	Listen string
-	// Hosts are host names and addresses, without ports, that requests may name beside
-	// localhost, *.localhost and loopback addresses where there are no keys. With keys every
-	// host name is answered.
+	// Hosts are host names and addresses, without ports, that requests may name in a gateway
+	// without keys, in addition to localhost, *.localhost and loopback addresses. With keys
+	// every host name is accepted.
 	Hosts []string
 	// Keys are who may use it; none means everybody, which [Config.Check] allows on
 	// loopback only.
 	Keys []access.Key
 	// Routes say which model stands behind a name that clients ask for.
 	Routes []Route
-	// Policy decides on every request before a model is called, and KeyPolicies, by
-	// the names of keys, on those of a key; nil allows all. All of them, that of the
-	// route included, must allow a request. See [policy.Policy.For]: their rules are
-	// on model calls, and ask nobody.
+	// Policy decides on every request before a model is called. KeyPolicies, by the names
+	// of keys, decide on the requests of a key. A nil policy allows all. A request must be
+	// allowed by both, and by [Route.Policy]. Rules match model calls and cannot ask; see
+	// [policy.Policy.For].
 	Policy      *policy.Policy
 	KeyPolicies map[string]*policy.Policy
 	// State is where it is kept what clients forget.
@@ -103,12 +103,13 @@ type Limits struct {
 	HeaderBytes int
 	// Streams is how many answers may be under way at once; zero means any number.
 	Streams int
-	// BodyTime is how long a client may take to send a body; zero means [DefaultBodyTime].
+	// BodyTime bounds the time that a client takes to send a body; zero means
+	// [DefaultBodyTime].
 	BodyTime time.Duration
 	// BufferedBytes bounds the bodies of all requests under way together, and
 	// BufferedBytesPerKey those of one key; zero means [DefaultBufferedBytes] and
-	// [DefaultBufferedBytesPerKey]. A body counts from its first byte until its request has
-	// been answered. Both must be larger than BodyBytes.
+	// [DefaultBufferedBytesPerKey]. A body counts from its first byte until its request
+	// ends. Both must be larger than BodyBytes.
 	BufferedBytes, BufferedBytesPerKey int64
 }
 
@@ -141,9 +142,9 @@ type Route struct {
 	Set Overrides
 	// Policy decides on requests of this route; nil allows all.
 	Policy *policy.Policy
-	// Capabilities override what is known of the models and servers of the route:
-	// names as in a config file ("no_thinking"), with "true", "false" or a value. A route
-	// that has some encodes every request.
+	// Capabilities override the facts about the models and servers of the route: names as
+	// in a config file ("no_thinking"), with "true", "false" or a value. With capabilities
+	// the route re-encodes every request instead of passing it through.
 	Capabilities map[string]string
 }
 

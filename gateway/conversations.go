@@ -25,21 +25,21 @@ import (
 // the gateway does not hold is an error, unless the gateway has no keys and the upstream
 // may hold it.
 
-// conversation is one that the gateway holds.
+// conversation is a conversation that the gateway stores.
 type conversation struct {
-	V        int               `json:"v"`
-	Until    time.Time         `json:"until"`
-	Created  int64             `json:"created"`
-	Metadata map[string]string `json:"metadata,omitempty"`
-	Items    []conversed       `json:"items"`
+	V        int                `json:"v"`
+	Until    time.Time          `json:"until"`
+	Created  int64              `json:"created"`
+	Metadata map[string]string  `json:"metadata,omitempty"`
+	Items    []conversationItem `json:"items"`
 }
 
-// conversed is an item of a conversation.
-type conversed struct {
+// conversationItem is an item of a conversation.
+type conversationItem struct {
 	Item json.RawMessage `json:"item"`
-	// Native is set for one that a Responses upstream takes as it is.
+	// Native is set if a Responses upstream accepts the item unchanged.
 	Native bool `json:"native,omitempty"`
-	// Output is set where it is from a response, not from the client.
+	// Output is set if the item is from a response, not from the client.
 	Output bool `json:"output,omitempty"`
 }
 
@@ -59,13 +59,13 @@ func (l *conversationLocks) of(key, id string) *sync.Mutex {
 	return &l[int(sum[0])%len(l)]
 }
 
-// conversationKey is the note of a conversation.
+// conversationKey returns the key under which the state holds a conversation.
 func conversationKey(key, id string) string { return "conversation " + bodyKey(key, id) }
 
-// errConversationFull says that a conversation cannot take more items.
+// errConversationFull reports that a conversation cannot take more items.
 var errConversationFull = fmt.Errorf("the conversation has more than %d bytes of items; start a new one", maxConversation)
 
-// loadConversation finds a conversation of a key; nil where there is none.
+// loadConversation returns a conversation of a key, or nil if there is none.
 func (g *Gateway) loadConversation(ctx context.Context, key, id string) (*conversation, error) {
 	raw, found, err := g.opts.Notes.Get(ctx, conversationKey(key, id))
 	if err != nil || !found {
@@ -78,7 +78,7 @@ func (g *Gateway) loadConversation(ctx context.Context, key, id string) (*conver
 	return c, nil
 }
 
-// saveConversation stores a conversation, from now on for as long as state is kept.
+// saveConversation stores a conversation and renews its lifetime.
 func (g *Gateway) saveConversation(ctx context.Context, key, id string, c *conversation) error {
 	size := 0
 	for _, item := range c.Items {
@@ -172,10 +172,10 @@ func (x *exchange) extendConversation(ctx context.Context, response []byte) {
 	native := x.up.dialect == dragoman.OpenAIResponses
 	_, err := x.changeConversation(ctx, x.entry.key, x.conversation.id, func(c *conversation) error {
 		for i, item := range x.input {
-			c.Items = append(c.Items, conversed{Item: identified(item.listed(), x.id, i), Native: !item.stored})
+			c.Items = append(c.Items, conversationItem{Item: identified(item.listed(), x.id, i), Native: !item.stored})
 		}
 		for _, item := range itemsOf(response, "output") {
-			c.Items = append(c.Items, conversed{Item: item, Native: native, Output: true})
+			c.Items = append(c.Items, conversationItem{Item: item, Native: native, Output: true})
 		}
 		return nil
 	})
@@ -251,8 +251,8 @@ func (c *conversationCall) body() (body conversationBody, err error) {
 	return body, nil
 }
 
-// newItems are items of a client's, with ids.
-func (c *conversationCall) newItems(items []json.RawMessage) (out []conversed, err error) {
+// newItems returns a client's items with ids.
+func (c *conversationCall) newItems(items []json.RawMessage) (out []conversationItem, err error) {
 	if len(items) > maxNewItems {
 		return nil, serving.Refuse(fmt.Errorf("items: %d items, and at most %d can be added at once", len(items), maxNewItems))
 	}
@@ -268,7 +268,7 @@ func (c *conversationCall) newItems(items []json.RawMessage) (out []conversed, e
 		if err := checkItem(&c.owner, raw); err != nil {
 			return nil, err
 		}
-		out = append(out, conversed{Item: identified(raw, seed, i), Native: true})
+		out = append(out, conversationItem{Item: identified(raw, seed, i), Native: true})
 	}
 	return out, nil
 }
@@ -357,7 +357,7 @@ func (c *conversationCall) list() error {
 	if err != nil {
 		return err
 	}
-	return c.listItems(c.w, c.r, c.key, ofConversation(c.id, conv.Items))
+	return c.listItems(c.w, c.r, c.key, listConversationItems(c.id, conv.Items))
 }
 
 func (c *conversationCall) add() error {
@@ -379,7 +379,7 @@ func (c *conversationCall) add() error {
 		return err
 	}
 	c.r.URL.RawQuery = fmt.Sprintf("order=asc&limit=%d", maxPage)
-	return c.listItems(c.w, c.r, c.key, ofConversation(c.id, items))
+	return c.listItems(c.w, c.r, c.key, listConversationItems(c.id, items))
 }
 
 func (c *conversationCall) item() error {
@@ -413,11 +413,11 @@ func (c *conversationCall) removeItem() error {
 
 // find returns the index of the item with an id, or -1.
 func (c *conversation) find(id string) int {
-	return slices.IndexFunc(c.Items, func(item conversed) bool { return idOf(item.Item) == id })
+	return slices.IndexFunc(c.Items, func(item conversationItem) bool { return idOf(item.Item) == id })
 }
 
-// ofConversation are items of a conversation as they are listed.
-func ofConversation(id string, items []conversed) []listedItem {
+// listConversationItems returns the items of a conversation in the form in which they are listed.
+func listConversationItems(id string, items []conversationItem) []listedItem {
 	out := make([]listedItem, len(items))
 	for i := range items {
 		out[i] = listedItem{json: items[i].Item, of: id}

@@ -101,7 +101,7 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	return true, flushing(w, passed.Body, learn)
 }
 
-// flushing copies a response as it comes. learn, unless it is nil, sees every piece
+// flushing copies a response as it arrives. learn, unless it is nil, gets every chunk
 // before it is sent.
 func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 	out, buf := http.NewResponseController(w), make([]byte, room)

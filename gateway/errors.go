@@ -94,8 +94,8 @@ func lastWord(err error) error {
 	return err
 }
 
-// lastOf is the error of the link that was asked last, or where none was, of the last
-// that a policy denied; nil where there is neither.
+// lastOf returns the error of the link that was called last, or if none was called, of
+// the last one that a policy denied; nil if there is neither.
 func lastOf(chain *provider.ChainError) (denied error) {
 	for _, a := range slices.Backward(chain.Attempts) {
 		var d *tool.DeniedError

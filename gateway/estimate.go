@@ -10,9 +10,9 @@ import (
 	"github.com/dragoman-go/dragoman/sim"
 )
 
-// estimate is how many tokens of its key's budget a request reserves: its prompt, with the
-// conversation that the gateway has stored, and the most that it lets the model answer. Zero
-// where the key has no budget.
+// estimate returns the number of tokens that a request reserves of its key's budget: its
+// prompt, with the conversation that the gateway has stored, plus the maximum of output
+// tokens. It is zero if the key has no budget.
 func (x *exchange) estimate(key *access.Key) int64 {
 	if key.Budget.Tokens == 0 {
 		return 0
@@ -38,9 +38,9 @@ func (x *exchange) estimate(key *access.Key) int64 {
 // maxChoices bounds the answers to one request; no server gives more.
 const maxChoices = 1024
 
-// stated is how many output tokens a request asks for at most, and how many answers; zero
-// where it does not say. The names are those of all dialects: a request with several has
-// the largest reserved.
+// stated holds the maximum of output tokens that a request states, and the number of
+// responses that it asks for; zero if it does not. The names of all dialects are read: for
+// a request with several, the largest value is reserved.
 func stated(body []byte) (most, choices int64) {
 	r := jsonwire.NewReader(body)
 	if r.Kind() != '{' {

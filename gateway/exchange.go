@@ -56,19 +56,19 @@ type exchange struct {
 	// plain says that req has nothing that only the client's dialect knows, searches that
 	// it has a search for tools that is a function there.
 	plain, searches bool
-	// hideUpstream leaves the upstream out of the headers of the response.
+	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
 	// unkept says that the response was to be stored, and could not be.
 	unkept bool
 
-	// input are the items of a Responses request, with stored ones in the place of their
-	// references, and conversationItems those of the conversation before them.
+	// input are the items of a Responses request, with references replaced by the stored
+	// items, and conversationItems those of the conversation before them.
 	input, conversationItems []inputItem
-	// conversation is the one that the request names: the id of one that the gateway
-	// holds, or of one that the upstream may hold.
+	// conversation is the id of the conversation that the request names, which the gateway
+	// or perhaps the upstream stores.
 	conversation struct{ id, upstream string }
-	// bodies are the request with all of these, for upstreams of the two kinds, where it
-	// differs from the one that came, and losses what the native one lacks.
+	// bodies are the request with these items, for Responses upstreams and for others, if
+	// it differs from the client's; losses are those of the former.
 	bodies struct {
 		expanded           bool
 		native, translated []byte
@@ -283,8 +283,8 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 }
 
 // loaded answers a request that loads or unloads a model, which Ollama clients send
-// before and behind a conversation. There is nothing to load: an upstream of another
-// dialect has its models ready.
+// before and after a conversation. There is nothing to load: upstreams of other dialects
+// have their models ready.
 func (x *exchange) loaded(reason string) error {
 	body := x.call.LoadedBody(x.asked.model, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
 	x.entry.status = http.StatusOK

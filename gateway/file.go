@@ -57,7 +57,7 @@ func readFile(name string) ([]byte, error) {
 //	failover: {…}
 //	gateway:
 //	  listen: 127.0.0.1:8088
-//	  hosts: [host.docker.internal]       # names to answer to without keys, beside those of loopback
+//	  hosts: [host.docker.internal]       # without keys: host names to accept, in addition to loopback
 //	  keys:
 //	    team-search:
 //	      key_env: TEAM_SEARCH_KEY        # a variable that holds the key, or a list of them, and
@@ -67,7 +67,7 @@ func readFile(name string) ([]byte, error) {
 //	      tokens_per_minute: 200000
 //	      parallel: 20
 //	      budget: {tokens: 5000000, per: day, reserve: 4096}   # or hour, or month, in UTC
-//	      fields: [provider]              # body fields that choose models which the key may use
+//	      fields: [provider]              # body fields that choose models, which this key may use
 //	      hide_upstream: true             # do not name the upstream in response headers
 //	      policy: search.yaml             # rules on model calls, for requests of this key
 //	  routes:                             # by the name that is asked for; * is any text
@@ -156,7 +156,7 @@ type reader struct {
 	// routes lead to.
 	allowed []*node
 	leads   []lead
-	// hostsAt is where hosts are listed; nil where they are not.
+	// hostsAt is the position of the list of hosts; nil if there is none.
 	hostsAt *node
 }
 

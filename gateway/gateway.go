@@ -24,8 +24,8 @@ type Options struct {
 	// Log gets a line for every request, and what clients are not told; nil logs
 	// nothing.
 	Log *slog.Logger
-	// Decided gets every decision of a policy, allow included; nil: only the log has
-	// them. It is called by several goroutines at once. [policy.Audit] writes them:
+	// Decided gets every decision of a policy, allow included; nil means that they are only
+	// logged. It is called by several goroutines at once. [policy.Audit] writes them:
 	// func(d tool.Decided) { audit.Observe(d) }.
 	Decided func(tool.Decided)
 	// Notes is where the gateway remembers; nil means in memory. Where the config's State
@@ -53,8 +53,8 @@ type Gateway struct {
 	buffers     buffers
 	// conversations are locked while they change.
 	conversations conversationLocks
-	// sealingKey is the secret that summaries of conversations are sealed with, as far as
-	// it is known.
+	// sealingKey is the secret that seals summaries of conversations; nil until it is first
+	// needed.
 	sealing    sync.Mutex
 	sealingKey []byte
 }

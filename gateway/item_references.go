@@ -33,8 +33,8 @@ type inputItem struct {
 	// stored is set for an item, in the place of a reference, that no Responses upstream
 	// made.
 	stored bool
-	// shown is a compaction item in whose place its summary stands, and foreign is set for
-	// one that the gateway did not make.
+	// shown is the compaction item that its summary replaced; foreign is set for a
+	// compaction item that the gateway did not make.
 	shown   []byte
 	foreign bool
 }
@@ -141,8 +141,8 @@ func userText(text string) []byte {
 	return w.Buf
 }
 
-// resolve reads the input of a Responses request and puts stored items in the place of
-// their references. A reference that is not to an item of this key is an error.
+// resolve reads the input of a Responses request and replaces references with the stored
+// items. A reference to anything but an item of this key is an error.
 func (x *exchange) resolve(ctx context.Context) (err error) {
 	if x.codec.Dialect() != dragoman.OpenAIResponses {
 		return nil
@@ -245,7 +245,7 @@ func (x *exchange) checkOwner(ctx context.Context, held map[string]storedItem) e
 	return nil
 }
 
-// expand rebuilds the request with items in the place of their references. Upstreams of
+// expand rebuilds the request with the items that its references name. Upstreams of
 // other dialects get the items that the client received. Responses upstreams get them
 // without ids, because only the gateway knows those ids.
 func (x *exchange) expand() {
@@ -278,7 +278,7 @@ func (x *exchange) expand() {
 	x.bodies.expanded = true
 }
 
-// bodyFor is the request as an upstream gets it.
+// bodyFor returns the request in the form for an upstream.
 func (x *exchange) bodyFor(up *upstream) []byte {
 	switch {
 	case !x.bodies.expanded:
@@ -310,8 +310,7 @@ func (x *exchange) unresolvedFor(up *upstream) error {
 	return nil
 }
 
-// unknownItem is the error for a reference that cannot be resolved, in the words that
-// OpenAI has for it.
+// unknownItem returns the error for a reference that cannot be resolved, in OpenAI's words.
 func unknownItem(id string) error {
 	return &ownError{serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{
 		Class: dragoman.ErrorNotFound, Param: "input",
@@ -319,7 +318,7 @@ func unknownItem(id string) error {
 	})}
 }
 
-// without is an object without some of its fields.
+// without returns an object without some of its fields.
 func without(object []byte, names ...string) []byte {
 	r := jsonwire.NewReader(object)
 	if r.Kind() != '{' {
@@ -337,7 +336,7 @@ func without(object []byte, names ...string) []byte {
 	return w.Buf
 }
 
-// withField is an object with one of its fields set.
+// withField returns an object with one field set.
 func withField(object []byte, name string, value []byte) []byte {
 	return filled(within(object, name, func([]byte) []byte { return value }), missing{name, string(value)})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// itemWatch collects the output items of a Responses stream, by the events that say that
-// an item begins or is complete.
+// itemWatch collects the output items of a Responses stream from the events that begin or
+// complete an item.
 type itemWatch struct {
 	// ids are those of all items, in their order.
 	ids []string
@@ -93,8 +93,9 @@ func (x *exchange) learn(ctx context.Context, body []byte) {
 	x.learnItems(ctx, &w)
 }
 
-// learnItems notes whose items are that a Responses upstream stores, before the client
-// learns that the response has ended: only their key may refer to them.
+// learnItems records the key that owns the items of a response that a Responses upstream
+// stores: only that key may refer to them. It does so before the client gets the end of
+// the response.
 func (x *exchange) learnItems(ctx context.Context, w *itemWatch) {
 	x.extendConversation(ctx, w.final)
 	if x.codec.Dialect() != dragoman.OpenAIResponses || x.up == nil || x.up.dialect != dragoman.OpenAIResponses {
@@ -109,8 +110,8 @@ func (x *exchange) learnItems(ctx context.Context, w *itemWatch) {
 	x.storeStateless(ctx, w.final)
 }
 
-// storeStateless stores a response of a Responses upstream that does not store it itself:
-// the client did not ask for that, and continues with the response or its items.
+// storeStateless stores a response of a Responses upstream that does not store responses
+// itself, so that the client can continue with the response or its items.
 func (x *exchange) storeStateless(ctx context.Context, body []byte) {
 	var head struct {
 		ID     string `json:"id"`
@@ -149,8 +150,8 @@ func (x *exchange) saveStateless(ctx context.Context, id string, body []byte) er
 	return x.saveResponse(ctx, id, parent, body, true)
 }
 
-// noteOwner notes that a key may refer to what an upstream stores under some ids. Without
-// keys there is one user, and nothing to note.
+// noteOwner records that a key may refer to the ids that an upstream stores. Without keys
+// there is one user, and nothing to record.
 func (g *Gateway) noteOwner(ctx context.Context, key string, from origin, ids ...string) error {
 	if g.keys.Open() || len(ids) == 0 {
 		return nil
@@ -218,7 +219,7 @@ func notStored(events []byte) []byte {
 	return out
 }
 
-// learner finds the ids of items in what an upstream sends about a stored response: the
+// learner finds the ids of items in an upstream's reply about a stored response: the
 // response itself, whole or as a stream, or a list of items.
 type learner struct {
 	buf  []byte
@@ -228,8 +229,8 @@ type learner struct {
 
 func newLearner(note func(ids []string) error) *learner { return &learner{note: note} }
 
-// see takes the next piece. Ids are noted as soon as they are complete. A response that
-// is too long to be held is not learned from: its items cannot be referred to.
+// see reads the next chunk. Ids are recorded as soon as they are complete. Nothing is
+// recorded for a response that is too long to buffer: its items cannot be referred to.
 func (l *learner) see(p []byte, last bool) error {
 	if len(l.buf)+len(p) > maxEvent {
 		l.buf, p = nil, nil

@@ -329,7 +329,7 @@ func TestG3_ABudgetReservesWhatARequestStatesInEveryDialect(t *testing.T) {
 		}, func(r *rig) {
 			s := r.slowly(path, teamKey, len(body), body)
 			a := r.askAs(ways()[0], false)
-			if a.status != http.StatusTooManyRequests || !strings.Contains(a.apiError(r.t).Message, "may use the rest of its budget") {
+			if a.status != http.StatusTooManyRequests || !strings.Contains(a.apiError(r.t).Message, "have reserved the rest of the budget") {
 				r.t.Errorf("%s: %d %s", path, a.status, a.body)
 			}
 			pause(11)

@@ -11,11 +11,11 @@ import (
 	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
-// Servers take more than the field model to choose a model: lists of fallbacks, routing
-// preferences, presets, tools that ask a model of their own. A key with a list of models
-// must not reach others through them. Such a request is refused, on every route: whether
-// the upstream would read the field is not known, and the next model of the route may be
-// another server.
+// Servers read more fields than model to choose a model: lists of fallbacks, routing
+// preferences, presets, tools that call a model of their own. A key with a list of models
+// must not reach other models through them. Such a request is refused on every route,
+// because it is unknown whether the upstream reads the field, and the next model of the
+// route may be on another server.
 
 // checkFields refuses a request of a key with a list of models whose body, or query, has a
 // field that chooses models or their servers in addition to the field model, unless the
@@ -155,8 +155,9 @@ func isSet(raw string) bool {
 	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, raw)
 }
 
-// plainField is the name of a field without what servers may not tell apart: the case of
-// letters, and the signs between words. Gemini takes camel and snake case.
+// plainField normalizes the name of a field: it removes differences that servers may
+// ignore, the case of letters and the signs between words. Gemini takes camel and snake
+// case.
 func plainField(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch c {
@@ -171,8 +172,8 @@ func plainField(name string) string {
 }
 
 // choosesModel reports whether a field, by its plain name, chooses models or their servers.
-// Names with "model" or "fallback" in them do so wherever they are; the others do at the
-// top of a body.
+// Names that contain "model", "fallback" or "deployment" do so everywhere; routingFields
+// do so at the top of a body.
 func choosesModel(plain string, top bool) bool {
 	switch {
 	case plain == "modelarmorconfig": // Vertex: a filter
@@ -185,8 +186,8 @@ func choosesModel(plain string, top bool) bool {
 }
 
 var (
-	// routingFields are the plain names of fields that choose models, or who serves them,
-	// without saying so.
+	// routingFields are the plain names of other fields that choose models or their
+	// servers.
 	routingFields = []string{
 		"route", "router", "routing", "provider", "providers", "plugins", "preset", // OpenRouter
 		"provideroptions", "extrabody", // Vercel; SDKs that forward what others do not know

@@ -55,7 +55,7 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 	return route.describe(name), nil
 }
 
-// describe says what is known of the model that a route asks first.
+// describe returns the facts about the first model of a route.
 func (r *route) describe(name string) serving.Model {
 	out := serving.Model{Name: name, Owner: "dragoman"}
 	links := r.chain.Links

@@ -122,7 +122,7 @@ func (x *exchange) gated(ctx context.Context) context.Context {
 	})
 }
 
-// observe takes note of a decision.
+// observe counts, logs and reports a decision.
 func (x *exchange) observe(ev tool.Event) {
 	d, ok := ev.(tool.Decided)
 	if !ok {
@@ -147,8 +147,8 @@ func (x *exchange) deniedError(d *tool.DeniedError) *dragoman.APIError {
 	return &dragoman.APIError{Class: dragoman.ErrorPermission, Status: http.StatusForbidden, Param: "model", Message: message, Err: d}
 }
 
-// denialOf returns the denial that is the reason why no model answered, or nil: a
-// failure of a model that was called goes first.
+// denialOf returns the denial because of which no model was called, or nil. The failure of
+// a model that was called takes precedence.
 func denialOf(err error) *tool.DeniedError {
 	var d *tool.DeniedError
 	if errors.As(lastWord(err), &d) {
@@ -210,8 +210,8 @@ func policyFiles(data []byte) (files []string) {
 	return files
 }
 
-// hashWithPolicies is the hash of a config and of the policies that it names: a change
-// of one of these counts as one of the config.
+// hashWithPolicies returns the hash of a config and of the policies that it names, so that
+// a change to a policy counts as a change to the config.
 func hashWithPolicies(data []byte) [sha256.Size]byte {
 	files := policyFiles(data)
 	if len(files) == 0 {

@@ -29,14 +29,13 @@ type storedResponse struct {
 	Input []json.RawMessage `json:"input"`
 	// Body is the response object that the client received.
 	Body json.RawMessage `json:"body"`
-	// Native is set where a Responses upstream made the items, which takes them back as
-	// they are.
+	// Native is set if a Responses upstream made the items; it accepts them unchanged.
 	Native bool `json:"native,omitempty"`
 }
 
 const storedVersion = 1
 
-// maxInputChain bounds how many responses before one its input is gathered from.
+// maxInputChain bounds the number of earlier responses from which an input is gathered.
 const maxInputChain = 1000
 
 // itemNote names the response that an item belongs to.
@@ -203,8 +202,8 @@ var idPrefixes = map[string]string{
 	"reasoning": "rs_", "compaction": "cmp_", "tool_search_call": "tsc_", "tool_search_output": "tso_", "additional_tools": "at_",
 }
 
-// identified is an item of an input as it is stored and listed: with its type and an id.
-// The text of a message is a list of parts, as OpenAI lists it.
+// identified returns an input item in the form in which it is stored and listed, with its
+// type and an id. The text of a message becomes a list of parts, as in OpenAI's lists.
 func identified(item []byte, seed string, at int) json.RawMessage {
 	typ := typeOf(item)
 	if typ == "" {
@@ -253,8 +252,8 @@ func listedMessage(item []byte) []byte {
 	return filled(item, missing{"status", `"completed"`})
 }
 
-// inputItems serves the items that a stored response answers: all that the model saw,
-// those of the responses before it included.
+// inputItems serves the input items of a stored response: all that the model saw,
+// including those of the responses before it.
 func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
 	key, err := g.who(r)
 	if err != nil {
@@ -280,8 +279,8 @@ func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gatherInput is the input of a stored response, with the input and the output of those
-// that it continues.
+// gatherInput returns the input of a stored response, after the input and output of the
+// responses that it continues.
 func (g *Gateway) gatherInput(ctx context.Context, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
 	chain := [][]listedItem{ofResponse(id, s.Input)}
 	for parent := s.Parent; parent != ""; {
@@ -319,8 +318,8 @@ const (
 	maxPage     = 100
 )
 
-// listItems writes a page of items, and notes them, so that they can be referred to by
-// the ids that the client sees here.
+// listItems writes a page of items and records them, so that clients can refer to them by
+// the ids in the page.
 func (g *Gateway) listItems(w http.ResponseWriter, r *http.Request, key string, items []listedItem) error {
 	query := r.URL.Query()
 	limit := defaultPage

@@ -228,8 +228,8 @@ func (o *openRoute) open(spec string) (*route, error) {
 	return out, nil
 }
 
-// upstream makes one of a model that was opened twice, with the capabilities that the
-// route sets.
+// upstream returns the upstream for a model that was opened twice, with the capabilities
+// of the route.
 func (o *openRoute) upstream(model, native dragoman.Model) (*upstream, error) {
 	up := newUpstream(model, native, o.sender)
 	if len(o.Capabilities) == 0 {

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// UpstreamHeader is the response header that names the upstream which answered, as the
-	// config has it: "openai/gpt-5". It is missing if no upstream was asked.
+	// UpstreamHeader is the response header with the name of the upstream that responded,
+	// as in the config: "openai/gpt-5". It is missing if no upstream was called.
 	UpstreamHeader = "X-Dragoman-Upstream"
-	// FailedOverHeader is the response header that names the upstreams which were asked
-	// before that one and failed, in their order, with commas between them.
+	// FailedOverHeader is the response header with the names of the upstreams that failed
+	// before that one, in order, separated by commas.
 	FailedOverHeader = "X-Dragoman-Failed-Over"
 )
 
@@ -34,6 +34,6 @@ func (x *exchange) upstreamHeader(h http.Header, prefix string) {
 	}
 }
 
-// headerName is the name of an upstream as a header can carry it. A client may have made
-// up a part of it.
+// headerName makes the name of an upstream safe for a header: a part of it may come from
+// the client.
 func headerName(name string) string { return strings.ReplaceAll(printable(bounded(name)), ",", "_") }

@@ -36,7 +36,7 @@ func (r *reader) warnings(file string, root *node) (out []*provider.FileError) {
 	}
 	r.unserved(warn)
 	if r.hostsAt != nil && len(r.config.Keys) > 0 {
-		warn(r.hostsAt, "hosts: the list has no effect beside keys: with keys every host name is answered")
+		warn(r.hostsAt, "hosts: the list has no effect, because with keys every host name is accepted; remove it, or remove the keys")
 	}
 	sorted(out)
 	return out

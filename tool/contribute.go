@@ -22,7 +22,7 @@ type Contributor interface {
 //		call, tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}}))
 //
 // A provider that accepts the format gets the definition byte for byte. A contributed
-// adapter leads to its formats directly. All other providers get what the accessor
+// adapter converts directly to the formats that it writes. All other providers get what the accessor
 // reads from the definition. Which formats are accepted is up to providers and
 // extensions: a toolbox refuses a tool whose contribution has Accepts.
 func Contribute(c dragoman.Contribution) Option {
@@ -36,7 +36,7 @@ func Contribute(c dragoman.Contribution) Option {
 	}
 }
 
-// contributionOf is that of a tool that has one.
+// contributionOf returns the contribution of a tool, if it has one.
 func contributionOf(t Tool) dragoman.Contribution {
 	if c, ok := t.(Contributor); ok {
 		return c.Contribution()
@@ -57,8 +57,8 @@ func checkAccepts(c *dragoman.Contribution) error {
 	return fmt.Errorf("its contribution accepts the format %q: only providers and extensions accept formats; set Accepts in the Contributions of the provider's client", c.Accepts[0])
 }
 
-// Contributions are those of all tools, in order, as a request takes them. One that
-// names no source is named after its tool.
+// Contributions returns the contributions of all tools, in order, for a request. A
+// contribution without a source gets the name of its tool as source.
 func (b *Box) Contributions() []dragoman.Contribution {
 	if b == nil {
 		return nil
@@ -85,9 +85,9 @@ func (d *definition) readSource() (err error) {
 	return err
 }
 
-// readSource fills in what a spec does not say and its source does: the name, the
-// description and the arguments. What the spec says stays. A source that nothing reads
-// is an error, as a tool without its schema would seem to take no arguments.
+// readSource fills in the name, the description and the arguments from the source of a
+// spec, unless the spec sets them. A source in an unknown format is an error, because a
+// tool without its schema would seem to take no arguments.
 func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpec, error) {
 	if s.Source == nil || s.Kind == dragoman.ToolHosted || s.Source.Mirror != (dragoman.Fingerprint{}) ||
 		s.Name != "" && (s.Kind != dragoman.ToolFunction || len(s.Parameters) > 0) {
@@ -95,14 +95,14 @@ func readSource(s dragoman.ToolSpec, c *dragoman.Contribution) (dragoman.ToolSpe
 	}
 	reg := interop.New(interop.Options{Contributions: []dragoman.Contribution{*c}})
 	if !reg.ReadsSchema(s.Source.Format) {
-		return s, fmt.Errorf("nothing reads its definition, which has the format %q: contribute a SchemaAccessor with tool.Contribute", s.Source.Format)
+		return s, fmt.Errorf("its definition has the unknown format %q: contribute a SchemaAccessor with tool.Contribute", s.Source.Format)
 	}
 	read, _, err := reg.InspectSchema(dragoman.Native{Format: s.Source.Format, JSON: s.Source.JSON})
 	switch {
 	case err != nil:
-		return s, fmt.Errorf("its definition of the format %q: %w", s.Source.Format, err)
+		return s, fmt.Errorf("its definition in the format %q: %w", s.Source.Format, err)
 	case len(read) != 1:
-		return s, fmt.Errorf("its definition of the format %q defines %d tools: a tool is one", s.Source.Format, len(read))
+		return s, fmt.Errorf("its definition in the format %q defines %d tools: want one", s.Source.Format, len(read))
 	}
 	out := read[0]
 	source := dragoman.ToolSource{Format: s.Source.Format, JSON: s.Source.JSON, Mirror: out.Fingerprint()}

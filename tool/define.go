@@ -118,9 +118,10 @@ func Freeform(name, description string, grammar *dragoman.Grammar, f func(contex
 // Remote makes a tool of a definition that came from elsewhere, such as an MCP
 // server. Without a schema of its arguments they cannot be checked here, and its
 // calls need approval. A definition in another format is given as the Source of the
-// spec: what the spec does not say is read from there, see [Contribute]. Its output cannot be a provider-native result
-// ([interop.EnvelopeType]), unless the tool is [Settings.Trusted]: such a result is not
-// fenced, and whoever serves the tool could write it.
+// spec: what the spec does not set is read from there, see [Contribute].
+//
+// Its output cannot be a provider-native result ([interop.EnvelopeType]), unless the tool
+// is [Settings.Trusted]: such a result is not fenced, and the tool's server could write it.
 func Remote(spec dragoman.ToolSpec, call Handler, opts ...Option) Tool {
 	unchecked := spec.Kind == dragoman.ToolFunction && len(spec.Parameters) == 0 && spec.Source == nil
 	opts = append([]Option{func(d *definition) { d.settings.Unvalidated, d.settings.remote = unchecked, true }}, opts...)
@@ -169,8 +170,8 @@ func (d *definition) apply(opts []Option) error {
 	return nil
 }
 
-// checkTexts refuses characters in names and descriptions that are not shown: they
-// forge lines in prompts, logs and what the model reads.
+// checkTexts refuses invisible characters in names and descriptions, which could forge
+// lines in prompts and logs.
 func checkTexts(s *dragoman.ToolSpec) error {
 	for _, text := range [...]struct {
 		what, text string
@@ -214,7 +215,7 @@ func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }
 // Settings say how the tool is run.
 func (m *made) Settings() Settings { return m.settings }
 
-// Contribution is what the tool adds to the interop registry.
+// Contribution holds the tool's additions to the interop registry.
 func (m *made) Contribution() dragoman.Contribution { return m.contribution }
 
 // typed is a tool of a function of Go types.

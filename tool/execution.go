@@ -185,7 +185,7 @@ func (x *execution) decide(ctx context.Context) *failure {
 		if ctx.Err() != nil {
 			return x.cancelled(ctx)
 		}
-		x.logFailure("a policy failed, which denies", err)
+		x.logFailure("a policy failed, so the call is denied", err)
 	}
 	x.decision = &d
 	x.tell(func() Event {
@@ -198,8 +198,8 @@ func (x *execution) decide(ctx context.Context) *failure {
 }
 
 // judge asks a policy, and returns its decision and its version. An [Immediate]
-// policy is called directly; others run on another goroutine with a time limit. With
-// an error, and where the decision makes no sense, the decision is Deny.
+// policy is called directly; others run on another goroutine with a time limit. If the
+// policy fails or its decision cannot be carried out, the decision is Deny.
 func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, version string, err error) {
 	type judged struct {
 		Decision
@@ -221,7 +221,7 @@ func (r *Runner) judge(ctx context.Context, p Policy, q *Question) (d Decision, 
 	return j.valid(q.Subject), j.version, nil
 }
 
-// valid returns the decision, or a denial where it cannot be carried out.
+// valid returns the decision, or a denial if it cannot be carried out.
 func (d Decision) valid(about Subject) Decision {
 	deny := func(format string, args ...any) Decision {
 		return Decision{Effect: Deny, Rule: d.Rule, Matches: d.Matches, Reason: fmt.Sprintf(format, args...)}
@@ -261,9 +261,9 @@ func (e *DeniedError) Error() string {
 	return msg
 }
 
-// DecideModel asks the policy whether a model may be called in a turn, and tells the
-// observer. The error is a [*DeniedError], or the reason why ctx ended. Without a
-// policy it returns nil.
+// DecideModel asks the policy whether a model may be called in a turn, and reports the
+// decision to the observer. The error is a [*DeniedError], or the cause of ctx. Without
+// a policy it returns nil.
 func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 	p := r.runner.Policy
 	if p == nil {
@@ -275,7 +275,7 @@ func (r *Run) DecideModel(ctx context.Context, turn int, model string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.runner.log("a policy failed, which denies", "model", model, "error", r.redactor().Redact(err.Error()))
+		r.runner.log("a policy failed, so the call is denied", "model", model, "error", r.redactor().Redact(err.Error()))
 	}
 	b := &batch{run: r, runner: r.runner}
 	b.tell(func() Event {
@@ -486,7 +486,7 @@ func (x *execution) approve(ctx context.Context) {
 	}
 }
 
-// rejection is the message about a rejected call for the model.
+// rejection returns the message to the model about a rejected call.
 func (x *execution) rejection(a Answer) string {
 	name := x.key.QualifiedName()
 	switch {
@@ -634,8 +634,8 @@ func (x *execution) intent() Intent {
 	}
 }
 
-// unrecorded makes a failed write of the journal the error of the turn. It concerns no
-// other call: those that run go on, and those that wait for a human stay pending.
+// unrecorded makes a failed write of the journal the error of the turn. Other calls are
+// not affected: running calls continue, and calls that wait for a human stay pending.
 func (x *execution) unrecorded(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -19,7 +19,7 @@ const boundaryBytes = 12
 
 // fence puts the texts of a result between two lines that its content cannot
 // forge: the boundary is drawn when the content is known, and is not in it. What
-// has no text stays as it is. The name of the tool stands there as one word.
+// has no text stays as it is. The name of the tool is quoted as one word.
 func fence(random io.Reader, tool string, parts []dragoman.Part) error {
 	var texts []*string
 	for _, p := range parts {

@@ -161,13 +161,13 @@ type ApprovalRequest struct {
 	Reason string
 	// Decision is the policy's; nil where none was asked or there is none.
 	Decision *Decision
-	// Changed says how the tool differs from its pin in [Runner.Pins]; nil means that it
-	// does not.
+	// Changed describes how the tool differs from its pin in [Runner.Pins]; nil means that
+	// it does not.
 	Changed *PinChange
 	// Wanted is the value that is asked for; nil: a yes or no.
 	Wanted *InputRequest
-	// Preview describes what the call would do, in the words of the tool: see
-	// [WithPreview]. It is nil if the tool has none. Call it while Approve runs.
+	// Preview returns the tool's own description of what the call would do: see
+	// [WithPreview]. It is nil if the tool does not have one. Call it while Approve runs.
 	// If it fails, show Input.
 	Preview func(ctx context.Context) (string, error)
 }
@@ -192,8 +192,8 @@ type Answer struct {
 	Edited *Input `json:"edited,omitempty"`
 	// Value is what was asked for with ApprovalRequest.Wanted.
 	Value json.RawMessage `json:"value,omitempty"`
-	// NoApprover says of a rejection that no human made it: none could be asked.
-	// The model is not told that the user refused.
+	// NoApprover marks a rejection that no human made, because none could be asked. The
+	// message to the model says so, instead of that the user rejected the call.
 	NoApprover bool `json:"no_approver,omitempty"`
 }
 
@@ -223,7 +223,7 @@ type Pending struct {
 	Input   Input         `json:"input"`
 	Reason  string        `json:"reason,omitempty"`
 	Wanted  *InputRequest `json:"wanted,omitempty"`
-	// Changed says how the tool differs from its pin; nil means that it does not.
+	// Changed describes how the tool differs from its pin; nil means that it does not.
 	Changed *PinChange `json:"changed,omitempty"`
 	// Inner are the calls that the tool itself waits for, and State what it needs
 	// to go on: see [Suspended]. Nil: the call has not begun.

@@ -39,7 +39,7 @@ func (e *PanicError) Error() string { return "panicked: " + e.Text }
 type toldError struct {
 	text  string
 	wraps []error
-	// own is the error itself. Only the developer's code looks at it.
+	// own is the original error, for the developer's code alone.
 	own error
 }
 
@@ -68,8 +68,8 @@ func told(err error) error {
 	return t
 }
 
-// cause is the error behind a failure, for the developer: a panic as a [PanicError]
-// without secrets, any other error wrapped in one whose text has none.
+// cause returns the error behind a failure, for the developer: a panic as a [PanicError],
+// any other error wrapped in a causeError. The texts of both are redacted.
 func cause(err error, redact func(string) string) error {
 	if err == nil {
 		return nil
@@ -90,8 +90,8 @@ func cause(err error, redact func(string) string) error {
 	return &causeError{redact(text), err}
 }
 
-// causeError is an error of code that is not ours, with a text without secrets: a
-// record that is printed shows the text.
+// causeError wraps an error of a tool or hook with a redacted text, which is shown when a
+// record is printed.
 type causeError struct {
 	text string
 	own  error

@@ -301,8 +301,8 @@ func (f *failure) reached() bool {
 	return f == nil || f.ran || f.kind.executed()
 }
 
-// raises reports whether a failure is that of code, which [Runner.RaiseOnError]
-// returns as an error, and not a mistake of the model or a decision.
+// raises reports whether [Runner.RaiseOnError] returns a failure as an error: code failed,
+// rather than the model making a mistake or a policy or human refusing the call.
 func (f *failure) raises() bool {
 	if f == nil {
 		return false
@@ -466,8 +466,8 @@ func (x *execution) newRecord(f *failure) Record {
 
 func (x *execution) redactor() *Redactor { return x.run.redactor() }
 
-// logFailure logs what the model must not see, to [slog.Default] where the runner
-// has no log: a developer must be able to find the cause of an internal error.
+// logFailure logs the cause of an internal error, which the model must not see but a
+// developer must find. Without a log in the runner it uses [slog.Default].
 func (x *execution) logFailure(msg string, err error) {
 	x.internal = err
 	args := []any{"tool", x.key.QualifiedName(), "run", x.run.ID, "turn", x.turn.Number, "call", x.call.ID, "error", x.redactor().Redact(err.Error())}
@@ -493,16 +493,16 @@ func (r *Run) isDegraded(k Key) bool {
 	return slices.Contains(r.degraded, k)
 }
 
-// Degraded lists the tools that [FailureDegrade] took out of the run, in the order
-// in which they failed.
+// Degraded lists the tools that [FailureDegrade] removed from the run, in the order in
+// which they failed.
 func (r *Run) Degraded() []Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.degraded)
 }
 
-// Degrade takes tools out of the run, as [FailureDegrade] does after a failure: a
-// run that goes on in another process begins with those it had lost.
+// Degrade removes tools from the run, as [FailureDegrade] does after a failure. Use it to
+// restore the removed tools of a run that is resumed in another process.
 func (r *Run) Degrade(keys ...Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -163,9 +163,8 @@ func fromEnvelope(e interop.Envelope) Output {
 	return Output{Envelope: &e.Native, Content: []dragoman.Part{&dragoman.Text{Text: e.Text}}}
 }
 
-// unwrapData takes an envelope apart that a tool returned as a data part. One of a
-// tool that may return none becomes text: what writes results would take it for an
-// envelope too.
+// unwrapData unpacks an envelope that a tool returned as a data part. If the tool may not
+// return envelopes, the data becomes text; otherwise encoders would read it as an envelope.
 func unwrapData(out Output, s *Settings) (Output, error) {
 	if out.Envelope != nil || len(out.Content) != 1 {
 		return out, nil
@@ -203,7 +202,7 @@ type bounder struct {
 	count  func(string) int
 	store  SpillStore
 	of     CallRef
-	// reader is the tool that reads the store; empty: the model has none.
+	// reader is the tool that reads the store; empty means that the model does not have one.
 	reader string
 	// failed is why something could not be kept.
 	failed error

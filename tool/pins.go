@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Pins are the definitions of tools that somebody has accepted, as a lock file:
+// Pins are the accepted definitions of tools, as a lock file:
 //
-//	pins := box.Pins()                            // accept what is there now
+//	pins := box.Pins()                            // accept the current definitions
 //	b, err := json.MarshalIndent(pins, "", "  ")  // commit b
 //
 //	runner := &tool.Runner{Pins: pins}            // a changed tool needs approval
@@ -27,8 +27,8 @@ import (
 // changed. Accept pins the new definition. Handoffs and the tools that an agent adds by
 // itself are not checked.
 //
-// The JSON is the same for the same definitions, whatever their order. Spaces inside of
-// schemas do not count. Pins are safe for concurrent use.
+// The JSON depends neither on the order of tools nor on white space in schemas. Pins are
+// safe for concurrent use.
 type Pins struct {
 	mu    sync.RWMutex
 	tools map[string]pinned
@@ -49,8 +49,8 @@ const (
 
 // PinChange is a tool that differs from its pin.
 type PinChange struct {
-	// Tool is the approval key of the tool: its qualified name, with a mark before that
-	// of a deferred one.
+	// Tool is the approval key of the tool: its qualified name, with a mark before it if
+	// the tool is deferred.
 	Tool string  `json:"tool"`
 	Kind PinKind `json:"kind"`
 	// Fields are the fields that changed, by name. A tool that is new or removed has
@@ -69,13 +69,13 @@ type FieldChange struct {
 	Is  json.RawMessage `json:"is,omitempty"`
 }
 
-// String says what changed, in a line.
+// String describes the change in one line.
 func (c PinChange) String() string {
 	switch c.Kind {
 	case PinNew:
 		return c.Tool + " is not pinned"
 	case PinRemoved:
-		return c.Tool + " is pinned and not in the toolbox"
+		return c.Tool + " is pinned, but not in the toolbox"
 	default:
 		names := make([]string, len(c.Fields))
 		for i, f := range c.Fields {
@@ -85,13 +85,13 @@ func (c PinChange) String() string {
 	}
 }
 
-// pinnable reports whether a tool is pinned: it is the user's or a server's, not one
-// that an agent makes.
+// pinnable reports whether a tool can be pinned: tools of the program and of servers can,
+// tools that an agent makes cannot.
 func (e *entry) pinnable() bool {
 	return e.settings.Source != FromHandoff && e.settings.Source != FromAgent && !e.settings.readsOutput
 }
 
-// pin is the definition of a tool by field.
+// pin returns the definition of a tool by field.
 func (e *entry) pin() pinned {
 	e.pinOnce.Do(func() { e.pinned = pinOf(e.spec) })
 	return e.pinned
@@ -156,8 +156,8 @@ func pinOf(s *dragoman.ToolSpec) pinned {
 	return p
 }
 
-// normalJSON is a JSON value in one spelling: without spaces, and with strings escaped
-// as little as JSON allows. Object keys keep their order, numbers their text.
+// normalJSON returns a JSON value in one spelling: without white space, and with strings
+// escaped as little as JSON allows. Object keys keep their order, numbers their text.
 func normalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	r := jsonwire.NewReader(raw)
 	var w jsonwire.Writer
@@ -201,16 +201,16 @@ func annotationsOf(a dragoman.Annotations) map[string]any {
 	return out
 }
 
-// Pins are the definitions of all tools of the toolbox as they are now.
+// Pins returns the current definitions of all tools of the toolbox.
 func (b *Box) Pins() *Pins {
 	p := &Pins{}
 	_ = p.Accept(b) // it fails on names only
 	return p
 }
 
-// Accept pins the definitions that tools of the toolbox have now: of those with these
-// approval keys, or of all. It returns an error if the toolbox has no tool with such a
-// key, and pins none then.
+// Accept pins the current definitions of the tools with these approval keys, or without
+// keys, of all tools of the toolbox. If the toolbox lacks one of the keys, Accept returns
+// an error and pins nothing.
 func (p *Pins) Accept(b *Box, tools ...string) error {
 	accepted := map[string]pinned{}
 	if b != nil {
@@ -236,8 +236,8 @@ func (p *Pins) Accept(b *Box, tools ...string) error {
 }
 
 // Check compares a toolbox with the pins: the tools that are new or changed, in the
-// order of the toolbox, then those that were removed, by name. Nil means that
-// everything is as it was pinned.
+// order of the toolbox, then those that were removed, by name. Nil means that nothing
+// changed.
 func (p *Pins) Check(b *Box) []PinChange {
 	var out []PinChange
 	seen := map[string]bool{}
@@ -259,7 +259,7 @@ func (p *Pins) Check(b *Box) []PinChange {
 	return out
 }
 
-// check compares a tool with its pin; nil means that it is as it was pinned.
+// check compares a tool with its pin; nil means that it did not change.
 func (p *Pins) check(e *entry) *PinChange {
 	if !e.pinnable() {
 		return nil
@@ -285,7 +285,7 @@ func (p *Pins) check(e *entry) *PinChange {
 	return c
 }
 
-// pinsVersion is that of the JSON.
+// pinsVersion is the version of the JSON format.
 const pinsVersion = 1
 
 type pinsJSON struct {
@@ -319,17 +319,17 @@ func (p *Pins) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("tool: pins: %w", err)
 	}
 	if in.Version != pinsVersion {
-		return fmt.Errorf("tool: pins: version %d is unknown: this program reads version %d", in.Version, pinsVersion)
+		return fmt.Errorf("tool: pins: unknown version %d: this program reads version %d; update it, or make the file again with Box.Pins", in.Version, pinsVersion)
 	}
 	tools := map[string]pinned{}
 	for i, t := range in.Tools {
 		switch {
 		case t.Tool == "":
-			return fmt.Errorf("tool: pins: tools[%d] names no tool", i)
+			return fmt.Errorf("tool: pins: tools[%d].tool is missing", i)
 		case tools[t.Tool] != nil:
 			return fmt.Errorf("tool: pins: %q is pinned twice", t.Tool)
 		case t.Definition == nil:
-			return fmt.Errorf("tool: pins: %q has no definition", t.Tool)
+			return fmt.Errorf("tool: pins: the definition of %q is missing", t.Tool)
 		}
 		for f, v := range t.Definition {
 			b, err := normalJSON(v)

@@ -27,7 +27,7 @@ func TestPinsAreTheSameJSONInAnyOrder(t *testing.T) {
 		t.Errorf("unchanged tools differ: %v", changes)
 	}
 	got := fmt.Sprint(back.Check(mustBox(t, echo("a"), echo("c"))))
-	if want := "[a changed since it was pinned: annotations c is not pinned ns.b is pinned and not in the toolbox]"; got != want {
+	if want := "[a changed since it was pinned: annotations c is not pinned ns.b is pinned, but not in the toolbox]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -36,8 +36,8 @@ func TestPinsThatCannotBeCheckedAreRefused(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"version":2,"tools":[]}`: "version 2", `{}`: "version 0",
 		`{"version":1,"tool":[]}`:                                                           "unknown field",
-		`{"version":1,"tools":[{"tool":"a"}]}`:                                              "no definition",
-		`{"version":1,"tools":[{"definition":{}}]}`:                                         "names no tool",
+		`{"version":1,"tools":[{"tool":"a"}]}`:                                              "the definition of \"a\" is missing",
+		`{"version":1,"tools":[{"definition":{}}]}`:                                         "tools[0].tool is missing",
 		`{"version":1,"tools":[{"tool":"a","definition":{}},{"tool":"a","definition":{}}]}`: "twice",
 	} {
 		var p tool.Pins

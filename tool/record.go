@@ -123,18 +123,18 @@ type Progress struct {
 	Parts []dragoman.Part
 }
 
-// Decided is a policy's decision, allow included. That on a model call has no CallID
+// Decided is a policy's decision, allow included. A decision on a model call has no CallID
 // and no Key.
 type Decided struct {
 	CallRef
 	// Subject is the kind of call.
 	Subject Subject
-	// Model is that of a model call, Target the agent of a handoff.
+	// Model is the model of a model call, Target the agent of a handoff.
 	Model, Target string
 	// Input is the input that the policy saw.
 	Input    Input
 	Decision Decision
-	// Failed is the policy's own error, which denies.
+	// Failed is the policy's own error; the call is denied.
 	Failed error
 }
 

@@ -27,8 +27,8 @@ type Runner struct {
 	Policy Policy
 	// PolicyTimeout bounds a decision; zero means 5 s.
 	PolicyTimeout time.Duration
-	// Pins are the accepted definitions of tools; nil checks none. A tool that differs
-	// from its pin, or has none, needs approval.
+	// Pins are the accepted definitions of tools; nil checks none. A tool that is not
+	// pinned, or differs from its pin, needs approval.
 	Pins *Pins
 	// Approver answers for humans; nil leaves every call that needs approval
 	// pending.
@@ -193,8 +193,8 @@ var (
 	// long after it that its results are not kept any more, and were not given in
 	// [Turn.Results]. Nothing of the turn ran.
 	ErrRepeated = errors.New("tool: the turn was handed in before")
-	// ErrJournal says that a call ran and the journal could not record its result.
-	// The batch has the results of all calls, and those that wait stay pending.
+	// ErrJournal reports that a call ran, but the journal could not record its result. The
+	// batch has the results of all calls; calls that wait for approval stay pending.
 	ErrJournal = errors.New("tool: the journal failed")
 	// ErrFailed says that a call failed whose failure ends the run.
 	ErrFailed = errors.New("tool: a call failed that must not")
@@ -486,7 +486,7 @@ func (b *batch) tell(event func() Event) {
 	b.runner.Observe(ev)
 }
 
-// log writes to the runner's log, where it has one.
+// log writes to the runner's log, if there is one.
 func (r *Runner) log(msg string, args ...any) {
 	if r.Log != nil {
 		logTo(r.Log, msg, args...)

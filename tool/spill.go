@@ -23,9 +23,9 @@ type readOutput struct {
 	Bytes  int    `json:"bytes,omitempty" doc:"how many bytes to read, at most 20000" jsonschema:"minimum=1,maximum=20000"`
 }
 
-// ReadOutput is the tool by which a model reads outputs that were too long, page by
-// page. An agent whose tools can spill adds it to every request by itself; give it to a
-// [Box] of your own from the first request on.
+// ReadOutput returns a tool with which a model reads outputs that were too long, page by
+// page. An agent whose tools can spill adds it to every request; add it to a [Box] of your
+// own before the first request.
 func ReadOutput(store SpillStore) Tool { return ReadOutputAs(ReadOutputName, store) }
 
 // ReadOutputAs is [ReadOutput] under another name, for a toolbox that has its own
@@ -53,8 +53,8 @@ func ReadOutputAs(name string, store SpillStore) Tool {
 // ReadsOutput reports whether a tool was made by [ReadOutput] or [ReadOutputAs].
 func ReadsOutput(t Tool) bool { return t != nil && settingsOf(t).readsOutput }
 
-// SpillName is the name of a stored output: the same for the same call and part, for
-// implementations of [SpillStore].
+// SpillName returns the name of a stored output, for implementations of [SpillStore]. It is
+// the same for the same call and part.
 func SpillName(of CallRef, part int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %d", of.Run, of.Turn, of.CallID, part))
 	return "out_" + hex.EncodeToString(sum[:8])

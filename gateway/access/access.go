@@ -95,7 +95,7 @@ func (k *Keys) Identify(presented string) (Key, error) {
 }
 
 // Enter finds the key of a request and takes one of its Parallel slots, before the body is
-// read: a client that sends slowly holds its slot meanwhile. Nothing else is counted; see
+// read, so that a client that sends slowly occupies a slot. It counts nothing else; see
 // [Lease.Admit]. The error is a [*RefusedError], or the cause of ctx. Enter does not wait.
 // The lease must be released.
 func (k *Keys) Enter(ctx context.Context, presented string) (*Lease, error) {

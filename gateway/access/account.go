@@ -18,7 +18,8 @@ type account struct {
 	// requests and tokens are nil where there is no bound.
 	requests, tokens *rate.Limiter
 	active           int
-	// spent is what was used until renews, reserved what requests under way may still use.
+	// spent counts the tokens used in the current period, which ends at renews; reserved
+	// counts those that requests under way may still use.
 	spent, reserved int64
 	renews          time.Time
 }
@@ -59,8 +60,8 @@ func (a *account) renew(now time.Time) {
 	}
 }
 
-// retrySoon is the wait that is suggested where a request under way must end first: when
-// one will is not known.
+// retrySoon is the suggested wait if a request under way must end first; when that
+// happens is unknown.
 const retrySoon = time.Second
 
 // enter takes a slot.
@@ -87,8 +88,8 @@ func (a *account) ready(now time.Time) *RefusedError {
 	return nil
 }
 
-// admit counts one more request and reserves tokens of the budget, or says why not. What
-// is refused is not counted.
+// admit counts one more request and reserves tokens of the budget, or returns the reason
+// for refusing it. Refused requests are not counted.
 //
 // A request is admitted as long as something of the budget is neither spent nor reserved,
 // so the budget is exceeded by less than the estimate of the last request admitted.
@@ -109,7 +110,7 @@ func (a *account) admit(estimate int64, now time.Time) (reserved int64, refused 
 	return reserved, nil
 }
 
-// exhausted says which bound of tokens is reached.
+// exhausted reports which limit of tokens is reached.
 func (a *account) exhausted(now time.Time) *RefusedError {
 	a.renew(now)
 	switch b := a.key.Budget; {
@@ -162,7 +163,7 @@ func roundUp(d, unit time.Duration) time.Duration {
 // it counted must not lock a key out for years.
 const maxDebt = 24 * 60
 
-// spend takes tokens that were used, of which so many were reserved.
+// spend counts used tokens, of which some were reserved.
 func (a *account) spend(n, reserved int64, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +183,7 @@ func (a *account) spend(n, reserved int64, now time.Time) {
 	}
 }
 
-// release ends a request, and what it has reserved.
+// release ends a request and gives its reservation back.
 func (a *account) release(reserved int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,7 +213,7 @@ type Lease struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	// reserved is what is left of the reservation, spent what was used.
+	// reserved is the rest of the reservation, spent the tokens used so far.
 	reserved, spent    int64
 	admitted, released bool
 }
@@ -234,11 +235,11 @@ func (l *Lease) Ready() error {
 	return l.refused(l.account.ready(l.now()))
 }
 
-// Admit lets the request use a model, or says why not with a [*RefusedError]. It counts
-// one of the requests per minute and reserves estimate tokens of the budget, which
-// [Lease.Spend] and [Lease.Release] give back. Zero reserves nothing, for a request that
-// uses no tokens. What is refused is not counted. A lease is admitted once; a second call
-// changes nothing.
+// Admit lets the request use a model, or returns a [*RefusedError]. It counts one of the
+// requests per minute and reserves estimate tokens of the budget, which [Lease.Spend] and
+// [Lease.Release] give back. An estimate of zero, for a request that uses no tokens,
+// reserves nothing. Refused requests are not counted. A lease is admitted once; a second
+// call changes nothing.
 func (l *Lease) Admit(model string, estimate int64) error {
 	if l == nil || l.account == nil {
 		return nil
@@ -268,9 +269,9 @@ func (l *Lease) refused(e *RefusedError) error {
 	return e
 }
 
-// Spend says what the request has used so far in total: only what exceeds earlier calls is
-// counted. It takes the place of the reservation as far as that goes. It may come after
-// Release. Unknown counts are not counted.
+// Spend records the total usage of the request so far; only the increase over earlier calls
+// is counted. Used tokens replace the reservation until it is used up. Spend may be called
+// after Release. It ignores unknown counts.
 func (l *Lease) Spend(usage dragoman.Usage) {
 	if l == nil || l.account == nil {
 		return

@@ -20,10 +20,11 @@
 // is admitted until the debt is paid.
 //
 // A budget is reserved: a request is admitted while some of the budget is neither spent nor
-// reserved by requests under way, and reserves its estimate until it ends. Requests at the
-// same time exceed a budget by less than one request's estimate, as far as estimates hold.
+// reserved by requests under way, and reserves its estimate until it ends. Concurrent
+// requests exceed a budget by less than one request's estimate, if no request uses more
+// than its estimate.
 //
-// Budgets are of calendar hours, days and months in UTC. All counts are in memory: they
-// begin anew with the process, and each of several gateways counts for itself, so that N
-// replicas admit up to N times the budget.
+// Budgets are for calendar hours, days and months in UTC. All counts are in memory: they
+// start at zero with the process, and each gateway counts for itself, so that N replicas
+// admit up to N times the budget.
 package access

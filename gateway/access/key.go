@@ -28,8 +28,8 @@ type Key struct {
 	// or their servers in addition to the field model: "models", "provider", "tools.model";
 	// "*" means all. See [Key.AllowsField].
 	Fields []string
-	// HideUpstream leaves the name of the upstream that answered, and of those that failed
-	// before it, out of the headers of responses.
+	// HideUpstream suppresses the response headers that name the upstream that responded
+	// and those that failed before it.
 	HideUpstream bool
 	// RequestsPerMinute and TokensPerMinute bound the rate, Parallel how many
 	// requests are under way; zero means no bound.
@@ -43,13 +43,13 @@ type Key struct {
 type Budget struct {
 	Tokens int64
 	Per    Period
-	// Reserve is how many output tokens are reserved for a request that states no maximum;
+	// Reserve is the number of output tokens to reserve for a request without a maximum;
 	// zero means [DefaultReserve].
 	Reserve int64
 }
 
-// DefaultReserve is how many output tokens are reserved for a request that states no
-// maximum, unless its budget says otherwise.
+// DefaultReserve is the number of output tokens that are reserved for a request without a
+// maximum, unless [Budget.Reserve] is set.
 const DefaultReserve = 4096
 
 // Period is how long a [Budget] lasts: [Hour], [Day] or [Month], of the calendar in

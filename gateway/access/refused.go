@@ -26,7 +26,7 @@ const (
 	TooManyTokens Reason = "too_many_tokens"
 	// TooManyAtOnce: as many requests as may be are under way.
 	TooManyAtOnce Reason = "too_many_at_once"
-	// TooManyBytes: the bodies of the key's requests under way are as large as they may be.
+	// TooManyBytes: the bodies of the key's requests under way have reached their limit.
 	TooManyBytes Reason = "too_many_bytes"
 	// FieldNotAllowed: a body field chooses models that the key may not use.
 	FieldNotAllowed Reason = "field_not_allowed"
@@ -74,11 +74,11 @@ func (e *RefusedError) message() string {
 	case TooManyAtOnce:
 		return fmt.Sprintf("the key %s has %d requests under way, and may have no more; wait for one to end", e.Key, e.Limit)
 	case TooManyBytes:
-		return fmt.Sprintf("the key %s has request bodies of %d bytes under way, and may have no more; wait for a request to end", e.Key, e.Limit)
+		return fmt.Sprintf("the request bodies of the key %s have reached its limit of %d buffered bytes; wait for a request to end", e.Key, e.Limit)
 	case FieldNotAllowed:
-		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; leave it out, or have it allowed under fields of the key", e.Field, e.Key, some(e.Allowed))
+		return fmt.Sprintf("%s chooses models or their servers in addition to model, and the key %s may use only %s; remove the field, or ask the operator to list it under fields of the key", e.Field, e.Key, some(e.Allowed))
 	case BudgetReserved:
-		return fmt.Sprintf("the requests under way of the key %s may use the rest of its budget of %d tokens per %s; wait for one to end", e.Key, e.Limit, e.Per)
+		return fmt.Sprintf("requests under way have reserved the rest of the budget of the key %s, %d tokens per %s; wait for one to end", e.Key, e.Limit, e.Per)
 	default:
 		return fmt.Sprintf("the key %s has used its budget of %d tokens per %s; the next begins in %v", e.Key, e.Limit, e.Per, e.RetryAfter)
 	}

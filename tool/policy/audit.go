@@ -75,7 +75,7 @@ type Entry struct {
 	Run   string `json:"run"`
 	Turn  int    `json:"turn"`
 	Call  string `json:"call"`
-	// Subject is the kind of call that was decided on, Model that of a model call,
+	// Subject is the kind of call that was decided on, Model the model of a model call,
 	// Target the agent of a handoff.
 	Subject tool.Subject `json:"subject,omitempty"`
 	Model   string       `json:"model,omitempty"`

@@ -1,5 +1,5 @@
-// Package policy decides on tool calls, handoffs and model calls by rules, keeps what
-// humans decided, and writes down both. It has what package tool only declares: a [tool.Policy], some
+// Package policy decides on tool calls, handoffs and model calls by rules, stores what
+// humans decided, and logs both. It has what package tool only declares: a [tool.Policy], some
 // [tool.Approver]s, and an observer that is an audit log.
 //
 //	p, err := policy.Load("policy.yaml")
@@ -79,29 +79,29 @@
 //     [tool.DeniedError]. The gateway does the same and answers 403.
 //
 // A rule without subjects covers each kind that its effect and its conditions can
-// apply to. It does not cover model calls if it asks, edits arguments, or refers to
-// the tool or its arguments: nobody can be asked about a model call. Where an
-// expression also reads subject, it is evaluated for each kind.
+// apply to. It does not cover model calls if it asks (no human can answer during a
+// model call), edits arguments, or refers to the tool or its arguments. If an expression
+// also reads subject, it is evaluated for each kind.
 //
 // A rule that can never apply is an error, with its line: it names a subject that
 // lacks what a condition refers to, such as model_call with a tool, it asks about a
 // model call, or its expression is false. [Policy.For] also finds rules that cannot
-// apply in one program: tools or agents that are not there, and questions where nobody
-// answers.
+// apply in one program: rules on tools or agents that do not exist there, and questions
+// without a human to answer them.
 //
 // The default covers tool calls and handoffs. A default of deny covers model calls
 // too if a rule names model_call in its subjects, and always in a gateway. Otherwise a
 // policy that lists allowed tools would have to list models as well.
 //
-// # Who decides whether a human is asked
+// # When a human is asked
 //
 // The first of these that applies decides:
 //
 //  1. A rule that denies, or an expression that fails: the call does not run.
-//     Nothing overrides it, no flag and no approval.
-//  2. A rule that asks: a human must approve, even where the tool needs no approval
+//     No flag and no approval overrides it.
+//  2. A rule that asks: a human must approve, even if the tool needs no approval
 //     (dragoman run --allow).
-//  3. A rule that allows: the call runs, and no human is asked, even where the tool
+//  3. A rule that allows: the call runs, and no human is asked, even if the tool
 //     needs approval by itself.
 //  4. A default of deny or ask.
 //  5. The tool: [tool.NeedsApproval], its function of the arguments, the changing

@@ -12,7 +12,7 @@ import (
 type Explanation struct {
 	Tool    string       `json:"tool,omitempty"`
 	Subject tool.Subject `json:"subject"`
-	// Model is that of a model call, Target the agent of a handoff.
+	// Model is the model of a model call, Target the agent of a handoff.
 	Model  string `json:"model,omitempty"`
 	Target string `json:"target,omitempty"`
 	// Decision is what the call gets. Where the policy fails, it denies.

@@ -100,7 +100,7 @@ func (x *expressions) compile(source string) (*program, error) {
 		return nil, err
 	}
 	if e := ast.NativeRep().Expr(); e.Kind() == celast.LiteralKind && e.AsLiteral() == types.False {
-		return nil, errors.New("it is never true, so that the rule can never apply; enabled: false turns a rule off")
+		return nil, errors.New("it is never true, so the rule can never apply; to turn a rule off, use enabled: false")
 	}
 	p, err := x.env.Program(ast, x.options()...)
 	if err != nil {

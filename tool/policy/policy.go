@@ -28,7 +28,7 @@ type Policy struct {
 	immediate bool
 	// decidesModels makes the default cover model calls.
 	decidesModels bool
-	// defaultAt is where a file has the default; nil: nowhere.
+	// defaultAt is the position of the default in a file; nil if there is none.
 	defaultAt *place
 }
 
@@ -324,8 +324,8 @@ func (r *compiled) dynamic(q *tool.Question) bool {
 	return r.covered.has(q.Subject) && r.agent(q) && r.model(q) && r.target(q) && r.hasMetadata(q)
 }
 
-// model compares a pattern with a slash with the whole "provider/model", and one
-// without with what follows the provider.
+// model matches a pattern with a slash against the whole "provider/model", and one without
+// a slash against the part after the provider.
 func (r *compiled) model(q *tool.Question) bool {
 	if len(r.When.Models) == 0 {
 		return true
@@ -396,8 +396,8 @@ func holds(want, have *bool) bool {
 func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// byDefault decides where no rule matched. Model calls are allowed unless the policy
-// decides on them at all: one that lists tools does not end every run.
+// byDefault decides if no rule matched. The default covers model calls only if the policy
+// has rules on them, so that a policy that lists tools does not end every run.
 func (p *Policy) byDefault(q *tool.Question) tool.Decision {
 	if q.Subject == tool.SubjectModelCall && !(p.decidesModels && p.fallback == DefaultDeny) {
 		return tool.Decision{Effect: tool.Allow}
@@ -405,7 +405,7 @@ func (p *Policy) byDefault(q *tool.Question) tool.Decision {
 	return p.fallback.decide(q)
 }
 
-// decide is the decision on a call that the default covers.
+// decide returns the decision on a call that the default covers.
 func (d Default) decide(q *tool.Question) tool.Decision {
 	switch d {
 	case DefaultAllow:

@@ -198,7 +198,7 @@ func showCall(ctx context.Context, b *strings.Builder, req *tool.ApprovalRequest
 			return
 		}
 		if err != nil {
-			defer fmt.Fprintf(b, "There is no preview: %s\n", Visible(err.Error()))
+			defer fmt.Fprintf(b, "No preview: %s\n", Visible(err.Error()))
 		}
 	}
 	if req.Input.Arguments != nil {

@@ -11,8 +11,8 @@ import (
 
 // readable lays out the arguments of a call for a human: one field a line, in their
 // order, nested fields and elements indented. A text of several lines follows its
-// field, each line after "> ". Names that could pass for something else are quoted,
-// and other values are JSON, so that no argument can look like another one.
+// field, each line after "> ". Unusual names are quoted and other values are JSON, so
+// that no argument can look like another one.
 func readable(arguments json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.UseNumber()
@@ -26,8 +26,8 @@ func readable(arguments json.RawMessage) string {
 // plainName matches field names that are shown without quotes.
 var plainName = regexp.MustCompile(`^[\p{L}\p{N}_.$-]+$`)
 
-// writeReadable writes the next value of dec behind the name of its field. A value
-// of several lines begins with a line break.
+// writeReadable writes the next value of dec after the name of its field. A value of
+// several lines begins with a line break.
 func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
 	token, err := dec.Token()
 	if err != nil {

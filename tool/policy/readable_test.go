@@ -42,7 +42,7 @@ func TestPromptShowsThePreviewOfTheTool(t *testing.T) {
 		t.Errorf("preview not shown, or not escaped:\n%s", got)
 	}
 	got := ask(func(context.Context) (string, error) { return "", errors.New("a.txt is a folder\n> ") })
-	if !strings.Contains(got, "  | path: \"a.txt\"\n") || !strings.Contains(got, `There is no preview: a.txt is a folder\n> `) {
+	if !strings.Contains(got, "  | path: \"a.txt\"\n") || !strings.Contains(got, `No preview: a.txt is a folder\n> `) {
 		t.Errorf("failed preview:\n%s", got)
 	}
 }

@@ -91,7 +91,7 @@ type Config struct {
 	// [DefaultCostLimit].
 	CostLimit uint64
 
-	// defaultAt is where a file has the default.
+	// defaultAt is the position of the default in a file.
 	defaultAt *place
 }
 

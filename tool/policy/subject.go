@@ -29,10 +29,10 @@ type obstacle struct {
 	reason string
 }
 
-// covers returns the subjects that a rule covers: those it names or, where it names
-// none, all that its effect, conditions and expression can apply to. reads are the
-// variables of the expression. The errors say which subjects it names in vain, and
-// whether it can apply to none at all.
+// covers returns the subjects that a rule covers: those it names or, if it names none,
+// all that its effect, conditions and expression can apply to. reads are the variables of
+// the expression. The errors report named subjects that the rule can never apply to, and
+// a rule that can apply to none.
 func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) {
 	open := r.open()
 	var first *obstacle
@@ -58,7 +58,7 @@ func (r *Rule) covers(index int, reads []string) (set subjectSet, errs []error) 
 	return set, errs
 }
 
-// open reports whether a rule leaves its subjects to what it says.
+// open reports whether the subjects of a rule follow from its effect and conditions.
 func (r *Rule) open() bool { return len(r.Subjects) == 0 || slices.Contains(r.Subjects, AnySubject) }
 
 // ofTools are the variables that only calls of tools have, handoffs included.
@@ -146,7 +146,7 @@ func (w *When) annotated() bool {
 
 // Host describes the program that a policy runs in, for [Policy.For].
 type Host struct {
-	// Name stands in messages, such as "the gateway".
+	// Name is the host's name in error messages, such as "the gateway".
 	Name string
 	// Subjects are those it decides on; nil means all.
 	Subjects []tool.Subject
@@ -199,7 +199,7 @@ func (p *Policy) For(h Host) (*Policy, error) {
 	return &out, nil
 }
 
-// unusable says why a rule can never apply in a host, and which field is the reason.
+// unusable returns why a rule can never apply in a host, and the field that is the reason.
 func (r *compiled) unusable(h *Host, name string) (field, why string) {
 	covered := r.covered
 	if h.Subjects != nil {

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// indirection says how a program runs others through its arguments.
+// indirection describes how a program runs other programs through its arguments.
 type indirection struct {
-	// always says that whatever it is given may run; the text says why.
+	// always is the reason why any use of the program may run others; empty if not.
 	always string
 	// flags run what they name, as patterns of [refusesArg].
 	flags []string
-	// variables says that NAME=value arguments do.
+	// variables is set if NAME=value arguments can run programs.
 	variables bool
-	// interpreter says that it runs a file, or code on its command line. A pattern
-	// must name the file, or the module behind -m.
+	// interpreter is set if the program runs a file, or code on its command line. A
+	// pattern must name the file, or the module after -m.
 	interpreter bool
-	// only are subcommands that run nothing; all others do.
+	// only are the subcommands that run no other program; all others may.
 	only []string
-	// subcommands are those that need a look of their own.
+	// subcommands have rules of their own.
 	subcommands map[string]indirection
 	// global are flags before the subcommand, valued those of them whose value may be
 	// the next word.
 	global, valued []string
-	// inspect looks at the arguments, and says what would run.
+	// inspect checks the arguments, and returns what would run, or "".
 	inspect func(args []word) string
 }
 
@@ -122,8 +122,8 @@ func indirectionOf(program string) (indirection, bool) {
 	return in, ok
 }
 
-// patternRuns says why a pattern with wildcards lets a program run others whatever it
-// is called with, or returns "".
+// patternRuns returns why a pattern with wildcards would let a program run any other, or
+// "" if it does not.
 func (r *rule) patternRuns() string {
 	in, ok := indirectionOf(r.words[0])
 	if !ok || r.exact() {
@@ -150,7 +150,7 @@ func (r *rule) patternRuns() string {
 		return in.always
 	case in.interpreter && name == "-m" && literal(at+1) != "":
 	case in.interpreter && (name == "" || strings.HasPrefix(name, "-")):
-		return "it runs what it is given: name the script as the next word"
+		return "it runs any script: name the script as the next word"
 	}
 	for i, w := range r.words[1:] { // such as tar --to-command=*
 		if strings.Contains(w, "*") && slices.ContainsFunc(in.flags, func(f string) bool { return refusesArg(f, strings.TrimRight(w, "*")) }) {
@@ -160,8 +160,8 @@ func (r *rule) patternRuns() string {
 	return ""
 }
 
-// callRuns says which program a call would run through arguments that the pattern does
-// not name itself, or returns "".
+// callRuns returns the arguments that would run another program and that the pattern does
+// not contain, or "".
 func (r *rule) callRuns(c *call) string {
 	in, ok := indirectionOf(c.words[0].text)
 	if !ok {
@@ -213,7 +213,7 @@ func (r *rule) callRuns(c *call) string {
 		}
 	}
 	if c.more {
-		return "words that its input has"
+		return "words from its input"
 	}
 	if in.inspect != nil {
 		for i := range args { // a word of the pattern is the pattern's responsibility
@@ -234,7 +234,7 @@ func tarRuns(args []word) string {
 	return ""
 }
 
-// awkRuns looks for what an awk program runs other programs by.
+// awkRuns searches an awk program for words that run other programs.
 func awkRuns(args []word) string {
 	for _, a := range args {
 		if strings.HasPrefix(a.text, "-") {
@@ -254,8 +254,8 @@ func awkRuns(args []word) string {
 	return ""
 }
 
-// sedRuns looks at the script of sed: it may print, delete and substitute, and neither
-// run commands nor read or write files.
+// sedRuns checks a sed script: it may print, delete and substitute, but not run commands
+// or read or write files.
 func sedRuns(args []word) string {
 	var scripts, others []string
 	flags := true

@@ -17,7 +17,7 @@ type List struct {
 	indirect bool
 }
 
-// Options say more about a [List]. The zero value is safe.
+// Options configure a [List]. The zero value is the safest.
 type Options struct {
 	// Indirect permits commands that run other programs through their arguments,
 	// such as git -c core.pager=…, tar --to-command=…, sed with the command e, and
@@ -75,18 +75,18 @@ var ErrPattern = errors.New("shell: not a pattern for commands")
 // (git -c, tar --to-command, sort --compress-program, rg --pre, awk with system, sed
 // with e, make SHELL=…) are not words of the pattern itself, such a call is refused;
 // a pattern with * or ... for a program that runs whatever it is given (python, perl,
-// docker, npm run, less, vim) is an error. [Options.Indirect] permits both. The ways
-// that are known are not all there are.
+// docker, npm run, less, vim) is an error. [Options.Indirect] permits both. The list of
+// known ways is not complete.
 func Allow(patterns ...string) (*List, error) { return Options{}.Allow(patterns...) }
 
-// Allow is the function of the same name, with options.
+// Allow is like the function [Allow], with options.
 func (o Options) Allow(patterns ...string) (*List, error) {
 	l := &List{rules: make([]rule, len(patterns)), indirect: o.Indirect}
 	for i, p := range patterns {
 		r, err := parseRule(p)
 		if err == nil && !o.Indirect {
 			if why := r.patternRuns(); why != "" {
-				err = fmt.Errorf("%s may run other programs: %s; write all words of the command, or permit it with shell.Options.Indirect", r.words[0], why)
+				err = fmt.Errorf("%s may run other programs: %s; list the full command without wildcards, or permit it with shell.Options.Indirect", r.words[0], why)
 			}
 		}
 		if err != nil {
@@ -171,7 +171,7 @@ func (l *List) judgeCall(c *call) error {
 	case !c.words[0].static:
 		return errors.New(c.hidden)
 	case !allowed && runs != "":
-		return fmt.Errorf("%.100q may run other programs through its arguments: %.100q; only a pattern with all words of the command allows it, or shell.Options.Indirect", c.words[0].text, runs)
+		return fmt.Errorf("%.100q may run other programs through its arguments: %.100q; list the full command without wildcards, or permit it with shell.Options.Indirect", c.words[0].text, runs)
 	case !allowed:
 		return l.refusal(c)
 	case c.hidden != "":

@@ -6,20 +6,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withheld are the capabilities that commands never have: with them a command of root
-// makes a device node, or loads a module, and gets around Landlock.
+// withheld are the capabilities that commands never have: with them, a command run by root
+// could make a device node or load a module, and so bypass Landlock.
 var withheld = [...]uint{unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT}
 
-// dropCapabilities takes the withheld capabilities from this thread for good, also from
-// programs that it becomes. The caller has locked the thread. It reports an error where
-// one is left.
+// dropCapabilities removes the withheld capabilities from this thread and the programs
+// that it executes. The caller must have locked the thread. It returns an error if one is
+// left.
 func dropCapabilities() error {
 	sets, err := capabilities()
 	if err != nil {
 		return err
 	}
 	if !sets.hasAny() {
-		return nil // and without privileges nobody gains them
+		return nil // an unprivileged process cannot gain them
 	}
 	// A program that root starts gets every capability of its bounding set, unless
 	// it may gain none.

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxDeviceWalk bounds the files of a workspace that are checked for being devices.
+// maxDeviceWalk bounds the number of files that the search for device nodes visits.
 const maxDeviceWalk = 2_000_000
 
 // deviceCheck is the result of looking for device nodes in a workspace. Confined
@@ -18,11 +18,12 @@ const maxDeviceWalk = 2_000_000
 type deviceCheck struct {
 	mu   sync.Mutex
 	done bool
-	// found is the first device and where it is, partial why not every file was checked.
+	// found is the first device and its folder; partial is the reason why not every
+	// file was checked.
 	found, partial string
 }
 
-// errDevices is why the walk of a workspace ends early.
+// errDevices ends the walk of a workspace early.
 var errDevices = errors.New("the walk is over")
 
 // devices looks for device nodes in the workspace and the folders of

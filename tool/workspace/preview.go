@@ -24,7 +24,7 @@ func (w *Workspace) previewWrite(_ context.Context, in tool.Input) (string, erro
 	}
 	text := previewEdit(edit{rel: rel, before: now, after: []byte(args.Content)})
 	if now == nil && args.Parents {
-		text += "\nFolders of the path that do not exist are created."
+		text += "\nMissing folders of the path are created."
 	}
 	return text, nil
 }
@@ -60,7 +60,7 @@ func (w *Workspace) previewShell(_ context.Context, in tool.Input) (string, erro
 	return b.String(), nil
 }
 
-// previewEdit shows what becomes of one file.
+// previewEdit shows the change to one file.
 func previewEdit(e edit) string {
 	name := shown(e.rel)
 	switch {
@@ -83,14 +83,14 @@ func previewEdit(e edit) string {
 	}
 }
 
-// unified is a unified diff without the line that names the command.
+// unified returns a unified diff without the line that names the command.
 func unified(name string, before, after []byte) string {
 	text := string(diff.Diff(name, before, name, after))
 	_, text, _ = strings.Cut(text, "\n")
 	return strings.TrimSuffix(text, "\n")
 }
 
-// marked is a content with a mark before each line.
+// marked returns content with a mark before each line.
 func marked(mark string, data []byte) string {
 	text, ended := strings.CutSuffix(string(data), "\n")
 	text = mark + strings.ReplaceAll(text, "\n", "\n"+mark)

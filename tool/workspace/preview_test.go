@@ -73,7 +73,7 @@ func TestApprovalPreviewShowsWhatWillHappen(t *testing.T) {
 		{"a new file is its content", "write_file", args(m{"path": "new.txt", "content": "a \"quoted\"\nline"}),
 			"Create new.txt (2 lines, 15 bytes):\n+a \"quoted\"\n+line\n\\ No newline at end of file"},
 		{"new folders are named", "write_file", args(m{"path": "deep/new.txt", "content": "x\n", "parents": true}),
-			"Create deep/new.txt (1 line, 2 bytes):\n+x\nFolders of the path that do not exist are created."},
+			"Create deep/new.txt (1 line, 2 bytes):\n+x\nMissing folders of the path are created."},
 		{"an empty file", "write_file", args(m{"path": "empty.txt", "content": ""}), "Create empty.txt, empty."},
 		{"nothing changes", "write_file", args(m{"path": "same.txt", "content": "same\n"}), "Write same.txt with the content that it already has."},
 		{"a binary file", "write_file", args(m{"path": "image.bin", "content": "text"}), "Replace image.bin, a binary file: 2 bytes become 4 bytes."},

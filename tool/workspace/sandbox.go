@@ -22,11 +22,10 @@ import (
 // host names, time zone, certificates, the linker's); and use /dev/null and its
 // like. It cannot make device nodes or named pipes, and a workspace that holds a device
 // node is refused, as is a folder of [Shell.WritePaths] that holds one: the first command
-// looks through them, up to two million files. A
-// command of root lacks the capabilities to make nodes, to reach devices and memory
-// past them, to load kernel modules and to reboot (CAP_MKNOD, CAP_SYS_RAWIO,
-// CAP_SYS_MODULE, CAP_SYS_BOOT), also without Landlock; with no_new_privs it gains none
-// back. Signals and abstract sockets reach only what it started itself (ABI 6).
+// searches them, up to two million files. A command run by root loses the capabilities to
+// make nodes, to access devices and memory directly, to load kernel modules and to reboot
+// (CAP_MKNOD, CAP_SYS_RAWIO, CAP_SYS_MODULE, CAP_SYS_BOOT), also without Landlock, and
+// cannot gain them again (no_new_privs). Signals and abstract sockets reach only what it started itself (ABI 6).
 //
 // Not confined: what a name outside looks like (its size, its times), sockets that
 // are files (before ABI 9), the network unless [Shell.DenyNetwork] is set, and even
@@ -148,7 +147,7 @@ func (c *command) launch(ctx context.Context, program, private string) (*launch,
 	case found != "":
 		return nil, fmt.Errorf("commands cannot be confined: %s is a device node; remove it, or work in another folder", found)
 	case partial != "" && s.RequireSandbox:
-		return nil, fmt.Errorf("commands must be confined, and the workspace could not be checked for device nodes: %s", partial)
+		return nil, fmt.Errorf("commands must be confined, but the workspace could not be checked for device nodes: %s; work in another folder", partial)
 	case partial != "":
 		c.confinement += ", not checked for device nodes: " + partial
 	}

@@ -61,8 +61,8 @@ type Workspace struct {
 	protected protection
 	// changing is held while files are changed.
 	changing sync.Mutex
-	// deviceCheck is what commands need to know before the first of them is confined;
-	// maxDeviceWalk replaces its bound, in tests.
+	// deviceCheck is the result of the search for device nodes before the first confined
+	// command; maxDeviceWalk replaces its bound in tests.
 	deviceCheck   deviceCheck
 	maxDeviceWalk int
 	// fault makes a step of a change fail, in tests.
