@@ -15,7 +15,8 @@ import (
 //
 // Most tools are made by [New]. A type of your own that also has a method
 // Settings() [Settings] is run as that says; one with a method Err() error is
-// refused by a toolbox with that error.
+// refused by a toolbox with that error. Package tooltest checks that a tool does
+// what this interface promises.
 type Tool interface {
 	// Spec is what models are told.
 	Spec() *dragoman.ToolSpec

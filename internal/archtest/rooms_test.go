@@ -67,6 +67,7 @@ var rooms = []room{
 	{path: "history", pure: true},
 	{path: "internal/lark", only: []string{}, pure: true},
 	{path: "tool", third: []string{"github.com/failsafe-go/failsafe-go/circuitbreaker", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1"}},
+	{path: "tool/tooltest", only: []string{"", "dialect", "dialect/anthropic", "dialect/bedrock", "dialect/gemini", "dialect/ollama", "dialect/openaichat", "dialect/openairesponses", "schema", "tool"}},
 	{path: "tool/shell", only: []string{"internal/glob"}, third: []string{"mvdan.cc/sh/v3/"}, pure: true},
 	{path: "internal/filetree", only: []string{"internal/jsonwire", "internal/words"}, third: []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/"}, pure: true},
 	{path: "internal/capname", only: []string{"", "internal/filetree", "internal/wirekit"}, pure: true},
