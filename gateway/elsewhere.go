@@ -109,7 +109,7 @@ func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 		n, err := from.Read(buf)
 		if learn != nil {
 			if err := learn.see(buf[:n], err != nil); err != nil {
-				return err
+				return begun(err) // the status was sent
 			}
 		}
 		if n > 0 {

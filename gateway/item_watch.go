@@ -189,7 +189,9 @@ func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids
 	for i, id := range ids {
 		notes[i] = firstOwnerKey(id)
 	}
-	owners, err := g.opts.Notes.GetAll(ctx, notes)
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	owners, err := g.opts.Notes.GetAll(reading, notes)
 	if err != nil {
 		return err
 	}

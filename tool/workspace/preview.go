@@ -60,7 +60,8 @@ func (w *Workspace) previewShell(_ context.Context, in tool.Input) (string, erro
 	return b.String(), nil
 }
 
-// previewEdit shows the change to one file.
+// previewEdit shows the change to one file. New content is always shown, also with NUL
+// bytes in it: a script that has one still runs.
 func previewEdit(e edit) string {
 	name := shown(e.rel)
 	switch {
@@ -68,16 +69,16 @@ func previewEdit(e edit) string {
 		return fmt.Sprintf("Delete %s (%d bytes, binary).", name, len(e.before.data))
 	case e.remove:
 		return fmt.Sprintf("Delete %s (%s):\n%s", name, measure(e.before.data), marked("-", e.before.data))
-	case e.before == nil && isBinary(e.after):
-		return fmt.Sprintf("Create %s (%d bytes, binary).", name, len(e.after))
 	case e.before == nil && len(e.after) == 0:
 		return fmt.Sprintf("Create %s, empty.", name)
 	case e.before == nil:
 		return fmt.Sprintf("Create %s (%s):\n%s", name, measure(e.after), marked("+", e.after))
 	case bytes.Equal(e.before.data, e.after):
 		return fmt.Sprintf("Write %s with the content that it already has.", name)
-	case isBinary(e.before.data) || isBinary(e.after):
-		return fmt.Sprintf("Replace %s, a binary file: %d bytes become %d bytes.", name, len(e.before.data), len(e.after))
+	case isBinary(e.before.data) && len(e.after) == 0:
+		return fmt.Sprintf("Empty %s, a binary file of %d bytes.", name, len(e.before.data))
+	case isBinary(e.before.data):
+		return fmt.Sprintf("Replace %s, a binary file of %d bytes, with %s:\n%s", name, len(e.before.data), measure(e.after), marked("+", e.after))
 	default:
 		return fmt.Sprintf("Change %s:\n%s", name, unified(name, e.before.data, e.after))
 	}
