@@ -29,6 +29,9 @@ var plainName = regexp.MustCompile(`^[\p{L}\p{N}_.$-]+$`)
 // writeReadable writes the next value of dec after the name of its field. A value of
 // several lines begins with a line break.
 func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
+	if len(indent) >= maxIndent {
+		return writeJSON(b, dec)
+	}
 	token, err := dec.Token()
 	if err != nil {
 		return err
@@ -66,6 +69,24 @@ func writeReadable(b *strings.Builder, dec *json.Decoder, indent string) error {
 	default:
 		fmt.Fprintf(b, " %v", v)
 	}
+	return nil
+}
+
+// maxIndent is the indentation from which values are written as JSON in one line. With
+// every level on lines of its own, short arguments could fill many screens.
+const maxIndent = 32
+
+// writeJSON writes the next value of dec as JSON.
+func writeJSON(b *strings.Builder, dec *json.Decoder) error {
+	var raw json.RawMessage
+	if err := dec.Decode(&raw); err != nil {
+		return err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, raw); err != nil {
+		return err
+	}
+	b.WriteString(" " + line.String())
 	return nil
 }
 

@@ -46,3 +46,13 @@ func TestPromptShowsThePreviewOfTheTool(t *testing.T) {
 		t.Errorf("failed preview:\n%s", got)
 	}
 }
+
+// Each level of deep arguments on lines of its own would fill thousands of screens.
+func TestPromptShowsDeepArgumentsInOneLine(t *testing.T) {
+	const depth = 9000
+	deep := strings.Repeat("[ ", depth) + `"x\ny"` + strings.Repeat(" ]", depth)
+	got := readable(json.RawMessage(`{"deep":` + deep + `,"command":"rm"}`))
+	if len(got) > 3*len(deep) || !strings.HasSuffix(got, "]\ncommand: \"rm\"") || !strings.Contains(got, `["x\ny"]`) {
+		t.Errorf("%d bytes: %.300s", len(got), got)
+	}
+}
