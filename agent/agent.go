@@ -41,8 +41,8 @@ type Agent struct {
 	// Toolbox says what the tools share; the zero value is safe.
 	Toolbox tool.Config
 	// Runner gates, bounds and records calls; nil means one with the defaults. Its
-	// Journal, Spill and Tickets, where it has none, are those of the run's store. Where
-	// there is a Spill, the tool [tool.ReadOutputName] is added to Tools.
+	// A run uses its store as Journal, Spill and Tickets if they are not set here. With a
+	// Spill, the tool [tool.ReadOutputName] is added to Tools.
 	Runner *tool.Runner
 	// AfterTools decides whether the run is over when calls were answered; nil asks
 	// the model again.
@@ -61,7 +61,7 @@ type Agent struct {
 	// Compact returns what is sent for a conversation, such as one that begins with
 	// a summary. It gets what else would be: all of it, or what the store has in its
 	// place for the model's origin, see [HistoryStore]. Media of earlier runs may be
-	// references to attachments, see [Expander]. What is kept stays as it was.
+	// references to attachments, see [Expander]. The stored conversation does not change.
 	// Nil sends what it would get.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
@@ -70,8 +70,8 @@ type Agent struct {
 	// Price says what usage costs, for Limits.Cost; nil: nothing has a price.
 	Price func(u dragoman.Usage) float64
 
-	// Log gets what callers and models must not see, where the Runner has no Log: panics
-	// of tools with their stacks, and the causes of internal errors. Nil means
+	// Log gets what callers and models must not see, if the Runner has no Log: panics of
+	// tools with their stacks, and the causes of internal errors. Nil means
 	// [slog.Default].
 	Log *slog.Logger
 	// Now is the clock; NewID makes the ids of runs. Go starts every goroutine of a

@@ -127,7 +127,7 @@ func (r *run) answer(ctx context.Context, req *dragoman.Request) (*dragoman.Resp
 	return resp, err
 }
 
-// patchQueue holds patches until the run takes the next event: a model may call from
+// patchQueue holds patches until the run takes the next event: a model may report them on
 // another goroutine than the one that ranges over its events.
 type patchQueue struct {
 	mu      sync.Mutex
@@ -148,7 +148,8 @@ func (q *patchQueue) take() []extension.Patch {
 	return out
 }
 
-// modelName is the model that gave a response, as far as the response names it.
+// modelName returns the name of the model that gave a response, or "" if the response does
+// not name it.
 func modelName(resp *dragoman.Response) string {
 	switch {
 	case resp.Failover != nil:
@@ -165,7 +166,7 @@ func (r *run) announceFailover(f *dragoman.Failover) {
 		return
 	}
 	for _, failed := range f.Failed {
-		r.tell(&Notice{r.state.Turn, "failover", fmt.Sprintf("%s did not answer (%v); %s does", failed.Model, failed.Err, f.Model)})
+		r.tell(&Notice{r.state.Turn, "failover", fmt.Sprintf("%s failed (%v); %s responded", failed.Model, failed.Err, f.Model)})
 	}
 }
 

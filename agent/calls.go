@@ -142,7 +142,7 @@ func (r *run) call(ctx context.Context) error {
 	return r.finish(ctx, calls, r.records(calls, batch), err)
 }
 
-// noteDegraded notes the tools that failures of the batch took out of the run.
+// noteDegraded records the tools that failures of the batch removed from the run.
 func (r *run) noteDegraded(batch *tool.Batch) {
 	if len(batch.Records) == 0 {
 		return
@@ -366,8 +366,7 @@ func (r *run) do(ctx context.Context, turn tool.Turn) (*tool.Batch, error) {
 	return batch, err
 }
 
-// relay runs f on another goroutine, and meanwhile passes the events of tools on from
-// this one.
+// relay runs f on another goroutine, and meanwhile emits the events of tools on this one.
 func (r *run) relay(f func()) {
 	finished := make(chan struct{})
 	r.start(func() {

@@ -34,21 +34,22 @@ type player struct {
 	shown []dragoman.ToolSpec
 	// target is what the model talks to, once that was looked for.
 	target *dragoman.Target
-	// spill stores long outputs and tickets background work: the Runner's, or the
-	// store's; nil: nothing does.
+	// spill stores long outputs, and tickets stores background work: those of the Runner
+	// or else of the run's store; nil if neither has them.
 	spill   tool.SpillStore
 	tickets *tool.Tickets
-	// reads says that tools of the run can spill, so that this agent needs to read it.
+	// reads is set if tools of the run can spill, so that this agent must be able to read
+	// the outputs.
 	reads bool
 }
 
-// keepers are what a run's store offers to agents whose Runner has none of its own.
+// keepers are the stores that a run offers to agents whose Runner has none of its own.
 type keepers struct {
 	spill   tool.SpillStore
 	tickets tool.TicketStore
 }
 
-// keepersOf finds what the store of a run offers, or the run around it.
+// keepersOf returns the stores that the run's store, or the run around it, offers.
 func keepersOf(o *options) keepers {
 	k := keepers{spill: o.spill}
 	if s, ok := o.store.(SpillKeeper); ok {
@@ -111,8 +112,8 @@ func (p *player) equip(k keepers) {
 	}
 }
 
-// reader is the tool that reads long outputs, or nil where the agent has no store for
-// them, or was given the tool. Its name avoids those of the agent's tools (requirement
+// reader returns the tool that reads long outputs, or nil if the agent has no store for
+// them or already has the tool. Its name avoids those of the agent's tools (requirement
 // I9).
 func (p *player) reader() tool.Tool {
 	if p.spill == nil || !p.reads {
@@ -126,9 +127,8 @@ func (p *player) reader() tool.Tool {
 	return tool.ReadOutputAs(tool.FreeName(tool.ReadOutputName, p.takenName), p.spill)
 }
 
-// canSpill reports whether a tool of the agent, or of one that can take over from it,
-// has a bound on its output: what is cut is then in the conversation that all of them
-// read.
+// canSpill reports whether a tool of the agent, or of an agent that can take over from it,
+// has a bound on its output: all of them read the conversation that names the rest.
 func canSpill(a *Agent, seen map[*Agent]bool) bool {
 	if a == nil || seen[a] {
 		return false
@@ -167,7 +167,7 @@ func canSpill(a *Agent, seen map[*Agent]bool) bool {
 // background reports whether tools of the agent may work in the background.
 func (p *player) background() bool { return p.tickets != nil && p.tickets.Store != nil }
 
-// base is the Runner of the agent with the stores of the run.
+// base returns the Runner of the agent with the stores of the run.
 func (p *player) base() tool.Runner {
 	var base tool.Runner
 	if p.Runner != nil {
@@ -240,7 +240,7 @@ func (p *player) prepare() error {
 	return errors.Join(errs...)
 }
 
-// checkPolicy reports rules that the handoffs of the agent make useless.
+// checkPolicy reports rules that can never apply because they name handoffs of the agent.
 func (p *player) checkPolicy() error {
 	if p.Runner == nil {
 		return nil

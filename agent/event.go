@@ -76,10 +76,10 @@ func (e *ModelEvent) Text() string {
 	return ""
 }
 
-// Patched is what an extension of the provider gathered from a response while it
-// streams, for display: its Patch says of which run, turn and message. The patches of a
-// tool call are cumulative, those of reasoning are fragments. What is in the message
-// counts when it comes whole, in MessageAdded.
+// Patched is a value that an extension of the provider collected from a response while it
+// streams, for display. Its Patch names the run, the turn and the message. The patches of a
+// tool call are cumulative, those of reasoning are fragments. The complete message, in
+// MessageAdded, supersedes them.
 type Patched struct {
 	Turn  int
 	Patch extension.Patch
@@ -100,8 +100,8 @@ type Called struct {
 	Call *dragoman.ToolCall
 }
 
-// ToolEvent is what happens while calls run. A [tool.Decided] on a model call comes
-// between TurnStart and the ModelEvents of the answer.
+// ToolEvent reports what happens to calls. A [tool.Decided] on a model call comes between
+// TurnStart and the ModelEvents of the response.
 type ToolEvent struct {
 	Turn  int
 	Event tool.Event
@@ -131,8 +131,8 @@ type Guarded struct {
 // Notice reports something that is not an error of the run. Its codes are
 //   - "blank": the model answered nothing and is asked again
 //   - "correction": the answer does not fit what was asked for and goes back
-//   - "failover": a model of a chain did not answer, another one does
-//   - "degraded": a tool is out for the rest of the run
+//   - "failover": a model of a chain failed, and another one responded
+//   - "degraded": a tool failed and is removed for the rest of the run
 type Notice struct {
 	Turn int
 	// Code is a stable word, Text a line for humans.

@@ -37,7 +37,8 @@ type eventJSON struct {
 	Error   string            `json:"error,omitempty"`
 }
 
-// patchJSON is what an extension gathered. Message is the place in the conversation.
+// patchJSON is a value that an extension collected. Message is the index of the message in
+// the conversation.
 type patchJSON struct {
 	Extension string          `json:"extension"`
 	Message   int             `json:"message"`
@@ -67,13 +68,13 @@ type endJSON struct {
 	Agent  string `json:"agent"`
 	Output string `json:"output"`
 	Model  string `json:"model,omitempty"`
-	// Failovers are the models of a chain that did not answer.
+	// Failovers are the models of a chain that failed.
 	Failovers []failoverJSON `json:"failovers,omitempty"`
 	Turns     int            `json:"turns"`
 	Usage     dragoman.Usage `json:"usage"`
 	Stop      dragoman.Stop  `json:"stop"`
 	Pending   []tool.Pending `json:"pending,omitempty"`
-	// Degraded are the tools that failures took out of the run.
+	// Degraded are the tools that failures removed from the run.
 	Degraded []string `json:"degraded,omitempty"`
 	Losses   []string `json:"losses,omitempty"`
 	Done     bool     `json:"done"`

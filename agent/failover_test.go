@@ -50,7 +50,7 @@ func TestResultNamesTheModelOfAChainThatAnswered(t *testing.T) {
 		}
 	}
 	check(last, nil)
-	if len(notices) != 2 || !strings.HasPrefix(notices[0], "failover: a/one did not answer (") || !strings.HasSuffix(notices[0], "); b/two does") {
+	if len(notices) != 2 || !strings.HasPrefix(notices[0], "failover: a/one failed (") || !strings.HasSuffix(notices[0], "); b/two responded") {
 		t.Errorf("%q", notices)
 	}
 	if !strings.Contains(end, `"model":"b/two","failovers":[{"turn":1,"model":"a/one","error":"`) {

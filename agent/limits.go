@@ -25,8 +25,8 @@ type Limits struct {
 	// ToolCalls is how many calls run; zero means no limit. Those of a turn that are
 	// over it are answered so.
 	ToolCalls int
-	// Time is how long the run may take, its interruptions apart; zero means 6 hours,
-	// negative no limit. A model or a tool that is at work when it is over is canceled.
+	// Time bounds the duration of the run, without its interruptions; zero means 6 hours,
+	// negative no limit. Models and tools that run when the time is over are canceled.
 	Time time.Duration
 	// Tokens is how many are used, input and output together; zero means no limit.
 	Tokens int64
@@ -75,7 +75,7 @@ func orDefault(n, zero int) int {
 	}
 }
 
-// time is how long a run may take; not above zero means that there is no limit.
+// time returns the bound on the duration of a run; zero or less means no limit.
 func (l *Limits) time() time.Duration {
 	if l.Time == 0 {
 		return defaultTime

@@ -10,7 +10,7 @@ import (
 )
 
 // gated returns a context in which the policy decides on each model of a chain before
-// it is called. The policy of a run around this one has no say in it.
+// it is called. The policy of a run around this one does not apply.
 func (r *run) gated(ctx context.Context) context.Context {
 	if r.player.Runner == nil || r.player.Runner.Policy == nil {
 		return modelgate.Without(ctx)
@@ -35,7 +35,7 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 	r.relay(func() { f(ctx) })
 }
 
-// permitted asks the model once, if the policy allows it.
+// permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	if _, chain := r.player.Model.(*provider.Chain); !chain { // which asks about its links
 		if err := modelgate.Check(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
@@ -55,8 +55,8 @@ func (r *run) decideModel(ctx context.Context, model string) (err error) {
 	return err
 }
 
-// policyName returns the name of a model for policies: "provider/model" where it knows
-// its target, else what its String method returns, else what the request names.
+// policyName returns the name of a model for policies: "provider/model" if the model knows
+// its target, else the result of its String method, else the model of the request.
 func policyName(ctx context.Context, m dragoman.Model, requested string) string {
 	if t, ok := m.(targeter); ok {
 		if target, _, err := t.Target(ctx, requested); err == nil {

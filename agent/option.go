@@ -94,8 +94,8 @@ type SpillKeeper interface {
 }
 
 // TicketKeeper is a [Store] that also stores the tickets of background tools. A run uses
-// it for every agent whose Runner has no Tickets of its own. Tickets may return nil,
-// where it cannot. A session of package session is one.
+// it for every agent whose Runner has no Tickets of its own. Tickets may return nil if the
+// store cannot. A session of package session is one.
 type TicketKeeper interface {
 	Tickets() tool.TicketStore
 }
@@ -111,9 +111,9 @@ type Expander interface {
 // are saved, such as compacting its native history. A run calls it before it saves a
 // conversation whose calls are all answered. A session of package session is one.
 type SavePreparer interface {
-	// BeforeSave gets the model that speaks, its name where the settings of the agent
+	// BeforeSave gets the model of the current agent, its name if the agent's settings
 	// have one, and the messages that are about to be saved. An error is logged and
-	// reported as a [Notice]; the messages are saved all the same.
+	// reported as a [Notice]; the messages are saved anyway.
 	BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error
 }
 
@@ -166,8 +166,8 @@ func Approve(p tool.Pending) Option {
 	return decision{pending: p, answer: tool.Answer{Verdict: tool.Approved}}
 }
 
-// ApproveAll lets every pending call of a list run, exactly as it was asked for, such
-// as those of [Result.Pending]. Calls that wait for a value stay pending: see [Value].
+// ApproveAll approves every pending call of a list, such as [Result.Pending], with its
+// arguments unchanged. Calls that wait for a value stay pending: see [Value].
 func ApproveAll(pending []tool.Pending) Option {
 	return optionFunc(func(o *options) {
 		for _, p := range pending {

@@ -9,9 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// maxStoredRecords is how many records a state holds. A run rewrites its state in
-// every turn, so this bounds what a long run writes; older records are rebuilt from
-// the conversation.
+// maxStoredRecords bounds the records in a state. A run rewrites its state in every turn,
+// so this bounds what a long run writes; older records are rebuilt from the conversation.
 const maxStoredRecords = 200
 
 // maxStoredError is the longest error text that a stored record repeats, in bytes.
@@ -64,8 +63,8 @@ type settledCall struct {
 	turn int
 }
 
-// settledCalls are the calls of a run that have results, in order: those of the
-// conversation, and those that the turn at hand has settled.
+// settledCalls returns the calls of a run that have results, in order: those of the
+// conversation, and those that the current turn has settled.
 func (r *run) settledCalls() []settledCall {
 	var out []settledCall
 	ms := r.messages[min(r.state.Begun, len(r.messages)):]
@@ -101,9 +100,9 @@ func (r *run) settledCalls() []settledCall {
 	return out
 }
 
-// restoreRecords returns the records of what the run did before it was resumed. The
-// state has those of its last calls, without their texts; older ones are rebuilt from
-// the conversation, and know neither times nor decisions.
+// restoreRecords returns the records of the calls before the run was resumed. The state
+// has those of the last calls, without their texts; older ones are rebuilt from the
+// conversation, without times and decisions.
 func (r *run) restoreRecords() []tool.Record {
 	settled := r.settledCalls()
 	stored := r.state.Records
@@ -143,7 +142,7 @@ func (r *run) restoreRecords() []tool.Record {
 	return out
 }
 
-// redact takes secrets out of a text, with the redactor of the agent that speaks.
+// redact removes secrets from a text, with the redactor of the current agent.
 func (r *run) redact(text string) string {
 	var redactor *tool.Redactor
 	if r.player.Runner != nil {

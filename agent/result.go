@@ -17,23 +17,23 @@ type Result struct {
 	Output string
 	// Messages are what the run added to the conversation, its input included.
 	Messages []dragoman.Message
-	// Model is the model that answered last: of a chain, the name of the link, such as
-	// "openai/gpt-5"; else provider and model, as far as the response names them.
+	// Model is the model of the last response: the name of the link for a chain, such as
+	// "openai/gpt-5"; otherwise provider and model, if the response names them.
 	Model string
-	// Failovers are the models of a chain that did not answer when they were asked, in
-	// order, over all turns since the run began or was resumed.
+	// Failovers are the models of a chain that failed, in order, over all turns since the
+	// run began or was resumed.
 	Failovers []FailedModel
 	// Turns counts how often a model was asked, over all of the run's resumptions.
 	Turns int
 	Usage dragoman.Usage
-	// Records tell what became of the calls, over all of the run's resumptions. After
+	// Records describe the outcome of each call, over all of the run's resumptions. After
 	// a resumption the records of earlier calls come from the state and the
 	// conversation: their Cause is nil, and only the last 200 of them have times and
 	// decisions.
 	Records []tool.Record
-	// Degraded are the qualified names of the tools that [tool.FailureDegrade] took
-	// out of the run, in the order in which they failed; nil means that the run had
-	// all of its tools. It covers all of the run's resumptions.
+	// Degraded are the qualified names of the tools that [tool.FailureDegrade] removed
+	// from the run, in the order in which they failed; nil means that the run had all of
+	// its tools. It covers all of the run's resumptions.
 	Degraded []string
 	// Pending are the calls that wait for humans.
 	Pending []tool.Pending
@@ -49,13 +49,12 @@ type Result struct {
 	State *State
 }
 
-// FailedModel is a model of a chain that did not answer a turn, so that another one
-// did.
+// FailedModel is a model of a chain that failed in a turn, so that the next one was called.
 type FailedModel struct {
 	Turn int
 	// Model is the name of the link.
 	Model string
-	// Err is why it failed, or why it was not asked.
+	// Err is the reason why it failed or was skipped.
 	Err error
 }
 

@@ -491,7 +491,7 @@ func (r *run) save(ctx context.Context) error {
 }
 
 // prepareSave runs the actions of the model's extensions before a settled conversation
-// is saved. What was filtered at a handoff is no conversation that the store knows.
+// is saved. The store does not know a conversation that was filtered at a handoff.
 func (r *run) prepareSave(ctx context.Context) {
 	s, ok := r.store.(SavePreparer)
 	if !ok || len(r.messages) == r.kept || ctx.Err() != nil || r.state.Offset > 0 || len(openCalls(r.messages)) > 0 {
@@ -508,7 +508,7 @@ func (r *run) prepareSave(ctx context.Context) {
 	if log == nil {
 		log = slog.Default()
 	}
-	log.Warn("an action before saving the run failed; it is saved without it", "run", r.state.Run, "error", err)
+	log.Warn("an action before saving the run failed; the run is saved anyway", "run", r.state.Run, "error", err)
 	r.tell(&Notice{r.state.Turn, "action", "an action before saving failed: " + err.Error()})
 }
 

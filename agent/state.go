@@ -67,8 +67,8 @@ type state struct {
 	// the background; Background says that those of this one may.
 	Waiting    []string `json:"waiting,omitempty"`
 	Background bool     `json:"background,omitempty"`
-	// Partial is the text of a response that broke off. The model is asked again when
-	// the run is resumed; new input instead keeps the text as the assistant's.
+	// Partial is the text of a response that broke off. When the run is resumed, the model
+	// is asked again; with new input, the text stays as the assistant's message.
 	Partial string `json:"partial,omitempty"`
 	// Output is the answer of a run that no model gave it.
 	Output string `json:"output,omitempty"`
@@ -85,7 +85,7 @@ type state struct {
 	// of them.
 	Records  []*storedRecord `json:"records,omitempty"`
 	Recorded int             `json:"recorded,omitempty"`
-	// Degraded are the tools that failures took out of the run.
+	// Degraded are the tools that failures removed from the run.
 	Degraded []degradedTool `json:"degraded,omitempty"`
 	Ledger   *policy.Ledger `json:"ledger,omitzero"`
 
@@ -120,7 +120,7 @@ func (s *state) failure() error {
 	}
 }
 
-// degradedTool is a tool that a failure took out of a run.
+// degradedTool is a tool that a failure removed from a run.
 type degradedTool struct {
 	Agent string   `json:"agent"`
 	Key   tool.Key `json:"key"`

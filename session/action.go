@@ -21,17 +21,18 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// ActionContext adds to what actions of extensions see. The zero value adds nothing.
+// ActionContext adds to the context that actions of extensions get. The zero value adds
+// nothing.
 type ActionContext struct {
 	// App and Base are what the application supplies about itself and its base
 	// configuration, as JSON: the layers [extension.LayerApp] and [extension.LayerBase].
 	App, Base json.RawMessage
-	// Layers are more layers of the caller. A reserved name keeps its own value, and a
-	// warning is logged.
+	// Layers are further layers of the caller. A reserved name keeps the library's value,
+	// and a warning is logged.
 	Layers extension.Layers
 	// Values are live values of the application, in [extension.Runtime].Values.
 	Values map[string]any
-	// Log gets warnings, and the errors of actions that run by themselves; nil means
+	// Log gets warnings, and the errors of actions that run automatically; nil means
 	// slog.Default().
 	Log *slog.Logger
 }
@@ -71,7 +72,7 @@ func connectionTo(ctx context.Context, model dragoman.Model, name string) (conne
 // [extension.BeforeSave] of the model's extensions. Nil disconnects it. The error wraps
 // [provider.ErrNoWire] for a model that no provider serves.
 //
-// An agent that runs in the session connects it to the model that speaks, by itself.
+// An agent that runs in the session connects it to its model automatically.
 func (s *Session) Connect(ctx context.Context, model dragoman.Model) error {
 	if model != nil {
 		if _, err := connectionTo(ctx, model, ""); err != nil {
@@ -100,10 +101,9 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 	return on.Extensions.Actions(), nil
 }
 
-// Act runs an action of an extension of the model that is on (requirement X9), and
-// stores what it made: a native history that stands for the conversation toward this
-// model's wire from now on (see [Session.For]), and metadata. The messages of the
-// conversation stay as they are.
+// Act runs an action of one of the model's active extensions (requirement X9), and stores
+// its result: a native history that replaces the conversation in requests to this model's
+// wire from now on (see [Session.For]), and metadata. The stored messages do not change.
 //
 // The action sees the conversation as the wire's dialect has it: one message for
 // each element of the native history, without the instructions that it begins with,
@@ -130,7 +130,7 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 	return s.keep(ctx, on, c, res)
 }
 
-// only is the extension that has an action.
+// only returns the one extension that has an action.
 func (on connection) only(id string) (string, error) {
 	var owners, all []string
 	for _, a := range on.Extensions.Actions() {
@@ -156,11 +156,11 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// BeforeSave runs the actions with the trigger [extension.BeforeSave] on the
-// conversation with the messages that are about to be saved, each on what the one before
-// it made. It does nothing where there are none, where the model has no wire, and while
-// calls wait for their results. [Session.Save] of a connected session calls it, and so
-// does an agent.
+// BeforeSave runs the actions with the trigger [extension.BeforeSave] on the conversation,
+// including the messages that are about to be saved. Each action gets the result of the one
+// before. BeforeSave does nothing if there are no such actions, if the model has no wire,
+// or while calls wait for their results. [Session.Save] of a connected session calls it,
+// and agents do.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
 	if _, wired := model.(provider.Wired); !wired {
 		return nil
@@ -197,8 +197,8 @@ type preparedSave struct {
 	done     bool
 }
 
-// prepareSave runs the actions before messages are saved, unless they just did. Their
-// errors do not keep the messages from being saved: they are logged.
+// prepareSave runs the actions before messages are saved, unless they have just run for
+// them. It logs their errors; the messages are saved anyway.
 func (s *Session) prepareSave(ctx context.Context, messages []dragoman.Message) {
 	model := s.connected()
 	if model == nil || len(messages) == 0 {
@@ -212,7 +212,7 @@ func (s *Session) prepareSave(ctx context.Context, messages []dragoman.Message) 
 		return
 	}
 	if err := s.BeforeSave(ctx, model, "", messages); err != nil {
-		s.log().Warn("an action before saving a session failed; the messages are saved without it", "session", s.ID(), "error", err)
+		s.log().Warn("an action before saving a session failed; the messages are saved anyway", "session", s.ID(), "error", err)
 	}
 }
 

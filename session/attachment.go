@@ -14,9 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// Media is stored once, in entries of their own, and messages, native histories and the
-// journal refer to it by the hash of its content. Loaded messages have the references:
-// they are expanded when a request is built.
+// Media is stored once, in an entry of its own. Messages, native histories and the journal
+// refer to it by the hash of its content. Loaded messages contain the references, which are
+// expanded when a request is built.
 
 // MinAttachment is the size in bytes from which the content of media is stored as an
 // attachment. Shorter content stays in its message.
@@ -36,7 +36,7 @@ type attachment struct {
 
 func attachmentKey(name string) string { return "attachment:" + name }
 
-// content is the attachment that media would be, or nil where it is none.
+// content returns the attachment for media, or nil if its content is not stored as one.
 func contentOf(m *dragoman.Media) *attachment {
 	switch {
 	case m.Attachment != "":
@@ -94,7 +94,7 @@ func (d *detached) add(a *attachment) (name string) {
 	return name
 }
 
-// parts returns parts with references in place of content. Those given are not changed.
+// parts returns parts with references in place of content. It does not change its argument.
 func (d *detached) parts(parts []dragoman.Part) []dragoman.Part {
 	var out []dragoman.Part
 	set := func(i int, p dragoman.Part) {
@@ -186,7 +186,7 @@ func hasReference(parts []dragoman.Part) bool {
 	})
 }
 
-// entries are those of the attachments that the session does not have yet.
+// entries returns the entries of attachments that the session does not have yet.
 func (s *Session) entries(ctx context.Context, d *detached) ([]Entry, error) {
 	var out []Entry
 	for _, name := range d.names {
@@ -221,7 +221,7 @@ func (s *Session) hasAttachment(ctx context.Context, name string) (bool, error) 
 	return false, nil
 }
 
-// knowAttachments remembers that the log has attachments.
+// knowAttachments caches that the log has attachments.
 func (s *Session) knowAttachments(names ...string) {
 	s.linkMu.Lock()
 	defer s.linkMu.Unlock()
@@ -233,7 +233,7 @@ func (s *Session) knowAttachments(names ...string) {
 	}
 }
 
-// writeWith writes entries behind the attachments that they refer to, all or nothing.
+// writeWith writes entries after the attachments that they refer to, all or nothing.
 func (s *Session) writeWith(ctx context.Context, d *detached, entries []Entry) error {
 	first, err := s.entries(ctx, d)
 	if err != nil {
@@ -247,8 +247,8 @@ func (s *Session) writeWith(ctx context.Context, d *detached, entries []Entry) e
 }
 
 // Attach stores the content of media in the session and returns a reference to it, for
-// messages of this session. Content that is shorter than [MinAttachment] is returned as it
-// is. [Session.Save] does the same with the media of all messages.
+// messages of this session. It returns content shorter than [MinAttachment] unchanged.
+// [Session.Save] does the same with the media of all messages.
 func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Media, error) {
 	var d detached
 	if m == nil {
@@ -259,7 +259,7 @@ func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Medi
 }
 
 // Expand returns messages of the session with the content of their attachments in place
-// of the references, as a request needs them. The messages that are given are not changed.
+// of the references, as a request needs them. It does not change its argument.
 // A reference that the session does not have is an error that wraps
 // [dragoman.ErrAttachment] and names it.
 //

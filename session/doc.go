@@ -37,7 +37,7 @@
 // whole conversation to all others. A run of package agent in the session sends it by
 // itself.
 //
-// # What is stored beside the conversation
+// # Attachments, outputs and tickets
 //
 // The log also has what the conversation refers to: media ([Session.Attach]), stored once
 // and expanded when a request is built ([Session.Expand]), and tool outputs that are too
@@ -47,7 +47,7 @@
 // # Actions
 //
 // [Session.Connect] connects a session to a provider's model, whose extensions can act on
-// it, such as compacting its native history: by themselves before a save, or by
+// it, such as compacting its native history: automatically before a save, or with
 // [Session.Act].
 //
 // It is not the place for what a conversation has to look like on a wire (package

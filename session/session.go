@@ -26,7 +26,7 @@ import (
 type Session struct {
 	// Now is the clock; nil means time.Now. Set it before the first write.
 	Now func() time.Time
-	// ActionContext is what actions of extensions see beside the session; the zero value
+	// ActionContext is passed to actions of extensions with the session; the zero value
 	// adds nothing. Set it before the first action.
 	ActionContext ActionContext
 
@@ -94,8 +94,8 @@ func Open(ctx context.Context, store Store, id string) (*Session, error) {
 	return s, nil
 }
 
-// OpenOrCreate opens a session, or makes it where there is none of this id. Of several
-// callers that race to make it, all get it.
+// OpenOrCreate opens a session, or creates it if no session has this id. Concurrent callers
+// get the same session.
 func OpenOrCreate(ctx context.Context, store Store, id string) (*Session, error) {
 	s, err := Open(ctx, store, id)
 	if !errors.Is(err, ErrNotFound) {
@@ -140,7 +140,7 @@ func (s *Session) Head() int64 {
 
 // Load returns the conversation, as the last rewind left it and what came after,
 // and the state that was saved last in it; nil where there is none. Large media are
-// references: [Session.Expand] puts their content in place for a request.
+// references: [Session.Expand] puts their content back for a request.
 func (s *Session) Load(ctx context.Context) ([]dragoman.Message, []byte, error) {
 	v, err := s.view()
 	if err != nil {
@@ -177,8 +177,8 @@ func aboutIf(doing, id string, err error) error {
 // see [Session.Expand].
 //
 // In a session that is connected to a model, actions with the trigger
-// [extension.BeforeSave] run first: see [Session.Connect]. One that fails is logged, and
-// the messages are saved all the same.
+// [extension.BeforeSave] run first: see [Session.Connect]. A failure is logged, and the
+// messages are saved anyway.
 func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
 	s.prepareSave(ctx, messages)
 	entries := make([]Entry, 0, len(messages)+1)
@@ -280,7 +280,7 @@ func (s *Session) Metadata(ctx context.Context) (map[string]json.RawMessage, err
 	return out, nil
 }
 
-// patchMetadata merges the members of a JSON object; a null removes one.
+// patchMetadata merges the fields of a JSON object; a null removes a field.
 func patchMetadata(into map[string]json.RawMessage, patch json.RawMessage) error {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(patch, &members); err != nil {

@@ -54,7 +54,7 @@ func (o *output) chunkKey(i int) string { return "output:" + o.Hash + ":" + strc
 // Put stores an output.
 func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content string) (string, error) {
 	if len(content) > MaxOutput {
-		return "", fmt.Errorf("session: an output of %d bytes is longer than the %d that are stored: %w", len(content), MaxOutput, dragoman.ErrTooLarge)
+		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), MaxOutput, dragoman.ErrTooLarge)
 	}
 	name := tool.SpillName(of, part)
 	sum := sha256.Sum256([]byte(content))
@@ -88,7 +88,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 	return name, nil
 }
 
-// find reads what is known of an output.
+// find returns the entry that names an output.
 func (p spill) find(ctx context.Context, name string) (o output, err error) {
 	err = tool.ErrNoSpill
 	for e, failed := range p.s.Entries(ctx, Query{Key: outputKey(name), Kinds: []Kind{KindOutput}, Last: 1}) {

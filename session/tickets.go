@@ -19,10 +19,9 @@ type TicketKeeper interface {
 	Tickets() tool.TicketStore
 }
 
-// Tickets stores the tickets of background tools. It is nil if the session's store does
-// not. A run that is stored in the session (agent.In) uses it
-// unless its Runner has Tickets of its own. Another process settles a ticket through
-// the store:
+// Tickets stores the tickets of background tools. It is nil if the session's store cannot
+// store tickets. A run that is stored in the session (agent.In) uses it unless its Runner
+// has Tickets of its own. Another process settles a ticket through the store:
 //
 //	tickets := &tool.Tickets{Store: store.Tickets()}
 //	err := tickets.Resolve(ctx, id, tool.Output{…})
@@ -33,7 +32,7 @@ func (s *Session) Tickets() tool.TicketStore {
 	return nil
 }
 
-// Tickets are the tickets of all sessions of the store.
+// Tickets returns the tickets of all sessions of the store.
 func (m *Memory) Tickets() tool.TicketStore { return &m.tickets }
 
 // CheckTicketID reports whether a text can be the id of a stored ticket: up to 256
@@ -45,9 +44,9 @@ func CheckTicketID(id string) error {
 	return nil
 }
 
-// ChangeTicket applies a change to the stored JSON of a ticket, which is empty where
-// there is none, and returns the ticket and its new JSON, for stores. The JSON is nil
-// where nothing is to be stored.
+// ChangeTicket applies a change to the stored JSON of a ticket, for implementations of
+// stores. Empty JSON means a new ticket. It returns the ticket and its new JSON, or nil
+// JSON if nothing is to be stored.
 func ChangeTicket(id, body string, change func(*tool.StoredTicket) error) (s tool.StoredTicket, raw []byte, err error) {
 	if body != "" {
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
@@ -64,7 +63,7 @@ func ChangeTicket(id, body string, change func(*tool.StoredTicket) error) (s too
 	return s, raw, err
 }
 
-// CorruptTicket is the error of a stored ticket that cannot be read. It wraps
+// CorruptTicket returns the error for a stored ticket that cannot be read. It wraps
 // [ErrCorrupt].
 func CorruptTicket(id string, err error) error {
 	return fmt.Errorf("%w: ticket %s: %w", ErrCorrupt, id, err)

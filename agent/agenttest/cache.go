@@ -26,9 +26,9 @@ import (
 
 // CacheProbe records the bodies of requests, and compares each with the one before:
 //
-//   - Fields must be equal, but for lists.
+//   - Fields other than lists must be equal.
 //   - The elements of a list, such as messages and tools, must be equal, and more may
-//     follow. The last one may gain blocks: elements of its own lists.
+//     follow. The last element may gain blocks, the elements of its own lists.
 //   - Cache markers (cache_control, cachePoint) may move.
 //
 // The zero value is ready. It is safe for concurrent use, but the order of concurrent
@@ -36,7 +36,7 @@ import (
 type CacheProbe struct {
 	// Next sends requests; nil means [http.DefaultTransport].
 	Next http.RoundTripper
-	// Ignore names fields that may change, at any depth. Use it for settings that are no
+	// Ignore names fields that may change, at any depth. Use it for settings that are not
 	// part of the prompt, such as a request id.
 	Ignore []string
 
@@ -102,8 +102,8 @@ func (p *CacheProbe) Check(t testing.TB) {
 	}
 }
 
-// CacheBreak is a part of a request that changed, so that a prompt cache no longer holds
-// what follows.
+// CacheBreak is a change in a request that makes a prompt cache useless for everything
+// after it.
 type CacheBreak struct {
 	// Request is the number of the request, from 1.
 	Request int
@@ -114,7 +114,7 @@ type CacheBreak struct {
 	Was, Is string
 }
 
-// Error says what changed.
+// Error describes the change.
 func (e *CacheBreak) Error() string {
 	return fmt.Sprintf("agenttest: request %d changes %s, which breaks the prompt cache:\n was %s\n is  %s", e.Request, e.Path, shortened(e.Was), shortened(e.Is))
 }
@@ -284,7 +284,7 @@ func difference(at string, was, is any, had, has bool) *CacheBreak {
 	return b
 }
 
-// text is a value as JSON, its keys sorted.
+// text returns a value as JSON with sorted keys.
 func text(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -40,7 +40,7 @@ func (t tickets) Update(ctx context.Context, id string, change func(*tool.Stored
 			return t.store.about(err)
 		}
 	}
-	return t.store.about(errors.New("other writers of ticket " + id + " were always first"))
+	return t.store.about(errors.New("too many concurrent changes to ticket " + id + "; try again"))
 }
 
 func (t tickets) update(ctx context.Context, tx pgx.Tx, id string, change func(*tool.StoredTicket) error, refused *error) error {

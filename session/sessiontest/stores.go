@@ -26,9 +26,9 @@ func RunTickets(t *testing.T, open func(t *testing.T) (again func(t *testing.T) 
 		{"T13_tickets are listed in order until they are delivered", ticketsAreListed},
 		{"T13_tickets survive a restart and are settled from outside", ticketsSurvive},
 		{"T13_tickets expire", ticketsExpire},
-		{"T13_of several that settle a ticket one wins", oneSettles},
+		{"T13_only one caller settles a ticket", oneSettles},
 		{"a failed change stores nothing", failedChangesStoreNothing},
-		{"contexts are heeded", ticketContexts},
+		{"canceled contexts are errors", ticketContexts},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -231,7 +231,7 @@ func spillsOutputs(t *testing.T, store session.Store) {
 			t.Errorf("inside a character: %q %v", page, err)
 		}
 		if _, _, err := s.Spill().Read(t.Context(), "run", name, len(content)+1, 3); err == nil {
-			t.Error("a page behind the end was read")
+			t.Error("a page after the end was read")
 		}
 		_, _, err := s.Spill().Read(t.Context(), "run", "out_unknown", 0, 3)
 		wantErr(t, "an unknown name", err, tool.ErrNoSpill)
