@@ -323,7 +323,7 @@ func (p *pass) failover(answered Link) *dragoman.Failover {
 		case a.Err != nil:
 			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: a.Err})
 		default:
-			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: fmt.Errorf("not asked until %s after repeated failures", a.Benched.UTC().Format(time.RFC3339))})
+			f.Failed = append(f.Failed, dragoman.FailedModel{Model: a.Link, Err: fmt.Errorf("skipped until %s after repeated failures", a.Benched.UTC().Format(time.RFC3339))})
 		}
 	}
 	return f

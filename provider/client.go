@@ -26,9 +26,9 @@ type Client struct {
 	// matches every name.
 	Name string
 	// Server is the built-in provider whose server this is, such as "openai" or
-	// "deepseek". It says which extensions are on and under which provider models are
-	// looked up; Name does neither. Empty means unknown: models are those of the
-	// dialect's vendor.
+	// "deepseek". It selects the extensions and the provider under which models are looked
+	// up; Name does neither. Empty means unknown: models are looked up at the dialect's
+	// vendor.
 	Server string
 	// Codec is the wire language; nil means OpenAI Chat.
 	Codec dialect.Codec
@@ -46,12 +46,12 @@ type Client struct {
 	// Header is sent with every request; its values are taken for secrets.
 	Header http.Header
 
-	// Capabilities tells what a model can do; nil means what the dialect and Models
-	// know of it by its name.
+	// Capabilities returns the capabilities of a model; nil means those that the dialect
+	// and Models know by its name.
 	Capabilities func(model string) dragoman.Capabilities
 	// Models is the table of model facts; nil means [models.Default].
 	Models *models.Catalog
-	// Override changes what a model can do, after extensions; nil changes nothing.
+	// Override changes the capabilities of a model, after extensions; nil changes nothing.
 	Override func(*dragoman.Capabilities)
 	// Extensions adapt requests and answers; the zero value has none.
 	Extensions Extensions
@@ -101,7 +101,7 @@ type Client struct {
 	// to is where the last request went, scoped what was last told apart.
 	to     atomic.Pointer[address]
 	scoped atomic.Pointer[scope]
-	// facts are those of the model that was last asked for.
+	// facts are those of the last requested model.
 	facts atomic.Pointer[knownModel]
 
 	// initialized are the extensions that have been.

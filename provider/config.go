@@ -41,12 +41,12 @@ type Config struct {
 	// of the same name replaces.
 	Extensions []extension.Extension
 
-	// Models is the table of model facts; nil means the table of package models with
-	// what ModelFile adds.
+	// Models is the table of model facts; nil means the table of package models with the
+	// changes in ModelFile.
 	Models *models.Catalog
 	// ModelFile names a file that adds entries to the table of model facts, or changes
-	// them; see [models.Catalog.With]. Empty means none; [Default] takes the file of
-	// the variable DRAGOMAN_MODELS then. It is read when the first model is opened.
+	// them; see [models.Catalog.With]. Empty means none; [Default] then uses the variable
+	// DRAGOMAN_MODELS. The file is read when the first model is opened.
 	ModelFile string
 
 	// Failover says how chains go on; zero values are those of [Chain] and [Health].
@@ -201,7 +201,7 @@ func (e *SpecError) Unwrap() error { return ErrSpec }
 // credential, also to a server of your own that wants none: "compatible", vllm,
 // llamacpp, lmstudio and ollama do not.
 //
-// To log, to send by another transport or to add extensions, use [Config.Open].
+// To log, to use another transport or to add extensions, use [Config.Open].
 func Open(spec string, opts ...Option) (dragoman.Model, error) {
 	c, err := Default()
 	if err != nil {
@@ -215,17 +215,17 @@ func Open(spec string, opts ...Option) (dragoman.Model, error) {
 // settings into the Config.
 type Option func(*Settings)
 
-// WithBaseURL sends requests to another server of the same API, such as a proxy. The
-// URL is what the vendor's own client takes; see [Open]. It beats the environment and
-// the config file.
+// WithBaseURL sends requests to another server of the same API, such as a proxy. The URL
+// has the form that the vendor's own client takes; see [Open]. It overrides the
+// environment and the config file.
 func WithBaseURL(url string) Option { return func(s *Settings) { s.BaseURL = url } }
 
 // Default is what [Open] opens models from: the file that the variable
 // DRAGOMAN_CONFIG names, or an empty Config where it names none. Who wants a log, a
 // client or extensions of its own sets them before models are opened from it.
 //
-// The variable DRAGOMAN_MODELS names a file of model facts, where the config file
-// names none; see [Config.ModelFile].
+// If the config file names no file of model facts, the variable DRAGOMAN_MODELS does; see
+// [Config.ModelFile].
 func Default(own ...extension.Extension) (*Config, error) {
 	c := &Config{Extensions: own}
 	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
@@ -291,7 +291,7 @@ func checkOptions(spec string, specs []string, opts []Option) error {
 			return &SpecError{Spec: spec, Reason: "the simulator runs in this process: it takes no options"}
 		case first:
 		default:
-			return &SpecError{Spec: spec, Reason: fmt.Sprintf("options are for one provider, and this names %s and %s: set them in the Config", first, name)}
+			return &SpecError{Spec: spec, Reason: fmt.Sprintf("options apply to one provider, and this spec names %s and %s: set them in the Config", first, name)}
 		}
 	}
 	return nil
@@ -475,7 +475,7 @@ func (c *Config) client(name, model string, s Settings, b builtin) (*Client, err
 	return client, nil
 }
 
-// checkTags refuses tags that are no words.
+// checkTags refuses invalid tags.
 func checkTags(provider string, tags []extension.Tag) error {
 	for _, t := range tags {
 		if err := t.Check(); err != nil {
@@ -509,8 +509,8 @@ func (c *Config) extensions(provider string, s Settings, m ModelSettings, tags [
 	return set, checkSettings(provider, set, tags, &s)
 }
 
-// shipped are the extensions that every config has: those of servers, and compaction,
-// unless the caller has one of that name.
+// shipped returns the extensions that every config has: those of servers, and compaction,
+// unless the caller has an extension of that name.
 func (c *Config) shipped() []extension.Extension {
 	all := servers.All()
 	if slices.ContainsFunc(c.Extensions, func(e extension.Extension) bool { return e != nil && e.Info().Name == extension.CompactName }) {

@@ -11,12 +11,12 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// Wire is what a model's requests are written for: the codec and target of its native
-// history, and the extensions that act on it. A session is connected to a model by it.
+// Wire describes how a model's requests are encoded: the codec and target of its native
+// history, and the extensions that act on it. Sessions use it to connect to a model.
 type Wire struct {
 	Codec  dialect.Codec
 	Target dragoman.Target
-	// Extensions are those that are on for the model, and Config their settings by name.
+	// Extensions are those that are active for the model, and Config their settings by name.
 	Extensions *extension.Resolution
 	Config     map[string]json.RawMessage
 }
@@ -39,18 +39,18 @@ func (c *Client) Wire(ctx context.Context, model string) (Wire, error) {
 	return Wire{Codec: c.codec(), Target: target, Extensions: on, Config: c.Extensions.Config}, nil
 }
 
-// ErrNoWire says that a model has no wire of its own.
+// ErrNoWire reports that a model has no wire of its own.
 var ErrNoWire = errors.New("provider: the model has no wire")
 
-// WireOf returns the wire of a model. The error wraps [ErrNoWire] for one that has none:
-// a simulator that is called in process, or a [Chain], whose models may have several.
+// WireOf returns the wire of a model. The error wraps [ErrNoWire] for a simulator that is
+// called in process, and for a [Chain], whose models may have several wires.
 func WireOf(ctx context.Context, model dragoman.Model, name string) (Wire, error) {
 	switch m := model.(type) {
 	case Wired:
 		return m.Wire(ctx, name)
 	case *Chain:
-		return Wire{}, fmt.Errorf("%w: a chain has several models; name one of them", ErrNoWire)
+		return Wire{}, fmt.Errorf("%w: a chain has several models; use one of them", ErrNoWire)
 	default:
-		return Wire{}, fmt.Errorf("%w: %T does not speak to a provider; name a model of a provider", ErrNoWire, model)
+		return Wire{}, fmt.Errorf("%w: %T sends no requests to a provider; use a model of a provider", ErrNoWire, model)
 	}
 }

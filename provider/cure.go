@@ -40,9 +40,8 @@ func (c *cure) helps(d dragoman.Dialect, e *dragoman.APIError) bool {
 	return !slices.ContainsFunc(c.words, func(w string) bool { return !strings.Contains(message, w) })
 }
 
-// cure removes what a request was refused for, once: the reasoning of earlier turns,
-// or a setting that the error names. It reports whether there is something to send
-// again.
+// cure removes the cause of a refusal from a request, once: the reasoning of earlier
+// turns, or a setting that the error names. It reports whether to send the request again.
 func (x *exchange) cure(err error) bool {
 	var e *dragoman.APIError
 	if x.cured || x.req == nil || !errors.As(err, &e) || e.Class != dragoman.ErrorBadRequest && e.Status != 400 && e.Status != 422 {

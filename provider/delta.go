@@ -9,22 +9,25 @@ import (
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
 )
 
-// joinedMember is a member of a message that was streamed in deltas.
+// joinedMember is a field of a message that was streamed in deltas.
 type joinedMember struct {
 	name  string
 	value json.RawMessage
 }
 
-// member is the place of a member, whatever its name.
+// member returns the JSON pointer to a field.
 func member(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// joinDeltas joins the deltas of a message, member by member, in the order in which
-// they came, but for those to skip. Texts are joined and lists appended, objects are
-// joined member by member, elements of lists with the same "index" are one, a null says
-// nothing, and any other value replaces the one before. A delta that is no object says
-// nothing.
+// joinDeltas merges the deltas of a message field by field, in their order, without the
+// fields to skip:
+//
+//   - strings are concatenated, lists appended, and objects merged field by field;
+//   - list elements with the same "index" are merged;
+//   - any other value replaces the one before.
+//
+// It ignores null values, and deltas that are not objects.
 func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joinedMember, error) {
 	var names []string
 	values := map[string][]json.RawMessage{}
@@ -58,7 +61,7 @@ func joinDeltas(deltas []json.RawMessage, skip func(name string) bool) ([]joined
 	return out, nil
 }
 
-// joinValues joins the values of one member.
+// joinValues merges the values of one field.
 func joinValues(values []json.RawMessage) (json.RawMessage, error) {
 	var run []json.RawMessage // of one kind, up to here
 	kind := byte('n')
@@ -100,7 +103,7 @@ func joinValues(values []json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// joinLists appends the elements of lists. Those with the same "index" are one.
+// joinLists appends the elements of lists, and merges those with the same "index".
 func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 	type element struct {
 		index  string
@@ -140,7 +143,7 @@ func joinLists(lists []json.RawMessage) (json.RawMessage, error) {
 	return list(out), nil
 }
 
-// object writes members.
+// object writes an object with these fields.
 func object(members []joinedMember) (json.RawMessage, error) {
 	var w jsonwire.Writer
 	w.BeginObject()

@@ -28,7 +28,7 @@ func isExtensionError(err error) bool {
 	return errors.As(err, &e)
 }
 
-// RequestTooLargeError says that a request was not sent because it has more bytes than
+// RequestTooLargeError reports that a request was not sent because it has more bytes than
 // [Client].MaxRequestBytes. It wraps [dragoman.ErrTooLarge], as the error for a response
 // above its bound does.
 type RequestTooLargeError struct {
@@ -36,7 +36,7 @@ type RequestTooLargeError struct {
 }
 
 func (e *RequestTooLargeError) Error() string {
-	return fmt.Sprintf("provider: a request of %d bytes, of at most %d: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
+	return fmt.Sprintf("provider: the request has %d bytes, and at most %d are sent: %v", e.Bytes, e.Max, dragoman.ErrTooLarge)
 }
 
 // Unwrap returns [dragoman.ErrTooLarge].

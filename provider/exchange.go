@@ -50,8 +50,8 @@ type exchange struct {
 	cured    bool
 	// extended is the same exchange, as extensions see it.
 	extended *extension.Exchange
-	// patches wait to be handed out to patchesTo; deltas are what the chunks of a
-	// stream say of the message, for [extension.Mapper].
+	// patches wait to be sent to patchesTo; deltas are the parts of the message in the
+	// chunks of a stream, for [extension.Mapper].
 	patches   []extension.Patch
 	patchesTo []func(extension.Patch)
 	deltas    []json.RawMessage

@@ -23,8 +23,8 @@ type Extensions struct {
 	Set *extension.Set
 	// Switches say which are on or off whatever the tags are.
 	Switches extension.Switches
-	// Tags beside those of the dialect, the server, the model's family, and the names
-	// and formats of the tools.
+	// Tags are added to those of the dialect, the server, the model's family, and the
+	// names and formats of the tools.
 	Tags []extension.Tag
 	// TagsFor returns more tags for a request, given the settings, the model and the
 	// tools; nil adds none.
@@ -32,23 +32,23 @@ type Extensions struct {
 	// Config are the settings of extensions by their names, which must be in Set. Those
 	// of one that is off for a request, and not switched off, are reported as lost.
 	Config map[string]json.RawMessage
-	// Patches receives what extensions gather while a response streams; nil: nobody
-	// does. Those of an attempt that failed before its first content are not sent. See
-	// also [extension.WithPatches].
+	// Patches receives the values that extensions collect while a response streams; nil
+	// drops them. Patches of an attempt that failed before its first content are not sent.
+	// See also [extension.WithPatches].
 	Patches func(extension.Patch)
 }
 
-// toolsTag is there where a request has tools; formatTag and toolTag are what the tags
-// of their formats and their qualified names begin with.
+// toolsTag is set for requests with tools; formatTag and toolTag are the prefixes of the
+// tags for the tools' formats and qualified names.
 const (
 	toolsTag  extension.Tag = "tools"
 	formatTag string        = "format:"
 	toolTag   string        = "tool:"
 )
 
-// serverTags are the tags of a dialect, a server and a model. A provider of the user's
-// own has a tag of its own as well, for the user's extensions; one that has the name of
-// a built-in provider has not: a name says nothing about the server.
+// serverTags returns the tags of a dialect, a server and a model. A provider of the user's
+// own also has a tag with its name, for the user's extensions, unless it has the name of a
+// built-in provider: a name does not identify the server.
 func serverTags(d dragoman.Dialect, name, server, model string) []extension.Tag {
 	tags := servers.Tags(d, server, model)
 	if _, builtin := builtinNamed(name); !builtin && name != "" {
@@ -88,7 +88,7 @@ func (x *exchange) tags() []extension.Tag {
 	return tags
 }
 
-// setup is what extensions are resolved for.
+// setup returns the configuration and request that extensions are resolved for.
 func (x *exchange) setup() extension.Setup {
 	s := extension.Setup{Config: x.client.Extensions.Config, Model: x.model}
 	if x.req != nil {
@@ -147,8 +147,8 @@ func (c *Client) initialize(ctx context.Context, x *extension.Exchange) error {
 	return x.Initialize(ctx, c.initialized)
 }
 
-// patchReceiver buffers patches until [exchange.sendPatches], or is nil where nobody
-// receives them.
+// patchReceiver buffers patches until [exchange.sendPatches]. It is nil if there is no
+// receiver.
 func (x *exchange) patchReceiver(more func(extension.Patch)) func(extension.Patch) {
 	x.patchesTo = nil
 	for _, f := range []func(extension.Patch){x.client.Extensions.Patches, more} {
@@ -162,7 +162,7 @@ func (x *exchange) patchReceiver(more func(extension.Patch)) func(extension.Patc
 	return func(p extension.Patch) { x.patches = append(x.patches, p) }
 }
 
-// sendPatches hands out the patches that were gathered since the last call.
+// sendPatches sends the patches that were collected since the last call.
 func (x *exchange) sendPatches() {
 	patches := x.patches
 	x.patches = nil
@@ -173,7 +173,7 @@ func (x *exchange) sendPatches() {
 	}
 }
 
-// restart forgets what was gathered from an earlier attempt.
+// restart discards what was collected from an earlier attempt.
 func (x *exchange) restart() {
 	x.extended.Restart()
 	x.patches, x.deltas = nil, nil
@@ -222,7 +222,7 @@ func (x *exchange) readChunk(ctx context.Context, raw []byte) error {
 	}
 }
 
-// finisher lets extensions map what they gathered into a streamed response.
+// finisher lets extensions map what they collected into a streamed response.
 type finisher struct {
 	x       *exchange
 	on      bool
@@ -235,7 +235,7 @@ func (x *exchange) newFinisher() *finisher {
 	return &finisher{x: x, on: x.extended.Finishes() || x.extended.Maps() || x.extended.ReadsChunks()}
 }
 
-// see takes an event as it is handed out.
+// see records an event that is sent to the caller.
 func (f *finisher) see(ev dragoman.Event) {
 	if !f.on {
 		return
@@ -249,8 +249,8 @@ func (f *finisher) see(ev dragoman.Event) {
 }
 
 // finish calls the extensions at the end of a stream, and returns events for the parts
-// that they added behind the last one. Where they changed the output in any way, end has
-// all of it, so that who collects the stream has what a whole response would have said.
+// that they added after the last one. If they changed the output in any way, end has the
+// whole output, so that collecting the stream gives the same result as a whole response.
 func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dragoman.Event, error) {
 	if !f.on || !f.x.extended.Finishes() && !f.x.extended.Maps() && !f.x.extended.Changes() {
 		return nil, nil
@@ -293,7 +293,7 @@ func (f *finisher) finish(ctx context.Context, end *dragoman.ResponseEnd) ([]dra
 	return added, nil
 }
 
-// added are the events of parts behind the last one that was sent.
+// added returns the events of parts after the last one that was sent.
 func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event) {
 	last := len(sent) - 1
 	if len(output) != len(sent) || len(output[last].Parts) <= len(sent[last].Parts) {
@@ -317,7 +317,7 @@ func (f *finisher) added(sent, output []dragoman.Message) (out []dragoman.Event)
 	return out
 }
 
-// partJSON is the stored form of a part, for comparing.
+// partJSON returns the stored form of a part, for comparing.
 func partJSON(p dragoman.Part) []byte {
 	b, _ := dragoman.MarshalPart(p) // a part without one equals none
 	return b

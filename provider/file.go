@@ -82,7 +82,7 @@ func readFile(name string) ([]byte, error) {
 //	    strict: serious            # refuse requests that lose so much
 //	  frankfurt: {type: bedrock, region: eu-central-1}
 //	  cloud: {type: vertex, project: my-project, location: europe-west4}
-//	model_file: models.yaml        # facts about models; beside this file
+//	model_file: models.yaml        # facts about models; relative to this file
 //	aliases:
 //	  fast: work/small
 //	  best: anthropic/claude-opus-5-5, openai/gpt-5, fast

@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-go/dragoman/provider/extension"
 )
 
-// nativePlaces are where a dialect has the messages of a request, those of a whole
-// answer, and what a chunk of a stream says of the message; an empty place is the whole
-// body. A list has one element for each.
+// nativePlaces are the places of a dialect's messages: in a request, in a whole response,
+// and in a chunk of a stream. An empty place is the whole body. A list has one element for
+// each message.
 var nativePlaces = map[dragoman.Dialect]struct {
 	request, answer string
 	deltas          []string
@@ -84,7 +84,7 @@ func (x *exchange) nativeOf(body []byte) []json.RawMessage {
 	return elements(o.Get(place))
 }
 
-// gatherDelta keeps what a chunk says of the message.
+// gatherDelta stores the part of the message in a chunk.
 func (x *exchange) gatherDelta(chunk json.RawMessage) {
 	if !x.extended.Maps() {
 		return
@@ -101,8 +101,8 @@ func (x *exchange) gatherDelta(chunk json.RawMessage) {
 }
 
 // streamedNative assembles the native form of the messages of a stream: each as its
-// dialect writes it, the last one with the members that only the chunks had, and with
-// what extensions gathered below "/message".
+// dialect writes it, the last one with the fields that only the chunks had, and with what
+// extensions collected below "/message".
 func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(resp.Output))
 	for i := range resp.Output {

@@ -182,16 +182,16 @@ func (x *exchange) pass(ctx context.Context, done func()) (*Passed, error) {
 	return &Passed{Status: a.StatusCode, Header: x.shown(a.Header), Body: &passedBody{a: a, done: done}, secrets: &x.secrets}, nil
 }
 
-// firstBytes is how many bytes are looked for at once when an answer begins, maxFirstBytes
-// how many may come before its content.
+// firstBytes is the size of the first reads of a response; maxFirstBytes bounds the bytes
+// before its content.
 const (
 	firstBytes    = 4 << 10
 	maxFirstBytes = 4 << 20
 )
 
-// first waits for the first content of the body, which is read again with what came before
-// it: a server that fails until then can be asked again. Some servers repeat the whole
-// request before there is content, so what comes before it is bounded.
+// first waits for the first content of the body, and buffers what comes before it: until
+// then the request can be retried. Some servers repeat the whole request before content, so
+// the buffer is bounded.
 func (a *answer) first() {
 	head := make([]byte, 0, firstBytes)
 	for !a.begun && a.after == nil && len(head) < maxFirstBytes {

@@ -8,20 +8,21 @@ import (
 )
 
 // Servers send heartbeats while a model is silent: comments and ping events in a stream,
-// chunks without content, white space before a JSON body. For timeouts they are silence: a
-// server whose model hangs may send them for ever.
+// chunks without content, white space before a JSON body. Timeouts ignore them: a server
+// whose model hangs may send them forever.
 
-// maxPulseLine bounds the part of a line that is looked at. Heartbeats are shorter, so a
+// maxPulseLine bounds the part of a line that is inspected. Heartbeats are shorter, so a
 // longer line has content.
 const maxPulseLine = 4 << 10
 
-// pulse looks for content in the bytes of an answer as they arrive.
+// pulse looks for content in the bytes of a response as they arrive.
 type pulse struct {
-	// hasContent reports whether the data of an event has content; nil: all data has.
+	// hasContent reports whether the data of an event has content; nil means that all data
+	// has.
 	hasContent func(data []byte) bool
 	mode       pulseMode
-	// line is the beginning of a line that has not ended yet. Where lost is set, it is not
-	// known, and skipped counts the bytes since.
+	// line is the beginning of a line that has not ended yet. If lost is set, it is
+	// unknown, and skipped counts the bytes since.
 	line    []byte
 	lost    bool
 	skipped int
@@ -30,7 +31,7 @@ type pulse struct {
 type pulseMode int
 
 const (
-	// pulseStart: nothing but white space has come of an answer that is not a stream.
+	// pulseStart: only white space has arrived of a response that is not a stream.
 	pulseStart pulseMode = iota
 	// pulseText: everything but white space is content.
 	pulseText
@@ -40,7 +41,7 @@ const (
 	pulseAll
 )
 
-// newPulse is for the answer to a request.
+// newPulse returns the pulse for the response to a request.
 func newPulse(x *exchange) pulse {
 	var p pulse
 	if c, ok := x.codec.(interface{ HasContent(data []byte) bool }); ok {
@@ -78,7 +79,7 @@ func (p *pulse) content(b []byte) bool {
 	}
 }
 
-// skip takes bytes that are not looked at.
+// skip counts bytes that are not inspected.
 func (p *pulse) skip(b []byte) {
 	if p.mode != pulseLines || len(b) == 0 {
 		return
@@ -109,7 +110,7 @@ func (p *pulse) lines(b []byte) (content bool) {
 	return content
 }
 
-// open takes the beginning of a line, and reports whether it is too long for a heartbeat.
+// open appends to the current line, and reports whether it is too long for a heartbeat.
 func (p *pulse) open(b []byte) bool {
 	if p.lost {
 		p.skipped += len(b)
@@ -130,7 +131,7 @@ func (p *pulse) open(b []byte) bool {
 }
 
 // lineHasContent reports whether a line has content. Comments, blank lines and the names of
-// events have none. A line that is not part of an event stream counts as content.
+// events do not. A line that is not part of an event stream counts as content.
 func (p *pulse) lineHasContent(line []byte) bool {
 	line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -149,11 +150,11 @@ func (p *pulse) dataHasContent(data []byte) bool {
 	return len(data) > 0 && (p.hasContent == nil || data[0] != '{' || p.hasContent(data))
 }
 
-// arrived takes bytes of the answer that were waited for so long, and ends the attempt if
-// nothing of it has had content for too long.
+// arrived inspects bytes of the response and the wait for them, and ends the attempt if no
+// content has arrived for too long.
 //
-// A stream that is well has content in nearly every event. So that each need not be looked
-// at, events within a 64th of the bound after one with content are taken to have some.
+// A healthy stream has content in nearly every event. To avoid inspecting each, events
+// within a 64th of the bound after one with content are assumed to have content.
 func (a *answer) arrived(b []byte, waited time.Duration) {
 	if len(b) == 0 {
 		return

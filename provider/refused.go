@@ -7,8 +7,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// setting is a setting of a request that can be left out where the server does not
-// take it.
+// setting is a setting of a request that can be dropped if the server refuses it.
 type setting struct {
 	// path is its place in the request. names are what servers call it, in lower case;
 	// the first that an error has as a word counts.
@@ -18,8 +17,8 @@ type setting struct {
 	drop func(*dragoman.Request) bool
 }
 
-// droppable are the settings that can be left out. Longer names come before those
-// that are part of them.
+// droppable are the settings that can be dropped. Longer names come before names that are
+// part of them.
 var droppable = [...]setting{
 	{"/reasoning", []string{
 		"reasoning_effort", "reasoning.effort", "reasoning.summary", "reasoningeffort", "reasoning_content", "reasoning effort", "reasoning", "encrypted content",
@@ -60,7 +59,7 @@ func drop[T any](p **T) bool {
 	return had
 }
 
-// refusalPhrases are the words with which servers refuse a setting that they name.
+// refusalPhrases are the phrases of server errors that refuse a setting.
 var refusalPhrases = [...]string{
 	"unsupported parameter", "unsupported value", "unsupported_parameter", "not supported", "does not support", "doesn't support", "not support",
 	"unrecognized request argument", "unknown parameter", "unknown name", "unknown field", "extra inputs are not permitted", "extra_forbidden",
@@ -68,8 +67,8 @@ var refusalPhrases = [...]string{
 	"cannot be specified", "is not permitted", "invalid think value",
 }
 
-// refusedSetting finds the setting that an error says the server does not take; nil
-// means none. The parameter that the error names counts, and then its message.
+// refusedSetting returns the setting that the server refuses according to an error, or
+// nil. It looks at the parameter of the error first, then at the message.
 func refusedSetting(e *dragoman.APIError) *setting {
 	message := strings.ToLower(e.Message)
 	says := e.Code == "unsupported_parameter" || e.Code == "unsupported_value" || e.Code == "unknown_parameter" ||
@@ -106,8 +105,8 @@ func isWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// without returns the request without a setting that the server refused; losses are
-// empty where the request does not have it.
+// without returns the request without a setting that the server refused; losses are empty
+// if the request does not have it.
 func (s *setting) without(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	var rep dragoman.Report
 	out := *req

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-go/dragoman/models"
 )
 
-// capabilities returns what a model can do, before extensions and Override.
+// capabilities returns the capabilities of a model, before extensions and Override.
 func (c *Client) capabilities(model string) dragoman.Capabilities {
 	if c.Capabilities != nil {
 		return c.Capabilities(model)
@@ -23,8 +23,8 @@ func (c *Client) capabilities(model string) dragoman.Capabilities {
 	return c.known(model)
 }
 
-// known returns what the dialect and the table of models know of a model by its
-// name.
+// known returns the capabilities that the dialect and the table of models know by the name
+// of a model.
 func (c *Client) known(model string) dragoman.Capabilities {
 	if k := c.facts.Load(); k != nil && k.model == model {
 		return k.caps
@@ -43,15 +43,14 @@ func (c *Client) known(model string) dragoman.Capabilities {
 	return caps
 }
 
-// knownModel holds the capabilities of the model that was last asked for.
+// knownModel caches the capabilities of the last requested model.
 type knownModel struct {
 	model string
 	caps  dragoman.Capabilities
 }
 
-// Fact returns what the table of models knows of a model, prices included, under
-// the server's name for it. An empty model means the client's. ok is false where
-// nothing is known.
+// Fact returns the facts about a model, prices included, by the server's name for it. An
+// empty name means the client's model. ok is false if nothing is known.
 func (c *Client) Fact(model string) (m models.Model, ok bool) {
 	table := c.Models
 	if table == nil {
@@ -60,8 +59,8 @@ func (c *Client) Fact(model string) (m models.Model, ok bool) {
 	return table.Lookup(c.server(), cmp.Or(model, c.Model))
 }
 
-// server is the provider under which models are looked up: Server, or the vendor
-// of the dialect. Whoever serves Chat under another base URL is not known.
+// server returns the provider under which models are looked up: Server, or the vendor of
+// the dialect. A Chat server with another base URL is unknown.
 func (c *Client) server() string {
 	if c.Server != "" {
 		return c.Server
@@ -80,7 +79,7 @@ func (c *Client) server() string {
 	}
 }
 
-// layOver sets the capabilities that are not zero over others.
+// layOver overrides capabilities with those that are not zero.
 func layOver(to *dragoman.Capabilities, from dragoman.Capabilities) {
 	over, with := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
 	for i := range with.NumField() {

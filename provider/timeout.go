@@ -11,16 +11,16 @@ import (
 
 // Timeouts bound the phases of a request. A negative one is no bound.
 //
-// Heartbeats do not count as an answer: comments and pings of a stream, events without
-// content, and white space in a JSON body are silence for FirstByte and Idle.
+// FirstByte and Idle ignore heartbeats: comments and pings of a stream, events without
+// content, and white space in a JSON body.
 type Timeouts struct {
 	// Connect bounds making a connection; 0 means 30 seconds.
 	Connect time.Duration
-	// FirstByte is how long the server may take until the first content, once there is a
-	// connection; 0 means 10 minutes. Models that reason are silent for long.
+	// FirstByte bounds the time from the connection to the first content; 0 means 10
+	// minutes. Models that reason may send nothing for minutes.
 	FirstByte time.Duration
-	// Idle is how long the answer may pause after content, or after its first byte where
-	// FirstByte is no bound; 0 means 5 minutes. The time that the caller takes between two
+	// Idle bounds a pause of the response after content, or after its first byte if
+	// FirstByte is negative; 0 means 5 minutes. The time that the caller takes between two
 	// events does not count.
 	Idle time.Duration
 	// Total bounds the whole request, with retries and the caller's own time between
@@ -97,10 +97,10 @@ type watch struct {
 	limit   time.Duration
 	stopped bool
 
-	// since is when the wait for the server began, in nanoseconds behind born; 0 while
-	// nobody waits. quiet is how long was waited in this phase before that without any
-	// content. They change with every piece of a stream, and are not locked. Counted from
-	// born, no clock that is set anew changes them.
+	// since is the start of the current wait for the server, in nanoseconds after born; 0
+	// means that there is none. quiet is the time of earlier waits in this phase without
+	// content. They change with every chunk of a stream, and are atomic. Counting from born
+	// makes them independent of changes to the clock.
 	since, quiet atomic.Int64
 	born         time.Time
 }
@@ -147,9 +147,8 @@ func (w *watch) bound(p Phase, limit time.Duration) {
 	}
 }
 
-// wait says that the server is waited for, in the phase at hand; rest that it is not any
-// more, and returns how long it was. The timer is left alone: it looks at since and quiet
-// when it fires.
+// wait begins a wait for the server in the current phase; rest ends it and returns its
+// duration. Neither touches the timer, which reads since and quiet when it fires.
 func (w *watch) wait() { w.since.Store(int64(w.clock.Now().Sub(w.born))) }
 
 func (w *watch) rest() time.Duration {
@@ -162,11 +161,11 @@ func (w *watch) rest() time.Duration {
 	return time.Duration(waited)
 }
 
-// progress says that content has arrived.
+// progress records that content has arrived.
 func (w *watch) progress() { w.quiet.Store(0) }
 
-// answered says that bytes without content have arrived. Where the wait for content has no
-// bound, that of pauses holds from then on.
+// answered records that bytes without content have arrived. If the wait for content has no
+// bound, the bound on pauses applies from then on.
 func (w *watch) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +178,7 @@ func (w *watch) answered() {
 	}
 }
 
-// current is the bound of the phase at hand; not above zero where it has none.
+// current returns the bound of the current phase; zero or less means none.
 func (w *watch) current() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

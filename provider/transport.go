@@ -45,7 +45,7 @@ type answer struct {
 	cancel context.CancelCauseFunc
 	watch  *watch
 	begun  bool // some content has arrived
-	// pulse looks for content, unseen is how long was waited since it was found.
+	// pulse looks for content; unseen is the time of the waits since the last content.
 	pulse  pulse
 	unseen time.Duration
 	// last, where it is set, bounds all that is still read, whatever comes.

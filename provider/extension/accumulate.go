@@ -21,10 +21,10 @@ func (x *Exchange) run(name string, hook func() error) (err error) {
 	return hook()
 }
 
-// Patch is what an extension has gathered of a response that is still streaming, for
-// whoever renders it.
+// Patch is a value that an extension collected from a response that is still streaming,
+// for display.
 type Patch struct {
-	// Position is where in a run the response belongs.
+	// Position is the run, the turn and the message of the response.
 	Position
 	// Extension is whose it is.
 	Extension string
@@ -52,8 +52,8 @@ type Accumulator[T any] struct {
 	// Fragments tells pieces to whoever shows the answer; otherwise the whole sum
 	// is told each time, which is for what is short.
 	Fragments bool
-	// Into maps the sum into the message of the response, once that is complete; nil
-	// leaves the message as it is. See [Exchange.Change].
+	// Into maps the collected value into the message of the response, once that is
+	// complete; nil leaves the message unchanged. See [Exchange.Change].
 	Into func(m *dragoman.Message, sum T) error
 }
 

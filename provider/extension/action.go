@@ -66,23 +66,23 @@ type ActionInput struct {
 	// Log gets warnings about the caller's context; nil means slog.Default().
 	Log *slog.Logger
 
-	// Runtime holds the live values beside Context, which is JSON.
+	// Runtime holds the live values that Context, which is JSON, cannot.
 	Runtime Runtime
 	// Rebuild returns the session as it is after an action, so that the next action of
-	// the same moment sees its result; nil: later actions see Session unchanged.
+	// the same moment sees its result; nil means that later actions see Session unchanged.
 	Rebuild func(ActionResult) (Session, error)
 }
 
 // Runtime holds the live values of an action's context (requirement X10).
 type Runtime struct {
-	// Model is the model that the session is connected to, such as for a summary; nil:
-	// there is none. Target is what its requests are encoded for.
+	// Model is the model that the session is connected to, such as for a summary; nil
+	// means none. Target is the target that its requests are encoded for.
 	Model  dragoman.Model
 	Target dragoman.Target
-	// Resolution says which extensions are on; Run and Triggered set it.
+	// Resolution holds the active extensions; Run and Triggered set it.
 	Resolution *Resolution
-	// Encode writes messages in the dialect of the native history, one element for
-	// each; nil: it cannot.
+	// Encode writes messages in the dialect of the native history, one element for each;
+	// nil means that there is no encoder.
 	Encode func(messages []dragoman.Message) ([]json.RawMessage, error)
 	// Position is the run and the turn that the action was triggered in; zero outside of
 	// a run.
@@ -168,7 +168,7 @@ func (l Layers) With(more Layers, log *slog.Logger) Layers {
 			if log == nil {
 				log = slog.Default()
 			}
-			log.Warn("the context of an action has a reserved key: its own value is kept", "key", name)
+			log.Warn("the context of an action has a reserved key; the caller's value is ignored", "key", name)
 			continue
 		}
 		out[name] = more[name]

@@ -17,26 +17,26 @@ const CompactID = "compact_native_history"
 // CompactName is the name of the extension [Compact].
 const CompactName = "dragoman.compact"
 
-// Compact is a feature with one action, [CompactID]: it reduces the native history of a
-// session to its last messages, with the instructions it begins with, and can replace
-// the others with a summary that a model writes. It cuts where no call is parted from its
-// result and no turn in two.
+// Compact is an extension with one action, [CompactID]: it reduces the native history of a
+// session to the instructions at its start and its last messages, and can replace the
+// others with a summary by a model. It never separates a call from its result, or splits a
+// turn.
 //
 // The fields are the defaults; the settings of the extension, see [Compact.ConfigSchema],
 // override them, and the parameters of the action override both. Every provider.Config
 // has it.
 type Compact struct {
-	// Keep is how many messages stay at least; zero means 40.
+	// Keep is the minimum number of messages to keep; zero means 40.
 	Keep int
-	// OnSave runs the action before messages are saved: see [BeforeSave]. It then does
-	// nothing until there are more than twice as many messages as stay, so that it does not
-	// run again with every turn.
+	// OnSave runs the action before messages are saved: see [BeforeSave]. It then waits
+	// until there are more than twice as many messages as it keeps, so that it does not run
+	// in every turn.
 	OnSave bool
-	// Summarize replaces the messages that go with a summary by the model that the
-	// session is connected to.
+	// Summarize replaces the removed messages with a summary by the model that the session
+	// is connected to.
 	Summarize bool
-	// Instructions tell that model what the summary should keep; empty means a general
-	// one. They imply Summarize.
+	// Instructions describe what the summary should keep; empty means a general summary.
+	// They imply Summarize.
 	Instructions string
 }
 
@@ -58,14 +58,14 @@ func (Compact) Info() Info {
 	return Info{Name: CompactName, Version: "2", Description: "Trims or summarizes the native history of a session."}
 }
 
-// ConfigSchema is the JSON Schema of the settings: keep, summarize, instructions and
+// ConfigSchema returns the JSON Schema of the settings: keep, summarize, instructions and
 // on_save.
 func (Compact) ConfigSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` + compactProperties +
 		`,"on_save":{"type":"boolean","description":"compact before messages are saved"}},"additionalProperties":false}`)
 }
 
-// Elements show the settings.
+// Elements returns the form of the settings.
 func (Compact) Elements(Env) []Element {
 	return []Element{
 		{Kind: Number, Setting: "keep", Label: "Messages to keep"},
@@ -129,7 +129,7 @@ func (c Compact) Actions(env Env) []Action {
 const (
 	// CodeUneven: the native history does not line up with the session's.
 	CodeUneven = "not_aligned"
-	// CodeNoModel: a summary was asked for, and the session is connected to no model.
+	// CodeNoModel: a summary was requested, but the session is not connected to a model.
 	CodeNoModel = "no_model"
 	// CodeNoSummary: the model wrote no summary.
 	CodeNoSummary = "no_summary"
@@ -149,7 +149,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		}
 		c = c.and(params)
 		if params.Instructions != nil && !c.Summarize {
-			return ActionResult{}, &ActionError{CodeParams, "instructions are for a summary, and summarize is false: leave one of them out"}
+			return ActionResult{}, &ActionError{CodeParams, "instructions need a summary, but summarize is false: remove one of them"}
 		}
 	}
 	if c.Keep <= 0 {
@@ -160,7 +160,7 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 		messages = in.Session.Messages()
 	}
 	if len(messages) != len(in.Native) {
-		return ActionResult{}, &ActionError{CodeUneven, fmt.Sprintf("the native history has %d messages and the session %d: it cannot be cut", len(in.Native), len(messages))}
+		return ActionResult{}, &ActionError{CodeUneven, fmt.Sprintf("the native history has %d messages, but the session has %d, so it cannot be cut", len(in.Native), len(messages))}
 	}
 	head := 0 // instructions stay
 	for head < len(messages) && (messages[head].Role == dragoman.RoleSystem || messages[head].Role == dragoman.RoleDeveloper) {
@@ -185,13 +185,14 @@ func (c Compact) run(ctx context.Context, in ActionInput) (ActionResult, error) 
 	}, nil
 }
 
-// lifecycle reports whether an action runs by itself.
+// lifecycle reports whether an action runs automatically.
 func lifecycle(l Layers) bool {
 	var t struct{ Source string }
 	return json.Unmarshal(l[LayerTrigger], &t) == nil && t.Source == "lifecycle"
 }
 
-// cutFor is where to cut so that at least keep messages stay; 0: nowhere.
+// cutFor returns the index of the first message to keep, so that at least keep messages
+// stay; 0 means that nothing can be removed.
 func cutFor(messages []dragoman.Message, keep int) int {
 	from, last := 0, 0
 	for _, at := range history.CutPoints(messages) {
@@ -209,7 +210,7 @@ func cutFor(messages []dragoman.Message, keep int) int {
 	return from
 }
 
-// SummaryHead begins the message that stands for the messages that were summarized.
+// SummaryHead is the first line of the message that replaces the summarized messages.
 const SummaryHead = "Summary of the conversation before this message:\n\n"
 
 const (
@@ -240,11 +241,11 @@ func (c Compact) summary(ctx context.Context, in ActionInput, messages []dragoma
 	}
 	text := strings.TrimSpace(resp.Text())
 	if text == "" || resp.Stop.Reason != dragoman.StopEnd {
-		return nil, &ActionError{CodeNoSummary, fmt.Sprintf("the model wrote no whole summary: it stopped with %q", resp.Stop.Reason)}
+		return nil, &ActionError{CodeNoSummary, fmt.Sprintf("the model did not finish the summary: it stopped with %q", resp.Stop.Reason)}
 	}
 	native, err := in.Runtime.Encode([]dragoman.Message{dragoman.UserText(SummaryHead + text)})
 	if err == nil && len(native) != 1 {
-		err = fmt.Errorf("the summary is %d messages in %s", len(native), in.Origin.Dialect)
+		err = fmt.Errorf("the summary becomes %d messages in %s: want one", len(native), in.Origin.Dialect)
 	}
 	return native, err
 }

@@ -8,12 +8,12 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// Env is what an extension may base its tags, elements and actions on. It must not be
-// changed.
+// Env holds what the tags, elements and actions of an extension may depend on. Extensions
+// must not change it.
 type Env struct {
 	// Config holds the settings of the extension; nil if it has none.
 	Config json.RawMessage
-	// Model is the model that is asked, as the provider names it.
+	// Model is the provider's name of the model.
 	Model string
 	// Tools are those of the request; nil outside of a request.
 	Tools []dragoman.ToolSpec
@@ -28,18 +28,18 @@ type Setup struct {
 	Tools []dragoman.ToolSpec
 }
 
-// Env returns what one extension sees of the setup.
+// Env returns the part of the setup for one extension.
 func (s Setup) Env(extension string) Env {
 	return Env{Config: s.Config[extension], Model: s.Model, Tools: s.Tools}
 }
 
 // Tagger is an extension whose tags depend on its settings, the model or the tools of
-// the request. They are added to those of [Info].Provides where the extension is on.
+// the request. They are added to those of [Info].Provides while the extension is active.
 type Tagger interface {
 	Tags(env Env) []Tag
 }
 
-// tagsOf returns the tags that an extension adds where it is on. A panic is an error.
+// tagsOf returns the tags that an active extension adds. A panic is an error.
 func tagsOf(e Extension, info *Info, setup Setup) (tags []Tag, err error) {
 	t, ok := e.(Tagger)
 	if !ok {
@@ -90,12 +90,12 @@ func (r *Resolution) Panels() (out []Panel, err error) {
 	return out, nil
 }
 
-// Position says where in a run a response belongs. Agents set it, and patches carry it.
+// Position identifies a response within a run. Agents set it, and patches carry it.
 type Position struct {
 	// Run is the id of the run, and Turn its turn, from 1; empty and 0 outside of a run.
 	Run  string
 	Turn int
-	// Message is the place of the response's first message in the conversation.
+	// Message is the index of the response's first message in the conversation.
 	Message int
 }
 
@@ -114,8 +114,8 @@ func PositionFrom(ctx context.Context) Position {
 	return p
 }
 
-// WithPatches has f receive the patches of the requests under ctx, beside any receiver
-// that the provider has. It is called by the goroutine that reads the response.
+// WithPatches calls f with the patches of the requests under ctx, in addition to the
+// provider's own receiver. f is called by the goroutine that reads the response.
 func WithPatches(ctx context.Context, f func(Patch)) context.Context {
 	return context.WithValue(ctx, patchesKey{}, f)
 }

@@ -46,13 +46,13 @@ type Exchange struct {
 	active  string
 	values  map[any]any
 	patches func(Patch)
-	// position is where in a run the response belongs.
+	// position is the run, the turn and the message of the response.
 	position Position
 	// changes are those of chunk readers to the message, in order.
 	changes []change
 }
 
-// change is a change to the message of a response, and whose it is.
+// change is a change to the message of a response, and the extension that makes it.
 type change struct {
 	owner string
 	do    func(*dragoman.Message) error
@@ -69,7 +69,7 @@ type Options struct {
 	// Patches is told what an [Accumulator] gathers while the answer comes; nil:
 	// nobody is.
 	Patches func(Patch)
-	// Position is where in a run the response belongs.
+	// Position returns the run, the turn and the message of the response.
 	Position Position
 }
 
@@ -249,8 +249,8 @@ func (x *Exchange) ReadChunk(ctx context.Context, chunk json.RawMessage) error {
 	return each(x, "read chunk", func(r ChunkReader) error { return r.ReadChunk(ctx, x, chunk) })
 }
 
-// ApplyChanges makes the changes of chunk readers to the last message of a response,
-// which gets one where it has none.
+// ApplyChanges applies the changes of chunk readers to the last message of a response. It
+// adds a message if there is none.
 func (x *Exchange) ApplyChanges(resp *dragoman.Response) error {
 	if len(x.changes) == 0 {
 		return nil

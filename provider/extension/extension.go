@@ -21,8 +21,8 @@ type Extension interface {
 // Tag is a word about a request, such as "server:vllm".
 type Tag string
 
-// Check reports whether the tag is a word: up to 128 letters, digits and the characters
-// . _ : / - and @.
+// Check returns an error unless the tag is valid: up to 128 letters, digits and the
+// characters . _ : / - and @.
 func (t Tag) Check() error {
 	ok := t != "" && len(t) <= 128
 	for i := 0; ok && i < len(t); i++ {
@@ -85,11 +85,10 @@ type ChunkReader interface {
 	ReadChunk(ctx context.Context, x *Exchange, chunk json.RawMessage) error
 }
 
-// Finisher maps what was gathered into the response, which is complete. What it makes of
-// the response reaches history, streamed or not. The events of a stream were handed out
-// before: parts that are added behind the last one are sent as events before the end, and
-// all other changes are in the Output of the [dragoman.ResponseEnd], which replaces what
-// the events said.
+// Finisher maps what was collected into the complete response. Its changes reach history,
+// streamed or not. The events of a stream were sent before: parts that are added after the
+// last one are sent as events before the end, and all other changes are in the Output of
+// the [dragoman.ResponseEnd], which replaces the output of the events.
 type Finisher interface {
 	Finish(ctx context.Context, x *Exchange, resp *dragoman.Response) error
 }
@@ -103,9 +102,9 @@ type Finisher interface {
 // result of a wire that has a message for each in one of its own; it is not called
 // where the wire has other messages than the conversation. FromNative gets a response
 // before [Finisher] does. The native form of a streamed message is assembled: the
-// message as its dialect writes it, the members of its chunks that the dialect does not
-// know, with texts joined and lists appended, and what was gathered below "/message" of
-// the exchange's Partial.
+// message as its dialect writes it, the unknown fields of its chunks, with strings
+// concatenated and lists appended, and what was collected below "/message" of the
+// exchange's Partial.
 type Mapper interface {
 	ToNative(messages []dragoman.Message, native []json.RawMessage) []json.RawMessage
 	FromNative(native []json.RawMessage, messages []dragoman.Message) []dragoman.Message

@@ -98,8 +98,8 @@ func (s *Set) Resolve(tags []Tag, sw Switches) (*Resolution, error) {
 	return s.ResolveFor(tags, sw, Setup{})
 }
 
-// ResolveFor is [Set.Resolve] for a configuration and a request, which a [Tagger], the
-// elements and the actions of extensions see.
+// ResolveFor is [Set.Resolve] with a configuration and a request for the tags, elements
+// and actions of extensions.
 func (s *Set) ResolveFor(tags []Tag, sw Switches, setup Setup) (*Resolution, error) {
 	if err := s.known(sw); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ type resolver struct {
 	set  *Set
 	base []Tag
 	sw   Switches
-	// provides are the tags that each extension adds where it is on.
+	// provides are the tags that each active extension adds.
 	provides [][]Tag
 	// disputed extensions never came to rest, and stay off.
 	disputed []bool

@@ -22,8 +22,8 @@ type Server struct {
 	// Capabilities changes what the target can do, by the name of the model, which
 	// is in small letters; nil changes nothing.
 	Capabilities func(c *dragoman.Capabilities, model string)
-	// Vendor: the server is that of the dialect's vendor. Its rules apply to requests
-	// that are encoded; those in its own dialect may pass through.
+	// Vendor marks the server of the dialect's vendor. Its rules apply to requests that
+	// are encoded; requests in its own dialect may pass through.
 	Vendor bool
 	// Knobs are the settings that it takes.
 	Knobs []Knob

@@ -201,7 +201,7 @@ func fixMistral(x *extension.Exchange) error {
 		drop(x, "store", "service_tier", "logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "prompt_cache_key", "verbosity"))
 }
 
-// drop removes fields of OpenAI that the server answers with an error, and reports them.
+// drop removes OpenAI fields that the server refuses, and reports them.
 func drop(x *extension.Exchange, fields ...string) error {
 	var errs []error
 	for _, f := range fields {
