@@ -160,8 +160,12 @@ func orNone(names []string) string {
 // including the messages that are about to be saved. Each action gets the result of the one
 // before. BeforeSave does nothing if there are no such actions, if the model has no wire,
 // or while calls wait for their results. [Session.Save] of a connected session calls it,
-// and agents do.
+// and agents do. A [provider.Chain] has several wires: if one of its models has such
+// actions, the first call returns an error that wraps [provider.ErrNoWire].
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
+	if chain, ok := model.(*provider.Chain); ok {
+		return s.chained(ctx, chain)
+	}
 	if _, wired := model.(provider.Wired); !wired {
 		return nil
 	}
@@ -169,7 +173,7 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	switch {
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
-	case !slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }):
+	case !on.triggers():
 		return nil
 	}
 	in, c, err := s.actionInput(ctx, on, nil, messages)
@@ -188,6 +192,28 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	s.prepared = preparedSave{head: s.Head(), messages: len(messages), done: true}
 	s.linkMu.Unlock()
 	return err
+}
+
+// triggers reports whether there are actions to run before a save.
+func (on connection) triggers() bool {
+	return slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) })
+}
+
+// chained reports, once, that actions of a chain's models do not run.
+func (s *Session) chained(ctx context.Context, chain *provider.Chain) error {
+	s.linkMu.Lock()
+	known := s.knowsChain
+	s.knowsChain = true
+	s.linkMu.Unlock()
+	if known {
+		return nil
+	}
+	for _, link := range chain.Links {
+		if on, err := connectionTo(ctx, link.Model, ""); err == nil && on.triggers() {
+			return about("preparing to save", s.ID(), fmt.Errorf("%w: %s has actions that run before a save, but not in a list of models; use one model, or run the actions by hand", provider.ErrNoWire, link.Name))
+		}
+	}
+	return nil
 }
 
 // preparedSave is the save that the actions ran for.
