@@ -121,6 +121,33 @@ func TestX9_TriggersThatAChainDoesNotRunAreReportedOnce(t *testing.T) {
 	}
 }
 
+// A summary is part of what a run uses and costs.
+func TestX9_SummariesOfTriggersAreCounted(t *testing.T) {
+	n := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":1,"total_tokens":11}}`)
+	}))
+	t.Cleanup(server.Close)
+	config := &provider.Config{Providers: map[string]provider.Settings{"work": {
+		Type: "compatible", BaseURL: server.URL,
+		Extensions: map[string]json.RawMessage{extension.CompactName: json.RawMessage(`{"on_save":true,"keep":2,"summarize":true}`)},
+	}}}
+	m, err := config.Open("work/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
+	var used int64
+	for i := range 4 {
+		res := must[*agent.Result](t)(agent.Agent{Model: m}.Run(t.Context(), fmt.Sprint("q", i+1), agent.In(s)))
+		used += res.Usage.Input.N
+	}
+	if n <= 4 || used != int64(10*n) {
+		t.Errorf("%d requests, %d input tokens were counted", n, used)
+	}
+}
+
 // A summary is a model call: what the policy denies is not asked for one either.
 func TestP1_TriggersAskNoModelThatThePolicyDenies(t *testing.T) {
 	url, sent := chatServer(t)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
@@ -74,4 +75,28 @@ func policyName(ctx context.Context, m dragoman.Model, requested string) string 
 		return s.String()
 	}
 	return requested
+}
+
+// meter collects the usage of model calls that actions make.
+type meter struct {
+	mu    sync.Mutex
+	calls []dragoman.Usage
+}
+
+func (m *meter) add(u dragoman.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, u)
+}
+
+// spend adds what actions used to the usage and the cost of the run.
+func (r *run) spend(m *meter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.calls {
+		r.state.Usage = addUsage(r.state.Usage, u)
+		if r.cast.first.Price != nil {
+			r.state.Cost += r.cast.first.Price(u)
+		}
+	}
 }

@@ -324,7 +324,7 @@ func (s *Session) actionInput(ctx context.Context, on connection, caller extensi
 }
 
 // gatedModel is a model that actions call: the policy of the run that they are part of
-// decides on each call.
+// decides on each call, and the run counts its usage.
 type gatedModel struct {
 	dragoman.Model
 	name string
@@ -335,7 +335,11 @@ func (m gatedModel) Generate(ctx context.Context, req *dragoman.Request) (*drago
 	if err := modelgate.Check(ctx, m.name); err != nil {
 		return nil, err
 	}
-	return m.Model.Generate(ctx, req)
+	resp, err := m.Model.Generate(ctx, req)
+	if resp != nil {
+		modelgate.Spent(ctx, resp.Usage)
+	}
+	return resp, err
 }
 
 // Stream implements [dragoman.Model].
@@ -345,7 +349,17 @@ func (m gatedModel) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2
 			yield(nil, err)
 			return
 		}
-		m.Model.Stream(ctx, req)(yield)
+		for ev, err := range m.Model.Stream(ctx, req) {
+			switch ev := ev.(type) {
+			case *dragoman.ResponseEnd:
+				modelgate.Spent(ctx, ev.Usage)
+			case *dragoman.StreamError:
+				modelgate.Spent(ctx, ev.Usage)
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package modelgate carries, in a context, the decision whether a model may be called.
-// Whoever runs a request sets it; a chain of models asks it before each of its links.
+// Whoever runs a request sets it; a chain of models asks it before each of its links. It
+// also carries a meter for model calls that are made on behalf of a run.
 package modelgate
 
 import "context"
@@ -27,4 +28,19 @@ func Check(ctx context.Context, model string) error {
 		return g(ctx, model)
 	}
 	return nil
+}
+
+type meterKey struct{}
+
+// WithMeter returns a context in which spent gets the usage of model calls that actions
+// make. It may be called from any goroutine. U is dragoman.Usage.
+func WithMeter[U any](ctx context.Context, spent func(U)) context.Context {
+	return context.WithValue(ctx, meterKey{}, spent)
+}
+
+// Spent adds the usage of a model call to the meter of ctx, if it has one.
+func Spent[U any](ctx context.Context, u U) {
+	if spent, ok := ctx.Value(meterKey{}).(func(U)); ok {
+		spent(u)
+	}
 }
