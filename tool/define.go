@@ -16,6 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
 	"github.com/dragoman-go/dragoman/internal/plaintext"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -186,7 +187,61 @@ func checkTexts(s *dragoman.ToolSpec) error {
 			return fmt.Errorf("%w: %q: its %s cannot be used: %w", ErrDefinition, s.QualifiedName(), text.what, err)
 		}
 	}
+	for _, schema := range [...]struct {
+		what string
+		json []byte
+	}{{"arguments", s.Parameters}, {"output", s.OutputSchema}} {
+		if len(schema.json) == 0 {
+			continue
+		}
+		if at, err := checkSchemaTexts(jsonwire.NewReader(schema.json), false); err != nil {
+			return fmt.Errorf("%w: %q: %s in the schema of its %s cannot be used: %w", ErrDefinition, s.QualifiedName(), at, schema.what, err)
+		}
+	}
 	return nil
+}
+
+// checkSchemaTexts checks the titles, descriptions and names of a schema, which models
+// read too, and returns the place of one that cannot be used. named says that r is at an
+// object of schemas by name. Values of default, const, enum and examples are data. What
+// is not JSON is left to the compiler of the schema.
+func checkSchemaTexts(r *jsonwire.Reader, named bool) (at string, err error) {
+	switch r.Kind() {
+	case '{':
+		for key := range r.Object() {
+			name := string(key)
+			if err == nil && named {
+				if err = plaintext.Description(name); err != nil {
+					at = "the name of a property"
+				}
+			}
+			switch {
+			case err != nil:
+				r.Skip()
+			case named:
+				at, err = checkSchemaTexts(r, false)
+			case name == "default" || name == "const" || name == "enum" || name == "examples":
+				r.Skip()
+			case (name == "description" || name == "title") && r.Kind() == '"':
+				if err = plaintext.Description(r.String()); err != nil {
+					at = r.Pointer()
+				}
+			default:
+				at, err = checkSchemaTexts(r, name == "properties" || name == "$defs" || name == "definitions")
+			}
+		}
+	case '[':
+		for range r.Array() {
+			if err != nil {
+				r.Skip()
+				continue
+			}
+			at, err = checkSchemaTexts(r, false)
+		}
+	default:
+		r.Skip()
+	}
+	return at, err
 }
 
 // made is the part that all tools of this package share.
