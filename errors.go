@@ -18,8 +18,8 @@ var (
 	// ErrUnsettledCalls says that a conversation cannot be sent yet: some of its
 	// calls wait for an approval, an input or a result.
 	ErrUnsettledCalls = errors.New("dragoman: calls without a result")
-	// ErrAttachment says that the content of an attachment was not found, or was
-	// not put in its place before a request was encoded.
+	// ErrAttachment reports that the content of an attachment was not found, or was not
+	// put back before a request was encoded.
 	ErrAttachment = errors.New("dragoman: attachment not resolved")
 	// ErrVersion says that stored JSON was written by a newer version.
 	ErrVersion = errors.New("dragoman: stored by a newer version")

@@ -86,8 +86,8 @@ type ResponseEnd struct {
 	Usage Usage
 	// Response holds what the terminal event said of the whole (extras, tier,
 	// model). Its Output is empty, unless an extension changed messages whose parts
-	// were already sent: then it is the whole output of choice 0, and replaces what
-	// the events said.
+	// were already sent: then it is the whole output of choice 0, and replaces that of
+	// the events.
 	Response Response
 }
 

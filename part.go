@@ -92,9 +92,9 @@ type Media struct {
 	URL  string
 	// FileID names a file the provider stores.
 	FileID string
-	// Attachment names content that a session stores apart from the message. No
-	// request can be encoded with it: the session puts the content in its place
-	// when a request is built.
+	// Attachment names content that a session stores apart from the message. A request
+	// with it cannot be encoded: the session puts the content back when a request is
+	// built.
 	Attachment string
 	// Name is the file's name, Title its title for the model.
 	Name  string

@@ -32,24 +32,24 @@ type Response struct {
 	// request are in its ResponseStart, too. Never stored, never sent.
 	Losses Report
 
-	// Failover says which model of a chain answered, and why others did not. It is
-	// nil if the [Model] is not a chain. Never stored, never sent.
+	// Failover reports which model of a chain responded, and why others failed. It is nil
+	// if the [Model] is not a chain. It is never stored or sent.
 	Failover *Failover
 }
 
 // Failover describes how a chain of models came to a response.
 type Failover struct {
-	// Model is the model that answered, as the chain names it, such as "openai/gpt-5".
+	// Model is the chain's name of the model that responded, such as "openai/gpt-5".
 	Model string
-	// Failed are the models that did not answer, in the order they were asked. It is
-	// empty if the first one answered.
+	// Failed are the models that failed or were skipped, in order. It is empty if the
+	// first one responded.
 	Failed []FailedModel
 }
 
-// FailedModel is a model of a chain that did not answer.
+// FailedModel is a model of a chain that failed or was skipped.
 type FailedModel struct {
 	Model string
-	// Err is why it failed, or why it was not asked.
+	// Err is the reason.
 	Err error
 }
 

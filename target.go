@@ -68,12 +68,12 @@ type Capabilities struct {
 	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
 	Refuses         string
 	RefusesThinking string
-	// Temperature is the range of temperatures that the model takes, such as "0 1.5";
-	// others are moved into it. Empty means that of the dialect.
+	// Temperature is the range of temperatures that the model accepts, such as "0 1.5";
+	// other values are moved into it. Empty means the range of the dialect.
 	Temperature string
-	// TopK: the server takes top_k where the vendor of its dialect does not.
+	// TopK: the server accepts top_k, although the vendor of its dialect does not.
 	TopK bool
-	// AnyMedia: the server may take kinds of media that the vendor of its dialect
+	// AnyMedia: the server may accept kinds of media that the vendor of its dialect
 	// refuses; they are sent.
 	AnyMedia bool
 	// NoSampling: the model rejects temperature and the like.
@@ -154,14 +154,14 @@ type Capabilities struct {
 	NoThinking bool
 	// ThinksByDefault: the model reasons for requests that do not set reasoning.
 	ThinksByDefault bool
-	// NoThinkingUnstreamed: the model reasons only where the response is streamed;
-	// reasoning is switched off elsewhere.
+	// NoThinkingUnstreamed: the model reasons only in streamed responses; reasoning is
+	// switched off for others.
 	NoThinkingUnstreamed bool
-	// ReasoningOff is the field and value that switch reasoning off on a server of
-	// OpenAI Chat that has another way than the effort none, such as
+	// ReasoningOff is the field and value that switch reasoning off on an OpenAI Chat
+	// server that does not use the effort none for that, such as
 	// "thinking.type=disabled" or "enable_thinking=false".
 	ReasoningOff string
-	// NoThinkLevels: Ollama takes true or false for think, and no level.
+	// NoThinkLevels: the model on Ollama accepts true or false for think, but no level.
 	NoThinkLevels bool
 	// MinThinkingBudget and MaxThinkingBudget bound a thinking budget in tokens; zero
 	// means the bounds of the dialect.

@@ -309,9 +309,9 @@ func (r *ToolResult) Text() string {
 	return string(b)
 }
 
-// PlainText is [ToolResult.Text] without the fence that package tool puts around
-// the output of tools that are not trusted: what the tool said, for people and
-// programs. A text without such a fence is unchanged.
+// PlainText returns [ToolResult.Text] without the fence that package tool puts around the
+// output of tools that are not trusted: the tool's own text, for people and programs. A
+// text without such a fence is unchanged.
 func (r *ToolResult) PlainText() string {
 	if r == nil {
 		return ""

@@ -86,10 +86,10 @@ func (e *UnsettledError) Unwrap() error { return dragoman.ErrUnsettledCalls }
 // and what it did to make it so. The request given is never changed; it is
 // returned itself where nothing had to be done.
 //
-// The error is an [*UnsettledError] where calls wait for their results. It wraps
-// [dragoman.ErrInvalid] for a request that no wire could express, and
-// [dragoman.ErrUnsupported] for one that refers to conversation which another
-// server has stored. The report is returned in each case.
+// The error is an [*UnsettledError] if calls wait for their results. It wraps
+// [dragoman.ErrInvalid] for a request that no dialect can express, and
+// [dragoman.ErrUnsupported] for one that refers to conversation that another server
+// stores. The report is returned in each case.
 func Normalize(req *dragoman.Request, o Options) (*dragoman.Request, dragoman.Report, error) {
 	if err := req.Validate(); err != nil {
 		return nil, dragoman.Report{}, err

@@ -4,11 +4,11 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 )
 
-// unthink drops thinking where the target would miss the reasoning before calls
-// whose results are being sent: another model made them, or their reasoning was not
-// kept (quirk D26). The API refuses that with a budget, and an effort or adaptive
-// thinking is a budget for the models that take nothing else. The next exchange
-// thinks again.
+// unthink turns thinking off for a request with the results of calls that have no
+// reasoning before them, because another model made them or their reasoning was not
+// stored (quirk D26). The API refuses such a request with a budget, and for models that
+// take only budgets, an effort or adaptive thinking becomes one. Thinking is on again in
+// the next exchange.
 func (n *normaliser) unthink() {
 	s := n.thinking
 	if !n.limits.ReasoningInLoop || !asksBudget(s, &n.target.Caps) {
@@ -23,7 +23,7 @@ func (n *normaliser) unthink() {
 		path, what = "/reasoning", "thinking"
 	}
 	n.rep.Addf(dragoman.Dropped, dragoman.Warn, path,
-		"the calls at %s have no reasoning before them, as the API demands with %s; no thinking is asked for until they are done", at, what)
+		"the calls at %s have no reasoning before them, which the API requires with %s; thinking is off until they are done", at, what)
 	rest := dragoman.ReasoningSettings{Effort: s.Effort, Summary: s.Summary, Encrypted: s.Encrypted}
 	if n.target.Caps.ThinkingBudgets {
 		rest.Effort = "" // it would become a budget

@@ -60,7 +60,7 @@ type callReading struct {
 	trimmed bool
 }
 
-// readCall reads a call of a built-in format as it stands on the wire.
+// readCall reads a call of a built-in format from its wire object.
 func readCall(format dragoman.Format, obj jsonwire.Value) (c *dragoman.ToolCall, read callReading, err error) {
 	c = &dragoman.ToolCall{}
 	rd := obj.Reader()
@@ -216,8 +216,8 @@ func (cr *callReader) other(prefix string, key []byte) {
 	extra.Add(&cr.c.Extra, cr.d, prefix, key, cr.rd.Raw())
 }
 
-// readChatCall reports whether the call has an empty payload beside the filled
-// one, which no other server is sent.
+// readChatCall reports whether the call has an empty payload in addition to the filled
+// one; the empty one is not sent to other servers.
 func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 	cr := &callReader{rd: rd, c: c, d: dragoman.OpenAIChat}
 	var seen uint
@@ -255,9 +255,9 @@ func readChatCall(rd *jsonwire.Reader, c *dragoman.ToolCall) (zero bool) {
 	return payloads == 1 && objects > 1
 }
 
-// chatPayload reads a function or a custom tool. It reports false for the zero
-// value, which Snowflake Cortex writes beside the filled one: an object whose
-// fields are all empty is absent.
+// chatPayload reads a function or a custom tool. It reports false for an object whose
+// fields are all empty, which Snowflake Cortex writes in addition to the filled one: it
+// counts as absent.
 func (cr *callReader) chatPayload(prefix string, known []string, payload string) (filled bool) {
 	var seen uint
 	for key := range cr.rd.Object() {
@@ -282,7 +282,7 @@ func (cr *callReader) chatPayload(prefix string, known []string, payload string)
 	return filled
 }
 
-// skipEmpty passes over null and "", and reports whether it did.
+// skipEmpty skips null and "", and reports whether it did.
 func skipEmpty(rd *jsonwire.Reader) bool {
 	switch rd.Kind() {
 	case 'n':

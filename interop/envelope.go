@@ -19,7 +19,7 @@ import (
 // field "text", or without one the text of the content. Other fields, such as
 // "_metadata", are private to the tool: they are dropped and reach no wire.
 //
-// Text is never read as an envelope, also where it is JSON. Package tool says which
+// Text is never read as an envelope, even if it is JSON. Package tool documents which
 // tools may return one.
 const EnvelopeType = "provider_native_tool_result"
 
@@ -27,7 +27,7 @@ const EnvelopeType = "provider_native_tool_result"
 type Envelope struct {
 	// Native is the content in its format.
 	Native dragoman.Native
-	// Text is what targets of other formats get.
+	// Text is the text for targets of other formats.
 	Text string
 }
 

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// safeEfforts are those that every model with efforts takes.
+	// safeEfforts are the efforts that every model with efforts accepts.
 	safeEfforts = "low medium high"
-	// response bounds the responses of Claude where a request has no bound: every
-	// model since Claude 4 takes so much.
+	// response is the maximum of output tokens for Claude if a request states none: every
+	// model since Claude 4 accepts that many.
 	response = 32_000
 )
 
-// Capabilities returns what the facts mean for requests in a dialect. Where
-// nothing is known, an OpenAI dialect gets only the efforts that all models share.
+// Capabilities returns the capabilities of the model for requests in a dialect. For an
+// unknown model, an OpenAI dialect gets only the efforts that all models share.
 func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 	var c dragoman.Capabilities
 	chatlike := d == dragoman.OpenAIChat || d == dragoman.OpenAIResponses
@@ -63,7 +63,7 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// reasoning says how the model reasons.
+// reasoning sets the capabilities about reasoning.
 func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 	r := m.Entry.Reasoning
 	if r == nil {
@@ -108,10 +108,10 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 	}
 }
 
-// effortNone says that a request to switch reasoning off is refused.
+// effortNone means that a request to switch reasoning off is refused.
 const effortNone = "reasoning_effort=none"
 
-// effortOff says that an effort above high is refused while reasoning is off.
+// effortOff means that an effort above high is refused while reasoning is off.
 const effortOff = "reasoning_effort=xhigh+off"
 
 // settings are words of [dragoman.Capabilities.Refuses] that the table has as
@@ -121,7 +121,7 @@ var settings = []string{
 	"logit_bias", "logprobs", "top_logprobs", "response_format",
 }
 
-// refusals says which settings are dropped.
+// refusals sets which settings are dropped.
 func (m Model) refusals(c *dragoman.Capabilities, d dragoman.Dialect) {
 	refuses, thinking := strings.Fields(c.Refuses), []string(nil)
 	for _, word := range slices.Concat(m.Refuses, m.Ignores) {

@@ -33,14 +33,14 @@ type rules struct {
 	Providers []string `json:"providers"`
 	// Prefixes maps the prefixes of model names at resellers to providers.
 	Prefixes map[string]string `json:"prefixes"`
-	// Regions are what the names of inference profiles on Bedrock begin with.
+	// Regions are the prefixes of the names of inference profiles on Bedrock.
 	Regions  []string `json:"regions"`
 	Families []family `json:"families"`
 	Sources  []source `json:"sources"`
 }
 
-// family covers names that no entry has: they get the reasoning, refusals and
-// tools of another entry.
+// family covers names without an entry: they get the reasoning, refusals and tools of
+// another entry.
 type family struct {
 	Match     []string `json:"match"`
 	Providers []string `json:"providers"`
@@ -157,10 +157,10 @@ func (c *Catalog) find(provider, name string) (*Entry, How) {
 	return nil, NotFound
 }
 
-// AsOf is the date of the newest source, YYYY-MM-DD.
+// AsOf returns the date of the newest source, YYYY-MM-DD.
 func (c *Catalog) AsOf() string { return c.rules.AsOf }
 
-// PricesOn is the date on which the prices hold, YYYY-MM-DD. Record it with what
+// PricesOn returns the date on which the prices are valid, YYYY-MM-DD. Record it with what
 // you compute from them.
 func (c *Catalog) PricesOn() string { return c.rules.PricesOn }
 
@@ -176,7 +176,7 @@ func (c *Catalog) Entries() []*Entry {
 	return all
 }
 
-// Entry returns the entry with an id; nil means that there is none.
+// Entry returns the entry with an id, or nil if there is none.
 func (c *Catalog) Entry(id string) *Entry {
 	name, _, _ := strings.Cut(id, "/")
 	p := c.providers[name]

@@ -36,7 +36,7 @@ const (
 	mostLimit  = 12 << 20
 )
 
-// check finds what cannot be true of an entry.
+// check reports contradictions and unknown words in an entry.
 func (e *Entry) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -48,7 +48,7 @@ func (e *Entry) check() error {
 		}
 	}
 	if len(e.Match) == 0 {
-		bad("match: no name")
+		bad("match: at least one name is needed")
 	}
 	words("refuses", e.Refuses, refusalWords)
 	words("refuses_reasoning", e.RefusesReasoning, refusalWords)
@@ -78,9 +78,9 @@ func (e *Entry) check() error {
 		words("reasoning.words", r.Words, effortWords)
 		switch {
 		case !r.Supported && (len(r.Words) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
-			bad("reasoning: settings of a model that does not reason")
+			bad("reasoning: supported is false, so the other fields must be empty")
 		case r.AlwaysOn && (r.Off != "" || slices.Contains(r.Words, "none")):
-			bad("reasoning: always on, and can be switched off")
+			bad("reasoning: always_on contradicts off and the word none")
 		case r.Budget != nil && (r.Budget.Min < 0 || r.Budget.Max != 0 && r.Budget.Max < r.Budget.Min):
 			bad("reasoning.budget: max is below min")
 		}
@@ -89,7 +89,7 @@ func (e *Entry) check() error {
 	return errors.Join(errs...)
 }
 
-// check finds what cannot be true of a price.
+// check reports contradictions in a price.
 func (p *Price) check() error {
 	if p == nil {
 		return nil
@@ -128,7 +128,7 @@ func (p *Price) check() error {
 	for i, t := range p.Tiers {
 		rates(fmt.Sprintf("tiers[%d].", i), t.In, t.Out, t.CacheRead, t.CacheWrite)
 		if t.Above <= above {
-			bad("tiers: %d does not rise", t.Above)
+			bad("tiers: %d is not larger than the tier before", t.Above)
 		}
 		above = t.Above
 	}

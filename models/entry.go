@@ -36,7 +36,7 @@ type Entry struct {
 	Parallel Fact `json:"parallel,omitzero"`
 	Strict   Fact `json:"strict,omitzero"`
 	Schema   Fact `json:"schema,omitzero"`
-	// Reasoning says whether and how the model reasons; nil means unknown.
+	// Reasoning describes whether and how the model reasons; nil means unknown.
 	Reasoning *Reasoning `json:"reasoning,omitempty"`
 
 	// Refuses lists request fields that the server answers with an error, and
@@ -64,7 +64,7 @@ type Entry struct {
 	// YYYY-MM-DD.
 	Status  string `json:"status,omitempty"`
 	Retires string `json:"retires,omitempty"`
-	// Price is nil where it is unknown.
+	// Price is nil if it is unknown.
 	Price *Price `json:"price,omitempty"`
 	// Sources name where the facts come from.
 	Sources []string `json:"sources,omitempty"`
@@ -121,15 +121,15 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 // Reasoning says how a model reasons.
 type Reasoning struct {
 	Supported bool `json:"supported"`
-	// Words are the efforts on the wire, with "none" where it is one of
-	// them; empty means that they are unknown or that there are none.
+	// Words are the efforts on the wire, including "none" if the model accepts it;
+	// empty means that they are unknown or that the model has no efforts.
 	Words []string `json:"words,omitempty"`
-	// Budget bounds a thinking budget; nil means that the model takes none, or
-	// that it is unknown.
+	// Budget bounds a thinking budget; nil means that it is unknown, or that the
+	// model accepts no budget.
 	Budget *Budget `json:"budget,omitempty"`
-	// Off says how reasoning is switched off, such as "none",
+	// Off is the setting that switches reasoning off, such as "none",
 	// "thinking.type=disabled" or "enable_thinking=false"; empty means unknown
-	// or, with AlwaysOn, that it cannot be.
+	// or, with AlwaysOn, that it cannot be switched off.
 	Off      string `json:"off,omitempty"`
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
@@ -146,8 +146,8 @@ func (r *Reasoning) ByDefault() bool {
 	return r != nil && r.Supported && (r.AlwaysOn || r.Default != "" && r.Default != "off" && r.Default != "none")
 }
 
-// Budget bounds a thinking budget in tokens. Max is 0 where only the bound of the
-// response applies.
+// Budget bounds a thinking budget in tokens. Max is 0 if only the bound of the response
+// applies.
 type Budget struct {
 	Min int64 `json:"min"`
 	Max int64 `json:"max,omitempty"`
@@ -157,8 +157,9 @@ type Budget struct {
 type Price struct {
 	In  *float64 `json:"in"`
 	Out *float64 `json:"out"`
-	// CacheRead prices cached prompt tokens, CacheWrite what is written to a
-	// cache for five minutes, or the only kind there is, CacheWrite1h for an hour.
+	// CacheRead is the price of cached prompt tokens. CacheWrite is the price of
+	// writing to a cache, for five minutes if the provider has several lifetimes;
+	// CacheWrite1h that for an hour.
 	CacheRead    *float64 `json:"cache_read,omitempty"`
 	CacheWrite   *float64 `json:"cache_write,omitempty"`
 	CacheWrite1h *float64 `json:"cache_write_1h,omitempty"`

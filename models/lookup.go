@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/glob"
 )
 
-// How says how a name was found.
+// How is the way in which a name was found.
 type How int
 
 // The ways. The zero value is [NotFound].
@@ -27,8 +27,8 @@ type Model struct {
 	// Entry holds the facts. It is empty where nothing is known.
 	Entry
 	How How
-	// Resold: another server than that of Entry.Provider serves the model, under
-	// its own rules and prices.
+	// Resold: a server other than Entry.Provider serves the model, under its own rules
+	// and prices.
 	Resold bool
 }
 
@@ -41,19 +41,19 @@ const (
 	atOllama  = "ollama"
 )
 
-// closed are the providers whose models have names of their own wherever they
-// are served; open models have names that mean another thing on each server.
+// closed are the providers whose model names mean the same model on every server. The
+// name of an open model may mean a different one on each server.
 var closed = []string{atOpenAI, "anthropic", atGemini, "xai"}
 
-// Lookup returns what is known of a model by the provider that serves it and the
+// Lookup returns the facts about a model by the provider that serves it and the
 // provider's name for it. The provider is a built-in one ("openai", "bedrock");
-// "openai-chat" and custom names are not. ok is false where nothing is known.
+// "openai-chat" and custom names are not. ok is false if nothing is known.
 //
 // The order: the exact name or an alias, the pattern with the most text outside
 // its stars, the family, nothing. Names are compared without case. Paths, the
-// regions of Bedrock and the prefixes of resellers are taken off first; a
-// fine-tuned model is looked up by its base. A provider that is not in the table
-// is taken for a reseller.
+// regions of Bedrock and the prefixes of resellers are removed first; a fine-tuned
+// model is looked up by its base. A provider that is not in the table is treated as a
+// reseller.
 func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if name == "" {
@@ -73,7 +73,7 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	case atGemini:
 		name = name[strings.LastIndexByte(name, '/')+1:]
 	case atBedrock:
-		name = c.unplaced(name)
+		name = c.withoutRegion(name)
 	case atOllama:
 		name = strings.TrimPrefix(name, "library/")
 	}
@@ -95,7 +95,7 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	return m, m.How != NotFound
 }
 
-// lookup finds a name that has nothing around it.
+// lookup finds a name without prefixes.
 func (c *Catalog) lookup(provider, name string) Model {
 	if e, how := c.find(provider, name); e != nil {
 		return Model{Entry: *e, How: how}
@@ -123,9 +123,9 @@ func (f *family) covers(name string) bool {
 	})
 }
 
-// resold finds a model that another server than its own provider serves: by the
-// prefix of the name, or where it is the name of a model that only its vendor
-// makes. Prices are those of the server, and not known.
+// resold finds a model that a server other than its own provider serves: by the prefix of
+// the name, or by the name of a model of a closed provider. The server's prices are
+// unknown.
 func (c *Catalog) resold(name string) (m Model) {
 	name, _, _ = strings.Cut(name, ":") // a variant
 	vendor, rest, prefixed := strings.Cut(name, "/")
@@ -148,8 +148,8 @@ func (c *Catalog) resold(name string) (m Model) {
 	return m
 }
 
-// respelled is a reseller's spelling of a name in that of its provider: versions
-// of Claude have dots there.
+// respelled converts a reseller's spelling of a name to that of the provider: resellers
+// write the versions of Claude with dots.
 func respelled(provider, name string) string {
 	if provider == "anthropic" {
 		return strings.ReplaceAll(name, ".", "-")
@@ -157,8 +157,8 @@ func respelled(provider, name string) string {
 	return name
 }
 
-// unplaced takes the region, or the path of an ARN, off a name on Bedrock.
-func (c *Catalog) unplaced(name string) string {
+// withoutRegion removes the region, or the path of an ARN, from a name on Bedrock.
+func (c *Catalog) withoutRegion(name string) string {
 	if strings.HasPrefix(name, "arn:") {
 		name = name[strings.LastIndexByte(name, '/')+1:]
 	}

@@ -16,7 +16,7 @@ import (
 // MaxFile bounds the size of an override file, in bytes.
 const MaxFile = 8 << 20
 
-// FileError says what is wrong with an override file, and where.
+// FileError reports an error in an override file with its position.
 type FileError struct {
 	File         string
 	Line, Column int
@@ -37,7 +37,7 @@ func (e *FileError) Error() string {
 //	  - id: openai/gpt-4.1
 //	    price: {in: 1.5, out: 6}            # replaces the whole price
 //	  - id: vllm/our-model                  # new: provider and name
-//	    match: [our-model, our-model-*]     # left out: the name behind the slash
+//	    match: [our-model, our-model-*]     # default: the name after the slash
 //	    like: openai/gpt-4.1                # facts to begin with; no limits, no price
 //	    reasoning: {supported: true, words: [low, medium, high]}
 //	    refuses: [top_k]
@@ -132,7 +132,7 @@ func (o *override) entry(n *filetree.Node) {
 	}
 	provider, name, ok := strings.Cut(o.String(id, "id"), "/")
 	if !ok || provider == "" || name == "" {
-		o.Bad(id, "id: %q is not provider/name", id.Text)
+		o.Bad(id, "id: %q is not provider/name, such as openai/gpt-4.1", id.Text)
 		return
 	}
 	if o.seen[id.Text] {
@@ -152,7 +152,7 @@ func (o *override) entry(n *filetree.Node) {
 	if like := get("like"); like != nil {
 		source := o.base.Entry(o.String(like, "like"))
 		if source == nil {
-			o.Bad(like, "like: there is no entry %q", like.Text)
+			o.Bad(like, "like: unknown entry %q: name one of the table as provider/name", like.Text)
 			return
 		}
 		match, aliases := e.Match, e.Aliases

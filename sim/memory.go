@@ -56,8 +56,8 @@ func (m *memory) keep(req *dragoman.Request, resp *dragoman.Response) {
 // recall puts what was said up to the response that a request goes on with before
 // what it says itself.
 //
-// The simulator stores responses, and neither items nor conversations by themselves: a
-// request that refers to one is refused.
+// The simulator stores responses, but not single items or conversations: it refuses a
+// request that refers to one.
 func (m *memory) recall(req *dragoman.Request) error {
 	if err := refuseReferences(req); err != nil {
 		return err

@@ -14,8 +14,8 @@ func ReadAll(r io.Reader, says int64) ([]byte, error) {
 
 // ReadHeld is [ReadAll] for a caller that bounds memory: hold is called with the size by
 // which the buffer is about to grow, and its error ends the reading. The buffer is not made
-// larger than for most bytes and the end; less than one: it may be. While it grows, its old
-// and its new bytes exist for a moment.
+// larger than most bytes need; most below one means no bound. While the buffer grows, its
+// old and its new bytes exist for a moment.
 func ReadHeld(r io.Reader, says int64, most int, hold func(bytes int) error) ([]byte, error) {
 	const least, believed = 512, 64 << 10
 	size := least

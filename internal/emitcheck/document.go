@@ -190,7 +190,7 @@ func forgive(doc any) {
 }
 
 // knownItem reports whether the document has an item's type. It has five and none of
-// custom tools or of hosted ones (wire/openai.md 4.3).
+// custom tools or of hosted ones.
 func knownItem(item map[string]any) bool {
 	switch item["type"] {
 	case "message", "function_call", "function_call_output", "reasoning", "compaction":

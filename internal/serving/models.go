@@ -230,8 +230,8 @@ func (m Model) details() ollamaDetails {
 	return ollamaDetails{Format: m.Owner, Family: m.Owner, Families: []string{m.Owner}, Size: "0B", Quantization: "none"}
 }
 
-// capabilities are what a model can do in Ollama's words. A model that nothing is known
-// of may be able to do all of it: clients hide what is not listed.
+// capabilities returns the capabilities of a model in Ollama's words. An unknown model has
+// all of them, because clients hide what is not listed.
 func (m Model) capabilities() []string {
 	out := []string{"completion"}
 	for _, c := range []struct {
@@ -293,8 +293,8 @@ func (m Models) show(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// info are the counts of a model. The ollama command takes each of them to be there and a
-// number, so that one that is not known is 0.
+// info returns the counts of a model. The ollama command expects each of them to be a
+// number, so an unknown count is 0.
 func (m Model) info() map[string]any {
 	return map[string]any{
 		"general.architecture":        m.Owner,

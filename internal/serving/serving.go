@@ -36,7 +36,7 @@ type Call struct {
 	Stream bool
 	// Count asks how many tokens a request has, and for no answer.
 	Count bool
-	// Compact asks for a shorter conversation, and for no answer.
+	// Compact marks a request to compact a conversation.
 	Compact bool
 }
 
@@ -199,15 +199,15 @@ func CodecOf(r *http.Request) dialect.Codec {
 // Anthropic's dialect: its clients always name the version.
 func isAnthropic(r *http.Request) bool { return r.Header.Get("anthropic-version") != "" }
 
-// BodyTime is how long the body of a request may take by default: a client that sends a
-// byte now and then does not hold a connection for ever.
+// BodyTime is the default bound on the time to read the body of a request, so that a slow
+// client does not occupy a connection forever.
 const BodyTime = time.Minute
 
 // BodyLimits bound how the body of a request is read.
 type BodyLimits struct {
-	// Bytes is how long the body may be, packed and unpacked.
+	// Bytes bounds the size of the body, compressed and decompressed.
 	Bytes int
-	// Time is how long it may take; zero means [BodyTime].
+	// Time bounds the time to read it; zero means [BodyTime].
 	Time time.Duration
 	// Hold is called with the size by which the buffer of the body is about to grow. An
 	// [*dragoman.APIError] ends the reading and is returned. Nil bounds nothing.

@@ -62,10 +62,9 @@ func Cut(c *dragoman.ToolCall) bool {
 	return c.Problem != nil && c.Problem.Code == dragoman.ProblemTruncated
 }
 
-// Barred is the reason that has to end a response with a call that must not run. That
-// includes arguments that are not valid JSON: a client that shows the response as
-// complete would run the call, or fail on it, and the model would not hear of it
-// (quirk B9).
+// Barred returns the stop reason for a response with a blocked call. A call with arguments
+// that are not valid JSON is blocked, too: a client that gets the response as complete
+// would run the call, or fail on it (quirk B9).
 func Barred(c *dragoman.ToolCall) (reason dragoman.StopReason, barred bool) {
 	c = Judged(c)
 	switch {
