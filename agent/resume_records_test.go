@@ -93,7 +93,7 @@ func TestT10_RecordsOfALongRunAreRebuilt(t *testing.T) {
 	}
 }
 
-func TestDecision27_DegradedRunSaysSo(t *testing.T) {
+func TestDecision27_DegradedRunNamesItsTools(t *testing.T) {
 	runs := 0
 	flaky := tool.New("flaky", "Fails.", func(context.Context, struct{}) (string, error) { runs++; return "", errors.New("down") },
 		tool.Set(func(s *tool.Settings) { s.Failure = tool.FailureDegrade }))

@@ -81,7 +81,7 @@ func (beats) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func TestAnAgentLeavesAModelThatOnlySendsHeartbeats(t *testing.T) {
+func TestAgentGivesUpAModelThatOnlySendsHeartbeats(t *testing.T) {
 	open := func(name string) *provider.Client {
 		return &provider.Client{BaseURL: "http://model.test", Model: name, HTTP: &http.Client{Transport: beats{}}, Retry: provider.Retry{Max: -1}}
 	}

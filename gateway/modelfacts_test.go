@@ -271,7 +271,7 @@ func TestA3_TopKDoesNotReachOpenAI(t *testing.T) {
 }
 
 // A pending tool turn without thinking: another model made the call.
-func TestQuirkD26_NoThinkingForUnthoughtCalls(t *testing.T) {
+func TestQuirkD26_NoThinkingForCallsWithoutReasoning(t *testing.T) {
 	url, upstream := strictGateway(t, "")
 	const conversation = `"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"4"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`
 	const own = `"max_tokens":9000,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"4"}]}],"tools":[{"name":"f","input_schema":{"type":"object"}}]`

@@ -150,7 +150,7 @@ func TestQuirkJ15_TheSameConversationIsTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestQuirkJ16_HeadersOfTheClientStayAndPackedErrorsAreRead(t *testing.T) {
+func TestQuirkJ16_ClientHeadersStayAndCompressedErrorsAreRead(t *testing.T) {
 	private := map[string]string{"Authorization": "Bearer client-secret", "X-Api-Key": "client-secret", "Cookie": "client-secret", "X-Forwarded-For": "10.0.0.1", "Forwarded": "for=10.0.0.1", "Te": "trailers", "Proxy-Authorization": "client-secret"}
 	var mu sync.Mutex
 	var came []http.Header

@@ -45,7 +45,7 @@ func TestContextLengthErrorsOfCompatibleServersKeepTheirClass(t *testing.T) {
 }
 
 // xAI refuses a bad key with a 400. The key is the gateway's, not the client's.
-func TestBadKeyOfXAIIsNoFaultOfTheClient(t *testing.T) {
+func TestXAIBadKeyIsNotTheClientsFault(t *testing.T) {
 	rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("content-type", "application/json")
 		rw.WriteHeader(http.StatusBadRequest)

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-go/dragoman/internal/glob"
 )
 
-func TestDataEntriesAreSound(t *testing.T) {
+func TestDataEntriesPassTheirChecks(t *testing.T) {
 	c := Default()
 	if len(c.Entries()) < 400 || c.AsOf() == "" || c.PricesOn() == "" || c.rules.Version != 1 || c.rules.Unit != "USD per million tokens" {
 		t.Fatalf("%d entries as of %q, prices on %q, version %d, %q", len(c.Entries()), c.AsOf(), c.PricesOn(), c.rules.Version, c.rules.Unit)

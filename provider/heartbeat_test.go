@@ -107,7 +107,7 @@ var consume = map[string]func(c *provider.Client) error{
 	},
 }
 
-func TestX13_HeartbeatsAreSilence(t *testing.T) {
+func TestX13_HeartbeatsDoNotResetTimeouts(t *testing.T) {
 	for _, d := range heartbeats {
 		for name, take := range consume {
 			for _, beat := range d.beats {
@@ -136,7 +136,7 @@ func TestX13_HeartbeatsAreSilence(t *testing.T) {
 	}
 }
 
-func TestX13_ContentBetweenHeartbeatsKeepsAnAnswerAlive(t *testing.T) {
+func TestX13_ContentBetweenHeartbeatsKeepsTheResponseAlive(t *testing.T) {
 	for _, d := range heartbeats {
 		synctest.Test(t, func(t *testing.T) {
 			more := d.content[strings.LastIndex(strings.TrimSuffix(strings.TrimSuffix(d.content, "\n"), "\n"), "\n\n")+1:]
@@ -153,7 +153,7 @@ func TestX13_ContentBetweenHeartbeatsKeepsAnAnswerAlive(t *testing.T) {
 	}
 }
 
-func TestX13_WhiteSpaceBeforeAWholeAnswerIsSilence(t *testing.T) {
+func TestX13_WhiteSpaceBeforeJSONIsAHeartbeat(t *testing.T) {
 	for _, blank := range []string{" ", "\n", "\r\n\t", ": OPENROUTER PROCESSING\n\n"} {
 		for _, d := range heartbeats {
 			for name, take := range map[string]func(c *provider.Client) error{
@@ -187,7 +187,7 @@ func TestX13_WhiteSpaceBeforeAWholeAnswerIsSilence(t *testing.T) {
 	}
 }
 
-func TestX13_AServerThatOnlyBeatsIsAskedAgainAndThenTheNextModel(t *testing.T) {
+func TestX13_OnlyHeartbeatsAreRetriedThenFailOver(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			dead := &beating{beat: "\n", every: time.Second}
@@ -236,7 +236,7 @@ func TestX13_ATotalTimeoutIsOnByDefault(t *testing.T) {
 }
 
 // What is taken for a heartbeat by mistake could end an answer that is well.
-func TestEventsThatCarryAnythingAreNoHeartbeats(t *testing.T) {
+func TestEventsWithContentAreNotHeartbeats(t *testing.T) {
 	for _, tc := range []struct {
 		codec interface{ HasContent(data []byte) bool }
 		data  []string

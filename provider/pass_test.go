@@ -339,7 +339,7 @@ func TestPassingAsksAgainUntilTheFirstByte(t *testing.T) {
 	}
 }
 
-func TestPassingDoesNotAskAgainAfterContent(t *testing.T) {
+func TestPassDoesNotRetryAfterContent(t *testing.T) {
 	const said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\ndata: half"
 	u := upstreams(t, breaking(said))
 	got, err := u.client(&provider.Client{}).Pass(t.Context(), provider.Passage{Body: []byte("{}"), Stream: true})

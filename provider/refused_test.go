@@ -25,7 +25,7 @@ func settled() *dragoman.Request {
 	return req
 }
 
-func TestX14_ASettingThatAServerRefusesIsLeftOutOnce(t *testing.T) {
+func TestX14_RefusedSettingIsDroppedOnce(t *testing.T) {
 	for _, tc := range []struct {
 		codec   dialect.Codec
 		err     dragoman.APIError
@@ -86,7 +86,7 @@ func TestX14_OtherRefusalsAreReturned(t *testing.T) {
 }
 
 // Vendor rules go by the server, and not by what the provider is called.
-func TestA3_TheNameOfAProviderSwitchesNothingOn(t *testing.T) {
+func TestA3_ProviderNameEnablesNothing(t *testing.T) {
 	for name, typ := range map[string]string{"deepseek": "openai-chat", "openai": "deepseek", "work": "openai-chat", "mistral": "vllm"} {
 		plain, err := (&provider.Config{Getenv: env(), Providers: map[string]provider.Settings{"other": {Type: typ, BaseURL: "http://127.0.0.1:9/v1"}}}).Open("other/m")
 		if err != nil {

@@ -75,7 +75,7 @@ providers:
 	}
 }
 
-func TestX1_TagsOfAConfigFileThatAreNoWordsAreErrors(t *testing.T) {
+func TestX1_InvalidTagsInAConfigFileAreErrors(t *testing.T) {
 	_, err := provider.Parse("f.yaml", []byte("version: 1\nproviders:\n  openai:\n    tags: [\"two words\"]\n"))
 	var where *provider.FileError
 	if !errors.As(err, &where) || where.Line != 4 || !strings.Contains(err.Error(), "two words") {

@@ -49,7 +49,7 @@ func TestTheNullDeviceIsNotPipedInput(t *testing.T) {
 	}
 }
 
-func TestContinueGoesOnWithTheLastSessionOfTheFolder(t *testing.T) {
+func TestContinueUsesTheLastSessionOfTheFolder(t *testing.T) {
 	here, do := runs(t)
 	if r := do(nil, "--continue", "--model", "sim/echo", "And?"); r.code != exitFailed || !strings.Contains(r.err, "--continue finds no session of "+absolute(here)) {
 		t.Errorf("no session yet: %+v", r)

@@ -790,7 +790,7 @@ func TestAKeyWithModelsMayUseOnlyTheFieldsItLists(t *testing.T) {
 }
 
 // A request may state the largest bound there is. What it reserves is given back exactly.
-func TestG3_AnEndlessEstimateIsGivenBackExactly(t *testing.T) {
+func TestG3_AHugeEstimateIsReleasedExactly(t *testing.T) {
 	team := key("team", secret)
 	team.Budget = access.Budget{Tokens: 100, Per: access.Day}
 	k := newKeys(t, team)

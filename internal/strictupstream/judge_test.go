@@ -208,7 +208,7 @@ func TestBetaFieldsNeedTheirHeader(t *testing.T) {
 	}
 }
 
-func TestModelSettingsAreNoPartOfTheName(t *testing.T) {
+func TestModelNameExcludesSettings(t *testing.T) {
 	body := []byte(`{"model":"gpt-4.1?fault=429",` + chatHello + `,"reasoning_effort":"low"}`)
 	if r := Judge(dragoman.OpenAIChat, "gpt-4.1?fault=429", nil, body); r == nil {
 		t.Error("accepted")

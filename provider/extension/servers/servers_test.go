@@ -104,7 +104,7 @@ var models = []struct{ server, model string }{
 	{"cerebras", "gpt-oss-120b"},
 }
 
-func TestMistralGetsNoFieldOfOpenAIAlone(t *testing.T) {
+func TestMistralGetsNoOpenAIOnlyFields(t *testing.T) {
 	req := conversation("mistral")
 	req.Store, req.ServiceTier = new(true), "priority"
 	body, err := sent(t, openaichat.Codec{}, "mistral", "mistral-large-latest", nil, req)
