@@ -21,7 +21,7 @@ func (r *run) gated(ctx context.Context) context.Context {
 
 // gatedActions calls f, which runs actions of extensions, with a context in which the
 // policy decides on the models that they call. An action may call one on any goroutine,
-// so f runs beside the one that passes events on.
+// so f runs concurrently with the goroutine that emits events.
 func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 	if r.player.Runner == nil || r.player.Runner.Policy == nil {
 		f(modelgate.Without(ctx))

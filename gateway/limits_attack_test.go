@@ -409,7 +409,7 @@ func TestG3_ABudgetReservesTheStoredConversation(t *testing.T) {
 	})
 }
 
-// An upstream that goes on for ever is cut off, passed through and translated.
+// An upstream that never ends is cut off, passed through and translated.
 func TestG5_ARequestEndsAfterTheTotalTimeout(t *testing.T) {
 	for _, w := range []way{{anthropic.Codec{}, "anthropic"}, {openaichat.Codec{}, "anthropic"}} {
 		rigged(t, "gateway: {heartbeat: none}\n", func(rw http.ResponseWriter, r *http.Request) {

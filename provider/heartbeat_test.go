@@ -64,7 +64,7 @@ var heartbeats = []struct {
 	},
 }
 
-// beating is the transport of a server that sends some bytes, and then heartbeats for ever.
+// beating is the transport of a server that sends some bytes, and then heartbeats forever.
 type beating struct {
 	begin string
 	beat  string

@@ -232,9 +232,9 @@ func (d Decision) valid(about Subject) Decision {
 	case d.Effect == AskInput && (d.Input == nil || d.Input.Argument == ""):
 		return deny("the policy asks for input without naming an argument")
 	case about == SubjectModelCall && (d.Effect == Ask || d.Effect == AskInput):
-		return deny("the policy asks a human, and a model call cannot wait for one")
+		return deny("the policy asks a human, but a model call cannot wait for one")
 	case about == SubjectModelCall && len(d.Edits) > 0:
-		return deny("the policy edits arguments, and a model call has none")
+		return deny("the policy edits arguments, but a model call has no arguments")
 	}
 	return d
 }

@@ -193,7 +193,7 @@ type Answer struct {
 	// Value is what was asked for with ApprovalRequest.Wanted.
 	Value json.RawMessage `json:"value,omitempty"`
 	// NoApprover marks a rejection that no human made, because none could be asked. The
-	// message to the model says so, instead of that the user rejected the call.
+	// message to the model then does not blame the user.
 	NoApprover bool `json:"no_approver,omitempty"`
 }
 

@@ -67,7 +67,7 @@ type checker struct {
 	// made are the calls of each case, which several rules look at.
 	made  []*casePair
 	calls int
-	// stuck has the cases whose call did not return when it was cancelled.
+	// stuck has the cases whose call did not return when it was canceled.
 	stuck map[int]bool
 
 	// These belong to the rule that is being checked.

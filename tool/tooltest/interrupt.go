@@ -96,7 +96,7 @@ func (c *checker) cancel() string {
 			c.addf(p.name(), "the case says Blocks, and the call returned before its context ended: %s", k.why())
 		case !w.returned(c.Within):
 			c.stuck[i] = true
-			c.addf(p.name(), "the tool still runs %s after its context was cancelled", c.Within)
+			c.addf(p.name(), "the tool still runs %s after its context was canceled", c.Within)
 		}
 	}
 	return ""

@@ -118,7 +118,7 @@ const (
 	// RuleConcurrent: concurrent calls end like single ones. It does not apply to
 	// exclusive tools.
 	RuleConcurrent Rule = "concurrent"
-	// RuleCancel: a call returns soon after its context is cancelled.
+	// RuleCancel: a call returns soon after its context is canceled.
 	RuleCancel Rule = "cancel"
 	// RuleTimeout: a call past its time limit has an error result, and the tool returns
 	// soon after.
