@@ -123,7 +123,7 @@ func TestT8_SpilledOutputIsReadAfterARestart(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop) // after the turn that spills
 	a := agent.Agent{Model: model(calls("a long")), Tools: []tool.Tool{long()}}
-	a.Run(t.Context(), "go", agent.In(s), agent.StopAfterTurn(stop)) //nolint:errcheck // ErrStopped
+	a.Run(t.Context(), "go", agent.In(s), agent.StopAfterTurn(stop))
 	loaded, _, err := s.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ const maxAside = 1 << 20
 func (g *Gateway) buffered(w http.ResponseWriter, r *http.Request) (free func(), err error) {
 	key, bad := g.keys.Identify(access.FromRequest(r))
 	if bad != nil || r.Method != http.MethodPost || r.ContentLength == 0 {
-		return func() {}, nil
+		return func() {}, nil //nolint:nilerr // the handler refuses the key
 	}
 	held, setup := int64(0), g.current.Load()
 	body, err := serving.ReadBody(w, r, serving.BodyLimits{Bytes: maxAside, Time: setup.bodyTime, Hold: func(n int) error {

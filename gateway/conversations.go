@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -392,7 +391,7 @@ func (c *conversationCall) item() error {
 		return unknownItem(c.r.PathValue("item"))
 	}
 	c.w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(c.w, string(conv.Items[i].Item)) // the client may be gone
+	_, _ = c.w.Write(conv.Items[i].Item) // the client may be gone
 	return nil
 }
 

@@ -257,7 +257,7 @@ gateway:
 		Heartbeat: -1,
 		Limits:    gateway.Limits{BodyBytes: 1, HeaderBytes: 2, Streams: 3},
 	}
-	if !reflect.DeepEqual(got, want) {
+	if !reflect.DeepEqual(got, want) { //nolint:govet // a config that was read has no errors
 		t.Errorf("have %+v\nwant %+v", got, want)
 	}
 	if err := got.Check(); err != nil {

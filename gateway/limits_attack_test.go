@@ -41,7 +41,7 @@ func (r *rig) slowly(path, secret string, length int, sent string) *slow {
 		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, secret, length, sent)
 	}()
 	go func() {
-		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil { //nolint:bodyclose // its reader does
 			s.answered <- resp
 		}
 		close(s.answered)

@@ -82,7 +82,7 @@ func TestOllamaGenerateRefusesWhatItCannotDo(t *testing.T) {
 			t.Errorf("%s: %d %s", body, status, text)
 		}
 	}
-	resp, err := http.Post(w.url+"/api/generate", "application/json", strings.NewReader(`{"model":"sim/echo","prompt":"hi","raw":true,"template":"{{ .Prompt }}"}`)) //nolint:noctx // a test
+	resp, err := http.Post(w.url+"/api/generate", "application/json", strings.NewReader(`{"model":"sim/echo","prompt":"hi","raw":true,"template":"{{ .Prompt }}"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

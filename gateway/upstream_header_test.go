@@ -57,7 +57,7 @@ func TestAStreamThatAHeartbeatBeganNamesItsUpstreamInTheTrailer(t *testing.T) {
 			pause(20)
 			firstFails(rw, r)
 		}, func(r *rig) {
-			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true))
+			resp := r.send(r.requestFor(r.t.Context(), w.client, "many", true)) //nolint:bodyclose // read closes it
 			a := r.read(resp, w.client, true)
 			if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || a.status != http.StatusOK {
 				r.t.Errorf("%s: %d, upstream %q before it was asked", w, a.status, got)
@@ -87,7 +87,7 @@ func TestAKeyMayHideTheUpstream(t *testing.T) {
 
 func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
 	w := newWorld(t, "")
-	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"nobody","messages":[]}`)) //nolint:noctx // a test
+	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"nobody","messages":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

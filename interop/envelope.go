@@ -55,9 +55,10 @@ func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
 			rd.Skip()
 		}
 	}
+	if rd.End() != nil || typ != EnvelopeType {
+		return Envelope{}, false, nil //nolint:nilerr // what is not JSON is not an envelope
+	}
 	switch {
-	case rd.End() != nil || typ != EnvelopeType:
-		return Envelope{}, false, nil
 	case format == "":
 		return Envelope{}, true, fmt.Errorf("interop: %s: the field format must name a dialect", EnvelopeType)
 	case content == nil:

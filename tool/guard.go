@@ -75,16 +75,14 @@ func cause(err error, redact func(string) string) error {
 		return nil
 	}
 	text := err.Error()
-	panicked, ok := err.(*PanicError)
-	if t, told := err.(*toldError); told {
-		for _, w := range t.wraps {
-			if p, is := w.(*PanicError); is {
-				panicked, ok = p, true
-			}
-		}
+	var panicked *PanicError
+	if !errors.As(err, &panicked) {
+		panicked = nil
+	}
+	if t, told := err.(*toldError); told { //nolint:errorlint // itself: what it wraps is not its own
 		err = t.own
 	}
-	if ok {
+	if panicked != nil {
 		return &PanicError{Text: redact(panicked.Text), Stack: []byte(redact(string(panicked.Stack)))}
 	}
 	return &causeError{redact(text), err}

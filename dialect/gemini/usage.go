@@ -42,8 +42,12 @@ func (c *counts) merge(later counts) {
 		return
 	}
 	for _, n := range []struct{ have, now *dragoman.Count }{
-		{&c.prompt, &later.prompt}, {&c.tools, &later.tools}, {&c.cached, &later.cached},
-		{&c.candidates, &later.candidates}, {&c.thoughts, &later.thoughts}, {&c.total, &later.total},
+		{&c.prompt, &later.prompt},
+		{&c.tools, &later.tools},
+		{&c.cached, &later.cached},
+		{&c.candidates, &later.candidates},
+		{&c.thoughts, &later.thoughts},
+		{&c.total, &later.total},
 	} {
 		if n.now.Known && (n.now.N != 0 || !n.have.Known) {
 			*n.have = *n.now

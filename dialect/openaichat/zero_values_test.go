@@ -67,10 +67,12 @@ func TestZeroValuesOfACallAreAbsent(t *testing.T) {
 		"a function":               {decodeWhole(t, wholeAnswer(cortexCall, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
 		"a function behind custom": {decodeWhole(t, wholeAnswer(customFirst, "tool_calls")), dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
 		"a custom tool":            {decodeWhole(t, wholeAnswer(custom, "tool_calls")), dragoman.ToolCall{Name: "sh", Arguments: "ls", Payload: dragoman.PayloadText}},
-		"a streamed function": {streamedAnswer(t, "tool_calls",
-			`{"role":"assistant","content":"","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":""},"custom":{"name":"","input":""}}]}`,
-			`{"content":"","tool_calls":[{"index":0,"id":"","type":"function","function":{"name":"","arguments":"{\"city\":\"Oslo\"}"},"custom":{"name":"","input":""}}]}`),
-			dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`}},
+		"a streamed function": {
+			streamedAnswer(t, "tool_calls",
+				`{"role":"assistant","content":"","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":""},"custom":{"name":"","input":""}}]}`,
+				`{"content":"","tool_calls":[{"index":0,"id":"","type":"function","function":{"name":"","arguments":"{\"city\":\"Oslo\"}"},"custom":{"name":"","input":""}}]}`),
+			dragoman.ToolCall{Name: "get_weather", Arguments: `{"city":"Oslo"}`},
+		},
 	} {
 		calls := tc.resp.ToolCalls()
 		if len(calls) != 1 || len(tc.resp.Output[0].Parts) != 1 {

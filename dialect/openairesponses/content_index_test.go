@@ -11,7 +11,8 @@ import (
 func textStream(final string, parts ...struct {
 	index int
 	text  string
-}) []byte {
+},
+) []byte {
 	out := []string{created, added(0, `{"type":"message","id":"msg_1","role":"assistant","status":"in_progress","content":[]}`)}
 	var content []string
 	for _, p := range parts {

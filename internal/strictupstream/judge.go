@@ -117,12 +117,3 @@ func number(m map[string]any, key string) (float64, bool) {
 	f, err := n.Float64()
 	return f, err == nil
 }
-
-// is reports whether a name is one of a family: equal to it, or continued behind one of the
-// signs that versions and dates begin with.
-func is(name string, families ...string) bool {
-	return slices.ContainsFunc(families, func(f string) bool {
-		rest, ok := strings.CutPrefix(name, f)
-		return ok && (rest == "" || strings.ContainsAny(rest[:1], "-:@."))
-	})
-}

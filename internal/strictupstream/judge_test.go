@@ -140,8 +140,10 @@ func TestJudge(t *testing.T) {
 		{gemini, "gemini-3-flash-preview", geminiHello, ""},
 		{gemini, "gemini-3-flash-preview", geminiHello + `,"parallel_tool_calls":true`, `Unknown name "parallel_tool_calls": Cannot find field.`},
 		{gemini, "gemini-2.5-flash", geminiHello + `,"system_instruction":{"parts":[{"text":"s"}]}`, ""},
-		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","const":"x"}}}}]}]`,
-			`Unknown name "const" at 'tools[0].functionDeclarations[0].parameters.properties.a'`},
+		{
+			gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","const":"x"}}}}]}]`,
+			`Unknown name "const" at 'tools[0].functionDeclarations[0].parameters.properties.a'`,
+		},
 		{gemini, "gemini-2.5-flash", geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","strict":true}]}]`, `Unknown name "strict"`},
 		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}`, "Thinking level is not supported"},
 		{gemini, "gemini-2.5-pro", geminiHello + `,"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}`, "only works in thinking mode"},

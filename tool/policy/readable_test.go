@@ -15,8 +15,10 @@ func TestPromptShowsArgumentsAsReadableLines(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{`{"path":"a.txt","content":"one\ntwo\n","parents":true}`, "path: \"a.txt\"\ncontent: (2 lines)\n  > one\n  > two\nparents: true"},
 		{`{"content":"one\ntwo"}`, "content: (2 lines, no newline at the end)\n  > one\n  > two"},
-		{`{"edits":[{"old":"a\nb\n","new":"<c>"},7],"n":1.50,"none":null,"o":{},"l":[]}`,
-			"edits:\n  -\n    old: (2 lines)\n      > a\n      > b\n    new: \"<c>\"\n  - 7\nn: 1.50\nnone: null\no: {}\nl: []"},
+		{
+			`{"edits":[{"old":"a\nb\n","new":"<c>"},7],"n":1.50,"none":null,"o":{},"l":[]}`,
+			"edits:\n  -\n    old: (2 lines)\n      > a\n      > b\n    new: \"<c>\"\n  - 7\nn: 1.50\nnone: null\no: {}\nl: []",
+		},
 		{`{"a\npath: \"b\"":1,"> x":2}`, "\"a\\npath: \\\"b\\\"\": 1\n\"> x\": 2"},
 		{`{}`, "{}"},
 		{`not JSON`, "not JSON"},

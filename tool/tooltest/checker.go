@@ -153,12 +153,12 @@ func settingsOf(t tool.Tool) tool.Settings {
 func describe(t tool.Tool) (text string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("Spec panicked: %v", v)
+			err = fmt.Errorf("the method Spec panicked: %v", v)
 		}
 	}()
 	spec := t.Spec()
 	if spec == nil {
-		return "", errors.New("Spec returned nil")
+		return "", errors.New("the method Spec returned nil")
 	}
 	b, err := json.Marshal(*spec)
 	return string(b) + " fingerprint " + spec.Fingerprint().String(), err
@@ -341,7 +341,7 @@ func (c *checker) reset() error {
 		return nil
 	}
 	if err := c.Reset(c.ctx); err != nil {
-		return fmt.Errorf("Reset failed: %w", err)
+		return fmt.Errorf("the function Reset failed: %w", err)
 	}
 	return nil
 }
@@ -352,7 +352,7 @@ func (c *checker) state(p *casePair) string {
 	}
 	s, err := c.State(c.ctx)
 	if err != nil {
-		p.err = fmt.Errorf("State failed: %w", err)
+		p.err = fmt.Errorf("the function State failed: %w", err)
 	}
 	return s
 }

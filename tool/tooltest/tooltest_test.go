@@ -149,19 +149,25 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 
 		"misfit":         {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{"note":"a"}`}}}, tooltest.RuleCases, "lacks"},
 		"misfit as case": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: `{}`, Fails: true}}}, tooltest.RuleCases, "Suite.Invalid"},
-		"fails": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { return "", errors.New("out of ink") }),
-			Cases: []tooltest.Case{one}}, tooltest.RuleCases, "out of ink"},
+		"fails": {tooltest.Suite{
+			Tool:  named(func(context.Context, note) (string, error) { return "", errors.New("out of ink") }),
+			Cases: []tooltest.Case{one},
+		}, tooltest.RuleCases, "out of ink"},
 		"succeeds":     {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Fails: true}}}, tooltest.RuleCases, "want an error"},
 		"other output": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{{Arguments: one.Arguments, Want: "b"}}}, tooltest.RuleCases, "noted: a"},
 		"slow": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}), Cases: []tooltest.Case{one}, Within: 200 * time.Millisecond}, tooltest.RuleCases, "too long"},
-		"reset": {tooltest.Suite{Tool: named(echo, tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one},
-			State: func(context.Context) (string, error) { return "", errors.New("no disk") }}, tooltest.RuleCases, "no disk"},
+		"reset": {tooltest.Suite{
+			Tool: named(echo, tool.Set(func(s *tool.Settings) { s.Exclusive = true })), Cases: []tooltest.Case{one},
+			State: func(context.Context) (string, error) { return "", errors.New("no disk") },
+		}, tooltest.RuleCases, "no disk"},
 
-		"panics": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { panic("out of ink") }),
-			Cases: []tooltest.Case{one}}, tooltest.RulePanic, "out of ink"},
+		"panics": {tooltest.Suite{
+			Tool:  named(func(context.Context, note) (string, error) { panic("out of ink") }),
+			Cases: []tooltest.Case{one},
+		}, tooltest.RulePanic, "out of ink"},
 		"panics the second time": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) {
 			if calls++; calls == 2 {
 				panic("once only")
@@ -180,10 +186,14 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 			return tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "five"}}}, nil
 		}), Cases: []tooltest.Case{{Arguments: `{}`}}}, tooltest.RuleOutput, "output schema"},
 
-		"long output": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { return strings.Repeat("x", 50_001), nil }),
-			Cases: []tooltest.Case{one}}, tooltest.RuleLimits, "50001 characters"},
-		"longer than its own limit": {tooltest.Suite{Tool: named(echo, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 5 })),
-			Cases: []tooltest.Case{one}}, tooltest.RuleLimits, "limit is 5"},
+		"long output": {tooltest.Suite{
+			Tool:  named(func(context.Context, note) (string, error) { return strings.Repeat("x", 50_001), nil }),
+			Cases: []tooltest.Case{one},
+		}, tooltest.RuleLimits, "50001 characters"},
+		"longer than its own limit": {tooltest.Suite{
+			Tool:  named(echo, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 5 })),
+			Cases: []tooltest.Case{one},
+		}, tooltest.RuleLimits, "limit is 5"},
 		"many parts": {tooltest.Suite{Tool: tool.New("parts", "Many parts.", func(context.Context, note) ([]dragoman.Part, error) {
 			return slices.Repeat([]dragoman.Part{&dragoman.Text{Text: "x"}}, 101), nil
 		}), Cases: []tooltest.Case{one}}, tooltest.RuleLimits, "101 parts"},
@@ -212,10 +222,14 @@ func TestZ4_BrokenToolsAreFound(t *testing.T) {
 			return "done", nil
 		}), Cases: []tooltest.Case{one}}, tooltest.RuleConcurrent, "busy"},
 
-		"ignores its context": {tooltest.Suite{Tool: named(func(context.Context, note) (string, error) { <-release; return "", nil }),
-			Cases: []tooltest.Case{blocked}, Within: 20 * time.Millisecond}, tooltest.RuleCancel, "still runs"},
-		"does not block": {tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{blocked}, Without: map[tooltest.Rule]string{tooltest.RuleTimeout: "it ends"}},
-			tooltest.RuleCancel, "says Blocks"},
+		"ignores its context": {tooltest.Suite{
+			Tool:  named(func(context.Context, note) (string, error) { <-release; return "", nil }),
+			Cases: []tooltest.Case{blocked}, Within: 20 * time.Millisecond,
+		}, tooltest.RuleCancel, "still runs"},
+		"does not block": {
+			tooltest.Suite{Tool: named(echo), Cases: []tooltest.Case{blocked}, Without: map[tooltest.Rule]string{tooltest.RuleTimeout: "it ends"}},
+			tooltest.RuleCancel, "says Blocks",
+		},
 		"ignores short limits": {tooltest.Suite{Tool: named(func(ctx context.Context, _ note) (string, error) {
 			done := ctx.Done()
 			if at, ok := ctx.Deadline(); ok && time.Until(at) < 500*time.Millisecond {

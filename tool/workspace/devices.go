@@ -84,8 +84,8 @@ func (w *Workspace) walkDevices(ctx context.Context, root string, n *int) error 
 		case err != nil && d != nil && d.IsDir():
 			c.partial = fmt.Sprintf("the folder %q cannot be read", filepath.Base(path))
 			return fs.SkipDir
-		case err != nil: // it has gone
-			return nil
+		case err != nil:
+			return nil //nolint:nilerr // the file is gone
 		case d.Type()&fs.ModeDevice != 0: // character devices included
 			c.found = quoteShort(path) + " in Shell.WritePaths"
 			if rel, err := filepath.Rel(w.real, path); err == nil && root == w.real {

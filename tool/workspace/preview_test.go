@@ -68,21 +68,32 @@ func TestApprovalPreviewShowsWhatWillHappen(t *testing.T) {
 		in         tool.Input
 		want       string
 	}{
-		{"a write to an existing file is a diff", "write_file", args(m{"path": "old.txt", "content": "one\n2\nthree\n"}),
-			"Change old.txt:\n--- old.txt\n+++ old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"},
-		{"a new file is its content", "write_file", args(m{"path": "new.txt", "content": "a \"quoted\"\nline"}),
-			"Create new.txt (2 lines, 15 bytes):\n+a \"quoted\"\n+line\n\\ No newline at end of file"},
-		{"new folders are named", "write_file", args(m{"path": "deep/new.txt", "content": "x\n", "parents": true}),
-			"Create deep/new.txt (1 line, 2 bytes):\n+x\nMissing folders of the path are created."},
+		{
+			"a write to an existing file is a diff", "write_file", args(m{"path": "old.txt", "content": "one\n2\nthree\n"}),
+			"Change old.txt:\n--- old.txt\n+++ old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three",
+		},
+		{
+			"a new file is its content", "write_file", args(m{"path": "new.txt", "content": "a \"quoted\"\nline"}),
+			"Create new.txt (2 lines, 15 bytes):\n+a \"quoted\"\n+line\n\\ No newline at end of file",
+		},
+		{
+			"new folders are named", "write_file", args(m{"path": "deep/new.txt", "content": "x\n", "parents": true}),
+			"Create deep/new.txt (1 line, 2 bytes):\n+x\nMissing folders of the path are created.",
+		},
 		{"an empty file", "write_file", args(m{"path": "empty.txt", "content": ""}), "Create empty.txt, empty."},
 		{"nothing changes", "write_file", args(m{"path": "same.txt", "content": "same\n"}), "Write same.txt with the content that it already has."},
 		{"a binary file", "write_file", args(m{"path": "image.bin", "content": "text"}), "Replace image.bin, a binary file of 2 bytes, with 1 line, 4 bytes:\n+text\n\\ No newline at end of file"},
 		{"a binary file is emptied", "write_file", args(m{"path": "image.bin", "content": ""}), "Empty image.bin, a binary file of 2 bytes."},
-		{"a NUL byte hides no change", "write_file", args(m{"path": "same.txt", "content": "rm -rf /\n#\x00\n"}),
-			"Change same.txt:\n--- same.txt\n+++ same.txt\n@@ -1,1 +1,2 @@\n-same\n+rm -rf /\n+#\x00"},
+		{
+			"a NUL byte hides no change", "write_file", args(m{"path": "same.txt", "content": "rm -rf /\n#\x00\n"}),
+			"Change same.txt:\n--- same.txt\n+++ same.txt\n@@ -1,1 +1,2 @@\n-same\n+rm -rf /\n+#\x00",
+		},
 		{"a NUL byte hides no new file", "write_file", args(m{"path": "new.sh", "content": "rm -rf /\n#\x00\n"}), "Create new.sh (2 lines, 12 bytes):\n+rm -rf /\n+#\x00"},
-		{"a patch is a diff of each file", "apply_patch", tool.Input{Text: "*** Begin Patch\n*** Update File: old.txt\n@@\n one\n-two\n+2\n*** Delete File: same.txt\n*** Add File: added.txt\n+hello\n*** End Patch\n"},
-			"Change old.txt:\n--- old.txt\n+++ old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\nDelete same.txt (1 line, 5 bytes):\n-same\nCreate added.txt (1 line, 6 bytes):\n+hello"},
+		{
+			"a patch is a diff of each file", "apply_patch",
+			tool.Input{Text: "*** Begin Patch\n*** Update File: old.txt\n@@\n one\n-two\n+2\n*** Delete File: same.txt\n*** Add File: added.txt\n+hello\n*** End Patch\n"},
+			"Change old.txt:\n--- old.txt\n+++ old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\nDelete same.txt (1 line, 5 bytes):\n-same\nCreate added.txt (1 line, 6 bytes):\n+hello",
+		},
 		{"a command is as it would be typed", "shell", args(m{"command": `grep "a b" old.txt | wc -l`, "seconds": 5}), "Run, for at most 5 s:\n$ grep \"a b\" old.txt | wc -l"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
