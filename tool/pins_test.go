@@ -34,7 +34,8 @@ func TestPinsAreTheSameJSONInAnyOrder(t *testing.T) {
 
 func TestPinsThatCannotBeCheckedAreRefused(t *testing.T) {
 	for doc, want := range map[string]string{
-		`{"version":2,"tools":[]}`: "version 2", `{}`: "version 0",
+		`{"version":2,"tools":[]}`:                  "version 2",
+		`{}`:                                        "version 0",
 		`{"version":1,"tool":[]}`:                   "unknown field",
 		`{"version":1,"tools":[{"tool":"a"}]}`:      "the definition of \"a\" is missing",
 		`{"version":1,"tools":[{"definition":{}}]}`: "tools[0].tool is missing",
