@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/anthropic"
@@ -34,8 +35,9 @@ type builtin struct {
 	server string
 }
 
-// builtins are the providers that are known, vendors first.
-func builtins() []builtin {
+// builtins returns the providers that are known, vendors first. The table is made once,
+// because requests look names up in it. It must not be changed.
+var builtins = sync.OnceValue(func() []builtin {
 	return []builtin{
 		// OpenAI's models since 5.4 call no tools on Chat while they think (quirk
 		// E12), so the name alone means Responses.
@@ -65,7 +67,7 @@ func builtins() []builtin {
 		// Any server of OpenAI's dialect; it has no place of its own.
 		{names: []string{"compatible"}, codec: openaichat.Codec{}, base: nowhere, keyless: true},
 	}
-}
+})
 
 // nowhere is the base of what has none.
 const nowhere = "-"
