@@ -131,6 +131,7 @@ func (r *run) call(ctx context.Context) error {
 	r.noteDegraded(batch)
 	r.state.Calls += executed(batch)
 	r.state.Pending = batch.Pending
+	r.keepApprovals(batch)
 	r.state.Settled = append(append(r.state.Settled, aside...), renamed(calls, batch.Settled())...)
 	if len(batch.Pending) > 0 && (err == nil || ctx.Err() != nil || errors.Is(err, tool.ErrJournal)) && r.guarded.err() == nil {
 		r.remember(batch)
@@ -140,6 +141,22 @@ func (r *run) call(ctx context.Context) error {
 		return errors.Join(ErrInterrupted, err)
 	}
 	return r.finish(ctx, calls, r.records(calls, batch), err)
+}
+
+// keepApprovals stores the approvals of calls whose tools wait, such as agents that run
+// as tools. Such a call goes on when the run is resumed, and nobody is asked about it
+// again (requirement A6).
+func (r *run) keepApprovals(batch *tool.Batch) {
+	for _, p := range batch.Pending {
+		if p.State == nil {
+			continue
+		}
+		for i := range batch.Records {
+			if rec := &batch.Records[i]; rec.CallID == p.Binding.CallID && rec.Verdict == tool.Approved {
+				_ = r.ledger.Decide(p.Binding, tool.Answer{Verdict: tool.Approved}) // which is a valid answer
+			}
+		}
+	}
 }
 
 // noteDegraded records the tools that failures of the batch removed from the run.

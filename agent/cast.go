@@ -288,7 +288,7 @@ func (p *player) hide() (err error) {
 func (p *player) show() {
 	for _, s := range p.box.Specs() {
 		if !s.Deferred || p.native != nil {
-			p.shown = append(p.shown, s)
+			p.shown = append(p.shown, p.distinct(s))
 		}
 	}
 	p.shown = append(p.shown, p.HostedTools...)

@@ -87,12 +87,25 @@ func (r *run) specs() []dragoman.ToolSpec {
 	for _, key := range r.state.Found {
 		for _, s := range p.hidden {
 			if tool.KeyOf(&s) == key {
+				s = p.distinct(s)
 				s.Deferred = false
 				out = append(out, s)
 			}
 		}
 	}
 	return out
+}
+
+// distinct returns the spec of a tool as requests have it. A deferred tool that has a
+// sibling, a tool of the same name that is not deferred, gets the namespace of its own
+// calls, so that the model can call either (requirement I2).
+func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
+	if k := tool.KeyOf(&s); k.Kind == tool.KindDeferred {
+		if _, sibling := p.box.Find(tool.Bare(k.Name)); sibling {
+			s.Namespace = k.CallNamespace()
+		}
+	}
+	return s
 }
 
 // found reports whether a deferred tool may be called.
@@ -140,6 +153,7 @@ func (p *player) searchTool() (tool.Tool, error) {
 		var b strings.Builder
 		b.WriteString("Found, and loaded:\n")
 		for _, s := range found {
+			s = p.distinct(s)
 			fmt.Fprintf(&b, "- %s: %s\n", s.QualifiedName(), firstLine(s.Description))
 		}
 		return b.String(), nil

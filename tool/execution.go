@@ -418,7 +418,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	x.request = &ApprovalRequest{
 		Binding: x.binding(), Spec: x.entry.spec, Input: x.input.clone(), Agent: x.run.Agent, Reason: reason, Decision: x.decision, Changed: changed,
 	}
-	if x.decision != nil && x.decision.Effect == AskInput {
+	if x.decision != nil && x.decision.Effect == AskInput && !x.continued() { // one that goes on has its value
 		x.request.Wanted = x.decision.Input
 	}
 	if preview := s.Preview; preview != nil {
@@ -548,6 +548,9 @@ func (x *execution) approved(ctx context.Context, a Answer) *failure {
 
 func (x *execution) leavePending() {
 	p := Pending{Binding: x.request.Binding, Input: x.input, Reason: x.request.Reason, Wanted: x.request.Wanted, Changed: x.request.Changed}
+	if x.continued() { // its work has begun, and must not begin anew once this is answered
+		p.State, p.Attempt = x.resume.State, x.resume.Attempt
+	}
 	x.pending = &p
 	*x.record = x.newRecord(nil)
 	x.record.Pending = true
