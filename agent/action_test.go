@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -91,33 +90,6 @@ func TestX9_AFailedTriggerIsANoticeOfTheRun(t *testing.T) {
 	}
 	if notices == 0 || !done {
 		t.Errorf("%d notices, done %t", notices, done)
-	}
-}
-
-func TestX9_TriggersThatAChainDoesNotRunAreReportedOnce(t *testing.T) {
-	url, _ := chatServer(t)
-	compacting := provider.Settings{Type: "compatible", BaseURL: url, Extensions: map[string]json.RawMessage{extension.CompactName: json.RawMessage(`{"on_save":true}`)}}
-	config := &provider.Config{Providers: map[string]provider.Settings{"work": compacting, "plain": {Type: "compatible", BaseURL: url}}}
-	for models, want := range map[string]int{"plain/m,work/m": 1, "plain/m,plain/n": 0} {
-		m, err := config.Open(models)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := must[*session.Session](t)(session.Create(t.Context(), &session.Memory{}, session.Info{}))
-		notices := 0
-		for range 3 {
-			for ev, err := range (agent.Agent{Model: m, Log: slog.New(slog.DiscardHandler)}).Stream(t.Context(), "q", agent.In(s)) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n, ok := ev.(*agent.Notice); ok && n.Code == "action" && strings.Contains(n.Text, "work/m has actions") {
-					notices++
-				}
-			}
-		}
-		if notices != want {
-			t.Errorf("%s: %d notices", models, notices)
-		}
 	}
 }
 

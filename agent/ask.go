@@ -21,7 +21,7 @@ func (r *run) ask(ctx context.Context) (*dragoman.Response, error) {
 	}
 	r.state.Turn++
 	r.tell(&TurnStart{r.state.Turn, r.player.name()})
-	ctx = r.gated(ctx)
+	ctx = r.gated(r.perLink(ctx, req))
 	for left := orDefault(r.cast.first.Limits.Blanks, defaultBlanks); ; left-- {
 		resp, err := r.permitted(ctx, req)
 		if resp != nil {
@@ -170,7 +170,8 @@ func (r *run) announceFailover(f *dragoman.Failover) {
 	}
 }
 
-// request is what the model is asked.
+// request returns the request of the next turn. For a chain of models it has no messages and
+// no output format: perLink adds them for each model.
 func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	p := r.player
 	req := p.Settings
@@ -185,31 +186,42 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 	if text != "" {
 		req.Instructions = []dragoman.Part{&dragoman.Text{Text: text}}
 	}
-	sent, err := r.native(ctx)
-	if err != nil {
-		return nil, err
-	}
-	req.Messages = slices.Clip(sent)
-	if p.Compact != nil {
-		if req.Messages, err = p.Compact(ctx, req.Messages); err != nil {
-			return nil, errorf("Compact: %w", err)
-		}
-	}
-	if s, ok := r.store.(Expander); ok {
-		if req.Messages, err = s.Expand(ctx, req.Messages); err != nil {
-			return nil, errorf("building the request: %w", err)
-		}
-	}
 	req.Tools = r.specs()
 	req.Contributions = slices.Concat(p.Settings.Contributions, p.contributions)
 	req.StreamUsage = true
 	if forced(req.ToolChoice) && r.state.Chosen && !p.KeepToolChoice {
 		req.ToolChoice = nil // a model that must call never answers (requirement L4)
 	}
+	if isChain(p.Model) {
+		return &req, nil
+	}
+	sent, err := r.native(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if req.Messages, err = r.readyToSend(ctx, sent); err != nil {
+		return nil, err
+	}
 	if r.output != nil {
 		r.output.shape(ctx, p.Model, &req)
 	}
 	return &req, nil
+}
+
+// readyToSend compacts messages as the agent wants it and puts stored media in place.
+func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out []dragoman.Message, err error) {
+	out = slices.Clip(messages)
+	if r.player.Compact != nil {
+		if out, err = r.player.Compact(ctx, out); err != nil {
+			return nil, errorf("Compact: %w", err)
+		}
+	}
+	if s, ok := r.store.(Expander); ok {
+		if out, err = s.Expand(ctx, out); err != nil {
+			return nil, errorf("building the request: %w", err)
+		}
+	}
+	return out, nil
 }
 
 // wire is a model that knows what minted its native histories.
@@ -218,25 +230,35 @@ type wire interface {
 	Limits() dragoman.Limits
 }
 
-// native is what the agent that speaks is sent of the conversation: what the store
-// has for its model's origin, or as it sees it (requirement S5). What was filtered at
-// a handoff is no conversation that the store knows.
+// native returns what the current agent sends of the conversation: what the store has for
+// the origin of its model, or else the conversation as the agent sees it (requirement S5).
 func (r *run) native(ctx context.Context) ([]dragoman.Message, error) {
-	s, kept := r.store.(HistoryStore)
 	m, known := r.player.Model.(wire)
-	if !kept || !known || r.state.Offset > 0 {
+	if !known || !r.hasNative() {
 		return r.visible(), nil
 	}
 	p := r.player
 	if p.target == nil {
-		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // else who asks it will be told
+		if target, _, err := m.Target(ctx, p.Settings.Model); err == nil { // else the call of the model fails with err
 			p.target = &target
 		}
 	}
 	if p.target == nil {
 		return r.visible(), nil
 	}
-	out, err := s.Instead(ctx, r.messages, p.target.Origin(), m.Limits().Replay.Messages)
+	return r.instead(ctx, p.target.Origin(), m)
+}
+
+// hasNative reports whether the store may have native histories of the conversation. It does
+// not know a conversation that was filtered at a handoff.
+func (r *run) hasNative() bool {
+	_, kept := r.store.(HistoryStore)
+	return kept && r.state.Offset == 0
+}
+
+// instead returns what the store has in place of the conversation for an origin.
+func (r *run) instead(ctx context.Context, origin dragoman.Origin, m wire) ([]dragoman.Message, error) {
+	out, err := r.store.(HistoryStore).Instead(ctx, r.messages, origin, m.Limits().Replay.Messages)
 	if err != nil {
 		return nil, errorf("the native history: %w", err)
 	}

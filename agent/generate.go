@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -143,7 +144,7 @@ func (s *structured) shape(ctx context.Context, m dragoman.Model, req *dragoman.
 	if t, ok := m.(targeter); ok {
 		if target, _, err := t.Target(ctx, req.Model); err == nil && target.Caps.NoStructuredOutput {
 			req.Output = nil
-			req.Instructions = append(req.Instructions, &dragoman.Text{Text: s.words()})
+			req.Instructions = append(slices.Clip(req.Instructions), &dragoman.Text{Text: s.words()})
 			return
 		}
 	}

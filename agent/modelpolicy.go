@@ -7,7 +7,6 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
-	"github.com/dragoman-go/dragoman/provider"
 )
 
 // gated returns a context in which the policy decides on each model of a chain before
@@ -38,7 +37,7 @@ func (r *run) gatedActions(ctx context.Context, f func(context.Context)) {
 
 // permitted calls the model once, if the policy allows it.
 func (r *run) permitted(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
-	if _, chain := r.player.Model.(*provider.Chain); !chain { // which asks about its links
+	if !isChain(r.player.Model) { // which asks about its links
 		if err := modelgate.Check(ctx, policyName(ctx, r.player.Model, req.Model)); err != nil {
 			return nil, err
 		}

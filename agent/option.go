@@ -65,8 +65,9 @@ type Holder interface {
 
 // HistoryStore is a [Store] that may have something to send in place of the
 // conversation to those who minted its native form, such as a history that an action
-// has compacted. The run uses it where its Model knows its target, as a
-// provider.Client does; all others are sent the whole conversation.
+// has compacted. The run uses it for a model that knows its target, as a provider.Client
+// does, and for each such model of a provider.Chain; all others are sent the whole
+// conversation.
 type HistoryStore interface {
 	// Instead returns what goes to a target in place of these messages, which are the
 	// whole conversation; the same where nothing does. match says which fields of an

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/linkrequest"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 )
 
@@ -145,8 +146,12 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 func (c *Chain) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	var resp *dragoman.Response
 	p := c.begin()
-	err := p.walk(ctx, func(ctx context.Context, link Link) (err error) {
-		resp, err = link.Model.Generate(ctx, req)
+	err := p.walk(ctx, func(ctx context.Context, link Link) error {
+		own, err := requestFor(ctx, req, link)
+		if err != nil {
+			return err
+		}
+		resp, err = link.Model.Generate(ctx, own)
 		if err == nil && isEmpty(resp) {
 			err = ErrEmpty
 		}
@@ -171,7 +176,11 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		p := c.begin()
 		err := p.walk(ctx, func(ctx context.Context, link Link) error {
 			h = holder{yield: yield, failover: p.failover(link)}
-			err := h.drink(link.Model.Stream(ctx, req))
+			own, err := requestFor(ctx, req, link)
+			if err != nil {
+				return err
+			}
+			err = h.drink(link.Model.Stream(ctx, own))
 			switch {
 			case h.left:
 				return ErrBegun
@@ -191,6 +200,20 @@ func (c *Chain) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dra
 		yield(nil, err)
 	}
 }
+
+// requestFor returns the request for a link. An error is the caller's, not the link's.
+func requestFor(ctx context.Context, req *dragoman.Request, link Link) (*dragoman.Request, error) {
+	own, err := linkrequest.For(ctx, req, link.Model)
+	if err != nil {
+		return nil, unbuilt{err}
+	}
+	return own, nil
+}
+
+// unbuilt reports that the request for a link could not be built. It ends the walk.
+type unbuilt struct{ error }
+
+func (u unbuilt) Unwrap() error { return u.error }
 
 // begun is an error behind a part of an answer, in its own words.
 type begun struct{ error }
@@ -299,6 +322,11 @@ func (p *pass) answered(link Link) { p.health.Succeeded(link.Name) }
 // failed takes note of an error and reports whether the next link is to be
 // asked.
 func (p *pass) failed(ctx context.Context, link Link, err error) bool {
+	var own unbuilt
+	if errors.As(err, &own) {
+		p.note(Attempt{Link: link.Name, Err: own.error})
+		return false
+	}
 	p.note(Attempt{Link: link.Name, Err: err})
 	if ctx.Err() != nil {
 		return false

@@ -42,7 +42,9 @@ type Action struct {
 	// Extension is the name of the extension; empty means the only one that has an
 	// action of that ID.
 	Extension, ID string
-	// Model names the model for a client that serves several; empty means its own.
+	// Model names the model for a client that serves several, or a link of a
+	// [provider.Chain]; empty means the client's own model, or the link that
+	// [Session.ActionModel] returns.
 	Model string
 	// Params are as the action's inputs say; nil gives none.
 	Params json.RawMessage
@@ -68,14 +70,18 @@ func connectionTo(ctx context.Context, model dragoman.Model, name string) (conne
 }
 
 // Connect connects the session to a model of a provider, such as provider.MustOpen
-// returns: from now on [Session.Save] runs the actions with the trigger
-// [extension.BeforeSave] of the model's extensions. Nil disconnects it. The error wraps
-// [provider.ErrNoWire] for a model that no provider serves.
+// returns, or to a [provider.Chain] of them: from now on [Session.Save] runs the actions
+// with the trigger [extension.BeforeSave] of the model's extensions. Nil disconnects it.
+// The error wraps [provider.ErrNoWire] if no provider serves the model, or none of the
+// chain.
+//
+// For a chain, each save runs the actions of the link that gave the last response; see
+// [Session.ActionModel].
 //
 // An agent that runs in the session connects it to its model automatically.
 func (s *Session) Connect(ctx context.Context, model dragoman.Model) error {
 	if model != nil {
-		if _, err := connectionTo(ctx, model, ""); err != nil {
+		if _, err := connectionsTo(ctx, model, ""); err != nil {
 			return about("connecting", s.ID(), err)
 		}
 	}
@@ -91,10 +97,11 @@ func (s *Session) connected() dragoman.Model {
 	return s.link
 }
 
-// Actions returns the actions on the session that the extensions of a model offer.
-// An empty name means the model's own.
+// Actions returns the actions on the session that the extensions of a model offer; of a
+// [provider.Chain], those of [Session.ActionModel]. The name is as in [Action]: empty means
+// the model's own.
 func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string) ([]extension.NamedAction, error) {
-	on, err := connectionTo(ctx, model, name)
+	on, err := s.connection(ctx, model, name, nil)
 	if err != nil {
 		return nil, about("listing actions on", s.ID(), err)
 	}
@@ -108,8 +115,11 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 // The action sees the conversation as the wire's dialect has it: one message for
 // each element of the native history, without the instructions that it begins with,
 // which stay. Calls that wait for their results make it a *history.UnsettledError.
+//
+// Of a [provider.Chain], the action runs for one link, and the others are sent what they
+// were sent before: see [Session.ActionModel].
 func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error {
-	on, err := connectionTo(ctx, model, a.Model)
+	on, err := s.connection(ctx, model, a.Model, nil)
 	if err != nil {
 		return about("running an action on", s.ID(), err)
 	}
@@ -160,16 +170,21 @@ func orNone(names []string) string {
 // including the messages that are about to be saved. Each action gets the result of the one
 // before. BeforeSave does nothing if there are no such actions, if the model has no wire,
 // or while calls wait for their results. [Session.Save] of a connected session calls it,
-// and agents do. A [provider.Chain] has several wires: if one of its models has such
-// actions, the first call returns an error that wraps [provider.ErrNoWire].
+// and agents do.
+//
+// Of a [provider.Chain], it runs the actions of the link that gave the last response, as
+// [Session.ActionModel] finds it in the conversation and in messages.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
-	if chain, ok := model.(*provider.Chain); ok {
-		return s.chained(ctx, chain)
-	}
-	if _, wired := model.(provider.Wired); !wired {
+	all, err := connectionsTo(ctx, model, name)
+	switch {
+	case errors.Is(err, provider.ErrNoWire):
+		return nil
+	case err != nil:
+		return about("preparing to save", s.ID(), err)
+	case !slices.ContainsFunc(all, connection.triggers):
 		return nil
 	}
-	on, err := connectionTo(ctx, model, name)
+	on, err := s.lastOf(ctx, all, messages)
 	switch {
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
@@ -197,23 +212,6 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 // triggers reports whether there are actions to run before a save.
 func (on connection) triggers() bool {
 	return slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) })
-}
-
-// chained reports, once, that actions of a chain's models do not run.
-func (s *Session) chained(ctx context.Context, chain *provider.Chain) error {
-	s.linkMu.Lock()
-	known := s.knowsChain
-	s.knowsChain = true
-	s.linkMu.Unlock()
-	if known {
-		return nil
-	}
-	for _, link := range chain.Links {
-		if on, err := connectionTo(ctx, link.Model, ""); err == nil && on.triggers() {
-			return about("preparing to save", s.ID(), fmt.Errorf("%w: %s has actions that run before a save, but not in a list of models; use one model, or run the actions by hand", provider.ErrNoWire, link.Name))
-		}
-	}
-	return nil
 }
 
 // preparedSave is the save that the actions ran for.

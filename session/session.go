@@ -40,11 +40,10 @@ type Session struct {
 	native atomic.Int32
 
 	// link is the model that the session is connected to, and prepared the save that
-	// actions ran for last. knowsChain says that a chain was looked at for actions.
-	linkMu     sync.Mutex
-	link       dragoman.Model
-	prepared   preparedSave
-	knowsChain bool
+	// actions ran for last.
+	linkMu   sync.Mutex
+	link     dragoman.Model
+	prepared preparedSave
 	// attached are attachments that the log is known to have.
 	attached map[string]bool
 }

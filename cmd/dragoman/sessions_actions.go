@@ -28,10 +28,11 @@ type actionFlags struct {
 
 func (o *actionFlags) add(cmd *cobra.Command) {
 	o.sessionsFlags.add(cmd, true)
-	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions act, as "provider/model" or an alias (default: the session's last model)`)
+	cmd.Flags().StringVar(&o.model, "model", "", `the model whose extensions act, as "provider/model" or an alias ; of several with commas between them, the one that responded last (default: the session's last model)`)
 }
 
-// open opens the model whose extensions act on a session.
+// open opens the model whose extensions act on a session. Of a list of models that is the
+// one that gave the last response.
 func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Model, error) {
 	spec := o.model
 	if spec == "" {
@@ -53,10 +54,11 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 	if err != nil {
 		return nil, err
 	}
-	if _, err := provider.WireOf(ctx, m, ""); errors.Is(err, provider.ErrNoWire) {
-		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name one model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
+	m, err = s.ActionModel(ctx, m, "")
+	if errors.Is(err, provider.ErrNoWire) {
+		return nil, fmt.Errorf("%s has no extensions, so it has no actions: name a model of a provider with --model, such as anthropic/claude-opus-5-5", spec)
 	}
-	return m, nil
+	return m, err
 }
 
 // actionReport is an action as JSON. docs/command.md describes it.
@@ -76,7 +78,10 @@ func newSessionsActions() *cobra.Command {
 		Short: "List the actions that can run on a session",
 		Long: `Actions lists the actions that the extensions of a model offer for a session, such
 as compacting the history that is sent to the model. "dragoman sessions run-action"
-runs one. Actions with a trigger also run automatically, such as before each save.`,
+runs one. Actions with a trigger also run automatically, such as before each save.
+
+Of a list of models, such as openai/gpt-5.1,anthropic/claude-opus-5-5, the extensions
+of the one that gave the last response act.`,
 		Example: `  dragoman sessions actions trip --model anthropic/claude-opus-5-5
   dragoman sessions actions trip --model openai/gpt-5.1 --json`,
 		Args: cobra.ExactArgs(1),
@@ -160,7 +165,8 @@ func newSessionsRunAction() *cobra.Command {
 		Short: "Run an action of an extension on a session",
 		Long: `Run-action runs one of the actions that "dragoman sessions actions" lists. It changes
 the history that is sent to the model. The stored conversation does not change:
-"dragoman sessions show" still shows all of it.
+"dragoman sessions show" still shows all of it. Of a list of models, it changes the
+history of the one that gave the last response; --model chooses another one.
 
 A parameter is NAME=VALUE, where VALUE is JSON; anything else is a string. --params
 takes all parameters as one JSON object. If several extensions have an action of the

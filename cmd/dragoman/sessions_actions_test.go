@@ -105,11 +105,45 @@ func TestX9_RunActionExplainsMistakes(t *testing.T) {
 		{[]string{"run-action", "trip", extension.CompactID, "--param", "kep=1"}, exitFailed, "kep"},
 		{[]string{"run-action", "nope", extension.CompactID}, exitFailed, `"nope"`},
 		{[]string{"actions", "trip", "--model", "sim/planner"}, exitFailed, "--model"},
-		{[]string{"actions", "trip", "--model", "work/m,work/n"}, exitFailed, "--model"},
+		{[]string{"actions", "trip", "--model", "sim/planner,sim/planner"}, exitFailed, "--model"},
 	} {
 		if r := sessionsOf(nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%q: %+v, want code %d and %s", c.args, r, c.code, c.says)
 		}
+	}
+}
+
+func TestX9_RunActionWorksOnASessionOfAListOfModels(t *testing.T) {
+	_, do := runs(t)
+	sent := chatConfig(t, "  gone:\n    type: ollama\n    base_url: http://127.0.0.1:1\n    retries: 0\n")
+	const models = "gone/x,work/m"
+	ask := func(prompt string) string {
+		t.Helper()
+		if r := do(nil, "--session", "trip", "--model", models, prompt); r.code != exitOK {
+			t.Fatalf("%+v", r)
+		}
+		return (*sent)[len(*sent)-1]
+	}
+	for _, prompt := range []string{"q1", "q2", "q3"} {
+		ask(prompt)
+	}
+	list := decoded[[]actionReport](t, sessionsOf(nil, "actions", "trip", "--json"))
+	if len(list) != 1 || list[0].ID != extension.CompactID {
+		t.Errorf("%+v", list)
+	}
+	ran := decoded[ranReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=2", "--json"))
+	if ran.Before != 6 || ran.After != 2 || ran.Model != "work/m" {
+		t.Errorf("%+v", ran)
+	}
+	if got := ask("q4"); got != "q3|r3|q4" {
+		t.Errorf("the next run sent %q", got)
+	}
+	other := decoded[ranReport](t, sessionsOf(nil, "run-action", "trip", extension.CompactID, "--param", "keep=4", "--model", "gone/x", "--json"))
+	if other.Before != 8 || other.After != 4 || other.Model != "gone/x" {
+		t.Errorf("%+v", other)
+	}
+	if got := ask("q5"); got != "q3|r3|q4|r4|q5" {
+		t.Errorf("an action for the other model changed what this one is sent: %q", got)
 	}
 }
 

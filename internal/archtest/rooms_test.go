@@ -49,6 +49,7 @@ var rooms = []room{
 
 	{path: "internal/extra", only: []string{"", "internal/jsonwire"}, pure: true},
 	{path: "internal/stream", only: []string{"", "internal/jsonwire"}, pure: true},
+	{path: "internal/linkrequest", only: []string{""}, pure: true},
 	{path: "schema", only: []string{"", "internal/jsonwire"}, third: []string{
 		jsontext,
 		"github.com/santhosh-tekuri/jsonschema/v6",

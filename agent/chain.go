@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"context"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/linkrequest"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+func isChain(m dragoman.Model) bool {
+	_, ok := m.(*provider.Chain)
+	return ok
+}
+
+// perLink returns a context in which each model of a chain gets its own form of req: with
+// the native history that the store has for its origin, and with an output format that the
+// model accepts. For other models it returns ctx.
+func (r *run) perLink(ctx context.Context, req *dragoman.Request) context.Context {
+	if !isChain(r.player.Model) {
+		return ctx
+	}
+	l := linkRequests{run: r, base: req, native: map[dragoman.Origin][]dragoman.Message{}}
+	return linkrequest.With(ctx, req, l.build)
+}
+
+// linkRequests builds the requests of one turn for the models of a chain. It compacts and
+// expands each history once, also if a model is called again.
+type linkRequests struct {
+	run  *run
+	base *dragoman.Request
+	// whole is the conversation as the agent sees it, and native what replaces it for an
+	// origin; both are ready to send.
+	whole  []dragoman.Message
+	native map[dragoman.Origin][]dragoman.Message
+}
+
+// build implements [linkrequest.Build].
+func (l *linkRequests) build(ctx context.Context, m dragoman.Model) (*dragoman.Request, error) {
+	if isChain(m) {
+		return l.base, nil // it builds the requests for its own models
+	}
+	req := *l.base
+	var err error
+	if req.Messages, err = l.messages(ctx, m); err != nil {
+		return nil, err
+	}
+	if l.run.output != nil {
+		l.run.output.shape(ctx, m, &req)
+	}
+	return &req, nil
+}
+
+func (l *linkRequests) messages(ctx context.Context, m dragoman.Model) ([]dragoman.Message, error) {
+	r := l.run
+	if w, known := m.(wire); known && r.hasNative() {
+		if target, _, err := w.Target(ctx, l.base.Model); err == nil { // else the call of the model fails with err
+			origin := target.Origin()
+			if ready := l.native[origin]; ready != nil {
+				return ready, nil
+			}
+			sent, err := r.instead(ctx, origin, w)
+			if err != nil {
+				return nil, err
+			}
+			if !sameList(sent, r.messages) {
+				l.native[origin], err = r.readyToSend(ctx, sent)
+				return l.native[origin], err
+			}
+		}
+	}
+	if l.whole == nil {
+		var err error
+		if l.whole, err = r.readyToSend(ctx, r.visible()); err != nil {
+			return nil, err
+		}
+	}
+	return l.whole, nil
+}
+
+// sameList reports whether two slices have the same elements in memory.
+func sameList(a, b []dragoman.Message) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

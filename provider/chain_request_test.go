@@ -1,0 +1,38 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/linkrequest"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+// If the request for a link cannot be built, no other link is called, and the link is not
+// held responsible.
+func TestChainEndsIfARequestCannotBeBuilt(t *testing.T) {
+	noRoom := errors.New("no room")
+	for _, anyway := range []bool{false, true} {
+		first, second := answers(errors.New("not called")), answers(errors.New("not called"))
+		c := chain(nil, first, second)
+		c.Anyway, c.Health.After = anyway, 1
+		req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("q")}}
+		ctx := linkrequest.With(t.Context(), req, func(context.Context, dragoman.Model) (*dragoman.Request, error) { return nil, noRoom })
+		if _, err := c.Generate(ctx, req); err != noRoom { //nolint:errorlint // not wrapped
+			t.Errorf("Generate: %v", err)
+		}
+		_, err := dragoman.Collect(c.Stream(ctx, req))
+		if !errors.Is(err, noRoom) {
+			t.Errorf("Stream: %v", err)
+		}
+		if _, benched := c.Health.Benched("a"); benched || first.asked+second.asked > 0 {
+			t.Errorf("anyway %t: benched %t, %d calls", anyway, benched, first.asked+second.asked)
+		}
+		var chained *provider.ChainError
+		if _, err := c.Generate(ctx, &dragoman.Request{}); !errors.As(err, &chained) || first.asked != 1 || second.asked != 1 {
+			t.Errorf("another request with the same context: %v", err)
+		}
+	}
+}
