@@ -452,8 +452,9 @@ func Timeout(d time.Duration) Option { return func(def *definition) { def.settin
 // hooks after it, and middleware, are immediate too: see [Hooks].
 func Immediately() Option { return func(d *definition) { d.settings.Immediate = true } }
 
-// NeedsApproval makes every call of the tool wait for a human, whatever a policy
-// allows.
+// NeedsApproval makes every call of the tool wait for a human, unless a rule of the
+// [Runner]'s policy allows or denies the call. A policy that allows it only by its
+// default does not waive the approval.
 func NeedsApproval() Option { return func(d *definition) { d.settings.Approval = ApprovalAlways } }
 
 // NeedsApprovalFor makes those calls wait for which f says so. Where f fails,

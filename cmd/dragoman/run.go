@@ -51,9 +51,10 @@ it writes a file, applies a patch or runs a command, you are asked. Without a
 terminal to ask at, such calls are refused and the exit code is 4, unless --allow
 names the tool or a rule of a policy (--policy) allows the call.
 
-A policy has rules for tool calls and model calls. A rule that denies a call always
-wins; a rule that asks about it asks despite --allow; a rule that allows it runs it
-without asking. "dragoman tools why" explains what would happen to a call.
+A policy has rules for tool calls and model calls. Rules are tried by priority, high
+first, then by id. The first that matches decides: it denies the call, asks about it
+even with --allow, or allows it without a question. "dragoman tools why" explains what
+would happen to a call.
 
 The answer goes to standard output; calls, their results and questions go to
 standard error. With --json every event is a line of JSON on standard output.

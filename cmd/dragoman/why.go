@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/words"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/schema"
 	"github.com/dragoman-go/dragoman/tool"
 	"github.com/dragoman-go/dragoman/tool/policy"
@@ -44,8 +47,10 @@ and --allow:
   ask    you are asked first; without a terminal it is refused
   deny   it does not run
 
-A rule that denies the call always wins; then a rule that asks, even with --allow;
-then a rule that allows, even if the tool needs approval by itself. If no rule
+Rules are tried by priority, high first, then by id. The first that matches decides:
+a rule that allows beats a rule that denies if it is tried first, so give rules that
+must win a higher priority. A rule that asks does so even with --allow, and a rule
+that allows runs the call even if the tool needs approval by itself. If no rule
 matches, the policy's default decides. If the default allows the call, a tool that
 writes files or runs commands still asks, unless --allow names it. An approval for
 the rest of a run answers later questions; it never overrides a denial.
@@ -72,7 +77,8 @@ A rule that can never apply is an error, such as one for a tool that does not ex
 The documentation of the package tool/policy describes every field.
 
 To explain a model call, use --subject model_call --model PROVIDER/MODEL; for a
-handoff, use --subject handoff --target AGENT. These take no TOOL.`,
+handoff, use --subject handoff --target AGENT. These take no TOOL. "dragoman run" has
+no handoffs: the explanation is for an agent in a program.`,
 		Example: `  dragoman tools why write_file --args '{"path":"a.txt","content":"x"}'
   dragoman tools why shell --policy policy.yaml --args '{"command":"rm -r build"}'
   dragoman tools why pay --tools tools.json --policy policy.yaml --args '{"amount":70}' --agent shop
@@ -113,6 +119,8 @@ type whyAnswer struct {
 	Outcome string `json:"outcome"`
 	Because string `json:"because,omitempty"`
 	policy.Explanation
+	// Notes point out what is easy to miss, such as a rule that did not get to decide.
+	Notes []string `json:"notes,omitempty"`
 }
 
 func (a whyAnswer) String() string {
@@ -120,7 +128,30 @@ func (a whyAnswer) String() string {
 	if a.Because != "" {
 		head += ": " + a.Because
 	}
-	return head + "\n" + a.Explanation.String()
+	text := head + "\n" + a.Explanation.String()
+	for _, note := range a.Notes {
+		text += "note: " + note + "\n"
+	}
+	return text
+}
+
+// outrankedDenials returns a note for each rule that denies the call but does not
+// decide, because another rule of the same priority is tried first.
+func outrankedDenials(e *policy.Explanation) (notes []string) {
+	if e.Failed != "" || e.Decision.Effect == tool.Deny {
+		return nil
+	}
+	for _, decided := range e.Rules {
+		if !decided.Decided {
+			continue
+		}
+		for _, r := range e.Rules {
+			if r.Matched && r.Effect == tool.Deny && r.Priority == decided.Priority {
+				notes = append(notes, fmt.Sprintf("rule %s denies this call too; give it a higher priority to make it win", r.Rule))
+			}
+		}
+	}
+	return notes
 }
 
 // why explains the call that the flags and arguments describe.
@@ -148,13 +179,18 @@ func (o *whyFlags) why(cmd *cobra.Command, args []string) (*whyAnswer, error) {
 	if o.subject != string(tool.SubjectToolCall) {
 		q := &tool.Question{Subject: tool.Subject(o.subject), Agent: o.agents(), Metadata: o.metadata, Model: o.model, Target: o.target}
 		e := p.Explain(cmd.Context(), q)
-		return &whyAnswer{Outcome: outcomeOf(e.Decision.Effect), Explanation: e}, nil
+		answer := &whyAnswer{Outcome: outcomeOf(e.Decision.Effect), Explanation: e, Notes: outrankedDenials(&e)}
+		if q.Subject == tool.SubjectHandoff {
+			answer.Notes = append(answer.Notes, "dragoman run has no handoffs; this is what an agent in a program does")
+		}
+		return answer, nil
 	}
 	q, err := o.question(box, args[0])
 	if err != nil {
 		return nil, err
 	}
 	answer := &whyAnswer{Explanation: p.Explain(cmd.Context(), q)}
+	answer.Notes = outrankedDenials(&answer.Explanation)
 	runner := &tool.Runner{Policy: p}
 	if o.policy == "" && o.file == "" {
 		runner.Policy = nil // as dragoman run has it
@@ -210,8 +246,43 @@ func (o *whyFlags) check(cmd *cobra.Command, args []string) error {
 		return misused("--target goes with --subject handoff")
 	case !isTool && cmd.Flags().Changed("args"):
 		return misused("--args goes with a tool")
+	case o.subject == known[1] && o.model == "":
+		return misused("--subject model_call needs the model: --model PROVIDER/MODEL, such as openai/gpt-5")
+	case o.subject == known[2] && o.target == "":
+		return misused("--subject handoff needs the agent that takes over: --target AGENT")
+	case o.subject == known[1]:
+		if err := o.resolveModel(); err != nil {
+			return err
+		}
 	}
 	return allowed(o.allow)
+}
+
+// resolveModel replaces --model with its provider/model, by which rules know a model. For
+// the agent of dragoman run, it refuses what dragoman run refuses; another agent may have
+// providers of its own.
+func (o *whyFlags) resolveModel() error {
+	config, err := provider.Default()
+	if err != nil {
+		return failed("%w", err)
+	}
+	specs, err := config.Resolve(o.model)
+	switch {
+	case err != nil:
+		return misused("--model: %w", err)
+	case len(specs) > 1:
+		return misused("--model: %q is several models; explain one at a time: %s", o.model, strings.Join(specs, ", "))
+	}
+	if o.agent == agentName {
+		if _, err := config.Open(specs[0]); err != nil {
+			return misused("--model: %w", err)
+		}
+	}
+	if !strings.Contains(specs[0], "/") {
+		return misused("--model: %q has no provider: write PROVIDER/MODEL, such as openai/gpt-5", o.model)
+	}
+	o.model = specs[0]
+	return nil
 }
 
 // rules returns the policy of --policy, or the default one, for the tools of a box.
@@ -292,7 +363,7 @@ func (o *whyFlags) question(box *tool.Box, name string) (*tool.Question, error) 
 		q.Agent = o.agents()
 		return q, nil
 	}
-	return nil, failed("unknown tool %q: known tools are %s", name, strings.Join(names, ", "))
+	return nil, failed("unknown tool %q: known tools are %s%s", name, strings.Join(names, ", "), words.Meant(name, names))
 }
 
 // input returns the input of the call, validated as it would be before the call runs.

@@ -180,3 +180,83 @@ func TestP1_RunDeniesModelCalls(t *testing.T) {
 		}
 	}
 }
+
+// whyFor explains a call with a policy, in words.
+func whyFor(t *testing.T, rules string, args ...string) ran {
+	t.Helper()
+	if rules != "" {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(file, []byte("version: 1\n"+rules+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--policy", file)
+	}
+	var out, stderr bytes.Buffer
+	code := run(append([]string{"tools", "why"}, args...), strings.NewReader(""), &out, &stderr)
+	return ran{code, out.String(), stderr.String()}
+}
+
+func TestP2_WhyPointsOutADenialThatDoesNotDecide(t *testing.T) {
+	const rules = "rules: [{id: a-allow-ls, effect: %s, priority: %d, when: {tool: shell}}, {id: z-deny-shell, effect: deny, when: {tool: shell}}]"
+	const note = "note: rule z-deny-shell denies this call too; give it a higher priority to make it win\n"
+	for _, tc := range []struct {
+		effect   string
+		priority int
+		want     bool
+	}{{"allow", 0, true}, {"ask", 0, true}, {"allow", 5, false}, {"deny", 0, false}} {
+		r := whyFor(t, fmt.Sprintf(rules, tc.effect, tc.priority), "shell", "--args", `{"command":"ls"}`)
+		if r.code != exitOK || strings.Contains(r.out, note) != tc.want {
+			t.Errorf("%+v: %+v", tc, r)
+		}
+	}
+	r := whyFor(t, fmt.Sprintf(rules, "allow", 0), "shell", "--args", `{"command":"ls"}`, "--report", "json")
+	if !strings.Contains(r.out, `"notes"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestP2_HelpSaysThatTheFirstRuleDecides(t *testing.T) {
+	for _, args := range [][]string{{"run", "--help"}, {"tools", "why", "--help"}} {
+		var out bytes.Buffer
+		run(args, strings.NewReader(""), &out, &out)
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if !strings.Contains(text, "Rules are tried by priority, high first, then by id. The first that matches decides") || strings.Contains(text, "always wins") {
+			t.Errorf("%q: %s", args, out.String())
+		}
+	}
+}
+
+func TestWhyNeedsAModelOrATarget(t *testing.T) {
+	runs(t) // no model and no config
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--subject", "model_call"}, "--model PROVIDER/MODEL"},
+		{[]string{"--subject", "handoff"}, "--target AGENT"},
+		{[]string{"--subject", "model_call", "--model", "gpt-5"}, `"gpt-5"`},
+		{[]string{"--subject", "model_call", "--model", "gpt-5", "--agent", "shop"}, `"gpt-5" has no provider`},
+		{[]string{"--subject", "model_call", "--model", "antropic/x"}, "did you mean anthropic"},
+		{[]string{"--subject", "model_call", "--model", "sim/echo,sim/planner"}, "one at a time: sim/echo, sim/planner"},
+	} {
+		if r := whyFor(t, "", tc.args...); r.code != exitUsage || !strings.Contains(r.err, tc.want) || r.out != "" {
+			t.Errorf("%q: %+v", tc.args, r)
+		}
+	}
+	if r := whyFor(t, "", "--subject", "model_call", "--model", "acme/large", "--agent", "shop"); r.code != exitOK {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhySaysThatRunHasNoHandoffs(t *testing.T) {
+	r := whyFor(t, "rules: [{id: a, effect: deny, subjects: handoff}]", "--subject", "handoff", "--target", "refunds")
+	if r.code != exitOK || !strings.HasPrefix(r.out, "outcome: deny\n") || !strings.Contains(r.out, "note: dragoman run has no handoffs; this is what an agent in a program does\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhySuggestsATool(t *testing.T) {
+	if r := whyFor(t, "", "shel", "--args", "{}"); r.code != exitFailed || !strings.Contains(r.err, "did you mean shell?") {
+		t.Errorf("%+v", r)
+	}
+}

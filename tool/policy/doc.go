@@ -10,8 +10,8 @@
 //
 // A rule has an effect (allow, deny, ask, input) and says when it applies. All
 // that it says must hold; a rule that says nothing applies always. Rules are
-// looked at by priority, high first, then by id. The first that matches decides,
-// and all that match are reported. Where none does, the default decides: allow,
+// tried by priority, high first, then by id. The first that matches decides, and
+// all that match are reported. If none matches, the default decides: allow,
 // unless the policy says otherwise.
 //
 // The order of rules in a file means nothing.
@@ -95,21 +95,26 @@
 //
 // # When a human is asked
 //
-// The first of these that applies decides:
+// Rules are tried by priority, high first, then by id. The first that matches decides:
 //
-//  1. A rule that denies, or an expression that fails: the call does not run.
-//     No flag and no approval overrides it.
-//  2. A rule that asks: a human must approve, even if the tool needs no approval
-//     (dragoman run --allow).
-//  3. A rule that allows: the call runs, and no human is asked, even if the tool
-//     needs approval by itself.
-//  4. A default of deny or ask.
-//  5. The tool: [tool.NeedsApproval], its function of the arguments, the changing
+//   - It denies, or its expression fails: the call does not run. No flag and no
+//     approval overrides it.
+//   - It asks: a human must approve, even if the tool needs no approval (dragoman run
+//     --allow).
+//   - It allows: the call runs, and no human is asked, even if the tool needs approval
+//     by itself, and even if a later rule denies the call. Give a rule that must win a
+//     higher priority.
+//
+// If no rule matches, the first of these that applies decides:
+//
+//  1. A default of deny or ask.
+//  2. The tool: [tool.NeedsApproval], its function of the arguments, the changing
 //     tools of a workspace. A default of allow does not waive that; NoApproval of a
 //     workspace (dragoman run --allow) does.
 //
 // A human who approves or rejects a tool for the rest of the run answers the later
-// questions of 2, 4 and 5. Such an answer does not outrank 1.
+// questions about it, whether a rule, the default or the tool asks. Such an answer does
+// not override a rule or a default that denies.
 //
 // # Patterns
 //
