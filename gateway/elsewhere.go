@@ -76,8 +76,9 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		return true, refusal(err)
 	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
+	isStream := r.URL.Query().Get("stream") == "true"
 	passed, err := up.client.Pass(r.Context(), provider.Passage{
-		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: r.URL.Query().Get("stream") == "true",
+		Model: from.Model, Kept: id + below, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery, Stream: isStream,
 	})
 	if errors.Is(err, dragoman.ErrInvalid) { // no server would keep it under such a name
 		return false, nil
@@ -90,15 +91,25 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 		return true, passed.Err
 	}
 	copyHeader(w.Header(), passed.Header)
+	if isStream && passed.Err == nil {
+		w.Header().Set("X-Accel-Buffering", "no") // quirk J2
+		w.Header().Set("Cache-Control", "no-cache")
+	}
 	if !key.HideUpstream {
 		w.Header().Set(UpstreamHeader, headerName(from.Link))
 	}
 	w.WriteHeader(passed.Status)
+	var body io.Reader = passed.Body
+	if below == "" && passed.Err == nil && r.Method == http.MethodGet {
+		guarded := newGuardedBody(up, passed.Body)
+		defer func() { note.transparent = !guarded.guard.Blocked() }()
+		body = guarded
+	}
 	if g.keys.Open() || passed.Err != nil || r.Method != http.MethodGet {
-		return true, flushing(w, passed.Body, nil)
+		return true, flushing(w, body, nil)
 	}
 	learn := newLearner(func(ids []string) error { return g.noteRepeated(r.Context(), key.Name, from, ids...) })
-	return true, flushing(w, passed.Body, learn)
+	return true, flushing(w, body, learn)
 }
 
 // flushing copies a response as it arrives. learn, unless it is nil, gets every chunk

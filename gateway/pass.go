@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,11 +51,13 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
 	x.entry.transparent = true
-	sent, err := x.copy(buf, passed, t, hangUp)
+	guard := newCallGuard(x.codec, up)
+	sent, err := x.copy(buf, passed, t, guard, hangUp)
 	if !sent { // nobody has seen anything of it
 		x.entry.transparent = false
 		return err
 	}
+	x.blocked(guard)
 	ended, usage := t.end()
 	x.entry.usage, x.entry.pieces = usage, t.pieces
 	switch {
@@ -192,6 +195,11 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true
+	if len(resp.ToolCalls()) > 0 || len(resp.Alternatives) > 0 {
+		guard := newCallGuard(x.codec, up)
+		body = guard.Response(body)
+		x.blocked(guard)
+	}
 	x.own(x.r.Context(), resp.ID)
 	x.learn(x.r.Context(), body)
 	x.out.begin(passed.Status, func(h http.Header) { x.passHeader(h, passed) })
@@ -250,9 +258,10 @@ const maxEvent = 16 << 20
 // anything was passed on: a stream that begins with an error, or breaks before it has begun,
 // is a failure that nobody has seen yet. A server that does not hang up behind the end is
 // not waited for.
-func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func()) (sent bool, _ error) {
+func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callGuard, hangUp func()) (sent bool, _ error) {
 	noted := !x.keptElsewhere()
 	var items itemWatch
+	var held []byte
 	for first := true; ; first = false {
 		var err error
 		looked := 0 // of buf, for the end of an event
@@ -268,14 +277,19 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 		}
 		switch {
 		case err == nil && len(buf) >= maxEvent && whole == 0:
-			whole, t.unsure = len(buf), true
+			if guard.Blocked() {
+				return sent, errUncheckedEvent
+			}
+			held = bytes.Clone(guard.Close())
+			guard, whole, t.unsure = noGuard{}, len(buf), true
 		case err != nil && t.complete(buf[whole:]):
 			whole = len(buf)
 		case errors.Is(err, io.EOF):
 			err = fmt.Errorf("%w: it ends amid an event", dragoman.ErrIncompleteStream)
 		}
-		if whole > 0 {
-			events := redacted(passed, buf[:whole])
+		events := guarded(guard, held, redacted(passed, buf[:whole]), err != nil)
+		held = nil
+		if len(events) > 0 {
 			if !sent {
 				if e := refused(x.codec, events); e != nil {
 					return false, e
@@ -301,6 +315,8 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 			if last {
 				defer time.AfterFunc(lastWait, hangUp).Stop()
 			}
+		}
+		if whole > 0 {
 			full := len(buf) == cap(buf) && cap(buf) < mostRoom
 			rest := buf[whole:]
 			if buf = buf[:0]; full {
@@ -317,6 +333,20 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, hangUp func
 			buf = append(buf, 0)[:len(buf)]
 		}
 	}
+}
+
+// guarded returns what a guard lets through of events, after those that another guard
+// held, and at the end of the stream all that is left.
+func guarded(guard callGuard, held, events []byte, last bool) []byte {
+	events = guard.Pass(events)
+	if len(held) > 0 {
+		events = slices.Concat(held, events)
+	}
+	if last {
+		events = bytes.Clone(events)
+		events = append(events, guard.Close()...)
+	}
+	return events
 }
 
 // redacted are events without the credential that a server may repeat in its errors.

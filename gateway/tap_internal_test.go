@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -13,6 +14,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect/ollama"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/stream"
+	"github.com/dragoman-go/dragoman/provider"
 	"github.com/dragoman-go/dragoman/sim"
 )
 
@@ -228,4 +231,62 @@ func BenchmarkTap(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCallGuard is what it costs to guard one event, in a stream of text and in one of
+// the arguments of a call.
+func BenchmarkCallGuard(b *testing.B) {
+	text := strings.Repeat("many words ", 1000)
+	call := &dragoman.ToolCall{ID: "call_1", Name: "write", Arguments: `{"text":"` + text + `"}`}
+	for _, codec := range []dialect.Codec{openaichat.Codec{}, openairesponses.Codec{}} {
+		for name, part := range map[string]dragoman.Part{"text": &dragoman.Text{Text: text}, "call": call} {
+			events := guardedEvents(b, codec, part)
+			b.Run(string(codec.Dialect())+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				g := newCallGuard(codec, &upstream{client: &provider.Client{}})
+				for i := 0; b.Loop(); i++ {
+					if i == len(events) {
+						i, g = 0, newCallGuard(codec, &upstream{client: &provider.Client{}})
+					}
+					g.Pass(events[i])
+				}
+			})
+		}
+	}
+}
+
+// guardedEvents are the events of a stream with one part, in fragments of ten bytes.
+func guardedEvents(b *testing.B, codec dialect.Codec, part dragoman.Part) [][]byte {
+	b.Helper()
+	reason := dragoman.StopEnd
+	if part.Kind() == dragoman.KindToolCall {
+		reason = dragoman.StopToolCalls
+	}
+	resp := &dragoman.Response{ID: "r", Model: "m", Output: []dragoman.Message{{Role: dragoman.RoleAssistant, Parts: []dragoman.Part{part}}}, Stop: dragoman.Stop{Reason: reason}}
+	enc := codec.NewStreamEncoder(dialect.EncodeOptions{Seed: "s"})
+	var out []byte
+	encode := func(ev dragoman.Event) {
+		var err error
+		if out, err = enc.Encode(out, ev); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for ev := range stream.Told(resp, dragoman.Report{}) {
+		delta, ok := ev.(*dragoman.PartDelta)
+		if !ok {
+			encode(ev)
+			continue
+		}
+		for rest := delta.Text; rest != ""; {
+			piece := *delta
+			n := min(10, len(rest))
+			piece.Text, rest = rest[:n], rest[n:]
+			encode(&piece)
+		}
+	}
+	out, err := enc.Close(out)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return bytes.SplitAfter(out, []byte("\n\n"))
 }

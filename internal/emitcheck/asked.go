@@ -71,6 +71,8 @@ func whatIsAsked(r *http.Request) asked {
 	case r.Method != http.MethodGet:
 	case a.dialect == dragoman.OpenAIResponses && strings.HasSuffix(path, "/input_items"):
 		a.form, a.rules = listed, responsesItems
+	case a.dialect == dragoman.OpenAIResponses && r.URL.Query().Get("stream") == "true":
+		a.form = streamed
 	case a.dialect == dragoman.OpenAIResponses:
 		a.form = whole
 	case path == "/api/version":

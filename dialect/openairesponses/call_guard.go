@@ -1,0 +1,301 @@
+package openairesponses
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/sse"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// CallGuard ends passed-through responses with a call whose arguments are not valid JSON
+// as incomplete, as [Codec.EncodeResponse] does (quirk B9): the item, and the response. It
+// changes nothing else. The input of a custom tool is text and never invalid.
+//
+// A guard serves one response: call Response, or call Pass for the events of a stream and
+// then Close. It reads only streams that have calls. It is not safe for concurrent use.
+type CallGuard struct {
+	limit  int
+	parser sse.Parser
+	active bool // the stream has a call
+	out    []byte
+	// streamed are the arguments that deltas brought, by the index of their item, and size
+	// the length of all of them.
+	streamed map[int64][]byte
+	size     int
+	// invalid are the items that were found invalid, by the index of the item.
+	invalid map[int64]bool
+	blocked bool
+}
+
+// NewCallGuard returns a guard for one response. Of the options it uses the bound.
+func NewCallGuard(o dialect.DecodeOptions) *CallGuard { return &CallGuard{limit: o.Limit()} }
+
+// Blocked reports whether the guard changed the response.
+func (g *CallGuard) Blocked() bool { return g.blocked }
+
+// Response returns a response object as incomplete if it has an invalid call. Any other
+// body is returned unchanged.
+func (g *CallGuard) Response(body []byte) []byte {
+	if !hasCalls(body) {
+		return body
+	}
+	out, changed := g.response(body)
+	if !changed {
+		return body
+	}
+	g.blocked = true
+	return out
+}
+
+// Pass takes whole events of a stream and returns what to send. It returns events itself
+// while the stream has no calls; otherwise the result is valid until the next call.
+func (g *CallGuard) Pass(events []byte) []byte {
+	if !g.active {
+		if !hasCalls(events) {
+			return events
+		}
+		g.active = true
+		g.parser.Max = math.MaxInt // the caller bounds an event
+		g.streamed, g.invalid = map[int64][]byte{}, map[int64]bool{}
+	}
+	g.out = g.out[:0]
+	_ = g.parser.Feed(events, g.event) // event returns no error
+	return g.out
+}
+
+// Close returns what is left to send after the last event.
+func (g *CallGuard) Close() []byte {
+	if !g.active {
+		return nil
+	}
+	g.out = g.out[:0]
+	_ = g.parser.Close(g.event) // event returns no error
+	return g.out
+}
+
+// hasCalls reports whether a document may have a function call: one that has names its
+// type, or spells it with escapes.
+func hasCalls(doc []byte) bool {
+	return bytes.Contains(doc, []byte("function_call")) || bytes.Contains(doc, []byte(`\u00`))
+}
+
+// event takes one event.
+func (g *CallGuard) event(ev sse.Event) error {
+	if !ev.HasData {
+		g.out = append(g.out, ev.Raw...)
+		return nil
+	}
+	data, typ, changed := g.change(ev.Data)
+	if !changed {
+		g.out = append(g.out, ev.Raw...)
+		return nil
+	}
+	g.blocked = true
+	if ev.Joined {
+		g.out = sse.Append(g.out, typ, data)
+		return nil
+	}
+	at := bytes.LastIndex(ev.Raw, ev.Data)
+	g.out = append(g.out, bytes.Replace(ev.Raw[:at], []byte("response.completed"), []byte(typ), 1)...)
+	g.out = append(append(g.out, data...), ev.Raw[at+len(ev.Data):]...)
+	return nil
+}
+
+// guarded are the fields of an event that a guard reads, and where some of them are.
+type guarded struct {
+	typ            string
+	index          int64
+	delta          string
+	arguments      string
+	item, response []byte
+
+	typeStart, typeEnd, itemStart, responseStart int64
+}
+
+// change returns the data of an event that would complete an invalid call, and the type
+// of the changed event.
+func (g *CallGuard) change(data []byte) (out []byte, typ string, changed bool) {
+	r := jsonwire.Borrow(data)
+	defer r.Return()
+	if r.Kind() != '{' {
+		return nil, "", false
+	}
+	var e guarded
+	for key := range r.Object() {
+		switch k := r.Kind(); {
+		case string(key) == "type" && k == '"':
+			raw := r.Raw()
+			e.typeEnd = r.Offset()
+			e.typeStart = e.typeEnd - int64(len(raw))
+			e.typ = jsonwire.NewReader(raw).String()
+		case string(key) == "output_index" && k == '0':
+			e.index = r.Int()
+		case string(key) == "delta" && k == '"':
+			e.delta = r.String()
+		case string(key) == "arguments" && k == '"':
+			e.arguments = r.String()
+		case string(key) == "item" && k == '{':
+			e.item = r.Raw()
+			e.itemStart = r.Offset() - int64(len(e.item))
+		case string(key) == "response" && k == '{':
+			e.response = r.Raw()
+			e.responseStart = r.Offset() - int64(len(e.response))
+		default:
+			r.Skip()
+		}
+	}
+	if r.End() != nil {
+		return nil, "", false
+	}
+	switch e.typ {
+	case "response.function_call_arguments.delta":
+		g.add(e.index, e.delta)
+	case "response.function_call_arguments.done":
+		if e.arguments != "" {
+			g.size -= len(g.streamed[e.index])
+			g.streamed[e.index] = nil
+			g.add(e.index, e.arguments)
+		}
+	case "response.output_item.done":
+		item, bad := g.item(e.item, e.index)
+		if !bad {
+			return nil, "", false
+		}
+		g.invalid[e.index] = true
+		return jsonwire.Splice(data, jsonwire.Edit{Start: e.itemStart, End: e.itemStart + int64(len(e.item)), New: item}), e.typ, true
+	case "response.completed", "response.incomplete":
+		response, bad := g.response(e.response)
+		if !bad {
+			return nil, "", false
+		}
+		typ = "response.incomplete"
+		return jsonwire.Splice(data,
+			jsonwire.Edit{Start: e.typeStart, End: e.typeEnd, New: []byte(`"` + typ + `"`)},
+			jsonwire.Edit{Start: e.responseStart, End: e.responseStart + int64(len(e.response)), New: response}), typ, true
+	}
+	return nil, "", false
+}
+
+// add takes a fragment of the arguments of an item. Arguments beyond the bound are kept
+// as text that is not JSON.
+func (g *CallGuard) add(index int64, text string) {
+	if g.size+len(text) > g.limit {
+		g.size -= len(g.streamed[index])
+		g.streamed[index], text = nil, "too long"
+	}
+	g.size += len(text)
+	g.streamed[index] = append(g.streamed[index], text...)
+}
+
+// response returns a response object as incomplete if it has an invalid call.
+func (g *CallGuard) response(body []byte) (out []byte, invalid bool) {
+	r := jsonwire.NewReader(body)
+	if r.Kind() != '{' {
+		return nil, false
+	}
+	invalid = len(g.invalid) > 0
+	var output []byte
+	status := "completed"
+	for key := range r.Object() {
+		switch {
+		case string(key) == "status" && r.Kind() == '"':
+			status = r.String()
+		case string(key) == "output" && r.Kind() == '[':
+			var w jsonwire.Writer
+			w.BeginArray()
+			for i := range r.Array() {
+				raw := r.Raw()
+				if item, bad := g.item(raw, int64(i)); bad {
+					raw, invalid = item, true
+				}
+				w.Raw(raw)
+			}
+			w.EndArray()
+			output = w.Buf
+		default:
+			r.Skip()
+		}
+	}
+	if r.End() != nil || !invalid {
+		return nil, false
+	}
+	var set []member
+	if output != nil {
+		set = append(set, member{"output", output, false})
+	}
+	if status == "completed" {
+		set = append(set, member{"status", []byte(`"incomplete"`), true}, member{"incomplete_details", []byte(`{"reason":"content_filter"}`), true}, member{"completed_at", []byte("null"), false})
+	}
+	return withMembers(body, set...), true
+}
+
+// item returns an item as incomplete if it is a function call with invalid arguments.
+// An item without arguments is checked with the arguments of its deltas.
+func (g *CallGuard) item(raw []byte, index int64) (out []byte, invalid bool) {
+	r := jsonwire.NewReader(raw)
+	if r.Kind() != '{' {
+		return nil, false
+	}
+	typ, status, name, arguments, whole := "", "", "", "", false
+	for key := range r.Object() {
+		if r.Kind() != '"' {
+			whole = whole || string(key) == "arguments" && r.Kind() != 'n'
+			r.Skip()
+			continue
+		}
+		switch string(key) {
+		case "type":
+			typ = r.String()
+		case "status":
+			status = r.String()
+		case "name":
+			name = r.String()
+		case "arguments":
+			arguments = r.String()
+		default:
+			r.Skip()
+		}
+	}
+	if arguments == "" && !whole {
+		arguments = string(g.streamed[index])
+	}
+	if r.End() != nil || typ != "function_call" || name == "" || status == "incomplete" || !wirekit.InvalidArguments(arguments) {
+		return nil, false
+	}
+	return withMembers(raw, member{"status", []byte(`"incomplete"`), true}), true
+}
+
+// member is a field to set. One that is not added is set only where it exists.
+type member struct {
+	name  string
+	value []byte
+	added bool
+}
+
+// withMembers returns an object with fields set; the others stay as they are.
+func withMembers(object []byte, set ...member) []byte {
+	found := map[string]bool{}
+	var w jsonwire.Writer
+	w.BeginObject()
+	r := jsonwire.NewReader(object)
+	for key := range r.Object() {
+		name := string(key)
+		value := r.Raw()
+		for _, m := range set {
+			if m.name == name {
+				value, found[name] = m.value, true
+			}
+		}
+		w.RawField(name, value)
+	}
+	for _, m := range set {
+		if m.added && !found[m.name] {
+			w.RawField(m.name, m.value)
+		}
+	}
+	w.EndObject()
+	return w.Buf
+}
