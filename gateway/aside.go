@@ -57,19 +57,13 @@ func (g *Gateway) buffered(w http.ResponseWriter, r *http.Request) (free func(),
 	if bad != nil || r.Method != http.MethodPost || r.ContentLength == 0 {
 		return func() {}, nil //nolint:nilerr // the handler refuses the key
 	}
-	held, setup := int64(0), g.current.Load()
-	body, err := serving.ReadBody(w, r, serving.BodyLimits{Bytes: maxAside, Time: setup.bodyTime, Hold: func(n int) error {
-		err := g.buffers.hold(key.Name, int64(n), setup.buffered, setup.bufferedByKey)
-		if err == nil {
-			held += int64(n)
-		}
-		return err
-	}})
+	mem := &heldBytes{Gateway: g, setup: g.current.Load(), key: key.Name}
+	body, err := serving.ReadBody(w, r, serving.BodyLimits{Bytes: maxAside, Time: mem.setup.bodyTime, Hold: mem.hold})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Content-Encoding") // it is unpacked
 	r.ContentLength = int64(len(body))
-	return func() { g.buffers.free(key.Name, held) }, err
+	return mem.free, err
 }
 
 // noteOf is the entry of a request that asks no model.

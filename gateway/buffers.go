@@ -58,3 +58,33 @@ func (x *exchange) hold(n int) error {
 	x.held += int64(n)
 	return nil
 }
+
+// release frees bytes that hold counted.
+func (x *exchange) release(n int) {
+	x.buffers.free(x.entry.key, int64(n))
+	x.held -= int64(n)
+}
+
+// heldBytes counts the bytes of a request that calls no model.
+type heldBytes struct {
+	*Gateway
+	setup *setup
+	key   string
+	held  int64
+}
+
+func (h *heldBytes) hold(n int) error {
+	err := h.buffers.hold(h.key, int64(n), h.setup.buffered, h.setup.bufferedByKey)
+	if err == nil {
+		h.held += int64(n)
+	}
+	return err
+}
+
+func (h *heldBytes) release(n int) {
+	h.buffers.free(h.key, int64(n))
+	h.held -= int64(n)
+}
+
+// free frees all bytes that are still counted.
+func (h *heldBytes) free() { h.release(int(h.held)) }

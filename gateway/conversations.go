@@ -205,12 +205,7 @@ func (g *Gateway) handleConversations(mux *http.ServeMux) {
 		"DELETE /v1/conversations/{id}/items/{item}": (*conversationCall).removeItem,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			key, err := g.who(r)
-			if err == nil {
-				if err = g.keys.Visit(access.FromRequest(r)); err != nil {
-					err = refusal(err)
-				}
-			}
+			key, err := g.visitor(r)
 			if err == nil {
 				err = serve(&conversationCall{Gateway: g, w: w, r: r, owner: key, key: key.Name, id: r.PathValue("id")})
 			}

@@ -72,9 +72,6 @@ func (g *Gateway) elsewhere(w http.ResponseWriter, r *http.Request, key *access.
 	if up == nil || up.client == nil || up.dialect != dragoman.OpenAIResponses {
 		return false, nil
 	}
-	if err := g.keys.Visit(access.FromRequest(r)); err != nil {
-		return true, refusal(err)
-	}
 	note.model, note.route, note.upstream, note.series, note.transparent = from.Model, way.Pattern, from.Link, way.series(from.Link), true
 	isStream := r.URL.Query().Get("stream") == "true"
 	passed, err := up.client.Pass(r.Context(), provider.Passage{
@@ -138,24 +135,41 @@ func flushing(w http.ResponseWriter, from io.Reader, learn *learner) error {
 	}
 }
 
-// about serves what is below a response that its model's server keeps: nobody else has it.
+// visitor returns the key of a request for a stored response, and counts the request.
+func (g *Gateway) visitor(r *http.Request) (access.Key, error) {
+	key, err := g.who(r)
+	if err != nil {
+		return key, err
+	}
+	if err := g.keys.Visit(access.FromRequest(r)); err != nil {
+		return key, refusal(err)
+	}
+	return key, nil
+}
+
+// about serves a resource below a response that its upstream stores.
 func (g *Gateway) about(below string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		key, err := g.who(r)
+		key, err := g.visitor(r)
 		if err != nil {
 			refuse(w, r, err)
 			return
 		}
-		found, err := g.elsewhere(w, r, &key, below)
-		if err == nil && !found {
-			err = noResponse(r.PathValue("id"))
-			if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
-				err = &ownError{serving.Refuse(errors.New("the gateway keeps this response itself, and has no " + strings.TrimPrefix(below, "/") + " of it"))}
-			}
+		g.serveBelow(w, r, &key, below)
+	}
+}
+
+// serveBelow is about for a request that was counted.
+func (g *Gateway) serveBelow(w http.ResponseWriter, r *http.Request, key *access.Key, below string) {
+	found, err := g.elsewhere(w, r, key, below)
+	if err == nil && !found {
+		err = noResponse(r.PathValue("id"))
+		if _, kept, _ := g.opts.Notes.Get(r.Context(), bodyKey(key.Name, r.PathValue("id"))); kept {
+			err = &ownError{serving.Refuse(errors.New("the gateway stores this response itself and has no " + strings.TrimPrefix(below, "/") + " for it"))}
 		}
-		if err != nil {
-			refuse(w, r, err)
-		}
+	}
+	if err != nil {
+		refuse(w, r, err)
 	}
 }
 

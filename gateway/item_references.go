@@ -161,7 +161,7 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 			open = append(open, item.id)
 		}
 	}
-	held, err := x.storedItems(ctx, x.entry.key, open)
+	held, err := x.storedItems(ctx, x, x.entry.key, open)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (g *Gateway) retrieve(w http.ResponseWriter, r *http.Request) {
 // respond has a response that the gateway keeps dealt with, and leaves others to who keeps
 // them.
 func (g *Gateway) respond(w http.ResponseWriter, r *http.Request, deal func(*access.Key, []byte) error) {
-	key, err := g.who(r)
+	key, err := g.visitor(r)
 	if err != nil {
 		refuse(w, r, err)
 		return

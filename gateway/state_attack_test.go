@@ -1,12 +1,17 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-go/dragoman/gateway"
+	"github.com/dragoman-go/dragoman/session"
 )
 
 // A Responses upstream looks up more than item references: reasoning without content, and
@@ -119,6 +124,95 @@ func TestRepeatedReferencesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
 	}
 	if status, text := keyed(t, w, http.MethodPost, "/v1/responses", "first", `{"model":"m","input":[`+reference+`]}`); status != http.StatusOK {
 		t.Errorf("one reference: %d %.200s", status, text)
+	}
+}
+
+// watchedNotes calls a function before each value that is read.
+type watchedNotes struct {
+	session.Notes
+	read func()
+}
+
+func (n *watchedNotes) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	n.read()
+	return n.Notes.Get(ctx, key)
+}
+
+// conversationWith creates a conversation with a message of some bytes and a short one, and
+// returns a reference to the short one.
+func conversationWith(t *testing.T, url string, size int) (reference string) {
+	t.Helper()
+	_, text := get(t, http.MethodPost, url+"/v1/conversations", `{"items":[{"role":"user","content":"`+strings.Repeat("x", size)+`"},{"role":"user","content":"short"}]}`, "authorization", "Bearer "+teamKey)
+	at := fmt.Sprintf("%s/v1/conversations/%v/items?order=desc&limit=1", url, decodeJSON(t, strings.NewReader(text))["id"])
+	_, text = get(t, http.MethodGet, at, "", "authorization", "Bearer "+teamKey)
+	return fmt.Sprintf(`{"type":"item_reference","id":%q}`, decodeJSON(t, strings.NewReader(text))["first_id"])
+}
+
+// A request may refer to short items of many long responses. It holds one of these at a
+// time.
+func TestReferencedResponsesAreLoadedOneAtATime(t *testing.T) {
+	const size, responses = 900 << 10, 30
+	notes := &watchedNotes{Notes: &session.MemoryNotes{}, read: func() {}}
+	g, err := gateway.New(nil, gateway.Options{Notes: notes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	references := make([]string, responses)
+	for i := range references {
+		references[i] = conversationWith(t, server.URL, size)
+	}
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before, most := heap(), 0
+	notes.read = func() { most = max(most, heap()-before) }
+	status, text := get(t, http.MethodPost, server.URL+"/v1/responses", `{"model":"sim/echo","store":false,"input":[`+strings.Join(references, ",")+`]}`)
+	if status != http.StatusOK || most > 8*size {
+		t.Errorf("%d %.200s, at most %d bytes held", status, text, most)
+	}
+}
+
+func TestReferencedResponsesCountTowardTheBufferedBytes(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	model := &strictUpstream{}
+	w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY}}\n  limits: {body_bytes: 1000000, buffered_bytes: 8388608, buffered_bytes_per_key: 1100000}\n  routes: {m: {to: anthropic/m}}\n", model.ServeHTTP)
+	reference := conversationWith(t, w.url, 900_000)
+	for more, want := range map[int]int{0: http.StatusOK, 250_000: http.StatusTooManyRequests} {
+		body := `{"model":"m","input":[` + reference + `],"metadata":{"x":"` + strings.Repeat("y", more) + `"}}`
+		if status, text := get(t, http.MethodPost, w.url+"/v1/responses", body, "authorization", "Bearer "+teamKey); status != want {
+			t.Errorf("%d bytes more: %d %.200s", more, status, text)
+		}
+	}
+	if len(model.saw) != 1 {
+		t.Errorf("the upstream got %d requests", len(model.saw))
+	}
+}
+
+// Stored responses are read from a database. Looking them up counts toward the rate of
+// the key, in whatever way.
+func TestG3_LookingUpAStoredResponseIsARequest(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	for _, call := range []string{"GET /v1/responses/%s", "GET /v1/responses/%s/input_items", "GET /v1/responses/resp_unknown", "GET /v1/responses/resp_unknown/input_items", "POST /v1/responses/%s/cancel"} {
+		w := worldOf(t, "gateway:\n  keys: {team: {key_env: TEAM_KEY, requests_per_minute: 3}}\n  routes: {m: {to: anthropic/m}}\n", (&strictUpstream{}).ServeHTTP)
+		ask := func(method, path, body string) (int, string) {
+			return get(t, method, w.url+path, body, "authorization", "Bearer "+teamKey)
+		}
+		status, text := ask(http.MethodPost, "/v1/responses", `{"model":"m","input":"hi"}`)
+		if status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		method, path, _ := strings.Cut(call, " ")
+		path = strings.Replace(path, "%s", fmt.Sprint(decodeJSON(t, strings.NewReader(text))["id"]), 1)
+		for i := range 3 {
+			if status, text := ask(method, path, ""); (status == http.StatusTooManyRequests) != (i == 2) {
+				t.Errorf("%s, request %d: %d %s", call, i+1, status, text)
+			}
+		}
 	}
 }
 

@@ -35,6 +35,15 @@ type storedResponse struct {
 
 const storedVersion = 1
 
+// size is the length of what is stored, in bytes.
+func (s *storedResponse) size() int {
+	size := len(s.Body)
+	for _, item := range s.Input {
+		size += len(item)
+	}
+	return size
+}
+
 // maxInputChain bounds the number of earlier responses from which an input is gathered.
 const maxInputChain = 1000
 
@@ -110,9 +119,16 @@ type storedItem struct {
 	native bool
 }
 
+// memory counts the bytes that a request holds, toward the limits of buffered bytes.
+type memory interface {
+	hold(bytes int) error
+	release(bytes int)
+}
+
 // storedItems finds items that the gateway stored for a key, by their ids. The result
-// lacks ids that the gateway does not hold.
-func (g *Gateway) storedItems(ctx context.Context, key string, ids []string) (map[string]storedItem, error) {
+// lacks ids that the gateway does not hold. It loads one response at a time, and keeps and
+// counts only the items that it returns.
+func (g *Gateway) storedItems(ctx context.Context, mem memory, key string, ids []string) (map[string]storedItem, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -120,59 +136,85 @@ func (g *Gateway) storedItems(ctx context.Context, key string, ids []string) (ma
 	for i, id := range ids {
 		keys[i] = itemKey(key, id)
 	}
-	notes, err := g.opts.Notes.GetAll(ctx, keys)
+	raw, err := g.opts.Notes.GetAll(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]storedItem{}
-	loaded := map[string]map[string]storedItem{} // by response
-	for i, raw := range notes {
+	notes := map[string]itemNote{}
+	var responses []string
+	wanted := map[string]map[string]bool{} // ids by response
+	for i, id := range ids {
 		var note itemNote
-		if raw == nil || json.Unmarshal(raw, &note) != nil {
+		if _, known := notes[id]; known || raw[i] == nil || json.Unmarshal(raw[i], &note) != nil {
 			continue
 		}
-		items, ok := loaded[note.Response]
-		if !ok {
-			if items, err = g.itemsOfStored(ctx, key, note.Response); err != nil {
-				return nil, err
-			}
-			loaded[note.Response] = items
+		notes[id] = note
+		if wanted[note.Response] == nil {
+			responses = append(responses, note.Response)
+			wanted[note.Response] = map[string]bool{}
 		}
-		item, ok := items[ids[i]]
-		if !ok {
-			continue
+		wanted[note.Response][id] = true
+	}
+	out := map[string]storedItem{}
+	for _, response := range responses {
+		if err := g.itemsOfStored(ctx, mem, key, response, wanted[response], out); err != nil {
+			return nil, err
 		}
-		out[ids[i]] = item
-		if now := g.opts.Now(); note.Until.Sub(now) <= g.ttl/2 {
+	}
+	for _, id := range ids {
+		item, ok := out[id]
+		if note := notes[id]; ok && note.Until.Sub(g.opts.Now()) <= g.ttl/2 {
 			if err := g.noteItems(ctx, key, note.Response, []json.RawMessage{item.json}); err != nil {
 				return nil, err
 			}
+			note.Until = g.opts.Now().Add(g.ttl)
+			notes[id] = note
 		}
 	}
 	return out, nil
 }
 
-// itemsOfStored are the items of a stored response or conversation, by their ids.
-func (g *Gateway) itemsOfStored(ctx context.Context, key, id string) (map[string]storedItem, error) {
-	out := map[string]storedItem{}
+// itemsOfStored adds some items of a stored response or conversation to out.
+func (g *Gateway) itemsOfStored(ctx context.Context, mem memory, key, id string, wanted map[string]bool, out map[string]storedItem) error {
+	var items []storedItem
 	if strings.HasPrefix(id, "conv_") {
 		c, err := g.loadConversation(ctx, key, id)
 		if err != nil || c == nil {
-			return nil, err
+			return err
 		}
 		for _, item := range c.Items {
-			out[idOf(item.Item)] = storedItem{json: item.Item, native: item.Native}
+			items = append(items, storedItem{json: item.Item, native: item.Native})
 		}
-		return out, nil
+	} else {
+		s, err := g.storedResponse(ctx, key, id)
+		if err != nil || s == nil {
+			return err
+		}
+		for _, item := range slices.Concat(s.Input, itemsOf(s.Body, "output")) {
+			items = append(items, storedItem{json: item, native: s.Native})
+		}
 	}
-	s, err := g.storedResponse(ctx, key, id)
-	if err != nil || s == nil {
-		return nil, err
+	loaded := 0
+	for i := range items {
+		loaded += len(items[i].json)
 	}
-	for _, item := range slices.Concat(s.Input, itemsOf(s.Body, "output")) {
-		out[idOf(item)] = storedItem{json: item, native: s.Native}
+	if err := mem.hold(loaded); err != nil {
+		return err
 	}
-	return out, nil
+	defer mem.release(loaded)
+	for i := range items {
+		id := idOf(items[i].json)
+		if !wanted[id] {
+			continue
+		}
+		before := len(out[id].json) // an id may occur twice; the last item counts
+		if err := mem.hold(len(items[i].json)); err != nil {
+			return err
+		}
+		mem.release(before)
+		out[id] = items[i]
+	}
+	return nil
 }
 
 // itemsOf are the elements of a list within an object.
@@ -255,7 +297,7 @@ func listedMessage(item []byte) []byte {
 // inputItems serves the input items of a stored response: all that the model saw,
 // including those of the responses before it.
 func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
-	key, err := g.who(r)
+	key, err := g.visitor(r)
 	if err != nil {
 		refuse(w, r, err)
 		return
@@ -267,10 +309,12 @@ func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	case s == nil:
-		g.about("/input_items")(w, r)
+		g.serveBelow(w, r, &key, "/input_items")
 		return
 	}
-	items, err := g.gatherInput(r.Context(), &key, id, s)
+	mem := &heldBytes{Gateway: g, setup: g.current.Load(), key: key.Name}
+	defer mem.free()
+	items, err := g.gatherInput(r.Context(), mem, &key, id, s)
 	if err == nil {
 		err = g.listItems(w, r, key.Name, items)
 	}
@@ -281,7 +325,10 @@ func (g *Gateway) inputItems(w http.ResponseWriter, r *http.Request) {
 
 // gatherInput returns the input of a stored response, after the input and output of the
 // responses that it continues.
-func (g *Gateway) gatherInput(ctx context.Context, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
+func (g *Gateway) gatherInput(ctx context.Context, mem memory, key *access.Key, id string, s *storedResponse) ([]listedItem, error) {
+	if err := mem.hold(s.size()); err != nil {
+		return nil, err
+	}
 	chain := [][]listedItem{ofResponse(id, s.Input)}
 	for parent := s.Parent; parent != ""; {
 		above, err := g.storedResponse(ctx, key.Name, parent)
@@ -290,6 +337,9 @@ func (g *Gateway) gatherInput(ctx context.Context, key *access.Key, id string, s
 		}
 		if above == nil || len(chain) > 2*maxInputChain {
 			return nil, noResponse(parent)
+		}
+		if err := mem.hold(above.size()); err != nil {
+			return nil, err
 		}
 		chain = append(chain, ofResponse(parent, itemsOf(above.Body, "output")), ofResponse(parent, above.Input))
 		parent = above.Parent
