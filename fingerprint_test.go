@@ -146,6 +146,7 @@ var unseen = map[string]string{
 	"ToolCall.PayloadMetadata": "says how the call was read, never on a wire",
 	"ToolCall.Problem":         "is our verdict about the arguments, never on a wire",
 	"ToolResult.Synthetic":     "is our note, never on a wire",
+	"Opaque.Hosted":            "follows from the native type",
 	"ToolResult.Display":       "is for humans, never on a wire",
 	"Opaque.CallID":            "is read from JSON, which counts",
 	"ToolSpec.Source":          "is guarded by its own mirror; it counts for hosted tools, see below",

@@ -141,7 +141,7 @@ func richValue() everything {
 		media, call, result,
 		&dragoman.Refusal{Text: "no", Extra: extra},
 		&dragoman.Data{JSON: json.RawMessage("[1,\t2]")},
-		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use", "id":"s1"}`), CallID: "s1"},
+		&dragoman.Opaque{Dialect: dragoman.Anthropic, Type: "server_tool_use", JSON: json.RawMessage(`{"type":"server_tool_use", "id":"s1"}`), CallID: "s1", Hosted: true},
 	}
 	message := dragoman.Message{
 		Role: dragoman.RoleAssistant, Name: "ada", Phase: "commentary", Status: dragoman.StatusIncomplete,

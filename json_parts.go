@@ -147,6 +147,7 @@ func storePart(pp *Part, out *storer) {
 		out.str("native_type", p.Type)
 		out.bytes("json", p.JSON)
 		out.str("call_id", p.CallID)
+		out.flag("hosted", p.Hosted)
 	default:
 		out.fail(fmt.Errorf("a %T has no stored form", p))
 	}
@@ -241,7 +242,7 @@ func loadPart(r *jsonwire.Reader) Part {
 	case KindData:
 		return &Data{JSON: a.json}
 	case KindOpaque:
-		return &Opaque{Dialect: a.dialect, Type: a.nativeType, JSON: a.json, CallID: a.callID}
+		return &Opaque{Dialect: a.dialect, Type: a.nativeType, JSON: a.json, CallID: a.callID, Hosted: a.hosted}
 	case "":
 		r.Fail(errors.New(`a part has no "type"`))
 		return nil

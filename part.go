@@ -127,6 +127,9 @@ type Opaque struct {
 	// CallID links a block of a provider-run tool with its other half, so that
 	// both are kept or dropped together. Empty where there is none.
 	CallID string
+	// Hosted says that the provider ran a tool itself, and that the part is the call or
+	// the result. False also means unknown.
+	Hosted bool
 }
 
 // Kind implements [Part].

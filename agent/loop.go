@@ -326,6 +326,8 @@ func hostedOnly(resp *dragoman.Response) bool {
 				return false
 			case *dragoman.ToolCall:
 				hosted = hosted || p.Hosted
+			case *dragoman.Opaque:
+				hosted = hosted || p.Hosted
 			}
 		}
 	}

@@ -221,6 +221,7 @@ func opaque(raw json.RawMessage, typ string) *dragoman.Opaque {
 	default:
 		return o
 	}
+	o.Hosted = typ != typeCall && typ != "tool_result"
 	r := jsonwire.NewReader(raw)
 	for key := range r.Object() {
 		if string(key) == half && r.Kind() == '"' {

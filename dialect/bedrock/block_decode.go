@@ -115,13 +115,13 @@ func (d *blockDecoder) block(raw json.RawMessage, assistant bool, at extra.Path,
 	case keyCall:
 		c := d.call(raw, at)
 		if c.Hosted && c.Problem == nil {
-			return opaque(raw, key)
+			return hosted(raw, key)
 		}
 		d.identify(c, at, place...)
 		return c
 	case keyResult:
 		if assistant {
-			return opaque(raw, key)
+			return hosted(raw, key)
 		}
 		res, err := d.reg.ReadResult(raw, d.o.LiftErrors, at, d.rep)
 		if err != nil {
@@ -162,6 +162,13 @@ func (d *blockDecoder) identify(c *dragoman.ToolCall, at extra.Path, place ...in
 	}
 	c.ID, c.Synthetic = wirekit.SyntheticID(idPrefix, d.o.Seed, place...), true
 	d.rep.Addf(dragoman.Synthesised, dragoman.Info, at.String(), "call id %q", c.ID)
+}
+
+// hosted keeps the call or the result of a tool that the provider runs.
+func hosted(raw json.RawMessage, key string) *dragoman.Opaque {
+	o := opaque(raw, key)
+	o.Hosted = true
+	return o
 }
 
 // opaque keeps a block as it is. The two halves of a tool that the provider

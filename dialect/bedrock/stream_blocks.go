@@ -101,6 +101,7 @@ func (d *streamDecoder) beginOpaque(kind blockKind, raw []byte, key string) erro
 		return err
 	}
 	skeleton := opaque(b.Raw, key)
+	skeleton.Hosted = kind == blockHosted || kind == blockResult
 	value := *skeleton
 	b.Part = d.parts.Start(0, d.header(), skeleton, &value)
 	return nil

@@ -287,6 +287,7 @@ func opaque(p *rawPart) *dragoman.Opaque {
 	default:
 		return o
 	}
+	o.Hosted = true
 	r := jsonwire.NewReader(p.data)
 	if r.Kind() != '{' {
 		return o

@@ -401,7 +401,7 @@ func typedText(r *jsonwire.Reader, typ string) (text string, ok bool) {
 }
 
 func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
-	o := &dragoman.Opaque{Dialect: name, Type: h.typ, JSON: raw, CallID: h.callID}
+	o := &dragoman.Opaque{Dialect: name, Type: h.typ, JSON: raw, CallID: h.callID, Hosted: h.hosted()}
 	switch h.typ {
 	case "":
 		if h.id != "" {
@@ -413,6 +413,20 @@ func opaque(h *itemHead, raw []byte) *dragoman.Opaque {
 		o.CallID = cmp.Or(h.callID, h.approval)
 	}
 	return o
+}
+
+// hosted reports whether an item is the call, or the result, of a tool that the provider
+// has run. Items that wait for the client (computer_call, shell_call, an approval) are not,
+// and neither is a generated image, which is a response in itself.
+func (h *itemHead) hosted() bool {
+	switch h.typ {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_list_tools", "program", "program_output":
+		return true
+	case "tool_search_call", "tool_search_output":
+		return h.execution == "server"
+	default:
+		return false
+	}
 }
 
 // roleOf is who sends an item that is not modelled, as the type tells it.

@@ -291,7 +291,7 @@ func emptyOf(p dragoman.Part) dragoman.Part {
 	case *dragoman.Refusal:
 		return &dragoman.Refusal{}
 	case *dragoman.Opaque:
-		return &dragoman.Opaque{Dialect: p.Dialect, Type: p.Type, CallID: p.CallID}
+		return &dragoman.Opaque{Dialect: p.Dialect, Type: p.Type, CallID: p.CallID, Hosted: p.Hosted}
 	case *dragoman.Media:
 		return &dragoman.Media{Media: p.Media, MIME: p.MIME}
 	default:

@@ -77,7 +77,7 @@ func (o Options) Opaque() *rapid.Generator[*dragoman.Opaque] {
 		typ := rapid.SampledFrom([]string{"web_search_call", "server_tool_use", "future_block"}).Draw(t, "native type")
 		return &dragoman.Opaque{
 			Dialect: o.dialect(t), Type: typ, JSON: json.RawMessage(fmt.Sprintf(`{"type":%q, "x":%s}`, typ, JSON().Draw(t, "x"))),
-			CallID: optional(t, "call id", "srv_1"),
+			CallID: optional(t, "call id", "srv_1"), Hosted: rapid.Bool().Draw(t, "hosted"),
 		}
 	})
 }
