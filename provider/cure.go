@@ -67,9 +67,8 @@ func (x *exchange) cure(err error) bool {
 func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 	var rep dragoman.Report
 	out := *req
-	out.Messages = slices.Clone(req.Messages)
-	for i := range out.Messages {
-		m := &out.Messages[i]
+	out.Messages = make([]dragoman.Message, 0, len(req.Messages))
+	for i, m := range req.Messages {
 		var parts []dragoman.Part
 		for j, p := range m.Parts {
 			bare, changed := bareOf(p)
@@ -84,6 +83,10 @@ func unreasoned(req *dragoman.Request) (*dragoman.Request, dragoman.Report) {
 		if len(parts) != len(m.Parts) || !slices.Equal(parts, m.Parts) {
 			m.Parts = parts
 		}
+		if len(parts) == 0 && len(req.Messages[i].Parts) > 0 {
+			continue // it was reasoning only, such as an item of Responses
+		}
+		out.Messages = append(out.Messages, m)
 	}
 	return &out, rep
 }

@@ -260,3 +260,36 @@ func TestX14_ACureIsTriedOnce(t *testing.T) {
 		t.Errorf("nothing to leave out: error %v after %d requests", err, len(s.requests()))
 	}
 }
+
+// In Responses, reasoning is an item of its own: without it, no empty message remains.
+func TestX14_CureLeavesNoEmptyMessage(t *testing.T) {
+	thinks := func(_ *server, w http.ResponseWriter, _ *http.Request, _ received) {
+		_, _ = w.Write([]byte(`{"id":"resp_1","object":"response","created_at":1,"model":"model-1","status":"completed","output":[
+			{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ZW5j"},
+			{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Yes.","annotations":[]}]}]}`))
+	}
+	refused := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Code: "invalid_encrypted_content", Message: "The encrypted content could not be verified."})
+	both(t, func(t *testing.T, ask func(dragoman.Model, *dragoman.Request) (*dragoman.Response, error)) {
+		s := serve(t, openairesponses.Codec{}, thinks, refused, say(textAnswer("fine")))
+		c, _ := hasty(s, steadily)
+		req := question()
+		first, err := c.Generate(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Messages = append(append(req.Messages, first.Output...), dragoman.UserText("Why?"))
+		if resp, err := ask(c, req); err != nil || resp.Text() != "fine" {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		got := s.requests()
+		if !strings.Contains(string(got[1].body), "ZW5j") || strings.Contains(string(got[2].body), "ZW5j") {
+			t.Errorf("first %s\nthen %s", got[1].body, got[2].body)
+		}
+		if strings.Contains(string(got[2].body), `"content":[]`) || len(got[2].req.Messages) != 3 {
+			t.Errorf("an empty message was sent: %s", got[2].body)
+		}
+		if len(req.Messages) != 4 || len(req.Messages[1].Parts) != 1 {
+			t.Error("the caller's request was changed")
+		}
+	})
+}
