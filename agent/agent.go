@@ -61,8 +61,8 @@ type Agent struct {
 	// Compact returns what is sent for a conversation, such as one that begins with
 	// a summary. It gets what else would be: all of it, or what the store has in its
 	// place for the model's origin, see [HistoryStore]. Media of earlier runs may be
-	// references to attachments, see [Expander]. The stored conversation does not change.
-	// Nil sends what it would get.
+	// references to attachments, see [Expander]. It gets copies, which it may edit: the
+	// stored conversation does not change. Nil sends what it would get.
 	Compact func(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 
 	// Limits end runs that do not; the zero value has the defaults.

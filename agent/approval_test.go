@@ -167,7 +167,7 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 		t.Errorf("a tool that changed is asked about again: %v, ran %q", err, did.String())
 	}
 	for what, text := range map[string]string{
-		"newer": strings.Replace(marshal(t, state), `"v":1`, `"v":2`, 1), "no state": `{"hello":1}`, "no JSON": `{`,
+		"newer": strings.Replace(marshal(t, state), `"v":1`, `"v":2`, 1), "no state": `{"hello":1}`, "negative": strings.Replace(marshal(t, state), `"v":1`, `"v":-1`, 1), "no JSON": `{`,
 		"no phase": strings.Replace(marshal(t, state), `"phase":"calling"`, `"phase":"dancing"`, 1),
 		"no run":   strings.Replace(marshal(t, state), `"run":"`+res.Run+`"`, `"run":""`, 1),
 	} {

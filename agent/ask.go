@@ -212,7 +212,7 @@ func (r *run) request(ctx context.Context) (*dragoman.Request, error) {
 func (r *run) readyToSend(ctx context.Context, messages []dragoman.Message) (out []dragoman.Message, err error) {
 	out = slices.Clip(messages)
 	if r.player.Compact != nil {
-		if out, err = r.player.Compact(ctx, out); err != nil {
+		if out, err = r.player.Compact(ctx, copied(out)); err != nil {
 			return nil, errorf("Compact: %w", err)
 		}
 	}

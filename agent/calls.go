@@ -422,9 +422,13 @@ func (r *run) divide(calls []*dragoman.ToolCall) (run []*dragoman.ToolCall, asid
 		case r.state.settled(c.ID) != nil:
 		case handoff && first != "":
 			aside = append(aside, c.Fail(fmt.Sprintf("Not handed over: %s came first, and only one can.", first)))
-		case key.Kind == tool.KindDeferred && !r.found(key):
+		case r.player.hides(key) && !r.found(key):
 			aside = append(aside, c.Fail(fmt.Sprintf("%s is not loaded. Find it with %s first.", c.QualifiedName(), r.player.finder.Spec().Name)))
 		default:
+			if r.player.hides(key) && !slices.Contains(r.state.Found, key) {
+				// The provider's search found it. It stays found if the run changes the provider.
+				r.state.Found = append(r.state.Found, key)
+			}
 			run = append(run, named)
 		}
 		if handoff && first == "" {

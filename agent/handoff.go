@@ -20,7 +20,7 @@ type Handoff struct {
 	// Description tells the model when to hand over; empty means that of the agent.
 	Description string
 	// Filter returns what the agent sees of the conversation; nil shows all of it.
-	// What is kept stays as it was.
+	// It gets copies, which it may edit: the stored conversation does not change.
 	Filter func(messages []dragoman.Message) []dragoman.Message
 	// NeedsApproval asks a human first.
 	NeedsApproval bool
@@ -63,7 +63,7 @@ func (r *run) handOver(records []tool.Record) (to string, err error) {
 		}
 		next := r.cast.players[h.To.name()]
 		if h.Filter != nil {
-			r.state.Seen = h.Filter(slices.Clone(r.visible()))
+			r.state.Seen = h.Filter(copied(r.visible()))
 			r.state.Offset = len(r.messages)
 			if len(r.state.Seen) == 0 {
 				return "", errorf("the handoff to %s leaves nothing of the conversation", next.name())

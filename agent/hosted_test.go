@@ -35,7 +35,7 @@ var hostedTurns = []struct {
 	{"computer", openairesponses.Codec{}, `{"type":"computer_call","id":"cu_1","call_id":"call_1","status":"completed","action":{"type":"screenshot"},"pending_safety_checks":[]}`, true},
 	{"web search", anthropic.Codec{}, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`, false},
 	{"MCP", anthropic.Codec{}, `{"type":"mcp_tool_use","id":"mcptoolu_1","name":"n","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[]}`, false},
-	{"text beside it", anthropic.Codec{}, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"found"}`, true},
+	{"with text", anthropic.Codec{}, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"found"}`, true},
 	{"unknown block", anthropic.Codec{}, `{"type":"container_upload","file_id":"file_1"}`, true},
 	{"code execution", gemini.Codec{}, `{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}`, false},
 	{"grounding", bedrock.Codec{}, `{"toolUse":{"toolUseId":"t1","name":"nova_grounding","type":"server_tool_use","input":{}}},{"toolResult":{"toolUseId":"t1","type":"nova_grounding_result","content":[{"json":{}}]}}`, false},
@@ -147,4 +147,20 @@ func writeWire(w io.Writer, codec dialect.Codec, resp *dragoman.Response, stream
 		_, err = w.Write(out)
 	}
 	return err
+}
+
+// A forced choice that a hosted tool obeyed is reset, or the model would never answer.
+func TestL4_ForcedChoiceIsResetAfterHostedTools(t *testing.T) {
+	searched := &dragoman.Response{Stop: dragoman.Stop{Reason: dragoman.StopEnd}, Output: []dragoman.Message{{
+		Role: dragoman.RoleAssistant, Parts: []dragoman.Part{&dragoman.Opaque{Dialect: dragoman.OpenAIResponses, Type: "web_search_call", Hosted: true}},
+	}}}
+	for _, keep := range []bool{false, true} {
+		m := model(searched, says("done"))
+		a := agent.Agent{Model: m, KeepToolChoice: keep}
+		a.Settings.ToolChoice = &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
+		must[*agent.Result](t)(a.Run(t.Context(), "go"))
+		if len(m.asked) != 2 || m.asked[0].ToolChoice == nil || (m.asked[1].ToolChoice != nil) != keep {
+			t.Errorf("keep %v: %d requests, then %+v", keep, len(m.asked), m.asked[len(m.asked)-1].ToolChoice)
+		}
+	}
 }

@@ -244,6 +244,10 @@ func (r *run) react(kind answerKind, resp *dragoman.Response, output []dragoman.
 		if most := orDefault(r.cast.first.Limits.Pauses, defaultPauses); r.pauses > most {
 			return "", &LimitError{"turns", fmt.Sprintf("the model paused more than %d times in a row", most)}
 		}
+	case hostedWork:
+		if forced(r.player.Settings.ToolChoice) {
+			r.state.Chosen = true // a hosted tool obeyed it (requirement L4)
+		}
 	case final:
 		return r.conclude(resp, output)
 	}

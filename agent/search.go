@@ -108,6 +108,11 @@ func (p *player) distinct(s dragoman.ToolSpec) dragoman.ToolSpec {
 	return s
 }
 
+// hides reports whether a key is that of a deferred tool.
+func (p *player) hides(k tool.Key) bool {
+	return slices.ContainsFunc(p.hidden, func(s dragoman.ToolSpec) bool { return tool.KeyOf(&s) == k })
+}
+
 // found reports whether a deferred tool may be called.
 func (r *run) found(k tool.Key) bool {
 	return r.player.native != nil || slices.Contains(r.state.Found, k)

@@ -159,3 +159,64 @@ func TestL6_AToolThatWasNotFoundInTimeIsNotRunByResuming(t *testing.T) {
 		t.Errorf("ran %q\n%s", did.String(), script(res.Messages))
 	}
 }
+
+// A namespace does not make a deferred tool available before it is found.
+func TestL6_NamespacedToolIsRefusedUntilFound(t *testing.T) {
+	var did counted
+	early := calls("a crm.list")
+	early.Output[0].Parts[0].(*dragoman.ToolCall).Name, early.Output[0].Parts[0].(*dragoman.ToolCall).Namespace = "list", "crm"
+	late := calls("c crm.list")
+	late.Output[0].Parts[0].(*dragoman.ToolCall).Name, late.Output[0].Parts[0].(*dragoman.ToolCall).Namespace = "list", "crm"
+	m := model(early, calls(`b tool_search {"query":"crm list"}`), late)
+	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("list", tool.Deferred(), tool.InNamespace("crm", "customers"))}}
+	res := must[*agent.Result](t)(a.Run(t.Context(), "go"))
+	if s := script(res.Messages); !strings.Contains(s, "result a error") || !strings.Contains(s, "result c ok") || did.String() != "list:" {
+		t.Errorf("ran %q\n%s", did.String(), s)
+	}
+	if got := specNames(m.asked[0]); got != "tool_search" {
+		t.Errorf("the first request has %q", got)
+	}
+}
+
+// A run may change to a provider without a search of its own.
+func TestL6_FoundByTheProviderStaysFoundOnAnother(t *testing.T) {
+	var did counted
+	tools := []tool.Tool{did.tool("pay", tool.Deferred(), tool.NeedsApproval())}
+	first := &recording{Client: &provider.Client{Codec: openairesponses.Codec{}, Model: "m"}, answer: calls("a pay")}
+	res, err := agent.Agent{Model: first, Tools: tools}.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	m := model(calls(`b pay {"word":"again"}`))
+	res, err = agent.Agent{Model: m, Tools: tools}.Resume(t.Context(), stored(t, res.State), agent.Always(res.Pending[0]))
+	if err != nil || did.String() != "pay: pay:again" {
+		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
+	}
+	if got := specNames(m.asked[0]); got != "tool_search pay" {
+		t.Errorf("the next request has %q", got)
+	}
+}
+
+func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
+	for spec, native := range map[string]string{
+		"openai/gpt-4.1": "", "openai/gpt-4o-2024-08-06": "", "openai/gpt-5": "", "openai/gpt-5.2": "", "openai/o3": "",
+		"openai/gpt-5.4": "tool_search", "openai/gpt-6-sol": "tool_search", "openai/gpt-7": "tool_search",
+		"anthropic/claude-3-7-sonnet-latest": "", "anthropic/claude-opus-4-1": "", "anthropic/claude-sonnet-4-20250514": "",
+		"anthropic/claude-sonnet-4-5": "tool_search_tool_bm25", "anthropic/claude-opus-5-5": "tool_search_tool_bm25",
+	} {
+		opened, err := (&provider.Config{}).Open(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var did counted
+		m := &recording{Client: opened.(*provider.Client), answer: says("done")}
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("find", tool.Deferred())}}.Run(t.Context(), "go"))
+		want := "tool_search"
+		if native != "" {
+			want = "find(deferred) " + native
+		}
+		if got := specNames(m.asked); got != want {
+			t.Errorf("%s: %q, want %q", spec, got, want)
+		}
+	}
+}

@@ -241,7 +241,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	switch {
-	case head.V == 0:
+	case head.V <= 0:
 		return fmt.Errorf("%w: it has no version: it is no state of a run", ErrState)
 	case head.V > stateVersion:
 		return fmt.Errorf("%w: it is of version %d, and this program knows %d; update it", ErrState, head.V, stateVersion)

@@ -172,6 +172,8 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 		c.ForcedChoice = dragoman.ForcedNever
 	case "response_format=json_schema":
 		c.NoOutputSchema = true
+	case "tool_search":
+		c.NoDeferred = true
 	case "tools":
 		// The labels of Ollama are those of its library, and local models may
 		// differ; the server refuses tools itself.

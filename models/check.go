@@ -16,7 +16,7 @@ var (
 		"parallel_tool_calls", "prefill", "presence_penalty", "reasoning_effort", "reasoning_effort=none", "reasoning_format",
 		"response_format", "response_format=json_schema", "seed", "stop", "stream_options", "strict", "temperature", "temperature=0",
 		"think=true", "thinking", "thinking.budget_tokens", "thinking.type=disabled", "thinkingBudget", "thinkingLevel",
-		"tool_choice", "tool_choice=named", "tool_choice=required", "tools", "top_k", "top_logprobs", "top_p",
+		"tool_choice", "tool_choice=named", "tool_choice=required", "tool_search", "tools", "top_k", "top_logprobs", "top_p",
 	}
 	togetherWords = []string{
 		"chat:tools", "chat:tools+reasoning", "functions+google_search", "functions+response_schema", "json_schema+stream",

@@ -181,7 +181,7 @@ models:
 	if bare, ok := c.Lookup("ollama", "ours"); !ok || bare.Tools != Unknown {
 		t.Errorf("%+v", bare)
 	}
-	if was, _ := base.Lookup("openai", "gpt-4.1"); was.Reasoning.Supported || was.Price == nil || len(was.Refuses) != 1 || was.Refuses[0] != "reasoning_effort" {
+	if was, _ := base.Lookup("openai", "gpt-4.1"); was.Reasoning.Supported || was.Price == nil || len(was.Refuses) != 2 || was.Refuses[0] != "reasoning_effort" {
 		t.Errorf("the embedded table changed: %+v", was)
 	}
 }
