@@ -1,10 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
@@ -29,7 +29,7 @@ func (g *Gateway) list(r *http.Request) ([]serving.Model, error) {
 		}
 		model := serving.Model{Name: name, Owner: "dragoman"}
 		if route, err := s.find(name, key.Allows); err == nil {
-			model = route.describe(name)
+			model = route.describe(r.Context(), name)
 		}
 		out = append(out, model)
 	}
@@ -52,24 +52,29 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 		return serving.Model{}, note.failed(err)
 	}
 	note.route = route.Pattern
-	return route.describe(name), nil
+	return route.describe(r.Context(), name), nil
 }
 
-// describe returns the facts about the first model of a route.
-func (r *route) describe(name string) serving.Model {
+// describe returns the facts about the first model of a route: those of its provider's
+// type, with the model file and the capabilities of the config.
+func (r *route) describe(ctx context.Context, name string) serving.Model {
 	out := serving.Model{Name: name, Owner: "dragoman"}
 	links := r.chain.Links
 	if len(links) == 0 {
 		return out
 	}
-	up, model, _ := strings.Cut(links[0].Name, "/")
-	m, ok := models.Default().Lookup(up, model)
-	if !ok {
+	client := r.upstreams[links[0].Name].client
+	if client == nil {
 		return out
 	}
+	m, _ := client.Fact("")
 	out.Context, out.NoTools = m.Context, m.Tools == models.No
-	out.NoThinking = m.Reasoning != nil && !m.Reasoning.Supported
 	out.NoVision = len(m.Inputs) > 0 && !slices.Contains(m.Inputs, "image")
+	if target, _, err := client.Target(ctx, ""); err == nil {
+		out.NoThinking = target.Caps.NoThinking
+		out.NoTools = out.NoTools || target.Caps.NoTools
+		out.NoVision = out.NoVision || target.Caps.NoImages
+	}
 	return out
 }
 

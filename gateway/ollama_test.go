@@ -130,6 +130,43 @@ func TestOllamaShowsWhatIsKnownOfTheUpstream(t *testing.T) {
 	}
 }
 
+// The facts are those of the provider's type, not of its name in the config, and the config can change them.
+func TestA3_OllamaShowUsesTheProviderTypeAndTheConfig(t *testing.T) {
+	w := newWorldOf(t, nil, `version: 1
+providers:
+  house: {type: ollama, base_url: "http://127.0.0.1:1"}
+  cloud: {type: bedrock, base_url: "http://127.0.0.1:1", region: us-east-1}
+  mistral: {type: compatible, base_url: "http://127.0.0.1:1"}
+  thinker: {type: ollama, base_url: "http://127.0.0.1:1", capabilities: {no_thinking: false}}
+  own: {type: openai, base_url: "http://127.0.0.1:1", models: {small: {name: gpt-4.1}}}
+gateway:
+  routes:
+    llama: {to: house/llama3.1}
+    claude: {to: "cloud/anthropic.claude-sonnet-4-5-20250929-v1:0"}
+    named: {to: mistral/mistral-large-latest}
+    thinks: {to: thinker/llama3.1}
+    plain: {to: house/qwen3, capabilities: {no_thinking: true}}
+    small: {to: own/small}
+`)
+	for _, tc := range []struct {
+		model    string
+		thinking bool
+		context  string
+	}{
+		{"llama", false, "0"},
+		{"claude", true, "200000"},
+		{"named", true, "0"}, // a server of any type may have any model under this name
+		{"thinks", true, "0"},
+		{"plain", false, "0"},
+		{"small", false, "1047576"},
+	} {
+		status, text := get(t, http.MethodPost, w.url+"/api/show", `{"model":"`+tc.model+`"}`)
+		if status != http.StatusOK || strings.Contains(text, `"thinking"`) != tc.thinking || !strings.Contains(text, `.context_length":`+tc.context+`,`) {
+			t.Errorf("%s: %d %s", tc.model, status, text)
+		}
+	}
+}
+
 func TestOllamaListsNoLoadedModels(t *testing.T) {
 	open := newWorld(t, "")
 	if status, text := get(t, http.MethodGet, open.url+"/api/ps", ""); status != http.StatusOK || text != `{"models":[]}` {

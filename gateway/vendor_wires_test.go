@@ -35,6 +35,9 @@ func TestContextLengthErrorsOfCompatibleServersKeepTheirClass(t *testing.T) {
 				}
 				for _, stream := range []bool{false, true} {
 					a := r.ask(way{codec, "chat"}, stream)
+					if code := `"code":"context_length_exceeded"`; codec.Dialect() == dragoman.OpenAIResponses && !strings.Contains(string(a.body), code) {
+						r.t.Errorf("%s: %s%s: no %s in %s", about, codec.Dialect(), streamed(stream), code, a.body)
+					}
 					if e := a.apiError(r.t); e.Class != dragoman.ErrorContextLength || a.status != http.StatusBadRequest {
 						r.t.Errorf("%s: %s%s: %s, %d %s", about, codec.Dialect(), streamed(stream), e.Class, a.status, a.body)
 					}

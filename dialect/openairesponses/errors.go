@@ -229,12 +229,17 @@ func optional(w *jsonwire.Writer, key, v string) {
 
 // wordsOf are OpenAI's type and code for an error: its own where it has them and
 // they tell its class, else those of its class. Words of another API never leak
-// (quirk J3).
+// (quirk J3). A conversation that is too long has OpenAI's own code, by which
+// clients know to shorten it: compatible servers often say so in the message only.
 func wordsOf(e *dragoman.APIError) (typ, code string) {
+	typ, code = wirekit.OpenAIErrorWords(e.Class)
 	if ownError(e) && (!ownWords(e.Native) || classOf(e) == e.Class) {
+		if e.Class == dragoman.ErrorContextLength {
+			return cmp.Or(e.Type, typ), code
+		}
 		return cmp.Or(e.Type, "invalid_request_error"), e.Code
 	}
-	return wirekit.OpenAIErrorWords(e.Class)
+	return typ, code
 }
 
 func ownError(e *dragoman.APIError) bool {

@@ -106,9 +106,9 @@ func fitBudget(s *dragoman.ReasoningSettings, caps *dragoman.Capabilities, rep *
 	least, most := caps.MinThinkingBudget, caps.MaxThinkingBudget
 	always := listed(caps.Refuses, effortNone)
 	if s.BudgetTokens == nil {
-		if caps.ThinkingBudgets && always && s.Effort == "minimal" { // which is a budget of none
+		if caps.ThinkingBudgets && always && (s.Effort == "minimal" || s.Effort == "none") { // both are a budget of 0
+			rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort %s written as low: the model always reasons", s.Effort)
 			s.Effort = "low"
-			rep.Add(dragoman.Lowered, dragoman.Info, "/reasoning/effort", "effort minimal written as low: the model always reasons")
 		}
 		return
 	}

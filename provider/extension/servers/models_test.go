@@ -39,6 +39,10 @@ func TestX7_ModelsGetTheSettingsThatTheirFamilyTakes(t *testing.T) {
 		{gemini.Codec{}, "gemini", "gemini-3.7-flash", effort("minimal"), []string{`"thinkingLevel":"LOW"`}, nil},
 		{gemini.Codec{}, "gemini", "gemini-3.5-flash", effort("minimal"), []string{`"thinkingLevel":"MINIMAL"`}, nil},
 
+		{gemini.Codec{}, "gemini", "gemini-2.5-pro", func(r *dragoman.Request) {
+			r.Reasoning = &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive, Effort: "none"}
+		}, []string{`"thinkingBudget":1024`}, nil}, // it always reasons
+
 		// Who reasons takes no sampling.
 		{openairesponses.Codec{}, "openai", "o3", nil, nil, []string{`"temperature"`}},
 		{openairesponses.Codec{}, "openai", "gpt-5.1", nil, []string{`"temperature"`}, nil},
