@@ -37,6 +37,14 @@ func TestApprovalAtTheTerminalShowsADiff(t *testing.T) {
 	}
 }
 
+// A new prompt is refused while calls wait, so that the run does not propose one.
+func TestAnInterruptedQuestionNamesOnlyTheCommandThatWorks(t *testing.T) {
+	seen := leavePending(t, filepath.Join(t.TempDir(), "s.db"), t.TempDir())
+	if !strings.Contains(seen, "calls wait for your approval; go on with: dragoman run --session trip") || strings.Contains(seen, "…\"\r\n") || strings.Contains(seen, "ERROR") {
+		t.Errorf("%s", seen)
+	}
+}
+
 func TestASessionWithPendingCallsNamesTheCommandsThatWork(t *testing.T) {
 	dir, do := runs(t)
 	db := filepath.Join(t.TempDir(), "s.db")

@@ -151,10 +151,18 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err := k.begin(ctx, t, prompt, spec); err != nil {
 		return err
 	}
+	waits := false
 	if k.session != nil && !o.json {
-		defer func() { t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again()) }()
+		defer func() {
+			if waits { // a new prompt would be refused; the error names the command that works
+				t.notef("Session %s.", k.session.ID())
+				return
+			}
+			t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again())
+		}()
 	}
 	err = t.follow(o.stream(ctx, a, k.session, prompt))
+	waits = errors.Is(err, agent.ErrInterrupted)
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}

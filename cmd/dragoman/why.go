@@ -313,9 +313,15 @@ func loadPolicy(file string, tools []tool.Tool) (*policy.Policy, error) {
 	}
 	host := policy.Host{
 		Name: "dragoman run", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Agents: []string{agentName},
+		Namespaces: []string{}, Tags: []string{},
 	}
 	for _, t := range tools {
-		host.Tools = append(host.Tools, t.Spec().QualifiedName())
+		spec := t.Spec()
+		host.Tools = append(host.Tools, spec.QualifiedName())
+		host.Namespaces = append(host.Namespaces, spec.Namespace)
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok {
+			host.Tags = append(host.Tags, s.Settings().Tags...)
+		}
 	}
 	if p, err = p.For(host); err != nil {
 		return nil, failed("%w", err)

@@ -148,6 +148,8 @@ func TestP6_APolicyRuleThatCanNeverApplyIsAnError(t *testing.T) {
 		"rules:\n  - {id: a, effect: deny, subjects: handoff}":                            `policy.yaml:3:37: rule "a": subjects: the rule can never apply: dragoman run decides on tool_call and model_call only`,
 		"rules:\n  - {id: a, effect: deny, subjects: model_call, when: {tool: shell}}":    `rule "a": when.tool: a model_call has no tool`,
 		"rules:\n  - {id: a, effect: deny, when: {agent: other}}":                         `rule "a": when.agent: the rule can never apply`,
+		"rules:\n  - {id: a, effect: deny, when: {namespace: files}}":                     `rule "a": when.namespace: the rule can never apply: no tool of dragoman run is in the namespace "files"`,
+		"rules:\n  - {id: a, effect: deny, when: {tool: shell, tags: [danger]}}":          `rule "a": when.tags: the rule can never apply: no tool of dragoman run is tagged "danger"`,
 		"rules:\n  - {id: a, effect: ask, subjects: model_call, when: {model: openai/*}}": `rule "a": effect: a model_call cannot wait for a human`,
 	} {
 		write(t, dir, "policy.yaml", "version: 1\n"+text+"\n")

@@ -153,6 +153,9 @@ type Host struct {
 	// Tools are the qualified names of all tools that it may call, without those of
 	// handoffs; nil means that they are not known.
 	Tools []string
+	// Namespaces and Tags are those of all tools that it may call. Nil means that they
+	// are not known, empty that there are none.
+	Namespaces, Tags []string
 	// Handoffs are the names of tools that hand over to other agents. A rule on tool
 	// calls alone that names one does not apply to it.
 	Handoffs []string
@@ -164,8 +167,8 @@ type Host struct {
 }
 
 // For returns the policy for one host. It reports every enabled rule that can never
-// apply there, each a [*RuleError]: one on subjects, tools or agents that the host
-// does not have, and one that asks where no human can answer. Where the host decides
+// apply there, each a [*RuleError]: one on subjects, tools, namespaces, tags or agents
+// that the host does not have, and one that asks where no human can answer. Where the host decides
 // on model calls alone, the default covers them.
 func (p *Policy) For(h Host) (*Policy, error) {
 	var errs []string
@@ -223,6 +226,10 @@ func (r *compiled) unusable(h *Host, name string) (field, why string) {
 	case h.Tools != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectToolCall) &&
 		!slices.ContainsFunc(h.Tools, func(t string) bool { return matchAny(w.Tools, t) }):
 		return "when.tool", fmt.Sprintf("%s matches no tool of %s; the tools are %s", oneOf(w.Tools), name, strings.Join(h.Tools, ", "))
+	case h.Namespaces != nil && len(w.Namespaces) > 0 && !slices.ContainsFunc(w.Namespaces, func(n string) bool { return slices.Contains(h.Namespaces, n) }):
+		return "when.namespace", fmt.Sprintf("no tool of %s is in the namespace %s", name, oneOf(w.Namespaces))
+	case h.Tags != nil && len(w.Tags) > 0 && !slices.ContainsFunc(w.Tags, func(t string) bool { return slices.Contains(h.Tags, t) }):
+		return "when.tags", fmt.Sprintf("no tool of %s is tagged %s", name, oneOf(w.Tags))
 	case h.Agents != nil && len(h.Agents) == 0 && (len(w.Agents) > 0 || slices.ContainsFunc(r.reads, func(v string) bool { return v == "agent" || v == "agents" })):
 		if len(w.Agents) == 0 {
 			return "when.expression", name + " has no agents"

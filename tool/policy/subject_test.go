@@ -114,7 +114,7 @@ func TestP2_TheDefaultCoversModelCallsWhereARuleNamesThem(t *testing.T) {
 
 func TestP1_AHostRefusesRulesThatCannotApplyThere(t *testing.T) {
 	models := Host{Name: "the gateway", Subjects: []tool.Subject{tool.SubjectModelCall}, Agents: []string{}, Unattended: true}
-	command := Host{Name: "the command", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Tools: []string{"shell", "fs.read"}, Agents: []string{"main"}}
+	command := Host{Name: "the command", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Tools: []string{"shell", "fs.read"}, Namespaces: []string{"", "fs"}, Tags: []string{"files"}, Agents: []string{"main"}}
 	for _, tc := range []struct {
 		name, text string
 		host       Host
@@ -131,6 +131,11 @@ func TestP1_AHostRefusesRulesThatCannotApplyThere(t *testing.T) {
 		{"an agent that is not there", "rules:\n  - {id: a, effect: deny, when: {agent: other}}", command, `when.agent: the rule can never apply: "other" matches no agent`},
 		{"an agent that is there", "rules:\n  - {id: a, effect: ask, when: {agent: 'ma*'}}", command, ""},
 		{"a handoff", "rules:\n  - {id: a, effect: deny, subjects: handoff}", command, "the command decides on tool_call and model_call only"},
+		{"a namespace that is not there", "rules:\n  - {id: a, effect: deny, when: {namespace: net}}", command, `when.namespace: the rule can never apply: no tool of the command is in the namespace "net"`},
+		{"a namespace that is there", "rules:\n  - {id: a, effect: deny, when: {namespace: [net, fs]}}", command, ""},
+		{"a tag that no tool has", "rules:\n  - {id: a, effect: deny, when: {tool: shell, tags: [secret]}}", command, `when.tags: the rule can never apply: no tool of the command is tagged "secret"`},
+		{"a tag that a tool has", "rules:\n  - {id: a, effect: deny, when: {tags: [files, secret]}}", command, ""},
+		{"a namespace where they are not known", "rules:\n  - {id: a, effect: deny, when: {namespace: net, tags: [secret]}}", Host{Tools: []string{"shell"}}, ""},
 		{"a rule that is off", "rules:\n  - {id: a, effect: deny, enabled: false, when: {tool: shel}}", command, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -6,9 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withheld are the capabilities that commands never have: with them, a command run by root
-// could make a device node or load a module, and so bypass Landlock.
-var withheld = [...]uint{unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT}
+// withheld are the capabilities that commands never have. With them, a command run by root
+// could bypass Landlock, or change what Landlock does not confine: capabilities and flags of
+// files outside, other processes, the network's settings, the clock.
+var withheld = [...]uint{
+	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, // devices and the kernel
+	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, // attributes of files
+	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_NICE, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_CHECKPOINT_RESTORE, // processes
+	unix.CAP_NET_ADMIN, unix.CAP_SYS_TIME, unix.CAP_SYSLOG, unix.CAP_SYS_PACCT, unix.CAP_AUDIT_CONTROL, // the machine
+}
 
 // dropCapabilities removes the withheld capabilities from this thread and the programs
 // that it executes. The caller must have locked the thread. It returns an error if one is

@@ -50,6 +50,23 @@ func TestAttack_CommandMakesDeviceNodes(t *testing.T) {
 	}
 }
 
+// Landlock does not confine extended attributes, so that root could give a program outside
+// the workspace a capability.
+func TestAttack_CommandSetsFileCapabilities(t *testing.T) {
+	if _, err := exec.LookPath("setcap"); err != nil || os.Geteuid() != 0 {
+		t.Skip("only root can set capabilities, with setcap")
+	}
+	outside := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(outside, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	p := newPlace(t, Options{Shell: confined(t)})
+	got, _ := p.call(ShellName, args{"command": "setcap cap_mknod+ep " + outside})
+	if n, err := unix.Getxattr(outside, "security.capability", nil); err == nil {
+		t.Errorf("%d bytes of capabilities:\n%s", n, got)
+	}
+}
+
 func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 	s := scripts()
 	s.Sandbox = &Sandbox{why: "for a test"} // under Landlock a command cannot read /proc
@@ -69,7 +86,7 @@ func TestT15_CommandsLackCapabilitiesThatLeadToDevices(t *testing.T) {
 		if name == "CapBnd" && os.Geteuid() != 0 {
 			continue // a user cannot change it, and no_new_privs is not needed
 		}
-		for _, c := range []uint{unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT} {
+		for _, c := range []uint{unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, unix.CAP_SETFCAP, unix.CAP_SYS_ADMIN, unix.CAP_SYS_NICE, unix.CAP_NET_ADMIN, unix.CAP_SYS_TIME} {
 			if bits&(1<<c) != 0 {
 				t.Errorf("%s has capability %d", name, c)
 			}

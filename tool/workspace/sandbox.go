@@ -24,10 +24,14 @@ import (
 // node is refused, as is a folder of [Shell.WritePaths] that holds one: the first command
 // searches them, up to two million files. A command run by root loses the capabilities to
 // make nodes, to access devices and memory directly, to load kernel modules and to reboot
-// (CAP_MKNOD, CAP_SYS_RAWIO, CAP_SYS_MODULE, CAP_SYS_BOOT), also without Landlock, and
-// cannot gain them again (no_new_privs). Signals and abstract sockets reach only what it started itself (ABI 6).
+// (CAP_MKNOD, CAP_SYS_RAWIO, CAP_SYS_MODULE, CAP_SYS_BOOT), to set capabilities and flags of
+// files, and to administer the system (CAP_SETFCAP, CAP_SYS_ADMIN, CAP_NET_ADMIN and the like),
+// also without Landlock, and cannot gain them again (no_new_privs). Signals and abstract
+// sockets reach only what it started itself (ABI 6).
 //
-// Not confined: what a name outside looks like (its size, its times), sockets that
+// Not confined: what a name outside looks like (its size, its times), and the mode, owner,
+// times and extended attributes of files outside, as far as the user may change them: run
+// commands as a user who owns nothing else. Not confined either: sockets that
 // are files (before ABI 9), the network unless [Shell.DenyNetwork] is set, and even
 // then UDP before ABI 10 and Multipath TCP, memory and processor time. The
 // write-protection of .git holds for the tools, not for commands: git needs to
