@@ -104,7 +104,9 @@ func (x *exchange) prepare(ctx context.Context) error {
 		return err
 	}
 	losses := x.losses // of a cure
-	req, rep, err := history.Normalize(x.addressed(), history.Options{
+	tools, asked := x.injectedTools(), x.addressed()
+	tools.request(asked, &x.extended.Report)
+	req, rep, err := history.Normalize(asked, history.Options{
 		Target: x.target, Limits: x.limits, Abandon: x.client.Abandon, ReasoningAsText: x.client.ReasoningAsText,
 	})
 	if err != nil {
@@ -130,7 +132,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, rep.Losses, enc.Report.Losses, x.extended.Report.Losses)}
+	x.losses = dragoman.Report{Losses: slices.Concat(losses.Losses, tools.losses(rep.Losses), tools.losses(enc.Report.Losses), x.extended.Report.Losses)}
 	if err := x.strict(); err != nil {
 		return err
 	}

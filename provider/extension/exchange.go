@@ -24,7 +24,8 @@ type Exchange struct {
 	// Registry is the request's own; nil before it is composed. It must not be
 	// kept.
 	Registry *interop.Registry
-	// Payload is the native body; empty before the request is encoded.
+	// Payload is the native body. It is empty until the request is encoded; what a
+	// [Preparer] writes into it before that is merged over the encoded body.
 	Payload Object
 	// Report takes what an extension's change of the request loses: it is told with
 	// all other losses.
@@ -188,14 +189,20 @@ func (x *Exchange) Contributions() (out []dragoman.Contribution, err error) {
 	return out, err
 }
 
-// Decorate calls every [Decorator] on a payload, and returns what they made of it.
+// Decorate merges what a [Preparer] wrote into Payload over the payload, calls every
+// [Decorator] on it, and returns the result.
 func (x *Exchange) Decorate(ctx context.Context, payload json.RawMessage) (json.RawMessage, error) {
-	if !anyHas[Decorator](x) {
+	if !anyHas[Decorator](x) && x.Payload.isEmpty() {
 		return payload, nil
 	}
 	object, err := NewObject(payload)
 	if err != nil {
 		return nil, err
+	}
+	if !x.Payload.isEmpty() {
+		if err := object.Merge(x.Payload.JSON()); err != nil {
+			return nil, err
+		}
 	}
 	x.Payload = object
 	err = each(x, "decorate", func(d Decorator) error { return d.Decorate(ctx, x) })

@@ -61,7 +61,9 @@ type Initializer interface {
 
 // Preparer is called before the request is encoded. It may change the target's
 // capabilities and what it finds in the exchange; the request itself is not its
-// to change.
+// to change. Fields that it writes into [Exchange.Payload] are sent in place of those that
+// the provider writes: an extension that writes the list of tools, even an empty one, sends
+// all tools itself (requirement R6).
 type Preparer interface {
 	Prepare(ctx context.Context, x *Exchange) error
 }
@@ -119,7 +121,9 @@ type Idler interface {
 }
 
 // Configurable says what settings an extension takes, as a JSON Schema of one
-// object, and how to show them, given the settings there are, the model and the tools.
+// object, and how to show them, given the settings there are, the model and the tools. A
+// config file that has settings of the extension is checked with the schema when it is
+// read, whether or not the extension is on for a request.
 type Configurable interface {
 	ConfigSchema() json.RawMessage
 	Elements(env Env) []Element

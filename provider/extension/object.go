@@ -44,6 +44,9 @@ func (o *Object) JSON() json.RawMessage {
 	return o.raw
 }
 
+// isEmpty reports whether nothing was written into the object.
+func (o *Object) isEmpty() bool { return len(o.raw) == 0 }
+
 // MarshalJSON writes the object.
 func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
