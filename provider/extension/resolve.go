@@ -104,19 +104,17 @@ func (s *Set) ResolveFor(tags []Tag, sw Switches, setup Setup) (*Resolution, err
 	if err := s.known(sw); err != nil {
 		return nil, err
 	}
-	r := resolver{set: s, base: tags, sw: sw}
+	r := resolver{set: s, base: tags, sw: sw, setup: setup}
 	if s != nil {
 		r.disputed = make([]bool, len(s.entries))
 		r.provides = make([][]Tag, len(s.entries))
-		for i := range s.entries {
-			var err error
-			if r.provides[i], err = tagsOf(s.entries[i].ext, &s.entries[i].info, setup); err != nil {
-				return nil, err
-			}
-		}
+		r.asked = make([]bool, len(s.entries))
 	}
 	on := r.settle()
 	out := &Resolution{Tags: r.tags(on), setup: setup}
+	if r.failed != nil {
+		return nil, r.failed
+	}
 	for i, state := range on {
 		if state {
 			out.On = append(out.On, s.entries[i].ext)
@@ -140,11 +138,15 @@ func (s *Set) known(sw Switches) error {
 }
 
 type resolver struct {
-	set  *Set
-	base []Tag
-	sw   Switches
-	// provides are the tags that each active extension adds.
+	set   *Set
+	base  []Tag
+	sw    Switches
+	setup Setup
+	// provides are the tags that each active extension adds, once it was asked for them.
 	provides [][]Tag
+	asked    []bool
+	// failed is the first error of an extension that was asked.
+	failed error
 	// disputed extensions never came to rest, and stay off.
 	disputed []bool
 }
@@ -194,12 +196,25 @@ func (r *resolver) tagSet(on []bool) map[Tag]bool {
 	}
 	for i, state := range on {
 		if state {
-			for _, t := range r.provides[i] {
+			for _, t := range r.provided(i) {
 				tags[t] = true
 			}
 		}
 	}
 	return tags
+}
+
+// provided returns the tags that an active extension adds. The tags of one that is off are
+// not asked for (requirement X2).
+func (r *resolver) provided(i int) []Tag {
+	if !r.asked[i] {
+		r.asked[i] = true
+		var err error
+		if r.provides[i], err = tagsOf(r.set.entries[i].ext, &r.set.entries[i].info, r.setup); err != nil && r.failed == nil {
+			r.failed = err
+		}
+	}
+	return r.provides[i]
 }
 
 func (r *resolver) tags(on []bool) []Tag {
