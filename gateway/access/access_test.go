@@ -89,7 +89,8 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 		{"secret-one", "fast", "one", "", "", 0},
 		{"secret-one", "openai/a/b", "one", "", "", 0},
 		{"secret-one", "faster", "", access.ModelNotAllowed, dragoman.ErrorPermission, 403},
-		{"secret-one", "openai/" + strings.Repeat("x", 2000), "", access.ModelNotAllowed, dragoman.ErrorPermission, 403},
+		{"secret-one", "openai/" + strings.Repeat("x", 1024-len("openai/")), "one", "", "", 0},
+		{"secret-one", "openai/" + strings.Repeat("x", 1025-len("openai/")), "", access.ModelNotAllowed, dragoman.ErrorPermission, 403},
 		{"secret-two", "faster", "two", "", "", 0},
 		{"secret-three", "fast", "", access.UnknownKey, dragoman.ErrorAuth, 401},
 		{"secret-on", "fast", "", access.UnknownKey, dragoman.ErrorAuth, 401},
@@ -123,6 +124,27 @@ func TestG3_OnlyKnownKeysGetInAndOnlyToTheirModels(t *testing.T) {
 	}
 	if _, err := k.Identify("secret-three"); err == nil {
 		t.Error("identified a stranger")
+	}
+}
+
+// A refusal lists at most twenty of the models that a key may use, and counts the others.
+func TestARefusalListsTwentyModels(t *testing.T) {
+	for _, tc := range []struct {
+		models int
+		want   string
+	}{
+		{20, ", m20"},
+		{21, ", m20 and 1 more"},
+		{45, ", m20 and 25 more"},
+	} {
+		one := key("one", "secret-one")
+		for i := range tc.models {
+			one.Models = append(one.Models, fmt.Sprintf("m%d", i+1))
+		}
+		_, err := newKeys(t, one).Admit(t.Context(), "secret-one", "other", 0)
+		if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
+			t.Errorf("%d models: %v, want an error that ends with %q", tc.models, err, tc.want)
+		}
 	}
 }
 
