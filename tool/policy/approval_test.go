@@ -553,6 +553,9 @@ func TestA7_ALateAnswerDoesNotAnswerTheNextQuestion(t *testing.T) {
 	if err != nil || a.Verdict != tool.Rejected || !strings.Contains(out.String(), "earlier question") {
 		t.Errorf("%+v, %v\n%s", a, err, &out)
 	}
+	if asked := strings.Count(out.String(), "to reject"); asked != 2 {
+		t.Errorf("the choices are shown %d times, want once for each question\n%s", asked, &out)
+	}
 }
 
 func TestA7_WhatAPromptShowsCannotForgeThePrompt(t *testing.T) {

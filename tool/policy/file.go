@@ -75,7 +75,7 @@ func (r *reader) withRules(config Config) []error {
 	}
 	_, wrong := build(config)
 	for _, err := range wrong {
-		if at := placeOf(err); at.line > 0 && !said[at] {
+		if !said[placeOf(err)] {
 			all = append(all, err)
 		}
 	}

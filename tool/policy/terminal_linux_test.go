@@ -110,6 +110,39 @@ func TestA7_WhatWasTypedBeforeAQuestionIsShownDoesNotAnswerIt(t *testing.T) {
 	}
 }
 
+// A terminal in raw mode gives several lines at once.
+func TestA7_LinesThatARawTerminalGivesTogetherAnswerOneQuestion(t *testing.T) {
+	keys, program := openTerminal(t)
+	raw, err := program.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var mode *unix.Termios
+		if mode, failed = unix.IoctlGetTermios(int(fd), unix.TCGETS); failed == nil {
+			mode.Lflag &^= unix.ICANON
+			failed = unix.IoctlSetTermios(int(fd), unix.TCSETS, mode)
+		}
+	})
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	lines := []string{"n because I looked\ny\n", "no because of that\n"}
+	asked := 0
+	out := &screen{press: func() {
+		press(t, keys, program, lines[asked])
+		asked++
+	}}
+	p := NewPrompt(program, out)
+	for _, want := range []string{"I looked", "of that"} {
+		a, err := p.Approve(context.Background(), &tool.ApprovalRequest{Binding: binding()})
+		if err != nil || a.Verdict != tool.Rejected || a.Message != want {
+			t.Fatalf("%+v, %v; want a rejection %q\n%s", a, err, want, out.shown)
+		}
+	}
+}
+
 // A terminal that cannot be emptied leaves the call undecided.
 func TestA7_ATerminalThatIsGoneApprovesNothing(t *testing.T) {
 	keys, program := openTerminal(t)
