@@ -375,7 +375,7 @@ func TestARefusalIsPassedOnInItsOwnBytes(t *testing.T) {
 	}
 }
 
-func TestD23_WhatIsPassedOnIsNotCured(t *testing.T) {
+func TestQuirkD23_PassedRequestsAreNotRepaired(t *testing.T) {
 	u := upstreams(t, answering(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"Invalid signature in thinking block"}}`))
 	got, _ := passes(t, u.client(&provider.Client{Codec: anthropic.Codec{}}), provider.Passage{Body: []byte("{}")})
 	if got.Status != http.StatusBadRequest || len(u.requests()) != 1 {

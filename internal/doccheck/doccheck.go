@@ -27,7 +27,7 @@ var (
 	quirk       = regexp.MustCompile(`\b[Qq]uirks?` + gap + ids)
 	requirement = regexp.MustCompile(`\b[Rr]equirements?` + gap + ids)
 	quirkTest   = regexp.MustCompile(`\bTestQuirk([A-Z]\d+)`)
-	reqTest     = regexp.MustCompile(`\bTest([RXTIPALSMOGCZ]\d+)_`)
+	reqTest     = regexp.MustCompile(`\bTest([RXTIPALSMOGCZD]\d+)_`)
 	id          = regexp.MustCompile(`[A-Z]\d+`)
 )
 
