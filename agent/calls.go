@@ -80,8 +80,18 @@ func (r *run) runner() *tool.Run {
 			t.Degrade(d.Key)
 		}
 	}
+	r.hideSecrets(t)
 	r.runners[p.name()] = t
 	return t
+}
+
+// hideSecrets makes the tools of all agents of the run, and of the run around it, hide
+// each other's secrets (requirement T14).
+func (r *run) hideSecrets(t *tool.Run) {
+	if r.secrets == nil {
+		r.secrets = t
+	}
+	t.HideSecretsOf(r.secrets)
 }
 
 // effects is the journal of the run; nil: it has none.

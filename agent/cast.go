@@ -38,6 +38,8 @@ type player struct {
 	// or else of the run's store; nil if neither has them.
 	spill   tool.SpillStore
 	tickets *tool.Tickets
+	// storeTickets is set if tickets are those of the run's store, which agents share.
+	storeTickets bool
 	// reads is set if tools of the run can spill, so that this agent must be able to read
 	// the outputs.
 	reads bool
@@ -99,7 +101,7 @@ func newCast(a *Agent, k keepers) (*cast, error) {
 func (p *player) equip(k keepers) {
 	p.spill = k.spill
 	if k.tickets != nil {
-		p.tickets = &tool.Tickets{Store: k.tickets, Now: p.Now}
+		p.tickets, p.storeTickets = &tool.Tickets{Store: k.tickets, Now: p.Now}, true
 	}
 	if p.Runner == nil {
 		return
@@ -108,7 +110,7 @@ func (p *player) equip(k keepers) {
 		p.spill = p.Runner.Spill
 	}
 	if p.Runner.Tickets != nil {
-		p.tickets = p.Runner.Tickets
+		p.tickets, p.storeTickets = p.Runner.Tickets, false
 	}
 }
 

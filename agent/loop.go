@@ -82,45 +82,51 @@ func (r *run) join(ctx context.Context, added []dragoman.Message) error {
 	return nil
 }
 
-// deliver tells the outcomes of work in the background that are there by now, of this
-// run and of those before it in the conversation. They count as told once they are
-// stored: a process that is killed in between leaves them to the next.
+// deliver adds the outcomes of background work that has ended, of this run and of those
+// before it in the conversation, whichever agent's tool began it. They count as delivered
+// once they are stored: a process that is killed in between leaves them to the next.
 func (r *run) deliver(ctx context.Context) error {
-	p := r.player
-	if !p.background() {
-		return nil
-	}
 	var out []dragoman.Message
 	var taken []func(context.Context) error
-	var open []string
-	for _, id := range r.state.Waiting {
-		left, err := p.tickets.Store.List(ctx, id)
-		if err != nil {
-			return err
+	open := map[string]bool{}
+	for _, p := range r.ticketHolders() {
+		for _, id := range r.state.Waiting {
+			left, err := p.tickets.Store.List(ctx, id)
+			if err != nil {
+				return err
+			}
+			if len(left) == 0 {
+				continue
+			}
+			open[id] = true
+			ms, done, err := r.outcomes(ctx, p, id)
+			if err != nil {
+				return err
+			}
+			out, taken = append(out, ms...), append(taken, done)
 		}
-		if len(left) == 0 {
-			continue
-		}
-		open = append(open, id)
-		base := p.base()
-		ms, done, err := base.Start(id).Outcomes(ctx, p.box)
+		ms, done, err := r.outcomes(ctx, p, r.state.Run)
 		if err != nil {
 			return err
 		}
 		out, taken = append(out, ms...), append(taken, done)
 	}
-	r.state.Waiting = open
-	ms, done, err := r.runner().Outcomes(ctx, p.box)
-	if err != nil {
-		return err
+	if len(taken) == 0 {
+		return nil
 	}
-	out = slices.DeleteFunc(append(out, ms...), r.heard)
-	if err := r.join(ctx, out); err != nil {
+	r.state.Waiting = slices.DeleteFunc(slices.Clone(r.state.Waiting), func(id string) bool { return !open[id] })
+	var added []dragoman.Message
+	for _, m := range out {
+		if !r.heard(m) && !slices.ContainsFunc(added, func(a dragoman.Message) bool { return heading(&a) == heading(&m) }) {
+			added = append(added, m)
+		}
+	}
+	if err := r.join(ctx, added); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	for _, done := range append(taken, done) {
+	for _, done := range taken {
 		if err := done(ctx); err != nil {
 			return err
 		}
@@ -128,21 +134,49 @@ func (r *run) deliver(ctx context.Context) error {
 	return nil
 }
 
-// heard reports whether the conversation has an outcome already: it was stored, and
-// not marked as told. Its first words name it.
-func (r *run) heard(m dragoman.Message) bool {
-	first := func(m *dragoman.Message) string {
-		if len(m.Parts) == 0 || m.Role != dragoman.RoleUser {
-			return ""
+// ticketHolders returns the agents whose ticket stores differ, the current one first.
+func (r *run) ticketHolders() (out []*player) {
+	add := func(p *player) {
+		same := func(o *player) bool { return o.tickets == p.tickets || o.storeTickets && p.storeTickets }
+		if p.background() && !slices.ContainsFunc(out, same) {
+			out = append(out, p)
 		}
-		t, _ := m.Parts[0].(*dragoman.Text)
-		if t == nil {
-			return ""
-		}
-		return t.Text
 	}
-	words := first(&m)
-	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return first(&m) == words })
+	add(r.player)
+	for _, name := range r.cast.names() {
+		add(r.cast.players[name])
+	}
+	return out
+}
+
+// outcomes returns what the background work of a run came to, as an agent's tools tell it.
+func (r *run) outcomes(ctx context.Context, p *player, id string) ([]dragoman.Message, func(context.Context) error, error) {
+	if p == r.player && id == r.state.Run {
+		return r.runner().Outcomes(ctx, p.box)
+	}
+	base := p.base()
+	t := base.Start(id)
+	r.hideSecrets(t)
+	return t.Outcomes(ctx, p.box)
+}
+
+// heard reports whether the conversation has an outcome already: it was stored, and
+// not marked as delivered.
+func (r *run) heard(m dragoman.Message) bool {
+	words := heading(&m)
+	return words != "" && slices.ContainsFunc(r.messages, func(m dragoman.Message) bool { return heading(&m) == words })
+}
+
+// heading returns the first text of a user's message, which in an outcome names the work.
+func heading(m *dragoman.Message) string {
+	if len(m.Parts) == 0 || m.Role != dragoman.RoleUser {
+		return ""
+	}
+	t, _ := m.Parts[0].(*dragoman.Text)
+	if t == nil {
+		return ""
+	}
+	return t.Text
 }
 
 // answerKind is what an answer asks for.

@@ -23,7 +23,9 @@ const nestedTime = time.Hour
 // waits for humans there is pending in the outer run, which is interrupted, and
 // resumed with the decisions, as if the calls were its own (requirement A6); sticky
 // decisions of the outer run do not reach it. In a store, a run that is killed while
-// the agent works has it uncertain: it is not begun anew by itself.
+// the agent works has it uncertain: it is not begun anew by itself. Work that its tools
+// leave in the background is told to the agent while it runs; an outcome that comes after
+// its answer is not delivered.
 func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 	limit := a.Limits.Time
 	if limit <= 0 {
@@ -83,7 +85,9 @@ func inner(ctx context.Context) []Option {
 		if outer := r.player.Runner; outer != nil && outer.Journal != nil {
 			journal = outer.Journal
 		}
-		opts = append(opts, optionFunc(func(o *options) { o.journal, o.decided, o.spill = journal, r.decisionStore(), r.player.spill }))
+		opts = append(opts, optionFunc(func(o *options) {
+			o.journal, o.decided, o.spill, o.secrets = journal, r.decisionStore(), r.player.spill, r.secrets
+		}))
 		for _, d := range r.decisions {
 			opts = append(opts, d)
 		}

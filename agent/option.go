@@ -25,6 +25,7 @@ type options struct {
 	journal   tool.Journal // of the run around this one
 	decided   DecisionStore
 	spill     tool.SpillStore // of the run around this one
+	secrets   *tool.Run       // of the run around this one, whose secrets are hidden here too
 	check     func(answer string) (correction string)
 	output    *structured
 }

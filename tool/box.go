@@ -22,7 +22,8 @@ type Config struct {
 	// Limits bound outputs where the tool does not; a zero field means the
 	// runner's.
 	Limits Limits
-	// Timeout bounds a call where the tool does not; zero means the runner's.
+	// Timeout bounds a call where neither the turn nor the tool does; zero means the
+	// runner's. A tool may set a longer one for itself.
 	Timeout time.Duration
 	// Collisions says what becomes of tools from different sources that have one
 	// name; zero means an error.
@@ -111,10 +112,7 @@ func (b *Box) With(tools ...Tool) (*Box, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	out.byKey = make(map[Key]*entry, len(out.entries))
-	for _, e := range out.entries {
-		out.byKey[e.key] = e
-	}
+	out.byKey = dispatchMap(out.entries)
 	return out, nil
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 // This file owns the identity of tools: which key a tool is registered under,
-// which key a call asks for, what approvals and traces are filed as. Nothing
-// else in the module compares names of tools (requirement I1).
+// which key a call asks for, which tool that is, what approvals and traces are filed
+// as, and which names collide. Nothing else decides which tool a call is for
+// (requirement I1).
 //
 // There are seven layers, and none stands for another: the public name, the
 // namespace, the qualified name, the lookup key, the approval keys, the trace
@@ -275,6 +276,16 @@ func CheckNames(tools []Named) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// dispatchMap maps keys to the tools that answer to them. [CheckNames] has made sure that
+// each key has one.
+func dispatchMap(entries []*entry) map[Key]*entry {
+	out := make(map[Key]*entry, len(entries))
+	for _, e := range entries {
+		out[e.key] = e
+	}
+	return out
 }
 
 func twoTools(k Key) string {

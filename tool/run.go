@@ -110,9 +110,13 @@ type Run struct {
 	busy     map[int]bool
 	degraded []Key
 
-	// given are the secrets that tools of this run were given.
-	secrets sync.Mutex
-	given   []string
+	secrets *givenSecrets
+}
+
+// givenSecrets are the secrets that the tools of one run, or of several, were given.
+type givenSecrets struct {
+	mu   sync.Mutex
+	list []string
 }
 
 // callName names a call of a run.
@@ -144,7 +148,7 @@ func (r *Runner) Start(id string) *Run {
 	if r == nil {
 		r = &Runner{}
 	}
-	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}}
+	return &Run{ID: id, runner: r, calls: map[callName]*seen{}, busy: map[int]bool{}, secrets: &givenSecrets{}}
 }
 
 // Turn is the calls of one answer of a model.
@@ -502,18 +506,31 @@ func logTo(log *slog.Logger, msg string, args ...any) {
 // redactor takes out the secrets of the host and those that tools of this run were
 // given.
 func (r *Run) redactor() *Redactor {
-	r.secrets.Lock()
-	defer r.secrets.Unlock()
-	return r.runner.Redactor.with(r.given)
+	r.secrets.mu.Lock()
+	defer r.secrets.mu.Unlock()
+	return r.runner.Redactor.with(r.secrets.list)
 }
 
 // learn remembers a secret that a tool is given.
 func (r *Run) learn(secret string) {
-	r.secrets.Lock()
-	defer r.secrets.Unlock()
-	if !slices.Contains(r.given, secret) {
-		r.given = append(r.given, secret)
+	r.secrets.mu.Lock()
+	defer r.secrets.mu.Unlock()
+	if !slices.Contains(r.secrets.list, secret) {
+		r.secrets.list = append(r.secrets.list, secret)
 	}
+}
+
+// HideSecretsOf makes two runs hide each other's secrets: what [Secret] gives to a tool of
+// either is taken out of the outputs, errors and records of both. Call it before r runs
+// calls. The agents of one conversation need it where each has a run of its own.
+func (r *Run) HideSecretsOf(other *Run) {
+	if r.secrets == other.secrets {
+		return
+	}
+	for _, s := range r.secrets.list {
+		other.learn(s)
+	}
+	r.secrets = other.secrets
 }
 
 // start starts a goroutine.

@@ -107,7 +107,9 @@ func Background(ctx context.Context, ttl time.Duration) (*Ticket, error) {
 	return t, err
 }
 
-// Resolve gives a ticket its outcome. One that is settled or expired is an error.
+// Resolve gives a ticket its outcome. Of out, Content and Failed are stored: the outcome
+// becomes a message to the model, which has no display text and no native form. A ticket
+// that is settled or has expired is an error.
 func (t *Tickets) Resolve(ctx context.Context, id string, out Output) error {
 	state := TicketResolved
 	if out.Failed {
