@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool"
 )
 
-// Work that an agent's tool began in the background is told to the agent that speaks when
-// it ends, once, also where the two have different ticket stores or one has none.
+// The outcome of background work is delivered once, to the agent that speaks when the work
+// ends. The two agents may have different ticket stores, or the second one none.
 func TestT13_OutcomesReachTheAgentThatTookOver(t *testing.T) {
 	for name, other := range map[string]*tool.Runner{
 		"none":        nil,

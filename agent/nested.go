@@ -24,7 +24,7 @@ const nestedTime = time.Hour
 // resumed with the decisions, as if the calls were its own (requirement A6); sticky
 // decisions of the outer run do not reach it. In a store, a run that is killed while
 // the agent works has it uncertain: it is not begun anew by itself. Work that its tools
-// leave in the background is told to the agent while it runs; an outcome that comes after
+// leave in the background is delivered to the agent while it runs; an outcome that comes after
 // its answer is not delivered.
 func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 	limit := a.Limits.Time

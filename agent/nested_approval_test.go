@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
-// A nested run is approved once: while its own calls wait, nobody is asked about it
-// again, and it never begins anew.
+// A nested run is approved once. While its own calls wait, it needs no second approval, and
+// it is not started a second time.
 func TestA6_ApprovedNestedRunIsAskedAboutOnce(t *testing.T) {
 	approve := func(p tool.Pending) agent.Option { return agent.Approve(p) }
 	asking, err := policy.New(policy.Config{Rules: []policy.Rule{{
@@ -115,5 +115,58 @@ func TestA6_NestedRunThatIsAskedAboutAgainKeepsItsWork(t *testing.T) {
 	}
 	if err != nil || res.Output != "done" || did.String() != "look: pay:x" {
 		t.Errorf("%v, ran %q", err, did.String())
+	}
+}
+
+// Middleware that retries or hides errors neither begins a nested run that waits again
+// nor loses it.
+func TestA6_MiddlewareDoesNotRepeatANestedRunThatWaits(t *testing.T) {
+	for name, use := range map[string]tool.Middleware{
+		"retries": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (out tool.Output, err error) {
+				for range 3 {
+					if out, err = next(ctx, in); err == nil {
+						break
+					}
+				}
+				return out, err
+			}
+		},
+		"hides errors": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				out, err := next(ctx, in)
+				if err != nil {
+					return tool.Output{Failed: true}, nil
+				}
+				return out, nil
+			}
+		},
+		"replaces errors": func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				out, err := next(ctx, in)
+				if err != nil {
+					err = errors.New("it failed")
+				}
+				return out, err
+			}
+		},
+	} {
+		var did counted
+		clerk := agent.Agent{
+			Name: "clerk", Model: model(calls("i look", `j pay {"word":"x"}`), says("paid")),
+			Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval())},
+		}
+		boss := agent.Agent{
+			Model: model(calls(`p clerk {"task":"t"}`)), Tools: []tool.Tool{clerk.AsTool()}, Toolbox: tool.Config{Hooks: tool.Hooks{Use: []tool.Middleware{use}}},
+		}
+		res, err := boss.Run(t.Context(), "go")
+		if !errors.Is(err, agent.ErrInterrupted) || len(res.Pending) != 1 || did.String() != "look:" {
+			t.Errorf("%s: %v, %d calls wait, ran %q", name, err, len(res.Pending), did.String())
+			continue
+		}
+		res, err = boss.Resume(t.Context(), stored(t, res.State), agent.Approve(res.Pending[0]))
+		if err != nil || res.Output != "done" || did.String() != "look: pay:x" {
+			t.Errorf("%s: %v, ran %q", name, err, did.String())
+		}
 	}
 }

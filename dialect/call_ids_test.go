@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 )
 
-// A call id that is not a string is not turned into one: the call gets a new id, and the
-// report says so.
+// A call id that is not a string is not turned into one: the call gets a new id, which is
+// reported as a loss.
 func TestI8_IDsThatAreNotStringsAreReplacedInEveryDialect(t *testing.T) {
 	whole := map[dragoman.Dialect]string{
 		dragoman.OpenAIChat:      `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":ID,"type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,

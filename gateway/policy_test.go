@@ -279,3 +279,19 @@ func TestP1_AChangedPolicyIsTakenOver(t *testing.T) {
 		t.Errorf("%v, want %v; %q", got, want, failed)
 	}
 }
+
+// A rule whose expression fails denies the request, and no model is called.
+func TestP5_PolicyThatFailsDeniesInTheGateway(t *testing.T) {
+	file := policyFile(t, `rules: [{id: team, effect: allow, when: {expression: 'metadata.team == "blue"'}}]`)
+	p := newPoliced(t, fmt.Sprintf("gateway:\n  policy: %q\n  routes: {x: {to: \"first/m, second/m\"}}\n", file))
+	for _, stream := range []bool{false, true} {
+		body := fmt.Sprintf(`{"model":"x","stream":%v,"messages":[{"role":"user","content":"hi"}]}`, stream)
+		status, text := get(t, http.MethodPost, p.URL+"/v1/chat/completions", body)
+		if status != http.StatusForbidden || !strings.Contains(text, "the policy failed") {
+			t.Errorf("stream %v: %d %s", stream, status, text)
+		}
+	}
+	if n := p.asked[0].Load() + p.asked[1].Load(); n != 0 {
+		t.Errorf("the models were called %d times", n)
+	}
+}

@@ -65,6 +65,9 @@ type chain struct {
 	tool time.Duration
 	// over says that the call has its result: whoever comes now is too late.
 	mismatch, ran, over atomic.Bool
+	// waits is set once the tool is suspended. It does not run again, and the call waits,
+	// whatever middleware makes of that.
+	waits atomic.Pointer[Suspended]
 }
 
 func (x *execution) chain(ctx context.Context) *chain {
@@ -94,10 +97,15 @@ func (c *chain) within(use []Middleware) func(context.Context, *Output) error {
 			h = m(h)
 		}
 		*out, err = h(ctx, c.input.clone())
-		if c.over.Store(true); c.mismatch.Load() {
+		c.over.Store(true)
+		switch waits := c.waits.Load(); {
+		case c.mismatch.Load():
 			return errMismatch
+		case waits != nil:
+			return told(waits)
+		default:
+			return told(err)
 		}
-		return told(err)
 	}
 }
 
@@ -135,12 +143,21 @@ func (c *chain) innermost(ctx context.Context, in Input) (Output, error) {
 	case !in.same(c.input):
 		c.mismatch.Store(true)
 		return Output{}, errMismatch
+	case c.waits.Load() != nil:
+		return Output{}, c.waits.Load()
 	}
 	final := c.input.clone()
 	if c.ran.Swap(true) {
 		final.bound = nil // decoded anew: the attempt before may have written into it
 	}
-	run := func(ctx context.Context) (Output, error) { return c.entry.tool.Call(ctx, final) }
+	run := func(ctx context.Context) (Output, error) {
+		out, err := c.entry.tool.Call(ctx, final)
+		var s *Suspended
+		if errors.As(err, &s) && len(s.State) > 0 {
+			c.waits.Store(s)
+		}
+		return out, err
+	}
 	if c.entry.settings.Immediate {
 		return run(ctx)
 	}

@@ -10,7 +10,8 @@ type Handler func(ctx context.Context, in Input) (Output, error)
 
 // Middleware wraps the running of a tool, to measure, retry or replace it. It
 // must hand on the input as it is: what was validated, judged and approved is
-// what runs, and other input makes the call an error ([ErrorMismatch]).
+// what runs, and other input makes the call an error ([ErrorMismatch]). A tool that is
+// [Suspended] does not run again, and its call waits, whatever middleware returns.
 type Middleware func(next Handler) Handler
 
 // PreHook transforms a call's input before it runs: once per call, not again on

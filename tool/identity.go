@@ -228,8 +228,8 @@ type Named struct {
 
 // CheckNames validates the names of a whole configuration and says everything
 // that is wrong with it (requirements I3 and I4): the reserved shape, two tools
-// under one key, one qualified name reached in two ways, a namespace with two
-// descriptions. A bare tool may stand beside a deferred one of its name, and one
+// under one key, one qualified name reached in two ways, one approval key for two tools,
+// a namespace with two descriptions. A bare tool may stand beside a deferred one of its name, and one
 // name in two namespaces.
 func CheckNames(tools []Named) error {
 	var errs []error
@@ -238,6 +238,7 @@ func CheckNames(tools []Named) error {
 	}
 	keys := make(map[Key]Source, len(tools))
 	reached := make(map[string]Key, len(tools))
+	approved := make(map[string]Key, len(tools))
 	described := map[string]string{}
 	for _, t := range tools {
 		k := KeyOf(t.Spec)
@@ -267,6 +268,11 @@ func CheckNames(tools []Named) error {
 			}
 			reached[k.QualifiedName()] = k
 		}
+		if other, twice := approved[k.ApprovalKey()]; twice {
+			bad("%s and %s have one key for approvals, %q; rename one", other, k, k.ApprovalKey())
+			continue
+		}
+		approved[k.ApprovalKey()] = k
 		if k.Kind == KindNamespaced {
 			said, known := described[k.Namespace]
 			if known && said != t.Spec.NamespaceDescription {

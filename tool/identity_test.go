@@ -69,6 +69,7 @@ func TestI4_NamesThatCannotStandBesideEachOtherAreErrors(t *testing.T) {
 		{"one name twice in a namespace", []tool.Named{in("n", "a"), in("n", "a")}, `two tools are named "n.a"`, 2},
 		{"bare and namespaced", []tool.Named{bare("a"), in("n", "a")}, "", 2},
 		{"a dotted bare name against namespace and name", []tool.Named{bare("n.a"), in("n", "a")}, `"n.a" is reached in two ways`, 2},
+		{"the approval key of a deferred tool", []tool.Named{deferred("a"), bare("deferred_top_level:a")}, `one key for approvals, "deferred_top_level:a"`, 2},
 		{"a dotted deferred name against namespace and name", []tool.Named{deferred("n.a"), in("n", "a")}, "", 2},
 		{"the reserved shape", []tool.Named{in("a", "a")}, "the shape of a deferred tool's calls", 1},
 		{"two descriptions of a namespace", []tool.Named{in("n", "a"), other}, "give all its tools one description", 2},
