@@ -11,8 +11,8 @@ type Target struct {
 	Scope    string
 	// Model is whom the request goes to, which decides what of the history may be
 	// replayed; empty means [Request].Model. It does not name the model in the
-	// request: Request.Model does. Nor does it choose Caps: see CapabilitiesOf of
-	// the dialects that have it.
+	// request: Request.Model does. Nor does it choose Caps: package models has those
+	// of known models.
 	Model string
 	Caps  Capabilities
 }
@@ -45,6 +45,9 @@ type Capabilities struct {
 	NoDeveloperRole bool
 	// NoImages: media is replaced by a placeholder text.
 	NoImages bool
+	// NoFiles: the server takes no files, although its dialect has a place for them; a
+	// note stands in for each. Plain-text documents are sent as text.
+	NoFiles bool
 	// NoParallelFlag: the parallel flag is not sent.
 	NoParallelFlag bool
 	// NoStructuredOutput: no output schema is sent.
@@ -56,6 +59,9 @@ type Capabilities struct {
 	// breaks one after tool turns; it is asked for in the instructions instead
 	// (quirks F1, F8, F9).
 	NoOutputWithTools bool
+	// NoOutputSchemaStreamed: the server refuses an output schema in a streamed request;
+	// it is asked for in the instructions instead.
+	NoOutputSchemaStreamed bool
 	// NoMixedTools: functions do not stand beside the tools that the provider
 	// runs; functions are kept (quirk A44).
 	NoMixedTools bool
@@ -63,7 +69,7 @@ type Capabilities struct {
 	// between them; they are dropped. RefusesThinking lists those that it rejects while
 	// it reasons. The words: temperature, top_p, top_k, frequency_penalty,
 	// presence_penalty, stop, seed, n, logit_bias, logprobs, top_logprobs,
-	// response_format, max_tokens (max_completion_tokens is sent instead),
+	// response_format, reasoning_format, max_tokens (max_completion_tokens is sent instead),
 	// reasoning_effort=none (a request to switch reasoning off is dropped), and
 	// reasoning_effort=xhigh+off (with reasoning off, xhigh and max become high).
 	Refuses         string
@@ -171,6 +177,10 @@ type Capabilities struct {
 	// "none" is that reasoning can be switched off. Another is sent as the nearest of
 	// them (quirk G10). Empty means all that the dialect has.
 	Efforts string
+	// EffortField is the field for the effort among the model's own fields of a Bedrock
+	// request: "reasoning_effort" (OpenAI) or "reasoningConfig" (Amazon Nova). Empty
+	// means the form of Claude.
+	EffortField string
 	// ID overrides the dialect's rule for call ids; nil keeps it.
 	ID *IDRule
 	// Name overrides the dialect's rule for tool names; nil keeps it.

@@ -420,6 +420,18 @@ func (r *Routes) Find(model string) (Route, bool) {
 	return Route{}, false
 }
 
+// defaultTag is the tag that Ollama clients may add to a name that has none.
+const defaultTag = ":latest"
+
+// untagged returns the name of a model without the default tag of Ollama, which names the
+// same model. A route of exactly that name keeps it.
+func (r *Routes) untagged(model string) string {
+	if _, exact := r.exact[model]; exact {
+		return model
+	}
+	return strings.TrimSuffix(model, defaultTag)
+}
+
 // Names are the names that are exact, sorted: what can be listed.
 func (r *Routes) Names() []string {
 	names := make([]string, 0, len(r.exact))

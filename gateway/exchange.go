@@ -79,7 +79,9 @@ type exchange struct {
 // asked is what a request says of itself that the gateway must know before it looks
 // closer.
 type asked struct {
-	model    string
+	model string
+	// named is the model in the client's spelling, which the response repeats.
+	named    string
 	stream   bool
 	previous string // the response that it goes on with
 	thread   serving.Thread
@@ -236,6 +238,10 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 	if x.asked, err = peek(x.call, x.body); err != nil {
 		return err
 	}
+	x.asked.named = x.asked.model
+	if x.codec.Dialect() == dragoman.Ollama {
+		x.asked.model = x.setup.routes.untagged(x.asked.model)
+	}
 	x.entry.model, x.entry.stream = x.asked.model, x.asked.stream
 	if !key.Allows(x.asked.model) { // before anything is opened for it
 		return notAllowed(&key, x.asked.model)
@@ -286,7 +292,7 @@ func (x *exchange) enter(ctx context.Context, presented string) (err error) {
 // before and after a conversation. There is nothing to load: upstreams of other dialects
 // have their models ready.
 func (x *exchange) loaded(reason string) error {
-	body := x.call.LoadedBody(x.asked.model, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
+	body := x.call.LoadedBody(x.asked.named, x.opts.Now().UTC().Format(time.RFC3339Nano), reason)
 	x.entry.status = http.StatusOK
 	contentType := "application/json"
 	if x.asked.stream {
@@ -467,7 +473,7 @@ func withoutID(e *dragoman.APIError) *dragoman.APIError {
 
 // breakOff ends a stream with an error event of its dialect (quirk J3).
 func (x *exchange) breakOff(e *dragoman.APIError) {
-	enc := x.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: x.id, Model: x.asked.model})
+	enc := x.codec.NewStreamEncoder(dialect.EncodeOptions{Seed: x.id, Model: x.asked.named})
 	b, err := enc.Encode(nil, &dragoman.StreamError{Err: e})
 	if err == nil {
 		b, _ = enc.Close(b)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect/openairesponses"
@@ -43,11 +44,15 @@ func (g *Gateway) findModel(r *http.Request, name string) (serving.Model, error)
 		return serving.Model{}, err
 	}
 	note := noteOf(r)
+	current := g.current.Load()
+	if strings.HasPrefix(r.URL.Path, "/api/") { // an Ollama client
+		name = current.routes.untagged(name)
+	}
 	note.model = name
 	if !key.Allows(name) {
 		return serving.Model{}, note.failed(notAllowed(&key, name))
 	}
-	route, err := g.current.Load().find(name, key.Allows)
+	route, err := current.find(name, key.Allows)
 	if err != nil {
 		return serving.Model{}, note.failed(err)
 	}

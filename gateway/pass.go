@@ -39,7 +39,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 		return newPassedError(up.dialect, passed)
 	}
 	t := newTap(x.codec)
-	t.model = x.asked.model
+	t.model = x.asked.named
 	if !x.asked.stream {
 		return x.passWhole(up, passed)
 	}

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -22,6 +23,9 @@ var strictModels = []struct {
 	{"openai/gpt-5.5", dragoman.OpenAIChat},
 	{"mistral/mistral-large-latest", dragoman.OpenAIChat},
 	{"xai/grok-4-fast", dragoman.OpenAIChat},
+	{"groq/openai/gpt-oss-120b", dragoman.OpenAIChat},
+	{"groq/llama-3.3-70b-versatile", dragoman.OpenAIChat},
+	{"qwen/qwen-plus", dragoman.OpenAIChat},
 	{"responses/gpt-4o", dragoman.OpenAIResponses},
 	{"responses/gpt-5", dragoman.OpenAIResponses},
 	{"responses/gpt-6-sol", dragoman.OpenAIResponses},
@@ -38,6 +42,9 @@ var strictModels = []struct {
 	{"ollama/qwen3", dragoman.Ollama},
 	{"bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", dragoman.Bedrock},
 	{"bedrock/anthropic.claude-opus-4-7-v1:0", dragoman.Bedrock},
+	{"bedrock/us.amazon.nova-2-lite-v1:0", dragoman.Bedrock},
+	{"bedrock/us.amazon.nova-pro-v1:0", dragoman.Bedrock},
+	{"bedrock/openai.gpt-oss-120b-1:0", dragoman.Bedrock},
 }
 
 // strictWorld is a gateway in front of a server that refuses what the vendors refuse.
@@ -55,7 +62,7 @@ func strictWorld(t *testing.T, how ...option) (w *world, upstream *strictupstrea
 	s := httptest.NewServer(upstream)
 	t.Cleanup(s.Close)
 	config := configOf(s.URL)
-	for _, name := range []string{"mistral", "xai"} {
+	for _, name := range []string{"mistral", "xai", "groq", "qwen"} {
 		config += "  " + name + `: {base_url: "` + s.URL + `/v1", api_key_env: SIM_KEY, retries: 0}` + "\n"
 	}
 	return newWorldOf(t, s, config, how...), upstream, func() []*strictupstream.Refusal {
@@ -95,6 +102,7 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 		return func(r *dragoman.Request) { r.Reasoning = &s }
 	}
 	effort := func(word string) func(*dragoman.Request) { return reasoning(dragoman.ReasoningSettings{Effort: word}) }
+	answer := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "answer", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
 	forced := &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}
 	cases := map[string]func(r *dragoman.Request){
 		"none set":    func(*dragoman.Request) {},
@@ -127,6 +135,11 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			effort("high")(r)
 			r.Sampling.Temperature, r.Sampling.TopK, r.Sampling.TopP = new(dragoman.Number("0.5")), new(int64(40)), new(dragoman.Number("0.5"))
 			r.ToolChoice, r.Tools = forced, []dragoman.ToolSpec{weatherTool()}
+		},
+		"schema":          func(r *dragoman.Request) { r.Output = answer },
+		"schema and tool": func(r *dragoman.Request) { r.Output, r.Tools = answer, []dragoman.ToolSpec{weatherTool()} },
+		"file": func(r *dragoman.Request) {
+			r.Messages[0].Parts = append(r.Messages[0].Parts, &dragoman.Media{Media: dragoman.MediaFile, MIME: "application/pdf", Name: "a.pdf", Base64: "JVBERi0xLjQK"})
 		},
 		"no bound": func(r *dragoman.Request) { effort("high")(r); r.MaxOutputTokens = nil },
 	}

@@ -71,7 +71,7 @@ const reasoningField = "reasoning_content"
 // encoding is how the answer is written.
 func (x *exchange) encoding() dialect.EncodeOptions {
 	o := dialect.EncodeOptions{
-		Seed: x.id, Model: x.asked.model, StreamUsage: x.req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(x.req),
+		Seed: x.id, Model: x.asked.named, StreamUsage: x.req.StreamUsage, LegacyFunctions: openaichat.LegacyFunctions(x.req),
 		Target: dragoman.Target{Caps: dragoman.Capabilities{ReasoningField: reasoningField}},
 	}
 	if x.stores() {

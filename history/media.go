@@ -35,6 +35,8 @@ func (n *normaliser) refuses(d *draft, m *dragoman.Media) string {
 		return ""
 	case n.target.Caps.NoImages:
 		return "the model takes none"
+	case n.target.Caps.NoFiles && m.Media == dragoman.MediaFile:
+		return "the server takes no files"
 	case n.limits.MediaKinds != nil && !slices.Contains(n.limits.MediaKinds, m.Media):
 		return "the wire has no place for it"
 	case m.Base64 != "":

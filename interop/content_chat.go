@@ -168,6 +168,9 @@ func (r *Registry) writeChatMedia(w *jsonwire.Writer, m *dragoman.Media, at extr
 	case m.Text != "":
 		text = m.Text
 		rep.Add(dragoman.Lowered, dragoman.Info, at.String(), "text document written as text")
+	case typ == "file" && r.target.Caps.NoFiles:
+		text = Placeholder(m)
+		rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), "the server takes no files; a note stands in for it")
 	case typ == "file" && m.URL != "":
 		text = Placeholder(m)
 		rep.Add(dragoman.Lowered, dragoman.Serious, at.String(), "a file by URL has no place in Chat; only its URL is written")

@@ -29,6 +29,9 @@ func (m Model) Capabilities(d dragoman.Dialect) dragoman.Capabilities {
 		}
 		return c
 	}
+	if d == dragoman.Gemini && m.Provider == atGemini {
+		m.Resold = false // only the vendor's own wire has that form
+	}
 	m.reasoning(&c, d)
 	if m.Resold && !slices.Contains(closed, m.Provider) {
 		return c // what an open model refuses is up to its server
@@ -70,7 +73,10 @@ func (m Model) reasoning(c *dragoman.Capabilities, d dragoman.Dialect) {
 		return
 	}
 	c.ThinksByDefault = r.ByDefault()
-	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" { // whose settings Converse has no form for
+	if d == dragoman.Bedrock && m.Vendor != "anthropic" {
+		c.EffortField, c.NoThinkingBudgets = r.Field, r.Field != ""
+	}
+	if !r.Supported || d == dragoman.Bedrock && m.Vendor != "anthropic" && r.Field == "" { // no known form
 		c.NoThinking = true
 		return
 	}
@@ -118,7 +124,7 @@ const effortOff = "reasoning_effort=xhigh+off"
 // well.
 var settings = []string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
-	"logit_bias", "logprobs", "top_logprobs", "response_format",
+	"logit_bias", "logprobs", "top_logprobs", "response_format", "reasoning_format",
 }
 
 // refusals sets which settings are dropped.
@@ -174,6 +180,16 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 		c.NoOutputSchema = true
 	case "tool_search":
 		c.NoDeferred = true
+	case "call_ids":
+		c.NoCallIDs = true
+	case "result_media":
+		c.NoResultMedia = true
+	case "dummy_signature":
+		c.NoDummySignature = true
+	case "open_schemas":
+		c.ClosedSchemas = true
+	case "file_parts":
+		c.NoFiles = true
 	case "tools":
 		// The labels of Ollama are those of its library, and local models may
 		// differ; the server refuses tools itself.
@@ -181,9 +197,8 @@ func (m Model) refusal(c *dragoman.Capabilities, d dragoman.Dialect, word string
 	}
 }
 
-// together applies combinations that the model refuses. Not applied are
-// json_schema+stream (Groq), and thinkingLevel+thinkingBudget, which the Gemini
-// encoder never writes.
+// together applies combinations that the model refuses. Not applied is
+// thinkingLevel+thinkingBudget, which the Gemini encoder never writes.
 func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 	for _, word := range m.RefusesTogether {
 		switch word {
@@ -201,6 +216,8 @@ func (m Model) together(c *dragoman.Capabilities, d dragoman.Dialect) {
 			c.NoMixedTools = true
 		case "functions+response_schema", "json_schema+tools":
 			c.NoOutputWithTools = true
+		case "json_schema+stream":
+			c.NoOutputSchemaStreamed = true
 		}
 	}
 }

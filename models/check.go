@@ -12,9 +12,9 @@ import (
 // rule that never applies.
 var (
 	refusalWords = []string{
-		"cache_points", "effort", "file_parts", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "n",
-		"parallel_tool_calls", "prefill", "presence_penalty", "reasoning_effort", "reasoning_effort=none", "reasoning_format",
-		"response_format", "response_format=json_schema", "seed", "stop", "stream_options", "strict", "temperature", "temperature=0",
+		"cache_points", "call_ids", "dummy_signature", "effort", "file_parts", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "n",
+		"open_schemas", "parallel_tool_calls", "prefill", "presence_penalty", "reasoning_effort", "reasoning_effort=none", "reasoning_format",
+		"response_format", "response_format=json_schema", "result_media", "seed", "stop", "stream_options", "strict", "temperature", "temperature=0",
 		"think=true", "thinking", "thinking.budget_tokens", "thinking.type=disabled", "thinkingBudget", "thinkingLevel",
 		"tool_choice", "tool_choice=named", "tool_choice=required", "tool_search", "tools", "top_k", "top_logprobs", "top_p",
 	}
@@ -28,6 +28,7 @@ var (
 	statusWords = []string{"", "current", "deprecated", "retired"}
 	forcedWords = []string{"", "never", "without_thinking"}
 	apiWords    = []string{"chat", "responses"}
+	fieldWords  = []string{"", "reasoning_effort", "reasoningConfig"}
 )
 
 // The bounds of a limit in tokens.
@@ -76,6 +77,7 @@ func (e *Entry) check() error {
 	}
 	if r := e.Reasoning; r != nil {
 		words("reasoning.words", r.Words, effortWords)
+		words("reasoning.field", []string{r.Field}, fieldWords)
 		switch {
 		case !r.Supported && (len(r.Words) > 0 || r.Budget != nil || r.AlwaysOn || r.Off != ""):
 			bad("reasoning: supported is false, so the other fields must be empty")

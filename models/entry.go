@@ -43,7 +43,10 @@ type Entry struct {
 	// RefusesReasoning those that it refuses while the model reasons.
 	// RefusesTogether lists combinations, as in "temperature+top_p". Ignores and
 	// IgnoresReasoning list fields that have no effect. "field=value" means that
-	// value only, "prefill" an assistant turn at the end, "chat:" OpenAI Chat only.
+	// value only, "prefill" an assistant turn at the end, "call_ids" the ids of calls
+	// and results, "result_media" media in results, "dummy_signature" a placeholder
+	// signature on calls that have none, "open_schemas" JSON Schema beyond the closed
+	// subset of the dialect, "chat:" OpenAI Chat only.
 	Refuses          []string `json:"refuses,omitempty"`
 	RefusesReasoning []string `json:"refuses_reasoning,omitempty"`
 	RefusesTogether  []string `json:"refuses_together,omitempty"`
@@ -134,6 +137,10 @@ type Reasoning struct {
 	AlwaysOn bool   `json:"always_on,omitempty"`
 	// Adaptive: the model decides how much it reasons.
 	Adaptive bool `json:"adaptive,omitempty"`
+	// Field is the field for the effort among the model's own fields of a Bedrock
+	// request: "reasoning_effort" or "reasoningConfig". Empty means the form of Claude
+	// for a model by Anthropic, and unknown for others.
+	Field string `json:"field,omitempty"`
 	// Default applies to requests that do not set reasoning: "off", "none", "on",
 	// "dynamic" or an effort. Effort is the effort that applies then.
 	Default string `json:"default,omitempty"`

@@ -63,6 +63,7 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 		m = c.resold(name)
 		return m, m.How != NotFound
 	}
+	tuned := false
 	switch provider {
 	case atVertex:
 		name = name[strings.LastIndex(name, "/models/")+1:]
@@ -73,13 +74,12 @@ func (c *Catalog) Lookup(provider, name string) (m Model, ok bool) {
 	case atGemini:
 		name = name[strings.LastIndexByte(name, '/')+1:]
 	case atBedrock:
-		name = c.withoutRegion(name)
+		name, tuned = c.withoutRegion(name)
 	case atOllama:
 		name = strings.TrimPrefix(name, "library/")
 	}
-	base, tuned := tunedFrom(name)
-	if tuned {
-		name = base
+	if base, is := tunedFrom(name); is {
+		name, tuned = base, true
 	}
 	m = c.lookup(provider, name)
 	if m.How == NotFound || m.How == ByFamily {
@@ -157,17 +157,23 @@ func respelled(provider, name string) string {
 	return name
 }
 
-// withoutRegion removes the region, or the path of an ARN, from a name on Bedrock.
-func (c *Catalog) withoutRegion(name string) string {
+// withoutRegion removes the region, or the path of an ARN, from a name on Bedrock. The
+// ARN of a custom model has the name of its base.
+func (c *Catalog) withoutRegion(name string) (base string, tuned bool) {
 	if strings.HasPrefix(name, "arn:") {
-		name = name[strings.LastIndexByte(name, '/')+1:]
+		if _, path, is := strings.Cut(name, ":custom-model/"); is && strings.Contains(path, "/") {
+			name, _, _ = strings.Cut(path, "/")
+			tuned = true
+		} else {
+			name = name[strings.LastIndexByte(name, '/')+1:]
+		}
 	}
 	for _, region := range c.rules.Regions {
 		if rest, is := strings.CutPrefix(name, region); is {
-			return rest
+			return rest, tuned
 		}
 	}
-	return name
+	return name, tuned
 }
 
 // tunedFrom returns the base of a fine-tuned model: ft:BASE:organization:….

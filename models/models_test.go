@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/glob"
 )
 
@@ -109,6 +110,11 @@ func TestLookup(t *testing.T) {
 		{"bedrock", "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5-v1:0", "bedrock/anthropic.claude-haiku-4-5", ByPattern},
 		{"bedrock", "global.anthropic.claude-opus-9-v1:0", "", ByFamily},
 		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123", "", NotFound},
+		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/amazon.nova-lite-v1:0:300k/abc123", "", ByFamily},
+		{"bedrock", "arn:aws:bedrock:us-east-1:123456789012:custom-model/anthropic.claude-3-haiku-20240307-v1:0:200k/abc123", "bedrock/anthropic.claude-3-haiku", ByPattern},
+		{"bedrock", "us.amazon.nova-pro-v9:0", "", ByFamily},
+		{"gemini", "gemini-1.5-pro-002", "", ByFamily},
+		{"gemini", "gemini-pro", "", ByFamily},
 		{"gemini", "models/gemini-2.5-flash", "gemini/gemini-2.5-flash", ByName},
 		{"gemini", "gemini-4-pro", "", ByFamily},
 		{"vertex", "publishers/google/models/gemini-2.5-flash", "gemini/gemini-2.5-flash", ByName},
@@ -130,11 +136,52 @@ func TestLookup(t *testing.T) {
 		if m.ID != tc.id || m.How != tc.how || ok != (tc.how != NotFound) {
 			t.Errorf("%s %q: %q by %d, %v; want %q by %d", tc.provider, tc.name, m.ID, m.How, ok, tc.id, tc.how)
 		}
-		if (m.How == ByFamily || m.Resold || strings.HasPrefix(tc.name, "ft:")) && m.Price != nil {
+		if (m.How == ByFamily || m.Resold || strings.HasPrefix(tc.name, "ft:") || strings.Contains(tc.name, ":custom-model/")) && m.Price != nil {
 			t.Errorf("%s %q has a price that is not its own", tc.provider, tc.name)
 		}
 		if m.How == ByFamily && (m.Context != 0 || m.Output != 0 || m.Input != 0) {
 			t.Errorf("%s %q has limits that are not its own", tc.provider, tc.name)
+		}
+	}
+}
+
+// The rules for models that an earlier version knew by their names.
+func TestCapabilitiesOfGeminiAndBedrockModels(t *testing.T) {
+	c := Default()
+	for model, old := range map[string]bool{
+		"gemini-2.5-flash": true, "models/gemini-2.5-pro": true, "gemini-1.5-pro-002": true, "gemini-pro": true, "gemini-pro-vision-001": true, "GEMINI-2.0-flash": true,
+		"publishers/google/models/gemini-2.0-flash-001": true, "gemini-2.9-flash-new": true,
+		"gemini-3-pro-preview": false, "gemini-3.8-flash": false, "gemini-10-flash": false, "gemini-pro-latest": false, "gemini-flash-latest": false, "gemma-3-27b": false, "": false,
+	} {
+		for _, provider := range []string{"gemini", "vertex"} {
+			m, _ := c.Lookup(provider, model)
+			caps := m.Capabilities(dragoman.Gemini)
+			for name, got := range map[string]bool{
+				"NoMixedTools": caps.NoMixedTools, "NoOutputWithTools": caps.NoOutputWithTools, "NoCallIDs": caps.NoCallIDs,
+				"NoResultMedia": caps.NoResultMedia, "NoDummySignature": caps.NoDummySignature, "a budget or no thinking": caps.ThinkingBudgets || caps.NoThinking && m.Provider == "gemini" && old,
+			} {
+				if got != old {
+					t.Errorf("%s %q: %s is %v", provider, model, name, got)
+				}
+			}
+		}
+	}
+	if m, _ := c.Lookup("unknown", "google/gemini-2.5-flash"); !m.Resold || !m.Capabilities(dragoman.Gemini).NoCallIDs || m.Capabilities(dragoman.OpenAIChat).NoCallIDs {
+		t.Error("the rules of the Gemini API hold in its own dialect only")
+	}
+	for model, want := range map[string]dragoman.Capabilities{
+		"us.amazon.nova-pro-v1:0":        {ClosedSchemas: true},
+		"eu.amazon.nova-ultra-v3:0":      {ClosedSchemas: true},
+		"us.amazon.nova-2-lite-v1:0":     {ClosedSchemas: true, EffortField: "reasoningConfig"},
+		"openai.gpt-oss-20b-1:0":         {EffortField: "reasoning_effort"},
+		"anthropic.claude-opus-4-7":      {NoOutputWithTools: true},
+		"us.anthropic.claude-opus-4-8":   {NoOutputWithTools: true},
+		"us.anthropic.claude-sonnet-5-5": {},
+	} {
+		m, _ := c.Lookup("bedrock", model)
+		all := m.Capabilities(dragoman.Bedrock)
+		if got := (dragoman.Capabilities{ClosedSchemas: all.ClosedSchemas, NoOutputWithTools: all.NoOutputWithTools, EffortField: all.EffortField}); got != want {
+			t.Errorf("%s: %+v", model, got)
 		}
 	}
 }

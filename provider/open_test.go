@@ -491,6 +491,40 @@ func TestCapabilitiesOfModelsAreKnownByTheirNames(t *testing.T) {
 	}
 }
 
+func TestA2_ModelFileTakesCapabilitiesBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "models.yaml")
+	facts := "version: 1\nmodels:\n  - {id: bedrock/amazon.nova-pro-v1:0, refuses: []}\n  - {id: bedrock/anthropic.claude-opus-4-7, refuses_together: null}\n  - {id: gemini/gemini-2.5-pro, refuses: null, ignores: [], refuses_together: []}\n"
+	if err := os.WriteFile(file, []byte(facts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type known struct{ closed, output, mixed, ids, media, unsigned, budgets bool }
+	for spec, without := range map[string]known{
+		"bedrock/us.amazon.nova-pro-v1:0":        {closed: true},
+		"bedrock/us.amazon.nova-new-v1:0":        {closed: true}, // by its family
+		"bedrock/anthropic.claude-opus-4-7-v1:0": {output: true},
+		"gemini/gemini-2.5-pro":                  {output: true, mixed: true, ids: true, media: true, unsigned: true, budgets: true},
+	} {
+		for _, name := range []string{"", file} {
+			m, err := (&provider.Config{Getenv: env(), ModelFile: name}).Open(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, _, err := m.(*provider.Client).Target(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := without
+			if name != "" {
+				want = known{budgets: without.budgets} // its reasoning has a budget and no words
+			}
+			c := target.Caps
+			if got := (known{c.ClosedSchemas, c.NoOutputWithTools, c.NoMixedTools, c.NoCallIDs, c.NoResultMedia, c.NoDummySignature, c.ThinkingBudgets}); got != want {
+				t.Errorf("%s with the file %q: %+v", spec, name, got)
+			}
+		}
+	}
+}
+
 func TestX7_WhatIsKnownOfAServerComesWithItsName(t *testing.T) {
 	c := &provider.Config{Getenv: env(), Providers: map[string]provider.Settings{
 		"own":  {Type: "vllm", BaseURL: "http://127.0.0.1:9/v1", Capabilities: map[string]string{"reasoning_field": "reasoning_content"}},

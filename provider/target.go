@@ -6,12 +6,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"reflect"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
 	"github.com/dragoman-go/dragoman/models"
 )
 
@@ -23,22 +20,13 @@ func (c *Client) capabilities(model string) dragoman.Capabilities {
 	return c.known(model)
 }
 
-// known returns the capabilities that the dialect and the table of models know by the name
-// of a model.
+// known returns the capabilities of a model by its name, from the table of models.
 func (c *Client) known(model string) dragoman.Capabilities {
 	if k := c.facts.Load(); k != nil && k.model == model {
 		return k.caps
 	}
-	d := c.codec().Dialect()
-	var caps dragoman.Capabilities
-	switch d {
-	case dragoman.Gemini:
-		caps = gemini.CapabilitiesOf(model)
-	case dragoman.Bedrock:
-		caps = bedrock.CapabilitiesOf(model)
-	}
 	m, _ := c.Fact(model)
-	layOver(&caps, m.Capabilities(d))
+	caps := m.Capabilities(c.codec().Dialect())
 	c.facts.Store(&knownModel{model, caps})
 	return caps
 }
@@ -76,16 +64,6 @@ func (c *Client) server() string {
 	default:
 		vendor, _, _ := strings.Cut(string(d), ".")
 		return vendor
-	}
-}
-
-// layOver overrides capabilities with those that are not zero.
-func layOver(to *dragoman.Capabilities, from dragoman.Capabilities) {
-	over, with := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
-	for i := range with.NumField() {
-		if f := with.Field(i); !f.IsZero() {
-			over.Field(i).Set(f)
-		}
 	}
 }
 

@@ -2,13 +2,20 @@ package bedrock_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/bedrock"
+	"github.com/dragoman-go/dragoman/models"
 )
+
+// knownAs returns the options for a model in the table of models.
+func knownAs(model string) dialect.EncodeOptions {
+	m, _ := models.Default().Lookup("bedrock", model)
+	return dialect.EncodeOptions{Target: dragoman.Target{Caps: m.Capabilities(dragoman.Bedrock)}}
+}
 
 func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 	calls := ask(dragoman.UserText("q"), said(dragoman.RoleAssistant, &dragoman.ToolCall{ID: "c", Name: "f", Arguments: `{}`}), said(dragoman.RoleTool, &dragoman.ToolResult{CallID: "c", Name: "f", Content: []dragoman.Part{&dragoman.Text{Text: "r"}}}))
@@ -25,7 +32,7 @@ func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 		"a model that does not":  {tools, "anthropic.claude-sonnet-5-5", false},
 	} {
 		c.req.Output = &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "o", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}
-		v, enc := encode(t, c.req, dialect.EncodeOptions{Target: dragoman.Target{Caps: bedrock.CapabilitiesOf(c.model)}})
+		v, enc := encode(t, c.req, knownAs(c.model))
 		said, _ := field(v, "system", 0, "text").(string)
 		if native := v["outputConfig"] != nil; native == c.words || strings.Contains(said, `{"n":{"type":"integer"}}`) != c.words {
 			t.Errorf("%s: %s", what, enc.Body)
@@ -36,8 +43,53 @@ func TestQuirkF8_AModelThatBreaksOutputsAfterToolsIsAskedInWords(t *testing.T) {
 	}
 }
 
-func TestAmazonsOwnModelsTakeTheClosedForm(t *testing.T) {
-	if !bedrock.CapabilitiesOf("us.amazon.nova-pro-v1:0").ClosedSchemas || bedrock.CapabilitiesOf("anthropic.claude-sonnet-5-5") != (dragoman.Capabilities{}) {
-		t.Error("the capabilities of Nova and Claude")
+func TestModelsWithAnEffortFieldOfTheirOwn(t *testing.T) {
+	effort := func(word string) *dragoman.ReasoningSettings { return &dragoman.ReasoningSettings{Effort: word} }
+	for _, tc := range []struct {
+		name, model string
+		settings    *dragoman.ReasoningSettings
+		change      func(*dragoman.Request)
+		want, lost  string
+	}{
+		{"gpt-oss", "openai.gpt-oss-120b-1:0", effort("high"), nil, `{"reasoning_effort":"high"}`, ""},
+		{"gpt-oss has no max", "openai.gpt-oss-120b-1:0", effort("max"), nil, `{"reasoning_effort":"high"}`, "/reasoning/effort"},
+		{"gpt-oss always reasons", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningOff}, nil, `{"reasoning_effort":"low"}`, "/reasoning/effort"},
+		{"gpt-oss has no budget", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningBudget, BudgetTokens: new(int64(9000))}, nil, `{"reasoning_effort":"medium"}`, "/reasoning/budget_tokens"},
+		{"gpt-oss chooses", "openai.gpt-oss-20b-1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, nil, "", ""},
+		{"Nova", "us.amazon.nova-2-lite-v1:0", effort("low"), nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}`, ""},
+		{"Nova off", "us.amazon.nova-2-lite-v1:0", effort("none"), nil, `{"reasoningConfig":{"type":"disabled"}}`, ""},
+		{"Nova does not choose", "us.amazon.nova-2-lite-v1:0", &dragoman.ReasoningSettings{Mode: dragoman.ReasoningAdaptive}, nil, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/mode"},
+		{"Nova high", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("0.5")) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}`, "/sampling/temperature"},
+		{"Nova high with a bound", "us.amazon.nova-2-lite-v1:0", effort("high"), func(r *dragoman.Request) { r.MaxOutputTokens = new(int64(100)) }, `{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}`, "/reasoning/effort"},
+		{"a model without a known form", "us.amazon.nova-pro-v1:0", effort("high"), nil, "", "/reasoning"},
+	} {
+		req := ask(dragoman.UserText("q"))
+		req.Reasoning = tc.settings
+		if tc.change != nil {
+			tc.change(req)
+		}
+		v, enc := encode(t, req, knownAs(tc.model))
+		var want any
+		if tc.want != "" {
+			if err := json.Unmarshal([]byte(tc.want), &want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !reflect.DeepEqual(v["additionalModelRequestFields"], want) || v["outputConfig"] != nil {
+			t.Errorf("%s: %s", tc.name, enc.Body)
+		}
+		lost := false
+		for _, l := range enc.Report.Losses {
+			lost = lost || tc.lost != "" && l.Path == tc.lost
+			if tc.lost == "" && strings.HasPrefix(l.Path, "/reasoning") {
+				t.Errorf("%s: %v", tc.name, l)
+			}
+		}
+		if tc.lost != "" && !lost {
+			t.Errorf("%s: the loss at %s is not reported: %s", tc.name, tc.lost, enc.Report)
+		}
+		if req.Reasoning != tc.settings || tc.name == "Nova high" && req.Sampling.Temperature == nil {
+			t.Errorf("%s: the caller's request was changed", tc.name)
+		}
 	}
 }

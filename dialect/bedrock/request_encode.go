@@ -33,6 +33,7 @@ func (c Codec) EncodeRequest(req *dragoman.Request, o dialect.EncodeOptions) (di
 			req:          wirekit.Fit(req, o.Target.Caps, rep),
 			written:      make([]string, 0, 16),
 		}
+		e.takeEffort()
 		e.inURL(streams)
 		e.w.Buf = make([]byte, 0, wirekit.RequestSize(req))
 		return &e.w, e.encode()
@@ -65,6 +66,8 @@ type requestEncoder struct {
 	conversation
 	w   jsonwire.Writer
 	req *dragoman.Request
+	// effort is that of a model with a field of its own for it.
+	effort modelEffort
 	// written lists the top-level members, which extras must not repeat.
 	written []string
 }
@@ -273,8 +276,8 @@ func (e *requestEncoder) thinkingType() string {
 	return typ
 }
 
-// modelFields writes what the model behind the API takes. How to think is such
-// a thing, in Claude's words: the API has none of its own.
+// modelFields writes the fields that the model behind the API takes: the API has none of
+// its own for reasoning.
 func (e *requestEncoder) modelFields() {
 	const member, at = "additionalModelRequestFields", "/additionalModelRequestFields"
 	typ := e.thinkingType()
@@ -285,7 +288,7 @@ func (e *requestEncoder) modelFields() {
 			e.rep.Add(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "how thinking is shown cannot be said without saying how to think")
 		}
 	}
-	if typ == "" && !extra.Has(e.req.Extra, name, at) {
+	if typ == "" && e.effort.field == "" && !extra.Has(e.req.Extra, name, at) {
 		return
 	}
 	w := &e.w
@@ -294,7 +297,10 @@ func (e *requestEncoder) modelFields() {
 	if typ != "" {
 		e.thinking(typ, s, at+"/thinking")
 	}
-	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool { return f.Path == at+"/thinking" && typ != "" })
+	e.effort.write(w)
+	extra.WriteBut(w, e.req.Extra, name, at, func(f dragoman.Field) bool {
+		return f.Path == at+"/thinking" && typ != "" || e.effort.field != "" && f.Path == at+"/"+e.effort.field
+	})
 	w.EndObject()
 }
 

@@ -6,25 +6,13 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
-	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/models"
 )
 
-// knownAs are the options for a model that is known by its name.
+// knownAs returns the options for a model in the table of models.
 func knownAs(model string) dialect.EncodeOptions {
-	return dialect.EncodeOptions{Target: dragoman.Target{Caps: gemini.CapabilitiesOf(model)}}
-}
-
-func TestModelsUpToTwoAreKnownByTheirNames(t *testing.T) {
-	for model, old := range map[string]bool{
-		"gemini-2.5-flash": true, "models/gemini-2.5-pro": true, "gemini-1.5-pro-002": true, "gemini-pro": true, "GEMINI-2.0-flash": true,
-		"publishers/google/models/gemini-2.0-flash-001": true,
-		"gemini-3-pro-preview":                          false, "gemini-3.8-flash": false, "gemini-10-flash": false, "gemini-flash-latest": false, "gemma-3-27b": false, "": false,
-	} {
-		caps := gemini.CapabilitiesOf(model)
-		if (caps != dragoman.Capabilities{}) != old || caps.ThinkingBudgets != old || caps.NoMixedTools != old || caps.NoOutputWithTools != old || caps.NoCallIDs != old || caps.NoResultMedia != old {
-			t.Errorf("%q: %+v", model, caps)
-		}
-	}
+	m, _ := models.Default().Lookup("gemini", model)
+	return dialect.EncodeOptions{Target: dragoman.Target{Caps: m.Capabilities(dragoman.Gemini)}}
 }
 
 func TestQuirkA44_OlderModelsKeepFunctionsAndLoseSearch(t *testing.T) {

@@ -97,7 +97,7 @@ func (e *messageEncoder) suits(m *dragoman.Message) bool {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case *dragoman.Media:
-			if c.NoImages {
+			if c.NoImages || c.NoFiles && p.Media == dragoman.MediaFile {
 				return false
 			}
 		case *dragoman.Reasoning:

@@ -78,6 +78,8 @@ func checkWords(field, value string) error {
 		known = wirekit.Refusable()
 	case "Efforts":
 		known = wirekit.Efforts()
+	case "EffortField":
+		known = []string{"reasoning_effort", "reasoningConfig"}
 	case "Temperature":
 		var least, most float64
 		if n, err := fmt.Sscanf(value, "%g %g", &least, &most); value != "" && (err != nil || n != 2 || least > most) {

@@ -1,6 +1,10 @@
 package strictupstream
 
-import "maps"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 var bedrockShape = names(`additionalModelRequestFields additionalModelResponseFieldPaths guardrailConfig inferenceConfig messages outputConfig
 	performanceConfig promptVariables requestMetadata serviceTier system toolConfig`, map[string]*shape{
@@ -20,7 +24,12 @@ func (j *judge) bedrock(req map[string]any) *Refusal {
 		return j.bad("", "", "Unexpected field %s", brackets(at))
 	}
 	extras := obj(req, "additionalModelRequestFields")
-	if claudeOf(j.model) == nil {
+	switch {
+	case strings.Contains(j.model, "amazon.nova"):
+		return j.nova(req, extras)
+	case strings.Contains(j.model, "openai.gpt-oss"):
+		return j.bedrockOSS(extras)
+	case claudeOf(j.model) == nil:
 		return nil
 	}
 	if at := claudeExtras.unknown(extras, false); at != nil {
@@ -49,4 +58,56 @@ func (j *judge) bedrock(req map[string]any) *Refusal {
 		a.prefill = str(messages[len(messages)-1], "role") == "assistant"
 	}
 	return j.claude(a)
+}
+
+// novaExtras has the fields that Amazon Nova accepts in additionalModelRequestFields.
+var novaExtras = names("inferenceConfig reasoningConfig", map[string]*shape{
+	"inferenceConfig": names("topK", nil), "reasoningConfig": names("type maxReasoningEffort", nil),
+})
+
+// novaSchema is the root of a tool schema.
+var novaSchema = names("type properties required", nil)
+
+func (j *judge) nova(req, extras map[string]any) *Refusal {
+	if at := novaExtras.unknown(extras, false); at != nil {
+		return j.bad("", "", "Malformed input request: extraneous key [%s] is not permitted, please reformat your input and try again.", brackets(at))
+	}
+	for _, t := range objects(obj(req, "toolConfig"), "tools") {
+		root := obj(obj(obj(t, "toolSpec"), "inputSchema"), "json")
+		if at := novaSchema.unknown(root, false); at != nil {
+			return j.bad("", "", "The JSON schema of the tool has an unsupported field: %s", brackets(at))
+		}
+	}
+	reasoning := obj(extras, "reasoningConfig")
+	if len(reasoning) == 0 {
+		return nil
+	}
+	effort, typ := str(reasoning, "maxReasoningEffort"), str(reasoning, "type")
+	switch {
+	case !strings.Contains(j.model, "nova-2"):
+		return j.bad("", "", "This model doesn't support reasoning.")
+	case typ != "enabled" && typ != "disabled":
+		return j.bad("", "", "reasoningConfig.type %q is not one of enabled, disabled", typ)
+	case typ == "enabled" && !slices.Contains([]string{"low", "medium", "high"}, effort):
+		return j.bad("", "", "reasoningConfig.maxReasoningEffort %q is not one of low, medium, high", effort)
+	}
+	config := obj(req, "inferenceConfig")
+	for _, key := range []string{"maxTokens", "temperature", "topP"} {
+		if typ == "enabled" && effort == "high" && set(config, key) {
+			return j.bad("", "", "%s must be unset when maxReasoningEffort is high.", key)
+		}
+	}
+	return nil
+}
+
+// bedrockOSS applies the rules of the OpenAI models on Converse: their own fields are those
+// of Chat Completions.
+func (j *judge) bedrockOSS(extras map[string]any) *Refusal {
+	if at := chatShape.unknown(extras, false); at != nil {
+		return j.bad("", "", "Failed to deserialize the JSON body into the target type: unknown variant `%s`", brackets(at))
+	}
+	if effort := str(extras, "reasoning_effort"); set(extras, "reasoning_effort") && !slices.Contains([]string{"low", "medium", "high"}, effort) {
+		return j.bad("", "", "reasoning_effort: unknown variant `%s`, expected one of `low`, `medium`, `high`", effort)
+	}
+	return nil
 }

@@ -74,6 +74,17 @@ func TestJudge(t *testing.T) {
 		{chat, "gpt-4.1", `"messages":[{"role":"tool","tool_call_id":"a","content":"1"}]`, "/messages/0"},
 		{chat, "llama-9b-instruct", `"messages":[]`, "/messages"},
 		{chat, "gpt-4.1", chatHello + `,"stream_options":{"include_usage":true}`, "only allowed when 'stream' is enabled"},
+		// Groq and Qwen.
+		{chat, "openai/gpt-oss-120b", chatHello + `,"reasoning_effort":"low","response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, ""},
+		{chat, "openai/gpt-oss-120b", chatHello + `,"stream":true,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "cannot be combined with stream"},
+		{chat, "openai/gpt-oss-20b", chatHello + `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}},` + chatTool, "cannot be combined with tool"},
+		{chat, "llama-3.3-70b-versatile", chatHello + `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, "does not support response format"},
+		{chat, "openai/gpt-oss-20b", chatHello + `,"reasoning_format":"parsed"`, "reasoning_format"},
+		{chat, "openai/gpt-oss-20b", chatHello + `,"reasoning_effort":"none"`, "reasoning_effort"},
+		{chat, "openai/gpt-oss-20b", chatHello + `,"n":2`, "'n'"},
+		{chat, "openai/gpt-oss-20b", chatHello + `,"logprobs":true`, "logprobs"},
+		{chat, "qwen-plus", `"messages":[{"role":"user","content":[{"type":"text","text":"q"},{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}]`, "item type in content: file"},
+		{chat, "qwen-plus", chatHello, ""},
 		// Mistral and xAI.
 		{chat, "mistral-large-latest", chatHello + `,"random_seed":1`, ""},
 		{chat, "mistral-large-latest", chatHello + `,"seed":1`, "Extra inputs are not permitted"},
@@ -184,6 +195,15 @@ func TestJudge(t *testing.T) {
 		{bedrock, "anthropic.claude-opus-4-7-v1:0", bedrockHello + `,"inferenceConfig":{"topP":0.5}`, "`top_p` is deprecated"},
 		{bedrock, "anthropic.claude-opus-5-5", bedrockHello + `,"toolConfig":{` + bedrockTool + `,"toolChoice":{"any":{}}}`, "forced tool use"},
 		{bedrock, "anthropic.claude-sonnet-4-5", bedrockHello + `,"outputConfig":{"effort":"low"}`, "does not support the effort parameter"},
+		{bedrock, "us.amazon.nova-2-lite-v1:0", bedrockHello + `,"inferenceConfig":{"maxTokens":9},"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}`, ""},
+		{bedrock, "us.amazon.nova-2-lite-v1:0", bedrockHello + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"max"}}`, "not one of low, medium, high"},
+		{bedrock, "us.amazon.nova-2-lite-v1:0", bedrockHello + `,"inferenceConfig":{"maxTokens":9},"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}`, "maxTokens must be unset"},
+		{bedrock, "us.amazon.nova-2-lite-v1:0", bedrockHello + `,"additionalModelRequestFields":{"thinking":{"type":"adaptive"}}`, "extraneous key [thinking]"},
+		{bedrock, "us.amazon.nova-pro-v1:0", bedrockHello + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"disabled"}}`, "support reasoning"},
+		{bedrock, "us.amazon.nova-pro-v1:0", bedrockHello + `,"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object","properties":{},"additionalProperties":false}}}}]}`, "additionalProperties"},
+		{bedrock, "openai.gpt-oss-20b-1:0", bedrockHello + `,"additionalModelRequestFields":{"reasoning_effort":"low"}`, ""},
+		{bedrock, "openai.gpt-oss-20b-1:0", bedrockHello + `,"additionalModelRequestFields":{"reasoning_effort":"none"}`, "unknown variant `none`"},
+		{bedrock, "openai.gpt-oss-20b-1:0", bedrockHello + `,"additionalModelRequestFields":{"reasoningConfig":{}}`, "unknown variant `reasoningConfig`"},
 		{bedrock, "amazon.nova-pro-v1:0", bedrockHello + `,"additionalModelRequestFields":{"inferenceConfig":{"topK":1}}`, ""},
 	} {
 		body := `{` + tc.body + `}`

@@ -134,6 +134,10 @@ func (j *judge) chat(req map[string]any) *Refusal {
 		return j.mistral(req)
 	case strings.HasPrefix(j.model, "grok-4"):
 		return j.grok(req)
+	case isGroq(j.model):
+		return j.groq(req)
+	case strings.HasPrefix(j.model, "qwen"):
+		return j.qwen(req)
 	case m != nil:
 		return j.openAIChat(req, m)
 	default:
@@ -279,4 +283,64 @@ func (j *judge) responses(req map[string]any) *Refusal {
 		return j.bad("mutually_exclusive_parameters", "", "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.")
 	}
 	return j.sampling(req, m.reasoning(str(reasoning, "effort")))
+}
+
+// groqSchemas are the models on Groq that take a JSON Schema for their response.
+var groqSchemas = []string{
+	"openai/gpt-oss-", "meta-llama/llama-4-", "moonshotai/kimi-k2-instruct-0905",
+}
+
+// isGroq reports whether a name is one that Groq uses.
+func isGroq(name string) bool {
+	return groqTakesSchemas(name) || name == "llama-3.1-8b-instant" || name == "llama-3.3-70b-versatile"
+}
+
+func groqTakesSchemas(name string) bool {
+	return slices.ContainsFunc(groqSchemas, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func (j *judge) groq(req map[string]any) *Refusal {
+	for _, key := range []string{"logprobs", "logit_bias", "top_logprobs"} {
+		if set(req, key) {
+			return j.bad("", key, "property '%s' is unsupported", key)
+		}
+	}
+	if n, ok := number(req, "n"); ok && n != 1 {
+		return j.bad("", "n", "'n' : number must be at most 1")
+	}
+	oss := strings.HasPrefix(j.model, "openai/gpt-oss-")
+	if set(req, "reasoning_format") && oss {
+		return j.bad("", "reasoning_format", "reasoning_format is not supported with this model")
+	}
+	if effort, _ := req["reasoning_effort"].(string); effort != "" && (!oss || !slices.Contains([]string{"low", "medium", "high"}, effort)) {
+		return j.bad("", "reasoning_effort", "`reasoning_effort` %q is not supported with this model", effort)
+	}
+	switch str(obj(req, "response_format"), "type") {
+	case "json_schema":
+		switch {
+		case !groqTakesSchemas(j.model):
+			return j.bad("", "response_format", "This model does not support response format `json_schema`.")
+		case req["stream"] == true:
+			return j.bad("", "response_format", "response format `json_schema` cannot be combined with stream")
+		case len(list(req, "tools")) > 0:
+			return j.bad("", "response_format", "json mode cannot be combined with tool/function calling")
+		}
+	case "json_object":
+		if len(list(req, "tools")) > 0 {
+			return j.bad("", "response_format", "json mode cannot be combined with tool/function calling")
+		}
+	}
+	return nil
+}
+
+// qwen applies the rules of Qwen on DashScope, which has no file parts.
+func (j *judge) qwen(req map[string]any) *Refusal {
+	for _, m := range objects(req, "messages") {
+		for _, part := range objects(m, "content") {
+			if str(part, "type") == "file" {
+				return j.bad("invalid_parameter_error", "", "Unexpected item type in content: file")
+			}
+		}
+	}
+	return nil
 }

@@ -28,6 +28,9 @@ func OutputInWords(req *dragoman.Request, caps dragoman.Capabilities, rep *drago
 	case caps.NoOutputWithTools && (len(req.Tools) > 0 || usesTools(req)):
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the model takes no output format beside tools; it is asked for in the instructions, which nothing enforces")
 		told.Output = nil
+	case caps.NoOutputSchemaStreamed && req.Stream && len(f.Schema) > 0:
+		rep.Add(dragoman.Lowered, dragoman.Warn, "/output", "the server takes no output schema in a stream; it is asked for in the instructions, which nothing enforces")
+		told.Output = nil
 	case caps.NoOutputSchema && len(f.Schema) > 0:
 		rep.Add(dragoman.Lowered, dragoman.Warn, "/output/schema", "the server takes JSON, but no schema of it; that is asked for in the instructions, which nothing enforces")
 		told.Output = bareJSON(f)

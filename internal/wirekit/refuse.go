@@ -11,7 +11,7 @@ import (
 func Refusable() []string {
 	return []string{
 		"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "stop", "seed", "n",
-		"logit_bias", "logprobs", "top_logprobs", "response_format", "max_tokens", effortNone, effortOff,
+		"logit_bias", "logprobs", "top_logprobs", "response_format", "reasoning_format", "max_tokens", effortNone, effortOff,
 	}
 }
 
@@ -20,6 +20,9 @@ const (
 	// effortOff: an effort above high is refused while reasoning is switched off.
 	effortOff = "reasoning_effort=xhigh+off"
 )
+
+// extraSettings are the refusable settings that a request has as extra fields.
+var extraSettings = []string{"logit_bias", "logprobs", "top_logprobs", "reasoning_format"}
 
 // Refuses reports whether the model refuses a setting of the request.
 func Refuses(req *dragoman.Request, caps *dragoman.Capabilities, word string) bool {
@@ -111,7 +114,7 @@ func fitSettings(req *dragoman.Request, caps *dragoman.Capabilities, rep *dragom
 		var rest []dragoman.Field
 		for i, f := range out.Extra.Fields {
 			word := strings.TrimPrefix(f.Path, "/")
-			drop := (word == "logit_bias" || word == "logprobs" || word == "top_logprobs") && refused(string(f.Value) != "null", word, f.Path)
+			drop := slices.Contains(extraSettings, word) && refused(string(f.Value) != "null", word, f.Path)
 			if drop && rest == nil {
 				rest = slices.Clone(out.Extra.Fields[:i])
 				continue

@@ -73,6 +73,10 @@ func (s Server) Decorate(_ context.Context, x *extension.Exchange) error {
 			wrong = append(wrong, fmt.Errorf("the setting %s: %w", k.Setting, err))
 			continue
 		}
+		if slices.Contains(strings.Fields(x.Target.Caps.Refuses), k.Place) {
+			x.Report.Addf(dragoman.Dropped, dragoman.Warn, "/"+k.Place, "the model does not take %s", k.Place)
+			continue
+		}
 		wrong = append(wrong, x.Payload.Set(k.Place, value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

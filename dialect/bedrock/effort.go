@@ -1,0 +1,104 @@
+package bedrock
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// The values of [dragoman.Capabilities.EffortField].
+const (
+	fieldEffort = "reasoning_effort" // OpenAI models: a word
+	fieldConfig = "reasoningConfig"  // Amazon Nova: an object
+)
+
+// modelEffort is the effort in a field of additionalModelRequestFields. The zero value
+// writes nothing.
+type modelEffort struct{ field, word string }
+
+// off is the word that switches reasoning off in the object of Amazon Nova.
+const off = "disabled"
+
+// takeEffort moves the reasoning settings out of the request if the model takes its effort
+// in a field of its own. What the field has no place for is reported.
+func (e *requestEncoder) takeEffort() {
+	field, s := e.target.Caps.EffortField, e.req.Reasoning
+	if field == "" || s == nil {
+		return
+	}
+	req := *e.req
+	req.Reasoning = nil
+	e.req = &req
+	wirekit.ReportMode(e.rep, s)
+	extra.Report(e.rep, s.Extra, name, extra.At("/reasoning"))
+	for _, f := range s.Extra.For(name) {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning", "%s has no place in %s", f.Path, field)
+	}
+	if s.Summary != "" {
+		e.rep.Addf(dragoman.Dropped, dragoman.Info, "/reasoning/summary", "%s does not say how reasoning is shown", field)
+	}
+	word := s.Effort
+	switch {
+	case s.Mode == dragoman.ReasoningOff || s.Mode == dragoman.ReasoningDefault && word == "none":
+		if field != fieldConfig {
+			e.rep.Addf(dragoman.Dropped, dragoman.Warn, "/reasoning", "%s cannot switch reasoning off", field)
+			return
+		}
+		word = off
+	case word == "" && s.BudgetTokens != nil:
+		word = wirekit.EffortOf(*s.BudgetTokens)
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/budget_tokens", "the model takes no budget; effort %s is sent", word)
+	case word == "" && s.Mode != dragoman.ReasoningDefault && field == fieldConfig:
+		word = "medium" // the object needs one
+		e.rep.Addf(dragoman.Lowered, dragoman.Info, "/reasoning/mode", "the model does not choose its effort; %s is sent", word)
+	case word == "none":
+		word = ""
+	}
+	if field == fieldConfig && word == "high" {
+		word = e.highEffort()
+	}
+	if word != "" {
+		e.effort = modelEffort{field, word}
+	}
+}
+
+// highEffort returns the effort to send for high. Amazon Nova refuses maxTokens,
+// temperature and topP beside high: the bound matters more than the effort, the effort
+// more than the sampling.
+func (e *requestEncoder) highEffort() string {
+	if e.req.MaxOutputTokens != nil {
+		e.rep.Add(dragoman.Lowered, dragoman.Warn, "/reasoning/effort", "the model takes no maxTokens with effort high; medium is sent")
+		return "medium"
+	}
+	s := &e.req.Sampling // of the copy that takeEffort made
+	for _, knob := range []struct {
+		key string
+		at  **dragoman.Number
+	}{{"temperature", &s.Temperature}, {"top_p", &s.TopP}} {
+		if *knob.at != nil {
+			*knob.at = nil
+			e.rep.Add(dragoman.Dropped, dragoman.Warn, "/sampling/"+knob.key, "the model does not take it with effort high")
+		}
+	}
+	return "high"
+}
+
+// write writes the field.
+func (m modelEffort) write(w *jsonwire.Writer) {
+	switch {
+	case m.field == "":
+	case m.field != fieldConfig:
+		w.StringField(m.field, m.word)
+	default:
+		w.Key(m.field)
+		w.BeginObject()
+		if m.word == off {
+			w.StringField("type", off)
+		} else {
+			w.StringField("type", "enabled")
+			w.StringField("maxReasoningEffort", m.word)
+		}
+		w.EndObject()
+	}
+}
