@@ -26,8 +26,8 @@ func (x *exchange) count(ctx context.Context) error {
 	if err := x.recallConversation(ctx); err != nil {
 		return err
 	}
-	link := x.route.chain.Links[0]
-	if err := modelgate.Check(ctx, link.Name); err != nil {
+	link, err := x.permitted(ctx)
+	if err != nil {
 		return err
 	}
 	up := x.route.upstreams[link.Name]
@@ -56,6 +56,16 @@ func (x *exchange) count(ctx context.Context) error {
 	}
 	x.goOn(req)
 	return x.tellCount(serving.CountBody(x.codec.Dialect(), sim.CountTokens(req)), "estimate")
+}
+
+// permitted returns the first model of the route that the policies allow.
+func (x *exchange) permitted(ctx context.Context) (link provider.Link, err error) {
+	for _, link = range x.route.chain.Links {
+		if err = modelgate.Check(ctx, link.Name); err == nil || denialOf(err) == nil {
+			break
+		}
+	}
+	return link, err
 }
 
 // countTime is how long a server may take to count: clients wait for it before they ask.

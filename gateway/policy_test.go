@@ -214,6 +214,14 @@ func TestP1_TheGatewaySkipsADeniedModelOfARoute(t *testing.T) {
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "down")); status != http.StatusOK || !strings.Contains(body, "from first") {
 		t.Errorf("%d %s", status, body)
 	}
+	for path, body := range map[string]string{ // tokens are counted for the model that would be called
+		"/v1/messages/count_tokens": `{"model":"down","messages":[{"role":"user","content":"hi"}]}`, "/v1/responses/input_tokens": `{"model":"down","input":"hi"}`,
+		"/v1beta/models/down:countTokens": `{"contents":[{"parts":[{"text":"hi"}]}]}`,
+	} {
+		if status, text := p.post(t, path, body); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
 	p.failing.Store(true) // the failure of a model that was called goes before the denial of another
 	if status, body := p.post(t, "/v1/chat/completions", fmt.Sprintf(chatBody, "up")); status != http.StatusServiceUnavailable || !strings.Contains(body, "overloaded") {
 		t.Errorf("%d %s", status, body)
