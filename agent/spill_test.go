@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -203,3 +204,59 @@ func TestT13_TicketsOfASessionSurviveARestartAndAreSettledFromOutside(t *testing
 		}
 	}
 }
+
+// Background work goes on where the session goes on.
+func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
+	for _, settledBefore := range []bool{true, false} {
+		from := new(session.Memory)
+		s, err := session.Create(t.Context(), from, session.Info{ID: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id string
+		build := tool.New("build", "Builds.", func(ctx context.Context, _ word) (*tool.Ticket, error) {
+			ticket, err := tool.Background(ctx, time.Hour)
+			if err == nil {
+				id = ticket.ID
+			}
+			return ticket, err
+		})
+		must[*agent.Result](t)(agent.Agent{Model: model(calls("a build")), Tools: []tool.Tool{build}}.Run(t.Context(), "go", agent.In(s)))
+		resolve := func(store tool.TicketStore) {
+			t.Helper()
+			if err := (&tool.Tickets{Store: store}).Resolve(t.Context(), id, tool.Output{Content: []dragoman.Part{&dragoman.Text{Text: "the outcome"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if settledBefore {
+			resolve(from.Tickets())
+		}
+		if err := session.Copy(t.Context(), from, "s", noTickets{new(session.Memory)}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), id) {
+			t.Errorf("copied to a store without tickets: %v", err)
+		}
+		to, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Copy(t.Context(), from, "s", to); err != nil {
+			t.Fatal(err)
+		}
+		if !settledBefore {
+			resolve(to.Tickets())
+		}
+		if s, err = session.Open(t.Context(), to, "s"); err != nil {
+			t.Fatal(err)
+		}
+		m := model()
+		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{build}}.Run(t.Context(), "and now?", agent.In(s)))
+		if got := script(m.asked[0].Messages); strings.Count(got, "is resolved.") != 1 || !strings.Contains(got, "the outcome") {
+			t.Errorf("the model reads\n%s", got)
+		}
+		if err := to.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noTickets is a store without tickets.
+type noTickets struct{ session.Store }

@@ -24,7 +24,8 @@ const (
 
 // Export writes a session as lines of JSON (JSONL): first one about the session,
 // then one for each entry. [Import] reads it. What is written to the session
-// meanwhile is not exported.
+// meanwhile is not exported, and neither are the tickets of background work: [Copy]
+// copies them.
 func Export(ctx context.Context, from Store, id string, to io.Writer) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {

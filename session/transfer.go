@@ -2,8 +2,11 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
+
+	"github.com/dragoman-go/dragoman/tool"
 )
 
 // Branch makes a session that begins as another one was when entry at was its last
@@ -49,15 +52,81 @@ func upTo(ctx context.Context, store Store, id string, at int64) iter.Seq2[Entry
 	}
 }
 
-// Copy copies a session from one store to another, which may be of another kind.
-// What is written to it meanwhile is not copied.
+// Copy copies a session from one store to another, which may be of another kind, with
+// the tickets of its runs that were not delivered. If there are such tickets, a store
+// that is no [TicketKeeper] is refused with an error that wraps [ErrInvalid]. What is
+// written to the session meanwhile is not copied.
 func Copy(ctx context.Context, from Store, id string, to Store) error {
 	info, err := from.Info(ctx, id)
 	if err != nil {
+		return about("copying", id, err)
+	}
+	// First the tickets: without their session, they are in no one's way.
+	if err := copyTickets(ctx, from, info, to); err != nil {
 		return about("copying", id, err)
 	}
 	if err := to.Create(ctx, info, upTo(ctx, from, id, info.Head)); err != nil {
 		return about("copying", id, err)
 	}
 	return nil
+}
+
+// copyTickets copies the tickets of the runs of a session. It leaves tickets that the
+// other store has.
+func copyTickets(ctx context.Context, from Store, info Info, to Store) error {
+	keeper, ok := from.(TicketKeeper)
+	if !ok {
+		return nil
+	}
+	runs, err := runsOf(ctx, from, info)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		tickets, err := keeper.Tickets().List(ctx, run)
+		if err != nil {
+			return err
+		}
+		for _, t := range tickets {
+			other, ok := to.(TicketKeeper)
+			if !ok {
+				return invalidf("ticket %s waits for its outcome, and %T stores no tickets", t.Ticket.ID, to)
+			}
+			err := other.Tickets().Update(ctx, t.Ticket.ID, func(s *tool.StoredTicket) error {
+				if s.State == "" {
+					*s = t
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runsOf returns the runs that began calls in a session, in the order of their first call.
+func runsOf(ctx context.Context, store Store, info Info) ([]string, error) {
+	if info.Head == 0 {
+		return nil, nil
+	}
+	var runs []string
+	seen := map[string]bool{}
+	for e, err := range store.Read(ctx, info.ID, Query{Until: info.Head, Kinds: []Kind{KindIntent}}) {
+		if err != nil {
+			return nil, err
+		}
+		var intent struct {
+			Run string `json:"run"`
+		}
+		if err := json.Unmarshal(e.Body, &intent); err != nil {
+			return nil, fmt.Errorf("%w: entry %d: %w", ErrCorrupt, e.Seq, err)
+		}
+		if !seen[intent.Run] {
+			seen[intent.Run] = true
+			runs = append(runs, intent.Run)
+		}
+	}
+	return runs, nil
 }
