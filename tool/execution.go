@@ -467,7 +467,9 @@ func (x *execution) approve(ctx context.Context) {
 	}
 	answer, err := x.ask(ctx)
 	if err != nil {
-		if ctx.Err() == nil { // an interrupted run is no failure of the approver
+		if panicked := new(*PanicError); ctx.Err() != nil && !errors.As(err, panicked) {
+			x.internal = err // the run was canceled during the question; the approver did not fail
+		} else {
 			x.logFailure("an approver failed, so the call is pending", err)
 		}
 		answer = Answer{}

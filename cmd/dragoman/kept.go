@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
+	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/session"
 	"github.com/dragoman-go/dragoman/session/sqlite"
 )
@@ -25,6 +29,35 @@ type kept struct {
 	name    string
 	// was is what the session knew of the run before, is what it shall know.
 	was, is runMeta
+	// flags are the flags of the run, for commands that continue it.
+	flags *runFlags
+}
+
+// lastModel returns the model that the session used last, as a spec; empty if it is new
+// or has no answer of a known model.
+func (k *kept) lastModel(ctx context.Context) (string, error) {
+	if k.session == nil {
+		return "", nil
+	}
+	return lastModel(ctx, k.session, k.was)
+}
+
+// lastModel returns the model of a run's metadata or, in a session that a program made,
+// the model of the last answer.
+func lastModel(ctx context.Context, s *session.Session, meta runMeta) (string, error) {
+	if meta.Model != "" {
+		return meta.Model, nil
+	}
+	messages, _, err := s.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range slices.Backward(messages) {
+		if m.Role == dragoman.RoleAssistant && m.Origin != nil && m.Origin.Model != "" {
+			return strings.TrimPrefix(m.Origin.Provider+"/"+m.Origin.Model, "/"), nil
+		}
+	}
+	return "", nil
 }
 
 // runMeta is what a session keeps of the runs in it, beside the conversation.
@@ -40,7 +73,7 @@ const runMetaKey = "dragoman.run"
 // find looks for the session to go on with. Nothing is written before all else is
 // known to be well.
 func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
-	k := &kept{name: o.session}
+	k := &kept{name: o.session, flags: o}
 	if o.forget {
 		return k, nil
 	}
@@ -58,7 +91,7 @@ func (o *runFlags) find(ctx context.Context, prompt string) (*kept, error) {
 	}
 	switch {
 	case errors.Is(err, session.ErrNotFound) && prompt != "" && !o.last:
-		k.session, err = nil, nil
+		k.session, err = nil, tooShort(ctx, k.store, o.session)
 	case errors.Is(err, session.ErrNotFound) && !o.last:
 		err = fmt.Errorf("no session %q, and no prompt to begin one: give a prompt, or see \"dragoman sessions list\"", o.session)
 	case err == nil:
@@ -115,6 +148,23 @@ func openSession(ctx context.Context, store session.Store, name string) (*sessio
 	}
 }
 
+// tooShort refuses to begin a session whose name is the beginning of a generated name, but
+// too short for openSession.
+func tooShort(ctx context.Context, store session.Store, name string) error {
+	if len(name) >= minPrefix {
+		return nil
+	}
+	for info, err := range store.List(ctx) {
+		if err != nil {
+			return err
+		}
+		if generatedID.MatchString(info.ID) && strings.HasPrefix(info.ID, name) {
+			return fmt.Errorf("%q is too short for the name of a session: did you mean %s? At least %d characters are needed; for a new session, choose another name", name, info.ID, minPrefix)
+		}
+	}
+	return nil
+}
+
 // minPrefix is the shortest prefix of a generated name that openSession takes.
 const minPrefix = 4
 
@@ -126,11 +176,18 @@ func newSessionID() string { return strings.ToLower(rand.Text()[:8]) }
 
 // create makes a session with the name that was given, or with a generated one.
 func (k *kept) create(ctx context.Context, title string) (*session.Session, error) {
-	if k.name != "" {
-		return session.Create(ctx, k.store, session.Info{ID: k.name, Title: title})
+	return named(k.name, func(id string) (*session.Session, error) {
+		return session.Create(ctx, k.store, session.Info{ID: id, Title: title})
+	})
+}
+
+// named makes a session with a name or, if it is empty, with a generated one.
+func named(name string, create func(id string) (*session.Session, error)) (*session.Session, error) {
+	if name != "" {
+		return create(name)
 	}
 	for {
-		s, err := session.Create(ctx, k.store, session.Info{ID: newSessionID(), Title: title})
+		s, err := create(newSessionID())
 		if !errors.Is(err, session.ErrExists) {
 			return s, err
 		}
@@ -172,7 +229,7 @@ func (k *kept) settle(dir string, named bool) error {
 		return nil
 	}
 	return failed("session %s works in %s, and this is %s: go on there with \"%s --dir %s\", or let it work here from now on with \"--dir .\"",
-		k.session.ID(), was, k.is.Folder, k.command(), quoteArg(was))
+		k.session.ID(), was, k.is.Folder, k.command()+k.flags.given(), quoteArg(was))
 }
 
 // begin makes the session where there is none, and keeps in it what is new.
@@ -183,6 +240,9 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 	if k.session == nil {
 		if k.session, err = k.create(ctx, title(prompt)); err != nil {
 			return failed("%w", err)
+		}
+		if k.name != "" && !t.json {
+			t.notef("New session %s.", k.session.ID())
 		}
 	}
 	k.is.Model = model
@@ -200,19 +260,44 @@ func (k *kept) begin(ctx context.Context, t *teller, prompt, model string) (err 
 	return nil
 }
 
-// command is the command that goes on with the session from its folder.
-func (k *kept) command() string { return "dragoman run --session " + k.session.ID() }
+// command is the command that goes on with the session from its folder, without the
+// other flags of this run.
+func (k *kept) command() string { return "dragoman run --session " + quoteArg(k.session.ID()) }
 
-// again is the command that goes on with the session from here; empty where there
-// is none.
+// again is the command that continues the session from here, with the flags of this
+// run; empty if there is no session.
 func (k *kept) again() string {
 	if k.session == nil {
 		return ""
 	}
-	if sameFolder(k.is.Folder, absolute(".")) {
-		return k.command()
+	command := k.command()
+	if !sameFolder(k.is.Folder, absolute(".")) {
+		command += " --dir " + quoteArg(shown(k.is.Folder))
 	}
-	return k.command() + " --dir " + quoteArg(shown(k.is.Folder))
+	return command + k.flags.given()
+}
+
+// given returns the flags that a command that continues the run needs again, quoted for a
+// shell.
+func (o *runFlags) given() string {
+	var b strings.Builder
+	b.WriteString(o.storeFlags.given())
+	add := func(name, value string) {
+		if value != "" {
+			b.WriteString(" " + name + " " + quoteArg(shown(value)))
+		}
+	}
+	add("--model", o.model)
+	add("--policy", o.policy)
+	for _, key := range slices.Sorted(maps.Keys(o.metadata)) {
+		add("--metadata", key+"="+o.metadata[key])
+	}
+	add("--allow", strings.Join(o.allow, ","))
+	add("--system", o.system)
+	if o.turns > 0 {
+		add("--max-turns", strconv.Itoa(o.turns))
+	}
+	return b.String()
 }
 
 // absolute is a folder by its full name, without links where it is there.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,7 +50,8 @@ func newRun(sandbox *workspace.Sandbox) *cobra.Command {
 "dragoman tools list" shows: it lists, reads and searches files by itself; before
 it writes a file, applies a patch or runs a command, you are asked. Without a
 terminal to ask at, such calls are refused and the exit code is 4, unless --allow
-names the tool or a rule of a policy (--policy) allows the call.
+names the tool or a rule of a policy (--policy) allows the call. If standard input is
+a pipe or a file, you are asked at the terminal that the command was started from.
 
 A policy has rules for tool calls and model calls. Rules are tried by priority, high
 first, then by id. The first that matches decides: it denies the call, asks about it
@@ -63,7 +65,8 @@ The model is --model (such as anthropic/claude-opus-5-5), or DRAGOMAN_MODEL, or 
 alias "default" of the file that DRAGOMAN_CONFIG names, or one of the first of
 Anthropic, OpenAI and Google whose key is in the environment. Without any of these
 it is the embedded simulator, which needs no network and no key: it is no real
-model, and good for trying this out.
+model, and good for trying this out. A run that continues a session uses the model
+that the session used last, unless --model or DRAGOMAN_MODEL names another.
 
 Every run is kept in a session, in an SQLite file: --sessions, or DRAGOMAN_SESSIONS,
 or dragoman/sessions.db in your folder of state ($XDG_STATE_HOME, ~/.local/state; on
@@ -128,7 +131,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program, whatever it waits for
 	t := newTeller(cmd, o.json)
-	model, spec, err := o.open(t)
+	model, spec, err := o.openNamed(t)
 	if err != nil {
 		return err
 	}
@@ -137,6 +140,13 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 		return err
 	}
 	defer k.close()
+	if model == nil {
+		if model, spec, err = o.openFor(ctx, t, k); err != nil {
+			return err
+		}
+	} else if err := o.checkSim(ctx, k, spec); err != nil {
+		return err
+	}
 	if err := k.settle(o.dir, cmd.Flags().Changed("dir")); err != nil {
 		return err
 	}
@@ -151,26 +161,43 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	if err := k.begin(ctx, t, prompt, spec); err != nil {
 		return err
 	}
-	waits := false
-	if k.session != nil && !o.json {
-		defer func() {
-			if waits { // a new prompt would be refused; the error names the command that works
-				t.notef("Session %s.", k.session.ID())
-				return
-			}
-			t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again())
-		}()
-	}
 	err = t.follow(o.stream(ctx, a, k.session, prompt))
-	waits = errors.Is(err, agent.ErrInterrupted)
 	if err == nil && t.turns == 0 && !o.json {
 		t.notef("There was nothing to finish.")
 	}
+	switch {
+	case k.session == nil || o.json:
+	case takesPrompt(err):
+		t.notef("Session %s. Go on with: %s \"…\"", k.session.ID(), k.again())
+	default: // a new prompt would be refused; the error names the command that works
+		t.notef("Session %s.", k.session.ID())
+	}
 	err = ended(ctx, err, k, spec)
 	if n := o.unattended.Load(); err == nil && n > 0 {
-		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. Run in a terminal to be asked, or permit calls with --allow NAME or a rule of --policy", n)}
+		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. %s", n, o.unattendedHelp(cmd))}
 	}
 	return err
+}
+
+// takesPrompt reports whether a session whose run ended with err takes a new prompt.
+func takesPrompt(err error) bool {
+	var limit *agent.LimitError
+	return !errors.Is(err, agent.ErrInterrupted) && !errors.Is(err, agent.ErrUnfinished) && !errors.As(err, &limit)
+}
+
+// unattendedHelp says why nobody could be asked, and what to do.
+func (o *runFlags) unattendedHelp(cmd *cobra.Command) string {
+	const permit = "permit calls with --allow NAME or a rule of --policy"
+	switch {
+	case o.json:
+		return "With --json nobody is asked: run without it in a terminal, or " + permit
+	case !isTerminal(cmd.InOrStdin()) && isPiped(cmd.InOrStdin()):
+		return "Standard input is not a terminal: give its text as the prompt to be asked, or " + permit
+	case !isTerminal(cmd.InOrStdin()):
+		return "Standard input is not a terminal: run in a terminal to be asked, or " + permit
+	default:
+		return "Standard error is not a terminal: do not redirect it to be asked, or " + permit
+	}
 }
 
 // prompt returns what to ask, from the command line and from standard input, and
@@ -312,7 +339,8 @@ func ended(ctx context.Context, err error, k *kept, model string) error {
 	case errors.Is(err, agent.ErrUnfinished) && again != "":
 		return failed("the run before is not finished: finish it with %q, or give it up with --abandon", again)
 	case errors.As(err, &limit) && again != "":
-		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, again)
+		k.flags.turns = 0 // the hint has another limit
+		return failed("a limit of the run is reached: %s, %s; go on with: %s --max-turns N", limit.Limit, limit.Most, k.again())
 	case errors.Is(err, session.ErrConflict):
 		return failed("another dragoman works with session %s; this one has stopped, and ran nothing more", k.session.ID())
 	default:
@@ -343,12 +371,70 @@ func suggestModel(err error, spec string) string {
 	return words.Meant(name, names)
 }
 
-// open opens the model to ask, and says which where nobody did.
-func (o *runFlags) open(t *teller) (model dragoman.Model, spec string, err error) {
+// openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
+// run begins a session. For a run that continues a session without either, it returns
+// nil: the session knows its model.
+func (o *runFlags) openNamed(t *teller) (dragoman.Model, string, error) {
+	named := o.model != "" || os.Getenv("DRAGOMAN_MODEL") != ""
+	if !named && (o.session != "" || o.last) {
+		return nil, "", nil
+	}
 	spec, why, err := pickModel(o.model, os.Getenv)
 	if err != nil {
 		return nil, "", failed("%w", err)
 	}
+	return o.open(t, spec, why)
+}
+
+// openFor opens the model that the session used last, or the default model if the
+// session is new.
+func (o *runFlags) openFor(ctx context.Context, t *teller, k *kept) (dragoman.Model, string, error) {
+	last, err := k.lastModel(ctx)
+	if err != nil {
+		return nil, "", failed("%w", err)
+	}
+	if last == "" {
+		spec, why, err := pickModel("", os.Getenv)
+		if err != nil {
+			return nil, "", failed("%w", err)
+		}
+		return o.open(t, spec, why)
+	}
+	model, spec, err := o.open(t, last, fmt.Sprintf("Using %s, the last model of session %s. --model picks another.", shown(last), k.session.ID()))
+	if err != nil {
+		return nil, "", failed("the last model of session %s: %w; --model picks another", k.session.ID(), err)
+	}
+	return model, spec, nil
+}
+
+// checkSim refuses to continue a session of another model with the simulator, unless
+// --model names it: its answers would be stored as if they were real.
+func (o *runFlags) checkSim(ctx context.Context, k *kept, spec string) error {
+	if o.model != "" || k.session == nil {
+		return nil
+	}
+	last, err := k.lastModel(ctx)
+	if err != nil {
+		return failed("%w", err)
+	}
+	if last == "" || isSim(last) || !isSim(spec) {
+		return nil
+	}
+	return failed("session %s used %s, and DRAGOMAN_MODEL is the simulator (%s): name the model with --model", k.session.ID(), last, spec)
+}
+
+// isSim reports whether a spec names models of the simulator only.
+func isSim(spec string) bool {
+	config, err := provider.Default()
+	if err != nil {
+		return false // opening the model reports it
+	}
+	specs, err := config.Resolve(spec)
+	return err == nil && !slices.ContainsFunc(specs, func(s string) bool { return !strings.HasPrefix(s, "sim/") })
+}
+
+// open opens a model. It prints why the model was chosen, unless why is empty.
+func (o *runFlags) open(t *teller, spec, why string) (model dragoman.Model, _ string, err error) {
 	config, err := provider.Default()
 	if err != nil {
 		return nil, "", failed("%w", err)
@@ -371,13 +457,15 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 	if err != nil {
 		return nil, nil, failed("%w", err)
 	}
-	runner := &tool.Runner{Approver: o.approver(cmd)}
+	approver, hangUp := o.approver(cmd)
+	runner := &tool.Runner{Approver: approver}
 	if o.forget { // there is no session to store long outputs in
 		runner.Spill = &tool.MemorySpill{}
 	}
 	if o.policy != "" {
 		p, err := loadPolicy(o.policy, append(ws.Tools(), tool.ReadOutput(&tool.MemorySpill{}))) // which the agent adds
 		if err != nil {
+			hangUp()
 			_ = ws.Close() // nothing was done in it
 			return nil, nil, err
 		}
@@ -388,7 +476,7 @@ func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *work
 		Tools:  ws.Tools(),
 		Limits: agent.Limits{Turns: o.turns},
 	}
-	return a, func() { _ = ws.Close() }, nil
+	return a, func() { hangUp(); _ = ws.Close() }, nil
 }
 
 // known are the providers whose keys are looked for, the first that is there wins,
@@ -475,23 +563,51 @@ func pendingHelp(again, prompt string, names []string, attended bool) string {
 
 // attended reports whether a person can be asked at the terminal.
 func (o *runFlags) attended(cmd *cobra.Command) bool {
-	return isTerminal(cmd.InOrStdin()) && isTerminal(cmd.ErrOrStderr()) && !o.json
+	answers, done := o.answers(cmd)
+	done()
+	return answers != nil
 }
 
-// approver asks at the terminal. It refuses where there is none, and where the
-// question would not be shown to the person who types.
-func (o *runFlags) approver(cmd *cobra.Command) tool.Approver {
+// answers opens the terminal at which a person answers questions: standard input, or the
+// controlling terminal if standard input is a pipe or a file. It returns nil if there is
+// none, with --json, and if standard error, where questions go, is not a terminal.
+func (o *runFlags) answers(cmd *cobra.Command) (in *os.File, done func()) {
+	none := func() {}
+	switch in := cmd.InOrStdin(); {
+	case o.json || !isTerminal(cmd.ErrOrStderr()):
+		return nil, none
+	case isTerminal(in):
+		return in.(*os.File), none
+	case !isPiped(in):
+		return nil, none
+	}
+	tty, err := os.Open(controllingTerminal)
+	if err != nil {
+		return nil, none
+	}
+	if !isTerminal(tty) {
+		_ = tty.Close()
+		return nil, none
+	}
+	return tty, func() { _ = tty.Close() }
+}
+
+// approver asks at the terminal. It refuses calls if there is none, and if the
+// question would not be shown to the person who types. The returned function closes the
+// terminal.
+func (o *runFlags) approver(cmd *cobra.Command) (tool.Approver, func()) {
 	allowed := policy.ApproverFunc(o.approveAllowed)
-	if !o.attended(cmd) {
+	answers, done := o.answers(cmd)
+	if answers == nil {
 		return policy.First(allowed, policy.ApproverFunc(func(context.Context, *tool.ApprovalRequest) (tool.Answer, error) {
 			o.unattended.Add(1)
 			return tool.Answer{Verdict: tool.Rejected, NoApprover: true}, nil
-		}))
+		})), done
 	}
 	ledger := policy.NewLedger()
-	prompt := policy.NewPrompt(cmd.InOrStdin(), cmd.ErrOrStderr())
+	prompt := policy.NewPrompt(answers, cmd.ErrOrStderr())
 	prompt.Ledger = ledger
-	return policy.First(allowed, ledger, prompt)
+	return policy.First(allowed, ledger, prompt), done
 }
 
 // approveAllowed approves calls that --allow names and that wait from an earlier run,
@@ -503,6 +619,9 @@ func (o *runFlags) approveAllowed(_ context.Context, req *tool.ApprovalRequest) 
 	}
 	return tool.Answer{}, nil
 }
+
+// controllingTerminal is the file of the terminal that the program was started from.
+var controllingTerminal = map[bool]string{true: "CONIN$", false: "/dev/tty"}[runtime.GOOS == "windows"]
 
 // isTerminal reports whether somebody sits at a file.
 func isTerminal(f any) bool {

@@ -402,7 +402,7 @@ approved, and calls in it that wait are those that you will be asked about.`,
 			case err != nil:
 				return failed("%w", err)
 			}
-			return o.told(ctx, cmd, store, info.ID, "Session %s. Go on with: dragoman run --session %s \"…\"", info.ID, info.ID)
+			return o.told(ctx, cmd, store, info.ID, "Session %s. Go on with: dragoman run --session %s%s \"…\"", info.ID, info.ID, o.given())
 		},
 	}
 	o.add(cmd, true)
@@ -431,14 +431,14 @@ the same folder.`,
 					}
 					at = p.Seq - 1
 				}
-				b, err := s.Branch(ctx, at, session.Info{ID: as})
+				b, err := named(as, func(id string) (*session.Session, error) { return s.Branch(ctx, at, session.Info{ID: id}) })
 				if err != nil {
 					return err
 				}
 				if err := keepMeta(ctx, s, b); err != nil {
 					return err
 				}
-				return o.told(ctx, cmd, store, b.ID(), "Session %s. Go on with: dragoman run --session %s \"…\"", b.ID(), b.ID())
+				return o.told(ctx, cmd, store, b.ID(), "Session %s. Go on with: dragoman run --session %s%s \"…\"", b.ID(), b.ID(), o.given())
 			})
 		},
 	}
@@ -489,7 +489,7 @@ taken back can be had again, with the command that is told.`,
 				if err := s.Rewind(ctx, to); err != nil {
 					return err
 				}
-				return o.told(ctx, cmd, store, s.ID(), "Session %s is as it was %s. Files stay as they are. Take this back with: dragoman sessions rewind %s --entry %d", s.ID(), was, s.ID(), head)
+				return o.told(ctx, cmd, store, s.ID(), "Session %s is as it was %s. Files stay as they are. Take this back with: dragoman sessions rewind %s --entry %d%s", s.ID(), was, s.ID(), head, o.given())
 			})
 		},
 	}
@@ -515,7 +515,13 @@ none, nothing is deleted. "dragoman sessions export" keeps a copy.`,
 			}
 			defer func() { _ = store.Close() }()
 			for _, id := range args {
-				if _, err := store.Info(ctx, id); err != nil {
+				_, err := store.Info(ctx, id)
+				if errors.Is(err, session.ErrNotFound) {
+					if s, bad := openSession(ctx, store, id); bad == nil {
+						return failed("delete needs the whole name: %s", s.ID())
+					}
+				}
+				if err != nil {
 					return notThere(ctx, store, id, err)
 				}
 			}

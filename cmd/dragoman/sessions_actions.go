@@ -40,7 +40,9 @@ func (o *actionFlags) open(ctx context.Context, s *session.Session) (dragoman.Mo
 		if err != nil {
 			return nil, err
 		}
-		spec = meta.Model
+		if spec, err = lastModel(ctx, s, meta); err != nil {
+			return nil, err
+		}
 	}
 	spec, _, err := pickModel(spec, os.Getenv)
 	if err != nil {

@@ -18,6 +18,14 @@ func (o *storeFlags) addFile(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.sessions, "sessions", "", "the SQLite file of the sessions")
 }
 
+// given returns the flag of the file for another command, quoted for a shell.
+func (o *storeFlags) given() string {
+	if o.sessions == "" {
+		return ""
+	}
+	return " --sessions " + quoteArg(shown(o.sessions))
+}
+
 // store opens the file of the sessions.
 func (o *storeFlags) store(ctx context.Context) (*sqlite.Store, error) {
 	path, err := o.file(os.Getenv)

@@ -121,7 +121,7 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 	if err := p.ask(p.question(ctx, req)); err != nil {
 		return tool.Answer{}, err
 	}
-	for range maxTries {
+	for try := 1; ; try++ {
 		text, err := p.next(ctx)
 		if errors.Is(err, errNoInput) {
 			return tool.Answer{}, nil
@@ -132,11 +132,24 @@ func (p *Prompt) Approve(ctx context.Context, req *tool.ApprovalRequest) (tool.A
 		if answer, ok := p.answer(req, text); ok {
 			return answer, nil
 		}
-		if err := p.ask(p.choices(req) + "\n"); err != nil {
+		wrong := `"` + Visible(cutLine(text)) + "\" is not an answer.\n"
+		if try == maxTries {
+			_, err := io.WriteString(p.out, wrong+"The call stays undecided.\n")
+			return tool.Answer{}, err
+		}
+		if err := p.ask(wrong + p.choices(req) + "\n"); err != nil {
 			return tool.Answer{}, err
 		}
 	}
-	return tool.Answer{}, nil
+}
+
+// cutLine returns the beginning of a line, for a message about it.
+func cutLine(s string) string {
+	const most = 60
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
 }
 
 // ask shows a text and waits for a line from then on: keys that were pressed, or
@@ -249,7 +262,7 @@ func fold(s string) int {
 func (p *Prompt) choices(req *tool.ApprovalRequest) string {
 	switch {
 	case req.Wanted != nil:
-		return "Type the value after =, or n to reject (n because …)."
+		return "Type = and then the value (for example =my text), or n to reject (n because …)."
 	case p.Ledger != nil:
 		return "y to run it, n to reject it (n because …), always or never for this tool in this run, e {…} to run it with other arguments."
 	default:
