@@ -137,7 +137,7 @@ func (r *run) call(ctx context.Context) error {
 		return errorf("%w", err)
 	}
 	r.recorded = append(r.recorded, batch.Records)
-	r.state.store(batch.Records)
+	r.keepRecords(batch.Records)
 	r.noteDegraded(batch)
 	r.state.Calls += executed(batch)
 	r.state.Pending = batch.Pending

@@ -40,6 +40,8 @@ type player struct {
 	tickets *tool.Tickets
 	// storeTickets is set if tickets are those of the run's store, which agents share.
 	storeTickets bool
+	// pages is the tool that reads long outputs; nil if the agent has its own or none.
+	pages tool.Tool
 	// reads is set if tools of the run can spill, so that this agent must be able to read
 	// the outputs.
 	reads bool
@@ -214,8 +216,8 @@ func (p *player) prepare() error {
 	config.Hooks = p.Guardrails.around(config.Hooks)
 	config.Recent = 1 // nobody else sees this toolbox, and the result has all records
 	tools := slices.Clone(p.Tools)
-	if t := p.reader(); t != nil {
-		tools = append(tools, t)
+	if p.pages = p.reader(); p.pages != nil {
+		tools = append(tools, p.pages)
 	}
 	if p.finder != nil {
 		tools = append(tools, p.finder)
@@ -289,6 +291,9 @@ func (p *player) hide() (err error) {
 // show tells which tools every request has.
 func (p *player) show() {
 	for _, s := range p.box.Specs() {
+		if p.pages != nil && s.QualifiedName() == p.pages.Spec().Name {
+			s.Annotations = dragoman.Annotations{} // hints for policies: a loss in every request
+		}
 		if !s.Deferred || p.native != nil {
 			p.shown = append(p.shown, p.distinct(s))
 		}

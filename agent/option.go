@@ -95,6 +95,17 @@ type SpillKeeper interface {
 	Spill() tool.SpillStore
 }
 
+// RecordStore is a [Store] that also stores the records of tool calls, each once, so that
+// they are not part of the state, which is saved again in every turn. Without it, the state
+// holds the records of the last 200 calls. A session of package session is one.
+type RecordStore interface {
+	// SaveRecords is Save, which also adds records of a run, all or nothing. The texts
+	// that messages hold are left out of the records.
+	SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error
+	// Records returns the records of a run, in the order in which they were added.
+	Records(ctx context.Context, run string) ([]tool.Record, error)
+}
+
 // TicketKeeper is a [Store] that also stores the tickets of background tools. A run uses
 // it for every agent whose Runner has no Tickets of its own. Tickets may return nil if the
 // store cannot. A session of package session is one.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -11,48 +12,76 @@ import (
 
 // maxStoredRecords bounds the records in a state. A run rewrites its state in every turn,
 // so this bounds what a long run writes; older records are rebuilt from the conversation.
+// A [RecordStore] stores all of them, outside of the state.
 const maxStoredRecords = 200
 
 // maxStoredError is the longest error text that a stored record repeats, in bytes.
 const maxStoredError = 1000
 
-// storedRecord is the record of a settled call without the texts that the
-// conversation holds. It is encoded once, however often the state is written.
+// stripped returns a record without the texts that the conversation holds.
+func stripped(r tool.Record) tool.Record {
+	r.Run, r.Output, r.Plain, r.Raw, r.Cause = "", "", "", "", nil
+	if len(r.Error) > maxStoredError {
+		r.Error = ""
+	}
+	return r
+}
+
+// storedRecord is the record of a settled call in a state. It is encoded once, however
+// often the state is written.
 type storedRecord struct {
-	record tool.Record
+	record *tool.Record
 	once   sync.Once
 	json   []byte
 	err    error
 }
 
-func newStoredRecord(r tool.Record) *storedRecord {
-	r.Run, r.Output, r.Plain, r.Raw, r.Cause = "", "", "", "", nil
-	if len(r.Error) > maxStoredError {
-		r.Error = ""
-	}
-	return &storedRecord{record: r}
-}
-
 // MarshalJSON writes the record.
 func (s *storedRecord) MarshalJSON() ([]byte, error) {
-	s.once.Do(func() { s.json, s.err = json.Marshal(&s.record) })
+	s.once.Do(func() { s.json, s.err = json.Marshal(stripped(*s.record)) })
 	return s.json, s.err
 }
 
 // UnmarshalJSON reads the record.
-func (s *storedRecord) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.record) }
+func (s *storedRecord) UnmarshalJSON(b []byte) error {
+	s.record = new(tool.Record)
+	return json.Unmarshal(b, s.record)
+}
 
-// store adds the records of settled calls to the state.
-func (s *state) store(records []tool.Record) {
+// keepRecords keeps the records of settled calls for the next save.
+func (r *run) keepRecords(records []tool.Record) {
+	_, apart := r.store.(RecordStore)
 	for i := range records {
-		if !records[i].Pending {
-			s.Records = append(s.Records, newStoredRecord(records[i]))
-			s.Recorded++
+		switch {
+		case records[i].Pending:
+			continue
+		case apart:
+			r.unsaved = append(r.unsaved, stripped(records[i]))
+		default:
+			r.state.Records = append(r.state.Records, &storedRecord{record: &records[i]})
 		}
+		r.state.Recorded++
 	}
-	if n := len(s.Records) - maxStoredRecords; n > 0 {
-		s.Records = slices.Clone(s.Records[n:])
+	if n := len(r.state.Records) - maxStoredRecords; n > 0 {
+		r.state.Records = slices.Clone(r.state.Records[n:])
 	}
+}
+
+// storedRecords returns the records of the state and of the store, in order.
+func (r *run) storedRecords(ctx context.Context) ([]tool.Record, error) {
+	out := make([]tool.Record, 0, len(r.state.Records))
+	for _, s := range r.state.Records {
+		out = append(out, stripped(*s.record))
+	}
+	s, ok := r.store.(RecordStore)
+	if !ok {
+		return out, nil
+	}
+	more, err := s.Records(ctx, r.state.Run)
+	if err != nil {
+		return nil, errorf("loading the records of the run: %w", err)
+	}
+	return append(out, more...), nil
 }
 
 // settledCall is a call of the conversation with its result.
@@ -101,11 +130,14 @@ func (r *run) settledCalls() []settledCall {
 }
 
 // restoreRecords returns the records of the calls before the run was resumed. The state
-// has those of the last calls, without their texts; older ones are rebuilt from the
-// conversation, without times and decisions.
-func (r *run) restoreRecords() []tool.Record {
+// and the store have them without their texts; those that they do not have are rebuilt
+// from the conversation, without times and decisions.
+func (r *run) restoreRecords(ctx context.Context) ([]tool.Record, error) {
 	settled := r.settledCalls()
-	stored := r.state.Records
+	stored, err := r.storedRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
 	older := r.state.Recorded > len(stored) || r.state.Recorded == 0 && r.state.Calls > 0
 	out := make([]tool.Record, 0, len(settled))
 	// From the last to the first: ids may repeat in later turns.
@@ -113,10 +145,10 @@ func (r *run) restoreRecords() []tool.Record {
 		var rec tool.Record
 		switch n := len(stored); {
 		case n > 0:
-			if stored[n-1].record.CallID != s.call.ID {
+			if stored[n-1].CallID != s.call.ID {
 				continue // answered by the loop: it has no record
 			}
-			rec, stored = stored[n-1].record, stored[:n-1]
+			rec, stored = stored[n-1], stored[:n-1]
 		case older:
 			rec = tool.Record{
 				Key: tool.KeyOfCall(r.player.lookedUp(s.call)), Turn: s.turn, CallID: s.call.ID, Agent: slices.Clone(r.path),
@@ -139,7 +171,7 @@ func (r *run) restoreRecords() []tool.Record {
 		out = append(out, rec)
 	}
 	slices.Reverse(out)
-	return out
+	return out, nil
 }
 
 // redact removes secrets from a text, with the redactor of the current agent.

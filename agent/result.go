@@ -27,9 +27,9 @@ type Result struct {
 	Turns int
 	Usage dragoman.Usage
 	// Records describe the outcome of each call, over all of the run's resumptions. After
-	// a resumption the records of earlier calls come from the state and the
-	// conversation: their Cause is nil, and only the last 200 of them have times and
-	// decisions.
+	// a resumption the records of earlier calls come from the store, the state and the
+	// conversation: their Cause is nil. Without a [RecordStore], only the last 200 of them
+	// have times and decisions.
 	Records []tool.Record
 	// Degraded are the qualified names of the tools that [tool.FailureDegrade] removed
 	// from the run, in the order in which they failed; nil means that the run had all of

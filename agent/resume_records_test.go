@@ -135,3 +135,41 @@ func TestT9_PlainTextOfAResultHasNoFence(t *testing.T) {
 		t.Errorf("plain %q, text %q", r.PlainText(), r.Text())
 	}
 }
+
+// Every turn writes the state. If it held the records, the log of a long run would grow
+// with the square of its turns.
+func TestT10_ASessionStoresEachRecordOnce(t *testing.T) {
+	var did counted
+	const turns = 230
+	m := model()
+	for i := range turns {
+		m.script = append(m.script, calls(fmt.Sprintf(`c%d look {"word":"%d"}`, i, i)))
+	}
+	m.script = append(m.script, calls("last ask"), says("done"))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{did.tool("look"), did.tool("ask", tool.NeedsApproval())}, Limits: agent.Limits{Turns: 500}}
+	var store session.Memory
+	s := must[*session.Session](t)(session.Create(t.Context(), &store, session.Info{ID: "s"}))
+	res, err := a.Run(t.Context(), "go", agent.In(s), agent.ID("r"))
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	for e, err := range s.Entries(t.Context(), session.Query{Kinds: []session.Kind{session.KindState}}) {
+		if err != nil || len(e.Body) > 4000 {
+			t.Fatalf("the state in entry %d has %d bytes: %v", e.Seq, len(e.Body), err)
+		}
+	}
+	if kept := must[[]tool.Record](t)(s.Records(t.Context(), "r")); len(kept) != turns || kept[7].CallID != "c7" || kept[7].Started.IsZero() {
+		t.Fatalf("%d records, one is %+v", len(kept), kept[7])
+	}
+	s = must[*session.Session](t)(session.Open(t.Context(), &store, "s"))
+	res = must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s), agent.Approve(res.Pending[0])))
+	if len(res.Records) != turns+1 {
+		t.Fatalf("%d records", len(res.Records))
+	}
+	for i, r := range res.Records[:turns] {
+		want := fmt.Sprintf("%d c%d look ok=true pending=false plain=%q raw={\"word\":\"%d\"} kind=\n", i+1, i, fmt.Sprintf("look did %d", i), i)
+		if got := recordLines([]tool.Record{r}); got != want || r.Started.IsZero() || r.Run != "r" {
+			t.Fatalf("got %s want %s", got, want)
+		}
+	}
+}

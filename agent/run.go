@@ -38,6 +38,7 @@ type run struct {
 	stored   state // as it was stored last; it is large, and written in each turn
 	result   Result
 	recorded [][]tool.Record // what became of the calls, batch by batch
+	unsaved  []tool.Record   // the records for a [RecordStore] since the last save
 	ledger   *policy.Ledger
 	runners  map[string]*tool.Run
 	pauses   int // in a row
@@ -239,7 +240,11 @@ func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if r.ledger = r.state.Ledger; r.ledger == nil {
 		r.ledger = policy.NewLedger()
 	}
-	r.recorded = [][]tool.Record{r.restoreRecords()}
+	records, err := r.restoreRecords(ctx)
+	if err != nil {
+		return err
+	}
+	r.recorded = [][]tool.Record{records}
 	for _, pend := range r.state.Pending {
 		if _, ok := p.box.Find(pend.Binding.Key); !ok {
 			return fmt.Errorf("%w: %s waits for a human, and the agent %q has no such tool any more", ErrState, pend.Tool(), p.name())
@@ -484,10 +489,15 @@ func (r *run) save(ctx context.Context) error {
 	}
 	waits := withPatience(ctx, saveTimeout)
 	defer waits.cancel()
-	if err := r.store.Save(waits, r.messages[r.kept:], b); err != nil {
+	if s, ok := r.store.(RecordStore); ok && len(r.unsaved) > 0 {
+		err = s.SaveRecords(waits, r.messages[r.kept:], b, r.state.Run, r.unsaved)
+	} else {
+		err = r.store.Save(waits, r.messages[r.kept:], b)
+	}
+	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	r.kept = len(r.messages)
+	r.kept, r.unsaved = len(r.messages), nil
 	return nil
 }
 

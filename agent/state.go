@@ -81,8 +81,8 @@ type state struct {
 	Settled []*dragoman.ToolResult `json:"settled,omitempty"`
 	// Done are the records of those that have run, with what they said unfenced.
 	Done []doneCall `json:"done,omitempty"`
-	// Records are those of the last settled calls of the run, and Recorded counts all
-	// of them.
+	// Records are those of the last settled calls of the run, unless its store has them,
+	// and Recorded counts all of them.
 	Records  []*storedRecord `json:"records,omitempty"`
 	Recorded int             `json:"recorded,omitempty"`
 	// Degraded are the tools that failures removed from the run.

@@ -27,7 +27,7 @@ func fullState(t *testing.T) state {
 		Pending: []tool.Pending{{Binding: tool.Binding{Run: "r", Turn: 3, CallID: "c"}}},
 		Settled: []*dragoman.ToolResult{call.ResultText("done")},
 		Done:    []doneCall{{Record: tool.Record{Tool: "pay", CallID: "c"}, Plain: "p"}},
-		Records: []*storedRecord{newStoredRecord(tool.Record{Tool: "pay", CallID: "c"})}, Recorded: 1,
+		Records: []*storedRecord{{record: &tool.Record{Tool: "pay", CallID: "c"}}}, Recorded: 1,
 		Degraded: []degradedTool{{"a", tool.KeyOfCall(call)}},
 		Ledger:   ledger, Messages: []dragoman.Message{dragoman.UserText("m")}, Begun: 1,
 	}

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -34,6 +35,10 @@ type Envelope struct {
 // ReadEnvelope reads a provider-native result: see [EnvelopeType]. ok is false for any
 // other JSON; the error says what is wrong with an object of that type.
 func ReadEnvelope(data json.RawMessage) (e Envelope, ok bool, err error) {
+	// Escapes aside, an envelope contains its type. Most tool output is something else.
+	if bytes.IndexByte(data, '\\') < 0 && !bytes.Contains(data, []byte(EnvelopeType)) {
+		return Envelope{}, false, nil
+	}
 	var typ, format, text string
 	var content json.RawMessage
 	hasText := false

@@ -175,6 +175,9 @@ func orNone(names []string) string {
 // Of a [provider.Chain], it runs the actions of the link that gave the last response, as
 // [Session.ActionModel] finds it in the conversation and in messages.
 func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name string, messages []dragoman.Message) error {
+	if actionless(model) {
+		return nil
+	}
 	all, err := connectionsTo(ctx, model, name)
 	switch {
 	case errors.Is(err, provider.ErrNoWire):
@@ -207,6 +210,19 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 	s.prepared = preparedSave{head: s.Head(), messages: len(messages), done: true}
 	s.linkMu.Unlock()
 	return err
+}
+
+// actionless reports whether no extension of a model, or of the models of a chain, has
+// actions, whichever of them are on. It saves finding out which are, before every save.
+func actionless(model dragoman.Model) bool {
+	switch m := model.(type) {
+	case *provider.Client:
+		return !slices.ContainsFunc(m.Extensions.Set.All(), func(e extension.Extension) bool { _, acts := e.(extension.Actor); return acts })
+	case *provider.Chain:
+		return !slices.ContainsFunc(m.Links, func(l provider.Link) bool { return !actionless(l.Model) })
+	default:
+		return false
+	}
 }
 
 // triggers reports whether there are actions to run before a save.

@@ -223,6 +223,9 @@ func (s *Session) hasAttachment(ctx context.Context, name string) (bool, error) 
 
 // knowAttachments caches that the log has attachments.
 func (s *Session) knowAttachments(names ...string) {
+	if len(names) == 0 {
+		return
+	}
 	s.linkMu.Lock()
 	defer s.linkMu.Unlock()
 	if s.attached == nil {
@@ -239,7 +242,10 @@ func (s *Session) writeWith(ctx context.Context, d *detached, entries []Entry) e
 	if err != nil {
 		return err
 	}
-	if err := s.write(ctx, append(first, entries...)); err != nil {
+	if len(first) > 0 {
+		entries = append(first, entries...)
+	}
+	if err := s.write(ctx, entries); err != nil {
 		return err
 	}
 	s.knowAttachments(d.names...)
@@ -271,6 +277,9 @@ func (s *Session) Expand(ctx context.Context, messages []dragoman.Message) ([]dr
 
 // expand is Expand, with attachments that are not stored yet.
 func (s *Session) expand(ctx context.Context, messages []dragoman.Message, more *detached) ([]dragoman.Message, error) {
+	if !slices.ContainsFunc(messages, func(m dragoman.Message) bool { return hasReference(m.Parts) }) {
+		return messages, nil
+	}
 	x := expansion{ctx: ctx, s: s, found: map[string]*attachment{}}
 	if more != nil {
 		for _, name := range more.names {

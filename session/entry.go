@@ -38,6 +38,8 @@ const (
 	// KindAttachment is the content of media that messages refer to: see
 	// [Session.Expand].
 	KindAttachment Kind = "attachment"
+	// KindRecords are records of tool calls: see [Session.Records].
+	KindRecords Kind = "records"
 )
 
 // Entry is one line of a session's log. Nobody changes it once it is written.

@@ -180,8 +180,13 @@ func aboutIf(doing, id string, err error) error {
 // [extension.BeforeSave] run first: see [Session.Connect]. A failure is logged, and the
 // messages are saved anyway.
 func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state []byte) error {
+	return s.save(ctx, messages, state)
+}
+
+// save is Save with more entries.
+func (s *Session) save(ctx context.Context, messages []dragoman.Message, state []byte, more ...Entry) error {
 	s.prepareSave(ctx, messages)
-	entries := make([]Entry, 0, len(messages)+1)
+	entries := make([]Entry, 0, len(messages)+len(more)+1)
 	var d detached
 	messages = d.messages(messages)
 	for i := range messages {
@@ -191,6 +196,7 @@ func (s *Session) Save(ctx context.Context, messages []dragoman.Message, state [
 		}
 		entries = append(entries, Entry{Kind: KindMessage, Body: body})
 	}
+	entries = append(entries, more...)
 	if state != nil {
 		entries = append(entries, Entry{Kind: KindState, Body: state})
 	}
@@ -241,7 +247,7 @@ func (s *Session) Append(ctx context.Context, entries ...Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
-		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput, KindAttachment:
+		case KindMessage, KindNative, KindDecision, KindIntent, KindResult, KindState, KindMeta, KindRewind, KindOutput, KindAttachment, KindRecords:
 			return invalidf("entries of kind %s are written by a session's own methods", e.Kind)
 		}
 		e.Body = slices.Clone(e.Body)

@@ -183,6 +183,12 @@ func prepareEntry(t Tool) (*entry, error) {
 		if _, own := t.(binder); own { // others use format loosely
 			opts = append(opts, schema.AssertFormats())
 		}
+		if m, ok := t.(interface{ compiled() *schema.Validator }); ok {
+			e.validator = m.compiled()
+		}
+		if e.validator != nil {
+			break
+		}
 		if e.validator, err = schema.Compile(spec.Parameters, opts...); err != nil {
 			return wrong("the schema of its arguments", err)
 		}

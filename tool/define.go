@@ -250,6 +250,8 @@ type made struct {
 	settings Settings
 
 	contribution dragoman.Contribution
+	// validator is the compiled schema of the arguments, if it is known already.
+	validator *schema.Validator
 
 	// ready is what a toolbox needs of the tool, made once.
 	once  sync.Once
@@ -263,6 +265,9 @@ func (m *made) prepared(prepare func() (*entry, error)) (*entry, error) {
 	m.once.Do(func() { m.ready, m.err = prepare() })
 	return m.ready, m.err
 }
+
+// compiled returns the compiled schema of the arguments, or nil.
+func (m *made) compiled() *schema.Validator { return m.validator }
 
 // Spec is what models are told.
 func (m *made) Spec() *dragoman.ToolSpec { return &m.spec }

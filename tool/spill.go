@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
+
+	dragoman "github.com/dragoman-go/dragoman"
 )
 
 // ReadOutputName is the name of the tool that [ReadOutput] makes.
@@ -31,23 +33,53 @@ func ReadOutput(store SpillStore) Tool { return ReadOutputAs(ReadOutputName, sto
 // ReadOutputAs is [ReadOutput] under another name, for a toolbox that has its own
 // tool named [ReadOutputName]. The note in a shortened output names it.
 func ReadOutputAs(name string, store SpillStore) Tool {
-	return New(name, "Reads a tool's output that was too long to show, page by page.",
-		func(ctx context.Context, in readOutput) (string, error) {
-			info, _ := InfoFrom(ctx)
-			if in.Bytes == 0 {
-				in.Bytes = pageBytes
-			}
-			text, total, err := store.Read(ctx, info.Run, in.Name, in.Offset, in.Bytes)
-			if err != nil {
-				return "", err
-			}
-			end := in.Offset + len(text)
-			head := fmt.Sprintf("[bytes %d to %d of %d", in.Offset, end, total)
-			if end < total {
-				head += "; go on with offset " + strconv.Itoa(end)
-			}
-			return head + "]\n" + text, nil
-		}, ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.readsOutput = pageBytes+200, true }))
+	if name != ReadOutputName {
+		return newOutputReader(name, store)
+	}
+	model, err := outputReader()
+	if err != nil {
+		return &broken{spec: dragoman.ToolSpec{Name: name, Description: readOutputText}, err: err}
+	}
+	return &typed[readOutput, string]{
+		made: made{spec: model.spec, settings: model.settings, validator: model.ready.validator},
+		f:    pageReader(store), custom: model.custom,
+	}
+}
+
+const readOutputText = "Reads a tool's output that was too long to show, page by page."
+
+// outputReader returns a tool from which others copy their definition: its schema is made
+// and compiled once, because every run of an agent has such a tool.
+var outputReader = sync.OnceValues(func() (*typed[readOutput, string], error) {
+	t := newOutputReader(ReadOutputName, nil)
+	if _, err := newEntry(t); err != nil {
+		return nil, err
+	}
+	return t.(*typed[readOutput, string]), nil
+})
+
+func newOutputReader(name string, store SpillStore) Tool {
+	return New(name, readOutputText, pageReader(store),
+		ReadOnly(), Idempotent(), Set(func(s *Settings) { s.Limits.Chars, s.readsOutput = pageBytes+200, true }))
+}
+
+func pageReader(store SpillStore) func(context.Context, readOutput) (string, error) {
+	return func(ctx context.Context, in readOutput) (string, error) {
+		info, _ := InfoFrom(ctx)
+		if in.Bytes == 0 {
+			in.Bytes = pageBytes
+		}
+		text, total, err := store.Read(ctx, info.Run, in.Name, in.Offset, in.Bytes)
+		if err != nil {
+			return "", err
+		}
+		end := in.Offset + len(text)
+		head := fmt.Sprintf("[bytes %d to %d of %d", in.Offset, end, total)
+		if end < total {
+			head += "; go on with offset " + strconv.Itoa(end)
+		}
+		return head + "]\n" + text, nil
+	}
 }
 
 // ReadsOutput reports whether a tool was made by [ReadOutput] or [ReadOutputAs].

@@ -22,6 +22,12 @@ func Without(ctx context.Context) context.Context {
 	return With(ctx, nil)
 }
 
+// Gated reports whether ctx has a gate. Without one, the name of a model need not be known.
+func Gated(ctx context.Context) bool {
+	g, _ := ctx.Value(key{}).(Gate)
+	return g != nil
+}
+
 // Check asks the gate of ctx about a model. Without a gate every model may be called.
 func Check(ctx context.Context, model string) error {
 	if g, ok := ctx.Value(key{}).(Gate); ok && g != nil {

@@ -38,11 +38,13 @@ func CheckMessages(d dragoman.Dialect, req *dragoman.Request, body []byte) error
 			return nil
 		}
 		for range r.Array() {
-			n++
+			if n++; n > 1 {
+				return nil
+			}
 			made = bytes.Contains(r.Raw(), []byte(`"(conversation continues)"`))
 		}
 	}
-	if n > 1 || n == 1 && (!made || userSpeaks(req)) {
+	if n == 1 && (!made || userSpeaks(req)) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: %s would be empty: a request needs at least one message", d, dragoman.ErrInvalid, field)
