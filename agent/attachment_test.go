@@ -136,3 +136,127 @@ func TestDecision35_ARunWithAnUnknownAttachmentFailsBeforeTheModelIsAsked(t *tes
 		t.Errorf("without a session: %v, asked %d times", err, len(*images))
 	}
 }
+
+// shows is a tool that returns a picture.
+func shows(picture *dragoman.Media) tool.Tool {
+	return tool.New("show", "Shows.", func(context.Context, word) (dragoman.Part, error) { return picture, nil })
+}
+
+// pictures are the contents of the pictures in a request.
+func pictures(parts []dragoman.Part) (out []string) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *dragoman.Media:
+			out = append(out, p.Base64)
+		case *dragoman.ToolResult:
+			out = append(out, pictures(p.Content)...)
+		}
+	}
+	return out
+}
+
+func TestDecision17_TheStateOfAPendingRunHasReferences(t *testing.T) {
+	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
+	inner := agent.Agent{Name: "inner", Model: model(calls("x show", "y ask"), says("inner done"))}
+	for name, c := range map[string]struct {
+		script []any
+		model  *scripted // that is shown the picture
+	}{
+		"a settled result":   {[]any{calls("a show", "b ask"), says("done")}, nil},
+		"an agent as a tool": {[]any{calls(`a inner {"task":"look"}`), says("done")}, inner.Model.(*scripted)},
+	} {
+		var did counted
+		ask := did.tool("ask", tool.NeedsApproval())
+		m := model(c.script...)
+		a := agent.Agent{Model: m, Tools: []tool.Tool{shows(picture), ask}}
+		shown := m
+		if c.model != nil {
+			inner := inner
+			inner.Tools = a.Tools
+			a.Tools = []tool.Tool{inner.AsTool()}
+			shown = c.model
+		}
+		path := filepath.Join(t.TempDir(), "s.db")
+		store, s := openFile(t, path)
+		res, err := a.Run(t.Context(), "go", agent.In(s))
+		if !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatal(name, err)
+		}
+		if blob := must[[]byte](t)(json.Marshal(res.State)); c.model == nil && !bytes.Contains(blob, []byte(picture.Base64)) {
+			t.Errorf("%s: the state that the run returns does not have the picture", name)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		store, s = openFile(t, path) // another process
+		_, state, err := s.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(state) > 3500 || bytes.Contains(state, []byte(picture.Base64[:500])) || !bytes.Contains(state, []byte(`"att_`)) {
+			t.Errorf("%s: the stored state has %d bytes: %.2000s", name, len(state), state)
+		}
+		must[*agent.Result](t)(a.Resume(t.Context(), nil, agent.In(s), agent.ApproveAll(res.Pending)))
+		var got []string
+		for _, msg := range shown.asked[len(shown.asked)-1].Messages {
+			got = append(got, pictures(msg.Parts)...)
+		}
+		if len(got) != 1 || got[0] != picture.Base64 {
+			t.Errorf("%s: the model sees %d pictures", name, len(got))
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A conversation that was filtered at a handoff is part of the state.
+func TestDecision17_AFilteredConversationHasReferences(t *testing.T) {
+	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
+	var did counted
+	second := &agent.Agent{Name: "second", Model: model(calls("b ask"), says("done")), Tools: []tool.Tool{did.tool("ask", tool.NeedsApproval())}}
+	first := agent.Agent{Name: "first", Model: model(calls("a transfer_to_second")), Handoffs: []agent.Handoff{{
+		To: second, Filter: func(ms []dragoman.Message) []dragoman.Message { return ms[:1] },
+	}}}
+	path := filepath.Join(t.TempDir(), "s.db")
+	store, s := openFile(t, path)
+	look := dragoman.Message{Role: dragoman.RoleUser, Parts: []dragoman.Part{picture}}
+	res, err := first.Run(t.Context(), "", agent.In(s), agent.Messages(look))
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, s = openFile(t, path)
+	defer store.Close()
+	for e, err := range s.Entries(t.Context(), session.Query{}) {
+		if err != nil || e.Kind != session.KindAttachment && bytes.Contains(e.Body, []byte(picture.Base64[:500])) {
+			t.Errorf("entry %d, of kind %s, has the content: %v", e.Seq, e.Kind, err)
+		}
+	}
+	must[*agent.Result](t)(first.Resume(t.Context(), nil, agent.In(s), agent.ApproveAll(res.Pending)))
+	for i, req := range second.Model.(*scripted).asked {
+		if got := pictures(req.Messages[0].Parts); len(got) != 1 || got[0] != picture.Base64 {
+			t.Errorf("request %d has %d pictures", i, len(got))
+		}
+	}
+}
+
+// Without a session, the state has all that a run needs.
+func TestDecision17_AStateWithoutASessionHasItsMedia(t *testing.T) {
+	picture := dragoman.Image("image/png", bytes.Repeat([]byte("picture "), 1000))
+	var did counted
+	m := model(calls("a show", "b ask"), says("done"))
+	a := agent.Agent{Model: m, Tools: []tool.Tool{shows(picture), did.tool("ask", tool.NeedsApproval())}}
+	res, err := a.Run(t.Context(), "go")
+	if !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	must[*agent.Result](t)(a.Resume(t.Context(), stored(t, res.State), agent.ApproveAll(res.Pending)))
+	req := m.asked[len(m.asked)-1]
+	if got := pictures(req.Messages[len(req.Messages)-1].Parts); len(got) != 1 || got[0] != picture.Base64 {
+		t.Errorf("the model sees %d pictures", len(got))
+	}
+}

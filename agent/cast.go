@@ -50,14 +50,26 @@ type player struct {
 // keepers are the stores that a run offers to agents whose Runner has none of its own.
 type keepers struct {
 	spill   tool.SpillStore
+	memory  *tool.MemorySpill // that spill is; nil if it is another store
 	tickets tool.TicketStore
 }
 
-// keepersOf returns the stores that the run's store, or the run around it, offers.
-func keepersOf(o *options) keepers {
+// maxMemorySpill bounds the outputs that a run without a store keeps in memory, in bytes.
+const maxMemorySpill = 16 << 20
+
+// keepersOf returns the stores that the run's store, or the run around it, offers. A run
+// that has no store for long outputs keeps them in memory: the memory of the state that
+// it is resumed from, or its own.
+func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 	k := keepers{spill: o.spill}
 	if s, ok := o.store.(SpillKeeper); ok {
 		k.spill = s.Spill()
+	}
+	if k.spill == nil {
+		if memory == nil {
+			memory = &tool.MemorySpill{MaxBytes: maxMemorySpill}
+		}
+		k.spill, k.memory = memory, memory
 	}
 	if s, ok := o.store.(TicketKeeper); ok {
 		k.tickets = s.Tickets()
@@ -111,12 +123,15 @@ func (p *player) equip(k keepers) {
 	if p.Runner.Spill != nil {
 		p.spill = p.Runner.Spill
 	}
+	if p.spill == tool.NoSpill {
+		p.spill = nil
+	}
 	if p.Runner.Tickets != nil {
 		p.tickets, p.storeTickets = p.Runner.Tickets, false
 	}
 }
 
-// reader returns the tool that reads long outputs, or nil if the agent has no store for
+// reader returns the tool that reads long outputs, or nil if the agent does not store
 // them or already has the tool. Its name avoids those of the agent's tools (requirement
 // I9).
 func (p *player) reader() tool.Tool {

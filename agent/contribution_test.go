@@ -128,7 +128,7 @@ func TestR4_StackThatAcceptsTheFormatGetsTheSource(t *testing.T) {
 	u.client.Contributions = []dragoman.Contribution{{Source: "config", Accepts: []dragoman.Format{acmeFormat}}}
 	weather := tool.Remote(acmeSpec(), acmeCall, tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{acme{}}}))
 	_, _ = agent.Agent{Model: u.client, Tools: []tool.Tool{weather}}.Run(t.Context(), "hello")
-	mustHave(t, "accepted", u.last(t), `"tools":[`+acmeWeather+`]`)
+	mustHave(t, "accepted", u.last(t), `"tools":[`+acmeWeather+`,`)
 }
 
 func TestR4_ToolCannotSayWhatProvidersAccept(t *testing.T) {

@@ -26,8 +26,8 @@ func TestL2_CallsAreRunAndTheModelIsAskedAgainUntilItAnswers(t *testing.T) {
 	if got := script(res.Messages); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := len(m.asked[0].Tools); got != 1 || m.asked[0].Instructions[0].(*dragoman.Text).Text != "be kind" {
-		t.Errorf("%d tools, %+v", got, m.asked[0].Instructions)
+	if got := specNames(m.asked[0]); got != "look read_tool_output" || m.asked[0].Instructions[0].(*dragoman.Text).Text != "be kind" {
+		t.Errorf("tools %q, %+v", got, m.asked[0].Instructions)
 	}
 	if len(m.asked[2].Messages) != 5 {
 		t.Errorf("the third turn was asked with\n%s", script(m.asked[2].Messages))

@@ -52,6 +52,9 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", err
 		}
+		if err := s.s.expand(ctx, detacherFrom(ctx)); err != nil {
+			return "", err
+		}
 		res, err = a.Resume(ctx, &s, opts...)
 	} else {
 		res, err = a.Run(ctx, in.Task, opts...)
@@ -60,7 +63,11 @@ func (a Agent) nested(ctx context.Context, in task) (string, error) {
 	case err == nil:
 		return res.Output, nil
 	case errors.Is(err, ErrInterrupted):
-		state, failed := json.Marshal(res.State)
+		s := res.State.s
+		if err := s.detach(ctx, detacherFrom(ctx)); err != nil {
+			return "", err
+		}
+		state, failed := s.encode()
 		if failed != nil {
 			return "", failed
 		}
@@ -86,7 +93,8 @@ func inner(ctx context.Context) []Option {
 			journal = outer.Journal
 		}
 		opts = append(opts, optionFunc(func(o *options) {
-			o.journal, o.decided, o.spill, o.secrets = journal, r.decisionStore(), r.player.spill, r.secrets
+			o.journal, o.decided, o.spill, o.media = journal, r.decisionStore(), r.player.spill, r.detacher()
+			o.secrets = r.secrets
 		}))
 		for _, d := range r.decisions {
 			opts = append(opts, d)

@@ -26,6 +26,7 @@ type options struct {
 	decided   DecisionStore
 	spill     tool.SpillStore // of the run around this one
 	secrets   *tool.Run       // of the run around this one, whose secrets are hidden here too
+	media     Detacher        // of the run around this one
 	check     func(answer string) (correction string)
 	output    *structured
 }
@@ -118,6 +119,16 @@ type TicketKeeper interface {
 // ends the run. A session of package session is one.
 type Expander interface {
 	Expand(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
+}
+
+// Detacher is an [Expander] that stores the content of large media apart. A run uses it for
+// the messages and results in its state, so that the state has references in place of
+// content. Without it, the state holds the content. A session of package session is one.
+type Detacher interface {
+	Expander
+	// Detach stores the content of large media and returns the messages with references to
+	// it, for Expand. It does not change its argument.
+	Detach(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error)
 }
 
 // SavePreparer is a [Store] that runs actions of the model's extensions before messages

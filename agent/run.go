@@ -40,6 +40,7 @@ type run struct {
 	recorded [][]tool.Record // what became of the calls, batch by batch
 	unsaved  []tool.Record   // the records for a [RecordStore] since the last save
 	ledger   *policy.Ledger
+	memory   *tool.MemorySpill // the long outputs of a run that has no store for them
 	runners  map[string]*tool.Run
 	pauses   int // in a row
 	// again says that the calls at hand may have been begun by a process that died.
@@ -61,7 +62,7 @@ type run struct {
 
 // begin makes a run of new input.
 func (a Agent) begin(prompt string, opts []Option) (*run, error) {
-	r, err := a.newRun(opts)
+	r, err := a.newRun(opts, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,11 @@ func (a Agent) begin(prompt string, opts []Option) (*run, error) {
 
 // resume makes a run that goes on.
 func (a Agent) resume(s *State, opts []Option) (*run, error) {
-	r, err := a.newRun(opts)
+	var memory *tool.MemorySpill
+	if s != nil {
+		memory = s.memory
+	}
+	r, err := a.newRun(opts, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +99,15 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 	return r, nil
 }
 
-func (a *Agent) newRun(opts []Option) (*run, error) {
+func (a *Agent) newRun(opts []Option, memory *tool.MemorySpill) (*run, error) {
 	o := optionsOf(opts)
-	c, err := newCast(a, keepersOf(&o))
+	k := keepersOf(&o, memory)
+	c, err := newCast(a, k)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		options: o, cast: c, player: c.first, now: a.now,
+		options: o, cast: c, player: c.first, now: a.now, memory: k.memory,
 		runners: map[string]*tool.Run{}, over: make(chan struct{}),
 	}
 	return r, nil
@@ -223,6 +229,9 @@ func (r *run) load(ctx context.Context) error {
 // rebind finds the agent and the calls of a run that goes on (requirement L13).
 func (r *run) rebind(ctx context.Context, stored []byte) error {
 	if err := r.recall(stored); err != nil {
+		return err
+	}
+	if err := r.state.expand(ctx, r.detacher()); err != nil {
 		return err
 	}
 	p := r.cast.players[r.state.Agent]
@@ -482,13 +491,16 @@ func (r *run) save(ctx context.Context) error {
 		return nil
 	}
 	r.prepareSave(ctx)
+	waits := withPatience(ctx, saveTimeout)
+	defer waits.cancel()
 	r.stored = r.current()
+	if err := r.stored.detach(waits, r.detacher()); err != nil {
+		return errorf("storing the run: %w", err)
+	}
 	b, err := r.stored.encode()
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	waits := withPatience(ctx, saveTimeout)
-	defer waits.cancel()
 	if s, ok := r.store.(RecordStore); ok && len(r.unsaved) > 0 {
 		err = s.SaveRecords(waits, r.messages[r.kept:], b, r.state.Run, r.unsaved)
 	} else {

@@ -43,7 +43,8 @@ func TestL6_DeferredToolsAreHiddenUntilFoundAndStayFound(t *testing.T) {
 		t.Errorf("ran %q\n%s", did.String(), script(res.Messages))
 	}
 	for i, want := range []string{
-		"look tool_search", "look tool_search", "look tool_search list_invoices", "look tool_search list_invoices", "look tool_search list_invoices",
+		"look read_tool_output tool_search", "look read_tool_output tool_search", "look read_tool_output tool_search list_invoices",
+		"look read_tool_output tool_search list_invoices", "look read_tool_output tool_search list_invoices",
 	} {
 		if got := specNames(m.asked[i]); got != want {
 			t.Errorf("turn %d has %q, want %q", i+1, got, want)
@@ -74,7 +75,7 @@ func TestL6_WhatWasFoundStaysFoundWhenTheRunIsResumed(t *testing.T) {
 	}
 	m := model(calls(`d pay_bill {"word":"again"}`))
 	res, err = agent.Agent{Model: m, Tools: tools}.Resume(t.Context(), stored(t, res.State), agent.Always(res.Pending[0]))
-	if err != nil || did.String() != "pay_bill: pay_bill:again" || specNames(m.asked[0]) != "tool_search pay_bill" {
+	if err != nil || did.String() != "pay_bill: pay_bill:again" || specNames(m.asked[0]) != "read_tool_output tool_search pay_bill" {
 		t.Errorf("%v, ran %q, %q", err, did.String(), specNames(m.asked[0]))
 	}
 	if got := res.Messages[len(res.Messages)-2].Parts[0].(*dragoman.ToolResult); got.Name != "pay_bill" || got.Namespace != "" {
@@ -99,7 +100,7 @@ func TestL6_TheBestToolsAreFoundAmongHundreds(t *testing.T) {
 	} {
 		m := model(calls(fmt.Sprintf(`a tool_search {"query":%q}`, query)))
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: tools, Search: agent.Search{Most: 2}}.Run(t.Context(), "go"))
-		if got := strings.TrimSpace(strings.TrimPrefix(specNames(m.asked[1]), "tool_search")); got != want {
+		if got := strings.TrimSpace(strings.TrimPrefix(specNames(m.asked[1]), "read_tool_output tool_search")); got != want {
 			t.Errorf("%q finds %q, want %q", query, got, want)
 		}
 	}
@@ -113,10 +114,10 @@ func TestL6_TheProvidersSearchIsUsedWhereThereIsOne(t *testing.T) {
 		ours  bool
 		want  string
 	}{
-		"responses":             {openairesponses.Codec{}, false, "look find(deferred) tool_search"},
-		"anthropic":             {anthropic.Codec{}, false, "look find(deferred) tool_search_tool_bm25"},
-		"gemini has none":       {gemini.Codec{}, false, "look tool_search"},
-		"ours, where we insist": {anthropic.Codec{}, true, "look tool_search"},
+		"responses":             {openairesponses.Codec{}, false, "look find(deferred) read_tool_output tool_search"},
+		"anthropic":             {anthropic.Codec{}, false, "look find(deferred) read_tool_output tool_search_tool_bm25"},
+		"gemini has none":       {gemini.Codec{}, false, "look read_tool_output tool_search"},
+		"ours, where we insist": {anthropic.Codec{}, true, "look read_tool_output tool_search"},
 	} {
 		var did counted
 		m := &recording{Client: &provider.Client{Codec: tc.codec, Model: "m"}, answer: calls("a find")}

@@ -84,9 +84,9 @@ func TestT8_RunsThatCannotSpillHaveNoReadToolOutput(t *testing.T) {
 		tools []tool.Tool
 		opts  []agent.Option
 	}{
-		"no tools":           {nil, []agent.Option{agent.In(s)}},
-		"no bound on output": {[]tool.Tool{unbounded}, []agent.Option{agent.In(s)}},
-		"no store":           {[]tool.Tool{long()}, nil},
+		"no tools":            {nil, []agent.Option{agent.In(s)}},
+		"no bound on output":  {[]tool.Tool{unbounded}, []agent.Option{agent.In(s)}},
+		"unbounded, no store": {[]tool.Tool{unbounded}, nil},
 	} {
 		m := model()
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: c.tools}.Run(t.Context(), "go", c.opts...))
@@ -260,3 +260,104 @@ func TestS3_CopiedSessionKeepsItsTickets(t *testing.T) {
 
 // noTickets is a store without tickets.
 type noTickets struct{ session.Store }
+
+// pageOf asks for a page of the last output that was cut, and returns what the model got.
+func pageOf(t *testing.T, req *dragoman.Request) *dragoman.Response {
+	t.Helper()
+	return calls(fmt.Sprintf(`p read_tool_output {"name":%q,"offset":1000000}`, spilledName(t, req.Messages)))
+}
+
+// lastResult is the text of the last tool result of a request.
+func lastResult(t *testing.T, m *scripted) string {
+	t.Helper()
+	req := m.asked[len(m.asked)-1]
+	res, ok := req.Messages[len(req.Messages)-1].Parts[0].(*dragoman.ToolResult)
+	if !ok {
+		t.Fatalf("the last message is %+v", req.Messages[len(req.Messages)-1])
+	}
+	return res.Text()
+}
+
+func TestT8_RunsWithoutAStoreSpillInMemory(t *testing.T) {
+	m := model(calls("a long"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, says("done"))
+	res := must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{long()}}.Run(t.Context(), "go"))
+	for i, req := range m.asked {
+		if got := toolNames(req); !slices.Equal(got, []string{"long", tool.ReadOutputName}) {
+			t.Errorf("request %d has the tools %q", i, got)
+		}
+	}
+	if got := lastResult(t, m); !strings.Contains(got, "[bytes 1000000 to ") || !strings.Contains(got, "line 72223") {
+		t.Errorf("the page is %.300s", got)
+	}
+	if res.Losses.Losses != nil {
+		t.Errorf("losses %v", res.Losses)
+	}
+}
+
+// The state that is resumed in the same process still has the outputs; in another process
+// they are gone, and the model is told so.
+func TestT8_OutputsInMemoryAfterAResumption(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		var did counted
+		m := model(calls("a long"), calls("b ask"), func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, says("done"))
+		a := agent.Agent{Model: m, Tools: []tool.Tool{long(), did.tool("ask", tool.NeedsApproval())}}
+		res, err := a.Run(t.Context(), "go")
+		if !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatal(err)
+		}
+		state := res.State
+		if another {
+			state = stored(t, state)
+		}
+		must[*agent.Result](t)(a.Resume(t.Context(), state, agent.Approve(res.Pending[0])))
+		got := lastResult(t, m)
+		if another {
+			if !strings.Contains(got, "is not in memory any more") || !strings.Contains(got, "call the tool again") {
+				t.Errorf("another process: %s", got)
+			}
+		} else if !strings.Contains(got, "[bytes 1000000 to ") {
+			t.Errorf("the same process: %.300s", got)
+		}
+		for i, req := range m.asked {
+			if names := toolNames(req); !slices.Equal(names, []string{"long", "ask", tool.ReadOutputName}) {
+				t.Errorf("request %d has the tools %q", i, names)
+			}
+		}
+	}
+}
+
+func TestT8_OutputsBeyondTheBoundOfMemoryAreReported(t *testing.T) {
+	sizes := []int{12 << 20, 12 << 20, 20 << 20}
+	huge := tool.New("huge", "Says much.", func(context.Context, word) (string, error) {
+		n := sizes[0]
+		sizes = sizes[1:]
+		return strings.Repeat("x", n), nil
+	}, tool.Set(func(s *tool.Settings) { s.Limits.Chars = 200 }))
+	m := model(
+		calls("a huge"), calls("b huge"), calls("c huge"),
+		func(req *dragoman.Request) *dragoman.Response { return pageOf(t, req) }, // of the first, which the second has displaced
+		says("done"))
+	must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{huge}}.Run(t.Context(), "go"))
+	last := m.asked[len(m.asked)-1].Messages
+	if got := last[6].Parts[0].(*dragoman.ToolResult).Text(); !strings.Contains(got, "too long to be stored") {
+		t.Errorf("the third output: %.600s", got)
+	}
+	if got := lastResult(t, m); !strings.Contains(got, "is not in memory any more") {
+		t.Errorf("the first output: %.300s", got)
+	}
+}
+
+func TestT8_NoSpillSwitchesItOff(t *testing.T) {
+	_, s := openFile(t, filepath.Join(t.TempDir(), "s.db"))
+	for name, opts := range map[string][]agent.Option{"alone": nil, "in a session": {agent.In(s)}} {
+		m := model(calls("a long"))
+		a := agent.Agent{Model: m, Tools: []tool.Tool{long()}, Runner: &tool.Runner{Spill: tool.NoSpill}}
+		must[*agent.Result](t)(a.Run(t.Context(), "go", opts...))
+		if got := toolNames(m.asked[0]); !slices.Equal(got, []string{"long"}) {
+			t.Errorf("%s: the tools are %q", name, got)
+		}
+		if got := lastResult(t, m); !strings.Contains(got, "characters cut here; the rest was not kept") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

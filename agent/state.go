@@ -19,7 +19,13 @@ import (
 // [Agent.Resume], in any process that has the same agents and tools. It holds what
 // was said and what humans decided: keep it where the conversation may be kept,
 // and take none from strangers.
-type State struct{ s state }
+//
+// Long tool outputs that a run without a store keeps in memory are not part of the JSON: a
+// run that is resumed from it tells its model that they are gone.
+type State struct {
+	s      state
+	memory *tool.MemorySpill
+}
 
 // stateVersion is that of the JSON. Older ones are read, newer ones refused.
 const stateVersion = 1
@@ -254,7 +260,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	*s = State{in}
+	*s = State{s: in}
 	return nil
 }
 
@@ -342,7 +348,7 @@ func leaves(pending []tool.Pending) []tool.Pending {
 }
 
 // snapshot is the state of a run now, for who goes on with it.
-func (r *run) snapshot() *State { return &State{r.current()} }
+func (r *run) snapshot() *State { return &State{r.current(), r.memory} }
 
 // current is the state of a run now, with its conversation where nobody else keeps
 // it.

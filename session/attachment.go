@@ -264,6 +264,16 @@ func (s *Session) Attach(ctx context.Context, m *dragoman.Media) (*dragoman.Medi
 	return ref, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
 }
 
+// Detach stores the content of large media of messages in the session and returns the messages
+// with references to it, for [Session.Expand]. It does not change its argument.
+// [Session.Save] does the same; Detach is for messages that are stored as part of something
+// else, such as the state of a run.
+func (s *Session) Detach(ctx context.Context, messages []dragoman.Message) ([]dragoman.Message, error) {
+	var d detached
+	out := d.messages(messages)
+	return out, aboutIf("attaching to", s.ID(), s.writeWith(ctx, &d, nil))
+}
+
 // Expand returns messages of the session with the content of their attachments in place
 // of the references, as a request needs them. It does not change its argument.
 // A reference that the session does not have is an error that wraps

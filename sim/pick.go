@@ -49,7 +49,7 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 	same := map[string]int{}
 	for i := range req.Tools {
 		t := &req.Tools[i]
-		if t.Kind == dragoman.ToolHosted || !allowed(req.ToolChoice, t) {
+		if t.Kind == dragoman.ToolHosted || !allowed(req.ToolChoice, t) || t.Name == outputReader && !mentioned(req.Messages, outputReader) {
 			continue
 		}
 		if len(out) == maxCandidateTools {
@@ -67,6 +67,29 @@ func candidatesOf(req *dragoman.Request) []*candidate {
 		out = append(out, c)
 	}
 	return out
+}
+
+// outputReader is the tool with which agents let models read long outputs. A model has
+// nothing to read until an output, or the user, mentions it.
+const outputReader = "read_tool_output"
+
+// mentioned reports whether a text or a result of the conversation contains a name.
+func mentioned(messages []dragoman.Message, name string) bool {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			switch p := p.(type) {
+			case *dragoman.Text:
+				if strings.Contains(p.Text, name) {
+					return true
+				}
+			case *dragoman.ToolResult:
+				if strings.Contains(p.Text(), name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // count says of each word of a tool that it speaks of one more.

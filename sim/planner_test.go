@@ -383,3 +383,13 @@ func TestAToolOfOneWordIsPickedWhereTheTextNamesIt(t *testing.T) {
 		}
 	}
 }
+
+func TestThePlannerReadsOutputsOnlyWhereTheyAreMentioned(t *testing.T) {
+	page := function("read_tool_output", "Reads a tool's output that was too long to show, page by page.", `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+	if got := told(generate(t, sim.Planner{}, ask("Use a tool to read the output named \"Bob\".", page))); strings.Contains(got, "read_tool_output{") {
+		t.Errorf("nothing was cut: %s", got)
+	}
+	if got := told(generate(t, sim.Planner{}, ask("Use read_tool_output with name \"out_1\".", page))); !strings.HasPrefix(got, `read_tool_output{"name":"out_1"}`) {
+		t.Errorf("mentioned: %s", got)
+	}
+}

@@ -439,7 +439,7 @@ func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars,
 // spill keeps the whole and returns the line that says so.
 func (b *bounder) spill(ctx context.Context, parts []dragoman.Part, cut int) string {
 	where := "the rest was not kept"
-	if b.store != nil {
+	if b.store != nil && b.store != NoSpill {
 		var whole strings.Builder
 		for _, p := range parts {
 			if s := textOf(p); s != nil {
@@ -447,11 +447,14 @@ func (b *bounder) spill(ctx context.Context, parts []dragoman.Part, cut int) str
 			}
 		}
 		name, err := b.store.Put(ctx, b.of, 0, whole.String())
-		if err != nil {
-			b.failed = err
-		} else if b.reader != "" {
+		switch {
+		case errors.Is(err, dragoman.ErrTooLarge):
+			b.failed, where = err, "the whole is too long to be stored, and the rest is lost"
+		case err != nil:
+			b.failed, where = err, "the whole could not be stored, and the rest is lost"
+		case b.reader != "":
 			where = fmt.Sprintf("read it all with %s, name %q", b.reader, name)
-		} else {
+		default:
 			where = fmt.Sprintf("all of it is stored as %q", name)
 		}
 	}

@@ -38,7 +38,8 @@ type Runner struct {
 	ApproverTimeout time.Duration
 	// Journal keeps effects from happening twice; nil keeps none.
 	Journal Journal
-	// Spill keeps outputs that are too long; nil loses what is cut.
+	// Spill stores outputs that are too long. If it is nil, what is cut is lost; an agent
+	// then uses the store of its run, or memory. [NoSpill] loses what is cut in an agent too.
 	Spill SpillStore
 	// Tickets are for tools that work in the background; nil: they cannot.
 	Tickets *Tickets

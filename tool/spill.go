@@ -92,6 +92,20 @@ func SpillName(of CallRef, part int) string {
 	return "out_" + hex.EncodeToString(sum[:8])
 }
 
+// NoSpill is a [SpillStore] that stores nothing: what is cut from long outputs is lost, and an
+// agent whose Runner has it does not offer the tool [ReadOutputName].
+var NoSpill SpillStore = noSpill{}
+
+type noSpill struct{}
+
+func (noSpill) Put(context.Context, CallRef, int, string) (string, error) {
+	return "", fmt.Errorf("%w: outputs are not stored", ErrNoSpill)
+}
+
+func (noSpill) Read(_ context.Context, _, name string, _, _ int) (string, int, error) {
+	return "", 0, fmt.Errorf("%w: %q: outputs are not stored", ErrNoSpill, name)
+}
+
 // MemorySpill keeps outputs in memory, and forgets the oldest when there are too
 // many bytes. The zero value is ready; it is safe for concurrent use.
 type MemorySpill struct {
@@ -115,7 +129,7 @@ func (m *MemorySpill) Put(_ context.Context, of CallRef, part int, content strin
 		most = defaultSpillBytes
 	}
 	if len(content) > most {
-		return "", fmt.Errorf("tool: an output of %d bytes is more than the %d that are kept", len(content), most)
+		return "", fmt.Errorf("tool: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), most, dragoman.ErrTooLarge)
 	}
 	name := SpillName(of, part)
 	m.mu.Lock()
@@ -145,7 +159,7 @@ func (m *MemorySpill) Read(_ context.Context, run, name string, offset, n int) (
 	s, ok := m.byName[name]
 	m.mu.Unlock()
 	if !ok || s.run != run {
-		return "", 0, fmt.Errorf("%w: %q; it may have been forgotten", ErrNoSpill, name)
+		return "", 0, fmt.Errorf("%w: %q is not in memory any more, because the process that stored it has ended or later outputs took its place; call the tool again if you need it", ErrNoSpill, name)
 	}
 	if offset < 0 || offset > len(s.content) {
 		return "", len(s.content), fmt.Errorf("tool: %q has %d bytes, and none at %d", name, len(s.content), offset)
