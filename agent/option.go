@@ -101,7 +101,7 @@ type SpillKeeper interface {
 // holds the records of the last 200 calls. A session of package session is one.
 type RecordStore interface {
 	// SaveRecords is Save, which also adds records of a run, all or nothing. The texts
-	// that messages hold are left out of the records.
+	// that messages hold are left out of the records, which must not be kept.
 	SaveRecords(ctx context.Context, messages []dragoman.Message, state []byte, run string, records []tool.Record) error
 	// Records returns the records of a run, in the order in which they were added.
 	Records(ctx context.Context, run string) ([]tool.Record, error)

@@ -509,7 +509,9 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return errorf("storing the run: %w", err)
 	}
-	r.kept, r.unsaved = len(r.messages), nil
+	r.kept = len(r.messages)
+	clear(r.unsaved)
+	r.unsaved = r.unsaved[:0]
 	return nil
 }
 

@@ -26,7 +26,7 @@ type Memory struct {
 // memoryLog is one session. Its entries are only ever added to.
 type memoryLog struct {
 	info    Info
-	entries []Entry
+	entries entryList
 	byKey   map[string][]int64 // the places of entries with a key
 }
 
@@ -35,17 +35,31 @@ var (
 	_ TicketKeeper = (*Memory)(nil)
 )
 
-// firstEntries is how many a log has room for when it begins: a few turns.
-const firstEntries = 32
+// entryList is a list that is only ever added to. Its chunks do not move, so that who has a
+// copy of it may read it while another goroutine adds to it.
+type entryList struct {
+	chunks []*[chunkEntries]Entry
+	n      int
+}
+
+// chunkEntries is the number of entries in a chunk: those of a few turns.
+const chunkEntries = 32
+
+func (l *entryList) at(i int) *Entry { return &l.chunks[i/chunkEntries][i%chunkEntries] }
+
+func (l *entryList) add(e Entry) {
+	if l.n == len(l.chunks)*chunkEntries {
+		l.chunks = append(l.chunks, new([chunkEntries]Entry))
+	}
+	l.n++
+	*l.at(l.n - 1) = e
+}
 
 func (l *memoryLog) add(e Entry) {
 	l.info.Head++
 	e.Seq = l.info.Head
 	l.info.Updated = e.Time
-	if l.entries == nil {
-		l.entries = make([]Entry, 0, firstEntries)
-	}
-	l.entries = append(l.entries, e)
+	l.entries.add(e)
 	if e.Key != "" {
 		if l.byKey == nil {
 			l.byKey = map[string][]int64{}
@@ -184,7 +198,7 @@ func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, 
 	return func(yield func(Entry, error) bool) {
 		m.mu.RLock()
 		log, err := m.find(ctx, id)
-		var entries []Entry
+		var entries entryList
 		var places []int64
 		if err == nil {
 			// What is behind the length of today is not looked at, so that the
@@ -196,7 +210,7 @@ func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, 
 			yield(Entry{}, err)
 			return
 		}
-		for e := range q.of(entries, places) {
+		for e := range q.of(&entries, places) {
 			if err := ctx.Err(); err != nil {
 				yield(Entry{}, err)
 				return
@@ -209,11 +223,11 @@ func (m *Memory) Read(ctx context.Context, id string, q Query) iter.Seq2[Entry, 
 }
 
 // of yields what the query reads of a log; places are those of its key.
-func (q *Query) of(entries []Entry, places []int64) iter.Seq[Entry] {
+func (q *Query) of(entries *entryList, places []int64) iter.Seq[Entry] {
 	// n candidates, of which at(i) is one.
-	n, at := len(entries), func(i int) *Entry { return &entries[i] }
+	n, at := entries.n, entries.at
 	if q.Key != "" {
-		n, at = len(places), func(i int) *Entry { return &entries[places[i]-1] }
+		n, at = len(places), func(i int) *Entry { return entries.at(int(places[i] - 1)) }
 	}
 	from := sort.Search(n, func(i int) bool { return at(i).Seq > q.After })
 	to := n
