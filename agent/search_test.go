@@ -174,7 +174,7 @@ func TestL6_NamespacedToolIsRefusedUntilFound(t *testing.T) {
 	if s := script(res.Messages); !strings.Contains(s, "result a error") || !strings.Contains(s, "result c ok") || did.String() != "list:" {
 		t.Errorf("ran %q\n%s", did.String(), s)
 	}
-	if got := specNames(m.asked[0]); got != "tool_search" {
+	if got := specNames(m.asked[0]); got != "read_tool_output tool_search" {
 		t.Errorf("the first request has %q", got)
 	}
 }
@@ -193,7 +193,7 @@ func TestL6_FoundByTheProviderStaysFoundOnAnother(t *testing.T) {
 	if err != nil || did.String() != "pay: pay:again" {
 		t.Errorf("%v, ran %q\n%s", err, did.String(), script(res.Messages))
 	}
-	if got := specNames(m.asked[0]); got != "tool_search pay" {
+	if got := specNames(m.asked[0]); got != "read_tool_output tool_search pay" {
 		t.Errorf("the next request has %q", got)
 	}
 }
@@ -212,9 +212,9 @@ func TestL6_ModelsWithoutASearchGetOurs(t *testing.T) {
 		var did counted
 		m := &recording{Client: opened.(*provider.Client), answer: says("done")}
 		must[*agent.Result](t)(agent.Agent{Model: m, Tools: []tool.Tool{did.tool("find", tool.Deferred())}}.Run(t.Context(), "go"))
-		want := "tool_search"
+		want := "read_tool_output tool_search"
 		if native != "" {
-			want = "find(deferred) " + native
+			want = "find(deferred) read_tool_output " + native
 		}
 		if got := specNames(m.asked); got != want {
 			t.Errorf("%s: %q, want %q", spec, got, want)
