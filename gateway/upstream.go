@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -49,6 +51,8 @@ type upstream struct {
 	dialect dragoman.Dialect
 	// native is the same, with the native chunks of its streams.
 	native dragoman.Model
+	// compared caches takes for the last requested model.
+	compared atomic.Pointer[comparison]
 }
 
 // newSetup opens the routes of a config, whose models are asked by sender unless they
@@ -312,9 +316,35 @@ func (x *exchange) transparent(ctx context.Context, up *upstream) bool {
 		return false
 	case x.before != nil: // its server does not know it
 		return false
+	case !up.takes(x.asked.model):
+		return false
 	default:
 		return up.client.Transparent(ctx, x.asked.model)
 	}
+}
+
+// takes reports whether the upstream's model takes what the requested model takes. A client
+// that names another model sends what that model takes: where the table of models knows
+// both, and their rules differ, requests are not passed through.
+func (up *upstream) takes(requested string) bool {
+	own := up.client.Model
+	if own == "" || own == requested {
+		return true
+	}
+	if last := up.compared.Load(); last != nil && last.model == requested {
+		return last.same
+	}
+	theirs, known := up.client.Fact(requested)
+	ours, alsoKnown := up.client.Fact(own)
+	same := !known || !alsoKnown || reflect.DeepEqual(theirs.Capabilities(up.dialect), ours.Capabilities(up.dialect))
+	up.compared.Store(&comparison{requested, same})
+	return same
+}
+
+// comparison is whether the rules for a requested model are those for the upstream's.
+type comparison struct {
+	model string
+	same  bool
 }
 
 // speaks reports whether one of a route's upstreams speaks a dialect.

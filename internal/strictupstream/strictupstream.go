@@ -39,7 +39,8 @@ import (
 type Options struct {
 	// Model is the name that the next handler knows its model by. It replaces the name in
 	// the request, up to a question mark: with "sim/planner", "gpt-4.1?fault=429" becomes
-	// "sim/planner?fault=429". Empty keeps the name.
+	// "sim/planner?fault=429". The response gets the requested name back: clients compare
+	// the two. Empty keeps the name.
 	Model string
 	// Models are the names that are replaced; nil replaces all. Requests for other models
 	// keep their name, so that the next handler can answer that it has no such model.
@@ -205,11 +206,7 @@ func modelIn(body []byte) string {
 // renamed returns the request for the next handler.
 func (c call) renamed(r *http.Request, body []byte, o Options) *http.Request {
 	again := r.Clone(r.Context())
-	name, query, has := strings.Cut(c.model, "?")
-	if model := o.Model; model != "" && (o.Models == nil || slices.Contains(o.Models, name)) {
-		if has {
-			model += "?" + query
-		}
+	if model := c.replaced(o); model != c.model {
 		if c.inPath {
 			again.URL.Path = c.before + model + c.after
 			again.URL.RawPath = c.before + url.PathEscape(model) + c.after
@@ -221,6 +218,19 @@ func (c call) renamed(r *http.Request, body []byte, o Options) *http.Request {
 	again.ContentLength = int64(len(body))
 	again.Header.Del("Content-Length")
 	return again
+}
+
+// replaced returns the name that the next handler has for the model of the call.
+func (c call) replaced(o Options) string {
+	name, query, has := strings.Cut(c.model, "?")
+	switch {
+	case o.Model == "" || o.Models != nil && !slices.Contains(o.Models, name):
+		return c.model
+	case has:
+		return o.Model + "?" + query
+	default:
+		return o.Model
+	}
 }
 
 // withField returns a JSON object with one field replaced. Numbers keep their spelling.

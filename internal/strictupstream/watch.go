@@ -21,18 +21,34 @@ type watcher struct {
 	// sign: function calls get a thoughtSignature.
 	sign bool
 	json bool
+	// theirs is the name of the model that the next handler has, with its quotes, and name
+	// the one that the client gets in its place; empty if no name was replaced.
+	theirs, name []byte
 	// line buffers the bytes after the last line end, or the whole of a JSON response.
 	line []byte
 }
 
 func (s *Server) watch(w http.ResponseWriter, c call, body []byte) *watcher {
 	g := geminiModelOf(c.model)
-	return &watcher{
+	out := &watcher{
 		ResponseWriter: w, server: s,
 		stored: c.dialect == dragoman.OpenAIResponses && isStored(body),
 		sign:   c.dialect == dragoman.Gemini && g != nil && g.version >= 30 && !c.array,
 	}
+	if theirs := c.replaced(s.o); theirs != c.model && c.dialect != dragoman.Bedrock { // whose responses name no model
+		out.theirs, out.name = quoted(theirs), quoted(c.model)
+	}
+	return out
 }
+
+// quoted returns a text as a JSON string.
+func quoted(s string) []byte {
+	raw, _ := json.Marshal(s) // a string can always be written
+	return raw
+}
+
+// byLine reports whether the response is written line by line, or whole if it is JSON.
+func (w *watcher) byLine() bool { return w.sign || w.stored || w.theirs != nil }
 
 // Unwrap is for [http.ResponseController].
 func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -40,7 +56,7 @@ func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // WriteHeader implements [http.ResponseWriter].
 func (w *watcher) WriteHeader(status int) {
 	w.json = strings.HasPrefix(w.Header().Get("Content-Type"), "application/json")
-	if w.sign {
+	if w.sign || w.theirs != nil {
 		w.Header().Del("Content-Length")
 	}
 	if status != http.StatusOK {
@@ -51,7 +67,7 @@ func (w *watcher) WriteHeader(status int) {
 
 // Write implements [http.ResponseWriter].
 func (w *watcher) Write(p []byte) (int, error) {
-	if !w.sign && !w.stored {
+	if !w.byLine() {
 		w.line = append(w.line, p...)
 		w.server.issue(w.line)
 		w.line = w.line[max(0, len(w.line)-maxSplit):]
@@ -89,6 +105,11 @@ func (w *watcher) send(line []byte) error {
 			line = data
 		}
 	}
+	for _, field := range []string{`"model":`, `"modelVersion":`} {
+		if w.theirs != nil {
+			line = bytes.ReplaceAll(line, append([]byte(field), w.theirs...), append([]byte(field), w.name...))
+		}
+	}
 	w.server.issue(line)
 	switch {
 	case w.stored && w.json:
@@ -102,7 +123,7 @@ func (w *watcher) send(line []byte) error {
 
 // end writes what is left, also of a response that was cut.
 func (w *watcher) end() {
-	if (w.sign || w.stored) && len(w.line) > 0 {
+	if w.byLine() && len(w.line) > 0 {
 		_ = w.send(w.line) // the client may have gone
 	}
 }
