@@ -203,7 +203,10 @@ func (r *Registry) writeToolFor(w *jsonwire.Writer, f wire, s *dragoman.ToolSpec
 				return true, nil
 			}
 			why := unread(src.Format)
-			if builtIn(src.Format) {
+			switch {
+			case hostedBy(src.Format, dragoman.OpenAIChat), hostedBy(src.Format, dragoman.Ollama): // they host no tools
+				why = fmt.Sprintf("tool %q (%s) is of a type that its dialect does not define, so it cannot be written for %s", s.Name, src.Format, r.target.Dialect)
+			case builtIn(src.Format):
 				why = fmt.Sprintf("tool %q (%s) is %s; %s has no such tool", s.Name, src.Format, whose(src.Format), r.target.Dialect)
 			}
 			rep.Add(dragoman.Dropped, dragoman.Serious, at.String(), why)

@@ -229,6 +229,10 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 		if err != nil || len(specs) != 1 || specs[0].Kind != dragoman.ToolHosted || specs[0].Name == "" {
 			t.Fatalf("%s: %+v, %v", obj, specs, err)
 		}
+		why := "run by its own provider"
+		if d == dragoman.OpenAIChat { // which defines no tools that it runs
+			why = "of a type that its dialect does not define"
+		}
 		for _, to := range threeDialects {
 			out, rep := writeTools(t, registry(to, specs), specs)
 			if to == d {
@@ -238,7 +242,7 @@ func TestHosted_AProvidersToolGoesToItsOwnDialectOnly(t *testing.T) {
 				lossless(t, rep)
 			} else if out != "[]" {
 				t.Errorf("%s reached %s: %s", obj, to, out)
-			} else if l := lost(t, rep, dragoman.Dropped, "run by its own provider"); l.Severity != dragoman.Serious {
+			} else if l := lost(t, rep, dragoman.Dropped, why); l.Severity != dragoman.Serious {
 				t.Errorf("only %v", l)
 			}
 		}

@@ -18,7 +18,7 @@ var _ dialect.Codec = canonical{}
 
 // canonicalLanguage is how the command line knows it.
 func canonicalLanguage() language {
-	return language{canonical{}, []string{"canonical", "dragoman"}, "messages", ""}
+	return language{canonical{}, []string{"canonical", "dragoman"}, "messages", "", ""}
 }
 
 func (canonical) Dialect() dragoman.Dialect { return sniff.Canonical }

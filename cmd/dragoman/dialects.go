@@ -25,16 +25,19 @@ type language struct {
 	list string
 	// provider is the built-in provider of the vendor, whose models are known.
 	provider string
+	// toolTypes are the types of tools, if the language has no others: its vendor refuses
+	// those. Empty means that providers add types of their own.
+	toolTypes string
 }
 
 func languages() []language {
 	return []language{
-		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", "openai-chat"},
-		{openairesponses.Codec{}, []string{"responses"}, "input", "openai"},
-		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", "anthropic"},
-		{gemini.Codec{}, []string{"gemini"}, "contents", "gemini"},
-		{ollama.Codec{}, []string{"ollama"}, "messages", "ollama"},
-		{bedrock.Codec{}, []string{"bedrock"}, "messages", "bedrock"},
+		{openaichat.Codec{}, []string{"chat", "openai"}, "messages", "openai-chat", "function or custom"},
+		{openairesponses.Codec{}, []string{"responses"}, "input", "openai", ""},
+		{anthropic.Codec{}, []string{"anthropic", "claude"}, "messages", "anthropic", ""},
+		{gemini.Codec{}, []string{"gemini"}, "contents", "gemini", ""},
+		{ollama.Codec{}, []string{"ollama"}, "messages", "ollama", "function"},
+		{bedrock.Codec{}, []string{"bedrock"}, "messages", "bedrock", ""},
 	}
 }
 

@@ -450,6 +450,8 @@ func judgeByWire(l language, target dragoman.Target, s dragoman.ToolSpec) (verdi
 				v.Why = loss.Detail
 			}
 		}
+	case s.Kind == dragoman.ToolHosted && l.toolTypes != "":
+		v.drop(dragoman.Serious, fmt.Sprintf("%s has only tools of the type %s; a server that does not add %q refuses the request", l.Dialect(), l.toolTypes, s.Name))
 	default:
 		v.Sent = sent[0].Parameters
 		if len(v.Losses) > 0 { // without one, it only says the same in other words

@@ -45,3 +45,29 @@ func TestLintSurfacesAgreeWithTheirLanguageOnHostedTools(t *testing.T) {
 		t.Error("no tool was dropped: the test shows nothing")
 	}
 }
+
+func TestLintReportsToolTypesThatChatDoesNotHave(t *testing.T) {
+	for _, typ := range []string{"web_search", "web_search_preview", "code_interpreter"} {
+		request := `{"model":"gpt-5","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"` + typ + `"}]}`
+		for _, target := range []string{"chat", "openai.strict"} {
+			var out, stderr strings.Builder
+			code := run([]string{"lint", "--for", target, "--from", "chat", "--fail-on", "serious"}, strings.NewReader(request), &out, &stderr)
+			if code != exitLossy || !strings.Contains(out.String(), "has only tools of the type function or custom") {
+				t.Errorf("%s for %s: %d %s%s", typ, target, code, out.String(), stderr.String())
+			}
+		}
+		var out, stderr strings.Builder
+		code := run([]string{"convert", "--from", "chat", "--to", "responses"}, strings.NewReader(request), &out, &stderr)
+		if code != exitOK || strings.Contains(stderr.String(), "has no such tool") || !strings.Contains(stderr.String(), "is of a type that its dialect does not define, so it cannot be written for openai.responses") {
+			t.Errorf("%s: %d %s", typ, code, stderr.String())
+		}
+		out.Reset()
+		if run([]string{"convert", "--from", "chat", "--to", "chat"}, strings.NewReader(request), &out, &stderr); !strings.Contains(out.String(), `{"type":"`+typ+`"}`) {
+			t.Errorf("%s was not kept for a compatible server: %s", typ, out.String())
+		}
+	}
+	var out, stderr strings.Builder
+	if run([]string{"lint", "--for", "ollama", "--from", "ollama"}, strings.NewReader(`[{"type":"web_search"}]`), &out, &stderr); !strings.Contains(out.String(), "dropped") {
+		t.Errorf("%s%s", out.String(), stderr.String())
+	}
+}
