@@ -1,0 +1,414 @@
+package tool_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/tool"
+)
+
+// The tests in this file hold branches that mutation testing showed to be untested.
+
+const leafFormat dragoman.Format = "leaf.tool"
+
+// leaf reads definitions of a made-up format: a tool as canonical JSON, or several.
+type leaf struct{}
+
+func (leaf) Format() dragoman.Format { return leafFormat }
+
+func (leaf) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Report, error) {
+	var in struct {
+		Name, Text string
+		Needs      string
+		Times      int
+		Wrong      string
+	}
+	if err := json.Unmarshal(obj, &in); err != nil {
+		return nil, dragoman.Report{}, err
+	}
+	if in.Wrong != "" {
+		return nil, dragoman.Report{}, errors.New(in.Wrong)
+	}
+	yes := true
+	spec := dragoman.ToolSpec{
+		Name: in.Name, Description: in.Text, Namespace: "leaves", NamespaceDescription: "of the source",
+		Parameters:   json.RawMessage(`{"type":"object","properties":{"` + in.Needs + `":{"type":"string"}}}`),
+		OutputSchema: json.RawMessage(`{"title":"of the source"}`),
+		Annotations:  dragoman.Annotations{ReadOnly: &yes}, Strict: dragoman.StrictAuto,
+		Examples: []json.RawMessage{json.RawMessage(`{"of":"the source"}`)}, Cache: &dragoman.CacheHint{},
+	}
+	out := []dragoman.ToolSpec{spec}
+	for range in.Times {
+		out = append(out, spec)
+	}
+	return out, dragoman.Report{}, nil
+}
+
+func sourced(spec dragoman.ToolSpec, source string) tool.Tool {
+	spec.Source = &dragoman.ToolSource{Format: leafFormat, JSON: json.RawMessage(source)}
+	return tool.Remote(spec, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil },
+		tool.Contribute(dragoman.Contribution{Schemas: []dragoman.SchemaAccessor{leaf{}}}))
+}
+
+func TestR10_ASourceFillsInWhatASpecLeavesOut(t *testing.T) {
+	const source = `{"name":"tree","text":"of the source","needs":"water"}`
+	get := func(spec dragoman.ToolSpec) *dragoman.ToolSpec {
+		t.Helper()
+		box := mustBox(t, sourced(spec, source))
+		specs := box.Specs()
+		if len(specs) != 1 {
+			t.Fatalf("%d specs", len(specs))
+		}
+		return &specs[0]
+	}
+	bare := get(dragoman.ToolSpec{})
+	if bare.Name != "tree" || bare.Description != "of the source" || bare.Namespace != "leaves" || bare.NamespaceDescription != "of the source" ||
+		!strings.Contains(string(bare.Parameters), `"water"`) || bare.OutputSchema == nil || bare.Annotations.ReadOnly == nil || bare.Strict != dragoman.StrictAuto ||
+		len(bare.Examples) != 1 || bare.Cache == nil || bare.Deferred {
+		t.Errorf("%+v", bare)
+	}
+	no := false
+	cache := &dragoman.CacheHint{}
+	own := get(dragoman.ToolSpec{
+		Name: "bush", Description: "own", Namespace: "bushes", NamespaceDescription: "own", OutputSchema: json.RawMessage(`{"title":"own"}`),
+		Annotations: dragoman.Annotations{ReadOnly: &no}, Strict: dragoman.StrictOn, Deferred: true, Cache: cache,
+		Examples: []json.RawMessage{json.RawMessage(`{"own":1}`)},
+	})
+	if own.Name != "bush" || own.Description != "own" || own.Namespace != "bushes" || own.NamespaceDescription != "own" ||
+		!strings.Contains(string(own.Parameters), `"water"`) || string(own.OutputSchema) != `{"title":"own"}` || *own.Annotations.ReadOnly || own.Strict != dragoman.StrictOn ||
+		len(own.Examples) != 2 || own.Cache != cache || !own.Deferred {
+		t.Errorf("%+v", own)
+	}
+	whole := get(dragoman.ToolSpec{Name: "bush", Parameters: json.RawMessage(`{"type":"object"}`)})
+	if whole.Description != "" || whole.Namespace != "" || string(whole.Parameters) != `{"type":"object"}` {
+		t.Errorf("a spec that is whole was changed: %+v", whole)
+	}
+}
+
+func TestR10_ASourceThatCannotBeReadIsAnError(t *testing.T) {
+	for source, want := range map[string]string{
+		`{"wrong":"no leaf"}`:         "no leaf",
+		`{"name":"tree","times":1}`:   "defines 2 tools",
+		`{"name":"tree","text":"\n"}`: "",
+	} {
+		_, err := tool.NewBox(sourced(dragoman.ToolSpec{}, source))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", source, err, want)
+		}
+	}
+}
+
+func TestR10_ContributionsOfAToolboxAreThoseThatHoldSomething(t *testing.T) {
+	var none *tool.Box
+	if got := none.Contributions(); got != nil {
+		t.Errorf("no toolbox contributes %v", got)
+	}
+	named := tool.New("b", "", func(context.Context, struct{}) (string, error) { return "", nil },
+		tool.Contribute(dragoman.Contribution{Source: "mine", Schemas: []dragoman.SchemaAccessor{leaf{}}}))
+	got := mustBox(t, echo("a"), sourced(dragoman.ToolSpec{}, `{"name":"tree","needs":"x"}`), named).Contributions()
+	if len(got) != 2 || got[0].Source != "tool leaves.tree" || got[1].Source != "mine" {
+		t.Errorf("%d: %+v", len(got), got)
+	}
+}
+
+func TestP3_AHandoffIsAQuestionOfItsOwn(t *testing.T) {
+	var asked []tool.Question
+	r := &tool.Runner{Policy: policyFunc(func(_ context.Context, q *tool.Question) (tool.Decision, error) {
+		asked = append(asked, *q)
+		return tool.Decision{Effect: tool.Allow}, nil
+	})}
+	handoff := echo("transfer", tool.Set(func(s *tool.Settings) { s.Source, s.HandoffTo = tool.FromHandoff, "refunds" }))
+	box := mustBox(t, echo("plain"), handoff)
+	do(t, r, box, call("1", "plain", "{}"))
+	do(t, r, box, call("2", "transfer", "{}"))
+	if len(asked) != 2 || asked[0].Subject != tool.SubjectToolCall || asked[0].Target != "" || asked[1].Subject != tool.SubjectHandoff || asked[1].Target != "refunds" {
+		t.Errorf("%+v", asked)
+	}
+}
+
+func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
+	for _, tc := range []struct {
+		decision tool.Decision
+		err      error
+		want     string // a part of the error
+	}{
+		{tool.Decision{Effect: tool.Allow}, nil, ""},
+		{tool.Decision{Effect: tool.Deny}, nil, `denies calling the model "m", by its default`},
+		{tool.Decision{Effect: tool.Deny, Rule: "r", Reason: "why"}, nil, `by rule "r": why`},
+		{tool.Decision{Effect: tool.Ask}, nil, "cannot wait"},
+		{tool.Decision{Effect: tool.AskInput, Input: &tool.InputRequest{Argument: "a"}}, nil, "cannot wait"},
+		{tool.Decision{Effect: tool.Allow, Edits: []tool.Edit{{Argument: "a", Value: json.RawMessage("1")}}}, nil, "has no arguments"},
+		{tool.Decision{Effect: "maybe"}, nil, `"maybe"`},
+		{tool.Decision{}, errors.New("broken"), "denies"},
+	} {
+		var events []tool.Event
+		r := &tool.Runner{
+			Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+				return tool.Decision(tc.decision), tc.err
+			}),
+			Observe: func(e tool.Event) { events = append(events, e) },
+		}
+		err := r.Start("run").DecideModel(t.Context(), 3, "m")
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v, want %q", tc.decision, err, tc.want)
+		}
+		d, ok := events[0].(tool.Decided)
+		if len(events) != 1 || !ok || d.Subject != tool.SubjectModelCall || d.Turn != 3 || (d.Failed != nil) != (tc.err != nil) {
+			t.Errorf("%+v: events %+v", tc.decision, events)
+		}
+	}
+	if err := (&tool.Runner{}).Start("run").DecideModel(t.Context(), 1, "m"); err != nil {
+		t.Errorf("without a policy: %v", err)
+	}
+	if err := (&tool.DeniedError{}); strings.Contains(err.Error(), `""`) {
+		t.Errorf("a model without a name: %v", err)
+	}
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r := &tool.Runner{Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
+		cancel(gone)
+		return tool.Decision{}, ctx.Err()
+	})}
+	if err := r.Start("run").DecideModel(ctx, 1, "m"); !errors.Is(err, gone) {
+		t.Errorf("a run that ended: %v", err)
+	}
+}
+
+// A toolbox lists at most twenty tools to a model that asked for another.
+func TestI2_AnUnknownToolIsAnsweredWithTheTools(t *testing.T) {
+	var tools []tool.Tool
+	for i := range 21 {
+		tools = append(tools, echo(fmt.Sprintf("t%02d", i)))
+	}
+	for n, want := range map[int]string{
+		0:  `There is no tool named "zzzzzzzz". There are no tools.`,
+		2:  `There is no tool named "zzzzzzzz". There are: t00, t01.`,
+		20: " t18, t19.",
+		21: ", t19 and 1 more.",
+	} {
+		res, rec := do(t, &tool.Runner{}, mustBox(t, tools[:n]...), call("1", "zzzzzzzz", "{}"))
+		wantKind(t, res, rec, tool.ErrorUnknownTool)
+		if !strings.HasSuffix(res.Text(), want) || strings.Contains(res.Text(), "Did you mean") {
+			t.Errorf("%d tools: %s", n, res.Text())
+		}
+	}
+}
+
+// The schema in an error is compact, and cut where it is long.
+func TestT4_AnErrorShowsTheSchema(t *testing.T) {
+	long := func(n int) string {
+		head, tail := `{"type":"object","required":["a"],"description":"`, `"}`
+		return head + strings.Repeat("x", n-len(head)-len(tail)) + tail
+	}
+	for _, tc := range []struct {
+		schema, want string
+	}{
+		{"{ \"type\" : \"object\",\n \"required\": [ \"a\" ] }", `fits: {"type":"object","required":["a"]}` + "\n"},
+		{long(1200), long(1200) + "\n"},
+		{long(1201), long(1201)[:1200] + " …\n"},
+	} {
+		res, rec := do(t, &tool.Runner{}, mustBox(t, given(tc.schema)), call("1", "f", "{}"))
+		wantKind(t, res, rec, tool.ErrorArguments)
+		if !strings.Contains(res.Text(), tc.want) {
+			t.Errorf("%s\nlacks %s", res.Text(), tc.want)
+		}
+	}
+}
+
+func TestT8_ReadOutputReadsAPageByDefault(t *testing.T) {
+	store := &tool.MemorySpill{}
+	name, err := store.Put(t.Context(), tool.CallRef{Run: "run"}, 0, strings.Repeat("x", 30_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := mustBox(t, tool.ReadOutput(store))
+	for args, want := range map[string]string{
+		fmt.Sprintf(`{"name":%q}`, name):                            "[bytes 0 to 20000 of 30000; go on with offset 20000]",
+		fmt.Sprintf(`{"name":%q,"bytes":10}`, name):                 "[bytes 0 to 10 of 30000; go on with offset 10]",
+		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":10}`, name):  "[bytes 29990 to 30000 of 30000]",
+		fmt.Sprintf(`{"name":%q,"offset":29990,"bytes":100}`, name): "[bytes 29990 to 30000 of 30000]",
+	} {
+		res, rec := do(t, &tool.Runner{}, box, call("1", tool.ReadOutputName, args))
+		wantKind(t, res, rec, "")
+		if !strings.Contains(res.Text(), want) {
+			t.Errorf("%s: %.200s", args, res.Text())
+		}
+	}
+	if tool.ReadsOutput(nil) || tool.ReadsOutput(echo("a")) || !tool.ReadsOutput(tool.ReadOutput(store)) {
+		t.Error("ReadsOutput is wrong")
+	}
+}
+
+func TestT7_RefusalsOfHooksAreLoggedOnlyWithALog(t *testing.T) {
+	var fallback bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&fallback, nil)))
+	defer slog.SetDefault(before)
+	hooked := func(err error) *tool.Box {
+		return mustBox(t, echo("a", tool.Set(func(s *tool.Settings) {
+			s.Hooks.Pre = []tool.PreHook{func(context.Context, tool.Input) (tool.Input, error) {
+				if err == nil {
+					panic("boom")
+				}
+				return tool.Input{}, err
+			}}
+		})))
+	}
+	_, rec := do(t, &tool.Runner{}, hooked(errors.New("not today")), call("1", "a", "{}"))
+	if rec.ErrorKind != tool.ErrorDenied || fallback.Len() > 0 {
+		t.Errorf("%q, logged %s", rec.ErrorKind, &fallback)
+	}
+	var own bytes.Buffer
+	do(t, &tool.Runner{Log: slog.New(slog.NewTextHandler(&own, nil))}, hooked(errors.New("not today")), call("1", "a", "{}"))
+	if !strings.Contains(own.String(), "a hook refused the call") {
+		t.Errorf("the runner's log has %s", &own)
+	}
+	_, rec = do(t, &tool.Runner{}, hooked(nil), call("1", "a", "{}"))
+	if rec.ErrorKind != tool.ErrorHook || !strings.Contains(fallback.String(), "a hook failed") {
+		t.Errorf("%q, logged %s", rec.ErrorKind, &fallback)
+	}
+}
+
+func TestA7_OnlyToolsWithAPreviewHaveOne(t *testing.T) {
+	var previews []string
+	r := &tool.Runner{Approver: approverFunc(func(ctx context.Context, req *tool.ApprovalRequest) (tool.Answer, error) {
+		text := "none"
+		if req.Preview != nil {
+			text, _ = req.Preview(ctx)
+		}
+		previews = append(previews, text)
+		return tool.Answer{Verdict: tool.Approved}, nil
+	})}
+	with := tool.WithPreview(func(context.Context, tool.Input) (string, error) { return "a preview", nil })
+	box := mustBox(t, echo("a", tool.NeedsApproval()), echo("b", tool.NeedsApproval(), with))
+	do(t, r, box, call("1", "a", "{}"))
+	do(t, r, box, call("2", "b", "{}"))
+	if fmt.Sprint(previews) != "[none a preview]" {
+		t.Errorf("%q", previews)
+	}
+}
+
+func TestT10_ACallThatFailedHasItsCause(t *testing.T) {
+	own := errors.New("own")
+	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (string, error) { return "", own }), echo("g"))
+	_, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+	if !errors.Is(rec.Cause, own) {
+		t.Errorf("the cause is %v", rec.Cause)
+	}
+	if _, rec = do(t, &tool.Runner{}, box, call("2", "g", "{}")); rec.Cause != nil {
+		t.Errorf("a call that went well has the cause %v", rec.Cause)
+	}
+	with, without := &tool.CallError{Record: tool.Record{Cause: own}}, &tool.CallError{}
+	if !errors.Is(with, own) || !errors.Is(with, tool.ErrFailed) || !errors.Is(without, tool.ErrFailed) || len(without.Unwrap()) != 1 {
+		t.Errorf("%v wraps %v; %v wraps %v", with, with.Unwrap(), without, without.Unwrap())
+	}
+}
+
+func TestL11_AnObserverThatPanicsIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	r := &tool.Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(tool.Event) {}}
+	do(t, r, mustBox(t, echo("a")), call("1", "a", "{}"))
+	if log.Len() > 0 {
+		t.Errorf("a quiet observer is logged: %s", &log)
+	}
+	r.Observe = func(tool.Event) { panic("boom") }
+	do(t, r, mustBox(t, echo("a")), call("1", "a", "{}"))
+	if !strings.Contains(log.String(), "the observer of tools panicked") || !strings.Contains(log.String(), "boom") {
+		t.Errorf("logged: %s", &log)
+	}
+}
+
+func TestR9_OnlyToolsOfThisProgramReturnNativeResults(t *testing.T) {
+	native := json.RawMessage(`{"type":"provider_native_tool_result","format":"anthropic","content":[{"type":"text","text":"native"}]}`)
+	data := func(context.Context, tool.Input) (tool.Output, error) {
+		return tool.Output{Content: []dragoman.Part{&dragoman.Data{JSON: native}}}, nil
+	}
+	set := func(f func(*tool.Settings)) tool.Option { return tool.Set(f) }
+	spec := dragoman.ToolSpec{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}
+	local := tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) { return data(nil, tool.Input{}) })
+	for name, tc := range map[string]struct {
+		tool tool.Tool
+		want bool
+	}{
+		"a tool of this program":        {local, true},
+		"a remote tool":                 {tool.Remote(spec, data), false},
+		"a remote tool that is trusted": {tool.Remote(spec, data, set(func(s *tool.Settings) { s.Trusted = true })), true},
+		"a tool of an MCP server": {tool.New("f", "", func(context.Context, struct{}) (tool.Output, error) { return data(nil, tool.Input{}) },
+			set(func(s *tool.Settings) { s.Source = tool.FromMCP })), false},
+	} {
+		res, _ := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Approved})}, mustBox(t, tc.tool), call("1", "f", "{}"))
+		if got := res.Envelope != nil; got != tc.want {
+			t.Errorf("%s: envelope %t, want %t: %s", name, got, tc.want, res.Text())
+		}
+	}
+}
+
+func TestT13_OutcomesWithoutAStoreAreNone(t *testing.T) {
+	for _, r := range []*tool.Runner{{}, {Tickets: &tool.Tickets{}}} {
+		ms, _, err := r.Start("run").Outcomes(t.Context(), mustBox(t))
+		if err != nil || len(ms) != 0 {
+			t.Errorf("%v, %v", ms, err)
+		}
+	}
+}
+
+func TestT13_AnOutcomeIsToldOnceItIsTaken(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	store := &tool.MemoryTickets{}
+	tickets := &tool.Tickets{Store: store, Now: func() time.Time { return now }}
+	var ticket *tool.Ticket
+	work := tool.New("work", "", func(ctx context.Context, _ struct{}) (tool.Output, error) {
+		var err error
+		if _, err := tool.Background(ctx, 0); !errors.Is(err, tool.ErrNoTicket) {
+			t.Errorf("a ticket without a time: %v", err)
+		}
+		ticket, err = tool.Background(ctx, time.Minute)
+		return tool.Output{Ticket: ticket}, err
+	})
+	r := &tool.Runner{Tickets: tickets}
+	box := mustBox(t, work)
+	do(t, r, box, call("1", "work", "{}"))
+	run := r.Start("run")
+	if ms, _, err := run.Outcomes(t.Context(), box); err != nil || len(ms) != 0 {
+		t.Fatalf("an open ticket: %v, %v", ms, err)
+	}
+	now = ticket.Expires
+	if ms, _, err := run.Outcomes(t.Context(), box); err != nil || len(ms) != 0 {
+		t.Fatalf("at the end of its time: %v, %v", ms, err)
+	}
+	now = ticket.Expires.Add(time.Nanosecond)
+	for range 2 { // until it is taken
+		ms, _, err := run.Outcomes(t.Context(), box)
+		if err != nil || len(ms) != 1 || !strings.Contains(ms[0].Text(), "expired") {
+			t.Fatalf("an expired ticket: %v, %v", ms, err)
+		}
+	}
+	_, taken, err := run.Outcomes(t.Context(), box)
+	if err == nil {
+		err = taken(t.Context())
+	}
+	if ms, _, _ := run.Outcomes(t.Context(), box); err != nil || len(ms) != 0 {
+		t.Errorf("a ticket that was taken: %v, %v", ms, err)
+	}
+}
+
+func TestA7_ARefusalWithoutAnApproverSaysSo(t *testing.T) {
+	for message, want := range map[string]string{
+		"":         "f did not run: it needs approval (the tool needs approval), and no approver is attached to this run",
+		"use --ok": "f did not run: it needs approval, and no approver is attached: use --ok",
+	} {
+		box := mustBox(t, echo("f", tool.NeedsApproval()))
+		res, _ := do(t, &tool.Runner{Approver: answer(tool.Answer{Verdict: tool.Rejected, NoApprover: true, Message: message})}, box, call("1", "f", "{}"))
+		if res.Text() != want {
+			t.Errorf("%q, want %q", res.Text(), want)
+		}
+	}
+}
