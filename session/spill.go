@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -51,8 +52,9 @@ func outputKey(name string) string { return "output:" + name }
 
 func (o *output) chunkKey(i int) string { return "output:" + o.Hash + ":" + strconv.Itoa(i) }
 
-// Put stores an output.
+// Put stores an output. Bytes that are not valid UTF-8 become U+FFFD.
 func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content string) (string, error) {
+	content = strings.ToValidUTF8(content, "\uFFFD")
 	if len(content) > MaxOutput {
 		return "", fmt.Errorf("session: an output of %d bytes is longer than the maximum of %d bytes: %w", len(content), MaxOutput, dragoman.ErrTooLarge)
 	}
@@ -65,7 +67,7 @@ func (p spill) Put(ctx context.Context, of tool.CallRef, part int, content strin
 	var entries []Entry
 	for at := 0; at < len(content); {
 		end := min(at+outputChunk, len(content))
-		for end < len(content) && end > at+1 && !utf8.RuneStart(content[end]) {
+		for end < len(content) && !utf8.RuneStart(content[end]) {
 			end--
 		}
 		var w jsonwire.Writer

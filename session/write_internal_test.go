@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -311,5 +312,91 @@ func TestGroupsAreBounded(t *testing.T) {
 	wg.Wait()
 	if got := w.commits.Load(); got != 4 {
 		t.Errorf("%d commits", got)
+	}
+}
+
+// grouped queues entries behind a write of one entry that is held, each list as one write.
+// It returns the head at the beginning of each later commit.
+func grouped(t *testing.T, writes ...[]Entry) (heads []int64) {
+	t.Helper()
+	w := held()
+	s := watch(t, w)
+	results := make(chan error)
+	go func() { results <- save(t.Context(), s, "first") }()
+	<-w.entered
+	for i, entries := range writes {
+		go func() { results <- s.Append(t.Context(), entries...) }()
+		s.queued(i + 1)
+	}
+	w.gate <- struct{}{}
+	for left := len(writes) + 1; left > 0; {
+		select {
+		case err := <-results:
+			if err != nil {
+				t.Fatal(err)
+			}
+			left--
+		case <-w.entered:
+			heads = append(heads, s.Head())
+			w.gate <- struct{}{}
+		}
+	}
+	return heads
+}
+
+func TestS1_AGroupHoldsAsMuchAsItsBoundsAndAtLeastOneWrite(t *testing.T) {
+	entries := func(n, size int) []Entry {
+		out := make([]Entry, n)
+		for i := range out {
+			out[i] = Entry{Kind: "app", Body: []byte(`"` + strings.Repeat("x", size-2) + `"`)}
+		}
+		return out
+	}
+	const half = maxGroupBytes / 2
+	for name, tc := range map[string]struct {
+		writes [][]Entry
+		want   []int64
+	}{
+		"as many entries as a group takes": {[][]Entry{entries(maxGroupEntries-4, 2), entries(4, 2), entries(1, 2)}, []int64{1, 1 + maxGroupEntries}},
+		"one more entry":                   {[][]Entry{entries(maxGroupEntries-4, 2), entries(5, 2), entries(1, 2)}, []int64{1, 1 + maxGroupEntries - 4}},
+		"as many bytes as a group takes":   {[][]Entry{entries(1, half), entries(1, half), entries(1, 2)}, []int64{1, 3}},
+		"one more byte":                    {[][]Entry{entries(1, half), entries(1, half+1), entries(1, 2)}, []int64{1, 2}},
+		"one write above the bound":        {[][]Entry{entries(1, maxGroupBytes+1), entries(1, 2)}, []int64{1, 2}},
+	} {
+		if got := grouped(t, tc.writes...); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: commits begin at the heads %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// A rewind that is written in one commit with others has its own place in the log.
+func TestS3_ARewindInAGroupIsAtItsPlace(t *testing.T) {
+	w := held()
+	s := watch(t, w)
+	results := make(chan error, 4)
+	go func() { results <- save(t.Context(), s, "first") }()
+	<-w.entered
+	for i, do := range []func() error{
+		func() error { return save(t.Context(), s, "second") },
+		func() error { return save(t.Context(), s, "third") },
+		func() error { return s.write(t.Context(), []Entry{rewind{to: 1}.entry()}) },
+	} {
+		go func() { results <- do() }()
+		s.queued(i + 1)
+	}
+	w.gate <- struct{}{}
+	<-w.entered
+	w.gate <- struct{}{}
+	for range 4 {
+		if err := <-results; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := texts(t, s); got != "first" {
+		t.Errorf("after the rewind the session has %q", got)
+	}
+	again, err := Open(t.Context(), w, s.ID())
+	if err != nil || texts(t, again) != "first" {
+		t.Errorf("opened again, the session has %q, %v", texts(t, again), err)
 	}
 }
