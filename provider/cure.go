@@ -4,40 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/dialect/anthropic"
+	"github.com/dragoman-go/dragoman/dialect/gemini"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
 )
 
-// cure is a refusal that goes away with the reasoning that earlier turns carry:
-// a signature or an encryption that another account, region or model made
-// (quirks D23, D30).
-type cure struct {
-	dialects []dragoman.Dialect
-	// code is the error's code, or words all stand in its message.
-	code  string
-	words []string
+// reasoningReader is a codec that knows the errors of servers that refuse the reasoning of
+// earlier turns.
+type reasoningReader interface {
+	ForeignReasoning(e *dragoman.APIError) bool
 }
 
-// Chat is in every line: gateways pass on what the API behind them says.
-var cures = [...]cure{
-	{dialects: []dragoman.Dialect{dragoman.Anthropic, dragoman.Bedrock, dragoman.OpenAIChat}, words: []string{"invalid", "signature", "thinking"}},
-	{dialects: []dragoman.Dialect{dragoman.Anthropic, dragoman.Bedrock, dragoman.OpenAIChat}, words: []string{"invalid", "data", "redacted_thinking"}},
-	{dialects: []dragoman.Dialect{dragoman.Gemini, dragoman.OpenAIChat}, words: []string{"thought signature", "corrupted"}},
-	{dialects: []dragoman.Dialect{dragoman.Gemini, dragoman.OpenAIChat}, words: []string{"thought signature", "valid"}}, // "is not valid", "invalid"
-	{dialects: []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.OpenAIChat}, code: "invalid_encrypted_content"},
-	{dialects: []dragoman.Dialect{dragoman.OpenAIResponses, dragoman.OpenAIChat}, words: []string{"encrypted content", "could not be"}},
-}
-
-func (c *cure) helps(d dragoman.Dialect, e *dragoman.APIError) bool {
-	if !slices.Contains(c.dialects, d) {
-		return false
+// refusesReasoning reports whether a server refuses the reasoning of earlier turns: a
+// signature or an encryption that another account, region or model made (quirks D23, D30).
+func refusesReasoning(codec dialect.Codec, e *dragoman.APIError) bool {
+	readers := []dialect.Codec{codec}
+	if codec.Dialect() == dragoman.OpenAIChat { // gateways pass on the errors of the API behind them
+		readers = append(readers, anthropic.Codec{}, gemini.Codec{}, openairesponses.Codec{})
 	}
-	if c.code != "" {
-		return e.Code == c.code
-	}
-	message := strings.ToLower(e.Message)
-	return !slices.ContainsFunc(c.words, func(w string) bool { return !strings.Contains(message, w) })
+	return slices.ContainsFunc(readers, func(c dialect.Codec) bool {
+		r, ok := c.(reasoningReader)
+		return ok && r.ForeignReasoning(e)
+	})
 }
 
 // cure removes the cause of a refusal from a request, once: the reasoning of earlier
@@ -49,7 +40,7 @@ func (x *exchange) cure(err error) bool {
 	}
 	var bare *dragoman.Request
 	var losses dragoman.Report
-	if slices.ContainsFunc(cures[:], func(c cure) bool { return c.helps(x.limits.Dialect, e) }) {
+	if refusesReasoning(x.codec, e) {
 		bare, losses = unreasoned(x.req)
 	} else if s := refusedSetting(e); s != nil {
 		bare, losses = s.without(x.req)

@@ -293,3 +293,19 @@ func TestX14_CureLeavesNoEmptyMessage(t *testing.T) {
 		}
 	})
 }
+
+// ownDialect is a codec of a user that knows how its server refuses foreign reasoning.
+type ownDialect struct{ anthropic.Codec }
+
+func (ownDialect) ForeignReasoning(e *dragoman.APIError) bool { return e.Message == "alien thoughts" }
+
+func TestX14_ACodecKnowsWhatCanBeCured(t *testing.T) {
+	refused := refuse(&dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: "alien thoughts"})
+	for codec, want := range map[dialect.Codec]int{ownDialect{}: 2, anthropic.Codec{}: 1} {
+		s := serve(t, codec, refused, say(textAnswer("fine")))
+		c, _ := hasty(s, steadily)
+		if _, err := c.Generate(t.Context(), thoughtful(anthropic.Codec{})); len(s.requests()) != want || (err == nil) != (want == 2) {
+			t.Errorf("%T: %d requests, %v", codec, len(s.requests()), err)
+		}
+	}
+}

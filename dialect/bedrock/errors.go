@@ -219,3 +219,10 @@ func streamWord(e *dragoman.APIError) string {
 		return "validationException"
 	}
 }
+
+// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
+// server did not make, such as a signature of another model or account (quirk D23). The
+// request can be sent again without it.
+func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
+	return wirekit.MessageHas(e, "invalid", "signature", "thinking") || wirekit.MessageHas(e, "invalid", "data", "redacted_thinking")
+}

@@ -248,3 +248,11 @@ func wordsOf(e *dragoman.APIError) (typ string, code int) {
 		return "INTERNAL", 500
 	}
 }
+
+// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
+// server did not make, such as a thought signature of another model or account (quirk
+// D23). The request can be sent again without it.
+func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
+	return wirekit.MessageHas(e, "thought signature", "corrupted") ||
+		wirekit.MessageHas(e, "thought signature", "valid") // "is not valid", "invalid"
+}

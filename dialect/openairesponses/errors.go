@@ -280,3 +280,10 @@ func (e *outputEncoder) writeFailure(w *jsonwire.Writer, err *dragoman.APIError)
 	}
 	wirekit.ReportError(e.rep, err, said, "/error")
 }
+
+// ForeignReasoning reports whether an error refuses reasoning in earlier turns that the
+// server did not make, such as encrypted content of another account or region (quirk
+// D30). The request can be sent again without it.
+func (Codec) ForeignReasoning(e *dragoman.APIError) bool {
+	return e.Code == "invalid_encrypted_content" || wirekit.MessageHas(e, "encrypted content", "could not be")
+}

@@ -289,3 +289,10 @@ func errorSays(e *dragoman.APIError, key string, r *jsonwire.Reader) bool {
 		}
 	}
 }
+
+// MessageHas reports whether the message of an error has all of these words, which are in
+// lower case.
+func MessageHas(e *dragoman.APIError, words ...string) bool {
+	message := strings.ToLower(e.Message)
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })
+}
