@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -249,6 +250,53 @@ func TestT8_MemoryReadsWholeCharacters(t *testing.T) {
 	}
 }
 
+func TestT8_MemoryReadsWhatIsNoText(t *testing.T) {
+	m := &MemorySpill{}
+	name, err := m.Put(context.Background(), CallRef{Run: "run"}, 0, "\x80abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := m.Read(context.Background(), "run", name, 0, 10); err != nil || got != "\x80abc" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestR10_AContributionOfAnyKindIsNotEmpty(t *testing.T) {
+	schemas, calls, results, adapters := make([]dragoman.SchemaAccessor, 1), make([]dragoman.CallAccessor, 1), make([]dragoman.ResultAccessor, 1), make([]dragoman.Adapter, 1)
+	for _, c := range []dragoman.Contribution{
+		{Schemas: schemas}, {Calls: calls}, {Results: results}, {Adapters: adapters}, {Schemas: schemas, Calls: calls}, {Calls: calls, Results: results},
+		{Schemas: schemas, Results: results}, {Schemas: schemas, Adapters: adapters},
+	} {
+		if isEmpty(&c) {
+			t.Errorf("%+v is empty", c)
+		}
+	}
+	if !isEmpty(&dragoman.Contribution{Source: "x"}) {
+		t.Error("a contribution without contents is not empty")
+	}
+}
+
+func TestT14_ASecretAtTheBeginningOfABase64TextIsFoundWhole(t *testing.T) {
+	r := &Redactor{Secrets: []string{"hunter22"}}
+	for before, text := range []string{"hunter22 and more", "xhunter22 and more", "xyhunter22 and more"} {
+		got := r.Redact(base64.StdEncoding.EncodeToString([]byte(text)))
+		if i := strings.Index(got, Mask); i != (before*8+5)/6 {
+			t.Errorf("%d bytes before: %q", before, got)
+		}
+	}
+}
+
+func TestT4_SpacesInRepairedStringsAreNotControlCharacters(t *testing.T) {
+	r := &repairer{}
+	if n, ok := r.text(`"a b"`); n != 5 || !ok || r.out.String() != `"a b"` {
+		t.Errorf("%d, %t: %s", n, ok, r.out.String())
+	}
+	r = &repairer{}
+	if _, ok := r.text("\"a\x1fb\""); !ok || r.out.String() != `"a\u001fb"` {
+		t.Errorf("%s", r.out.String())
+	}
+}
+
 func TestT14_EverySpellingOfASecretIsFound(t *testing.T) {
 	const secret = `p/s"w<rd+é` + "\n"
 	r := &Redactor{Secrets: []string{secret}}
@@ -303,7 +351,7 @@ func shorterShape(of shape, body string) bool {
 func TestT14_KeysBesideEachOtherAreAllFound(t *testing.T) {
 	r := &Redactor{}
 	key := "sk-" + strings.Repeat("a1", 20)
-	for _, between := range []string{" ", ",", "\n", `\n`, `\t`, `"`} {
+	for _, between := range []string{" ", ",", "\n", `\n`, `\t`, `\b`, `"`} {
 		if got := r.Redact(key + between + key); strings.Contains(got, "a1") || strings.Count(got, Mask) != 2 {
 			t.Errorf("with %q between: %q", between, got)
 		}
@@ -352,11 +400,18 @@ func TestT14_TextAfterAPrivateKeyThatDoesNotEndIsMasked(t *testing.T) {
 	}
 }
 
+func TestT14_APrivateKeyWithoutABodyEnds(t *testing.T) {
+	const kind = "PRIVATE KEY-----"
+	if got := (&Redactor{}).Redact("-----BEGIN " + kind + kind + " and the rest"); !strings.HasSuffix(got, " and the rest") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestChangedToolPinsHaveEveryField(t *testing.T) {
 	yes := true
 	full := dragoman.ToolSpec{
 		Kind: dragoman.ToolFreeform, Description: "d", NamespaceDescription: "n", Parameters: json.RawMessage(`{ "type": "object" }`),
-		OutputSchema: json.RawMessage(`{ }`), Examples: []json.RawMessage{json.RawMessage(`{"a": 1}`)},
+		OutputSchema: json.RawMessage(`{ }`), Examples: []json.RawMessage{json.RawMessage(`{"\u0061": 1}`)},
 		Annotations: dragoman.Annotations{Title: "t", ReadOnly: &yes}, Strict: dragoman.StrictOn, Deferred: true,
 		Source: &dragoman.ToolSource{Format: "f", JSON: json.RawMessage(`{"b": 2}`)},
 		Extra:  &dragoman.Extra{Dialect: "x", Fields: []dragoman.Field{{Path: "y", Value: json.RawMessage(`1`)}}}, NamespaceExtra: &dragoman.Extra{Dialect: "z"},

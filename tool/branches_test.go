@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -44,6 +45,9 @@ func (leaf) InspectSchema(obj json.RawMessage) ([]dragoman.ToolSpec, dragoman.Re
 		OutputSchema: json.RawMessage(`{"title":"of the source"}`),
 		Annotations:  dragoman.Annotations{ReadOnly: &yes}, Strict: dragoman.StrictAuto,
 		Examples: []json.RawMessage{json.RawMessage(`{"of":"the source"}`)}, Cache: &dragoman.CacheHint{},
+	}
+	if in.Needs == "" {
+		spec.Parameters = nil
 	}
 	out := []dragoman.ToolSpec{spec}
 	for range in.Times {
@@ -411,4 +415,142 @@ func TestA7_ARefusalWithoutAnApproverSaysSo(t *testing.T) {
 			t.Errorf("%q, want %q", res.Text(), want)
 		}
 	}
+}
+
+// Nulls of optional arguments are left out only where the schema is strict.
+func TestT4_NullsAreOmittedInStrictSchemasAlone(t *testing.T) {
+	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`
+	for strict, kind := range map[dragoman.Strictness]tool.ErrorKind{dragoman.StrictOff: tool.ErrorArguments, dragoman.StrictOn: "", dragoman.StrictAuto: ""} {
+		box := mustBox(t, given(schema, tool.Strict(strict)))
+		res, rec := do(t, &tool.Runner{}, box, call("1", "f", `{"a":null}`))
+		if rec.ErrorKind != kind {
+			t.Errorf("strict %q: %q: %s", strict, rec.ErrorKind, res.Text())
+		}
+	}
+}
+
+// leaving is an argument whose decoder ends the run.
+type leaving struct{ Name string }
+
+var leave func()
+
+func (l *leaving) UnmarshalJSON([]byte) error {
+	leave()
+	return errors.New("it has ended")
+}
+
+func TestL12_ARunThatEndsWhileArgumentsAreDecodedIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	leave = cancel
+	box := mustBox(t, tool.New("f", "", func(context.Context, struct {
+		L leaving `json:"l"`
+	},
+	) (string, error) {
+		return "", nil
+	}))
+	b, err := (&tool.Runner{}).Start("run").Do(ctx, box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{call("1", "f", `{"l":{"Name":"x"}}`)}})
+	if len(b.Records) != 1 || b.Records[0].ErrorKind != tool.ErrorCancelled {
+		t.Errorf("%+v, %v", b.Records, err)
+	}
+}
+
+func TestT4_AToolWithoutASchemaShowsNone(t *testing.T) {
+	box := mustBox(t, tool.Remote(dragoman.ToolSpec{Name: "f"}, func(context.Context, tool.Input) (tool.Output, error) { return tool.Output{}, nil }))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "f", `[1]`))
+	wantKind(t, res, rec, tool.ErrorArguments)
+	if strings.Contains(res.Text(), "Expected") {
+		t.Errorf("%s", res.Text())
+	}
+}
+
+// A remote tool whose definition has no schema cannot be validated, so calls need approval.
+func TestA1_ARemoteToolWithoutASchemaNeedsApproval(t *testing.T) {
+	for source, pending := range map[string]int{`{"name":"tree","needs":"water"}`: 0, `{"name":"tree"}`: 1} {
+		box := mustBox(t, sourced(dragoman.ToolSpec{}, source))
+		b, err := (&tool.Runner{}).Start("run").Do(t.Context(), box, tool.Turn{Number: 1, Calls: []*dragoman.ToolCall{{ID: "1", Namespace: "leaves", Name: "tree", Arguments: "{}"}}})
+		if err != nil || len(b.Pending) != pending {
+			t.Errorf("%s: %d pending, want %d: %+v, %v", source, len(b.Pending), pending, b.Records, err)
+		}
+	}
+}
+
+func TestT1_ABadNameOfAPropertyIsNamed(t *testing.T) {
+	_, err := tool.NewBox(given(`{"type":"object","properties":{"good":{},"b\u0007d":{}}}`))
+	if err == nil || !strings.Contains(err.Error(), "the name of a property") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Middleware adds its own time to that of the tool, the toolbox's and the tool's alike.
+func TestT6_MiddlewareAddsToTheTimeOfATool(t *testing.T) {
+	slow := func(d time.Duration) tool.Middleware {
+		return func(next tool.Handler) tool.Handler {
+			return func(ctx context.Context, in tool.Input) (tool.Output, error) {
+				select {
+				case <-time.After(d):
+				case <-ctx.Done():
+					return tool.Output{}, ctx.Err()
+				}
+				return next(ctx, in)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name       string
+		outer, own []time.Duration // how long each middleware takes
+		ok         bool
+	}{
+		{"of the toolbox", []time.Duration{2500 * time.Millisecond}, nil, true},
+		{"of the toolbox, too slow", []time.Duration{4 * time.Second}, nil, false},
+		{"two of the toolbox", []time.Duration{2 * time.Second, 2500 * time.Millisecond}, nil, true},
+		{"of the tool", nil, []time.Duration{2500 * time.Millisecond}, true},
+		{"of the tool, too slow", nil, []time.Duration{4 * time.Second}, false},
+		{"of both", []time.Duration{2 * time.Second}, []time.Duration{2500 * time.Millisecond}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var outer, own tool.Hooks
+				outer.Timeout, own.Timeout = 2*time.Second, 2*time.Second
+				for _, d := range tc.outer {
+					outer.Use = append(outer.Use, slow(d))
+				}
+				for _, d := range tc.own {
+					own.Use = append(own.Use, slow(d))
+				}
+				box, err := tool.Config{Hooks: outer}.Box(echo("f", tool.Set(func(s *tool.Settings) { s.Timeout, s.Hooks = time.Second, own })))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+				if rec.OK != tc.ok {
+					t.Errorf("ok %t, %q: %s", rec.OK, rec.ErrorKind, rec.Error)
+				}
+			})
+		})
+	}
+}
+
+func TestT8_ATextOfJustTheBoundIsNotStored(t *testing.T) {
+	store := &countingSpill{}
+	box := mustBox(t, returns(strings.Repeat("ä", 10), limits(tool.Limits{Chars: 10})))
+	res, _ := do(t, &tool.Runner{Spill: store}, box, call("1", "f", "{}"))
+	if store.puts != 0 || !strings.Contains(res.Text(), strings.Repeat("ä", 10)) {
+		t.Errorf("%d are stored: %s", store.puts, res.Text())
+	}
+}
+
+type countingSpill struct {
+	tool.MemorySpill
+	puts int
+}
+
+func (s *countingSpill) Put(ctx context.Context, of tool.CallRef, part int, content string) (string, error) {
+	s.puts++
+	return s.MemorySpill.Put(ctx, of, part, content)
+}
+
+func TestT5_ANilOutputIsEmpty(t *testing.T) {
+	box := mustBox(t, tool.New("f", "", func(context.Context, struct{}) (*tool.Output, error) { return nil, nil }))
+	res, rec := do(t, &tool.Runner{}, box, call("1", "f", "{}"))
+	wantKind(t, res, rec, "")
 }
