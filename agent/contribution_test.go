@@ -228,6 +228,7 @@ func TestR7_CallsAreRecognizedByTheirShape(t *testing.T) {
 		`{"type":"tool_use","id":"1","name":"f","input":{}}`:                    dragoman.FormatAnthropicToolUse,
 		`{"name":"f","args":{}}`:                                                  dragoman.FormatGeminiFunctionCall,
 		`{"function":{"name":"f","arguments":{}}}`:                                dragoman.FormatOllamaToolCall,
+		`{"id":"1","function":{"index":0,"name":"f","arguments":{"a":1}}}`:        dragoman.FormatOllamaToolCall,
 		`{"toolUse":{"toolUseId":"1","name":"f","input":{}}}`:                     dragoman.FormatBedrockToolUse,
 		`{"acme_call":"f","with":"{}"}`:                                           "acme.call",
 		`{"acme_call":"f","with":"{\"half\":"}`:                                   "acme.call",
