@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -165,6 +166,21 @@ gateway:
 			t.Errorf("%s: %d %s", tc.model, status, text)
 		}
 	}
+}
+
+// Every Ollama server numbers the calls of a response. The order of the calls says the same, so that is no loss.
+func TestOllamaCallNumbersAreNoLoss(t *testing.T) {
+	rigged(t, "", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(rw, `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"get_weather","arguments":{"city":"Oslo"}}},{"id":"call_2","function":{"index":1,"name":"get_weather","arguments":{"city":"Rome"}}}]},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}`)
+	}, func(r *rig) {
+		for _, codec := range clientDialects {
+			a := r.ask(way{codec, "ollama"}, false)
+			if a.status != http.StatusOK || !strings.Contains(string(a.body), "Rome") || strings.Contains(a.header.Get("X-Dragoman-Losses"), "index") {
+				r.t.Errorf("%s: %d %q %s", codec.Dialect(), a.status, a.header.Get("X-Dragoman-Losses"), a.body)
+			}
+		}
+	})
 }
 
 func TestOllamaListsNoLoadedModels(t *testing.T) {
