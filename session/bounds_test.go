@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/dialect/openaichat"
 	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/provider/extension"
@@ -174,6 +175,28 @@ func TestX9_AnElementThatIsNotOneMessageIsRefused(t *testing.T) {
 		if got := forWire(t, s, w); got != "q1 r1" {
 			t.Errorf("%s: the model is sent %s", name, got)
 		}
+	}
+}
+
+// doubling is a codec that reads an element with the text "twice" as two messages.
+type doubling struct{ openaichat.Codec }
+
+func (c doubling) DecodeRequest(body []byte, o dialect.DecodeOptions) (*dragoman.Request, dragoman.Report, error) {
+	req, rep, err := c.Codec.DecodeRequest(body, o)
+	if err == nil && bytes.Contains(body, []byte("twice")) {
+		req.Messages = append(req.Messages, req.Messages...)
+	}
+	return req, rep, err
+}
+
+func TestX9_AnElementThatIsTwoMessagesIsRefused(t *testing.T) {
+	s := created(t, &session.Memory{})
+	save(t, s, pair("q1", "r1")...)
+	w := on(t, doubling{}, step{"make", func(in extension.ActionInput) (extension.ActionResult, error) {
+		return extension.ActionResult{Native: append(in.Native[:1:1], json.RawMessage(`{"role":"user","content":"twice"}`))}, nil
+	}})
+	if err := s.Act(t.Context(), w, session.Action{ID: "make"}); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "not one message") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -424,6 +447,13 @@ func TestS1_ErrorsOfReadingAreReported(t *testing.T) {
 		if err := do(); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
+	}
+	loaded, _, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Expand(t.Context(), loaded); err != nil {
+		t.Errorf("after a failed save: %v", err)
 	}
 }
 

@@ -49,6 +49,8 @@ func TestT8_PagesOfAStoredOutputAreExact(t *testing.T) {
 		{at + 2, 4, "€b"},
 		{at + 3, 4, "bbbb"},
 		{at + 4, 4, "bbbb"},
+		{at + spillChunk, 10, "bbbend"}, // the beginning of the third chunk
+		{at + spillChunk + 1, 10, "bbend"},
 		{len(content) - 4, 10, "bend"},
 		{len(content) - 1, 1, "d"},
 		{len(content), 10, ""},
