@@ -161,16 +161,18 @@ func TestT8_ATokenBoundCountsTheTextsTogether(t *testing.T) {
 
 func TestT8_StringsOfDataAreShortenedBeyondTwoThousandBytes(t *testing.T) {
 	quoted := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
-	if got := string(shortenStrings([]byte(quoted(longString)))); got != quoted(longString) {
+	b := &bounder{}
+	where := func() string { return b.stored(context.Background()) }
+	if got := string(shortenStrings([]byte(quoted(longString)), where)); got != quoted(longString) {
 		t.Errorf("%d bytes were cut to %d", longString, len(got))
 	}
-	if got := string(shortenStrings([]byte(quoted(longString + 1)))); !strings.Contains(got, "[… 1 bytes cut …]") {
+	if got := string(shortenStrings([]byte(quoted(longString+1)), where)); !strings.Contains(got, "[… 1 bytes cut; the rest was not kept …]") {
 		t.Errorf("%d bytes: %s", longString+1, got[990:1030])
 	}
 	long := quoted(3 * longString)
-	short := shortenStrings([]byte(long))
+	short := shortenStrings([]byte(long), where)
 	for chars, isData := range map[int]bool{len(short): true, len(short) - 1: false} {
-		parts := shorterData([]dragoman.Part{&dragoman.Data{JSON: []byte(long)}}, chars)
+		parts := b.shorterData(context.Background(), []dragoman.Part{&dragoman.Data{JSON: []byte(long)}}, chars)
 		if _, ok := parts[0].(*dragoman.Data); ok != isData {
 			t.Errorf("%d characters for %d: %T", chars, len(short), parts[0])
 		}

@@ -204,20 +204,30 @@ type bounder struct {
 	of     CallRef
 	// reader is the tool that reads the store; empty means that the model does not have one.
 	reader string
+	// part is the number under which the whole is stored.
+	part int
 	// failed is why something could not be kept.
 	failed error
+
+	// whole is the text of the output before it is cut, and where says how to read it; empty
+	// until it is stored.
+	whole string
+	where string
 }
 
 // bound returns the parts within the limits: head and tail of what is too long,
 // with a line that says how much is missing and where it is. Text becomes valid
 // UTF-8. The parts are changed in place.
 func (b *bounder) bound(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
-	parts = b.media(b.items(parts))
+	if b.mayCut(parts) {
+		b.whole = wholeText(parts)
+	}
+	parts = b.media(b.items(ctx, parts))
 	chars := b.chars(parts)
 	if chars < 0 || textSize(parts) <= chars { // bytes, which are never fewer
 		return validText(parts)
 	}
-	parts = shorterData(parts, chars)
+	parts = b.shorterData(ctx, parts, chars)
 	total := 0
 	for _, p := range parts {
 		if s := textOf(p); s != nil {
@@ -279,17 +289,33 @@ func (b *bounder) tokens(parts []dragoman.Part, chars int) int {
 	return tokens
 }
 
+// mayCut reports whether text of the parts may be cut that can be stored. A token has at
+// least one byte.
+func (b *bounder) mayCut(parts []dragoman.Part) bool {
+	size := textSize(parts)
+	return b.store != nil && (b.tooMany(parts) || b.limits.Tokens > 0 && size > b.limits.Tokens || b.limits.Chars >= 0 && size > b.limits.Chars)
+}
+
+// tooMany reports whether there are more parts than may be.
+func (b *bounder) tooMany(parts []dragoman.Part) bool {
+	return b.limits.Items >= 0 && len(parts) > b.limits.Items
+}
+
 // items leaves out parts from the middle where there are too many.
-func (b *bounder) items(parts []dragoman.Part) []dragoman.Part {
+func (b *bounder) items(ctx context.Context, parts []dragoman.Part) []dragoman.Part {
 	most := b.limits.Items
-	if most < 0 || len(parts) <= most {
+	if !b.tooMany(parts) {
 		return parts
 	}
 	tail := most / 2
 	head := most - tail
 	cut := len(parts) - head - tail
 	out := append(make([]dragoman.Part, 0, most+1), parts[:head]...)
-	out = append(out, &dragoman.Text{Text: fmt.Sprintf("[%d of %d parts left out here: at most %d are kept]", cut, len(parts), most)})
+	note := fmt.Sprintf("[%d of %d parts left out here: at most %d are kept", cut, len(parts), most)
+	if wholeText(parts[head:len(parts)-tail]) != "" {
+		note += "; " + b.stored(ctx)
+	}
+	out = append(out, &dragoman.Text{Text: note + "]"})
 	return append(out, parts[len(parts)-tail:]...)
 }
 
@@ -344,13 +370,13 @@ const longString = 2000
 
 // shorterData shortens the strings of data that is too long, and makes text of
 // what still is.
-func shorterData(parts []dragoman.Part, chars int) []dragoman.Part {
+func (b *bounder) shorterData(ctx context.Context, parts []dragoman.Part, chars int) []dragoman.Part {
 	for i, p := range parts {
 		d, ok := p.(*dragoman.Data)
 		if !ok {
 			continue
 		}
-		if short := shortenStrings(d.JSON); len(short) <= chars {
+		if short := shortenStrings(d.JSON, func() string { return b.stored(ctx) }); len(short) <= chars {
 			d.JSON = short
 			chars -= len(short)
 			continue
@@ -360,37 +386,38 @@ func shorterData(parts []dragoman.Part, chars int) []dragoman.Part {
 	return parts
 }
 
-// shortenStrings cuts the middle out of long strings of a JSON text.
-func shortenStrings(raw json.RawMessage) json.RawMessage {
+// shortenStrings cuts the middle out of long strings of a JSON text. Each cut has a note
+// with how to read the rest, which where returns.
+func shortenStrings(raw json.RawMessage, where func() string) json.RawMessage {
 	r := jsonwire.NewReader(raw)
 	var w jsonwire.Writer
-	shorten(r, &w)
+	shorten(r, &w, where)
 	if r.End() != nil || w.Err() != nil {
 		return raw
 	}
 	return w.Buf
 }
 
-func shorten(r *jsonwire.Reader, w *jsonwire.Writer) {
+func shorten(r *jsonwire.Reader, w *jsonwire.Writer, where func() string) {
 	switch r.Kind() {
 	case '{':
 		w.BeginObject()
 		for key := range r.Object() {
 			w.QuotedKey(string(key))
-			shorten(r, w)
+			shorten(r, w, where)
 		}
 		w.EndObject()
 	case '[':
 		w.BeginArray()
 		for range r.Array() {
-			shorten(r, w)
+			shorten(r, w, where)
 		}
 		w.EndArray()
 	case '"':
 		s := r.String()
 		if len(s) > longString {
 			head, tail := cutAt(s, longString/2), cutFrom(s, len(s)-longString/2)
-			s = fmt.Sprintf("%s[… %d bytes cut …]%s", head, len(s)-len(head)-len(tail), tail)
+			s = fmt.Sprintf("%s[… %d bytes cut; %s …]%s", head, len(s)-len(head)-len(tail), where(), tail)
 		}
 		w.String(s)
 	default:
@@ -401,7 +428,7 @@ func shorten(r *jsonwire.Reader, w *jsonwire.Writer) {
 // headAndTail keeps the first and the last characters of all the texts together,
 // keeps the whole where there is a store, and says so where the cut is.
 func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars, total int) []dragoman.Part {
-	note := b.spill(ctx, parts, total-chars)
+	note := fmt.Sprintf("\n[… %d characters cut here; %s …]\n", total-chars, b.stored(ctx))
 	head, tail := chars-chars/2, chars/2
 	out := parts[:0:0]
 	seen, told := 0, false
@@ -436,29 +463,39 @@ func (b *bounder) headAndTail(ctx context.Context, parts []dragoman.Part, chars,
 	return out
 }
 
-// spill keeps the whole and returns the line that says so.
-func (b *bounder) spill(ctx context.Context, parts []dragoman.Part, cut int) string {
-	where := "the rest was not kept"
+// stored stores the whole output, once, and returns how to read it.
+func (b *bounder) stored(ctx context.Context) string {
+	if b.where != "" {
+		return b.where
+	}
+	b.where = "the rest was not kept"
 	if b.store != nil && b.store != NoSpill {
-		var whole strings.Builder
-		for _, p := range parts {
-			if s := textOf(p); s != nil {
-				whole.WriteString(strings.ToValidUTF8(*s, "\uFFFD"))
-			}
-		}
-		name, err := b.store.Put(ctx, b.of, 0, whole.String())
+		name, err := b.store.Put(ctx, b.of, b.part, b.whole)
 		switch {
 		case errors.Is(err, dragoman.ErrTooLarge):
-			b.failed, where = err, "the whole is too long to be stored, and the rest is lost"
+			b.failed, b.where = err, "the whole is too long to be stored, and the rest is lost"
 		case err != nil:
-			b.failed, where = err, "the whole could not be stored, and the rest is lost"
+			b.failed, b.where = err, "the whole could not be stored, and the rest is lost"
 		case b.reader != "":
-			where = fmt.Sprintf("read it all with %s, name %q", b.reader, name)
+			b.where = fmt.Sprintf("read it all with %s, name %q", b.reader, name)
 		default:
-			where = fmt.Sprintf("all of it is stored as %q", name)
+			b.where = fmt.Sprintf("all of it is stored as %q", name)
 		}
 	}
-	return fmt.Sprintf("\n[… %d characters cut here; %s …]\n", cut, where)
+	return b.where
+}
+
+// wholeText returns the texts and data of parts, one after the other.
+func wholeText(parts []dragoman.Part) string {
+	var whole strings.Builder
+	for _, p := range parts {
+		if s := textOf(p); s != nil {
+			whole.WriteString(strings.ToValidUTF8(*s, "\uFFFD"))
+		} else if d, ok := p.(*dragoman.Data); ok {
+			whole.Write(d.JSON)
+		}
+	}
+	return whole.String()
 }
 
 // runes is the byte at which the n-th character begins.

@@ -562,3 +562,38 @@ func TestOutputThatIsNoUTF8IsMadeValid(t *testing.T) {
 		}
 	}
 }
+
+// Whatever bound cuts an output, the model can read the whole of it.
+func TestT8_WholeOutputIsStoredWhicheverBoundCutsIt(t *testing.T) {
+	many := make([]dragoman.Part, 10)
+	for i := range many {
+		many[i] = &dragoman.Text{Text: fmt.Sprintf("part %d;", i)}
+	}
+	for name, tc := range map[string]struct {
+		parts []dragoman.Part
+		l     tool.Limits
+		want  string
+	}{
+		"characters":                {[]dragoman.Part{&dragoman.Text{Text: strings.Repeat("x", 500) + "NEEDLE" + strings.Repeat("x", 500)}}, tool.Limits{Chars: 100}, "NEEDLE"},
+		"tokens":                    {[]dragoman.Part{&dragoman.Text{Text: strings.Repeat("x", 500) + "NEEDLE" + strings.Repeat("x", 500)}}, tool.Limits{Chars: -1, Tokens: 20}, "NEEDLE"},
+		"a long string inside data": {[]dragoman.Part{&dragoman.Data{JSON: mustJSON(map[string]string{"a": strings.Repeat("y", 4500) + "NEEDLE" + strings.Repeat("y", 4500)})}}, tool.Limits{Chars: 5000}, "NEEDLE"},
+		"long data":                 {[]dragoman.Part{&dragoman.Data{JSON: mustJSON([]any{make([]int, 4000), "NEEDLE", make([]int, 4000)})}}, tool.Limits{Chars: 500}, "NEEDLE"},
+		"items":                     {many, tool.Limits{Items: 4}, "part 5;"},
+		"items and characters":      {many, tool.Limits{Items: 4, Chars: 10}, "part 5;"},
+	} {
+		store := &tool.MemorySpill{}
+		box := mustBox(t, returns(tc.parts, trusted, limits(tc.l)), tool.ReadOutput(store))
+		res, rec := do(t, &tool.Runner{Spill: store}, box, call("1", "f", ""))
+		wantKind(t, res, rec, "")
+		if strings.Contains(res.Text(), tc.want) {
+			t.Errorf("%s: nothing was cut: %s", name, res.Text())
+		}
+		stored := tool.SpillName(tool.CallRef{Run: rec.Run, Turn: rec.Turn, CallID: rec.CallID}, 0)
+		if !strings.Contains(res.Text(), stored) || !strings.Contains(res.Text(), tool.ReadOutputName) {
+			t.Errorf("%s: the model does not learn how to read the rest: %.300s", name, res.Text())
+		}
+		if text, _, err := store.Read(t.Context(), rec.Run, stored, 0, 1<<20); err != nil || !strings.Contains(text, tc.want) {
+			t.Errorf("%s: stored is %.200q, %v", name, text, err)
+		}
+	}
+}

@@ -312,7 +312,7 @@ func (r *Run) delivery(ctx context.Context, box *Box, s StoredTicket) dragoman.M
 	if !e.settings.Trusted {
 		plainLabels(parts)
 	}
-	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef, reader: box.outputReader()}
+	b := bounder{limits: r.runner.limits(box, e), count: r.runner.Count, store: r.runner.Spill, of: s.Ticket.CallRef, part: 1, reader: box.outputReader()} // part 0 is the call's own
 	parts = b.bound(ctx, parts)
 	if !e.settings.Trusted {
 		if err := fence(r.runner.random(), name, parts); err != nil {
