@@ -15,7 +15,7 @@ import (
 // translated; all others are still passed through.
 func TestA2_ARouteToAnotherModelOfTheVendorTakesTheSettingsOfTheRequestedModel(t *testing.T) {
 	t.Setenv("SIM_KEY", "upstream-secret")
-	const budget = `{"model":"%s","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"hi"}]}`
+	const budget = `{"model":"%s","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":2000},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[{"role":"user","content":"hi"}]}`
 	const effort = `{"model":"%s","reasoning":{"effort":"high"},"input":"hi","store":false}`
 	for _, tc := range []struct {
 		path, body, requested, to string
@@ -31,7 +31,7 @@ func TestA2_ARouteToAnotherModelOfTheVendorTakesTheSettingsOfTheRequestedModel(t
 		server := httptest.NewServer(strictupstream.New(sim.Handler(sim.Config{}), strictupstream.Options{Model: "sim/planner"}))
 		t.Cleanup(server.Close)
 		w := newWorldOf(t, server, configOf(server.URL)+`gateway: {routes: {"*": {to: "`+tc.to+`"}}}`+"\n")
-		status, text := get(t, http.MethodPost, w.url+tc.path, strings.Replace(tc.body, "%s", tc.requested, 1), "anthropic-version", "2023-06-01")
+		status, text := get(t, http.MethodPost, w.url+tc.path, strings.Replace(tc.body, "%s", tc.requested, 1), "anthropic-version", "2023-06-01", "anthropic-beta", "context-management-2025-06-27")
 		if passed := strings.Contains(w.logged(), `"transparent":true`); status != http.StatusOK || passed != tc.transparent {
 			t.Errorf("%s to %s: status %d, transparent %v: %.300s", tc.requested, tc.to, status, passed, text)
 		}

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -153,6 +154,46 @@ func TestNoSettingIsRefusedByTheUpstream(t *testing.T) {
 			if _, err := c.ask(req); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	})
+}
+
+// Tools have schemas that their vendor takes and others refuse, and requests have limits of
+// their own. None of that reaches a vendor that refuses it.
+func TestNoSchemaAndNoLimitIsRefusedByTheUpstream(t *testing.T) {
+	schemas := map[string]string{
+		"open":                `{"type":"object","properties":{"a":{"type":"string"}}}`,
+		"no type":             `{"properties":{"a":{"type":"string"}}}`,
+		"array without items": `{"type":"object","properties":{"a":{"type":"array"}},"required":["a"],"additionalProperties":false}`,
+		"type list":           `{"type":"object","properties":{"a":{"type":["string","null"]}},"required":["a"],"additionalProperties":false}`,
+		"oneOf":               `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}},"required":["a"],"additionalProperties":false}`,
+		"allOf":               `{"type":"object","properties":{"a":{"allOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","properties":{"c":{"type":"integer"}}}]}},"required":["a"],"additionalProperties":false}`,
+		"bounds":              `{"type":"object","properties":{"a":{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2},"b":{"type":"string","minLength":2,"format":"uri"}},"required":["a","b"],"additionalProperties":false}`,
+		"undefined property":  `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
+		"empty enum value":    `{"type":"object","properties":{"a":{"type":"string","enum":["","x"]}},"required":["a"],"additionalProperties":false}`,
+		"definitions":         `{"type":"object","$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}`,
+	}
+	limits := map[string]func(*dragoman.Request){
+		"temperature":    func(r *dragoman.Request) { r.Sampling.Temperature = new(dragoman.Number("1.8")) },
+		"stop sequences": func(r *dragoman.Request) { r.Sampling.Stop = []string{"a", "b", "c", "d", "e", "f"} },
+	}
+	everyTranslation(t, func(t *testing.T, c *client, model string, stream bool) {
+		ask := func(name string, change func(*dragoman.Request)) {
+			req := &dragoman.Request{Model: model, Stream: stream, MaxOutputTokens: new(int64(5000)), Messages: []dragoman.Message{userSays("Say hello.")}}
+			change(req)
+			if _, err := c.ask(req); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for name, schema := range schemas {
+			for _, strict := range []dragoman.Strictness{dragoman.StrictOff, dragoman.StrictOn} {
+				ask(fmt.Sprintf("%s, strict %q", name, strict), func(r *dragoman.Request) {
+					r.Tools = []dragoman.ToolSpec{{Kind: dragoman.ToolFunction, Name: "f", Parameters: json.RawMessage(schema), Strict: strict}}
+				})
+			}
+		}
+		for name, change := range limits {
+			ask(name, change)
 		}
 	})
 }

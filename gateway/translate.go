@@ -31,6 +31,9 @@ func (x *exchange) translate(ctx context.Context, up *upstream) error {
 	if err := x.takeThread(); err != nil {
 		return err
 	}
+	if up.dialect == x.codec.Dialect() { // which gets the client's own fields of betas, too
+		ctx = provider.WithBetas(ctx, x.r.Header)
+	}
 	model := up.model
 	if up.native != nil && up.dialect == x.codec.Dialect() {
 		model = up.native // whose native chunks are passed on

@@ -119,6 +119,7 @@ var _ dragoman.Model = (*Client)(nil)
 // its error.
 func (c *Client) Generate(ctx context.Context, req *dragoman.Request) (*dragoman.Response, error) {
 	x := newExchange(c, req, false)
+	x.passed = betasOf(ctx)
 	ctx, done := x.begin(ctx)
 	defer done()
 	for {
@@ -145,6 +146,7 @@ func (c *Client) Stream(ctx context.Context, req *dragoman.Request) iter.Seq2[dr
 		}
 		used = true
 		x := newExchange(c, req, true)
+		x.passed = betasOf(ctx)
 		ctx, done := x.begin(ctx)
 		defer done()
 		for {

@@ -114,6 +114,12 @@ func (j *judge) anthropic(req map[string]any) *Refusal {
 			return j.bad("", "", "%s: Extra inputs are not permitted", b.field)
 		}
 	}
+	if r := j.anthropicLimits(req); r != nil {
+		return r
+	}
+	if r := j.anthropicSchemas(req); r != nil {
+		return r
+	}
 	a := asked{thinking: obj(req, "thinking"), effort: str(obj(req, "output_config"), "effort"), sampling: map[string]any{}}
 	a.maxTokens, _ = number(req, "max_tokens")
 	for _, key := range []string{"temperature", "top_p", "top_k"} {

@@ -23,6 +23,9 @@ func (j *judge) bedrock(req map[string]any) *Refusal {
 	if at := bedrockShape.unknown(req, false); at != nil {
 		return j.bad("", "", "Unexpected field %s", brackets(at))
 	}
+	if r := j.bedrockLimits(req); r != nil {
+		return r
+	}
 	extras := obj(req, "additionalModelRequestFields")
 	switch {
 	case strings.Contains(j.model, "amazon.nova"):

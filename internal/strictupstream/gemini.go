@@ -110,6 +110,12 @@ func (j *judge) gemini(req map[string]any) *Refusal {
 	if r := j.geminiTools(g, req, config); r != nil {
 		return r
 	}
+	if r := j.geminiLimits(g, req, config); r != nil {
+		return r
+	}
+	if r := j.geminiSchemas(req, config); r != nil {
+		return r
+	}
 	contents := objects(req, "contents")
 	if len(contents) > 0 && str(contents[len(contents)-1], "role") == "model" {
 		return j.bad("", "", "Please ensure that multiturn requests end with a user role or a function response.")

@@ -255,3 +255,91 @@ func TestRefusalBodiesAreTheVendors(t *testing.T) {
 		}
 	}
 }
+
+// The rules for schemas and limits, each by the vendor's own words.
+func TestJudgeSchemasAndLimits(t *testing.T) {
+	const (
+		chat, responses = dragoman.OpenAIChat, dragoman.OpenAIResponses
+		claude, gemini  = dragoman.Anthropic, dragoman.Gemini
+		ollama, bedrock = dragoman.Ollama, dragoman.Bedrock
+	)
+	chatSchema := func(schema, strict string) string {
+		return chatHello + `,"tools":[{"type":"function","function":{"name":"f","strict":` + strict + `,"parameters":` + schema + `}}]`
+	}
+	responsesSchema := func(schema, strict string) string {
+		return responsesHello + `,"tools":[{"type":"function","name":"f","strict":` + strict + `,"parameters":` + schema + `}]`
+	}
+	claudeSchema := func(schema, strict string) string {
+		return claudeHello + `,"tools":[{"name":"f","strict":` + strict + `,"input_schema":` + schema + `}]`
+	}
+	geminiParameters := func(schema string) string {
+		return geminiHello + `,"tools":[{"functionDeclarations":[{"name":"f","parameters":` + schema + `}]}]`
+	}
+	const open = `{"type":"object","properties":{"a":{"type":"string"}}}`
+	const closed = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
+	object := func(property string) string {
+		return `{"type":"object","properties":{"a":` + property + `},"required":["a"],"additionalProperties":false}`
+	}
+	cached := func(n int) string {
+		block := `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}`
+		return `"max_tokens":9,"messages":[{"role":"user","content":[` + strings.Repeat(block+",", n-1) + block + `]}]`
+	}
+	for _, tc := range []struct {
+		dialect     dragoman.Dialect
+		model, body string
+		want        string // part of the message; empty: the request is accepted
+	}{
+		{chat, "gpt-4.1", chatSchema(open, "false"), ""},
+		{chat, "gpt-4.1", chatSchema(`{"type":"string"}`, "false"), "schema must be a JSON Schema of 'type: \"object\"'"},
+		{chat, "gpt-4.1", chatSchema(object(`{"type":"array"}`), "false"), "array schema missing items"},
+		{chat, "gpt-4.1", chatSchema(closed, "true"), ""},
+		{chat, "gpt-4.1", chatSchema(open, "true"), "'additionalProperties' is required to be supplied and to be false"},
+		{chat, "gpt-4.1", chatSchema(strings.Replace(closed, `["a"]`, `[]`, 1), "true"), "Missing 'a'"},
+		{chat, "gpt-4.1", chatSchema(object(`{"oneOf":[{"type":"string"}]}`), "true"), "'oneOf' is not permitted"},
+		{chat, "gpt-4.1", chatSchema(object(`{"anyOf":[{"type":"object"}]}`), "true"), "In context=().properties.a.anyOf.0"},
+		{chat, "gpt-4.1", chatSchema(object(`{"type":"string","format":"uri"}`), "true"), "'uri' is not a valid format"},
+		{chat, "gpt-4.1", chatHello + `,"response_format":{"type":"json_schema","json_schema":{"name":"r","strict":true,"schema":` + open + `}}`, "Invalid schema for response_format 'r'"},
+		{chat, "gpt-4.1", chatHello + `,"temperature":2.5`, "Invalid 'temperature'"},
+		{chat, "gpt-4.1", chatHello + `,"stop":["a","b","c","d","e"]`, "Invalid 'stop': array too long"},
+		{chat, "gpt-4.1", chatHello + `,"metadata":{"a":1}`, "Invalid 'metadata'"},
+		{chat, "gpt-4.1", chatHello + `,"metadata":{"a":"` + strings.Repeat("x", 513) + `"}`, "Invalid 'metadata'"},
+		{chat, "gpt-4.1", chatHello + `,"top_logprobs":2`, "only allowed when 'logprobs' is enabled"},
+		{chat, "gpt-4.1", chatHello + `,"safety_identifier":"` + strings.Repeat("x", 129) + `"`, "Invalid 'safety_identifier'"},
+		{responses, "gpt-4.1", responsesSchema(closed, "true"), ""},
+		{responses, "gpt-4.1", responsesSchema(open, "true"), "'additionalProperties' is required"},
+		{responses, "gpt-4.1", responsesHello + `,"text":{"format":{"type":"json_schema","name":"r","strict":true,"schema":` + open + `}}`, "Invalid schema for response_format 'r'"},
+		{claude, "claude-sonnet-4-5", claudeSchema(open, "false"), ""},
+		{claude, "claude-sonnet-4-5", claudeSchema(`{"properties":{}}`, "false"), "input_schema.type: Field required"},
+		{claude, "claude-sonnet-4-5", claudeSchema(open, "true"), "'additionalProperties' is required"},
+		{claude, "claude-sonnet-4-5", claudeSchema(object(`{"type":"integer","minimum":1}`), "true"), "'minimum' is not permitted"},
+		{claude, "claude-sonnet-4-5", claudeSchema(object(`{"type":"string","format":"uri"}`), "true"), ""},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"output_config":{"format":{"type":"json_schema","schema":` + open + `}}`, "output_config.format.schema"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"temperature":1.5`, "temperature: range: 0..1"},
+		{claude, "claude-sonnet-4-5", cached(4), ""},
+		{claude, "claude-sonnet-4-5", cached(5), "A maximum of 4 blocks with cache_control"},
+		{claude, "claude-sonnet-4-5", `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":null}]}]`, "cache_control: Input should be an object"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,` + claudeTool + `,"tool_choice":{"type":"none","disable_parallel_tool_use":true}`, "disable_parallel_tool_use"},
+		{claude, "claude-sonnet-4-5", claudeHello + `,"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":true,"cache_control":{"type":"ephemeral"}}]`, "defer_loading"},
+		{gemini, "gemini-2.5-flash", geminiParameters(open), ""},
+		{gemini, "gemini-2.5-flash", geminiParameters(`{"type":"object","properties":{"a":{"type":["string","null"]}}}`), "cannot start list"},
+		{gemini, "gemini-2.5-flash", geminiParameters(`{"type":"object","properties":{"a":{"type":"string","enum":[""]}}}`), "enum: cannot be empty"},
+		{gemini, "gemini-2.5-flash", geminiParameters(`{"type":"object","properties":{"a":{"type":"ARRAY"}}}`), "missing items"},
+		{gemini, "gemini-2.5-flash", geminiParameters(`{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}`), "property is not defined: b"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["f"]}}`, "allowed_function_names"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"cachedContent":"cachedContents/1","systemInstruction":{"parts":[{"text":"x"}]}`, "CachedContent can not be used"},
+		{gemini, "gemini-2.5-flash", geminiHello + `,"generationConfig":{"temperature":2.5}`, "temperature value out of range"},
+		{ollama, "qwen3", ollamaHello + `,"options":{"num_ctx":"1"}`, `option "num_ctx" must be of type number`},
+		{ollama, "qwen3", `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`, "arguments into an object"},
+		{bedrock, "anthropic.claude-3-haiku", bedrockHello + `,"toolConfig":{"tools":[{"toolSpec":{"name":"f","description":"","inputSchema":{"json":{"type":"object"}}}}]}`, "toolSpec.description"},
+		{bedrock, "anthropic.claude-3-haiku", bedrockHello + `,"inferenceConfig":{"temperature":1.5}`, "inferenceConfig.temperature"},
+		{bedrock, "anthropic.claude-3-haiku", `"messages":[{"role":"user","content":[{"text":"a"}` + strings.Repeat(`,{"cachePoint":{"type":"default"}}`, 5) + `]}]`, "at most 4 cachePoint"},
+	} {
+		r := Judge(tc.dialect, tc.model, http.Header{}, []byte("{"+tc.body+"}"))
+		switch {
+		case tc.want == "" && r != nil:
+			t.Errorf("%s, %s: refused: %s", tc.model, tc.body, r.Message)
+		case tc.want != "" && (r == nil || !strings.Contains(r.Message, tc.want)):
+			t.Errorf("%s, %s: got %v, want %q", tc.model, tc.body, r, tc.want)
+		}
+	}
+}

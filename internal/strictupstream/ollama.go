@@ -32,6 +32,9 @@ func (j *judge) ollama(req map[string]any) *Refusal {
 	case json.Number:
 		return j.bad("", "", "think must be a boolean or string (\"high\", \"medium\", \"low\", \"max\", true, or false)")
 	}
+	if r := j.ollamaLimits(req); r != nil {
+		return r
+	}
 	if len(list(req, "tools")) > 0 && slices.Contains(ollamaNoTools, name) {
 		return j.bad("", "", "registry.ollama.ai/library/%s does not support tools", j.model)
 	}

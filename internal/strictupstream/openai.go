@@ -151,6 +151,19 @@ func (j *judge) openAIChat(req map[string]any, m *openAIModel) *Refusal {
 	} else if at != nil {
 		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
 	}
+	if r := j.openAILimits(req); r != nil {
+		return r
+	}
+	var functions []map[string]any
+	for _, t := range objects(req, "tools") {
+		functions = append(functions, obj(t, "function"))
+	}
+	if r := j.openAISchemas(functions, obj(obj(req, "response_format"), "json_schema")); r != nil {
+		return r
+	}
+	if set(req, "top_logprobs") && req["logprobs"] != true {
+		return j.bad("", "top_logprobs", "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
+	}
 	effort, _ := req["reasoning_effort"].(string)
 	if r := j.effort(m, "reasoning_effort", effort); r != nil {
 		return r
@@ -258,6 +271,18 @@ func (j *judge) responses(req map[string]any) *Refusal {
 	}
 	if at := responsesShape.unknown(req, false); at != nil {
 		return j.bad("unknown_parameter", brackets(at), "Unknown parameter: '%s'.", brackets(at))
+	}
+	if r := j.openAILimits(req); r != nil {
+		return r
+	}
+	var functions []map[string]any
+	for _, t := range objects(req, "tools") {
+		if str(t, "type") == "function" {
+			functions = append(functions, t)
+		}
+	}
+	if r := j.openAISchemas(functions, obj(obj(req, "text"), "format")); r != nil {
+		return r
 	}
 	reasoning := obj(req, "reasoning")
 	if m.efforts == nil {

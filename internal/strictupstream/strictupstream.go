@@ -13,6 +13,8 @@
 //     Mistral, Bedrock;
 //   - parameters that the named model does not accept: reasoning settings, sampling, bounds,
 //     forced tool choice, prefill;
+//   - schemas outside of the vendor's subset, and values beyond its limits: ranges, metadata,
+//     stop sequences, cache breakpoints;
 //   - broken conversations, by the rules of package rulecheck;
 //   - reasoning without a signature, and signatures, encrypted reasoning, items, responses
 //     and conversations that this server did not issue.
