@@ -40,7 +40,7 @@ type Agent struct {
 	Tools []tool.Tool
 	// Toolbox says what the tools share; the zero value is safe.
 	Toolbox tool.Config
-	// Runner gates, bounds and records calls; nil means one with the defaults. Its
+	// Runner gates, bounds and records calls; nil means one with the defaults.
 	// A run uses its store as Journal, Spill and Tickets if they are not set here. With a
 	// Spill, the tool [tool.ReadOutputName] is added to Tools.
 	Runner *tool.Runner

@@ -124,7 +124,7 @@ func (r *run) observer(also func(tool.Event)) func(tool.Event) {
 func (r *run) call(ctx context.Context) error {
 	calls := openCalls(r.messages)
 	if len(calls) == 0 {
-		return fmt.Errorf("%w: it stands at calls, and the conversation has none that wait", ErrState)
+		return fmt.Errorf("%w: the state has calls that wait for results, and the conversation does not contain them: pass agent.In with the store of the run", ErrState)
 	}
 	run, aside := r.divide(calls)
 	run, over := r.affordable(run)

@@ -15,10 +15,11 @@
 // # Approvals
 //
 // A run whose calls wait for humans stops with [ErrInterrupted]: Result.Pending
-// has all of them, Result.State everything that is needed to go on, as JSON, in
-// this process or another, now or in a month. [Agent.Resume] takes the state and
-// the decisions. What is not decided interrupts again; what ran does not run
-// again. A resumed run spends no turn.
+// has all of them, and Result.State, as JSON, is what [Agent.Resume] needs to
+// continue, in this process or another, now or in a month. The state of a run in a
+// store does not hold the conversation: resume it with [In] and the same store.
+// Resume also takes the decisions. What is not decided interrupts again; what ran
+// does not run again. A resumed run spends no turn.
 //
 // # Sessions
 //

@@ -14,10 +14,20 @@ import (
 // [HandedOff], [Guarded], [Notice], [TurnEnd] and [RunEnd].
 //
 // The order is: one RunStart; for each turn a TurnStart, the ModelEvents of the
-// answer as they come, with the Patched of extensions among them, a MessageAdded for each message, a Called for each call, the
+// answer as they come, with the Patched of extensions among them, a MessageAdded for
+// each message of the model, a Called for each call, the
 // ToolEvents of their running, an Answered for each result in the order of the
-// calls, a TurnEnd; one RunEnd last. A call that is not run, because its answer was
+// calls, a TurnEnd; one RunEnd last. Messages that join the run before the model is
+// asked, from [Agent.Steer] or from background work, have a MessageAdded as well. The
+// prompt has none, and results have an Answered instead. A call that is not run, because its answer was
 // cut off or withheld, has its Called and Answered too, and no ToolEvents.
+//
+// Events are pointers, and the [tool.Event] in a ToolEvent is a value:
+//
+//	switch ev := ev.(type) {
+//	case *agent.ToolEvent:
+//		if end, ok := ev.Event.(tool.CallEnded); ok { … }
+//	}
 type Event interface {
 	// Type is the stable name of the event in JSON.
 	Type() EventType
@@ -85,8 +95,9 @@ type Patched struct {
 	Patch extension.Patch
 }
 
-// MessageAdded is a message that joined the conversation, of the model or of
-// whoever steers the run. It is stored by now.
+// MessageAdded is a message that joined the conversation: of the model, of
+// [Agent.Steer], or about background work that ended. It is already stored. The prompt of
+// the run and tool results are not reported this way.
 type MessageAdded struct {
 	Turn    int
 	Message dragoman.Message

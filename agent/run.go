@@ -96,6 +96,9 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 	if r.state, err = s.s.own(); err != nil {
 		return nil, err
 	}
+	if r.store == nil && len(r.state.Messages) == 0 && r.state.Phase != finished {
+		return nil, errorf("%w: its conversation is in a store: pass agent.In(store)", ErrState)
+	}
 	return r, nil
 }
 

@@ -160,9 +160,9 @@ func (o *override) entry(n *filetree.Node) {
 		e.Match, e.Aliases, e.Price, e.Sources = match, aliases, nil, nil
 		e.Context, e.ContextBeta, e.Input, e.Output, e.CacheMin = 0, 0, 0, 0, 0
 	}
+	e.ID, e.Provider = id.Text, provider // not those of like
 	before := len(o.Errs)
 	o.decode(n, &e)
-	e.ID, e.Provider = id.Text, provider
 	if len(o.Errs) > before {
 		return
 	}

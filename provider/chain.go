@@ -135,11 +135,52 @@ func (p *pass) walk(ctx context.Context, try func(context.Context, Link) error) 
 		case errors.Is(err, ErrBegun):
 			return err
 		case !next:
-			return p.err()
+			return p.stopped(link, err)
 		}
 	}
 	return p.err()
 }
+
+// stopped returns the error of a chain that ends at a link. If it ends for lack of a
+// credential, or because a server refused it, the text names the link and those that were
+// not asked: that error is one of the settings, not of the request.
+func (p *pass) stopped(at Link, cause error) error {
+	err := p.err()
+	var api *dragoman.APIError
+	if !errors.As(cause, &api) || api.Class != dragoman.ErrorAuth {
+		return err
+	}
+	var rest []string
+	for i, l := range p.chain.Links {
+		if l.Name == at.Name {
+			for _, l := range p.chain.Links[i+1:] {
+				rest = append(rest, l.Name)
+			}
+		}
+	}
+	if len(rest) == 0 {
+		return err
+	}
+	return &stoppedError{err: err, link: at.Name, class: api.Class, rest: rest}
+}
+
+// stoppedError is the error of a chain that did not ask all of its links.
+type stoppedError struct {
+	err   error
+	link  string
+	class dragoman.ErrorClass
+	rest  []string
+}
+
+func (e *stoppedError) Error() string {
+	text := e.err.Error()
+	if all := new(*ChainError); !errors.As(e.err, all) { // which names its links
+		text = e.link + ": " + text
+	}
+	return fmt.Sprintf("%s; not asked: %s, because an error of the class %s ends a list of models (failover.anyway asks the next one)", text, strings.Join(e.rest, ", "), e.class)
+}
+
+func (e *stoppedError) Unwrap() error { return e.err }
 
 // Generate implements [dragoman.Model]. Where no model answered, the response is
 // that of the last, if it gave one with its error.

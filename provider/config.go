@@ -1,11 +1,11 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -72,9 +72,11 @@ type Config struct {
 	once   sync.Once
 	health Health
 
-	tableOnce sync.Once
-	table     *models.Catalog
-	tableErr  error
+	// modelFileFrom is the variable that named ModelFile; empty if none did.
+	modelFileFrom string
+	tableOnce     sync.Once
+	table         *models.Catalog
+	tableErr      error
 }
 
 // modelTable returns the table of model facts; nil means that of package models,
@@ -91,8 +93,18 @@ func (c *Config) modelTable() (*models.Catalog, error) {
 		if data, c.tableErr = readFile(c.ModelFile); c.tableErr == nil {
 			c.table, c.tableErr = models.Default().With(c.ModelFile, data)
 		}
+		c.tableErr = unopened(c.modelFileFrom, c.tableErr)
 	})
 	return c.table, c.tableErr
+}
+
+// unopened adds the variable that names a file to the error of opening it.
+func unopened(variable string, err error) error {
+	var path *fs.PathError
+	if variable != "" && errors.As(err, &path) {
+		return fmt.Errorf("%s: %w", variable, err)
+	}
+	return err
 }
 
 // Failover is how the chains of a [Config] go on.
@@ -231,10 +243,12 @@ func Default(own ...extension.Extension) (*Config, error) {
 	if file := os.Getenv("DRAGOMAN_CONFIG"); file != "" {
 		var err error
 		if c, err = Load(file, own...); err != nil {
-			return nil, err
+			return nil, unopened("DRAGOMAN_CONFIG", err)
 		}
 	}
-	c.ModelFile = cmp.Or(c.ModelFile, os.Getenv("DRAGOMAN_MODELS"))
+	if c.ModelFile == "" {
+		c.ModelFile, c.modelFileFrom = os.Getenv("DRAGOMAN_MODELS"), "DRAGOMAN_MODELS"
+	}
 	return c, nil
 }
 

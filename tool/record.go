@@ -100,7 +100,13 @@ type Record struct {
 }
 
 // Event is something that happens while calls run. The set is sealed:
-// [CallStarted], [Progress], [Decided], [Asked], [CallEnded] and [Late].
+// [CallStarted], [Progress], [Decided], [Asked], [CallEnded] and [Late]. Events are
+// values, not pointers, unlike those of package agent:
+//
+//	switch ev := ev.(type) {
+//	case tool.CallEnded:
+//		fmt.Println(ev.Record.Tool, ev.Record.OK)
+//	}
 type Event interface{ event() }
 
 // CallRef names a call in events.

@@ -4,12 +4,15 @@
 // turn. Prompt caches of model servers depend on that: a changed element makes the
 // server read everything after it again, at the full price.
 //
+//	server := httptest.NewServer(sim.Handler(sim.Config{})) // no network, no key
+//	defer server.Close()
 //	probe := &agenttest.CacheProbe{}
-//	a.Model = &provider.Client{Model: "…", HTTP: &http.Client{Transport: probe}}
-//	_, err := a.Run(ctx, "…")
+//	a.Model = &provider.Client{
+//		Codec: openaichat.Codec{}, Model: "sim/planner", BaseURL: server.URL + "/v1",
+//		HTTP: &http.Client{Transport: probe},
+//	}
+//	_, err := a.Run(ctx, "What is the weather in Oslo?")
 //	probe.Check(t)
-//
-// A test without a network sends the requests to the handler of package sim.
 package agenttest
 
 import (

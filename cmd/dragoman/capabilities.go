@@ -19,8 +19,11 @@ func (l language) target(model, file string, set []string) (dragoman.Target, err
 	if l.provider != "" {
 		c := provider.Config{ModelFile: cmp.Or(file, os.Getenv("DRAGOMAN_MODELS"))}
 		m, err := c.Open(l.provider + "/" + cmp.Or(model, "unknown"))
+		if err != nil && file == "" {
+			return t, failed("%w", unopened("DRAGOMAN_MODELS", err))
+		}
 		if err != nil {
-			return t, failed("%w", err)
+			return t, failed("%w", unopened("--model-file", err))
 		}
 		client, ok := m.(*provider.Client)
 		if !ok {

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"runtime/debug"
@@ -162,6 +163,16 @@ func failed(format string, args ...any) error {
 
 func misused(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// unopened adds the flag or variable that names a file or folder to the error of opening
+// it.
+func unopened(source string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	return err
 }
 
 func newRoot(sandbox *workspace.Sandbox) *cobra.Command {

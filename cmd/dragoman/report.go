@@ -77,8 +77,8 @@ var steps = [...]struct {
 	title string
 }{
 	{reading, "While reading, at places of the input:\n"},
-	{normalising, "While normalising, at places of the canonical form as it was read:\n"},
-	{writing, "While writing, at places of the canonical form as it then was:\n"},
+	{normalising, "Lost while normalizing (paths are in the canonical form):\n"},
+	{writing, "Lost while writing (paths are in the canonical form):\n"},
 }
 
 // loss is a line of the report.

@@ -455,7 +455,7 @@ func (o *runFlags) open(t *teller, spec, why string) (model dragoman.Model, _ st
 func (o *runFlags) agent(cmd *cobra.Command, model dragoman.Model, sandbox *workspace.Sandbox) (*agent.Agent, func(), error) {
 	ws, err := workspace.Open(o.dir, workspace.Options{NoApproval: o.allow, Shell: &workspace.Shell{Allow: shell.Any, Scripts: true, Sandbox: sandbox}})
 	if err != nil {
-		return nil, nil, failed("%w", err)
+		return nil, nil, failed("%w", unopened("--dir", err))
 	}
 	approver, hangUp := o.approver(cmd)
 	runner := &tool.Runner{Approver: approver}
@@ -499,7 +499,7 @@ func pickModel(given string, getenv func(string) string) (spec, why string, err 
 	if file := getenv("DRAGOMAN_CONFIG"); file != "" {
 		c, err := provider.Load(file)
 		if err != nil {
-			return "", "", err
+			return "", "", unopened("DRAGOMAN_CONFIG", err)
 		}
 		if c.Aliases["default"] != "" {
 			return "default", "", nil

@@ -81,7 +81,7 @@ func writeListing(w io.Writer, tools []tool.Listing) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range tools {
 		description, _, _ := strings.Cut(l.Description, "\n")
-		fmt.Fprintf(tab, "%s\t%s\t%.80s\n", l.Name, strings.Join(marks(l), ", "), description)
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", l.Name, strings.Join(marks(l), ", "), cut(description, 80))
 	}
 	return tab.Flush()
 }

@@ -299,7 +299,7 @@ func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 	}
 	p, err := policy.Load(o.policy)
 	if err != nil {
-		return nil, failed("%w", err)
+		return nil, failed("%w", unopened("--policy", err))
 	}
 	return p, nil
 }
@@ -309,7 +309,7 @@ func (o *whyFlags) rules(box *tool.Box) (*policy.Policy, error) {
 func loadPolicy(file string, tools []tool.Tool) (*policy.Policy, error) {
 	p, err := policy.Load(file)
 	if err != nil {
-		return nil, failed("%w", err)
+		return nil, failed("%w", unopened("--policy", err))
 	}
 	host := policy.Host{
 		Name: "dragoman run", Subjects: []tool.Subject{tool.SubjectToolCall, tool.SubjectModelCall}, Agents: []string{agentName},

@@ -64,7 +64,7 @@ func (e *RefusedError) message() string {
 	case NoKey:
 		return "a key of this gateway is missing; send it as Authorization: Bearer …, or as x-api-key, x-goog-api-key, api-key or ?key=…, as your client does with its provider's"
 	case UnknownKey:
-		return "the key is none of this gateway's"
+		return "unknown API key"
 	case ModelNotAllowed:
 		return fmt.Sprintf("the key %s may not use the model %.200q; it may use %s", e.Key, e.Model, some(e.Allowed))
 	case TooManyRequests:

@@ -65,7 +65,7 @@ func (w *Workspace) read(_ context.Context, in readInput) (string, error) {
 
 // describeBinary says what there is instead of showing it.
 func describeBinary(rel string, data []byte, size int64) string {
-	return fmt.Sprintf("[%s is a binary file of %d bytes, which is not shown; it begins with % x]", shown(rel), size, data[:min(len(data), 16)])
+	return fmt.Sprintf("[%s is a binary file of %s, which is not shown; it begins with % x]", shown(rel), counted(size, "byte"), data[:min(len(data), 16)])
 }
 
 func readLines(rel string, data []byte, in readInput) string {

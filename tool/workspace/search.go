@@ -206,10 +206,10 @@ func (s *search) head(v *walker) string {
 		notes = append(notes, "stopped there: narrow the pattern or the path, or raise limit")
 	}
 	if s.binary > 0 {
-		notes = append(notes, fmt.Sprintf("%d binary files not searched", s.binary))
+		notes = append(notes, counted(s.binary, "binary file")+" not searched")
 	}
 	if s.large > 0 {
-		notes = append(notes, fmt.Sprintf("%d files of more than %d bytes not searched", s.large, s.w.options.MaxFile))
+		notes = append(notes, fmt.Sprintf("%s of more than %s not searched", counted(s.large, "file"), counted(s.w.options.MaxFile, "byte")))
 	}
 	if note := v.note(); note != "" {
 		notes = append(notes, note)

@@ -424,7 +424,7 @@ func TestT15_SearchFindsLinesByARegularExpression(t *testing.T) {
 	p.ok(SearchName, args{"pattern": "func", "globs": []string{"sub/**", "!*.go"}}, "sub/c.txt:1:", "1 lines match")
 	p.ok(SearchName, args{"pattern": "TWO", "ignore_case": true, "context": 1}, "a.go-3- func One() {}\na.go:4: func Two() {}\na.go-5- \n")
 	p.ok(SearchName, args{"pattern": "func", "limit": 1}, "1 lines match", "stopped there")
-	p.ok(SearchName, args{"pattern": "func", "all": true}, "skip/d.go:1:", "1 binary files not searched")
+	p.ok(SearchName, args{"pattern": "func", "all": true}, "skip/d.go:1:", "1 binary file not searched")
 	p.ok(SearchName, args{"pattern": "func", "path": "sub/b.go"}, "1 lines match in 1 files")
 	p.ok(SearchName, args{"pattern": "canary", "all": true}, "0 lines match")
 	p.fails(SearchName, args{"pattern": "(?=x)"}, "RE2")

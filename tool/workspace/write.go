@@ -82,7 +82,7 @@ func (w *Workspace) write(_ context.Context, in writeInput) (string, error) {
 	if now == nil {
 		did = "created"
 	}
-	return fmt.Sprintf("[%s %s: %d bytes; version %s]", did, shown(rel), len(in.Content), versionOf([]byte(in.Content))), nil
+	return fmt.Sprintf("[%s %s: %s; version %s]", did, shown(rel), counted(len(in.Content), "byte"), versionOf([]byte(in.Content))), nil
 }
 
 // checkVersion refuses to overwrite what the model has not seen, if it asks for

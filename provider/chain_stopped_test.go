@@ -1,0 +1,44 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/provider"
+)
+
+func TestAChainThatStopsNamesTheModelsThatWereNotAsked(t *testing.T) {
+	for _, v := range []string{"OPENAI_API_KEY", "DRAGOMAN_CONFIG"} {
+		t.Setenv(v, "")
+	}
+	m, err := provider.Open("openai/gpt-5,sim/echo,sim/planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "openai/gpt-5: provider: no credential; set OPENAI_API_KEY; not asked: sim/echo, sim/planner, because an error of the class authentication ends a list of models"
+	check := func(err error) {
+		t.Helper()
+		var missing *provider.MissingKeyError
+		var api *dragoman.APIError
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.As(err, &missing) || !errors.As(err, &api) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+	req := &dragoman.Request{Messages: []dragoman.Message{dragoman.UserText("hi")}}
+	_, err = m.Generate(context.Background(), req)
+	check(err)
+	for _, err = range m.Stream(context.Background(), req) {
+	}
+	check(err)
+
+	// A list that names one model twice is one model.
+	if m, err = provider.Open("openai/gpt-5,openai/gpt-5"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = m.Generate(context.Background(), req); err == nil || strings.Contains(err.Error(), "not asked") {
+		t.Errorf("%v", err)
+	}
+}
