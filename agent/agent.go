@@ -150,7 +150,7 @@ func (a Agent) ResumeStream(ctx context.Context, state *State, opts ...Option) S
 // Check reports what is wrong with the agent, and those it hands over to, without
 // asking any model. Runs begin with it.
 func (a Agent) Check() error {
-	_, err := newCast(&a, keepers{})
+	_, err := newCast(&a, keepers{}, nil)
 	return err
 }
 

@@ -15,6 +15,8 @@ import (
 type cast struct {
 	first   *player
 	players map[string]*player
+	// policies are those of the agents and of the runs around this one.
+	policies []*policy.Policy
 }
 
 // player is an agent that is ready to play.
@@ -23,6 +25,9 @@ type player struct {
 	box *tool.Box
 	// handoffs are the tools that hand over, by key.
 	handoffs map[tool.Key]*Handoff
+	// handoffNames are the names of those tools and targets the agents that they hand
+	// over to, for policies.
+	handoffNames, targets []string
 	// hidden are the deferred tools, in order. They are found by the provider's
 	// search or by ours.
 	hidden []dragoman.ToolSpec
@@ -78,11 +83,12 @@ func keepersOf(o *options, memory *tool.MemorySpill) keepers {
 }
 
 // newCast gets the agents ready that a run may need. The error says all that is
-// wrong with them.
-func newCast(a *Agent, k keepers) (*cast, error) {
+// wrong with them. outer are the policies of the runs around this one.
+func newCast(a *Agent, k keepers, outer []*policy.Policy) (*cast, error) {
 	c := &cast{players: map[string]*player{}}
 	spills := canSpill(a, map[*Agent]bool{})
 	var errs []error
+	var players []*player
 	var add func(a *Agent)
 	add = func(a *Agent) {
 		if known := c.players[a.name()]; known != nil {
@@ -94,6 +100,7 @@ func newCast(a *Agent, k keepers) (*cast, error) {
 		p := &player{Agent: a, handoffs: map[tool.Key]*Handoff{}, reads: spills}
 		p.equip(k)
 		c.players[a.name()] = p
+		players = append(players, p)
 		if c.first == nil {
 			c.first = p
 		}
@@ -105,8 +112,15 @@ func newCast(a *Agent, k keepers) (*cast, error) {
 		}
 	}
 	add(a)
+	errs = append(errs, checkPolicies(players, outer)...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	c.policies = slices.Clone(outer)
+	for _, p := range players {
+		if rules := p.policy(); rules != nil {
+			c.policies = append(c.policies, rules)
+		}
 	}
 	return c, nil
 }
@@ -206,12 +220,15 @@ func (c *cast) background() bool {
 	return false
 }
 
+// wrong returns an error of the agent's definition.
+func (p *player) wrong(format string, args ...any) error {
+	return fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...))
+}
+
 // prepare makes the toolbox of an agent.
 func (p *player) prepare() error {
 	var errs []error
-	wrong := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("agent: %w: %s: %s", ErrAgent, plaintext.Token(p.name()), fmt.Sprintf(format, args...)))
-	}
+	wrong := func(format string, args ...any) { errs = append(errs, p.wrong(format, args...)) }
 	if p.Model == nil {
 		wrong("it has no Model")
 	}
@@ -246,8 +263,11 @@ func (p *player) prepare() error {
 		tools = append(tools, t)
 		p.handoffs[tool.KeyOf(t.Spec())] = &p.Handoffs[i]
 	}
-	if err := p.checkPolicy(); err != nil {
-		wrong("%v", err)
+	for _, t := range tools {
+		if s, ok := t.(interface{ Settings() tool.Settings }); ok && s.Settings().Source == tool.FromHandoff {
+			p.handoffNames = append(p.handoffNames, t.Spec().QualifiedName())
+			p.targets = append(p.targets, s.Settings().HandoffTo)
+		}
 	}
 	box, err := config.Box(tools...)
 	if err != nil {
@@ -259,21 +279,42 @@ func (p *player) prepare() error {
 	return errors.Join(errs...)
 }
 
-// checkPolicy reports rules that can never apply because they name handoffs of the agent.
-func (p *player) checkPolicy() error {
+// policy returns the rules of the agent's Runner; nil if it has none or another policy.
+func (p *player) policy() *policy.Policy {
 	if p.Runner == nil {
 		return nil
 	}
-	rules, ok := p.Runner.Policy.(*policy.Policy)
-	if !ok || rules == nil {
-		return nil
+	rules, _ := p.Runner.Policy.(*policy.Policy)
+	return rules
+}
+
+// checkPolicies reports rules that can never apply: one on tool calls that names a handoff,
+// and one on handoffs whose tool or target is that of no handoff. Agents that share a policy
+// are checked together, because the rule may be meant for one of them. So a policy that an
+// outer run uses too is not checked for targets: the rule may be meant for the outer run.
+func checkPolicies(players []*player, outer []*policy.Policy) (errs []error) {
+	var checked []*policy.Policy
+	for i, first := range players {
+		rules := first.policy()
+		if rules == nil || slices.Contains(checked, rules) {
+			continue
+		}
+		checked = append(checked, rules)
+		host := policy.Host{Name: "the agent " + first.name(), Handoffs: []string{}, Targets: []string{}}
+		for _, p := range players[i:] {
+			if p.policy() == rules {
+				host.Handoffs = append(host.Handoffs, p.handoffNames...)
+				host.Targets = append(host.Targets, p.targets...)
+			}
+		}
+		if slices.Contains(outer, rules) {
+			host.Targets = nil
+		}
+		if _, err := rules.For(host); err != nil {
+			errs = append(errs, first.wrong("%v", err))
+		}
 	}
-	host := policy.Host{Name: "the agent " + p.name()}
-	for key := range p.handoffs {
-		host.Handoffs = append(host.Handoffs, key.QualifiedName())
-	}
-	_, err := rules.For(host)
-	return err
+	return errs
 }
 
 const maxName = 256

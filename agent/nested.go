@@ -41,10 +41,10 @@ func (a Agent) AsTool(opts ...tool.Option) tool.Tool {
 
 // nested runs the agent for a call.
 func (a Agent) nested(ctx context.Context, in task) (string, error) {
-	if err := a.Check(); err != nil {
+	opts := inner(ctx)
+	if _, err := newCast(&a, keepers{}, optionsOf(opts).policies); err != nil {
 		return "", err
 	}
-	opts := inner(ctx)
 	var res *Result
 	var err error
 	if raw, ok := tool.Resumed(ctx); ok {
@@ -94,7 +94,7 @@ func inner(ctx context.Context) []Option {
 		}
 		opts = append(opts, optionFunc(func(o *options) {
 			o.journal, o.decided, o.spill, o.media = journal, r.decisionStore(), r.player.spill, r.detacher()
-			o.secrets = r.secrets
+			o.secrets, o.policies = r.secrets, r.cast.policies
 		}))
 		for _, d := range r.decisions {
 			opts = append(opts, d)

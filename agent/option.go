@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
+	"github.com/dragoman-go/dragoman/tool/policy"
 )
 
 // Option says more about one run.
@@ -24,9 +25,10 @@ type options struct {
 	path      []string     // of the agents around this one
 	journal   tool.Journal // of the run around this one
 	decided   DecisionStore
-	spill     tool.SpillStore // of the run around this one
-	secrets   *tool.Run       // of the run around this one, whose secrets are hidden here too
-	media     Detacher        // of the run around this one
+	spill     tool.SpillStore  // of the run around this one
+	secrets   *tool.Run        // of the run around this one, whose secrets are hidden here too
+	media     Detacher         // of the run around this one
+	policies  []*policy.Policy // of the runs around this one
 	check     func(answer string) (correction string)
 	output    *structured
 }

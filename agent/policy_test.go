@@ -167,9 +167,9 @@ func TestP1_HandoffRulesAreEvaluated(t *testing.T) {
 		{"the default", "default: deny", "desk", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			art := agent.Agent{Name: "art", Model: model()}
+			art, math := agent.Agent{Name: "art", Model: model()}, agent.Agent{Name: "math", Model: model()}
 			desk := &agent.Agent{
-				Name: "desk", Model: model(calls("a transfer_to_art")), Handoffs: []agent.Handoff{{To: &art, NeedsApproval: tc.approval}},
+				Name: "desk", Model: model(calls("a transfer_to_art")), Handoffs: []agent.Handoff{{To: &art, NeedsApproval: tc.approval}, {To: &math}},
 				Runner: &tool.Runner{Policy: rules(t, tc.policy)},
 			}
 			told, res, err := decisions(t, desk, agent.Metadata(map[string]string{"tenant": "acme"}))
@@ -197,5 +197,59 @@ func TestP1_AToolRuleThatNamesAHandoffIsAnError(t *testing.T) {
 	}
 	if err := desk.Check(); err == nil || !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "policy.yaml:5:15: rule \"no\": subjects: the rule can never apply") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestPolicyRuleOnUnknownHandoffTargetIsAnError(t *testing.T) {
+	const wrongTarget = "rules:\n  - {id: no, effect: deny, subjects: handoff, when: {target: billling}}"
+	for _, tc := range []struct{ name, policy, want string }{
+		{"a misspelled target", wrongTarget, `policy.yaml:3:62: rule "no": when.target: the rule can never apply: "billling" matches no handoff target of the agent desk; the targets are art, billing`},
+		{"a target without subjects", "rules:\n  - {id: no, effect: deny, when: {target: billling}}", "when.target: the rule can never apply"},
+		{"an unknown handoff tool", "rules:\n  - {id: no, effect: deny, subjects: handoff, when: {tool: transfer_to_billling}}", `when.tool: the rule can never apply: "transfer_to_billling" matches no handoff of the agent desk; the handoffs are transfer_to_art, transfer_to_billing`},
+		{"a target", "rules:\n  - {id: no, effect: deny, when: {target: billing}}", ""},
+		{"a target of the next agent", "rules:\n  - {id: no, effect: deny, when: {target: archive}}", ""},
+		{"a glob", "rules:\n  - {id: no, effect: deny, when: {target: 'bill*'}}", ""},
+		{"one of two", "rules:\n  - {id: no, effect: deny, when: {target: [other, art]}}", ""},
+		{"a disabled rule", "rules:\n  - {id: no, effect: deny, enabled: false, when: {target: billling}}", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			runner := &tool.Runner{Policy: rules(t, tc.policy)}
+			archive := agent.Agent{Name: "archive", Model: model(), Runner: runner}
+			art := agent.Agent{Name: "art", Model: model()}
+			billing := agent.Agent{Name: "billing", Model: model(), Runner: runner}
+			if strings.Contains(tc.policy, "archive") {
+				billing.Handoffs = []agent.Handoff{{To: &archive}}
+			}
+			desk := agent.Agent{Name: "desk", Model: model(says("done")), Handoffs: []agent.Handoff{{To: &art}, {To: &billing}}, Runner: runner}
+			_, err := desk.Run(t.Context(), "hello")
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+	alone := agent.Agent{Name: "alone", Model: model(says("done")), Runner: &tool.Runner{Policy: rules(t, wrongTarget)}}
+	if err := alone.Check(); err == nil || !strings.Contains(err.Error(), "when.target: the rule can never apply: the agent alone has no handoffs") {
+		t.Errorf("an agent without handoffs: %v", err)
+	}
+}
+
+// An agent that runs as a tool may share the policy of the agent that calls it.
+func TestNestedAgentSharesPolicyWithHandoffTarget(t *testing.T) {
+	runner := &tool.Runner{Policy: rules(t, "rules:\n  - {id: no, effect: deny, when: {target: art}}")}
+	art := agent.Agent{Name: "art", Model: model()}
+	inner := agent.Agent{Name: "inner", Model: model(says("found")), Runner: runner}
+	desk := agent.Agent{
+		Name: "desk", Model: model(calls(`a inner {"task":"look"}`), says("done")), Handoffs: []agent.Handoff{{To: &art}},
+		Tools: []tool.Tool{inner.AsTool()}, Runner: runner,
+	}
+	res, err := desk.Run(t.Context(), "hello")
+	if err != nil || len(res.Records) != 1 || res.Records[0].Error != "" {
+		t.Fatalf("%v\n%s", err, script(res.Messages))
 	}
 }

@@ -105,7 +105,7 @@ func (a Agent) resume(s *State, opts []Option) (*run, error) {
 func (a *Agent) newRun(opts []Option, memory *tool.MemorySpill) (*run, error) {
 	o := optionsOf(opts)
 	k := keepersOf(&o, memory)
-	c, err := newCast(a, k)
+	c, err := newCast(a, k, o.policies)
 	if err != nil {
 		return nil, err
 	}

@@ -159,6 +159,9 @@ type Host struct {
 	// Handoffs are the names of tools that hand over to other agents. A rule on tool
 	// calls alone that names one does not apply to it.
 	Handoffs []string
+	// Targets are the names of the agents that Handoffs hand over to. Nil means that
+	// there may be other handoffs, empty that there are none.
+	Targets []string
 	// Agents are the names of all agents. Nil means that they are not known, empty
 	// that there are none.
 	Agents []string
@@ -167,9 +170,9 @@ type Host struct {
 }
 
 // For returns the policy for one host. It reports every enabled rule that can never
-// apply there, each a [*RuleError]: one on subjects, tools, namespaces, tags or agents
-// that the host does not have, and one that asks where no human can answer. Where the host decides
-// on model calls alone, the default covers them.
+// apply there, each a [*RuleError]: one on subjects, tools, namespaces, tags, agents or
+// handoff targets that the host does not have, and one that asks where no human can
+// answer. Where the host decides on model calls alone, the default covers them.
 func (p *Policy) For(h Host) (*Policy, error) {
 	var errs []string
 	var all []error
@@ -226,6 +229,12 @@ func (r *compiled) unusable(h *Host, name string) (field, why string) {
 	case h.Tools != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectToolCall) &&
 		!slices.ContainsFunc(h.Tools, func(t string) bool { return matchAny(w.Tools, t) }):
 		return "when.tool", fmt.Sprintf("%s matches no tool of %s; the tools are %s", oneOf(w.Tools), name, strings.Join(h.Tools, ", "))
+	case h.Targets != nil && len(w.Tools) > 0 && covered == bitOf(tool.SubjectHandoff) &&
+		!slices.ContainsFunc(h.Handoffs, func(t string) bool { return matchAny(w.Tools, t) }):
+		if len(h.Handoffs) == 0 {
+			return "when.tool", name + " has no handoffs"
+		}
+		return "when.tool", fmt.Sprintf("%s matches no handoff of %s; the handoffs are %s", oneOf(w.Tools), name, strings.Join(h.Handoffs, ", "))
 	case h.Namespaces != nil && len(w.Namespaces) > 0 && !slices.ContainsFunc(w.Namespaces, func(n string) bool { return slices.Contains(h.Namespaces, n) }):
 		return "when.namespace", fmt.Sprintf("no tool of %s is in the namespace %s", name, oneOf(w.Namespaces))
 	case h.Tags != nil && len(w.Tags) > 0 && !slices.ContainsFunc(w.Tags, func(t string) bool { return slices.Contains(h.Tags, t) }):
@@ -239,6 +248,11 @@ func (r *compiled) unusable(h *Host, name string) (field, why string) {
 		return "when.agent", fmt.Sprintf("%s matches no agent of %s; the agents are %s", oneOf(w.Agents), name, strings.Join(h.Agents, ", "))
 	case len(h.Agents) > 0 && len(w.Targets) > 0 && !slices.ContainsFunc(h.Agents, func(a string) bool { return matchAny(w.Targets, a) }):
 		return "when.target", fmt.Sprintf("%s matches no agent of %s; the agents are %s", oneOf(w.Targets), name, strings.Join(h.Agents, ", "))
+	case h.Targets != nil && len(w.Targets) > 0 && !slices.ContainsFunc(h.Targets, func(a string) bool { return matchAny(w.Targets, a) }):
+		if len(h.Targets) == 0 {
+			return "when.target", name + " has no handoffs"
+		}
+		return "when.target", fmt.Sprintf("%s matches no handoff target of %s; the targets are %s", oneOf(w.Targets), name, strings.Join(h.Targets, ", "))
 	default:
 		return "", ""
 	}
