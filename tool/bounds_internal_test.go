@@ -266,8 +266,14 @@ func TestT8_MemoryReadsWhatIsNoText(t *testing.T) {
 func TestR10_AContributionOfAnyKindIsNotEmpty(t *testing.T) {
 	schemas, calls, results, adapters := make([]dragoman.SchemaAccessor, 1), make([]dragoman.CallAccessor, 1), make([]dragoman.ResultAccessor, 1), make([]dragoman.Adapter, 1)
 	for _, c := range []dragoman.Contribution{
-		{Schemas: schemas}, {Calls: calls}, {Results: results}, {Adapters: adapters}, {Schemas: schemas, Calls: calls}, {Calls: calls, Results: results},
-		{Schemas: schemas, Results: results}, {Schemas: schemas, Adapters: adapters},
+		{Schemas: schemas},
+		{Calls: calls},
+		{Results: results},
+		{Adapters: adapters},
+		{Schemas: schemas, Calls: calls},
+		{Calls: calls, Results: results},
+		{Schemas: schemas, Results: results},
+		{Schemas: schemas, Adapters: adapters},
 	} {
 		if isEmpty(&c) {
 			t.Errorf("%+v is empty", c)

@@ -156,7 +156,7 @@ func TestP3_ADecisionOnAModelIsAllowOrDeny(t *testing.T) {
 		var events []tool.Event
 		r := &tool.Runner{
 			Policy: policyFunc(func(context.Context, *tool.Question) (tool.Decision, error) {
-				return tool.Decision(tc.decision), tc.err
+				return tc.decision, tc.err
 			}),
 			Observe: func(e tool.Event) { events = append(events, e) },
 		}
