@@ -16,6 +16,7 @@ import (
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
 	"github.com/dragoman-go/dragoman/internal/filetree"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider/extension"
 	"github.com/dragoman-go/dragoman/schema"
 )
@@ -228,7 +229,8 @@ func (r *configReader) provider(key, value *node) (s Settings) {
 		"type": func(n *node) {
 			s.Type = r.String(n, "type")
 			if _, ok := builtinNamed(s.Type); !ok && n.Kind == filetree.String {
-				r.Bad(n, "type: %q is none of %s, compatible", s.Type, strings.Join((&Config{}).providers(), ", "))
+				known := append((&Config{}).providers(), "compatible")
+				r.Bad(n, "type: %q is none of %s%s", s.Type, strings.Join(known, ", "), words.Meant(s.Type, known))
 			}
 		},
 		"base_url":    func(n *node) { s.BaseURL = r.url(n) },

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/capname"
+	"github.com/dragoman-go/dragoman/internal/words"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -49,7 +50,7 @@ func (l language) target(model, file string, set []string) (dragoman.Target, err
 func setCapability(caps *dragoman.Capabilities, s string) error {
 	name, value, valued := strings.Cut(s, "=")
 	if err := capname.Flag.Set(caps, name, value, valued); err != nil {
-		return misused("--capability %w", err)
+		return misused("--capability %w%s", err, words.Meant(name, capname.Flag.Names()))
 	}
 	return nil
 }

@@ -88,10 +88,41 @@ func (c command) run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	default:
 		fmt.Fprintf(stderr, "dragoman: %s\n", shown(message(coded.err))) // servers and models have their words in it
 		if coded.code == exitUsage {
-			fmt.Fprintln(stderr, `Try "dragoman --help" or "dragoman COMMAND --help".`)
+			fmt.Fprintf(stderr, "Try \"%s --help\".\n", typed(cmd, args).CommandPath())
 		}
 	}
 	return coded.code
+}
+
+// typed returns the command that a command line names, as far as it is known.
+func typed(root *cobra.Command, args []string) *cobra.Command {
+	if cmd, _, err := root.Find(args); err == nil {
+		return cmd
+	}
+	return root
+}
+
+// arguments checks the arguments of a command against its usage line, such as
+// "show SESSION" or "branch SESSION [PROMPT]", and names the one that is missing.
+func arguments(cmd *cobra.Command, args []string) error {
+	var names []string
+	optional, more := 0, false
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		switch {
+		case strings.HasPrefix(word, "["):
+			optional++
+		default:
+			names = append(names, strings.TrimSuffix(word, "..."))
+			more = more || strings.HasSuffix(word, "...")
+		}
+	}
+	switch {
+	case len(args) < len(names):
+		return misused("%s is missing: %s", names[len(args)], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	case !more && len(args) > len(names)+optional:
+		return misused("unexpected argument %q: %s", args[len(names)+optional], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
+	return nil
 }
 
 // message is an error in the words of a program that already said its name.

@@ -361,7 +361,7 @@ one about the session, and one for each entry of its log. "dragoman sessions imp
 it, on another machine too. It holds what was said and done, and no credentials of
 dragoman's.`,
 		Example: `  dragoman sessions export trip | tee trip.jsonl`,
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				return session.Export(ctx, store, s.ID(), cmd.OutOrStdout())
@@ -420,7 +420,7 @@ func newSessionsBranch() *cobra.Command {
 its number, as "dragoman sessions show" has it. The two go separate ways from there, in
 the same folder.`,
 		Example: `  dragoman sessions branch trip --as other-trip --json`,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				at := s.Head()
@@ -471,7 +471,7 @@ last one or that of the number, as "dragoman sessions show" has it. Files that w
 written, and all else that calls did, stay as they are. Nothing is removed: what was
 taken back can be had again, with the command that is told.`,
 		Example: `  dragoman sessions rewind trip --json`,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("entry") && len(args) > 1 {
 				return misused("a prompt and --entry cannot both be")
@@ -506,7 +506,7 @@ func newSessionsDelete() *cobra.Command {
 		Short:   "Forget sessions",
 		Long: `Delete forgets sessions for good, and asks nothing. Where one of the names is that of
 none, nothing is deleted. "dragoman sessions export" keeps a copy.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			store, err := o.existing(ctx)

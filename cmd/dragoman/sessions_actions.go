@@ -86,7 +86,7 @@ Of a list of models, such as openai/gpt-5.1,anthropic/claude-opus-5-5, the exten
 of the one that gave the last response act.`,
 		Example: `  dragoman sessions actions trip --model anthropic/claude-opus-5-5
   dragoman sessions actions trip --model openai/gpt-5.1 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.with(cmd, args[0], func(ctx context.Context, _ session.Store, s *session.Session) error {
 				model, err := o.open(ctx, s)
@@ -178,7 +178,7 @@ With the parameter instructions, compact_native_history asks the model for a sum
 of the messages that it removes: --param instructions="Keep the prices."`,
 		Example: `  dragoman sessions run-action trip compact_native_history --param keep=10 --model openai/gpt-5.1 --json
   dragoman sessions run-action trip dragoman.compact/compact_native_history --params '{"keep":4}' --model anthropic/claude-opus-5-5 --json`,
-		Args: cobra.ExactArgs(2),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			object, err := actionParams(params, whole)
 			if err != nil {

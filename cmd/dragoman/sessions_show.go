@@ -24,7 +24,7 @@ func newSessionsShow() *cobra.Command {
 results begin, and the answers. With --json messages are whole.`,
 		Example: `  dragoman sessions show trip
   dragoman sessions show trip --json`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.with(cmd, args[0], func(ctx context.Context, store session.Store, s *session.Session) error {
 				r, err := reported(ctx, store, s.ID())

@@ -8,14 +8,17 @@ import (
 // maxCompared bounds what is compared of two names: their likeness is a hint.
 const maxCompared = 64
 
-// Distance is how many bytes have to change to make b of a.
+// Distance is how many bytes have to change to make b of a. Two neighbors that are
+// swapped count as one change.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
-	row := make([]int, len(b)+1)
+	row, before, older := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
+		copy(older, before)
+		copy(before, row)
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
@@ -25,6 +28,9 @@ func Distance(a, b string) int {
 			}
 			diagonal = row[j+1]
 			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMistakesOnTheCommandLineAreSuggested(t *testing.T) {
+	runs(t)
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{"did you mean run?", []string{"rnu"}},
+		{"did you mean no-tools?", []string{"convert", "--from", "chat", "--to", "chat", "--capability", "no-tool"}},
+		{"SESSION is missing: dragoman sessions show SESSION", []string{"sessions", "show"}},
+		{"SESSION is missing: dragoman sessions delete SESSION...", []string{"sessions", "delete"}},
+		{"ACTION is missing: dragoman sessions run-action SESSION ACTION", []string{"sessions", "run-action", "trip"}},
+		{`unexpected argument "3": dragoman sessions branch SESSION [PROMPT]`, []string{"sessions", "branch", "trip", "2", "3"}},
+		{`Try "dragoman sessions show --help".`, []string{"sessions", "show"}},
+		{`Try "dragoman run --help".`, []string{"run", "--frobnicate"}},
+	} {
+		if r := runArgs(tc.args...); r.code != exitUsage || !strings.Contains(r.err, tc.want) {
+			t.Errorf("%q: %+v\nwant %s", tc.args, r, tc.want)
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, "c.yaml", "version: 1\nproviders: {work: {type: compatibel}}\n")
+	t.Setenv("DRAGOMAN_CONFIG", dir+"/c.yaml")
+	if r := runArgs("run", "--no-session", "--model", "work/m", "hi"); r.code != exitFailed || !strings.Contains(r.err, "did you mean compatible?") {
+		t.Errorf("%+v", r)
+	}
+}
