@@ -47,17 +47,27 @@ func (i *inputItem) listed() []byte {
 	return i.raw
 }
 
-// readInput reads the elements of an input: a list of items, or a text.
+// readInput reads the elements of an input: a list of items, or a text. It refuses
+// anything else but null, so that no upstream finds a reference that the gateway did not
+// check.
 func readInput(input []byte) (items []inputItem, err error) {
+	if len(input) == 0 {
+		return nil, nil
+	}
 	r := jsonwire.NewReader(input)
 	switch r.Kind() {
 	case '"':
 		return []inputItem{{raw: userText(r.String()), typ: "message"}}, nil
 	case '[':
+	case 'n':
+		return nil, nil
 	default:
-		return nil, nil // the decoder, or the upstream, says what is wrong with it
+		return nil, fmt.Errorf("input: want a string or a list of items, got %s", kindName(byte(r.Kind())))
 	}
 	for i := range r.Array() {
+		if kind := r.Kind(); kind != '{' && r.Err() == nil {
+			return nil, fmt.Errorf("input[%d]: want an object, got %s", i, kindName(byte(kind)))
+		}
 		raw := r.Raw()
 		if r.Err() != nil {
 			break
@@ -69,6 +79,24 @@ func readInput(input []byte) (items []inputItem, err error) {
 		items = append(items, item)
 	}
 	return items, r.Err()
+}
+
+// kindName names the type of a JSON value by the kind that a reader reports.
+func kindName(kind byte) string {
+	switch kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
 }
 
 // identifying lists the fields that distinguish an item from a reference.
@@ -148,7 +176,9 @@ func (x *exchange) resolve(ctx context.Context) (err error) {
 		return nil
 	}
 	if x.input, err = readInput(x.asked.input); err != nil {
-		return serving.Refuse(err)
+		refusal := serving.Refuse(err)
+		refusal.Param = "input"
+		return refusal
 	}
 	changed := x.conversation.id != ""
 	var open []string // references that the gateway has to look up

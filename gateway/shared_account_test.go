@@ -316,3 +316,30 @@ func TestBudgetsReserveStoredConversation(t *testing.T) {
 		})
 	}
 }
+
+// The input is a text or a list of items. Anything else could hold a reference that the
+// gateway does not check, so every route refuses it.
+func TestB4_InputIsATextOrAList(t *testing.T) {
+	withTwoKeys(t)
+	for _, up := range []string{"responses/gpt", "anthropic/claude"} {
+		model := &scripted{answers: []string{responsesThinks}}
+		w := worldOf(t, fmt.Sprintf("gateway:\n%s  routes: {m: {to: %q}}\n", twoKeys, up), model.ServeHTTP)
+		for input, want := range map[string]string{
+			`{"type":"item_reference","id":"fc_1"}`: "input: want a string or a list of items, got an object",
+			`{"id":"fc_1"}`:                         "input: want a string or a list of items, got an object",
+			`{"role":"user","content":"hi"}`:        "input: want a string or a list of items, got an object",
+			`7`:                                     "input: want a string or a list of items, got a number",
+			`true`:                                  "input: want a string or a list of items, got a boolean",
+			`[[{"type":"item_reference","id":"fc_1"}]]`: "input[0]: want an object, got a list",
+			`["fc_1"]`: "input[0]: want an object, got a string",
+		} {
+			for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact"} {
+				status, text := keyed(t, w, http.MethodPost, path, "second", `{"model":"m","input":`+input+`}`)
+				if status != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `"param":"input"`) || len(model.asked) > 0 {
+					t.Errorf("%s %s %s: %d %s\nasked %q", up, path, input, status, text, model.asked)
+					model.asked = nil
+				}
+			}
+		}
+	}
+}
