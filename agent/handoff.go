@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
@@ -35,7 +34,7 @@ func (p *player) handoffTool(i int, tools []tool.Tool) (tool.Tool, error) {
 	name := h.Name
 	if name == "" {
 		name = tool.HandoffName(h.To.name(), func(n string) bool {
-			return n == searchName || p.takenName(n) || slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Spec() != nil && t.Spec().Name == n })
+			return n == searchName || p.takenName(n) || anyNamed(tools, n)
 		})
 	}
 	text := h.Description

@@ -67,13 +67,15 @@ func hosted(name string, format dragoman.Format, raw string) *dragoman.ToolSpec 
 // takenName reports whether one of the agent's own tools has a name, or a handoff that
 // was given one: generated names avoid them (requirement I9).
 func (p *player) takenName(name string) bool {
-	for _, t := range p.Tools {
-		if t != nil && t.Spec() != nil && t.Spec().Name == name {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.HostedTools, func(s dragoman.ToolSpec) bool { return s.Name == name }) ||
+	return anyNamed(p.Tools, name) ||
+		slices.ContainsFunc(p.HostedTools, func(s dragoman.ToolSpec) bool { return s.Name == name }) ||
 		slices.ContainsFunc(p.Handoffs, func(h Handoff) bool { return h.Name == name })
+}
+
+// anyNamed reports whether a tool has a name. The toolbox reports tools that are nil or have
+// no spec.
+func anyNamed(tools []tool.Tool, name string) bool {
+	return slices.ContainsFunc(tools, func(t tool.Tool) bool { return t != nil && t.Spec() != nil && t.Spec().Name == name })
 }
 
 // specs are the tools that a request has: those that are always there, in order,
