@@ -59,6 +59,10 @@ func checkRequests(t *testing.T, a api, xs []exchange, counts *tally) {
 		if err := report.Err(dragoman.Warn); err != nil {
 			t.Errorf("%s: decoding the request: %v", x.ID(), err)
 		}
+		if _, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true}); withoutMessages(err) {
+			counts.add("requests without a message, which are refused", 1)
+			continue
+		}
 		if same, err := a.codec.EncodeRequest(req, dialect.EncodeOptions{}); err != nil || string(same.Body) != body {
 			t.Errorf("%s: an unchanged request is not written byte for byte (%v)\n%s", x.ID(), err, firstDifference(body, string(same.Body)))
 		} else {

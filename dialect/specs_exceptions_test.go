@@ -103,9 +103,6 @@ var invalidAtSource = map[string]string{
 
 	"0xPlaygrounds/rig:tests/cassettes/llamacpp/multimodal_matrix/malformed_data_uri.yaml#0": "an image that is not Base64; the server answered 400",
 	"docker/docker-agent:e2e/testdata/cassettes/TestExec_Gemini_ToolCall.yaml#1":             "its result gives the id of a call for the name of the tool",
-
-	"traceloop/openllmetry:packages/opentelemetry-instrumentation-bedrock/tests/traces/cassettes/test_titan/test_titan_converse.yaml#0":        "its only input is content for a guardrail, which no other API has",
-	"traceloop/openllmetry:packages/opentelemetry-instrumentation-bedrock/tests/traces/cassettes/test_titan/test_titan_converse_stream.yaml#0": "its only input is content for a guardrail, which no other API has",
 }
 
 func exceptionFor(api string, v violation) string {

@@ -16,7 +16,7 @@ func TestQuirkD17_TheUserSpeaksFirst(t *testing.T) {
 			name: "a sliced conversation", o: first, in: []dragoman.Message{dragoman.SystemText("s"), asks("a"), gets(result("a", "1"))},
 			want: "system \"s\"\nuser \"(conversation continues)\"\nassistant call:a\ntool result:a=\"1\"", report: "synthesised (warn) /messages",
 		},
-		{name: "no conversation at all (quirk D38)", o: first, want: `user "(conversation continues)"`, report: "open the conversation"},
+		{name: "no conversation at all (quirk D38)", o: first}, // the encoder refuses it
 		{name: "a whole one", o: first, in: []dragoman.Message{user("q")}, want: `user "q"`},
 	})
 }

@@ -267,6 +267,8 @@ func (n *normaliser) open() {
 		if !d.assistant() || known {
 			return
 		}
+	} else if first == 0 && len(n.req.Instructions) == 0 {
+		return // there is nothing to answer; the encoder refuses it
 	}
 	if n.stored {
 		return

@@ -119,9 +119,6 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := wirekit.CheckMessages(x.limits.Dialect, x.req, enc.Body); err != nil {
-		return err
-	}
 	x.registry = enc.Registry
 	x.extended.Registry = enc.Registry
 	body, err := x.toNative(req.Messages, enc.Body)

@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-go/dragoman/dialect"
 	"github.com/dragoman-go/dragoman/history"
 	"github.com/dragoman-go/dragoman/internal/sniff"
-	"github.com/dragoman-go/dragoman/internal/wirekit"
 )
 
 func newConvert() *cobra.Command {
@@ -248,7 +247,6 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 	if c.abandon {
 		o.Abandon = history.AbandonAll
 	}
-	read := req
 	req, rep, err = history.Normalize(req, o)
 	c.lost(normalising, rep)
 	if errors.Is(err, dragoman.ErrUnsettledCalls) {
@@ -263,7 +261,7 @@ func (c *conversion) request(data []byte) ([]byte, error) {
 		return enc.Body, err
 	}
 	c.missModel(req)
-	return enc.Body, wirekit.CheckMessages(c.to.Dialect(), read, enc.Body)
+	return enc.Body, nil
 }
 
 // missModel reports that a request names no model in a language that wants one

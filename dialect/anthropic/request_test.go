@@ -139,12 +139,14 @@ func TestConversationThatDoesNotStartWithTheUserGetsAnOpening(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	has(t, enc.Report, dragoman.Synthesised, "/messages")
-	_, enc = encode(t, ask(), dialect.EncodeOptions{})
+	req := ask()
+	req.Instructions = []dragoman.Part{&dragoman.Text{Text: "Say hello."}} // which can be answered
+	_, enc = encode(t, req, dialect.EncodeOptions{})
 	if got := messagesOf(t, enc.Body); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
 	// What came from this dialect starts as its client wanted.
-	req := decode(t, `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
+	req = decode(t, `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	if _, enc = encode(t, req, dialect.EncodeOptions{Rebuild: true}); len(messagesOf(t, enc.Body)) != 2 {
 		t.Errorf("%s", enc.Body)
 	}

@@ -71,7 +71,9 @@ func TestHostileRequestsTakeLinearTime(t *testing.T) {
 		"results of one call": func(n int) string {
 			return `{"messages":[{"role":"user","content":[` + strings.Repeat(`{"toolResult":{"toolUseId":"a","content":[]}},`, n) + `{"text":"q"}]}]}`
 		},
-		"members": func(n int) string { return `{` + strings.Repeat(`"x":1,"y":2,`, n) + `"messages":[]}` },
+		"members": func(n int) string {
+			return `{` + strings.Repeat(`"x":1,"y":2,`, n) + `"messages":[{"role":"user","content":[{"text":"q"}]}]}`
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			linear(t, 1000, func(n int) {

@@ -90,7 +90,7 @@ func TestHostileInputTakesLinearTime(t *testing.T) {
 		return b.String() + `{"text":"b"}]}]}`
 	}
 	schema := func(n int) string {
-		return `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + strings.Repeat(`{"type":"ARRAY","items":`, n) + `{}` + strings.Repeat(`}`, n) + `}]}]}`
+		return `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + strings.Repeat(`{"type":"ARRAY","items":`, n) + `{}` + strings.Repeat(`}`, n) + `}]}]}`
 	}
 	bodies := map[string]func(int) string{"calls": calls, "schema": schema}
 	for name, n := range map[string]int{"calls": 16_000, "schema": 4000} {

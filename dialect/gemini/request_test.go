@@ -490,7 +490,7 @@ func TestQuirkA20_AToolWithoutArgumentsHasNoSchema(t *testing.T) {
 }
 
 func TestQuirkA21_AClosedSchemaIsReadAsTheJSONSchemaItMeans(t *testing.T) {
-	req := decode(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{
+	req := decode(t, `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{
 		"type":{"type":"STRING","nullable":true,"enum":["a"],"format":"enum"},"n":{"type":"INTEGER","enum":["1","2"],"format":"int32"},
 		"l":{"type":"ARRAY","min_items":"1","items":{"anyOf":[{"type":"STRING"},{"type":"NUMBER"}],"nullable":true}}},"required":["n"],"propertyOrdering":["n"]}}]}]}`)
 	want := `{"type":"object","properties":{"type":{"type":["string","null"],"enum":["a",null]},"n":{"type":"integer","enum":[1,2],"format":"int32"},` +
@@ -622,20 +622,20 @@ func TestQuirkB16_AHiddenSignatureKeepsARequestFromAnotherModel(t *testing.T) {
 func TestTheKeysOfMapsThatAreTheUsersOwnAreReadAsTheyStand(t *testing.T) {
 	const own = `{"a_b":"1","aB":"2"}`
 	for what, body := range map[string]string{
-		"labels":                  `{"contents":[],"labels":` + own + `}`,
+		"labels":                  `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"labels":` + own + `}`,
 		"partMetadata":            `{"contents":[{"role":"user","parts":[{"text":"x","partMetadata":` + own + `}]}]}`,
 		"part_metadata":           `{"contents":[{"role":"user","parts":[{"text":"x","part_metadata":` + own + `}]}]}`,
-		"part of the instruction": `{"contents":[],"systemInstruction":{"parts":[{"text":"x","partMetadata":` + own + `}]}}`,
-		"headers":                 `{"contents":[],"tools":[{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"u","headers":` + own + `}}]}]}`,
+		"part of the instruction": `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"systemInstruction":{"parts":[{"text":"x","partMetadata":` + own + `}]}}`,
+		"headers":                 `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"u","headers":` + own + `}}]}]}`,
 		"args":                    `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":` + own + `}}]}]}`,
 		"args of a hosted tool":   `{"contents":[{"role":"model","parts":[{"toolCall":{"toolType":"T","args":` + own + `}}]}]}`,
 		"its response":            `{"contents":[{"role":"model","parts":[{"toolResponse":{"toolType":"T","response":` + own + `}}]}]}`,
 		"response":                `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"f","response":` + own + `}}]}]}`,
-		"parameters":              `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a_b":{},"aB":{}}}}]}]}`,
-		"parametersJsonSchema":    `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"properties":{"a_b":{},"aB":{}}}}]}]}`,
-		"responseSchema":          `{"contents":[],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
-		"_responseJsonSchema":     `{"contents":[],"generationConfig":{"_responseJsonSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
-		"responseFormat":          `{"contents":[],"generationConfig":{"responseFormat":[{"text":{"schema":{"properties":{"a_b":{},"aB":{}}}}}]}}`,
+		"parameters":              `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"parametersJsonSchema":    `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"properties":{"a_b":{},"aB":{}}}}]}]}`,
+		"responseSchema":          `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"_responseJsonSchema":     `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"_responseJsonSchema":{"properties":{"a_b":{},"aB":{}}}}}`,
+		"responseFormat":          `{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseFormat":[{"text":{"schema":{"properties":{"a_b":{},"aB":{}}}}}]}}`,
 	} {
 		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil || req.Native == nil {
@@ -656,8 +656,8 @@ func TestTheKeysOfMapsThatAreTheUsersOwnAreReadAsTheyStand(t *testing.T) {
 
 func TestQuirkF5_OfTwoSchemasForTheAnswerTheOneThatIsNotReadIsReported(t *testing.T) {
 	for _, body := range []string{
-		`{"contents":[],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}}`,
-		`{"contents":[],"generation_config":{"response_json_schema":{"type":"object"},"response_schema":{"type":"STRING"},"response_mime_type":"application/json"}}`,
+		`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}}`,
+		`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"generation_config":{"response_json_schema":{"type":"object"},"response_schema":{"type":"STRING"},"response_mime_type":"application/json"}}`,
 	} {
 		req, rep, err := codec.DecodeRequest([]byte(body), dialect.DecodeOptions{})
 		if err != nil || string(req.Output.Schema) != `{"type":"object"}` {
@@ -668,7 +668,7 @@ func TestQuirkF5_OfTwoSchemasForTheAnswerTheOneThatIsNotReadIsReported(t *testin
 }
 
 func TestOfTwoSchemasOfAToolTheOneThatIsNotReadIsReported(t *testing.T) {
-	req, rep, err := codec.DecodeRequest([]byte(`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f",
+	req, rep, err := codec.DecodeRequest([]byte(`{"contents":[{"role":"user","parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"name":"f",
 		"parameters":{"type":"OBJECT"},"parametersJsonSchema":{"type":"object","properties":{"a":{}}},
 		"response":{"type":"STRING"},"responseJsonSchema":{"type":"object"}}]}]}`), dialect.DecodeOptions{})
 	if err != nil || string(req.Tools[0].Parameters) != `{"type":"object","properties":{"a":{}}}` || string(req.Tools[0].OutputSchema) != `{"type":"object"}` {

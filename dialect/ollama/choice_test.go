@@ -63,7 +63,7 @@ func TestQuirkE1_EveryChoiceHasAFormOrIsReported(t *testing.T) {
 	if _, err := codec.EncodeRequest(twoTools(&dragoman.ToolChoice{Mode: "maybe"}), dialect.EncodeOptions{}); !errors.Is(err, dragoman.ErrInvalid) {
 		t.Error(err)
 	}
-	_, rep := encode(t, &dragoman.Request{Model: "m", ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}}, dialect.EncodeOptions{})
+	_, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, ToolChoice: &dragoman.ToolChoice{Mode: dragoman.ChoiceRequired}}, dialect.EncodeOptions{})
 	lost(t, rep, dragoman.Dropped, "/tool_choice", "no tools remain") // quirk E3
 	if _, err := codec.EncodeRequest(twoTools(nil), dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoTools: true}}}); !errors.Is(err, dragoman.ErrUnsupported) {
 		t.Errorf("quirk E11: %v", err)

@@ -75,7 +75,7 @@ func TestAnAbsentStreamMeansAStream(t *testing.T) {
 		if req.Stream != want {
 			t.Errorf("%s: %v", body, req.Stream)
 		}
-		m, _ := encode(t, &dragoman.Request{Model: "m", Stream: want}, dialect.EncodeOptions{})
+		m, _ := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Stream: want}, dialect.EncodeOptions{})
 		if string(m["stream"]) != map[bool]string{true: "true", false: "false"}[want] {
 			t.Errorf("stream %v written as %s", want, m["stream"])
 		}
@@ -104,7 +104,7 @@ func TestThinkingIsSaidInOllamasWords(t *testing.T) {
 		{dragoman.ReasoningSettings{Effort: "low", BudgetTokens: &budget}, `"low"`, dragoman.Dropped},
 		{dragoman.ReasoningSettings{Effort: "low", Summary: "auto"}, `"low"`, dragoman.Dropped},
 	} {
-		m, rep := encode(t, &dragoman.Request{Model: "m", Reasoning: &c.s}, dialect.EncodeOptions{})
+		m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Reasoning: &c.s}, dialect.EncodeOptions{})
 		if string(m["think"]) != c.want {
 			t.Errorf("%+v written as %s, want %s", c.s, m["think"], c.want)
 		}
@@ -133,33 +133,33 @@ func TestQuirkF5_AFormatIsJSONOrASchema(t *testing.T) {
 		}
 	}
 	f := &dragoman.OutputFormat{Kind: dragoman.OutputSchema, Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: dragoman.StrictOn}
-	m, rep := encode(t, &dragoman.Request{Model: "m", Output: f, Tools: []dragoman.ToolSpec{fn("f")}}, dialect.EncodeOptions{})
+	m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f, Tools: []dragoman.ToolSpec{fn("f")}}, dialect.EncodeOptions{})
 	sameJSON(t, string(m["format"]), `{"type":"object"}`)
 	lost(t, rep, dragoman.Dropped, "/output/name", "")
 	lost(t, rep, dragoman.Dropped, "/output/description", "")
 	lost(t, rep, dragoman.Lowered, "/output", "may call no tool") // quirk F9
-	m, rep = encode(t, &dragoman.Request{Model: "m", Output: f}, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoStructuredOutput: true}}})
+	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: f}, dialect.EncodeOptions{Target: dragoman.Target{Caps: dragoman.Capabilities{NoStructuredOutput: true}}})
 	if m["format"] != nil {
 		t.Errorf("%s", m["format"])
 	}
 	lost(t, rep, dragoman.Dropped, "/output", "")
-	m, rep = encode(t, &dragoman.Request{Model: "m", Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
+	m, rep = encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
 	if string(m["format"]) != `"json"` || rep.Err(dragoman.Serious) == nil {
 		t.Errorf("%s\n%s", m["format"], rep)
 	}
-	if m, rep := encode(t, &dragoman.Request{Model: "m", Output: &dragoman.OutputFormat{Kind: dragoman.OutputText}}, dialect.EncodeOptions{}); m["format"] != nil || len(rep.Losses) > 0 {
+	if m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputText}}, dialect.EncodeOptions{}); m["format"] != nil || len(rep.Losses) > 0 {
 		t.Errorf("%s\n%s", m["format"], rep)
 	}
 }
 
 func TestOptionsThatAreNotModelledStay(t *testing.T) {
 	for _, options := range []string{`{}`, `{"num_predict":-1}`, `{"stop":[]}`, `{"temperature":null,"repeat_penalty":1.1,"seed":3}`, `{"stop":["x"],"min_p":0.05}`} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[],"options":`+options+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"}],"options":`+options+`}`)
 		m, rep := encode(t, req, dialect.EncodeOptions{Rebuild: true})
 		sameJSON(t, string(m["options"]), options)
 		lossless(t, rep)
 	}
-	req, _ := decodeRequest(t, `{"model":"m","messages":[],"options":{"temperature":null,"num_predict":-2,"stop":"x"}}`)
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"q"}],"options":{"temperature":null,"num_predict":-2,"stop":"x"}}`)
 	req.Sampling.Temperature, req.MaxOutputTokens = dragoman.Num(0.5), ptr(int64(9))
 	m, _ := encode(t, req, dialect.EncodeOptions{Rebuild: true})
 	sameJSON(t, string(m["options"]), `{"temperature":0.5,"num_predict":9,"stop":["x"]}`)
@@ -167,7 +167,7 @@ func TestOptionsThatAreNotModelledStay(t *testing.T) {
 
 func TestWhatTheWireCannotSayIsReported(t *testing.T) {
 	req := &dragoman.Request{
-		Model: "m", CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), Cache: &dragoman.CacheHint{},
+		Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, CacheKey: "k", User: "u", ServiceTier: "flex", Verbosity: "low", Store: ptr(true), Cache: &dragoman.CacheHint{},
 		ParallelToolCalls: ptr(false), Metadata: []dragoman.KeyValue{{Key: "a", Value: "b"}}, Sampling: dragoman.Sampling{Candidates: ptr(int64(3))},
 		Tools: []dragoman.ToolSpec{{Name: "f", Strict: dragoman.StrictOn, Deferred: true}}, Extra: &dragoman.Extra{Dialect: dragoman.Anthropic, Fields: []dragoman.Field{{Path: "/container", Value: json.RawMessage(`"c"`)}}},
 	}
@@ -488,7 +488,7 @@ func TestAMessageThatWasNotChangedKeepsItsBytes(t *testing.T) {
 
 func TestQuirkA47_ToolsKeepTheirNestedSchemas(t *testing.T) {
 	params := `{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["a"]}}},"required":["list"]}`
-	m, rep := encode(t, &dragoman.Request{Model: "m", Tools: []dragoman.ToolSpec{{Name: "f", Description: "d", Parameters: json.RawMessage(params)}, {Name: "g"}, {Name: "grep", Namespace: "fs"}}}, dialect.EncodeOptions{})
+	m, rep := encode(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("q")}, Tools: []dragoman.ToolSpec{{Name: "f", Description: "d", Parameters: json.RawMessage(params)}, {Name: "g"}, {Name: "grep", Namespace: "fs"}}}, dialect.EncodeOptions{})
 	tools := elements(t, m["tools"])
 	sameJSON(t, tools[0], `{"type":"function","function":{"name":"f","description":"d","parameters":`+params+`}}`)
 	sameJSON(t, tools[1], `{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}`)

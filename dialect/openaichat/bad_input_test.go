@@ -181,7 +181,7 @@ func TestBounds_SizesNestingAndIndexes(t *testing.T) {
 	})
 	t.Run("many unknown members", func(t *testing.T) {
 		var b strings.Builder
-		b.WriteString(`{"model":"m"`)
+		b.WriteString(`{"model":"m","messages":[{"role":"user","content":"x"}]`)
 		for i := range 20_000 {
 			fmt.Fprintf(&b, `,"k%d":%d`, i, i)
 		}

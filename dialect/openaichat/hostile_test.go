@@ -245,14 +245,14 @@ func TestDecision28_ARepeatInFragmentsIsOneCall(t *testing.T) {
 
 func TestAnOutputFormatWithoutASchemaCanBeRebuilt(t *testing.T) {
 	for _, format := range []string{`{"type":"json_schema"}`, `{"type":"json_schema","json_schema":{"name":"n"}}`, `{"type":"json_schema","json_schema":{"name":"n","strict":true}}`} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[],"response_format":`+format+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":`+format+`}`)
 		req.Messages = append(req.Messages, dragoman.UserText("x"))
 		m, _ := encodeRequest(t, req, dialect.EncodeOptions{})
 		if strings.Contains(string(m["response_format"]), `"schema":`) {
 			t.Errorf("%s", m["response_format"])
 		}
 	}
-	_, rep := encodeRequest(t, &dragoman.Request{Model: "m", Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
+	_, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Kind: dragoman.OutputSchema}}, dialect.EncodeOptions{})
 	if rep.Err(dragoman.Serious) == nil {
 		t.Errorf("not reported: %s", rep)
 	}

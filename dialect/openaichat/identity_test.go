@@ -7,6 +7,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/dialect"
+	"github.com/dragoman-go/dragoman/internal/codectest"
 )
 
 // A request with odd spacing, odd order, and much that we do not model.
@@ -161,7 +162,7 @@ func TestRebuild_AValueSetAfterANullIsWrittenOnce(t *testing.T) {
 
 func TestSpelling_OfTwoTokenLimitsTheNewerCountsAndBothStay(t *testing.T) {
 	for _, body := range []string{`"max_tokens":5,"max_completion_tokens":7`, `"max_completion_tokens":7,"max_tokens":5`} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[],`+body+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+body+`}`)
 		if *req.MaxOutputTokens != 7 {
 			t.Errorf("%s: %d", body, *req.MaxOutputTokens)
 		}
@@ -178,7 +179,7 @@ func TestPurity_DecodingLeavesTheBodyAlone(t *testing.T) {
 		b := []byte(body)
 		req, _, err := codec.DecodeRequest(b, dialect.DecodeOptions{})
 		if err == nil {
-			if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true}); err != nil {
+			if _, err := codec.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true}); err != nil && !codectest.Empty(err) { // a response has no messages
 				t.Error(err)
 			}
 		}

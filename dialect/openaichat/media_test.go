@@ -134,7 +134,7 @@ func TestMedia_ContentThatIsMissingOrMisplaced(t *testing.T) {
 func TestToolChoice_AnUnknownModeIsInvalid(t *testing.T) {
 	for _, tools := range [][]dragoman.ToolSpec{nil, {fn("f")}} {
 		for _, mode := range []dragoman.ChoiceMode{"", "any", "sometimes"} {
-			_, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Tools: tools, ToolChoice: &dragoman.ToolChoice{Mode: mode}}, dialect.EncodeOptions{})
+			_, err := codec.EncodeRequest(&dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Tools: tools, ToolChoice: &dragoman.ToolChoice{Mode: mode}}, dialect.EncodeOptions{})
 			if !errors.Is(err, dragoman.ErrInvalid) {
 				t.Fatalf("%q: %v", mode, err)
 			}
@@ -143,7 +143,7 @@ func TestToolChoice_AnUnknownModeIsInvalid(t *testing.T) {
 	}
 	// A mode that the wire knows and we do not goes back as it came.
 	const choice = `{"type":"allowed_tools","allowed_tools":{"mode":"sometimes","tools":[{"type":"function","function":{"name":"f"}}]}}`
-	req, _ := decodeRequest(t, `{"model":"m","tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+choice+`}`)
+	req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+choice+`}`)
 	m, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 	sameJSON(t, string(m["tool_choice"]), choice)
 }
@@ -169,7 +169,7 @@ func TestReasoning_SettingsThatSayLittleOrTooMuch(t *testing.T) {
 		"nothing":                   {dragoman.ReasoningSettings{}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Reasoning: &tc.set}, dialect.EncodeOptions{})
+			m, rep := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Reasoning: &tc.set}, dialect.EncodeOptions{})
 			if got := string(m["reasoning_effort"]); got != tc.effort {
 				t.Errorf("effort %s, want %s", got, tc.effort)
 			}
@@ -186,6 +186,6 @@ func TestReasoning_SettingsThatSayLittleOrTooMuch(t *testing.T) {
 }
 
 func TestOutput_ASchemaWithoutAKindIsASchema(t *testing.T) {
-	m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Output: &dragoman.OutputFormat{Name: "n", Schema: []byte(`{"type":"object","properties":{}}`), Strict: dragoman.StrictOff}}, dialect.EncodeOptions{})
+	m, _ := encodeRequest(t, &dragoman.Request{Model: "m", Messages: []dragoman.Message{dragoman.UserText("x")}, Output: &dragoman.OutputFormat{Name: "n", Schema: []byte(`{"type":"object","properties":{}}`), Strict: dragoman.StrictOff}}, dialect.EncodeOptions{})
 	sameJSON(t, string(m["response_format"]), `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object","properties":{}}}}`)
 }

@@ -64,7 +64,7 @@ func TestQuirkE1_SpellingsOfOtherServersAreRead(t *testing.T) {
 		`"whatever"`:                     dragoman.ChoiceOpaque,
 		`{"type":"new","x":1}`:           dragoman.ChoiceOpaque,
 	} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+in+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":`+in+`}`)
 		if req.ToolChoice == nil || req.ToolChoice.Mode != want {
 			t.Errorf("%s: %+v", in, req.ToolChoice)
 		}
@@ -255,7 +255,7 @@ func TestQuirkF5_StructuredOutputHasItsWrapperAndALegalName(t *testing.T) {
 			default:
 				lossless(t, rep)
 			}
-			req, _ := decodeRequest(t, `{"model":"m","messages":[],"response_format":`+tc.want+`}`)
+			req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":`+tc.want+`}`)
 			if req.Output == nil || req.Output.Kind != tc.f.Kind || string(req.Output.Schema) != string(tc.f.Schema) {
 				t.Errorf("read back as %+v", req.Output)
 			}
@@ -654,7 +654,7 @@ func TestNames_AliasesAreReversedInResponsesAndStreams(t *testing.T) {
 
 func TestBothSpellingsOfTheUserAreKeptInAnyOrder(t *testing.T) {
 	for _, members := range []string{`"user":"u","safety_identifier":"s"`, `"safety_identifier":"s","user":"u"`} {
-		req, _ := decodeRequest(t, `{"model":"m","messages":[],`+members+`}`)
+		req, _ := decodeRequest(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+members+`}`)
 		if req.User != "s" {
 			t.Errorf("%s: user %q", members, req.User)
 		}
@@ -670,7 +670,7 @@ func TestBothSpellingsOfTheUserAreKeptInAnyOrder(t *testing.T) {
 
 func TestAToolChoiceCountsMoreThanALegacyFunctionCall(t *testing.T) {
 	for _, members := range []string{`"function_call":"auto","tool_choice":"none"`, `"tool_choice":"none","function_call":"auto"`} {
-		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[],`+members+`}`), dialect.DecodeOptions{})
+		req, rep, err := codec.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],`+members+`}`), dialect.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

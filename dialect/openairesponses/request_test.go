@@ -97,7 +97,7 @@ func TestRequestFieldsAreReadIntoTheModel(t *testing.T) {
 }
 
 func TestExplicitNullsAndEmptiesComeBackUntilTheyAreSet(t *testing.T) {
-	body := `{"model":"m","input":[],"temperature":null,"tools":[],"text":{},"reasoning":{},"metadata":{},"stream":false,"include":[],"store":null}`
+	body := `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}],"temperature":null,"tools":[],"text":{},"reasoning":{},"metadata":{},"stream":false,"include":[],"store":null}`
 	req := decodeRequest(t, body)
 	v, _ := encodeRequest(t, req, dialect.EncodeOptions{Rebuild: true})
 	var want map[string]any
@@ -495,7 +495,7 @@ func TestAMessageItemMustSayWhoSpeaks(t *testing.T) {
 }
 
 func TestAnItemWithoutATypeHasAName(t *testing.T) {
-	req, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[{"content":"a"}]}`), dialect.DecodeOptions{})
+	req, _, err := Codec{}.DecodeRequest([]byte(`{"model":"m","input":[{"content":"a"},{"role":"user","content":"q"}]}`), dialect.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -249,8 +249,8 @@ func (p *Plan) Open() {
 		if p.Turns[0].Role == User || p.Own(p.Turns[0].Messages[0]) {
 			return
 		}
-	} else if p.Threaded {
-		return
+	} else if p.Threaded || len(p.System) == 0 {
+		return // without instructions there is nothing to answer
 	}
 	p.rep.Addf(dragoman.Synthesised, dragoman.Warn, "/messages", "a user %s to open the conversation", p.Turn)
 	opening := Turn{Role: User, Blocks: []Block{{Part: &dragoman.Text{Text: openingText}, At: extra.At("/messages")}}}

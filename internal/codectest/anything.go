@@ -26,6 +26,11 @@ func Untold(c dialect.Codec, body []byte) bool {
 	})
 }
 
+// Empty reports whether a codec refused a request because its body would have no message.
+func Empty(err error) bool {
+	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "a request needs at least one message")
+}
+
 // AnyRequest checks what must hold of whatever is sent as a request: it is
 // refused with a DecodeError, or passed on byte for byte, and what is built of
 // it can be read. It returns the request and what was read of it written anew;
@@ -41,10 +46,16 @@ func AnyRequest(t *testing.T, c dialect.Codec, body []byte) (req, back *dragoman
 		return nil, nil
 	}
 	same, err := c.EncodeRequest(req, dialect.EncodeOptions{})
+	if Empty(err) {
+		return req, nil
+	}
 	if req.Native != nil {
 		passedOn(t, body, same, err)
 	}
 	built, err := c.EncodeRequest(req, dialect.EncodeOptions{Rebuild: true})
+	if Empty(err) {
+		return req, nil // a server of this dialect may know what we do not
+	}
 	if err != nil {
 		if !errors.Is(err, dragoman.ErrUnsupported) || req.ToolChoice == nil {
 			t.Fatal(err)

@@ -14,11 +14,25 @@ import (
 	"github.com/dragoman-go/dragoman/interop"
 )
 
-// EncodeRequest is the way of every request to the wire. One that no wire
-// could carry is refused; one that came from this dialect and was not changed
-// goes out byte for byte, with at most another model; any other is written by
-// write, whose body counts only when it is whole.
+// EncodeRequest encodes a request for every dialect. It refuses one that no wire could
+// carry, and one whose body would have no message. A request that came from this dialect
+// and was not changed is written byte for byte, with at most another model; write writes
+// any other, and its body counts only when it is whole.
 func EncodeRequest(
+	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
+	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
+) (dialect.Encoded, error) {
+	enc, err := encodeRequest(req, limits, o, write)
+	if err != nil {
+		return enc, err
+	}
+	if err := checkMessages(limits.Dialect, req, enc.Body); err != nil {
+		return dialect.Encoded{Report: enc.Report}, err
+	}
+	return enc, nil
+}
+
+func encodeRequest(
 	req *dragoman.Request, limits dragoman.Limits, o dialect.EncodeOptions,
 	write func(o dialect.EncodeOptions, reg *interop.Registry, rep *dragoman.Report) (*jsonwire.Writer, error),
 ) (dialect.Encoded, error) {
