@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -213,16 +214,7 @@ func rank(specs []dragoman.ToolSpec, query string, most int) []dragoman.ToolSpec
 			hits = append(hits, hit{i, score})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		default:
-			return a.at - b.at
-		}
-	})
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	out := make([]dragoman.ToolSpec, 0, most)
 	for _, h := range hits[:min(most, len(hits))] {
 		out = append(out, specs[h.at])
