@@ -582,3 +582,17 @@ func TestToolsOfTheAgentKeepTheirAnnotations(t *testing.T) {
 		}
 	}
 }
+
+func TestL13_StateWithoutAVersionIsRefused(t *testing.T) {
+	good := marshal(t, must[*agent.Result](t)(agent.Agent{Model: model()}.Run(t.Context(), "go")).State)
+	for version, ok := range map[string]bool{"1": true, "0": false, "-1": false, "2": false} {
+		text := strings.Replace(good, `"v":1,`, `"v":`+version+`,`, 1)
+		err := json.Unmarshal([]byte(text), new(agent.State))
+		if (err == nil) != ok || err != nil && !errors.Is(err, agent.ErrState) {
+			t.Errorf("version %s: %v", version, err)
+		}
+	}
+	if err := json.Unmarshal([]byte("{}"), new(agent.State)); !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "no version") {
+		t.Error(err)
+	}
+}
