@@ -31,11 +31,24 @@ func (r *Registry) InspectCall(obj dragoman.Native) (*dragoman.ToolCall, dragoma
 			return nil, rep, errors.New("interop: no known format of calls has this shape; name the format, or contribute a CallAccessor")
 		}
 	}
-	c, err := r.readCallAs(format, jsonwire.Value{Raw: obj.JSON}, extra.At(""), &rep)
+	c, err := r.readShapedCall(format, obj.JSON, extra.At(""), &rep)
 	if err == nil && c.PayloadFormat == "" {
 		c.PayloadFormat = format
 	}
 	return c, rep, err
+}
+
+// readShapedCall reads a call that may be in another shape than its format has.
+func (r *Registry) readShapedCall(format dragoman.Format, obj json.RawMessage, at extra.Path, rep *dragoman.Report) (*dragoman.ToolCall, error) {
+	if _, contributed := r.calls[format]; contributed {
+		return r.readCallAs(format, jsonwire.Value{Raw: obj}, at, rep)
+	}
+	shape := shapeOf(format, obj)
+	c, err := r.readCallAs(format, jsonwire.Value{Raw: shape.object}, at, rep)
+	if err == nil {
+		shape.apply(c)
+	}
+	return c, err
 }
 
 // InspectResult gives the canonical view of a result. An error told only in
@@ -87,10 +100,13 @@ func (r *Registry) ConvertSchemas(objs []dragoman.Native, to dragoman.Format) ([
 	return out, rep, nil
 }
 
-// ConvertCalls writes calls in the format to, in order.
+// ConvertCalls writes calls in the format to, in order. A call already in that format
+// passes byte for byte; a Gemini part that holds one is written as the call alone, and
+// the function inside a Chat or Ollama call or the toolUse inside a Bedrock block as the
+// whole call.
 func (r *Registry) ConvertCalls(objs []dragoman.Native, to dragoman.Format) ([]dragoman.Native, dragoman.Report, error) {
 	return r.convert(dragoman.CallObject, objs, to, func(w *jsonwire.Writer, obj dragoman.Native, at extra.Path, rep *dragoman.Report) error {
-		c, err := r.readCallAs(obj.Format, jsonwire.Value{Raw: obj.JSON}, at, rep)
+		c, err := r.readShapedCall(obj.Format, obj.JSON, at, rep)
 		if err != nil {
 			return err
 		}
@@ -139,6 +155,14 @@ func (r *Registry) convert(kind dragoman.ObjectKind, objs []dragoman.Native, to 
 // and a contributed adapter that leads there.
 func (r *Registry) convertDirectly(kind dragoman.ObjectKind, obj dragoman.Native, to dragoman.Format, out *[]dragoman.Native, at extra.Path, rep *dragoman.Report) (bool, error) {
 	if obj.Format == to {
+		if _, contributed := r.calls[to]; kind == dragoman.CallObject && !contributed {
+			if shape := shapeOf(to, obj.JSON); shape.changed(obj.JSON) {
+				obj.JSON = shape.object
+				if shape.signature != "" {
+					rep.Add(dragoman.Dropped, dragoman.Warn, at.String()+"/thoughtSignature", "the signature belongs to the part around the call")
+				}
+			}
+		}
 		*out = append(*out, obj)
 		return true, nil
 	}
@@ -179,16 +203,19 @@ func (r *Registry) SanitizeCall(obj dragoman.Native) (dragoman.Native, dragoman.
 		return out, rep
 	}
 	var path []string
-	switch obj.Format {
-	case dragoman.FormatChatFunctionCall:
+	shape := shapeOf(obj.Format, obj.JSON)
+	switch {
+	case obj.Format == dragoman.FormatChatFunctionCall && shape.inner:
+		path = []string{"arguments"}
+	case obj.Format == dragoman.FormatChatFunctionCall:
 		path = []string{"function", "arguments"}
-	case dragoman.FormatResponsesFunctionCall:
+	case obj.Format == dragoman.FormatResponsesFunctionCall:
 		path = []string{"arguments"}
 	default:
 		return out, rep
 	}
 	// The wire is judged, not what the registry would make of it.
-	c, _, err := readCall(obj.Format, jsonwire.Value{Raw: obj.JSON})
+	c, _, err := readCall(obj.Format, jsonwire.Value{Raw: shape.object})
 	if err != nil || c.Payload == dragoman.PayloadText || c.Problem != nil && c.Problem.Code == dragoman.ProblemUnreadable {
 		return out, rep
 	}

@@ -11,7 +11,9 @@ import (
 // RecognizeCall returns the format of a call object by its shape, or "" where no
 // format has it. Contributed accessors with a [dragoman.Recognizer] come first, in
 // order of precedence, then the built-in formats, then the other contributed accessors:
-// the first that reads a call with a name.
+// the first that reads a call with a name. A Gemini part that holds a call counts as the
+// call. Last come the function inside a Chat or Ollama call and the toolUse inside a
+// Bedrock block.
 func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 	if jsonwire.Check(obj) != nil {
 		return ""
@@ -38,7 +40,7 @@ func (r *Registry) RecognizeCall(obj json.RawMessage) dragoman.Format {
 			return a.Format()
 		}
 	}
-	return ""
+	return innerCall(obj)
 }
 
 // builtInCall recognizes the calls of the built-in formats.
@@ -86,9 +88,12 @@ func builtInCall(obj json.RawMessage) dragoman.Format {
 		return ""
 	case kinds["toolUse"] == '{':
 		return dragoman.FormatBedrockToolUse
-	case kinds["name"] == '"' && has("args"):
+	case kinds["name"] == '"' && has("args") && !has("functionCall") && !has("function_call"):
 		return dragoman.FormatGeminiFunctionCall
 	default:
+		if _, ok := geminiPart(obj); ok {
+			return dragoman.FormatGeminiFunctionCall
+		}
 		return ""
 	}
 }

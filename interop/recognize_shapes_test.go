@@ -1,0 +1,80 @@
+package interop_test
+
+import (
+	"testing"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/interop"
+)
+
+// A call is recognized as the object of its dialect, in the object around it, and as the
+// object inside it.
+func TestCallsAreRecognizedAroundAndInside(t *testing.T) {
+	for _, tc := range []struct {
+		name, obj string
+		want      dragoman.Format
+		id, sign  string
+	}{
+		{"Gemini call", `{"name":"f","args":{"a":1}}`, dragoman.FormatGeminiFunctionCall, "", ""},
+		{"Gemini part", `{"functionCall":{"id":"c1","name":"f","args":{"a":1}}}`, dragoman.FormatGeminiFunctionCall, "c1", ""},
+		{"Gemini part with a signature", `{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}`, dragoman.FormatGeminiFunctionCall, "", "c2ln"},
+		{"Gemini part in snake case", `{"function_call":{"name":"f","args":{"a":1}},"thought_signature":"c2ln"}`, dragoman.FormatGeminiFunctionCall, "", "c2ln"},
+		{"Bedrock block", `{"toolUse":{"toolUseId":"c1","name":"f","input":{"a":1}}}`, dragoman.FormatBedrockToolUse, "c1", ""},
+		{"Bedrock toolUse", `{"toolUseId":"c1","name":"f","input":{"a":1}}`, dragoman.FormatBedrockToolUse, "c1", ""},
+		{"Chat call", `{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}`, dragoman.FormatChatFunctionCall, "c1", ""},
+		{"Chat function", `{"name":"f","arguments":"{\"a\":1}"}`, dragoman.FormatChatFunctionCall, "", ""},
+		{"Ollama call", `{"function":{"name":"f","arguments":{"a":1}}}`, dragoman.FormatOllamaToolCall, "", ""},
+		{"Ollama function", `{"name":"f","arguments":{"a":1}}`, dragoman.FormatOllamaToolCall, "", ""},
+		{"Anthropic block", `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`, dragoman.FormatAnthropicToolUse, "c1", ""},
+		{"Responses item", `{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`, dragoman.FormatResponsesFunctionCall, "c1", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			reg := interop.Default()
+			c, _, err := reg.InspectCall(native("", tc.obj))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.PayloadFormat != tc.want || c.Name != "f" || c.Arguments != `{"a":1}` || c.ID != tc.id || c.Signature != tc.sign || c.Problem != nil {
+				t.Errorf("%s: %+v", c.PayloadFormat, c)
+			}
+			clean, rep := reg.SanitizeCall(native("", tc.obj))
+			if clean.Format != tc.want || string(clean.JSON) != tc.obj || len(rep.Losses) > 0 {
+				t.Errorf("sanitized: %s %s %v", clean.Format, clean.JSON, rep.Losses)
+			}
+			// What SanitizeCall names, the registry converts: to its own format, too.
+			for _, to := range []dragoman.Format{tc.want, dragoman.FormatAnthropicToolUse} {
+				out, _, err := reg.ConvertCalls([]dragoman.Native{clean}, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, _, err := reg.InspectCall(out[0])
+				if err != nil || again.Name != "f" || again.Arguments != `{"a":1}` {
+					t.Errorf("as %s: %s %v", to, out[0].JSON, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSanitizeCallInsideChatCall(t *testing.T) {
+	clean, rep := interop.Default().SanitizeCall(native("", `{"name":"f","arguments":"{\"a\":"}`))
+	if string(clean.JSON) != `{"name":"f","arguments":"{}"}` || len(rep.Losses) != 1 || rep.Losses[0].Path != "/arguments" {
+		t.Errorf("%s %v", clean.JSON, rep.Losses)
+	}
+}
+
+// An object that two readers could take for two calls is not unwrapped.
+func TestAmbiguousCallShapes(t *testing.T) {
+	for _, obj := range []string{
+		`{"functionCall":{"name":"f","args":{}},"function_call":{"name":"rm","args":{}}}`,
+		`{"functionCall":{"name":"f","args":{}},"functioncall":{"name":"rm","args":{}}}`,
+		`{"functionCall":{"name":"f","args":{}},"functionCall":{"name":"rm","args":{}}}`,
+		`{"functionCall":{"name":"f","args":{}},"name":"rm","args":{}}`,
+		`{"functionCall":{"name":"f","args":{}},"text":"hello"}`,
+		`{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`,
+	} {
+		if c, _, err := interop.Default().InspectCall(native("", obj)); err == nil && c.Problem == nil {
+			t.Errorf("%s: %s %s", obj, c.PayloadFormat, c.Name)
+		}
+	}
+}
