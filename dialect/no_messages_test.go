@@ -33,7 +33,7 @@ func TestA7_RequestWithoutMessagesIsAnError(t *testing.T) {
 			if about == "a message without any" && err == nil && strings.Contains(string(enc.Body), `"role"`) {
 				continue // it is written
 			}
-			if !errors.Is(err, dragoman.ErrInvalid) || !strings.Contains(err.Error(), field+" would be empty") || enc.Body != nil {
+			if !errors.Is(err, dragoman.ErrInvalid) || !strings.Contains(err.Error(), field+": at least one message is required") || enc.Body != nil {
 				t.Errorf("%s, %s: %v, %s", codec.Dialect(), about, err, enc.Body)
 			}
 		}
@@ -69,5 +69,5 @@ func TestA7_RequestsThatNeedNoMessageAreWritten(t *testing.T) {
 // withoutMessages reports whether a codec refused a request because its body would have no
 // message.
 func withoutMessages(err error) bool {
-	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "a request needs at least one message")
+	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "at least one message is required")
 }

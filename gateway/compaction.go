@@ -115,6 +115,7 @@ func (x *exchange) summarize(ctx context.Context, up *upstream) error {
 		return nothingSaid(dragoman.OpenAIResponses)
 	}
 	text, media := transcript(x.req)
+	x.noteModelCall()
 	resp, err := up.model.Generate(ctx, &dragoman.Request{
 		Model: x.req.Model, Instructions: []dragoman.Part{&dragoman.Text{Text: compactionPrompt}}, Messages: []dragoman.Message{dragoman.UserText(text)},
 	})

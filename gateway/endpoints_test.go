@@ -255,7 +255,7 @@ func TestG2_ARequestThatSaysNothingIsRefusedBeforeSomebodyPaysForIt(t *testing.T
 		"/v1/messages":                         `{"model":"other","max_tokens":5,"messages":[]}`,
 		"/v1beta/models/other:generateContent": `{"contents":[]}`,
 	} {
-		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "nothing to answer") || asked > 0 {
+		if status, text := get(t, http.MethodPost, w.url+path, body); status != http.StatusBadRequest || !strings.Contains(text, "at least one message is required") || asked > 0 {
 			t.Errorf("%s: %d %s, asked %d times", path, status, text, asked)
 		}
 	}

@@ -57,12 +57,24 @@ func apiError(err error) *dragoman.APIError {
 	case errors.Is(err, dragoman.ErrTooLarge): // the client's own request is refused before it is sent
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Status: http.StatusBadGateway, Message: "the upstream response is too large: " + err.Error(), Err: err}
 	case errors.Is(err, dragoman.ErrInvalid), errors.Is(err, dragoman.ErrUnsettledCalls), errors.Is(err, dragoman.ErrUnsupported):
-		return serving.Refuse(err)
+		e := serving.Refuse(err)
+		e.Message = withoutSentinels(e.Message)
+		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return &dragoman.APIError{Class: dragoman.ErrorTimeout, Status: http.StatusGatewayTimeout, Message: "the model took too long", Err: err}
 	default:
 		return &dragoman.APIError{Class: dragoman.ErrorServer, Message: "the gateway failed; its log says why", Err: err}
 	}
+}
+
+// withoutSentinels removes the texts of the sentinels from a message: they help programs
+// that use the library, not clients.
+func withoutSentinels(message string) string {
+	for _, err := range []error{dragoman.ErrInvalid, dragoman.ErrUnsettledCalls, dragoman.ErrUnsupported} {
+		message = strings.ReplaceAll(message, ": "+err.Error(), "")
+		message = strings.ReplaceAll(message, err.Error()+": ", "")
+	}
+	return message
 }
 
 // ownError is the gateway's own word, not that of a model's server.

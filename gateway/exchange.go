@@ -14,7 +14,9 @@ import (
 	"github.com/dragoman-go/dragoman/gateway/access"
 	"github.com/dragoman-go/dragoman/gateway/recall"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
 	"github.com/dragoman-go/dragoman/internal/serving"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
 	"github.com/dragoman-go/dragoman/provider"
 )
 
@@ -58,6 +60,10 @@ type exchange struct {
 	plain, searches bool
 	// hideUpstream suppresses the response headers that name upstreams.
 	hideUpstream bool
+	// called is the upstream that a request was last sent to, and failedBefore counts the
+	// failures before that.
+	called       string
+	failedBefore int
 	// unkept says that the response was to be stored, and could not be.
 	unkept bool
 
@@ -253,7 +259,7 @@ func (x *exchange) answer(ctx context.Context) (err error) {
 		return err
 	}
 	x.entry.route = x.route.Pattern
-	ctx = x.gated(ctx)
+	ctx = modelgate.WithCalled(x.gated(ctx), x.noteCall)
 	if x.call.Count {
 		return x.count(ctx)
 	}
@@ -395,14 +401,8 @@ func silent(req *dragoman.Request) bool {
 
 // nothingSaid refuses a request without a message.
 func nothingSaid(d dragoman.Dialect) error {
-	param := "messages"
-	switch d {
-	case dragoman.OpenAIResponses:
-		param = "input"
-	case dragoman.Gemini:
-		param = "contents"
-	}
-	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: param, Message: param + ": there is nothing to answer; at least one message is needed"}
+	field := wirekit.MessagesField(d)
+	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Param: field, Message: wirekit.NoMessage(field)}
 }
 
 func (x *exchange) scope() recall.Scope {
@@ -460,6 +460,9 @@ func (x *exchange) apiError(err error) *dragoman.APIError {
 	}
 	if d := denialOf(err); d != nil {
 		return x.deniedError(d)
+	}
+	if e := wirekit.ClientError(lastWord(err), x.codec.Dialect(), x.asked.named); e != nil {
+		return e
 	}
 	return apiError(err)
 }

@@ -206,15 +206,24 @@ func (g *Gateway) noteRepeated(ctx context.Context, key string, from origin, ids
 
 // notStored is the event that ends a stream with its response marked as not stored.
 func notStored(events []byte) []byte {
+	return mapResponses(events, func(response []byte) []byte { return withField(response, "store", []byte("false")) })
+}
+
+// mapResponses returns whole events with each response object changed.
+func mapResponses(events []byte, change func(response []byte) []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(events) {
-		data, ok := bytes.CutPrefix(line, []byte("data: {"))
-		if !ok || !bytes.Contains(data, []byte(`"response":{`)) {
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
+		data = bytes.TrimSpace(data)
+		if !ok || !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(data, []byte(`"response"`)) {
 			out = append(out, line...)
 			continue
 		}
-		event := within(bytes.TrimSpace(line[len("data: "):]), "response", func(response []byte) []byte {
-			return withField(response, "store", []byte("false"))
+		event := within(data, "response", func(response []byte) []byte {
+			if len(response) == 0 || response[0] != '{' {
+				return response
+			}
+			return change(response)
 		})
 		out = append(append(append(out, "data: "...), event...), '\n')
 	}

@@ -50,7 +50,7 @@ func (x *exchange) pass(ctx context.Context, up *upstream) (err error) {
 	case buf[0] == '{' && x.codec.Dialect() != dragoman.Ollama:
 		return x.passUnstreamed(ctx, up, passed, io.MultiReader(bytes.NewReader(buf), passed.Body))
 	}
-	x.entry.transparent = true
+	x.entry.transparent = !x.namesConversation()
 	guard := newCallGuard(x.codec, up)
 	sent, err := x.copy(buf, passed, t, guard, hangUp)
 	if !sent { // nobody has seen anything of it
@@ -195,6 +195,9 @@ func (x *exchange) passWhole(up *upstream, passed *provider.Passed) error {
 	}
 	x.entry.usage, x.entry.pieces = resp.Usage, int64(len(body))/bytesPerToken
 	x.entry.transparent = true
+	if x.namesConversation() {
+		body, x.entry.transparent = x.inConversation(body), false
+	}
 	if len(resp.ToolCalls()) > 0 || len(resp.Alternatives) > 0 {
 		guard := newCallGuard(x.codec, up)
 		body = guard.Response(body)
@@ -289,6 +292,9 @@ func (x *exchange) copy(buf []byte, passed *provider.Passed, t *tap, guard callG
 		}
 		events := guarded(guard, held, redacted(passed, buf[:whole]), err != nil)
 		held = nil
+		if x.namesConversation() {
+			events = x.eventsInConversation(events)
+		}
 		if len(events) > 0 {
 			if !sent {
 				if e := refused(x.codec, events); e != nil {

@@ -216,7 +216,7 @@ func TestG6_WhatIsWrongWithARequestIsNoFailureOfItsModel(t *testing.T) {
 			t.Errorf("%d %s", status, text)
 		}
 	}
-	w.wantLog(t, "nothing to answer", "invalid_request_error")
+	w.wantLog(t, "at least one message is required", "invalid_request_error")
 	if _, text := get(t, http.MethodGet, w.url+"/metrics", ""); strings.Contains(text, "failures_total{") {
 		t.Errorf("%s", text)
 	}

@@ -343,3 +343,48 @@ func TestB4_InputIsATextOrAList(t *testing.T) {
 		}
 	}
 }
+
+// A response that is part of a conversation names it and the model that the client asked
+// for, also if the upstream speaks the Responses API.
+func TestConversationIsPartOfEveryResponse(t *testing.T) {
+	w := newWorld(t, `gateway: {routes: {assistant: {to: "responses/sim/echo"}, other: {to: "chat/sim/echo"}}}`+"\n")
+	_, text := get(t, http.MethodPost, w.url+"/v1/conversations", "")
+	id := fmt.Sprint(decodeJSON(t, strings.NewReader(text))["id"])
+	for _, model := range []string{"assistant", "other"} {
+		check := func(response map[string]any, where string) {
+			conversation, _ := response["conversation"].(map[string]any)
+			if conversation["id"] != id || response["model"] != model {
+				t.Errorf("%s, %s: conversation %v, model %v", model, where, response["conversation"], response["model"])
+			}
+		}
+		body := fmt.Sprintf(`{"model":%q,"input":"Hello.","conversation":%q`, model, id)
+		status, text := get(t, http.MethodPost, w.url+"/v1/responses", body+"}")
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", model, status, text)
+		}
+		check(decodeJSON(t, strings.NewReader(text)), "whole")
+		status, text = get(t, http.MethodPost, w.url+"/v1/responses", body+`,"stream":true}`)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", model, status, text)
+		}
+		seen := 0
+		for line := range strings.Lines(text) {
+			data, ok := strings.CutPrefix(line, "data: {")
+			if !ok {
+				continue
+			}
+			event := decodeJSON(t, strings.NewReader("{"+data))
+			if response, ok := event["response"].(map[string]any); ok {
+				seen++
+				check(response, fmt.Sprint(event["type"]))
+			}
+		}
+		if seen < 2 || !strings.Contains(text, "response.completed") {
+			t.Errorf("%s: %d events with the response:\n%s", model, seen, text)
+		}
+	}
+	_, text = get(t, http.MethodGet, w.url+"/v1/conversations/"+id+"/items?order=asc&limit=100", "")
+	if items := decodeJSON(t, strings.NewReader(text))["data"].([]any); len(items) != 8 {
+		t.Errorf("%d items: %s", len(items), text)
+	}
+}

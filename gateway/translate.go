@@ -85,6 +85,7 @@ func (x *exchange) encoding() dialect.EncodeOptions {
 
 // whole answers at once.
 func (x *exchange) whole(ctx context.Context, model dragoman.Model) error {
+	x.noteModelCall()
 	resp, err := model.Generate(ctx, x.asking())
 	if err != nil {
 		return err
@@ -150,6 +151,7 @@ func (x *exchange) stream(ctx context.Context, model dragoman.Model) error {
 		t.held = true
 		ctx = provider.WithWaiting(ctx, t.waiting)
 	}
+	x.noteModelCall()
 	losses, usage := x.entry.losses, x.entry.usage
 	for ev, err := range model.Stream(ctx, x.asking()) {
 		switch {
@@ -364,6 +366,9 @@ func (t *telling) sent() error {
 	}
 	if t.ended { // no beat comes behind it
 		t.out.hush()
+	}
+	if t.namesConversation() { // native events lack it
+		t.buf = t.eventsInConversation(t.buf)
 	}
 	err := t.out.send(t.buf)
 	t.buf = t.buf[:0]

@@ -14,17 +14,28 @@ const (
 	FailedOverHeader = "X-Dragoman-Failed-Over"
 )
 
-// upstreamHeader names the upstream that answers and those that failed before it, unless the
-// key hides them. The prefix is empty, or http.TrailerPrefix for trailers.
+// noteCall notes that a request is sent to the current upstream.
+func (x *exchange) noteCall() { x.called, x.failedBefore = x.entry.upstream, len(x.entry.failures) }
+
+// noteModelCall notes a call of a model that is not a [provider.Client], which reports its calls
+// itself.
+func (x *exchange) noteModelCall() {
+	if x.up.client == nil {
+		x.noteCall()
+	}
+}
+
+// upstreamHeader names the last upstream that was called and those that failed before it,
+// unless the key hides them. The prefix is empty, or http.TrailerPrefix for trailers.
 func (x *exchange) upstreamHeader(h http.Header, prefix string) {
-	if x.hideUpstream || x.entry.upstream == "" {
+	if x.hideUpstream || x.called == "" {
 		return
 	}
-	h.Set(prefix+UpstreamHeader, headerName(x.entry.upstream))
+	h.Set(prefix+UpstreamHeader, headerName(x.called))
 	var failed []string
 	size := 0
-	for _, f := range x.entry.failures {
-		if name := headerName(f.upstream); f.upstream != x.entry.upstream && size+len(name) <= maxSummary {
+	for _, f := range x.entry.failures[:x.failedBefore] {
+		if name := headerName(f.upstream); f.upstream != x.called && size+len(name) <= maxSummary {
 			failed = append(failed, name)
 			size += len(name)
 		}

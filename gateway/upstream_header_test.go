@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -94,5 +96,50 @@ func TestNoUpstreamIsNamedWhereNoneWasAsked(t *testing.T) {
 	defer resp.Body.Close()
 	if got := resp.Header.Get(gateway.UpstreamHeader); got != "" || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("%d %q", resp.StatusCode, got)
+	}
+}
+
+// Requests that the gateway refuses itself reach no upstream.
+func TestRefusedRequestNamesNoUpstream(t *testing.T) {
+	t.Setenv("NO_SUCH_KEY", "")
+	t.Setenv("TEST_KEY", "k")
+	var called atomic.Int64
+	up := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		called.Add(1)
+		rw.WriteHeader(http.StatusInternalServerError)
+	}))
+	defer up.Close()
+	providers := "providers:\n" +
+		"  messages: {base_url: " + up.URL + ", type: anthropic, api_key_env: TEST_KEY, retries: 0, capabilities: {no_tools: true}}\n" +
+		"  chat: {base_url: " + up.URL + ", type: compatible, retries: 0}\n" +
+		"  keyless: {base_url: " + up.URL + ", type: compatible, api_key_env: NO_SUCH_KEY}\n"
+	w := newWorldOf(t, up, "version: 1\n"+providers+"aliases: {messages: messages/x, chat: chat/x, keyless: keyless/x, after: \"chat/x, keyless/x\"}\n")
+	for _, tc := range []struct {
+		name, path, body string
+		status           int
+		upstream         string
+	}{
+		{"no messages", "/v1/chat/completions", `{"model":"messages","messages":[]}`, http.StatusBadRequest, ""},
+		{"no messages, passed through", "/v1/chat/completions", `{"model":"keyless","messages":[]}`, http.StatusBadRequest, ""},
+		{"input of a wrong type", "/v1/responses", `{"model":"chat","input":5}`, http.StatusBadRequest, ""},
+		{"suffix", "/api/generate", `{"model":"chat","prompt":"x","suffix":"y"}`, http.StatusBadRequest, ""},
+		{"tools", "/v1/chat/completions", `{"model":"messages","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, http.StatusBadRequest, ""},
+		{"no key", "/v1/messages", `{"model":"keyless","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`, http.StatusInternalServerError, ""},
+		{"no key, streamed", "/v1/messages", `{"model":"keyless","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}`, http.StatusInternalServerError, ""},
+		{"no key for the last one", "/v1/messages", `{"model":"after","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`, http.StatusInternalServerError, "chat/x"},
+	} {
+		called.Store(0)
+		resp, err := http.Post(w.url+tc.path, "application/json", strings.NewReader(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != tc.status || called.Load() > 0 != (tc.upstream != "") {
+			t.Errorf("%s: %d %s, upstream called %d times", tc.name, resp.StatusCode, body, called.Load())
+		}
+		if up, failed := resp.Header.Get(gateway.UpstreamHeader), resp.Header.Get(gateway.FailedOverHeader); up != tc.upstream || failed != "" {
+			t.Errorf("%s: upstream %q, failed over %q: %s", tc.name, up, failed, body)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/bodies"
+	"github.com/dragoman-go/dragoman/internal/modelgate"
 )
 
 // maxErrorBytes bounds the body of an error, errorWait how long it may take.
@@ -89,6 +90,7 @@ func (x *exchange) attempt(ctx context.Context) (*answer, error) {
 	}
 	a.watch.begin()
 	x.logRequest(ctx, req)
+	modelgate.Called(ctx)
 	a.Response, err = x.client.http().Do(req) //nolint:bodyclose // answer.Close does
 	if err != nil {
 		err = a.failed(err)

@@ -28,7 +28,7 @@ func Untold(c dialect.Codec, body []byte) bool {
 
 // Empty reports whether a codec refused a request because its body would have no message.
 func Empty(err error) bool {
-	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "a request needs at least one message")
+	return errors.Is(err, dragoman.ErrInvalid) && strings.Contains(err.Error(), "at least one message is required")
 }
 
 // AnyRequest checks what must hold of whatever is sent as a request: it is

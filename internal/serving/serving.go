@@ -296,9 +296,33 @@ func unpacked(w http.ResponseWriter, r *http.Request, most int) (io.Reader, erro
 	}
 }
 
-// Refuse is an error as one of the request's own.
+// Refuse returns err as an error of the client's request. Its parameter is the place of a
+// [dragoman.DecodeError].
 func Refuse(err error) *dragoman.APIError {
-	return &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
+	e := &dragoman.APIError{Class: dragoman.ErrorBadRequest, Message: err.Error(), Err: err}
+	var decode *dragoman.DecodeError
+	if errors.As(err, &decode) {
+		e.Param = paramOf(decode.Pointer)
+	}
+	return e
+}
+
+// paramOf returns a JSON pointer as errors of the OpenAI API write places:
+// "/messages/1/role" is "messages[1].role".
+func paramOf(pointer string) string {
+	var b strings.Builder
+	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		if _, err := strconv.Atoi(name); err == nil && b.Len() > 0 {
+			b.WriteString("[" + name + "]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }
 
 // Decode reads the request of a call. What the URL says stands in it.

@@ -1,8 +1,6 @@
 package wirekit
 
 import (
-	"fmt"
-
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/internal/extra"
 	"github.com/dragoman-go/dragoman/internal/jsonwire"
@@ -11,17 +9,11 @@ import (
 // checkMessages refuses a body without a message, which every server refuses: req has
 // none, or none that the dialect has a place for.
 func checkMessages(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
-	field := "messages"
-	switch d {
-	case dragoman.OpenAIResponses:
-		field = "input"
-	case dragoman.Gemini:
-		field = "contents"
-	}
+	field := MessagesField(d)
 	if continues(d, req) || hasElements(body, field) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s would be empty: a request needs at least one message", d, dragoman.ErrInvalid, field)
+	return &FieldError{By: string(d), Field: FieldMessages, Detail: NoMessage(field), Err: dragoman.ErrInvalid}
 }
 
 // hasElements reports whether a field of a body is a list that is not empty, or no list,

@@ -129,8 +129,8 @@ func toolsElsewhere(req *dragoman.Request) bool {
 // CheckTools refuses the tools of a request to a model that cannot call any.
 // pkg is the package that says so.
 func CheckTools(pkg string, req *dragoman.Request, caps dragoman.Capabilities) error {
-	if n := len(req.Tools); n > 0 && caps.NoTools {
-		return fmt.Errorf("%s: the model cannot call tools, but the request has %d: %w", pkg, n, dragoman.ErrUnsupported)
+	if len(req.Tools) > 0 && caps.NoTools {
+		return &FieldError{By: pkg, Field: FieldTools, Detail: NoTools(req.Model), Err: dragoman.ErrUnsupported}
 	}
 	return nil
 }
