@@ -124,8 +124,9 @@ type Opaque struct {
 	// Type is the native type tag.
 	Type string
 	JSON json.RawMessage
-	// CallID links a block of a provider-run tool with its other half, so that
-	// both are kept or dropped together. Empty where there is none.
+	// CallID links a call with its result, so that both are kept or dropped together.
+	// Empty where there is none. A call in a response that is not Hosted and has no result
+	// there waits for the client.
 	CallID string
 	// Hosted says that the provider ran a tool itself, and that the part is the call or
 	// the result. False also means unknown.

@@ -32,7 +32,7 @@ var hostedTurns = []struct {
 	{"MCP", openairesponses.Codec{}, `{"type":"mcp_list_tools","id":"mcpl_1","server_label":"s","tools":[]},{"type":"mcp_call","id":"mcp_1","server_label":"s","name":"n","arguments":"{}","output":"x"}`, false},
 	{"tool search", openairesponses.Codec{}, `{"type":"tool_search_call","id":"ts_1","call_id":null,"execution":"server","status":"completed","arguments":{"q":"x"}},{"type":"tool_search_output","id":"tso_1","call_id":null,"execution":"server","status":"completed","tools":[]}`, false},
 	{"image", openairesponses.Codec{}, `{"type":"image_generation_call","id":"ig_1","status":"completed","result":"aGVsbG8="}`, true},
-	{"computer", openairesponses.Codec{}, `{"type":"computer_call","id":"cu_1","call_id":"call_1","status":"completed","action":{"type":"screenshot"},"pending_safety_checks":[]}`, true},
+	{"hosted shell", openairesponses.Codec{}, `{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls"]}},{"type":"shell_call_output","id":"sho_1","call_id":"call_1","output":[]}`, false},
 	{"web search", anthropic.Codec{}, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`, false},
 	{"MCP", anthropic.Codec{}, `{"type":"mcp_tool_use","id":"mcptoolu_1","name":"n","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[]}`, false},
 	{"with text", anthropic.Codec{}, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"found"}`, true},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -297,6 +298,9 @@ func (r *run) conclude(resp *dragoman.Response, output []dragoman.Message) (corr
 	if err := unusable(resp); err != nil {
 		return "", r.fail(err)
 	}
+	if types := waitingItems(resp); types != nil {
+		return "", r.fail(&WaitingItemError{types})
+	}
 	if r.check == nil {
 		return "", nil
 	}
@@ -349,8 +353,39 @@ func clientCalls(resp *dragoman.Response) []*dragoman.ToolCall {
 	return slices.DeleteFunc(resp.ToolCalls(), func(c *dragoman.ToolCall) bool { return c.Hosted })
 }
 
+// waitingItems returns the native types of the items of a response that wait for the
+// client: calls whose other half is missing and that the provider does not run.
+func waitingItems(resp *dragoman.Response) (types []string) {
+	var halves map[string]int
+	for p := range opaqueParts(resp) {
+		if halves == nil {
+			halves = map[string]int{}
+		}
+		halves[p.CallID]++
+	}
+	for p := range opaqueParts(resp) {
+		if p.CallID != "" && !p.Hosted && halves[p.CallID] == 1 {
+			types = append(types, p.Type)
+		}
+	}
+	return types
+}
+
+// opaqueParts iterates over the opaque parts of a response.
+func opaqueParts(resp *dragoman.Response) iter.Seq[*dragoman.Opaque] {
+	return func(yield func(*dragoman.Opaque) bool) {
+		for i := range resp.Output {
+			for _, p := range resp.Output[i].Parts {
+				if o, ok := p.(*dragoman.Opaque); ok && !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // hostedOnly reports whether an answer is nothing but what the provider's own tools
-// did.
+// did. A call that has its result in the same answer is one of theirs.
 func hostedOnly(resp *dragoman.Response) bool {
 	hosted := false
 	for i := range resp.Output {
@@ -365,11 +400,11 @@ func hostedOnly(resp *dragoman.Response) bool {
 			case *dragoman.ToolCall:
 				hosted = hosted || p.Hosted
 			case *dragoman.Opaque:
-				hosted = hosted || p.Hosted
+				hosted = hosted || p.Hosted || p.CallID != ""
 			}
 		}
 	}
-	return hosted
+	return hosted && waitingItems(resp) == nil
 }
 
 // blank reports whether an answer says nothing at all (quirk I14).

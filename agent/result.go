@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
 	"github.com/dragoman-go/dragoman/tool"
@@ -63,7 +64,8 @@ var (
 	// ErrAgent says that an agent cannot be used as it is. No model was asked.
 	ErrAgent = errors.New("not usable as defined")
 	// ErrInterrupted says that calls wait for humans: they are Result.Pending, and
-	// the run goes on with [Agent.Resume].
+	// the run goes on with [Agent.Resume]. If the context of the run was canceled
+	// meanwhile, the error wraps its cause, too.
 	ErrInterrupted = errors.New("agent: calls wait for approval")
 	// ErrUnfinished says that new input came while calls of the run before wait for
 	// their results: resume that run first, or [Abandon] it.
@@ -84,6 +86,22 @@ var (
 	// resumes it.
 	ErrAnswer = errors.New("agent: the model gave no usable answer")
 )
+
+// WaitingItemError says that a response ended with items that wait for the client, and that
+// no tool of an agent can answer: the model wants to use a computer or a shell, or asks for
+// the approval of a tool that its provider runs. The items are in Result.Messages as
+// [dragoman.Opaque] parts.
+type WaitingItemError struct {
+	// Types are the native types of the items, in order, such as "computer_call".
+	Types []string
+}
+
+func (e *WaitingItemError) Error() string {
+	return fmt.Sprintf("%v: it waits for the client to answer %s, which an agent does not do; answer it with a request of your own, or do not offer that tool", ErrAnswer, strings.Join(e.Types, ", "))
+}
+
+// Unwrap returns [ErrAnswer].
+func (e *WaitingItemError) Unwrap() error { return ErrAnswer }
 
 // LimitError says which limit ended a run.
 type LimitError struct {

@@ -166,7 +166,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	if err == nil {
 		err = r.loop(ctx)
 	}
-	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrInterrupted) {
+	if err != nil && ctx.Err() != nil {
 		err = cancelled(ctx, err)
 	}
 	r.result.Run, r.result.Agent, r.result.Turns, r.result.Usage = r.state.Run, r.player.name(), r.state.Turn, r.state.Usage
