@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -107,6 +108,7 @@ func TestQuirkF7_JSONIsFoundBehindABoundedPrelude(t *testing.T) {
 }
 
 func TestImmediateToolsRunInPlaceWithoutGuardrails(t *testing.T) {
+	same := func(_ context.Context, _ tool.Input, out tool.Output) (tool.Output, error) { return out, nil }
 	inPlace := tool.New("now", "Answers at once.", func(context.Context, word) (string, error) { return "x", nil }, tool.Immediately())
 	input := agent.ToolGuardrail{Name: "in", Check: func(context.Context, tool.Info, tool.Input) (agent.Verdict, error) { return agent.Verdict{}, nil }}
 	output := agent.ToolOutputGuardrail{Name: "out", Check: func(context.Context, tool.Info, tool.Output) (agent.Verdict, error) { return agent.Verdict{}, nil }}
@@ -119,7 +121,7 @@ func TestImmediateToolsRunInPlaceWithoutGuardrails(t *testing.T) {
 		"output": {agent.Guardrails{ToolOutput: []agent.ToolOutputGuardrail{output}}, true},
 	} {
 		started := make(chan struct{}, 100)
-		a := agent.Agent{Model: model(calls("a now")), Tools: []tool.Tool{inPlace}, Guardrails: c.rails, Go: func(task func()) {
+		a := agent.Agent{Model: model(calls("a now")), Tools: []tool.Tool{inPlace}, Guardrails: c.rails, Toolbox: tool.Config{Hooks: tool.Hooks{Post: []tool.PostHook{same}, Immediate: true}}, Go: func(task func()) {
 			started <- struct{}{}
 			go task()
 		}}
@@ -127,6 +129,29 @@ func TestImmediateToolsRunInPlaceWithoutGuardrails(t *testing.T) {
 		if got := len(started) > 0; got != c.want {
 			t.Errorf("guardrails %s: the run started %d goroutines", name, len(started))
 		}
+	}
+}
+
+func TestL7_ImmediateHooksLeaveGuardrailsTheirTimeout(t *testing.T) {
+	waits := func(ctx context.Context) (agent.Verdict, error) { <-ctx.Done(); return agent.Verdict{}, ctx.Err() }
+	for name, rails := range map[string]agent.Guardrails{
+		"input": {ToolInput: []agent.ToolGuardrail{{Name: "in", Check: func(ctx context.Context, _ tool.Info, _ tool.Input) (agent.Verdict, error) { return waits(ctx) }}}},
+		"output": {ToolOutput: []agent.ToolOutputGuardrail{{Name: "out", Check: func(ctx context.Context, _ tool.Info, _ tool.Output) (agent.Verdict, error) {
+			return waits(ctx)
+		}}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var did counted
+			a := agent.Agent{
+				Model: model(calls("a look")), Tools: []tool.Tool{did.tool("look", tool.Immediately())}, Guardrails: rails,
+				Toolbox: tool.Config{Hooks: tool.Hooks{Immediate: true, Timeout: time.Minute}},
+			}
+			res, err := a.Run(t.Context(), "go")
+			if took := time.Since(began); took != time.Minute {
+				t.Errorf("%s: the run took %v: %v\n%s", name, took, err, recordLines(res.Records))
+			}
+		})
 	}
 }
 

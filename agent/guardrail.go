@@ -175,9 +175,11 @@ func (r *run) guardOutput(ctx context.Context, output []dragoman.Message) ([]dra
 var errRefused = errors.New("")
 
 // around puts the guardrails of tools among the hooks of a toolbox: before humans
-// are asked, directly before the tool, and behind it.
+// are asked, directly before the tool, and behind it. The timeout of
+// hooks holds for them, also if the hooks of the toolbox are immediate.
 func (g *Guardrails) around(h tool.Hooks) tool.Hooks {
 	if len(g.ToolInput) > 0 {
+		h.Immediate = false
 		h.Pre = append(h.Pre[:len(h.Pre):len(h.Pre)], func(ctx context.Context, in tool.Input) (tool.Input, error) {
 			return in, g.checkInput(ctx, in)
 		})
@@ -191,6 +193,7 @@ func (g *Guardrails) around(h tool.Hooks) tool.Hooks {
 		})
 	}
 	if len(g.ToolOutput) > 0 {
+		h.Immediate = false
 		h.Post = append(h.Post[:len(h.Post):len(h.Post)], g.checkOutput)
 	}
 	return h
