@@ -105,7 +105,11 @@ func (s *Session) Actions(ctx context.Context, model dragoman.Model, name string
 	if err != nil {
 		return nil, about("listing actions on", s.ID(), err)
 	}
-	return on.Extensions.Actions(), nil
+	actions, err := on.Extensions.Actions()
+	if err != nil {
+		return nil, about("listing actions on", s.ID(), err)
+	}
+	return actions, nil
 }
 
 // Act runs an action of one of the model's active extensions (requirement X9), and stores
@@ -143,7 +147,11 @@ func (s *Session) Act(ctx context.Context, model dragoman.Model, a Action) error
 // only returns the one extension that has an action.
 func (on connection) only(id string) (string, error) {
 	var owners, all []string
-	for _, a := range on.Extensions.Actions() {
+	actions, err := on.Extensions.Actions()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range actions {
 		all = append(all, a.ID)
 		if a.ID == id {
 			owners = append(owners, a.Extension)
@@ -184,14 +192,17 @@ func (s *Session) BeforeSave(ctx context.Context, model dragoman.Model, name str
 		return nil
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
-	case !slices.ContainsFunc(all, connection.triggers):
+	case !slices.ContainsFunc(all, connection.mayTrigger):
 		return nil
 	}
 	on, err := s.lastOf(ctx, all, messages)
-	switch {
+	if err != nil {
+		return about("preparing to save", s.ID(), err)
+	}
+	switch triggers, err := on.triggers(); {
 	case err != nil:
 		return about("preparing to save", s.ID(), err)
-	case !on.triggers():
+	case !triggers:
 		return nil
 	}
 	in, c, err := s.actionInput(ctx, on, nil, messages)
@@ -226,8 +237,15 @@ func actionless(model dragoman.Model) bool {
 }
 
 // triggers reports whether there are actions to run before a save.
-func (on connection) triggers() bool {
-	return slices.ContainsFunc(on.Extensions.Actions(), func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) })
+func (on connection) triggers() (bool, error) {
+	actions, err := on.Extensions.Actions()
+	return slices.ContainsFunc(actions, func(a extension.NamedAction) bool { return slices.Contains(a.Triggers, extension.BeforeSave) }), err
+}
+
+// mayTrigger reports whether triggers returns true or an error.
+func (on connection) mayTrigger() bool {
+	triggers, err := on.triggers()
+	return triggers || err != nil
 }
 
 // preparedSave is the save that the actions ran for.

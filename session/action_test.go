@@ -265,3 +265,38 @@ func TestX9_OnlyModelsOfProvidersCanBeConnected(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// brokenActor is an extension that cannot list its actions.
+type brokenActor struct{}
+
+func (brokenActor) Info() extension.Info                     { return extension.Info{Name: "broken"} }
+func (brokenActor) Actions(extension.Env) []extension.Action { panic("no actions today") }
+
+func TestX9_PanicInActionsIsAnErrorOfTheExtension(t *testing.T) {
+	s := created(t, &session.Memory{})
+	var log strings.Builder
+	s.ActionContext.Log = slog.New(slog.NewTextHandler(&log, nil))
+	w := on(t, openaichat.Codec{}, brokenActor{})
+	if err := s.Connect(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, pair("q1", "r1")...)
+	if messages, _, err := s.Load(t.Context()); err != nil || len(messages) != 2 {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+	for _, want := range []string{"extension broken", "no actions today"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, log.String())
+		}
+	}
+	var failed *extension.Error
+	_, err := s.Actions(t.Context(), w, "")
+	if !errors.As(err, &failed) || failed.Extension != "broken" || failed.Hook != "actions" {
+		t.Errorf("Actions: %v", err)
+	}
+	for _, name := range []string{"", "broken"} {
+		if err := s.Act(t.Context(), w, session.Action{Extension: name, ID: "x"}); !errors.As(err, &failed) || failed.Extension != "broken" {
+			t.Errorf("Act: %v", err)
+		}
+	}
+}

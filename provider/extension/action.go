@@ -176,19 +176,34 @@ func (l Layers) With(more Layers, log *slog.Logger) Layers {
 	return out
 }
 
-// Actions are those of the extensions that are on, each with the name of its
-// extension, in order.
-func (r *Resolution) Actions() []NamedAction {
+// Actions returns the actions of the extensions that are on, each with the name of its
+// extension, in order. An extension that panics is an [*Error].
+func (r *Resolution) Actions() ([]NamedAction, error) {
 	var out []NamedAction
 	for _, e := range r.On {
-		if a, ok := e.(Actor); ok {
-			name := e.Info().Name
-			for _, action := range a.Actions(r.setup.Env(name)) {
-				out = append(out, NamedAction{name, action})
-			}
+		a, ok := e.(Actor)
+		if !ok {
+			continue
+		}
+		name := e.Info().Name
+		actions, err := actionsOf(a, name, r.setup.Env(name))
+		if err != nil {
+			return nil, err
+		}
+		for _, action := range actions {
+			out = append(out, NamedAction{name, action})
 		}
 	}
-	return out
+	return out, nil
+}
+
+func actionsOf(a Actor, name string, env Env) (out []Action, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			out, err = nil, &Error{Extension: name, Hook: "actions", Err: fmt.Errorf("panicked: %v", v)}
+		}
+	}()
+	return a.Actions(env), nil
 }
 
 // NamedAction is an action of an extension.
@@ -283,7 +298,11 @@ func (r *Resolution) Run(ctx context.Context, extension, id string, in ActionInp
 }
 
 func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigger, in ActionInput) (res ActionResult, err error) {
-	for _, a := range r.Actions() {
+	actions, err := r.Actions()
+	if err != nil {
+		return ActionResult{}, err
+	}
+	for _, a := range actions {
 		if a.Extension != extension || a.ID != id || a.Action.Run == nil {
 			continue
 		}
@@ -311,7 +330,11 @@ func (r *Resolution) run(ctx context.Context, extension, id string, moment Trigg
 func (r *Resolution) Triggered(ctx context.Context, t Trigger, in ActionInput) (ActionResult, error) {
 	var out ActionResult
 	var metadata Object
-	for _, a := range r.Actions() {
+	actions, err := r.Actions()
+	if err != nil {
+		return out, err
+	}
+	for _, a := range actions {
 		if !slices.Contains(a.Triggers, t) {
 			continue
 		}

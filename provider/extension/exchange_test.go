@@ -260,7 +260,7 @@ func TestX9_ActionsReplaceTheNativeHistoryAndPatchTheMetadata(t *testing.T) {
 	other := actor{plain{Name: "other"}, []extension.Action{{ID: "drop", Label: "Drop another", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
 	off := actor{needs("off", "x"), []extension.Action{{ID: "drop", Label: "Never", Triggers: []extension.Trigger{extension.BeforeSave}, Run: drop}}}
 	r := resolve(t, set(t, mine, other, off), extension.Switches{})
-	if got := r.Actions(); len(got) != 3 || got[2].Extension != "other" {
+	if got, err := r.Actions(); err != nil || len(got) != 3 || got[2].Extension != "other" {
 		t.Errorf("%+v", got)
 	}
 	native := []json.RawMessage{json.RawMessage("1"), json.RawMessage("2"), json.RawMessage("3")}
