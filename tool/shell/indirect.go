@@ -45,6 +45,19 @@ var (
 			"run": interpreter, "run-script": interpreter, "test": {flags: strings.Fields("--script-shell --node-options")},
 		},
 	}
+	apt      = indirection{flags: strings.Fields("-o -c --option --config-file")}
+	dnf      = indirection{flags: strings.Fields("-c --config --setopt")}
+	playbook = indirection{always: "it runs commands and modules"}
+	forge    = map[string]indirection{
+		"alias": {always: "it can define commands"}, "config": {always: "it can set programs that it runs"}, "extension": {always: "it runs extensions"},
+		"extensions": {always: "it runs extensions"}, "ext": {always: "it runs extensions"}, "codespace": {always: "it runs other programs"}, "cs": {always: "it runs other programs"},
+		"browse": {always: "it starts a browser"},
+	}
+	gcc        = indirection{flags: strings.Fields("-wrapper -B* -fplugin* -specs* -plugin* -Wl,*-plugin* @*")}
+	clang      = indirection{flags: strings.Fields("-fplugin* -fpass-plugin* -Xclang -B* -fuse-ld* --ld-path --config -plugin* -Wl,*-plugin* @*")}
+	linker     = indirection{flags: strings.Fields("--plugin @*")}
+	gnuMake    = indirection{flags: strings.Fields("-f -C -I -E --file --makefile --directory --include-dir --eval"), variables: true}
+	compiles   = indirection{always: "it runs the compiler that its arguments name"}
 	remoteCopy = indirection{flags: strings.Fields("-S -o -F -D")}
 )
 
@@ -71,12 +84,28 @@ var indirections = map[string]indirection{
 	"nc": {flags: strings.Fields("-e -c --exec --sh-exec --lua-exec")}, "ncat": {flags: strings.Fields("-e -c --exec --sh-exec --lua-exec")},
 	"tcpdump": {flags: []string{"-z"}},
 	"nmap":    {flags: []string{"--script*"}},
-	"gcc":     {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")}, "g++": {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")},
-	"clang": {flags: strings.Fields("-fplugin* -Xclang -B*")}, "cc": {flags: strings.Fields("-wrapper -B* -fplugin* -specs*")},
-	"cmake": {flags: strings.Fields("-P -E")},
-	"ninja": {flags: strings.Fields("-f -C")},
-	"make":  {flags: strings.Fields("-f -C -I --file --makefile --directory --include-dir --eval"), variables: true},
-	"gmake": {flags: strings.Fields("-f -C -I --file --makefile --directory --include-dir --eval"), variables: true},
+	"gcc":     gcc, "g++": gcc, "cc": gcc, "c++": gcc, "gfortran": gcc, "clang": clang, "clang++": clang,
+	"ld": linker, "ld.bfd": linker, "ld.gold": linker, "ld.lld": linker, "ar": linker, "nm": linker, "ranlib": linker, "gcc-ar": linker, "gcc-nm": linker,
+	"rustc":  {flags: strings.Fields("linker=* link-arg* -Clinker=* -Clink-arg* --codegen=linker=* --codegen=link-arg* -Z")},
+	"ccache": compiles, "distcc": compiles, "sccache": compiles,
+	"rpm": {flags: strings.Fields("-E -D --eval --define --pipe --load --macros --rcfile")}, "rpmbuild": {always: "it runs the scripts of a package"}, "rpmspec": {always: "it runs macros of a package"},
+	"apt": apt, "apt-get": apt, "apt-cache": apt, "aptitude": apt, "dnf": dnf, "yum": dnf,
+	"dpkg":    {flags: strings.Fields("--pre-invoke --post-invoke")},
+	"ansible": playbook, "ansible-playbook": playbook, "ansible-console": playbook, "ansible-pull": playbook,
+	"gh": {subcommands: forge, valued: strings.Fields("-R --repo")}, "glab": {subcommands: forge, valued: strings.Fields("-R --repo")},
+	"openssl": {flags: strings.Fields("-engine -provider -provider-path -config"), subcommands: map[string]indirection{"engine": {always: "it loads engines"}}},
+	"svn":     {flags: strings.Fields("--config-option --config-dir --diff-cmd --diff3-cmd --editor-cmd")},
+	"hg":      {flags: strings.Fields("--config --debugger")},
+	"curl":    {flags: strings.Fields("-K --config --engine")},
+	"gpg":     {flags: strings.Fields("--photo-viewer --agent-program --dirmngr-program --keyboxd-program --options")},
+	"ip": {
+		valued: strings.Fields("-n -f -l -rc -netns -family -loops -rcvbuf"), subcommands: map[string]indirection{"netns": {always: "it can run commands"}}, inspect: ipRuns,
+	},
+	"helm":   {flags: []string{"--post-renderer"}, valued: strings.Fields("-n --namespace --kube-context --kubeconfig --registry-config"), subcommands: map[string]indirection{"plugin": {always: "it runs plugins"}}},
+	"gradle": {flags: strings.Fields("-I -b -p --init-script --build-file --project-dir")},
+	"cmake":  {flags: strings.Fields("-P -E")},
+	"ninja":  {flags: strings.Fields("-f -C")},
+	"make":   gnuMake, "gmake": gnuMake,
 	"cargo": {flags: strings.Fields("--config -Z")},
 	"go": {
 		flags: strings.Fields("-exec -toolexec -vettool -overlay -modfile"),
@@ -103,6 +132,7 @@ var indirections = map[string]indirection{
 	"docker": containers, "podman": containers, "nerdctl": containers,
 	"kubectl": {only: strings.Fields("get describe logs top version explain api-resources api-versions cluster-info")},
 	"less":    editor, "more": editor, "most": editor, "vi": editor, "vim": editor, "nvim": editor, "view": editor, "ex": editor, "ed": editor,
+	"vimdiff": editor, "gvim": editor, "rvim": editor, "rview": editor, "vim.tiny": editor, "vim.basic": editor, "tig": editor,
 	"nano": editor, "emacs": editor, "pico": editor, "ftp": editor, "telnet": editor, "sqlite3": editor, "psql": editor, "mysql": editor,
 	"gdb": editor, "lldb": editor, "irb": editor, "ghci": editor, "mail": editor, "mutt": editor,
 	"python": interpreter, "python2": interpreter, "python3": interpreter, "pypy": interpreter, "pypy3": interpreter, "perl": interpreter, "ruby": interpreter,
@@ -230,6 +260,16 @@ func (r *rule) callRuns(c *call) string {
 func tarRuns(args []word) string {
 	if len(args) > 0 && !strings.HasPrefix(args[0].text, "-") && strings.ContainsAny(args[0].text, "IF") {
 		return args[0].text
+	}
+	return ""
+}
+
+// ipRuns looks for the flag -batch and its abbreviations, which run commands of a file.
+func ipRuns(args []word) string {
+	for _, a := range args {
+		if dashes, name := flagName(a.text); dashes > 0 && strings.HasPrefix("batch", name) {
+			return a.text
+		}
 	}
 	return ""
 }

@@ -98,3 +98,75 @@ func TestAttack_ScriptsThatRunThroughArguments(t *testing.T) {
 		}
 	}
 }
+
+// More programs that run others through their arguments, each with a harmless use.
+func TestAttack_MoreProgramsThatRunThroughArguments(t *testing.T) {
+	for _, tc := range []struct{ program, refused, allowed string }{
+		{"rpm", `rpm --eval '%(sh)'|rpm -E '%(sh)'|rpm --define 'x %(sh)' -q a|rpm -D 'x %(sh)' -q a|rpm --pipe sh -qa|rpm --load x -q a|rpm --macros=x -q a|rpm --rcfile x -q a`, `rpm -qa|rpm -qi bash|rpm -q --queryformat x bash`},
+		{"rpmbuild", "", ""},
+		{"apt", `apt -o APT::Update::Pre-Invoke::=sh update|apt -c x update|apt update --option x|apt --config-file=x list`, `apt list|apt show bash`},
+		{"apt-get", `apt-get -o APT::Update::Pre-Invoke::=sh update|apt-get -oDebug::x=1 update|apt-get --option=x update|apt-get --config-file=x update`, `apt-get update|apt-get -y install x`},
+		{"apt-cache", `apt-cache -o x=y show bash`, `apt-cache show bash`},
+		{"dpkg", `dpkg --pre-invoke=sh -l|dpkg --post-invoke sh -l`, `dpkg -l|dpkg --print-architecture`},
+		{"dnf", `dnf -c x list|dnf --setopt=pluginpath=x list`, `dnf list|dnf info bash`},
+		{"ansible", "", ""},
+		{"ansible-playbook", "", ""},
+		{"gh", `gh alias set x '!sh'|gh alias import f|gh extension install o/x|gh ext exec x|gh config set pager sh|gh codespace ssh|gh cs ssh|gh browse`, `gh pr list|gh pr view 1|gh api /user|gh run list`},
+		{"glab", `glab alias set x '!sh'|glab config set editor sh`, `glab version`},
+		{"openssl", `openssl engine x -pre SO_PATH:x|openssl dgst -engine x f|openssl dgst -provider-path x f|openssl dgst -provider x f|openssl req -config x|openssl list -provider-path=x`, `openssl dgst -sha256 f|openssl x509 -in f -text`},
+		{"ld", `ld -plugin x.so a.o|ld --plugin=x.so a.o|ld -plugin=x.so a.o|ld @x`, `ld -o x a.o`},
+		{"ar", `ar --plugin x.so rc l.a a.o`, `ar t l.a`},
+		{"nm", `nm --plugin x.so a.o`, `nm a.o`},
+		{"gcc", `gcc -wrapper sh,-c a.c|gcc -fplugin=x.so a.c|gcc -B/tmp a.c|gcc -specs=x a.c|gcc --specs=x a.c|gcc -Wl,-plugin,x.so a.c|gcc -Xlinker -plugin a.c|gcc @x`, `gcc -c a.c|gcc -Wall -O2 -o a a.c|gcc -Wl,-rpath,/x a.c`},
+		{"g++", `g++ -wrapper sh,-c a.cc|g++ -fplugin=x.so a.cc|g++ -Wl,-plugin,x a.cc`, `g++ -c a.cc`},
+		{"clang", `clang -fplugin=x.so a.c|clang -Xclang -load a.c|clang -fpass-plugin=x.so a.c|clang -fuse-ld=/tmp/x a.c|clang --ld-path=/tmp/x a.c|clang --config=x a.c|clang -Wl,-plugin,x a.c`, `clang -c a.c`},
+		{"clang++", `clang++ -fplugin=x.so a.cc|clang++ -Xclang -load a.cc`, `clang++ -c a.cc`},
+		{"c++", `c++ -wrapper sh,-c a.cc`, `c++ -c a.cc`},
+		{"rustc", `rustc -C linker=sh a.rs|rustc -Clinker=sh a.rs|rustc --codegen linker=sh a.rs|rustc --codegen=linker=sh a.rs|rustc -Z x a.rs`, `rustc --edition 2021 a.rs|rustc -C opt-level=3 a.rs`},
+		{"make", `make SHELL=sh|make --eval=x|make -E x`, `make all`},
+		{"zip", `zip -T -TT sh a b|zip -TT sh a b|zip --unzip-command sh a b`, `zip -r a b`},
+		{"man", `man -P sh ls`, `man ls`},
+		{"vim", "", ""},
+		{"vimdiff", "", ""},
+		{"tig", "", ""},
+		{"perl", "", ""},
+		{"svn", `svn --config-option config:tunnels:x=sh ls x|svn diff --diff-cmd sh|svn merge --diff3-cmd=sh x|svn commit --editor-cmd sh|svn --config-dir x ls`, `svn log|svn status`},
+		{"hg", `hg --config alias.x=!sh x|hg log --config=x|hg --cwd d --config x log|hg log --debugger`, `hg log|hg status`},
+		{"curl", `curl -K x|curl -sK x|curl --config x|curl --engine x u`, `curl -s https://example.com`},
+		{"gpg", `gpg --photo-viewer sh -k|gpg --agent-program=sh -k|gpg --options x -k`, `gpg --verify f`},
+		{"ip", `ip netns exec x sh|ip -n x netns exec y sh|ip -b x|ip -ba x|ip -batch x`, `ip addr|ip -4 route|ip -br addr`},
+		{"helm", `helm plugin install x|helm -n x plugin install y|helm template --post-renderer sh x`, `helm list|helm version`},
+		{"gradle", `gradle -I x test|gradle --init-script x test|gradle -b x test|gradle -p x test`, `gradle test`},
+		{"ccache", "", ""},
+	} {
+		t.Run(tc.program, func(t *testing.T) {
+			permissive, err := Options{Indirect: true}.Allow(tc.program + " ...")
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := Allow(tc.program + " ...")
+			if tc.allowed == "" {
+				if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+					t.Errorf("the pattern: %v, though any use runs other programs", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for text := range strings.SplitSeq(tc.refused, "|") {
+				if _, err := list.Check(text); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "shell.Options.Indirect") {
+					t.Errorf("%s: %v", text, err)
+				}
+				if _, err := permissive.Check(text); err != nil {
+					t.Errorf("with Indirect, %s: %v", text, err)
+				}
+			}
+			for text := range strings.SplitSeq(tc.allowed, "|") {
+				if _, err := list.Check(text); err != nil {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		})
+	}
+}
