@@ -374,6 +374,11 @@ func (x *exchange) decode(ctx context.Context, up *upstream) error {
 		x.entry.losses = newLosses(x.entry.losses, x.losses)
 	}
 	x.route.Set.Apply(req)
+	if up.dialect != x.codec.Dialect() {
+		if err := checkRoles(x.codec.Dialect(), req, x.body); err != nil {
+			return err
+		}
+	}
 	x.goOn(req)
 	if up.dialect != x.codec.Dialect() && silent(req) { // a server of its own dialect says so itself
 		return nothingSaid(x.codec.Dialect())

@@ -38,3 +38,36 @@ func TestRefusedRequestNamesTheField(t *testing.T) {
 		}
 	}
 }
+
+// The vendors' servers refuse a message with an unknown role. A translated route does so in
+// their place; roles that clients send are accepted.
+func TestUnknownRoleIsRefused(t *testing.T) {
+	w := newWorld(t, "")
+	const chat, messages, responses, generate = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/MODEL:generateContent"
+	for _, tc := range []struct{ path, model, body, want string }{
+		{messages, "chat/sim/echo", `"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"usr","content":"hi"}]`, "messages[1].role"},
+		{messages, "chat/sim/echo", `"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"hi"},{"role":"user","content":"b"}]`, ""},
+		{chat, "anthropic/sim/echo", `"messages":[{"role":"system","content":"s"},{"role":"usr","content":"hi"}]`, "messages[1].role"},
+		{chat, "anthropic/sim/echo", `"messages":[{"role":"developer","content":"s"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"x"}]`, ""},
+		{responses, "anthropic/sim/echo", `"input":[{"type":"message","role":"usr","content":"hi"}]`, "input[0].role"},
+		{responses, "anthropic/sim/echo", `"input":[{"role":"developer","content":"s"},{"role":"user","content":"hi"}]`, ""},
+		{generate, "anthropic/sim/echo", `"contents":[{"role":"usr","parts":[{"text":"hi"}]}]`, "contents[0].role"},
+		{generate, "anthropic/sim/echo", `"contents":[{"parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hi"}]},{"role":"user","parts":[{"text":"hi"}]}]`, ""},
+		{"/api/chat", "anthropic/sim/echo", `"stream":false,"messages":[{"role":"User","content":"hi"},{"role":"control","content":"thinking"}]`, ""},
+	} {
+		path := strings.Replace(tc.path, "MODEL", tc.model, 1)
+		status, text := get(t, http.MethodPost, w.url+path, `{"model":"`+tc.model+`",`+tc.body+`}`, "anthropic-version", "2023-06-01")
+		if tc.want == "" && status != http.StatusOK || tc.want != "" && (status != http.StatusBadRequest || !strings.Contains(text, tc.want+`: unknown role \"usr\"`)) {
+			t.Errorf("%s %s: %d %s", path, tc.body, status, text)
+		}
+	}
+}
+
+func TestUnknownModelErrorListsPatterns(t *testing.T) {
+	t.Setenv("TEAM_KEY", teamKey)
+	w := newWorld(t, `gateway: {routes: {claude: {to: "sim/echo"}, "any-*": {to: "sim/*"}, "other-*": {to: "sim/*"}}, keys: {team: {key_env: TEAM_KEY, models: [claude, "any-*", zzz]}}}`+"\n")
+	status, text := get(t, http.MethodPost, w.url+"/v1/chat/completions", `{"model":"zzz","messages":[{"role":"user","content":"hi"}]}`, "Authorization", "Bearer "+teamKey)
+	if status != http.StatusNotFound || !strings.Contains(text, "there are claude, any-*") || strings.Contains(text, "other-*") {
+		t.Errorf("%d %s", status, text)
+	}
+}

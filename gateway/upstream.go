@@ -290,10 +290,14 @@ func (s *setup) find(model string, allowed func(string) bool) (*route, error) {
 	return way, nil
 }
 
-// known lists some of the models that there are, and that are allowed.
+// known lists some of the names and patterns that are served and allowed.
 func (s *setup) known(allowed func(string) bool) string {
 	const most = 20
-	names := slices.DeleteFunc(s.routes.Names(), func(name string) bool { return !allowed(name) })
+	names := s.routes.Names()
+	for i := range s.routes.patterns {
+		names = append(names, s.routes.patterns[i].route.Pattern)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !allowed(name) })
 	more := ""
 	if len(names) > most {
 		names, more = names[:most], ", …"

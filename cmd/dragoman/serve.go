@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
@@ -151,7 +152,43 @@ func (o serveFlags) checked(out, said io.Writer) error {
 		fmt.Fprintf(w, "  %s\t→ %s\n", r.Pattern, to)
 	}
 	fmt.Fprintf(w, "It would listen on %s, for %s.\n", config.Address(), to)
+	fmt.Fprintf(w, "state: %s\n", stateOf(config))
+	fmt.Fprintf(w, "policies: %s\n", policiesOf(config))
 	return w.Flush()
+}
+
+// stateOf says where a gateway stores its state.
+func stateOf(c *gateway.Config) string {
+	switch {
+	case c.State.SQLite != "":
+		return "SQLite, " + c.State.SQLite
+	case c.State.PostgresEnv != "":
+		return "PostgreSQL, named by " + c.State.PostgresEnv
+	default:
+		return "in memory, lost when the gateway stops"
+	}
+}
+
+// policiesOf lists what the policies of a config apply to.
+func policiesOf(c *gateway.Config) string {
+	var out []string
+	if c.Policy != nil {
+		out = append(out, "all requests")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.KeyPolicies)) {
+		if c.KeyPolicies[name] != nil {
+			out = append(out, "key "+name)
+		}
+	}
+	for _, r := range c.Routes {
+		if r.Policy != nil {
+			out = append(out, "route "+r.Pattern)
+		}
+	}
+	if out == nil {
+		return "none"
+	}
+	return strings.Join(out, ", ")
 }
 
 // summary says in a line what is served, and why.

@@ -110,6 +110,33 @@ func TestServeChecksAConfigWithoutServingIt(t *testing.T) {
 	}
 }
 
+func TestServeCheckNamesPoliciesAndState(t *testing.T) {
+	t.Setenv("DRAGOMAN_TEST_KEY", "a-secret-of-the-team")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gateway.yaml")
+	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte("version: 1\nrules:\n  - {id: no, effect: deny, reason: No., when: {model: [\"x/*\"]}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ config, state, policies string }{
+		{"routes: {m: {to: sim/echo}}", "state: in memory, lost when the gateway stops", "policies: none"},
+		{"state: {sqlite: " + filepath.Join(dir, "g.db") + "}, routes: {m: {to: sim/echo}}", "state: SQLite, " + filepath.Join(dir, "g.db"), "policies: none"},
+		{"state: {postgres_env: DRAGOMAN_TEST_KEY}, routes: {m: {to: sim/echo}}", "state: PostgreSQL, named by DRAGOMAN_TEST_KEY", "policies: none"},
+		{
+			"policy: POLICY, keys: {a: {key_env: DRAGOMAN_TEST_KEY, policy: POLICY}}, routes: {m: {to: sim/echo, policy: POLICY}}",
+			"state: in memory", "policies: all requests, key a, route m",
+		},
+	} {
+		if err := os.WriteFile(file, []byte("version: 1\ngateway: {"+strings.ReplaceAll(tc.config, "POLICY", filepath.Join(dir, "p.yaml"))+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		code := run([]string{"serve", "--check", "--config", file}, nil, &stdout, &stderr)
+		if code != exitOK || !strings.Contains(stdout.String(), tc.state) || !strings.Contains(stdout.String(), tc.policies+"\n") {
+			t.Errorf("%s: %d\n%s\n%s", tc.config, code, &stdout, &stderr)
+		}
+	}
+}
+
 func TestG4_ServeSaysWhatAReloadChangesAndWhatItDoesNot(t *testing.T) {
 	team := []access.Key{{Name: "team", Hash: access.HashOf("a-secret-of-the-team")}}
 	began := &gateway.Config{Keys: team, Models: &provider.Config{}}

@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/jsonwire"
+	"github.com/dragoman-go/dragoman/internal/wirekit"
+)
+
+// checkRoles refuses a request with a message whose role its dialect does not have, as the
+// dialect's own server does. Ollama servers take any role: models have roles of their own.
+func checkRoles(d dragoman.Dialect, req *dragoman.Request, body []byte) error {
+	if d == dragoman.Ollama {
+		return nil
+	}
+	for i := range req.Messages {
+		switch role := req.Messages[i].Role; role {
+		case dragoman.RoleUser, dragoman.RoleAssistant, dragoman.RoleTool, dragoman.RoleSystem, dragoman.RoleDeveloper:
+		default:
+			return unknownRole(d, string(role), body)
+		}
+	}
+	return nil
+}
+
+// unknownRole says where in a body a role is that the dialect does not have.
+func unknownRole(d dragoman.Dialect, role string, body []byte) error {
+	field := wirekit.MessagesField(d)
+	path := field
+	r := jsonwire.NewReader(body)
+	for key := range r.Object() {
+		if string(key) != field || r.Kind() != '[' {
+			r.Skip()
+			continue
+		}
+		for i := range r.Array() {
+			if r.Kind() != '{' {
+				r.Skip()
+				continue
+			}
+			for key := range r.Object() {
+				if string(key) != "role" || r.Kind() != '"' {
+					r.Skip()
+				} else if r.String() == role && path == field {
+					path = fmt.Sprintf("%s[%d].role", field, i)
+				}
+			}
+		}
+	}
+	return &dragoman.APIError{
+		Class: dragoman.ErrorBadRequest, Param: path,
+		Message: fmt.Sprintf("%s: unknown role %.80q: use %s", path, role, strings.Join(rolesOf(d), ", ")),
+	}
+}
+
+// rolesOf returns the roles of a dialect's messages.
+func rolesOf(d dragoman.Dialect) []string {
+	switch d {
+	case dragoman.Anthropic, dragoman.Bedrock:
+		return []string{"user", "assistant"}
+	case dragoman.Gemini:
+		return []string{"user", "model"}
+	case dragoman.OpenAIResponses:
+		return []string{"user", "assistant", "system", "developer"}
+	default:
+		return []string{"user", "assistant", "system", "developer", "tool"}
+	}
+}
