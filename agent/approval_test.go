@@ -163,8 +163,12 @@ func TestL13_AStoredRunFindsItsAgentAndToolsOrIsRefused(t *testing.T) {
 		}
 	}
 	changed := agent.Agent{Name: "payer", Model: model(), Tools: []tool.Tool{did.tool("look"), did.tool("pay", tool.NeedsApproval(), tool.Title("Pay much"))}}
-	if _, err := changed.Resume(t.Context(), state, yes); !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
+	again, err := changed.Resume(t.Context(), state, yes)
+	if !errors.Is(err, agent.ErrInterrupted) || did.String() != "look:" {
 		t.Errorf("a tool that changed is asked about again: %v, ran %q", err, did.String())
+	}
+	if len(again.Pending) != 1 || !strings.HasPrefix(again.Pending[0].Reason, "pay changed since approval was requested") {
+		t.Errorf("the reason does not name the change: %+v", again.Pending)
 	}
 	for what, text := range map[string]string{
 		"newer": strings.Replace(marshal(t, state), `"v":1`, `"v":2`, 1), "no state": `{"hello":1}`, "negative": strings.Replace(marshal(t, state), `"v":1`, `"v":-1`, 1), "no JSON": `{`,

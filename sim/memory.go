@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/dialect/openairesponses"
+	"github.com/dragoman-go/dragoman/internal/serving"
 )
 
 // maxKept and maxKeptBytes bound the conversations that a server remembers for
@@ -84,17 +86,23 @@ func (m *memory) recall(req *dragoman.Request) error {
 func refuseReferences(req *dragoman.Request) error {
 	for _, f := range req.Extra.For(dragoman.OpenAIResponses) {
 		if f.Path == "/conversation" && string(f.Value) != "null" {
-			return &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: "conversation", Message: fmt.Sprintf("Conversation with id %.80s not found: the simulator stores no conversations", f.Value)}
+			return notStored("conversation", fmt.Sprintf("Conversation with id %.80s not found: the simulator stores no conversations", f.Value))
 		}
 	}
 	for i := range req.Messages {
 		for _, p := range req.Messages[i].Parts {
 			if o, ok := p.(*dragoman.Opaque); ok && o.Dialect == dragoman.OpenAIResponses && o.Type == "item_reference" {
-				return &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: "input", Message: fmt.Sprintf("Item not found: the simulator stores no items: %.120s", o.JSON)}
+				return notStored("input", fmt.Sprintf("Item not found: the simulator stores no items: %.120s", o.JSON))
 			}
 		}
 	}
 	return nil
+}
+
+// notStored is the error for a reference to something that the simulator does not store. It
+// has no code: that of its class would say that the model is unknown.
+func notStored(param, message string) error {
+	return serving.OpenAIs(openairesponses.Codec{}, "", &dragoman.APIError{Class: dragoman.ErrorNotFound, Param: param, Message: message})
 }
 
 // remembered is a model whose answers a server keeps.

@@ -24,7 +24,7 @@ func TestReferencesToStoredItemsAreRefused(t *testing.T) {
 		}
 		text, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusNotFound || !strings.Contains(string(text), id) {
+		if resp.StatusCode != http.StatusNotFound || !strings.Contains(string(text), id) || strings.Contains(string(text), "model_not_found") {
 			t.Errorf("%s: %d %s", body, resp.StatusCode, text)
 		}
 	}

@@ -406,6 +406,7 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 	if reason != "" && x.decision != nil && x.decision.Reason != "" {
 		reason = x.decision.Reason
 	}
+	reason = x.changedReason(reason)
 	var changed *PinChange
 	if x.runner.Pins != nil && !x.continued() {
 		if changed = x.runner.Pins.check(x.entry); changed != nil && !strings.HasPrefix(reason, changed.String()) {
@@ -431,6 +432,19 @@ func (x *execution) needsApproval(ctx context.Context) *failure {
 		}
 	}
 	return nil
+}
+
+// changedReason adds to a reason that the tool is not the one that approval was requested
+// for: an approval of the earlier definition does not hold.
+func (x *execution) changedReason(reason string) string {
+	if x.resume == nil || x.continued() || x.resume.Binding.Tool == x.entry.fingerprint {
+		return reason
+	}
+	said := x.key.QualifiedName() + " changed since approval was requested"
+	if strings.HasPrefix(reason, said) {
+		return reason
+	}
+	return strings.TrimSuffix(said+"; "+reason, "; ")
 }
 
 // askTool asks the tool's own function.

@@ -202,7 +202,7 @@ var (
 	// batch has the results of all calls; calls that wait for approval stay pending.
 	ErrJournal = errors.New("tool: the journal failed")
 	// ErrFailed says that a call failed whose failure ends the run.
-	ErrFailed = errors.New("tool: a call failed that must not")
+	ErrFailed = errors.New("tool: a call failed, and the run ends with its failure")
 )
 
 // CallError is the failed call that ended a turn: see [FailureFail] and
