@@ -39,10 +39,10 @@ func TestC1_APromptMayHoldAnything(t *testing.T) {
 			t.Errorf("%q: %+v", prompt, r)
 		}
 	}
-	if r := do(nil, "--model", "sim/echo", "--session", "s", "hi"); r.code != exitOK {
+	if r := do(nil, "--model", "sim/echo", "--session", "my-session", "hi"); r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	if r := do(nil, "--model", "sim/echo", "--session", "s", " \n"); r.code == exitOK && !strings.Contains(r.err, "nothing to finish") {
+	if r := do(nil, "--model", "sim/echo", "--session", "my-session", " \n"); r.code == exitOK && !strings.Contains(r.err, "nothing to finish") {
 		t.Errorf("blanks were asked: %+v", r)
 	}
 }
