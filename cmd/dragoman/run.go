@@ -172,7 +172,7 @@ func (o *runFlags) run(cmd *cobra.Command, prompt string, sandbox *workspace.San
 	default: // a new prompt would be refused; the error names the command that works
 		t.notef("Session %s.", k.session.ID())
 	}
-	err = ended(ctx, err, k, spec)
+	err = ended(ctx, err, k, model)
 	if n := o.unattended.Load(); err == nil && n > 0 {
 		return &exitError{exitUnattended, fmt.Errorf("tool calls refused because no approver is attached: %d. %s", n, o.unattendedHelp(cmd))}
 	}
@@ -324,7 +324,7 @@ func (o *runFlags) stream(ctx context.Context, a *agent.Agent, s *session.Sessio
 }
 
 // ended says how a run ended, and what can be done about it.
-func ended(ctx context.Context, err error, k *kept, model string) error {
+func ended(ctx context.Context, err error, k *kept, model dragoman.Model) error {
 	var limit *agent.LimitError
 	again := k.again()
 	switch {
@@ -349,26 +349,47 @@ func ended(ctx context.Context, err error, k *kept, model string) error {
 }
 
 // suggestModel returns a hint if the provider does not have the model, and a known model
-// has a similar name.
-func suggestModel(err error, spec string) string {
+// of its server has a similar name. Of a chain, each model is looked up in turn.
+func suggestModel(err error, model dragoman.Model) string {
 	var api *dragoman.APIError
 	if !errors.As(err, &api) || api.Class != dragoman.ErrorNotFound {
 		return ""
 	}
-	provider, name, _ := strings.Cut(spec, "/")
-	provider = strings.TrimSuffix(provider, "-chat") // openai-chat serves the models of openai
+	switch m := model.(type) {
+	case *provider.Client:
+		return similarModel(m)
+	case *provider.Chain:
+		for _, l := range m.Links {
+			if hint := suggestModel(err, l.Model); hint != "" {
+				return hint
+			}
+		}
+	}
+	return ""
+}
+
+// similarModel returns a hint that names a known model with a name like the client's. The
+// provider's name in the config does not matter.
+func similarModel(c *provider.Client) string {
+	table := c.Models
+	if table == nil {
+		table = models.Default()
+	}
 	var names []string
-	for _, e := range models.Default().Entries() {
-		if e.Provider != provider {
+	for _, e := range table.Entries() {
+		if e.Provider != c.Server {
 			continue
 		}
 		for _, n := range slices.Concat(e.Match, e.Aliases) {
+			if n == c.Model {
+				return "" // it is spelled correctly
+			}
 			if !strings.Contains(n, "*") {
 				names = append(names, n)
 			}
 		}
 	}
-	return words.Meant(name, names)
+	return words.Meant(c.Model, names)
 }
 
 // openNamed opens the model of --model or DRAGOMAN_MODEL, or the default model if the
