@@ -38,6 +38,7 @@ func (n *normaliser) roles() {
 func (n *normaliser) prune() {
 	for i := range n.ms {
 		d := &n.ms[i]
+		n.fields(d)
 		records := n.records(d)
 		d.edit(func(j int, p dragoman.Part) dragoman.Part {
 			switch p := p.(type) {
@@ -80,6 +81,31 @@ func (n *normaliser) prune() {
 			}
 			return p
 		})
+	}
+}
+
+// fields drops the unknown fields of a response of another provider of the same dialect.
+// Most servers refuse fields that they do not know. An empty value only spells that there is
+// nothing, and stays.
+func (n *normaliser) fields(d *draft) {
+	if d.Origin == nil || d.Extra.For(n.limits.Dialect) == nil || d.Origin.Matches(n.target.Origin(), dragoman.MatchProvider) {
+		return
+	}
+	var kept []dragoman.Field
+	for _, f := range d.Extra.Fields {
+		switch string(f.Value) {
+		case "null", `""`, "[]", "{}":
+			kept = append(kept, f)
+		default:
+			n.rep.Add(dragoman.Dropped, dragoman.Info, d.path()+f.Path, "a field of another provider's message")
+		}
+	}
+	if len(kept) == len(d.Extra.Fields) {
+		return
+	}
+	d.touch()
+	if d.Extra = nil; kept != nil {
+		d.Extra = &dragoman.Extra{Dialect: n.limits.Dialect, Fields: kept}
 	}
 }
 

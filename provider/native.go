@@ -114,7 +114,11 @@ func (x *exchange) streamedNative(resp *dragoman.Response) ([]json.RawMessage, e
 		case len(m.Parts) == 0:
 			out[i] = json.RawMessage("{}")
 		default:
-			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{*m}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
+			bare := *m
+			if i == len(out)-1 && len(x.deltas) > 0 {
+				bare.Extra = nil // the deltas have the unknown fields, in all their pieces
+			}
+			enc, err := x.codec.EncodeRequest(&dragoman.Request{Model: x.model, Messages: []dragoman.Message{bare}}, dialect.EncodeOptions{Target: x.target, Registry: x.registry})
 			if err != nil {
 				return nil, err
 			}

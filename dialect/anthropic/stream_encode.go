@@ -43,6 +43,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 }
 
 type streamEncoder struct {
+	final wirekit.FinalFields
 	answerEncoder
 	blockwire.Emitter
 	w jsonwire.Writer // the data of one event
@@ -74,10 +75,12 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseStart:
 		return e.start(dst, ev.Response), nil
 	case *dragoman.PartStart:
+		e.final.Start(ev)
 		return e.partStart(dst, ev)
 	case *dragoman.PartDelta:
 		return e.PartDelta(dst, ev)
 	case *dragoman.PartEnd:
+		e.final.End(e.rep, name, ev)
 		return e.PartEnd(dst, ev)
 	case *dragoman.ResponseEnd:
 		return e.responseEnd(dst, ev)

@@ -36,6 +36,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 }
 
 type streamEncoder struct {
+	final wirekit.FinalFields
 	answerEncoder
 	blockwire.Emitter
 	w jsonwire.Writer // the payload of one event
@@ -68,10 +69,12 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseStart:
 		dst = e.start(dst, ev.Response)
 	case *dragoman.PartStart:
+		e.final.Start(ev)
 		dst, err = e.partStart(dst, ev)
 	case *dragoman.PartDelta:
 		dst, err = e.PartDelta(dst, ev)
 	case *dragoman.PartEnd:
+		e.final.End(e.rep, name, ev)
 		dst, err = e.PartEnd(dst, ev)
 	case *dragoman.ResponseEnd:
 		dst, err = e.responseEnd(dst, ev)

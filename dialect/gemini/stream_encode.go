@@ -32,6 +32,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 // streamEncoder writes chunks. A text goes out as it comes, a call when it is
 // whole: the wire has no fragments of calls that every client reads.
 type streamEncoder struct {
+	final wirekit.FinalFields
 	answerEncoder
 	w    jsonwire.Writer
 	head dragoman.Response
@@ -88,10 +89,14 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseStart:
 		e.head = ev.Response
 	case *dragoman.PartStart:
+		e.final.Start(ev)
 		e.partStart(ev)
 	case *dragoman.PartDelta:
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
+		if !e.native {
+			e.final.End(e.rep, name, ev)
+		}
 		dst, err = e.partEnd(dst, ev)
 	case *dragoman.ResponseEnd:
 		dst = e.responseEnd(dst, ev)

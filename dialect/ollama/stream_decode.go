@@ -44,9 +44,10 @@ type streamDecoder struct {
 	emit   func(dragoman.Event) error
 
 	// What the line at hand means is held until it is known how to pass it on.
-	held  stream.Held
-	parts stream.Parts
-	line  lineState
+	held   stream.Held
+	parts  stream.Parts
+	fields stream.Fields
+	line   lineState
 
 	resp           dragoman.Response // model, time, … as far as known
 	usage          dragoman.Usage
@@ -282,8 +283,27 @@ func (d *streamDecoder) member(key []byte, twice bool) {
 // once.
 func (d *streamDecoder) lose(r *jsonwire.Reader, member string) {
 	null := r.Kind() == 'n'
-	r.Skip()
-	if null || d.lost[member] || len(d.lost) > 64 {
+	if r.Skip(); !null {
+		d.dropped(member)
+	}
+}
+
+// replaced reports a field of the message whose earlier value is lost, once.
+func (d *streamDecoder) replaced(field string) {
+	key := "replaced/" + field
+	if d.lost[key] || len(d.lost) > 64 {
+		return
+	}
+	if d.lost == nil {
+		d.lost = map[string]bool{}
+	}
+	d.lost[key] = true
+	d.rep.Addf(dragoman.Dropped, dragoman.Info, "/message", "the field %.60q of a streamed message changed; its last value is collected", field)
+}
+
+// dropped reports a member that is not collected, once.
+func (d *streamDecoder) dropped(member string) {
+	if d.lost[member] || len(d.lost) > 64 {
 		return
 	}
 	if d.lost == nil {
@@ -329,7 +349,16 @@ func (d *streamDecoder) message(r *jsonwire.Reader) {
 				calls = append(calls, r.Raw())
 			}
 		default:
-			d.lose(r, "message/"+string(key[:min(len(key), 60)]))
+			if r.Kind() == 'n' {
+				r.Skip()
+				continue
+			}
+			if d.fields.Replaced == nil {
+				d.fields.Replaced = d.replaced
+			}
+			if !d.fields.Add(key, r.Raw(), &d.bound) {
+				d.dropped("message/" + string(key[:min(len(key), 60)]))
+			}
 		}
 	}
 	if r.Err() != nil {
@@ -450,8 +479,22 @@ func (d *streamDecoder) end() {
 	d.ended = true
 	d.start()
 	stop := settleStop(d.reg, d.word, true, d.calls)
-	d.parts.EndAll()
+	d.endParts()
 	d.parts.Send(&dragoman.ResponseEnd{Stop: stop, Usage: d.usage, Response: d.resp})
+}
+
+// endParts ends the parts that are open. The last ones carry the unknown fields of the
+// message.
+func (d *streamDecoder) endParts() {
+	fields := d.fields.Extra(name)
+	wirekit.DropTwins(&fields, "", telling)
+	d.parts.Finish(fields, d.origin)
+	d.parts.EndAll()
+	if d.parts.Unfinished() {
+		for _, f := range fields.Fields {
+			d.dropped("message/" + string(extra.Name(f.Path)))
+		}
+	}
 }
 
 // breakOff closes a stream that failed: open parts end with what arrived, and
@@ -460,7 +503,7 @@ func (d *streamDecoder) breakOff(failure *dragoman.APIError) {
 	d.ended = true
 	d.start()
 	settleStop(d.reg, d.word, false, d.calls)
-	d.parts.EndAll()
+	d.endParts()
 	failure.Message = cmp.Or(failure.Message, "the server reported an error without a message")
 	d.parts.Send(&dragoman.StreamError{Err: failure, Usage: d.usage})
 }

@@ -32,6 +32,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 // streamEncoder writes lines. A client appends what it gets, so that of two
 // parts that grow at the same time the later one waits for the earlier.
 type streamEncoder struct {
+	final wirekit.FinalFields
 	messageEncoder
 	first  dragoman.Response
 	native bool // the events at hand were already written as a chunk
@@ -86,6 +87,7 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		e.first = ev.Response
 	case *dragoman.PartStart:
 		if e.only(ev.Choice) {
+			e.final.Start(ev)
 			e.partStart(ev)
 		}
 	case *dragoman.PartDelta:
@@ -94,6 +96,9 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 		}
 	case *dragoman.PartEnd:
 		if e.only(ev.Choice) {
+			if !e.native {
+				e.final.End(e.rep, name, ev)
+			}
 			return e.partEnd(dst, ev)
 		}
 	case *dragoman.ResponseEnd:

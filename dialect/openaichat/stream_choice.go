@@ -3,6 +3,7 @@ package openaichat
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-go/dragoman"
@@ -27,6 +28,7 @@ type choice struct {
 	refusal   *stream.Part
 	reasoning *stream.Part
 	details   detailMerger
+	fields    stream.Fields
 	calls     []*call // in order of arrival
 	byIndex   map[int64]*call
 	byID      map[string]*call // by key
@@ -215,9 +217,7 @@ func (c *choice) delta() {
 				r.Skip()
 				continue
 			}
-			k := brief(string(key))
-			c.d.lose("delta."+k, "member "+k+" of a streamed delta is not collected")
-			r.Skip()
+			c.unknown(key, r.Raw())
 		}
 	}
 	if r.Err() != nil {
@@ -236,6 +236,30 @@ func (c *choice) delta() {
 		}
 	}
 }
+
+// unknown collects an unknown field of a delta.
+func (c *choice) unknown(key, value []byte) {
+	if slices.Contains(chunkFields, string(key)) {
+		k := string(key)
+		c.d.lose("delta."+k, "field "+k+" of a streamed delta is not collected: no message has it")
+		return
+	}
+	if c.fields.Replaced == nil {
+		c.fields.Replaced = func(key string) {
+			k := brief(key)
+			c.d.lose("delta."+k, "field "+k+" of a streamed delta changed; its last value is collected")
+		}
+	}
+	if !c.fields.Add(key, value, &c.d.bound) {
+		k := brief(string(key))
+		c.d.lose("delta."+k, "field "+k+" of a streamed delta is not collected: the unknown fields of the message are too many or too long")
+	}
+}
+
+// chunkFields are unknown fields that servers have in deltas and not in messages, so that
+// they would refuse them in the next request: Groq's channel, Mistral's index, the token_id
+// of Together. Audio comes in pieces that no rule for all fields joins.
+var chunkFields = []string{"audio", "channel", "index", "token_id"}
 
 // lastMembers are the offsets of the last members of a delta that others wait
 // for; -1 where there is none.
@@ -701,6 +725,8 @@ func (c *choice) legacyCall() {
 
 // end closes the choice and derives its stop.
 func (c *choice) end(terminal bool) dragoman.Stop {
+	fields := c.fields.Extra(name)
+	c.parts.Finish(fields, c.d.resp.Origin)
 	c.closeReasoning()
 	c.text.End()
 	c.refusal.End()
@@ -766,5 +792,11 @@ func (c *choice) end(terminal bool) dragoman.Stop {
 		p.End()
 	}
 	c.parts.EndAll()
+	if c.parts.Unfinished() {
+		for _, f := range fields.Fields {
+			k := brief(string(extra.Name(f.Path)))
+			c.d.lose("delta."+k, "field "+k+" of a streamed message without content is not collected")
+		}
+	}
 	return stop
 }

@@ -32,6 +32,7 @@ func (c Codec) NewStreamEncoder(o dialect.EncodeOptions) dialect.StreamEncoder {
 // streamEncoder writes chunks. Fragments of overlapping parts need no order
 // here: every call has its own index.
 type streamEncoder struct {
+	final wirekit.FinalFields
 	messageEncoder
 	reg    *interop.Registry
 	head   dragoman.Response
@@ -101,12 +102,16 @@ func (e *streamEncoder) Encode(dst []byte, ev dragoman.Event) ([]byte, error) {
 	case *dragoman.ResponseStart:
 		e.head, e.opening = ev.Response, nil
 	case *dragoman.PartStart:
+		e.final.Start(ev)
 		e.unseen = false
 		dst = e.partStart(dst, ev)
 	case *dragoman.PartDelta:
 		e.unseen = false
 		dst = e.partDelta(dst, ev)
 	case *dragoman.PartEnd:
+		if !e.native {
+			e.final.End(e.rep, name, ev)
+		}
 		dst = e.partEnd(dst, ev)
 	case *dragoman.ResponseEnd:
 		dst = e.responseEnd(dst, ev)

@@ -33,6 +33,10 @@ type Parts struct {
 	// Bound is asked before text is kept. What it refuses is no event either.
 	Bound *Bound
 	sums  int // summaries, over all parts
+	// final is the header for the parts that end from now on and have none of their own;
+	// nil for none. finalSent reports that a part ended with it.
+	final     *dragoman.Message
+	finalSent bool
 }
 
 // Part is a part that is being streamed.
@@ -208,8 +212,23 @@ func (p *Part) End() {
 		}
 	}
 	p.Text, p.Summary = nil, nil // Value has them
-	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: p.Header})
+	header := p.Header
+	if header == nil && p.owner.final != nil {
+		header, p.owner.finalSent = p.owner.final, true
+	}
+	p.owner.send(&dragoman.PartEnd{Choice: p.owner.Choice, Index: p.Index, Part: p.Value, Header: header})
 }
+
+// Finish makes the parts that end from now on carry unknown fields of the message in their
+// header.
+func (p *Parts) Finish(fields *dragoman.Extra, origin *dragoman.Origin) {
+	if fields != nil {
+		p.final = &dragoman.Message{Role: dragoman.RoleAssistant, Origin: origin, Extra: fields}
+	}
+}
+
+// Unfinished reports whether no part ended with the fields of Finish.
+func (p *Parts) Unfinished() bool { return p.final != nil && !p.finalSent }
 
 // EndAll closes what is open, in order of start (quirk C39).
 func (p *Parts) EndAll() {

@@ -1,0 +1,68 @@
+package wirekit
+
+import (
+	dragoman "github.com/dragoman-go/dragoman"
+	"github.com/dragoman-go/dragoman/internal/extra"
+)
+
+// FinalFields reports the unknown fields of streamed messages that only the ends of parts
+// carry, for an encoder that has no place for them in a stream. The encoder reports those
+// of the starts itself. The zero value is ready.
+type FinalFields struct {
+	messages map[[2]int]int // by choice and index of open parts, if not 0
+	told     map[messageField]bool
+}
+
+type messageField struct {
+	choice, message int
+	path            string
+}
+
+// Start takes the start of a part.
+func (f *FinalFields) Start(ev *dragoman.PartStart) {
+	if ev.Message != 0 {
+		if f.messages == nil {
+			f.messages = map[[2]int]int{}
+		}
+		f.messages[[2]int{ev.Choice, ev.Index}] = ev.Message
+	}
+	if ev.Header != nil && ev.Header.Extra != nil {
+		for _, field := range ev.Header.Extra.Fields {
+			f.first(messageField{ev.Choice, ev.Message, field.Path})
+		}
+	}
+}
+
+// End takes the end of a part. It reports the fields for an encoder of dialect d, each once
+// for each message.
+func (f *FinalFields) End(rep *dragoman.Report, d dragoman.Dialect, ev *dragoman.PartEnd) {
+	part := [2]int{ev.Choice, ev.Index}
+	message := f.messages[part]
+	delete(f.messages, part)
+	if ev.Header == nil || ev.Header.Extra == nil {
+		return
+	}
+	lost := dragoman.Extra{Dialect: ev.Header.Extra.Dialect}
+	for _, field := range ev.Header.Extra.Fields {
+		if f.first(messageField{ev.Choice, message, field.Path}) {
+			lost.Fields = append(lost.Fields, field)
+		}
+	}
+	at := extra.Elem(extra.Choice(ev.Choice)+"/output", message)
+	for _, field := range lost.For(d) {
+		rep.Add(dragoman.Dropped, dragoman.Info, at.String()+field.Path, "a stream has no place for this field of a message")
+	}
+	extra.Report(rep, &lost, d, at)
+}
+
+// first reports whether a field is seen for the first time.
+func (f *FinalFields) first(field messageField) bool {
+	if f.told[field] {
+		return false
+	}
+	if f.told == nil {
+		f.told = map[messageField]bool{}
+	}
+	f.told[field] = true
+	return true
+}
